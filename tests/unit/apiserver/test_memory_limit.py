@@ -14,7 +14,7 @@ def limit(capacity=100, *, minimum=10):
     return MemoryLimit(capacity, minimum=minimum)
 
 
-async def reserved(limit, size):
+async def reserve(limit, size):
     reservation = Reservation(limit)
     await reservation.grow(size)
     return reservation
@@ -22,8 +22,8 @@ async def reserved(limit, size):
 
 async def test_request_waits_until_its_bytes_fit():
     bounds = limit()
-    first = await reserved(bounds, 60)
-    second = asyncio.create_task(reserved(bounds, 60))
+    first = await reserve(bounds, 60)
+    second = asyncio.create_task(reserve(bounds, 60))
     await turns(2)
     assert not second.done()
     first.release()
@@ -33,17 +33,17 @@ async def test_request_waits_until_its_bytes_fit():
 
 async def test_small_requests_do_not_wait():
     bounds = limit()
-    await reserved(bounds, 100)
-    waiting = asyncio.create_task(reserved(bounds, 100))
+    await reserve(bounds, 100)
+    waiting = asyncio.create_task(reserve(bounds, 100))
     await turns(2)
-    await reserved(bounds, 9)
+    await reserve(bounds, 9)
     assert bounds.reserved == 100
     waiting.cancel()
 
 
 async def test_request_above_capacity_reserves_all_of_it():
     bounds = limit()
-    first = await reserved(bounds, 1000)
+    first = await reserve(bounds, 1000)
     assert bounds.reserved == 100
     first.release()
     assert bounds.reserved == 0
@@ -53,12 +53,12 @@ async def test_requests_continue_in_order_of_arrival():
     bounds, order = limit(), []
 
     async def request(number, size):
-        reservation = await reserved(bounds, size)
+        reservation = await reserve(bounds, size)
         order.append(number)
         await turns(1)
         reservation.release()
 
-    first = await reserved(bounds, 100)
+    first = await reserve(bounds, 100)
     tasks = [asyncio.create_task(request(number, size)) for number, size in enumerate([100, 10, 50])]
     await turns(2)
     first.release()
@@ -68,8 +68,8 @@ async def test_requests_continue_in_order_of_arrival():
 
 async def test_growing_request_precedes_new_requests():
     bounds = limit()
-    grows, other = await reserved(bounds, 50), await reserved(bounds, 50)
-    begins = asyncio.create_task(reserved(bounds, 30))
+    grows, other = await reserve(bounds, 50), await reserve(bounds, 50)
+    begins = asyncio.create_task(reserve(bounds, 30))
     await turns(2)
     growing = asyncio.create_task(grows.grow(80))
     await turns(2)
@@ -84,7 +84,7 @@ async def test_growing_request_precedes_new_requests():
 
 async def test_two_growing_requests_do_not_deadlock():
     bounds = limit()
-    first, second = await reserved(bounds, 50), await reserved(bounds, 50)
+    first, second = await reserve(bounds, 50), await reserve(bounds, 50)
     one, two = asyncio.create_task(first.grow(80)), asyncio.create_task(second.grow(80))
     await turns(3)
     assert (one.done(), two.done()) == (True, False)
@@ -96,7 +96,7 @@ async def test_two_growing_requests_do_not_deadlock():
 
 async def test_growth_that_fits_does_not_wait():
     bounds = limit()
-    reservation = await reserved(bounds, 50)
+    reservation = await reserve(bounds, 50)
     assert not await reservation.grow(90)
     assert not await reservation.grow(20), "it has more already"
     assert bounds.reserved == 90
@@ -104,8 +104,8 @@ async def test_growth_that_fits_does_not_wait():
 
 async def test_cancelled_request_leaves_the_queue():
     bounds = limit()
-    first = await reserved(bounds, 100)
-    second, third = (asyncio.create_task(reserved(bounds, size)) for size in (100, 20))
+    first = await reserve(bounds, 100)
+    second, third = (asyncio.create_task(reserve(bounds, size)) for size in (100, 20))
     await turns(2)
     second.cancel()
     await asyncio.gather(second, return_exceptions=True)
@@ -116,8 +116,8 @@ async def test_cancelled_request_leaves_the_queue():
 
 async def test_cancelled_request_does_not_block_smaller_ones_behind_it():
     bounds = limit()
-    await reserved(bounds, 50)
-    second, third = (asyncio.create_task(reserved(bounds, size)) for size in (100, 20))
+    await reserve(bounds, 50)
+    second, third = (asyncio.create_task(reserve(bounds, size)) for size in (100, 20))
     await turns(2)
     second.cancel()
     await third
@@ -126,8 +126,8 @@ async def test_cancelled_request_does_not_block_smaller_ones_behind_it():
 
 async def test_request_cancelled_after_its_reservation_releases_it():
     bounds = limit()
-    first = await reserved(bounds, 100)
-    second, third = (asyncio.create_task(reserved(bounds, 100)) for _ in range(2))
+    first = await reserve(bounds, 100)
+    second, third = (asyncio.create_task(reserve(bounds, 100)) for _ in range(2))
     await turns(2)
     first.release()
     second.cancel()
@@ -138,12 +138,12 @@ async def test_request_cancelled_after_its_reservation_releases_it():
 
 async def test_new_request_is_refused_when_queue_is_full():
     bounds = limit()
-    first = await reserved(bounds, 50)
-    tasks = [asyncio.create_task(reserved(bounds, 100)) for _ in range(MAX_WAITING_REQUESTS)]
+    first = await reserve(bounds, 50)
+    tasks = [asyncio.create_task(reserve(bounds, 100)) for _ in range(MAX_WAITING_REQUESTS)]
     await turns(2)
     with pytest.raises(TooManyRequests):
-        await reserved(bounds, 10)
-    await reserved(bounds, 9)
+        await reserve(bounds, 10)
+    await reserve(bounds, 9)
     await first.grow(60)
     assert bounds.reserved == 60, "what has begun is not refused"
     for task in tasks:
@@ -176,9 +176,9 @@ async def test_any_sequence_of_requests_leaves_no_reservation():
 
 async def test_suspended_request_lets_others_begin():
     bounds = limit()
-    outer = await reserved(bounds, 100)
+    outer = await reserve(bounds, 100)
     async with outer.suspend():
-        inner = await reserved(bounds, 100)
+        inner = await reserve(bounds, 100)
         inner.release()
     assert bounds.reserved == 100
     outer.release()
@@ -187,16 +187,16 @@ async def test_suspended_request_lets_others_begin():
 
 async def test_suspended_request_precedes_new_requests():
     bounds, order = limit(), []
-    outer = await reserved(bounds, 100)
+    outer = await reserve(bounds, 100)
 
-    async def begin():
-        reservation = await reserved(bounds, 100)
+    async def reserve_and_note():
+        reservation = await reserve(bounds, 100)
         order.append("new")
         reservation.release()
 
     async with outer.suspend():
-        other = await reserved(bounds, 100)
-        begins = asyncio.create_task(begin())
+        other = await reserve(bounds, 100)
+        begins = asyncio.create_task(reserve_and_note())
         await turns(2)
         asyncio.get_running_loop().call_later(0, other.release)
     order.append("suspended")
@@ -207,7 +207,7 @@ async def test_suspended_request_precedes_new_requests():
 
 async def test_bytes_are_reserved_again_after_the_last_suspension():
     bounds = limit()
-    outer, ends = await reserved(bounds, 100), asyncio.Event()
+    outer, ends = await reserve(bounds, 100), asyncio.Event()
 
     async def suspend():
         async with outer.suspend():
@@ -224,7 +224,7 @@ async def test_bytes_are_reserved_again_after_the_last_suspension():
 
 async def test_bytes_are_reserved_again_after_an_error():
     bounds = limit()
-    outer = await reserved(bounds, 100)
+    outer = await reserve(bounds, 100)
     with pytest.raises(KeyError):
         async with outer.suspend():
             raise KeyError
@@ -233,7 +233,7 @@ async def test_bytes_are_reserved_again_after_an_error():
 
 async def test_request_that_is_cancelled_while_suspended_does_not_wait():
     bounds, began = limit(), asyncio.Event()
-    outer = await reserved(bounds, 100)
+    outer = await reserve(bounds, 100)
 
     async def suspend():
         async with outer.suspend():
@@ -242,7 +242,7 @@ async def test_request_that_is_cancelled_while_suspended_does_not_wait():
 
     task = asyncio.create_task(suspend())
     await began.wait()
-    other = await reserved(bounds, 100)
+    other = await reserve(bounds, 100)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

@@ -100,17 +100,17 @@ async def test_restart_delay_doubles_to_maximum_and_resets(supervised):
     assert delays[-2:] == pytest.approx([MAX_DELAY, FIRST_DELAY])
 
 
-async def returns():
+async def return_at_once():
     """Return at once."""
 
 
-async def is_cancelled_from_within():
+async def await_cancelled_future():
     future = asyncio.get_running_loop().create_future()
     future.cancel()
     await future
 
 
-@pytest.mark.parametrize("work", [returns, is_cancelled_from_within])
+@pytest.mark.parametrize("work", [return_at_once, await_cancelled_future])
 async def test_task_that_returns_is_restarted(supervised, work):
     async with supervised.supervisor.running():
         supervised.supervisor.start(TASK, work)

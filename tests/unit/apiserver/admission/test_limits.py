@@ -78,12 +78,14 @@ def creation(count):
     return Attributes(operation=Operation.CREATE, call=call, name="x", object=tree)
 
 
-def many(count):
+def many_resources(count):
     return {f"example.com/r{at}": "1" for at in range(count)}
 
 
 async def test_object_made_too_large_by_limit_defaults_is_refused():
-    backend = Backend({"type": "Container", "default": many(20_000), "defaultRequest": many(20_000)})
+    backend = Backend(
+        {"type": "Container", "default": many_resources(20_000), "defaultRequest": many_resources(20_000)}
+    )
     begun = thread_time()
     with pytest.raises(RequestEntityTooLarge):
         await LimitRanger().mutate(backend, creation(20_000))
@@ -92,7 +94,7 @@ async def test_object_made_too_large_by_limit_defaults_is_refused():
 
 @pytest.mark.parametrize("bound", ["min", "max", "maxLimitRequestRatio"])
 async def test_number_of_limit_problems_in_message_is_bounded(bound):
-    backend = Backend({"type": "Container", bound: many(20_000)})
+    backend = Backend({"type": "Container", bound: many_resources(20_000)})
     begun = thread_time()
     with pytest.raises(Forbidden) as refusal:
         await LimitRanger().validate(backend, creation(20_000))
@@ -102,18 +104,18 @@ async def test_number_of_limit_problems_in_message_is_bounded(bound):
 
 @pytest.mark.parametrize("field", ["requests", "limits"])
 def test_sidecar_resources_count_with_later_containers_only(field):
-    def asks(amount, name="a", **fields):
+    def container_with(amount, name="a", **fields):
         return {"resources": {field: {name: amount}}, **fields}
 
     spec = {
-        "containers": [asks("1", "b")],
+        "containers": [container_with("1", "b")],
         "initContainers": [
-            asks("4"),
-            asks("2", restartPolicy="Always"),
-            asks("3", "b"),
-            asks("1", restartPolicy="Always"),
-            asks("2", "b", restartPolicy="Always"),
-            asks("5", "b"),
+            container_with("4"),
+            container_with("2", restartPolicy="Always"),
+            container_with("3", "b"),
+            container_with("1", restartPolicy="Always"),
+            container_with("2", "b", restartPolicy="Always"),
+            container_with("5", "b"),
         ],
     }
     expected = {"a": "4", "b": "7"}

@@ -110,7 +110,7 @@ class Arrived:
     decision: tuple[Decision, str] | None = (Decision.ALLOW, "")
 
 
-def arrived(method, path=POD, **rest):
+def arrival_of(method, path=POD, **rest):
     return Arrived(parse(method, path, watch=False), **rest)
 
 
@@ -130,7 +130,7 @@ def lines(path):
 def test_audit_line_has_user_verb_object_and_code(tmp_path):
     clock = SteppedClock()
     audit = Audit(tmp_path / "audit.log", DEFAULT_POLICY, clock=clock)
-    arrival = arrived("DELETE")
+    arrival = arrival_of("DELETE")
     request = audit.receive(arrival)
     clock.advance(1.5)
     audit.complete(request, arrival, 200)
@@ -161,7 +161,7 @@ def test_audit_line_has_user_verb_object_and_code(tmp_path):
     ],
 )
 def test_audit_line_of_refusal_has_servers_message(tmp_path, answer, said):
-    line = logged_line(tmp_path, arrived("GET"), 403, answer=answer)
+    line = logged_line(tmp_path, arrival_of("GET"), 403, answer=answer)
     assert line["responseStatus"] == {"metadata": {}, "code": 403} | said
 
 
@@ -170,7 +170,7 @@ def test_omitted_stages_and_managed_fields_follow_policy(tmp_path):
         tmp_path, {"level": "RequestResponse"}, omitStages=["RequestReceived"], omitManagedFields=True
     )
     audit = Audit(tmp_path / "audit.log", rules, clock=SteppedClock())
-    arrival = arrived("PUT")
+    arrival = arrival_of("PUT")
     request = audit.receive(arrival)
     answer = orjson.dumps({"metadata": {"name": "p", "managedFields": [{}]}})
     audit.complete(request, arrival, 200, body=b'{"a":1}', answer=answer)
@@ -183,7 +183,7 @@ def test_audit_line_has_impersonated_and_real_user(tmp_path):
     bob = Impersonated(
         user=User(name="bob", groups=("system:authenticated",)), constraint="impersonate:user-info"
     )
-    line = logged_line(tmp_path, arrived("GET", impersonated=bob))
+    line = logged_line(tmp_path, arrival_of("GET", impersonated=bob))
     assert line["user"]["username"] == "alice"
     assert line["impersonatedUser"] == {"username": "bob", "groups": ["system:authenticated"]}
     assert line["authenticationMetadata"] == {"impersonationConstraint": "impersonate:user-info"}
@@ -206,13 +206,13 @@ def test_audit_line_has_impersonated_and_real_user(tmp_path):
     ],
 )
 def test_audit_line_has_authorization_decision(tmp_path, decision, annotations):
-    assert logged_line(tmp_path, arrived("GET", decision=decision)).get("annotations") == annotations
+    assert logged_line(tmp_path, arrival_of("GET", decision=decision)).get("annotations") == annotations
 
 
 def test_unauthenticated_request_is_logged_without_user(tmp_path):
     audit = Audit(tmp_path / "audit.log", DEFAULT_POLICY, clock=SteppedClock())
     answer = orjson.dumps({"kind": "Status", "status": "Failure", "message": "Unauthorized"})
-    audit.reject(arrived("GET", authenticated=User(name="")), 401, answer)
+    audit.reject(arrival_of("GET", authenticated=User(name="")), 401, answer)
     audit.close()
     (line,) = lines(tmp_path / "audit.log")
     assert (line["user"], line["stage"]) == ({}, "ResponseStarted")
@@ -228,7 +228,7 @@ def test_client_texts_are_escaped_in_audit_line(tmp_path):
     user = User(name='eve\n{"kind":"Event"}\x1b[31m')
     logged_line(
         tmp_path,
-        arrived("GET", "/api/v1/nodes/a\nb", authenticated=user, user_agent="x\r\ny", uri="/a\nb\x1b"),
+        arrival_of("GET", "/api/v1/nodes/a\nb", authenticated=user, user_agent="x\r\ny", uri="/a\nb\x1b"),
     )
     data = (tmp_path / "audit.log").read_bytes()
     assert data.count(b"\n") == 1
@@ -236,7 +236,7 @@ def test_client_texts_are_escaped_in_audit_line(tmp_path):
 
 
 def test_long_user_agent_is_truncated(tmp_path):
-    line = logged_line(tmp_path, arrived("GET", user_agent="a" * (MAX_USER_AGENT + 1)))
+    line = logged_line(tmp_path, arrival_of("GET", user_agent="a" * (MAX_USER_AGENT + 1)))
     assert line["userAgent"] == "a" * MAX_USER_AGENT + "...TRUNCATED"
 
 

@@ -44,7 +44,7 @@ class Cluster:
         labels = self.secret["metadata"].get("labels", {}) | change["metadata"]["labels"]
         self.secret["metadata"]["labels"] = labels
 
-    async def refusal(self, token=TOKEN, audiences=API):
+    async def token_error(self, token=TOKEN, audiences=API):
         try:
             known = await self.tokens.read(token, audiences)
         except BadToken as error:
@@ -69,15 +69,15 @@ async def test_legacy_token_authenticates_service_account(cluster):
 
 
 async def test_tokens_of_other_authenticators_are_ignored(cluster):
-    assert await cluster.refusal("a.b.c") == "no token of this kind"
-    assert await cluster.refusal(jwt.sign(KEYS, {**CLAIMS, "iss": "x"})) == "no token of this kind"
+    assert await cluster.token_error("a.b.c") == "no token of this kind"
+    assert await cluster.token_error(jwt.sign(KEYS, {**CLAIMS, "iss": "x"})) == "no token of this kind"
 
 
 def remove_secret(cluster):
     cluster.secret = None
 
 
-def ending(cluster):
+def mark_secret_deleted(cluster):
     cluster.secret["metadata"]["deletionTimestamp"] = "2030-01-01T00:00:00Z"
 
 
@@ -93,7 +93,7 @@ def another_account(cluster):
     cluster.account["metadata"]["uid"] = "other"
 
 
-def ending_account(cluster):
+def mark_account_deleted(cluster):
     cluster.account["metadata"]["deletionTimestamp"] = "2030-01-01T00:00:00Z"
 
 
@@ -112,17 +112,17 @@ MARKED = (
     ("change", "problem"),
     [
         (remove_secret, "Token has been invalidated"),
-        (ending, "Token has been invalidated"),
+        (mark_secret_deleted, "Token has been invalidated"),
         (another_token, "Token does not match server's copy"),
         (no_account, 'serviceaccounts "robot" not found'),
         (another_account, "ServiceAccount UID (other) does not match claim (uid-robot)"),
-        (ending_account, "ServiceAccount ns/robot has been deleted"),
+        (mark_account_deleted, "ServiceAccount ns/robot has been deleted"),
         (invalid, MARKED),
     ],
 )
 async def test_legacy_token_is_refused_after_change_of_secret_or_account(cluster, change, problem):
     change(cluster)
-    assert await cluster.refusal() == problem
+    assert await cluster.token_error() == problem
 
 
 @pytest.mark.parametrize(
@@ -136,26 +136,26 @@ async def test_legacy_token_is_refused_after_change_of_secret_or_account(cluster
     ],
 )
 async def test_every_claim_is_required(cluster, claim, problem):
-    assert await cluster.refusal(jwt.sign(KEYS, {**CLAIMS, claim: ""})) == problem
+    assert await cluster.token_error(jwt.sign(KEYS, {**CLAIMS, claim: ""})) == problem
 
 
 async def test_subject_must_be_the_account(cluster):
     token = jwt.sign(KEYS, {**CLAIMS, "sub": "system:serviceaccount:ns:other"})
-    assert await cluster.refusal(token) == "sub claim is invalid"
+    assert await cluster.token_error(token) == "sub claim is invalid"
 
 
 async def test_legacy_token_is_for_audiences_of_server(cluster):
     problem = 'token audiences ["api"] is invalid for the target audiences ["other"]'
-    assert await cluster.refusal(audiences=("other",)) == problem
+    assert await cluster.token_error(audiences=("other",)) == problem
 
 
 async def test_last_use_is_written_once_a_day(cluster):
-    await cluster.refusal()
-    await cluster.refusal()
+    await cluster.token_error()
+    await cluster.token_error()
     today = f"{cluster.clock.now():%Y-%m-%d}"
     assert cluster.written == [("ns", "kept", {"kubernetes.io/legacy-token-last-used": today})]
     cluster.clock.advance(2 * DAY)
-    await cluster.refusal()
+    await cluster.token_error()
     assert len(cluster.written) == 2
 
 
@@ -190,5 +190,5 @@ async def test_use_of_auto_generated_token_causes_warning(cluster):
 
 async def test_use_of_token_marked_invalid_is_counted(cluster):
     cluster.secret["metadata"]["labels"] = {"kubernetes.io/legacy-token-invalid-since": "2026-01-01"}
-    assert "has been marked invalid" in await cluster.refusal()
+    assert "has been marked invalid" in await cluster.token_error()
     assert cluster.tokens.uses == {"legacy_tokens": 1, "invalid_legacy_auto_token_uses": 1}

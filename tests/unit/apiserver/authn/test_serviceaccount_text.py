@@ -48,7 +48,7 @@ async def test_non_canonical_token_text_is_refused(world, part, change):
     assert await refusal(world, ".".join(parts))
 
 
-def signed(world, header=b"", claims=b""):
+def signed_token(world, header=b"", claims=b""):
     """Return a signed token of exactly these bytes; an omitted part is that of a valid token."""
     keys = world.accounts.keys
     head = header or orjson.dumps({"alg": "ES256", "kid": keys.signer.id})
@@ -72,7 +72,7 @@ def signed(world, header=b"", claims=b""):
 async def test_ambiguous_token_header_is_refused(world, more, says):
     kid = world.accounts.keys.signer.id.encode()
     header = b'{"alg":"ES256","kid":"%s"%s}' % (kid, more)
-    assert await refusal(world, signed(world, header=header)) == says
+    assert await refusal(world, signed_token(world, header=header)) == says
 
 
 @pytest.mark.parametrize(
@@ -90,14 +90,14 @@ async def test_ambiguous_token_header_is_refused(world, more, says):
 )
 async def test_ambiguous_token_claims_are_refused(world, more, says):
     claims = orjson.dumps(claims_of(world.give()))
-    assert await refusal(world, signed(world, claims=claims[:-1] + more + b"}")) == says
+    assert await refusal(world, signed_token(world, claims=claims[:-1] + more + b"}")) == says
 
 
 @pytest.mark.parametrize("algorithm", ["none", "HS256", "RS256", "ES384", ""])
 async def test_token_of_other_algorithm_than_its_keys_is_refused(world, algorithm):
     """The signature is that of the key."""
     header = orjson.dumps({"alg": algorithm, "kid": world.accounts.keys.signer.id})
-    assert await refusal(world, signed(world, header=header)) == NOT_VERIFIED
+    assert await refusal(world, signed_token(world, header=header)) == NOT_VERIFIED
 
 
 NO_NUMBER = "go-jose/go-jose/jwt: expected number value to unmarshal NumericDate"

@@ -12,14 +12,17 @@ HERE = Path(__file__).parent
 HEAD = b"apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\n"
 
 
-def refusal(data, required=()):
+def configuration_error(data, required=()):
     with pytest.raises(ConfigurationError) as raised:
         read_configuration(data, required)
     return str(raised.value)
 
 
 def test_authorization_configuration_problems_are_upstreams():
-    assert refusal((HERE / "refused.yaml").read_bytes()) == (HERE / "refusals.txt").read_text().strip()
+    assert (
+        configuration_error((HERE / "refused.yaml").read_bytes())
+        == (HERE / "refusals.txt").read_text().strip()
+    )
 
 
 FORMS = {
@@ -35,17 +38,20 @@ FORMS = {
 
 @pytest.mark.parametrize(("text", "message"), FORMS.items())
 def test_undecodable_authorization_configuration_is_refused_as_upstream_does(text, message):
-    assert refusal(HEAD + text) == message
+    assert configuration_error(HEAD + text) == message
 
 
 def test_empty_authorization_configuration_is_refused():
-    assert refusal(b"") == "authorizers: Required value: at least one authorization mode must be defined"
+    assert (
+        configuration_error(b"")
+        == "authorizers: Required value: at least one authorization mode must be defined"
+    )
 
 
 def test_reloaded_configuration_must_keep_initial_types():
     text = HEAD + b"authorizers: [{type: RBAC, name: rbac}]"
     assert read_configuration(text, ["RBAC"]).authorizers[0].name == "rbac"
-    assert refusal(text, ["RBAC", "Node"]) == "missing required types: [Node]"
+    assert configuration_error(text, ["RBAC", "Node"]) == "missing required types: [Node]"
 
 
 def test_authorization_modes_become_authorizers():

@@ -52,7 +52,7 @@ class World:
         for (resource, place, _), binding in self.objects.items():
             if resource not in ("clusterrolebindings", "rolebindings") or (place and place != namespace):
                 continue
-            if not any(names(subject, user, place) for subject in binding["subjects"]):
+            if not any(matches_subject(subject, user, place) for subject in binding["subjects"]):
                 continue
             kind, name = binding["roleRef"]["kind"], binding["roleRef"]["name"]
             role = ("roles", place, name) if kind == "Role" else ("clusterroles", "", name)
@@ -62,7 +62,7 @@ class World:
         return False
 
 
-def names(subject, user, place):
+def matches_subject(subject, user, place):
     kind, name = subject["kind"], subject["name"]
     if kind == "User":
         return user.name == name
@@ -94,54 +94,58 @@ class Dice:
     def __init__(self, seed):
         self.random = random.Random(seed)
 
-    def some(self, values, minimum=1):
+    def choose_several(self, values, minimum=1):
         return self.random.sample(values, self.random.randint(minimum, min(len(values), 3)))
 
-    def one(self, values):
+    def choose(self, values):
         return self.random.choice(values)
 
     def rule(self, *, cluster):
         if cluster and self.random.random() < 0.3:
-            return {"verbs": self.some(VERBS), "nonResourceURLs": self.some(PATHS)}
-        rule = {"verbs": self.some(VERBS), "apiGroups": self.some(GROUPS), "resources": self.some(RESOURCES)}
-        return rule | ({"resourceNames": self.some(NAMES)} if self.random.random() < 0.3 else {})
+            return {"verbs": self.choose_several(VERBS), "nonResourceURLs": self.choose_several(PATHS)}
+        rule = {
+            "verbs": self.choose_several(VERBS),
+            "apiGroups": self.choose_several(GROUPS),
+            "resources": self.choose_several(RESOURCES),
+        }
+        return rule | ({"resourceNames": self.choose_several(NAMES)} if self.random.random() < 0.3 else {})
 
     def subject(self):
-        kind = self.one(("User", "Group", "ServiceAccount"))
+        kind = self.choose(("User", "Group", "ServiceAccount"))
         if kind == "ServiceAccount":
-            namespace = self.one(("", *NAMESPACES))
+            namespace = self.choose(("", *NAMESPACES))
             return {"kind": kind, "name": "robot", **({"namespace": namespace} if namespace else {})}
-        return {"kind": kind, "name": self.one(USERS if kind == "User" else TEAMS)}
+        return {"kind": kind, "name": self.choose(USERS if kind == "User" else TEAMS)}
 
     def change(self, world):
-        namespace = self.one(NAMESPACES)
-        resource = self.one(("roles", "clusterroles", "rolebindings", "clusterrolebindings"))
+        namespace = self.choose(NAMESPACES)
+        resource = self.choose(("roles", "clusterroles", "rolebindings", "clusterrolebindings"))
         cluster = resource.startswith("cluster")
-        place, name = "" if cluster else namespace, self.one("xyz")
+        place, name = "" if cluster else namespace, self.choose("xyz")
         if self.random.random() < 0.2:
             world.remove(resource, name, place)
         elif resource.endswith("roles"):
             rules = [self.rule(cluster=cluster) for _ in range(self.random.randint(0, 2))]
             world.put(resource, name, place, rules=rules)
         else:
-            kind = "ClusterRole" if cluster else self.one(("Role", "ClusterRole"))
-            role = {"apiGroup": GROUP, "kind": kind, "name": self.one("xyz")}
+            kind = "ClusterRole" if cluster else self.choose(("Role", "ClusterRole"))
+            role = {"apiGroup": GROUP, "kind": kind, "name": self.choose("xyz")}
             subjects = [self.subject() for _ in range(self.random.randint(0, 2))]
             world.put(resource, name, place, roleRef=role, subjects=subjects)
 
     def question(self):
-        user = User(name=self.one(USERS), groups=tuple(self.some(TEAMS, 0)))
+        user = User(name=self.choose(USERS), groups=tuple(self.choose_several(TEAMS, 0)))
         if self.random.random() < 0.2:
-            return Attributes(user=user, verb=self.one(VERBS), path=self.one(PATHS[:-1]))
-        resource, _, subresource = self.one(RESOURCES[:3]).partition("/")
+            return Attributes(user=user, verb=self.choose(VERBS), path=self.choose(PATHS[:-1]))
+        resource, _, subresource = self.choose(RESOURCES[:3]).partition("/")
         return Attributes(
             user=user,
-            verb=self.one(VERBS[:3]),
-            group=self.one(GROUPS),
+            verb=self.choose(VERBS[:3]),
+            group=self.choose(GROUPS),
             resource=resource,
             subresource=subresource,
-            namespace=self.one(("", *NAMESPACES)),
-            name=self.one(NAMES),
+            namespace=self.choose(("", *NAMESPACES)),
+            name=self.choose(NAMES),
         )
 
 

@@ -28,7 +28,7 @@ from mockube.etcd.embedded.store import MemoryStore
 from tests.support.turns import PATIENCE, turn
 
 
-def facts(port=6443, service_ranges=("10.0.0.0/16",)):
+def server_properties(port=6443, service_ranges=("10.0.0.0/16",)):
     return ServerProperties(
         port=port,
         service_ranges=service_ranges,
@@ -44,18 +44,20 @@ async def store():
     await store.close()
 
 
-def over(store):
+def api_server_with(store):
     return ApiServer(store, trust=Trust(tokens={}), clock=SteppedClock())
 
 
 @pytest.fixture
 async def server(store):
-    async with over(store) as server:
+    async with api_server_with(store) as server:
         yield server
 
 
-async def make(server, **changes):
-    return await ensure(server.registry, server.resources.__getitem__, cluster(facts(**changes), GROUPS))
+async def ensure_objects(server, **changes):
+    return await ensure(
+        server.registry, server.resources.__getitem__, cluster(server_properties(**changes), GROUPS)
+    )
 
 
 async def read(server, resource, name, namespace=""):
@@ -63,31 +65,31 @@ async def read(server, resource, name, namespace=""):
 
 
 async def revisions(server):
-    """Return the revisions of the objects that `make` creates, without flow schemas: another task writes their status."""
+    """Return the revisions of the created objects, without flow schemas: another task writes their status."""
     registry, resources = server.registry, server.resources
-    objects = [each for each in cluster(facts(), GROUPS) if each.resource != FLOW_SCHEMAS]
+    objects = [each for each in cluster(server_properties(), GROUPS) if each.resource != FLOW_SCHEMAS]
     keys = [(resources[each.resource], each.namespace, each.name) for each in objects]
     return [(await registry.get(*key)).revision for key in keys]
 
 
 async def test_system_objects_are_created_once(server):
-    assert await make(server) > 40
+    assert await ensure_objects(server) > 40
     created = await revisions(server)
-    assert await make(server) == 0
+    assert await ensure_objects(server) == 0
     assert await revisions(server) == created
 
 
 async def test_concurrently_starting_servers_do_not_conflict(store):
-    async with over(store) as one, over(store) as two, over(store) as three:
-        made = await asyncio.gather(*map(make, (one, two, three)))
-        assert sum(made) == len(cluster(facts(), GROUPS))
-        assert await make(one) == 0
+    async with api_server_with(store) as one, api_server_with(store) as two, api_server_with(store) as three:
+        made = await asyncio.gather(*map(ensure_objects, (one, two, three)))
+        assert sum(made) == len(cluster(server_properties(), GROUPS))
+        assert await ensure_objects(one) == 0
 
 
 async def test_fixed_objects_are_stored_as_create_would_store_them(server):
-    await make(server)
-    wanted = cluster(facts(), GROUPS)
-    async with over(MemoryStore(clock=SteppedClock())) as other:
+    await ensure_objects(server)
+    wanted = cluster(server_properties(), GROUPS)
+    async with api_server_with(MemoryStore(clock=SteppedClock())) as other:
         each = [replace(one, is_fixed=False) for one in wanted]
         await ensure(other.registry, other.resources.__getitem__, each)
         for one in wanted:
@@ -110,7 +112,7 @@ async def test_fixed_objects_are_stored_as_create_would_store_them(server):
 
 
 async def test_kubernetes_service_has_first_address(server):
-    await make(server)
+    await ensure_objects(server)
     service = await read(server, SERVICES, "kubernetes", "default")
     assert (service["spec"]["clusterIP"], service["spec"]["ports"][0]["targetPort"]) == ("10.0.0.1", 6443)
 
@@ -128,8 +130,8 @@ async def test_kubernetes_service_has_first_address(server):
     ],
 )
 async def test_cluster_can_become_dual_stack(server, before, flag, expected):
-    await make(server, service_ranges=before)
-    await make(server, service_ranges=flag)
+    await ensure_objects(server, service_ranges=before)
+    await ensure_objects(server, service_ranges=flag)
     ranges = await read(server, SERVICE_CIDRS, "kubernetes")
     assert ranges["spec"]["cidrs"] == expected
     assert ranges["status"]["conditions"][0]["type"] == "Ready"
@@ -140,18 +142,18 @@ async def test_existing_object_is_not_changed(server):
     spec = {"type": "Exempt", "exempt": {"nominalConcurrencyShares": 7}}
     own = RequiredObject(resource=levels, name="exempt", content={"spec": spec})
     await ensure(server.registry, server.resources.__getitem__, [own])
-    await make(server)
+    await ensure_objects(server)
     assert (await read(server, levels, "exempt"))["spec"]["exempt"]["nominalConcurrencyShares"] == 7
 
 
 async def test_legacy_token_tracking_config_map_has_start_date(server):
-    await make(server)
+    await ensure_objects(server)
     name = "kube-apiserver-legacy-service-account-token-tracking"
     assert (await read(server, CONFIG_MAPS, name, "kube-system"))["data"] == {"since": "2030-01-01"}
 
 
 async def test_every_served_group_has_an_available_local_api_service(server):
-    await make(server)
+    await ensure_objects(server)
     served = {(group.name, version) for group in GROUPS for version in group.versions}
     for group, version in served:
         if group not in NOT_REGISTERED:
@@ -166,7 +168,7 @@ def test_every_group_has_its_priority():
 
 
 async def test_no_flow_schema_is_dangling(server):
-    await make(server)
+    await ensure_objects(server)
     for schema in SCHEMAS:
         assert schema.level in {"exempt", *LIMITED}
 
@@ -182,7 +184,7 @@ async def test_no_flow_schema_is_dangling(server):
 async def test_leases_of_absent_servers_are_removed(server):
     clock, backend, row = server.registry.clock, server.registry, server.resources[LEASES]
     identity, namespace = {LABEL_IDENTITY: "kube-apiserver"}, "kube-system"
-    await make(server)
+    await ensure_objects(server)
 
     async def lease(name, labels, namespace=namespace, **spec):
         content = {"metadata": {"labels": labels}, "spec": spec}

@@ -91,7 +91,7 @@ VALUES = {
 
 @pytest.mark.parametrize("name", VALUES)
 def test_value_is_handled_in_linear_time(name):
-    schema, make = VALUES[name]
+    schema, make_value = VALUES[name]
     check, prune, fill, lists = checker(schema), root_pruner(schema), filler(schema), lists_checker(schema)
 
     def run(text):
@@ -102,7 +102,7 @@ def test_value_is_handled_in_linear_time(name):
         if lists is not None:
             [*lists(tree, ROOT)]
 
-    check_linear(lambda size: orjson.dumps({"a": make(size)}), run, 10_000)
+    check_linear(lambda size: orjson.dumps({"a": make_value(size)}), run, 10_000)
 
 
 @pytest.mark.parametrize("kind", [str, int])
@@ -115,11 +115,11 @@ def test_items_take_linear_time_with_an_enum_that_grows_with_them(kind):
 
 
 def test_many_fields_of_short_value_take_linear_time():
-    def make(size):
+    def checker_and_items(size):
         fields = {f"f{at}": TEXT for at in range(size)}
         return checker(array_schema({"type": "object", "properties": fields})), {"a": [{}] * size}
 
-    check_linear(make, lambda made: [*made[0](made[1], ROOT)], 1500)
+    check_linear(checker_and_items, lambda made: [*made[0](made[1], ROOT)], 1500)
 
 
 def test_number_of_missing_field_errors_is_bounded():

@@ -39,13 +39,13 @@ def test_definitions_of_group_are_checked_in_linear_time():
             for at in range(size)
         ]
 
-    def judge_all(all_names):
+    def check_all_names(all_names):
         taken = UsedNames()
         for at, names in enumerate(all_names):
             taken.put(str(at), "g", names)
         assert not any(decide_names("g", names, names, taken).problem for names in all_names)
 
-    check_linear(names_of_definitions, judge_all, 1_000)
+    check_linear(names_of_definitions, check_all_names, 1_000)
 
 
 def test_malformed_names_of_other_definition_are_ignored():

@@ -20,12 +20,12 @@ class Connection:
         self._reader = reader
         self._writer = writer
 
-    def ask(self, path, encodings, *, version="1.1"):
+    def send_request(self, path, encodings, *, version="1.1"):
         self._writer.write(
             f"GET {path} HTTP/{version}\r\nHost: x\r\nAccept-Encoding: {encodings}\r\n\r\n".encode()
         )
 
-    async def answer(self):
+    async def read_response(self):
         head = (await self._reader.readuntil(b"\r\n\r\n")).decode()
         headers = dict(line.split(": ", 1) for line in head.split("\r\n")[1:-2])
         if headers.get("Transfer-Encoding") != "chunked":
@@ -61,8 +61,8 @@ async def connection():
 
 @pytest.mark.parametrize("encodings", ["gzip", "deflate, gzip", "br,gzip"])
 async def test_large_response_is_compressed_if_accepted(connection, encodings):
-    connection.ask("/least", encodings)
-    headers, body = await connection.answer()
+    connection.send_request("/least", encodings)
+    headers, body = await connection.read_response()
     assert (headers["Content-Encoding"], headers["Vary"]) == ("gzip", "Accept-Encoding")
     assert headers["Warning"] == '299 - "look"'
     assert gzip.decompress(body) == SMALLEST
@@ -70,15 +70,15 @@ async def test_large_response_is_compressed_if_accepted(connection, encodings):
 
 @pytest.mark.parametrize("encodings", ["", "identity", "gzip;q=0", "gzip;q=1", "gzipped"])
 async def test_response_is_plain_unless_gzip_is_accepted(connection, encodings):
-    connection.ask("/least", encodings)
-    headers, body = await connection.answer()
+    connection.send_request("/least", encodings)
+    headers, body = await connection.read_response()
     assert "Content-Encoding" not in headers
     assert body == SMALLEST
 
 
 async def test_small_response_is_not_compressed(connection):
-    connection.ask("/small", "gzip")
-    headers, body = await connection.answer()
+    connection.send_request("/small", "gzip")
+    headers, body = await connection.read_response()
     assert "Content-Encoding" not in headers
     assert body == SMALLEST[1:]
 
@@ -86,8 +86,8 @@ async def test_small_response_is_not_compressed(connection):
 async def test_pipelined_responses_keep_order_of_requests(connection):
     paths = ["/parts", "/small", "/large", "/least", "/small"]
     for path in paths:
-        connection.ask(path, "gzip")
-    answers = [await connection.answer() for _ in paths]
+        connection.send_request(path, "gzip")
+    answers = [await connection.read_response() for _ in paths]
     texts = [gzip.decompress(body) if "Content-Encoding" in headers else body for headers, body in answers]
     assert texts == [b"a" + LARGE + b"b", SMALLEST[1:], LARGE, SMALLEST, SMALLEST[1:]]
 
@@ -99,7 +99,7 @@ async def test_whole_body_is_compressed_in_pieces():
 
 
 async def test_http_1_0_response_is_not_compressed(connection):
-    connection.ask("/least", "gzip", version="1.0")
-    headers, body = await connection.answer()
+    connection.send_request("/least", "gzip", version="1.0")
+    headers, body = await connection.read_response()
     assert "Content-Encoding" not in headers
     assert body == SMALLEST

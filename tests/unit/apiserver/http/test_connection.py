@@ -52,14 +52,14 @@ async def site():
     await site.server.shutdown(0.01)
 
 
-def in_pieces(data, size):
+def split(data, size):
     return [data[at : at + size] for at in range(0, len(data), size)]
 
 
 @pytest.mark.parametrize("size", [1, 7, 64, 1 << 20])
 async def test_request_head_may_arrive_in_any_pieces(site, size):
     wire = site.wire()
-    wire.receive(*in_pieces(GET + CHUNKED + b"2\r\n{}\r\n0\r\n\r\n" + GET, size))
+    wire.receive(*split(GET + CHUNKED + b"2\r\n{}\r\n0\r\n\r\n" + GET, size))
     await turns(20)
     assert [request.method for request in site.requests] == ["GET", "POST", "GET"]
     assert site.bodies == [b"", b"{}", b""]
@@ -70,7 +70,7 @@ async def test_request_head_may_arrive_in_any_pieces(site, size):
 async def test_request_with_any_method_may_arrive_in_any_pieces(site, size):
     wire = site.wire()
     for method in (b"FOO", b"get", b"CONNECT", b"A-METHOD-OF-MORE-THAN-16-BYTES"):
-        wire.receive(*in_pieces(GET.replace(b"GET", method), size))
+        wire.receive(*split(GET.replace(b"GET", method), size))
         await turns(20)
     assert [request.method for request in site.requests] == [
         *("FOO", "get", "CONNECT", "A-METHOD-OF-MORE-THAN-16-BYTES")
@@ -82,7 +82,7 @@ async def test_request_with_any_method_may_arrive_in_any_pieces(site, size):
 @pytest.mark.parametrize("end", [4, 3, 2, 1])
 async def test_end_of_head_may_arrive_byte_by_byte(site, end):
     wire = site.wire()
-    wire.receive(GET[:3], GET[3:6], GET[6:-end], *in_pieces(GET[-end:], 1))
+    wire.receive(GET[:3], GET[3:6], GET[6:-end], *split(GET[-end:], 1))
     await turns(20)
     assert [request.method for request in site.requests] == ["GET"]
 
@@ -124,7 +124,7 @@ async def test_rest_of_head_behind_body_is_not_read_as_method(site):
 )
 async def test_head_of_one_mebibyte_is_accepted(site, headers):
     wire = site.wire()
-    wire.receive(*in_pieces(START + b"\r\n".join(headers) + b"\r\n\r\n", 65_536))
+    wire.receive(*split(START + b"\r\n".join(headers) + b"\r\n\r\n", 65_536))
     await turns(20)
     assert len(site.requests) == 1
     assert wire.sent.startswith(b"HTTP/1.1 200 OK\r\n")
@@ -134,7 +134,7 @@ async def test_head_of_one_mebibyte_is_accepted(site, headers):
 async def test_lines_of_body_are_not_counted_as_headers(site, piece):
     wire = site.wire()
     head = START + b"Content-Length: %d\r\n\r\n" % (4 * HEADERS)
-    wire.receive(head[:9], *in_pieces(head[9:] + b"\n" * 4 * HEADERS, piece))
+    wire.receive(head[:9], *split(head[9:] + b"\n" * 4 * HEADERS, piece))
     await turns(20)
     assert len(site.requests) == 1
 
@@ -143,7 +143,7 @@ async def test_lines_of_body_are_not_counted_as_headers(site, piece):
 async def test_too_many_headers_are_refused(site, piece):
     wire = site.wire()
     lines = b"".join(b"X%d: a\r\n" % number for number in range(HEADERS))
-    wire.receive(*in_pieces(START + lines + b"\r\n", piece))
+    wire.receive(*split(START + lines + b"\r\n", piece))
     await turns(20)
     assert not site.requests
     assert wire.sent.startswith(b"HTTP/1.1 431 Request Header Fields Too Large\r\n")
@@ -162,7 +162,7 @@ async def test_too_many_headers_are_refused(site, piece):
 async def test_longer_head_is_refused(site, header):
     wire = site.wire()
     wire.receive(START)
-    wire.receive(*in_pieces(header * (HEAD_BYTES // len(header) + 2), 65_536))
+    wire.receive(*split(header * (HEAD_BYTES // len(header) + 2), 65_536))
     assert wire.protocol.server.head_bytes == 0
     await turns(20)
     assert wire.sent.startswith(b"HTTP/1.1 431 Request Header Fields Too Large\r\n")
@@ -177,7 +177,7 @@ async def test_longer_head_is_refused(site, header):
 
 async def test_request_line_counts_as_head(site):
     wire = site.wire()
-    wire.receive(*in_pieces(b"GET /" + b"a" * (HEAD_BYTES + 1), 65_536))
+    wire.receive(*split(b"GET /" + b"a" * (HEAD_BYTES + 1), 65_536))
     await turns(20)
     assert wire.sent.startswith(b"HTTP/1.1 431 ")
 
@@ -274,7 +274,7 @@ async def test_long_pipelined_heads_are_not_parsed_early(site):
     wire.receive(GET)
     await turns(20)
     wire.receive(long)
-    wire.receive(*in_pieces(long, 200_000))
+    wire.receive(*split(long, 200_000))
     assert site.server.head_bytes == 0
     site.going.set()
     await turns(100)

@@ -22,7 +22,7 @@ def schemas():
     return builtin.load()
 
 
-def shape(schemas, resource, path):
+def shape_at(schemas, resource, path):
     group, version = resource.storage_version or resource.group_version
     found = schemas.kind(f"{group}/{version}" if group else version, resource.kind)
     for step in path:
@@ -32,4 +32,4 @@ def shape(schemas, resource, path):
 
 @pytest.mark.parametrize(("resource", "field", "path"), FIELDS)
 def test_absent_value_of_selectable_field_is_zero_value(schemas, resource, field, path):
-    assert field.absent == ZERO[shape(schemas, resource, path)]
+    assert field.absent == ZERO[shape_at(schemas, resource, path)]

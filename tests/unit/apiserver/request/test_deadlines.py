@@ -34,7 +34,7 @@ async def one():
     return 1
 
 
-def for_ever(deadlines, seconds):
+def endless_task(deadlines, seconds):
     return asyncio.create_task(deadlines.within(seconds, asyncio.Event().wait()))
 
 
@@ -66,7 +66,7 @@ async def test_work_beyond_deadline_times_out(clock, deadlines):
 async def test_each_work_times_out_at_its_own_deadline(clock, deadlines):
     tasks = {}
     for seconds in (5.0, 2.0, 9.0):
-        tasks[seconds] = for_ever(deadlines, seconds)
+        tasks[seconds] = endless_task(deadlines, seconds)
         await turns(2)
     late = []
     for second in range(10):
@@ -80,7 +80,7 @@ async def test_each_work_times_out_at_its_own_deadline(clock, deadlines):
 async def test_work_after_finished_work_times_out(clock, deadlines):
     await deadlines.within(5.0, one())
     clock.advance(3.0)
-    task = for_ever(deadlines, 5.0)
+    task = endless_task(deadlines, 5.0)
     await turns(2)
     clock.advance(4.0)
     await turns(2)
@@ -97,7 +97,7 @@ async def test_many_deadlines_share_one_timer(clock, deadlines):
 
 
 async def test_external_cancellation_is_no_timeout(deadlines):
-    task = for_ever(deadlines, 5.0)
+    task = endless_task(deadlines, 5.0)
     await turns(2)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):

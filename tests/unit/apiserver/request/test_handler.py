@@ -106,7 +106,7 @@ def test_filters_have_upstreams_order():
 async def test_filters_are_applied_once_from_innermost(server):
     built = []
 
-    def noting(name):
+    def filter_named(name):
         def filter_(handle, _config):
             built.append(name)
             return handle
@@ -116,7 +116,7 @@ async def test_filters_are_applied_once_from_innermost(server):
     async def endpoint(_request):
         return Response(200)
 
-    handle = build_handler_chain(endpoint, None, [noting("outer"), noting("inner")])
+    handle = build_handler_chain(endpoint, None, [filter_named("outer"), filter_named("inner")])
     assert handle is endpoint
     assert built == ["inner", "outer"]
 

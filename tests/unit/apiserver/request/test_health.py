@@ -32,19 +32,19 @@ class Checks:
         return answer.status, answer.body.decode()
 
 
-async def raises():
+async def raise_key_error():
     raise KeyError("a fault in the program")
 
 
-async def waits():
+async def wait_forever():
     await asyncio.get_running_loop().create_future()
 
 
 FAULTS = pytest.mark.parametrize(
     ("fault", "reason"),
     [
-        pytest.param(raises, "KeyError: 'a fault in the program'", id="raises"),
-        pytest.param(waits, "no result within 2 s", id="does not return"),
+        pytest.param(raise_key_error, "KeyError: 'a fault in the program'", id="raises"),
+        pytest.param(wait_forever, "no result within 2 s", id="does not return"),
     ],
 )
 
@@ -76,7 +76,7 @@ async def test_fault_of_check_is_logged_once_until_it_passes_again(fault, reason
 
 async def test_checks_that_do_not_return_share_one_delay():
     clock = SteppedClock()
-    page = Health({"first": waits, "second": waits}, clock).pages["/readyz"]
+    page = Health({"first": wait_forever, "second": wait_forever}, clock).pages["/readyz"]
     answering = asyncio.create_task(page(request_of("GET", "/readyz")))
     await until(clock.next_due)
     clock.advance(CHECK_SECONDS)
@@ -85,7 +85,7 @@ async def test_checks_that_do_not_return_share_one_delay():
 
 
 async def test_cancelled_request_is_no_fault_of_check(caplog):
-    checks = Checks(waits)
+    checks = Checks(wait_forever)
     answering = asyncio.create_task(checks.health.pages["/readyz"](request_of("GET", "/readyz")))
     await until(checks.clock.next_due)
     answering.cancel()

@@ -44,10 +44,10 @@ async def test_protobuf_samples_are_length_delimited():
 
 
 async def test_health_check_results_are_counted():
-    async def fails():
+    async def failing_check():
         return "broken"
 
-    health = Health({"ping": ping, "etcd": fails}, SteppedClock())
+    health = Health({"ping": ping, "etcd": failing_check}, SteppedClock())
     await health.pages["/livez"](request_of("GET", "/livez"))
     await health.pages["/livez"](request_of("GET", "/livez"))
     page = metrics_page(health.collect, SteppedClock())

@@ -26,7 +26,7 @@ PATHS = [
 ]
 
 
-async def ask(accept, path="/statusz"):
+async def get_page(accept, path="/statusz"):
     clock = SteppedClock(datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
     pages = zpages(clock, parse(["--secure-port=7000"], {}).flags, lambda: PATHS)
     clock.advance(timedelta(hours=1, seconds=62).total_seconds())
@@ -35,7 +35,7 @@ async def ask(accept, path="/statusz"):
 
 @pytest.mark.parametrize("accept", ["", " ", "text/plain", "*/*", "text/*", "application/json, text/plain"])
 async def test_zpages_are_plain_text_by_default(accept):
-    answer = await ask(accept)
+    answer = await get_page(accept)
     assert answer.content_type == "text/plain; charset=utf-8"
     assert answer.body.startswith(b"\napiserver statusz\nWarning: This endpoint is not meant to be machine")
     assert b"Started:  Fri Jan  2 03:04:05 UTC 2026\nUp:  1 hr 01 min 02 sec\n" in answer.body
@@ -43,7 +43,7 @@ async def test_zpages_are_plain_text_by_default(accept):
 
 
 async def test_zpages_json_has_requested_version():
-    answer = await ask(f"application/json;{STATUS.format('v1beta1')}")
+    answer = await get_page(f"application/json;{STATUS.format('v1beta1')}")
     assert answer.content_type == f"application/json;{STATUS.format('v1beta1')}"
     shown = orjson.loads(answer.body)
     assert (shown["kind"], shown["apiVersion"], shown["metadata"]) == (
@@ -51,7 +51,7 @@ async def test_zpages_json_has_requested_version():
         {"name": "apiserver"},
     )
     assert (shown["startTime"], shown["uptimeSeconds"]) == ("2026-01-02T03:04:05Z", 3662)
-    old = await ask(f"application/yaml;{STATUS.format('v1alpha1')}")
+    old = await get_page(f"application/yaml;{STATUS.format('v1alpha1')}")
     assert yaml.safe_load(old.body)["apiVersion"] == "config.k8s.io/v1alpha1"
     assert "This version of the statusz endpoint is deprecated." in old.headers["Warning"]
 
@@ -61,10 +61,10 @@ async def test_zpages_json_has_requested_version():
 )
 async def test_unsupported_zpages_format_is_not_acceptable(accept):
     with pytest.raises(NotAcceptable, match="application/json, application/yaml, text/plain"):
-        await ask(accept)
+        await get_page(accept)
 
 
 async def test_flagz_lists_flags_with_values():
-    lines = (await ask("", "/flagz")).body.decode().splitlines()
+    lines = (await get_page("", "/flagz")).body.decode().splitlines()
     assert {"secure-port=7000", "request-timeout=1m0s", "tls-san=[]", "data-dir="} <= {*lines}
     assert "service-node-port-range=30000-32767" in lines

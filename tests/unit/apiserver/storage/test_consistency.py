@@ -34,7 +34,7 @@ class Failing(Deaf):
         return await self.store.range(request)
 
 
-class Checked:
+class CheckedCache:
     def __init__(self):
         self.clock = SteppedClock()
         self.store = Failing(MemoryStore(clock=self.clock))
@@ -56,7 +56,7 @@ class Checked:
     async def delete(self, name):
         return await self.store.delete(Delete(key=MAPS + name.encode()))
 
-    async def turn(self):
+    async def run_check(self):
         """Run one round of the check, with all of its slices."""
         turn = asyncio.create_task(self.check.turn())
         while not turn.done():
@@ -64,13 +64,13 @@ class Checked:
             self.clock.advance(PAUSE_SECONDS)
         await turn
 
-    def shown(self):
+    def revisions_by_name(self):
         return {stored.key.removeprefix(MAPS).decode(): stored.revision for stored in self.resource_cache}
 
 
 @pytest.fixture
-async def checked():
-    made = Checked()
+async def checked_cache():
+    made = CheckedCache()
     async with running_task(made.watch_cache.run()):
         await made.watch_cache.wait_listed()
         yield made
@@ -86,126 +86,130 @@ async def running_task(work):
         await task
 
 
-async def test_equal_cache_and_store_count_as_success(checked, caplog):
+async def test_equal_cache_and_store_count_as_success(checked_cache, caplog):
     for name in ("a", "b"):
-        await checked.put(name)
-    await checked.delete("a")
-    await checked.turn()
-    assert checked.counts == {(PREFIX, "success"): 1}
-    assert (checked.resets, caplog.records) == ([], [])
+        await checked_cache.put(name)
+    await checked_cache.delete("a")
+    await checked_cache.run_check()
+    assert checked_cache.counts == {(PREFIX, "success"): 1}
+    assert (checked_cache.resets, caplog.records) == ([], [])
 
 
-async def lose_creation(checked):
-    await checked.put("lost")
+async def lose_creation(checked_cache):
+    await checked_cache.put("lost")
 
 
-async def lose_change(checked):
-    checked.store.lost = frozenset()
-    await checked.put("lost")
-    await checked.watch_cache.fresh()
-    checked.store.lost = {MAPS + b"lost"}
-    await checked.put("lost")
+async def lose_change(checked_cache):
+    checked_cache.store.lost = frozenset()
+    await checked_cache.put("lost")
+    await checked_cache.watch_cache.fresh()
+    checked_cache.store.lost = {MAPS + b"lost"}
+    await checked_cache.put("lost")
 
 
-async def lose_deletion(checked):
-    checked.store.lost = frozenset()
-    await checked.put("lost")
-    await checked.watch_cache.fresh()
-    checked.store.lost = {MAPS + b"lost"}
-    await checked.delete("lost")
+async def lose_deletion(checked_cache):
+    checked_cache.store.lost = frozenset()
+    await checked_cache.put("lost")
+    await checked_cache.watch_cache.fresh()
+    checked_cache.store.lost = {MAPS + b"lost"}
+    await checked_cache.delete("lost")
 
 
 @pytest.mark.parametrize("lose", [lose_creation, lose_change, lose_deletion])
-async def test_difference_is_logged_counted_and_repaired(checked, caplog, lose):
-    await checked.put("a")
-    checked.store.lost = {MAPS + b"lost"}
-    await lose(checked)
-    await checked.watch_cache.fresh()
-    before = checked.shown()
-    await checked.turn()
-    await until(lambda: checked.resets)
-    held = (await checked.store.range(Range(key=PREFIX, range_end=PREFIX + b"\xff"))).kvs
-    assert checked.shown() == {kv.key.removeprefix(MAPS).decode(): kv.mod_revision for kv in held} != before
-    assert checked.counts == {(PREFIX, "failure"): 1}
+async def test_difference_is_logged_counted_and_repaired(checked_cache, caplog, lose):
+    await checked_cache.put("a")
+    checked_cache.store.lost = {MAPS + b"lost"}
+    await lose(checked_cache)
+    await checked_cache.watch_cache.fresh()
+    before = checked_cache.revisions_by_name()
+    await checked_cache.run_check()
+    await until(lambda: checked_cache.resets)
+    held = (await checked_cache.store.range(Range(key=PREFIX, range_end=PREFIX + b"\xff"))).kvs
+    assert (
+        checked_cache.revisions_by_name()
+        == {kv.key.removeprefix(MAPS).decode(): kv.mod_revision for kv in held}
+        != before
+    )
+    assert checked_cache.counts == {(PREFIX, "failure"): 1}
     assert [r.getMessage() for r in caplog.records if r.levelname == "ERROR"] == [
         "The watch cache differs from the store and is rebuilt: 1 keys differ: /registry/configmaps/ns/lost"
     ]
 
 
-async def test_cache_follows_changes_after_repair(checked):
-    checked.store.lost = {MAPS + b"lost"}
-    await checked.put("lost")
-    await checked.turn()
-    await until(lambda: checked.resets)
-    checked.store.lost = frozenset()
-    await checked.put("a")
-    await checked.watch_cache.fresh()
-    await checked.turn()
-    assert set(checked.shown()) == {"a", "lost"}
-    assert checked.counts[PREFIX, "success"] == 1
+async def test_cache_follows_changes_after_repair(checked_cache):
+    checked_cache.store.lost = {MAPS + b"lost"}
+    await checked_cache.put("lost")
+    await checked_cache.run_check()
+    await until(lambda: checked_cache.resets)
+    checked_cache.store.lost = frozenset()
+    await checked_cache.put("a")
+    await checked_cache.watch_cache.fresh()
+    await checked_cache.run_check()
+    assert set(checked_cache.revisions_by_name()) == {"a", "lost"}
+    assert checked_cache.counts[PREFIX, "success"] == 1
 
 
-async def test_many_keys_are_compared_in_slices(checked):
+async def test_many_keys_are_compared_in_slices(checked_cache):
     for name in "abcdefg":
-        await checked.put(name)
-    await checked.watch_cache.fresh()
-    checked.store.lost = {MAPS + b"c", MAPS + b"g"}
+        await checked_cache.put(name)
+    await checked_cache.watch_cache.fresh()
+    checked_cache.store.lost = {MAPS + b"c", MAPS + b"g"}
     for name in "cg":
-        await checked.delete(name)
-    await checked.watch_cache.fresh()
-    turn = asyncio.create_task(checked.turn())
+        await checked_cache.delete(name)
+    await checked_cache.watch_cache.fresh()
+    turn = asyncio.create_task(checked_cache.run_check())
     await turns(4)
-    await checked.put("d")  # in a slice that was not read yet
-    await checked.put("a")  # in a slice that was read
+    await checked_cache.put("d")  # in a slice that was not read yet
+    await checked_cache.put("a")  # in a slice that was read
     await turn
-    await until(lambda: checked.resets)
-    assert set(checked.shown()) == set("abdef")
-    assert checked.counts == {(PREFIX, "failure"): 1}
+    await until(lambda: checked_cache.resets)
+    assert set(checked_cache.revisions_by_name()) == set("abdef")
+    assert checked_cache.counts == {(PREFIX, "failure"): 1}
 
 
-async def test_change_after_read_of_slice_is_no_difference(checked):
+async def test_change_after_read_of_slice_is_no_difference(checked_cache):
     """The watch cache receives later changes while the slice is read."""
     for name in "abc":
-        await checked.put(name)
-    await checked.watch_cache.fresh()
-    page = await checked.store.range(Range(key=PREFIX, range_end=PREFIX + b"\xff", keys_only=True))
-    await checked.put("a")
-    await checked.delete("b")
-    await checked.put("d")
-    await checked.watch_cache.fresh()
+        await checked_cache.put(name)
+    await checked_cache.watch_cache.fresh()
+    page = await checked_cache.store.range(Range(key=PREFIX, range_end=PREFIX + b"\xff", keys_only=True))
+    await checked_cache.put("a")
+    await checked_cache.delete("b")
+    await checked_cache.put("d")
+    await checked_cache.watch_cache.fresh()
     compare = consistency._differences
     assert not compare(
-        checked.resource_cache, (PREFIX, PREFIX + b"\xff"), page.kvs, page.revision, passed_over={}
+        checked_cache.resource_cache, (PREFIX, PREFIX + b"\xff"), page.kvs, page.revision, passed_over={}
     )
 
 
-async def test_unreadable_value_is_no_difference(checked):
-    await checked.put("a")
-    await checked.watch_cache.fresh()
+async def test_unreadable_value_is_no_difference(checked_cache):
+    await checked_cache.put("a")
+    await checked_cache.watch_cache.fresh()
     for name in ("a", "never"):
-        await checked.put(name, b"no object")
-    await checked.watch_cache.fresh()
-    await checked.turn()
-    assert checked.counts == {(PREFIX, "success"): 1}
+        await checked_cache.put(name, b"no object")
+    await checked_cache.watch_cache.fresh()
+    await checked_cache.run_check()
+    assert checked_cache.counts == {(PREFIX, "success"): 1}
 
 
-async def test_failed_check_is_counted_and_retried(checked, caplog):
-    checked.store.fails = True
-    await checked.turn()
-    checked.store.fails = False
-    await checked.turn()
-    assert checked.counts == {(PREFIX, "error"): 1, (PREFIX, "success"): 1}
+async def test_failed_check_is_counted_and_retried(checked_cache, caplog):
+    checked_cache.store.fails = True
+    await checked_cache.run_check()
+    checked_cache.store.fails = False
+    await checked_cache.run_check()
+    assert checked_cache.counts == {(PREFIX, "error"): 1, (PREFIX, "success"): 1}
     assert "/registry/configmaps/ could not be checked: nobody there" in caplog.text
 
 
-async def test_consistency_check_runs_periodically(checked):
-    async with running_task(checked.check.run()):
+async def test_consistency_check_runs_periodically(checked_cache):
+    async with running_task(checked_cache.check.run()):
         await turns(4)
         for seconds in (INTERVAL_SECONDS - 1, PAUSE_SECONDS):
-            checked.clock.advance(seconds)
+            checked_cache.clock.advance(seconds)
             await turns(4)
-        assert not checked.counts
+        assert not checked_cache.counts
         for seconds in (1, PAUSE_SECONDS):
-            checked.clock.advance(seconds)
+            checked_cache.clock.advance(seconds)
             await turns(4)
-        assert checked.counts
+        assert checked_cache.counts

@@ -302,7 +302,7 @@ async def test_large_difference_is_applied_by_watch(store):
 
 
 @contextlib.asynccontextmanager
-async def losing_a_version(store, behind):
+async def cache_without_old_version(store, behind):
     """A watch cache that shows objects as v2, whose stored version v1 is not expected any more."""
     for number in range(MANY):
         await store.put(put(number))
@@ -321,7 +321,7 @@ async def losing_a_version(store, behind):
 
 
 async def test_objects_of_lost_version_are_read_again_in_slices(store):
-    async with losing_a_version(store, store) as (watch_cache, resource_cache):
+    async with cache_without_old_version(store, store) as (watch_cache, resource_cache):
         reading, sizes = asyncio.create_task(watch_cache.rebuild_if_outdated()), [MANY]
         while not reading.done():
             await turn()
@@ -342,7 +342,7 @@ async def test_objects_of_lost_version_are_read_after_the_store_failed(store):
             return await self.store.range(request)
 
     failing = FailsOnce(store)
-    async with losing_a_version(store, failing) as (watch_cache, resource_cache):
+    async with cache_without_old_version(store, failing) as (watch_cache, resource_cache):
         failing.is_failing = True
         with pytest.raises(Interrupted):
             await watch_cache.rebuild_if_outdated()

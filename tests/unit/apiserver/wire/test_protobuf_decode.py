@@ -14,7 +14,7 @@ from mockube.apiserver.wire.protobuf.varint import (
 )
 
 
-def part(number, payload):
+def field(number, payload):
     return varint(tag_of(number, LENGTH)) + with_length(payload)
 
 
@@ -29,7 +29,7 @@ def read(message, payload, depth=MAX_DEPTH):
 @pytest.mark.parametrize(
     ("message", "payload", "json"),
     [
-        pytest.param("core.v1.EnvVar", part(1, b"A") + part(2, b""), {"name": "A"}, id="empty string is omitted"),
+        pytest.param("core.v1.EnvVar", field(1, b"A") + field(2, b""), {"name": "A"}, id="empty string is omitted"),
         pytest.param("core.v1.EnvVar", b"", {"name": ""}, id="zero value without omitempty is kept"),
         pytest.param("core.v1.Toleration", number(5, 0), {"tolerationSeconds": 0}, id="zero behind a pointer is kept"),
         pytest.param("core.v1.Toleration", b"", {}, id="nil pointer is omitted"),
@@ -38,24 +38,24 @@ def read(message, payload, depth=MAX_DEPTH):
         }, id="nil is null without omitempty"),
         pytest.param("core.v1.ConfigMapList", b"", {"metadata": {}, "items": []}, id="items of an empty list object"),
         pytest.param("core.v1.ServiceStatus", b"", {"loadBalancer": {}}, id="structs are never omitted"),
-        pytest.param("meta.v1.ObjectMeta", part(8, b""), {}, id="zero time with omitzero is omitted"),
-        pytest.param("core.v1.PodCondition", part(3, b""), {
+        pytest.param("meta.v1.ObjectMeta", field(8, b""), {}, id="zero time with omitzero is omitted"),
+        pytest.param("core.v1.PodCondition", field(3, b""), {
             "type": "", "status": "", "lastProbeTime": None, "lastTransitionTime": None,
         }, id="zero time is null"),
-        pytest.param("core.v1.Secret", part(2, part(1, b"b") + part(2, b"\x01")) + part(2, part(1, b"a")), {
+        pytest.param("core.v1.Secret", field(2, field(1, b"b") + field(2, b"\x01")) + field(2, field(1, b"a")), {
             "metadata": {}, "data": {"a": "", "b": "AQ=="},
         }, id="a map is in order, its bytes in base64"),
         pytest.param("core.v1.RangeAllocation", b"", {"metadata": {}, "range": "", "data": None}, id="no bytes"),
-        pytest.param("core.v1.RangeAllocation", part(3, b""), {
+        pytest.param("core.v1.RangeAllocation", field(3, b""), {
             "metadata": {}, "range": "", "data": "",
         }, id="empty bytes"),
-        pytest.param("core.v1.Volume", part(2, part(2, part(1, b""))) + part(1, b"v"), {
+        pytest.param("core.v1.Volume", field(2, field(2, field(1, b""))) + field(1, b"v"), {
             "name": "v", "emptyDir": {},
         }, id="fields of an inlined struct"),
-        pytest.param("core.v1.PodSpec", part(3, b"Never") + part(20, part(1, b"i")), {
+        pytest.param("core.v1.PodSpec", field(3, b"Never") + field(20, field(1, b"i")), {
             "initContainers": [{"name": "i", "resources": {}}], "containers": None, "restartPolicy": "Never",
         }, id="members have the order of the JSON form"),
-        pytest.param("apps.v1.StatefulSetSpec", part(4, b""), {
+        pytest.param("apps.v1.StatefulSetSpec", field(4, b""), {
             "selector": None, "template": {"metadata": {}, "spec": {"containers": None}}, "volumeClaimTemplates": [
                 {"kind": "PersistentVolumeClaim", "apiVersion": "v1", "metadata": {}, "spec": {"resources": {}}, "status": {}}
             ], "serviceName": "", "updateStrategy": {},
@@ -63,13 +63,13 @@ def read(message, payload, depth=MAX_DEPTH):
         pytest.param("core.v1.ContainerStateTerminated", number(1, -1), {
             "exitCode": -1, "startedAt": None, "finishedAt": None,
         }, id="a negative number"),
-        pytest.param("core.v1.PodSecurityContext", number(4, 1) + number(4, 2) + part(4, b"\x03\x80\x01"), {
+        pytest.param("core.v1.PodSecurityContext", number(4, 1) + number(4, 2) + field(4, b"\x03\x80\x01"), {
             "supplementalGroups": [1, 2, 3, 128],
         }, id="numbers one by one and packed"),
-        pytest.param("core.v1.Pod", part(2, part(10, b"n")) + part(2, part(16, b"h")), {
+        pytest.param("core.v1.Pod", field(2, field(10, b"n")) + field(2, field(16, b"h")), {
             "metadata": {}, "spec": {"containers": None, "nodeName": "n", "hostname": "h"}, "status": {},
         }, id="a message in parts is one message"),
-        pytest.param("core.v1.EnvVar", part(1, b"A") + part(99, b"?") + number(98, 7), {
+        pytest.param("core.v1.EnvVar", field(1, b"A") + field(99, b"?") + number(98, 7), {
             "name": "A",
         }, id="unknown fields are skipped"),
     ],
@@ -99,7 +99,7 @@ def test_doubles_are_decoded(payload, shown):
         ),
         pytest.param("core.v1.EnvVar", varint(tag_of(9, 3)), "illegal wireType 3", id="a group"),
         pytest.param("core.v1.EnvVar", b"\x02\x00", "illegal tag 0", id="field number 0"),
-        pytest.param("runtime.RawExtension", part(1, b"{"), "invalid JSON", id="JSON cut short"),
+        pytest.param("runtime.RawExtension", field(1, b"{"), "invalid JSON", id="JSON cut short"),
         pytest.param(
             "apiextensions.v1.JSONSchemaProps",
             varint(tag_of(9, FIXED64)) + b"\x00" * 6 + b"\xf8\x7f",
@@ -117,14 +117,14 @@ def test_decoding_depth_is_limited():
     """The field `not` of a schema is a schema, so messages can be nested to any depth."""
     payload = b""
     for _ in range(MAX_DEPTH - 1):
-        payload = part(28, payload)
+        payload = field(28, payload)
     assert "not" in read("apiextensions.v1.JSONSchemaProps", payload)
     with pytest.raises(ProtobufError, match="nested too deeply"):
-        read("apiextensions.v1.JSONSchemaProps", part(28, payload))
+        read("apiextensions.v1.JSONSchemaProps", field(28, payload))
 
 
 def test_decoded_trees_share_no_mutable_values():
-    payload = part(1, part(1, b"p"))
+    payload = field(1, field(1, b"p"))
     first, second = read("core.v1.Pod", payload), read("core.v1.Pod", payload)
     first["metadata"]["name"] = "changed"
     first["status"]["phase"] = "Running"

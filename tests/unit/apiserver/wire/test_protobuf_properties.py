@@ -114,7 +114,7 @@ def members(field, depth):
     if field.is_repeated:
         return st.none() | st.lists(value, min_size=1, max_size=2)
     if field.is_map:
-        return st.none() | st.dictionaries(TEXT, value, min_size=1, max_size=2).map(in_order)
+        return st.none() | st.dictionaries(TEXT, value, min_size=1, max_size=2).map(sorted_by_key)
     if field.optional:
         return st.none() | value
     if field.element_type in SCALARS and field.json_option == "omitempty":
@@ -122,7 +122,7 @@ def members(field, depth):
     return st.none() | value if field.element_type == "bytes" else value
 
 
-def in_order(entries):
+def sorted_by_key(entries):
     return dict(sorted(entries.items()))
 
 

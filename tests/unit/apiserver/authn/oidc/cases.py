@@ -227,7 +227,7 @@ TEXTS = {
 }
 
 
-def part(value):
+def encode_part(value):
     data = value if isinstance(value, bytes) else orjson.dumps(value)
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
@@ -236,12 +236,12 @@ def sign(keys, claims, header=None):
     """Sign claims with an RSA key, or with an EC key if the algorithm needs one."""
     head = {"alg": "RS256", "kid": "rsa"} | (header or {})
     head = {name: value for name, value in head.items() if value is not None}
-    text = f"{part(head)}.{part(claims)}"
+    text = f"{encode_part(head)}.{encode_part(claims)}"
     algorithm = head.get("alg", "RS256")
     if algorithm in ("none", "HS256"):
-        return f"{text}.{part(b'x' * 32)}"
+        return f"{text}.{encode_part(b'x' * 32)}"
     key = keys["curve" if algorithm.startswith("ES") else "rsa"]
-    return f"{text}.{part(get_default_algorithms()[algorithm].sign(text.encode(), key))}"
+    return f"{text}.{encode_part(get_default_algorithms()[algorithm].sign(text.encode(), key))}"
 
 
 def tokens(keys):

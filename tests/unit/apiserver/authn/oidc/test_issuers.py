@@ -32,7 +32,7 @@ def key():
 
 
 @pytest.fixture(scope="module")
-def other():
+def other_key():
     return rsa.generate_private_key(65537, 2048)
 
 
@@ -83,7 +83,7 @@ class Observer:
         self.seen.append(("reloaded", success))
 
 
-def make(web, text=ONE, path=None, **settings):
+def new_authenticators(web, text=ONE, path=None, **settings):
     configuration = read_configuration(text.encode())
     settings = JWTSettings(configuration=configuration, data=text.encode(), path=path, **settings)
     clock, observer = SteppedClock(), Observer()
@@ -92,7 +92,7 @@ def make(web, text=ONE, path=None, **settings):
     return made
 
 
-async def refusal(authenticators, text):
+async def token_error(authenticators, text):
     with pytest.raises(BadToken) as raised:
         await authenticators.read(text, API)
     return str(raised.value)
@@ -101,9 +101,9 @@ async def refusal(authenticators, text):
 async def test_unreachable_issuer_is_retried(key, caplog):
     web = Web(keys=key_set(k=key))
     wanted = web.pages.pop(f"{ISSUER}/.well-known/openid-configuration")
-    found = make(web)
+    found = new_authenticators(web)
     await found.initialize()
-    assert await refusal(found, token(key)) == "oidc: authenticator not initialized"
+    assert await token_error(found, token(key)) == "oidc: authenticator not initialized"
     assert "oidc authenticator: initializing plugin: 404 Not Found: null" in caplog.text
     web.pages[f"{ISSUER}/.well-known/openid-configuration"] = wanted
     await found.initialize()
@@ -113,7 +113,7 @@ async def test_unreachable_issuer_is_retried(key, caplog):
 
 
 async def test_token_for_other_audience_is_ignored(key):
-    found = make(Web(keys=key_set(k=key)))
+    found = new_authenticators(Web(keys=key_set(k=key)))
     await found.initialize()
     assert await found.read(token(key), ["elsewhere"]) is None
 
@@ -130,42 +130,42 @@ WRONG = {
 async def test_invalid_discovery_document_is_logged(page, problem, caplog):
     web = Web()
     web.pages[f"{ISSUER}/.well-known/openid-configuration"] = page
-    await make(web).initialize()
+    await new_authenticators(web).initialize()
     assert problem in caplog.text
 
 
-async def test_concurrent_tokens_fetch_new_keys_once(key, other):
+async def test_concurrent_tokens_fetch_new_keys_once(key, other_key):
     web = Web(keys=key_set(k=key))
-    found = make(web)
+    found = new_authenticators(web)
     await found.initialize()
     await found.read(token(key), API)
-    web.pages[f"{ISSUER}/keys"] = key_set(new=other)
-    texts = [token(other, "new", jti=str(number)) for number in range(5)]
+    web.pages[f"{ISSUER}/keys"] = key_set(new=other_key)
+    texts = [token(other_key, "new", jti=str(number)) for number in range(5)]
     await asyncio.gather(*(found.read(text, API) for text in texts))
     assert web.count("/keys") == 2
     assert ("fetched", ISSUER, True) in found.seen
 
 
-async def test_keys_are_cached_as_issuer_allows(key, other):
+async def test_keys_are_cached_as_issuer_allows(key, other_key):
     web = Web(keys=key_set(k=key))
     web.headers = {"cache-control": "public, max-age=100"}
-    found = make(web)
+    found = new_authenticators(web)
     await found.initialize()
     await found.read(token(key), API)
     strange = "oidc: verify token: failed to verify signature: failed to verify id token signature"
-    assert await refusal(found, token(other, "new")) == strange
+    assert await token_error(found, token(other_key, "new")) == strange
     assert web.count("/keys") == 1
     found.clock.advance(100 - EXPIRY_DELTA + 1)
-    assert await refusal(found, token(other, "new")) == strange
+    assert await token_error(found, token(other_key, "new")) == strange
     assert web.count("/keys") == 2
 
 
 async def test_failed_key_fetch_is_reported_in_refusal(key):
     web = Web(keys="dial tcp: refused")
-    found = make(web)
+    found = new_authenticators(web)
     await found.initialize()
     problem = "failed to verify signature: fetching keys oidc: get keys failed dial tcp: refused"
-    assert await refusal(found, token(key)) == f"oidc: verify token: {problem}"
+    assert await token_error(found, token(key)) == f"oidc: verify token: {problem}"
     assert found.seen[-2:] == [("fetched", ISSUER, False), ("authenticated", ISSUER, False)]
 
 
@@ -179,22 +179,22 @@ def test_key_cache_expiry_follows_headers():
     assert expiry({"expires": "0"}, now) == moment
 
 
-async def test_keys_from_file_need_no_issuer(key, other, tmp_path):
+async def test_keys_from_file_need_no_issuer(key, other_key, tmp_path):
     file = tmp_path / "keys.json"
     file.write_bytes(orjson.dumps(key_set(k=key)))
     web = Web()
-    found = make(web, key_files={ISSUER: file})
+    found = new_authenticators(web, key_files={ISSUER: file})
     assert (await found.read(token(key), API)).user.name == "ann"
-    file.write_bytes(orjson.dumps(key_set(k=other)))
-    assert (await found.read(token(other), API)).user.name == "ann"
-    assert "failed to verify id token signature" in await refusal(found, token(key))
+    file.write_bytes(orjson.dumps(key_set(k=other_key)))
+    assert (await found.read(token(other_key), API)).user.name == "ann"
+    assert "failed to verify id token signature" in await token_error(found, token(key))
     assert web.asked == []
 
 
 async def test_changed_file_applies_once_its_issuers_are_initialized(key, tmp_path):
     file = tmp_path / "authentication.yaml"
     file.write_text(ONE)
-    found = make(Web(keys=key_set(k=key)), path=file)
+    found = new_authenticators(Web(keys=key_set(k=key)), path=file)
     await found.initialize()
     file.write_text(PREFIXED)
     await found.reload()
@@ -214,7 +214,7 @@ BROKEN = {
 async def test_invalid_changed_file_is_ignored(key, tmp_path, caplog, text, problem):
     file = tmp_path / "authentication.yaml"
     file.write_text(text)
-    found = make(Web(keys=key_set(k=key)), path=file)
+    found = new_authenticators(Web(keys=key_set(k=key)), path=file)
     await found.initialize()
     await found.reload()
     await found.reload()
@@ -223,23 +223,23 @@ async def test_invalid_changed_file_is_ignored(key, tmp_path, caplog, text, prob
     assert (await found.read(token(key), API)).user.name == "ann"
 
 
-def elsewhere(**source):
+def distributed_groups(**source):
     return {"_claim_names": {"groups": "s"}, "_claim_sources": {"s": source}}
 
 
 async def test_distributed_groups_claim_is_resolved(key):
     web = Web(keys=key_set(k=key), groups=token(key, groups=["g"]).encode())
-    found = make(web)
+    found = new_authenticators(web)
     await found.initialize()
-    text = token(key, **elsewhere(endpoint=f"{ISSUER}/groups", access_token="secret"))
+    text = token(key, **distributed_groups(endpoint=f"{ISSUER}/groups", access_token="secret"))
     assert (await found.read(text, API)).user.groups == ("g", "system:authenticated")
     asked = next(request for request in web.asked if request.url.endswith("/groups"))
     assert asked.headers == {"Authorization": "Bearer secret"}
 
 
-async def test_unresolvable_distributed_claim_is_reported(key, other):
-    web = Web(keys=key_set(k=key), mute=token(key).encode(), forged=token(other).encode())
-    found = make(web)
+async def test_unresolvable_distributed_claim_is_reported(key, other_key):
+    web = Web(keys=key_set(k=key), mute=token(key).encode(), forged=token(other_key).encode())
+    found = new_authenticators(web)
     await found.initialize()
     problems = {
         "none": 'while getting distributed claim "groups": error while getting distributed claim JWT: 404 Not Found',
@@ -247,5 +247,5 @@ async def test_unresolvable_distributed_claim_is_reported(key, other):
         "forged": "verify distributed claim token: failed to verify signature",
     }
     for name, problem in problems.items():
-        said = await refusal(found, token(key, **elsewhere(endpoint=f"{ISSUER}/{name}")))
+        said = await token_error(found, token(key, **distributed_groups(endpoint=f"{ISSUER}/{name}")))
         assert said.startswith(f"oidc: could not expand distributed claims: {problem}")

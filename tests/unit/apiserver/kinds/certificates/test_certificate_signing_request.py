@@ -18,14 +18,14 @@ def condition(kind, **rest):
     return {"type": kind, "status": "True"} | rest
 
 
-def updated(subresource, new, old):
+def updated_status(subresource, new, old):
     tree = {"status": new}
     REQUESTS.prepare_update[subresource](tree, {"status": old}, request())
     return tree["status"]
 
 
 def test_approval_changes_conditions_only():
-    made = updated("approval", {"conditions": [condition("Approved")], "certificate": "mine"}, {})
+    made = updated_status("approval", {"conditions": [condition("Approved")], "certificate": "mine"}, {})
     assert made == {
         "conditions": [condition("Approved", lastUpdateTime=NOW_TEXT, lastTransitionTime=NOW_TEXT)]
     }
@@ -34,17 +34,22 @@ def test_approval_changes_conditions_only():
 def test_status_update_keeps_decisions():
     decided = condition("Approved", message="yes", lastUpdateTime=EARLIER, lastTransitionTime=EARLIER)
     new = {"certificate": "c", "conditions": [condition("Approved", message="forged")]}
-    assert updated("status", new, {"conditions": [decided]}) == {"certificate": "c", "conditions": [decided]}
+    assert updated_status("status", new, {"conditions": [decided]}) == {
+        "certificate": "c",
+        "conditions": [decided],
+    }
 
 
 def test_status_update_that_removes_decision_reaches_validation():
     decided = condition("Denied", lastUpdateTime=EARLIER, lastTransitionTime=EARLIER)
-    assert updated("status", {"certificate": "c"}, {"conditions": [decided]}) == {"certificate": "c"}
+    assert updated_status("status", {"certificate": "c"}, {"conditions": [decided]}) == {"certificate": "c"}
 
 
 def test_unchanged_condition_keeps_its_time():
     failed = condition("Failed", lastUpdateTime=EARLIER, lastTransitionTime=EARLIER)
-    made = updated("status", {"conditions": [condition("Failed", message="again")]}, {"conditions": [failed]})
+    made = updated_status(
+        "status", {"conditions": [condition("Failed", message="again")]}, {"conditions": [failed]}
+    )
     assert made["conditions"] == [
         condition("Failed", message="again", lastUpdateTime=NOW_TEXT, lastTransitionTime=EARLIER)
     ]

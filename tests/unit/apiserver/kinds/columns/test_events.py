@@ -7,7 +7,7 @@ from tests.support.server.printed_columns import printed_cells, time_ago
 CORE, EVENTS = "", "events.k8s.io"
 
 
-def micro(**span):
+def micro_time_ago(**span):
     return time_ago(**span).replace("Z", ".000000Z")
 
 
@@ -59,15 +59,18 @@ def test_old_form_of_event_columns(group, tree):
     ("times", "expected"),
     [
         pytest.param({}, ("<unknown>", "<unknown>", 1), id="never"),
-        pytest.param({"eventTime": micro(minutes=2)}, ("2m", "2m", 1), id="once"),
+        pytest.param({"eventTime": micro_time_ago(minutes=2)}, ("2m", "2m", 1), id="once"),
         pytest.param({"firstTimestamp": time_ago(minutes=3)}, ("3m", "3m", 1), id="first only"),
         pytest.param(
-            {"eventTime": micro(hours=9), "series": {"count": 7, "lastObservedTime": micro(minutes=2)}},
+            {
+                "eventTime": micro_time_ago(hours=9),
+                "series": {"count": 7, "lastObservedTime": micro_time_ago(minutes=2)},
+            },
             ("2m", "9h", 7),
             id="in a series",
         ),
         pytest.param(
-            {"eventTime": micro(hours=9), "count": 3, "series": {"count": 0}},
+            {"eventTime": micro_time_ago(hours=9), "count": 3, "series": {"count": 0}},
             ("<unknown>", "9h", 0),
             id="empty series",
         ),

@@ -6,7 +6,7 @@ from mockube.apimachinery.status import BadRequest
 from mockube.apiserver.kinds.registry import NEWEST
 
 
-def settle(api_version, kind, tree):
+def apply_internal_changes(api_version, kind, tree):
     for change in NEWEST.internal_changes.get((api_version, kind), ()):
         change(tree)
 
@@ -93,7 +93,7 @@ def settle(api_version, kind, tree):
     ],
 )
 def test_object_is_normalised_to_internal_form(kind, given, expected):
-    settle(*kind, given)
+    apply_internal_changes(*kind, given)
     assert given == expected
 
 
@@ -101,7 +101,7 @@ def test_settling_does_not_modify_input():
     inner = {"serviceAccountName": "a"}
     template = {"spec": inner}
     tree = {"spec": {"template": template}}
-    settle("apps/v1", "Deployment", tree)
+    apply_internal_changes("apps/v1", "Deployment", tree)
     assert tree["spec"]["template"]["spec"]["serviceAccount"] == "a"
     assert (inner, template) == ({"serviceAccountName": "a"}, {"spec": inner})
 
@@ -119,7 +119,7 @@ GENERATION, ROLLBACK = "deprecated.daemonset.template.generation", "deprecated.d
 )
 def test_numeric_annotations_are_normalised(kind, annotation, text, expected):
     tree = {"metadata": {"annotations": {annotation: text}}}
-    settle("apps/v1", kind, tree)
+    apply_internal_changes("apps/v1", kind, tree)
     assert tree["metadata"].get("annotations", {}) == expected
 
 
@@ -138,5 +138,5 @@ def test_numeric_annotations_are_normalised(kind, annotation, text, expected):
 )
 def test_non_numeric_annotations_are_refused(kind, annotation, text, problem):
     with pytest.raises(BadRequest) as refused:
-        settle("apps/v1", kind, {"metadata": {"annotations": {annotation: text}}})
+        apply_internal_changes("apps/v1", kind, {"metadata": {"annotations": {annotation: text}}})
     assert str(refused.value) == f'{kind} in version "v1" cannot be handled as a {kind}: {problem}'

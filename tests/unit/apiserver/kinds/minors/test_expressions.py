@@ -11,7 +11,7 @@ from mockube.apiserver.kinds.registry import kinds_of
 GROUP = "admissionregistration.k8s.io"
 
 
-def problem(text, minor):
+def compile_error(text, minor):
     try:
         Compiler(language=language_of(minor)).compile(text, ANY, OptionalVariables())
     except BadExpression as error:
@@ -46,9 +46,9 @@ def problem(text, minor):
     ],
 )
 def test_cel_function_is_defined_from_its_minor_on(text, since, found):
-    refusing = [minor for minor in minors.MINORS if problem(text, minor)]
+    refusing = [minor for minor in minors.MINORS if compile_error(text, minor)]
     assert refusing == [minor for minor in minors.MINORS if minors.is_before(minor, since)]
-    assert all(found in problem(text, minor) for minor in refusing)
+    assert all(found in compile_error(text, minor) for minor in refusing)
 
 
 @pytest.mark.parametrize(
@@ -63,12 +63,14 @@ def test_cel_function_is_defined_from_its_minor_on(text, since, found):
     ],
 )
 def test_common_expression_compiles_in_every_minor(text):
-    assert [problem(text, minor) for minor in minors.MINORS] == [""] * len(minors.MINORS)
+    assert [compile_error(text, minor) for minor in minors.MINORS] == [""] * len(minors.MINORS)
 
 
 def test_literals_are_checked_since_1_30():
-    assert problem("duration('a') > duration('1s')", "1.29").startswith("program instantiation failed: ")
-    assert "invalid duration argument" in problem("duration('a') > duration('1s')", "1.30")
+    assert compile_error("duration('a') > duration('1s')", "1.29").startswith(
+        "program instantiation failed: "
+    )
+    assert "invalid duration argument" in compile_error("duration('a') > duration('1s')", "1.30")
 
 
 def test_newest_minor_has_whole_cel_library():

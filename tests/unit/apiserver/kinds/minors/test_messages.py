@@ -148,7 +148,7 @@ def test_message_of_older_minor_is_upstreams(resource, tree, until, before, sinc
         assert all(map(str.startswith, told, wanted)), (minor, told)
 
 
-def updated(resource, new, old, minor):
+def update_errors(resource, new, old, minor):
     kinds = kinds_of(minor)
     row = next(kind.resource for kind in kinds.all if kind.resource.name == resource)
     metadata = {"name": "a", "uid": "a", "resourceVersion": "1"} | (
@@ -163,8 +163,8 @@ def test_storage_class_updates_are_forbidden_until_1_35():
     new = old | {"provisioner": "b"}
     for minor in minors.OLDER:
         wanted = ["provisioner: Forbidden: updates to provisioner are forbidden."]
-        assert updated("storageclasses", new, old, minor) == wanted
-    assert updated("storageclasses", new, old, "1.36") == [
+        assert update_errors("storageclasses", new, old, minor) == wanted
+    assert update_errors("storageclasses", new, old, "1.36") == [
         'provisioner: Invalid value: "b": field is immutable'
     ]
 
@@ -210,7 +210,7 @@ SOMEWHERE = {"nodeSelector": {"a": "b"}}
     ],
 )
 def test_suspended_job_template_changes_allowed_by_minor(new, old, refusing):
-    found = {minor: updated("jobs", new, old, minor) for minor in minors.MINORS}
+    found = {minor: update_errors("jobs", new, old, minor) for minor in minors.MINORS}
     assert [minor for minor in minors.MINORS if found[minor]] == [*refusing], found
     for minor in refusing:
         assert found[minor][0].startswith("spec.template: Invalid value: ")

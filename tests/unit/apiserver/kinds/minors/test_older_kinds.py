@@ -53,7 +53,7 @@ def test_version_is_deprecated_since_its_minor(minor, text):
     assert row.deprecated == text
 
 
-def disabled(minor, resource):
+def disabled_fields(minor, resource):
     strategy = kinds_of(minor).strategies.get(resource)
     return {*strategy.disabled.paths} if strategy else set()
 
@@ -78,15 +78,15 @@ DEPLOYMENTS = GroupResource("apps", "deployments")
     ],
 )
 def test_fields_of_disabled_gates_are_dropped(resource, path, off):
-    assert [minor for minor in minors.OLDER if path in disabled(minor, resource)] == off
+    assert [minor for minor in minors.OLDER if path in disabled_fields(minor, resource)] == off
 
 
 def test_gates_disabled_in_newest_minor_are_disabled_before():
     newest = registry.STRATEGIES[PODS].disabled.paths
-    assert {*newest} <= disabled("1.29", PODS)
+    assert {*newest} <= disabled_fields("1.29", PODS)
 
 
-def dropped(minor, spec, old=None):
+def spec_after_drop(minor, spec, old=None):
     pod = {"metadata": {}, "spec": spec}
     fields = kinds_of(minor).strategies[PODS].disabled
     fields.drop(pod, None if old is None else {"metadata": {}, "spec": old})
@@ -100,19 +100,19 @@ def test_image_volumes_are_dropped_with_their_mounts():
     def spec():
         return {"volumes": [*volumes], "containers": [{"name": "c", "volumeMounts": [*mounts]}]}
 
-    assert dropped("1.34", spec()) == {
+    assert spec_after_drop("1.34", spec()) == {
         "volumes": volumes[1:],
         "containers": [{"name": "c", "volumeMounts": mounts[1:]}],
     }
-    assert dropped("1.35", spec()) == spec()
-    assert dropped("1.34", spec(), old=spec()) == spec()
+    assert spec_after_drop("1.35", spec()) == spec()
+    assert spec_after_drop("1.34", spec(), old=spec()) == spec()
 
 
 def test_sleep_action_is_dropped_with_empty_lifecycle():
     hooks = {"preStop": {"sleep": {"seconds": 1}}, "postStart": {"exec": {"command": ["a"]}}}
     only = {"preStop": {"sleep": {"seconds": 1}}}
     containers = [{"name": "a", "lifecycle": hooks}, {"name": "b", "lifecycle": only}]
-    assert dropped("1.29", {"containers": containers}) == {
+    assert spec_after_drop("1.29", {"containers": containers}) == {
         "containers": [{"name": "a", "lifecycle": {"postStart": {"exec": {"command": ["a"]}}}}, {"name": "b"}]
     }
     assert hooks["preStop"] == {"sleep": {"seconds": 1}}
@@ -126,7 +126,7 @@ def test_container_restart_policies_are_dropped_except_for_sidecars():
             {"name": "c", "restartPolicy": "Never", "restartPolicyRules": [{}]},
         ],
     }
-    assert dropped("1.34", spec) == {
+    assert spec_after_drop("1.34", spec) == {
         "containers": [{"name": "a"}],
         "initContainers": [{"name": "b", "restartPolicy": "Always"}, {"name": "c"}],
     }
@@ -134,4 +134,4 @@ def test_container_restart_policies_are_dropped_except_for_sidecars():
 
 def test_unmasked_proc_mount_becomes_default():
     spec = {"containers": [{"name": "a", "securityContext": {"procMount": "Unmasked"}}]}
-    assert dropped("1.32", spec)["containers"][0]["securityContext"] == {"procMount": "Default"}
+    assert spec_after_drop("1.32", spec)["containers"][0]["securityContext"] == {"procMount": "Default"}

@@ -26,7 +26,7 @@ def create_errors(resource, tree, minor, name="a"):
     return [str(error) for error in found]
 
 
-def refusing(resource, tree, name="a"):
+def minors_with_errors(resource, tree, name="a"):
     """Return the minor versions that refuse an object that the newest one accepts."""
     assert create_errors(resource, tree, minors.NEWEST, name) == []
     return [minor for minor in minors.OLDER if create_errors(resource, tree, minor, name)]
@@ -49,22 +49,22 @@ def service(**spec):
 
 
 def test_environment_variable_names_are_strict_until_1_31():
-    assert refusing(PODS, pod(env=[{"name": "1:a"}])) == ["1.31", "1.30", "1.29"]
+    assert minors_with_errors(PODS, pod(env=[{"name": "1:a"}])) == ["1.31", "1.30", "1.29"]
 
 
 def test_zero_sleep_is_refused_until_1_32():
     lifecycle = {"preStop": {"sleep": {"seconds": 0}}}
-    assert refusing(PODS, pod(lifecycle=lifecycle)) == ["1.32", "1.31", "1.30", "1.29"]
+    assert minors_with_errors(PODS, pod(lifecycle=lifecycle)) == ["1.32", "1.31", "1.30", "1.29"]
 
 
 def test_search_domains_with_underscores_are_refused_until_1_32():
     tree = pod()
     tree["spec"]["dnsConfig"] = {"searches": ["_tcp.example.com"]}
-    assert refusing(PODS, tree) == ["1.32", "1.31", "1.30", "1.29"]
+    assert minors_with_errors(PODS, tree) == ["1.32", "1.31", "1.30", "1.29"]
 
 
 def test_traffic_distribution_values_until_1_33():
-    assert refusing(SERVICES, service(trafficDistribution="PreferSameNode")) == [*minors.OLDER[2:]]
+    assert minors_with_errors(SERVICES, service(trafficDistribution="PreferSameNode")) == [*minors.OLDER[2:]]
     (problem,) = create_errors(SERVICES, service(trafficDistribution="PreferSameNode"), "1.31")
     assert problem == (
         'spec.trafficDistribution: Unsupported value: "PreferSameNode": supported values: "PreferClose"'
@@ -72,7 +72,7 @@ def test_traffic_distribution_values_until_1_33():
 
 
 def test_service_names_start_with_letter_until_1_35():
-    assert refusing(SERVICES, service(), name="1a") == [*minors.OLDER]
+    assert minors_with_errors(SERVICES, service(), name="1a") == [*minors.OLDER]
 
 
 def test_stateful_set_templates_are_not_validated_until_1_33():

@@ -12,20 +12,20 @@ def pod(**spec):
     return {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c"}], **spec}}
 
 
-def created(tree, warnings=None):
+def prepared_pod(tree, warnings=None):
     PODS.prepare_create(tree, request(warnings=warnings))
     return tree
 
 
 def test_new_pod_is_pending():
-    assert created(pod() | {"status": {"phase": "Running"}})["status"] == {
+    assert prepared_pod(pod() | {"status": {"phase": "Running"}})["status"] == {
         "phase": "Pending",
         "qosClass": "BestEffort",
     }
 
 
 def test_gated_pod_has_scheduling_gated_condition():
-    assert created(pod(schedulingGates=[{"name": "g"}]))["status"]["conditions"] == [
+    assert prepared_pod(pod(schedulingGates=[{"name": "g"}]))["status"]["conditions"] == [
         {
             "type": "PodScheduled",
             "status": "False",
@@ -92,7 +92,7 @@ def test_match_label_keys_are_merged_into_selectors():
         topologySpreadConstraints=[term | {"mismatchLabelKeys": ["none"]}],
     )
     tree["metadata"]["labels"] = {"app": "web", "x": "1"}
-    spec = created(tree)["spec"]
+    spec = prepared_pod(tree)["spec"]
     own = {"key": "app", "operator": "In", "values": ["web"]}
     other = {"key": "x", "operator": "NotIn", "values": ["1"]}
     first, second = spec["affinity"]["podAffinity"][AFFINITY]
@@ -116,7 +116,7 @@ def test_apparmor_annotations_become_fields(value, of_pod, profile, warned):
     tree = pod(securityContext={"appArmorProfile": of_pod} if of_pod else {})
     tree["metadata"]["annotations"] = {f"{APPARMOR_ANNOTATION_PREFIX}c": value}
     warnings = []
-    context = created(tree, warnings)["spec"]["containers"][0].get("securityContext", {})
+    context = prepared_pod(tree, warnings)["spec"]["containers"][0].get("securityContext", {})
     assert context.get("appArmorProfile") == profile
     assert bool(warnings) == warned
 
@@ -125,4 +125,4 @@ def test_apparmor_field_overrides_annotation():
     context = {"appArmorProfile": {"type": "Unconfined"}}
     tree = pod(containers=[{"name": "c", "securityContext": context}])
     tree["metadata"]["annotations"] = {f"{APPARMOR_ANNOTATION_PREFIX}c": "runtime/default"}
-    assert created(tree)["spec"]["containers"][0]["securityContext"] == context
+    assert prepared_pod(tree)["spec"]["containers"][0]["securityContext"] == context

@@ -38,7 +38,7 @@ POD = {
 }
 
 
-def changed(*containers):
+def pod_with_changes(*containers):
     metadata = {"name": "p", "labels": {"b": "2"}, "managedFields": [2]}
     return {"metadata": metadata, "spec": {"containers": [*containers], "nodeName": "n"}}
 
@@ -66,7 +66,7 @@ def changed(*containers):
     ],
 )
 def test_apply_fields_changes_selected_paths_only(containers, path, expected):
-    before = orjson.dumps([POD, new := changed(*containers)])
+    before = orjson.dumps([POD, new := pod_with_changes(*containers)])
     assert apply_fields(new, POD, [path]) == {
         "metadata": POD["metadata"] | {"managedFields": [2]},
         "spec": {"containers": expected},

@@ -32,7 +32,7 @@ BALANCED = NODE | {
 }
 
 
-def updated(new, old):
+def updated_service(new, old):
     tree = {"metadata": {}, "spec": new, "status": {"loadBalancer": {"ingress": [{"ip": "1.2.3.4"}]}}}
     SERVICES.prepare_update[MAIN](tree, {"metadata": {}, "spec": old, "status": {}}, request())
     return tree
@@ -56,13 +56,13 @@ def updated(new, old):
     ],
 )
 def test_omitted_allocated_fields_are_kept_by_update(new, old, expected):
-    made = updated(new, old)["spec"]
+    made = updated_service(new, old)["spec"]
     assert {field: made[field] for field in expected} == {field: old[field] for field in expected}
 
 
 def test_node_port_is_not_carried_over_to_other_port():
     ports = [{"name": "a", "port": 80}, {"name": "b", "port": 81, "nodePort": 30001}]
-    assert updated(NODE | {"ports": ports}, NODE)["spec"]["ports"] == ports
+    assert updated_service(NODE | {"ports": ports}, NODE)["spec"]["ports"] == ports
 
 
 UNALLOCATED = BALANCED | {"allocateLoadBalancerNodePorts": False}
@@ -79,7 +79,7 @@ UNALLOCATED = BALANCED | {"allocateLoadBalancerNodePorts": False}
 )
 def test_load_balancer_without_node_ports_keeps_none(new, old, kept):
     ports = [PORT | {"nodePort": 30001}, {"name": "b", "port": 81, "nodePort": 30003}]
-    made = updated(new | {"ports": [PORT, ports[1]]}, old | {"ports": ports})["spec"]
+    made = updated_service(new | {"ports": [PORT, ports[1]]}, old | {"ports": ports})["spec"]
     assert [port.get("nodePort", 0) for port in made["ports"]] == kept
 
 
@@ -102,18 +102,18 @@ def test_load_balancer_without_node_ports_keeps_none(new, old, kept):
     ],
 )
 def test_unneeded_fields_are_dropped_on_type_change(new, old, gone):
-    assert updated(new, old)["spec"].keys() == new.keys() - gone
+    assert updated_service(new, old)["spec"].keys() == new.keys() - gone
 
 
 def test_node_ports_are_dropped_with_their_type():
-    assert updated(NODE | {"type": "ClusterIP"}, NODE)["spec"]["ports"] == [PORT]
+    assert updated_service(NODE | {"type": "ClusterIP"}, NODE)["spec"]["ports"] == [PORT]
 
 
 def test_changed_fields_reach_validation():
     new = CLUSTER | {"type": "ExternalName", "clusterIP": "10.0.0.9", "clusterIPs": ["10.0.0.9"]}
-    assert updated(new, CLUSTER)["spec"]["clusterIP"] == "10.0.0.9"
+    assert updated_service(new, CLUSTER)["spec"]["clusterIP"] == "10.0.0.9"
     ports = [PORT | {"nodePort": 30009}]
-    assert updated(NODE | {"type": "ClusterIP", "ports": ports}, NODE)["spec"]["ports"] == ports
+    assert updated_service(NODE | {"type": "ClusterIP", "ports": ports}, NODE)["spec"]["ports"] == ports
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_changed_fields_reach_validation():
 )
 def test_cluster_ips_follow_changed_cluster_ip(one, several, expected):
     new = CLUSTER | {"clusterIP": one, "clusterIPs": several}
-    assert updated(new, CLUSTER)["spec"]["clusterIPs"] == expected
+    assert updated_service(new, CLUSTER)["spec"]["clusterIPs"] == expected
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_cluster_ips_follow_changed_cluster_ip(one, several, expected):
     ],
 )
 def test_load_balancer_status_is_dropped_on_type_change(type_, expected):
-    assert updated(CLUSTER | {"type": type_}, CLUSTER)["status"] == {"loadBalancer": expected}
+    assert updated_service(CLUSTER | {"type": type_}, CLUSTER)["status"] == {"loadBalancer": expected}
 
 
 def test_cluster_ips_default_to_cluster_ip():

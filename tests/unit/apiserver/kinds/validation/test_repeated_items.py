@@ -47,15 +47,19 @@ def test_many_constraints_take_linear_time():
 def test_many_runtime_class_tolerations_take_linear_time():
     rules = runtime_class.KIND.validation
 
-    def make(size):
+    def class_with_tolerations(size):
         tolerations = [{"key": f"k{number}", "operator": "Exists"} for number in range(size)]
         return {"handler": "h", "scheduling": {"tolerations": [*tolerations, tolerations[0]]}}
 
     found = [
-        error for error in rules.create({"metadata": {"name": "a"}, **make(3)}) if "Duplicate" in str(error)
+        error
+        for error in rules.create({"metadata": {"name": "a"}, **class_with_tolerations(3)})
+        if "Duplicate" in str(error)
     ]
     assert [error.field for error in found] == ["scheduling.tolerations[3]"]
-    check_linear(make, lambda tree: [*rules.create({"metadata": {"name": "a"}, **tree})], 500)
+    check_linear(
+        class_with_tolerations, lambda tree: [*rules.create({"metadata": {"name": "a"}, **tree})], 500
+    )
 
 
 @pytest.mark.parametrize(

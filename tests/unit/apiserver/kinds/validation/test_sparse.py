@@ -19,7 +19,7 @@ KINDS = [
 ]
 
 
-def ways(row):
+def subresources_of(row):
     return ("", *validations.NEWEST.validations[row.group_kind].subresources)
 
 
@@ -33,7 +33,8 @@ def test_objects_with_missing_fields_are_validated(row, type_):
     ]
     told = [validations.check_create(row, new) for new in objects]
     told += [
-        validations.check_update(row, way, new, old) for way, new, old in product(ways(row), objects, objects)
+        validations.check_update(row, way, new, old)
+        for way, new, old in product(subresources_of(row), objects, objects)
     ]
     assert all(isinstance(error, FieldError) and str(error) for found in told for error in found)
     assert all(told[: len(objects)]), "a name is always missing, or odd"

@@ -34,7 +34,7 @@ def test_objects_with_missing_fields_get_warnings(row, type_):
     assert all(isinstance(warning, str) and warning for found in told for warning in found)
 
 
-def hostile(count):
+def pod_with_duplicates(count):
     """Return a pod in which all items of each list are duplicates."""
     items = [{"key": "k", "path": "p"}] * count
     ports = [{"containerPort": 80, "protocol": "TCP"}] * count
@@ -43,5 +43,5 @@ def hostile(count):
 
 
 def test_number_of_quadratic_warnings_is_bounded():
-    few, many = (len([*registry.warn_create(PODS, hostile(count))]) for count in (500, 1000))
+    few, many = (len([*registry.warn_create(PODS, pod_with_duplicates(count))]) for count in (500, 1000))
     assert few == many
