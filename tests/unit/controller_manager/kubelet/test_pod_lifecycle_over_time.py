@@ -340,9 +340,8 @@ def test_pod_annotated_never_ready():
 
 
 def test_waiting_reason_annotation_holds_container():
-    simulated = SimulatedPod(pod(annotations={"mockube.dev/waiting-reason": "ImagePullBackOff"})).pass_time(
-        60
-    )
+    reason = {"mockube.dev/waiting-reason": "ImagePullBackOff"}
+    simulated = SimulatedPod(pod(annotations=reason)).pass_time(60)
     assert (simulated.phase, simulated.containers()) == ("Pending", {"c": "ImagePullBackOff"})
     assert simulated.annotate().containers() == {"c": "running"}
 
@@ -389,9 +388,8 @@ def test_ids_are_deterministic():
     assert one == two
     end = one["lastState"]["terminated"]
     assert end["containerID"] == one["containerID"]
-    image = SimulatedPod(pod(container(image="localhost:5000/app")), context=context).status[
-        "containerStatuses"
-    ][0]
+    simulated = SimulatedPod(pod(container(image="localhost:5000/app")), context=context)
+    image = simulated.status["containerStatuses"][0]
     assert image["imageID"].startswith("localhost:5000/app@sha256:")
 
 
