@@ -81,7 +81,7 @@ def test_volume_is_attached_to_node_of_pod():
     assert len(volumes.done) == writes == 2
 
 
-def attached(*pods, **of):
+def cluster_with_attached_volume(*pods, **of):
     volumes = cluster_with_claim(**of)
     for name, node in pods or (("pa", "na"),):
         pod(volumes, name, node)
@@ -94,7 +94,7 @@ def attached(*pods, **of):
 
 @pytest.mark.parametrize("ends", [True, False], ids=["ended", "gone"])
 def test_volume_is_detached_after_last_pod(ends):
-    volumes = attached()
+    volumes = cluster_with_attached_volume()
     if ends:
         volumes.change(PODS, "pa", ("status", "phase"), "Succeeded")
     else:
@@ -105,7 +105,7 @@ def test_volume_is_detached_after_last_pod(ends):
 
 
 def test_volume_in_use_by_node_stays_attached():
-    volumes = attached()
+    volumes = cluster_with_attached_volume()
     volumes.change(NODES, "na", ("status", "volumesInUse"), [PLACE["name"]], "")
     volumes.remove(PODS, "pa")
     reconcile_nodes(volumes)
@@ -116,7 +116,7 @@ def test_volume_in_use_by_node_stays_attached():
 
 
 def test_single_node_volume_waits_for_other_node():
-    volumes = attached()
+    volumes = cluster_with_attached_volume()
     pod(volumes, "pb", "nb")
     reconcile_nodes(volumes)
     reconcile_nodes(volumes)
@@ -129,7 +129,7 @@ def test_single_node_volume_waits_for_other_node():
 
 
 def test_attach_conflict_without_pod_has_other_event():
-    volumes = attached()
+    volumes = cluster_with_attached_volume()
     volumes.change(NODES, "na", ("status", "volumesInUse"), [PLACE["name"]], "")
     volumes.remove(PODS, "pa")
     pod(volumes, "pb", "nb")
@@ -140,7 +140,7 @@ def test_attach_conflict_without_pod_has_other_event():
 
 @pytest.mark.parametrize("modes", [("ReadWriteMany",), ("ReadOnlyMany", "ReadWriteOnce"), ()])
 def test_multi_node_volume_is_attached_to_both(modes):
-    volumes = attached(modes=modes)
+    volumes = cluster_with_attached_volume(modes=modes)
     pod(volumes, "pb", "nb")
     reconcile_nodes(volumes)
     assert volumes.names(VOLUME_ATTACHMENTS) == [NA, NB]
@@ -177,7 +177,7 @@ def test_foreign_attachments_stay():
 
 @pytest.mark.parametrize("gone", [NODES, PERSISTENT_VOLUMES], ids=["the node", "the volume"])
 def test_attachment_of_deleted_object_is_removed(gone):
-    volumes = attached()
+    volumes = cluster_with_attached_volume()
     if gone is PERSISTENT_VOLUMES:
         volumes.remove(PODS, "pa")
     volumes.remove(gone, "na" if gone is NODES else "pv", "")
@@ -212,7 +212,7 @@ def test_single_node_volume_is_never_attached_twice(steps):
 
 
 def test_changes_map_to_node_keys():
-    volumes = attached()
+    volumes = cluster_with_attached_volume()
     of_node, of_pod, of_attachment, of_volume, of_claim, of_driver = (
         watch.keys for watch in ATTACH_DETACH.watches
     )
@@ -244,7 +244,7 @@ def test_changes_map_to_node_keys():
 # --- the simulated attacher
 
 
-def by_hand(driver, **metadata):
+def cluster_with_attachment(driver, **metadata):
     found = FakeApiServer(ATTACHER, SteppedClock())
     spec = {"attacher": driver, "nodeName": "n", "source": {"persistentVolumeName": "pv"}}
     found.add(VOLUME_ATTACHMENTS, {"metadata": {"name": "a", **metadata}, "spec": spec})
@@ -252,7 +252,7 @@ def by_hand(driver, **metadata):
 
 
 def test_simulated_driver_attaches_at_once():
-    volumes = by_hand(SIMULATED)
+    volumes = cluster_with_attachment(SIMULATED)
     volumes.reconcile(Key("", "a"))
     found = volumes.get(VOLUME_ATTACHMENTS, "a", "")
     assert found["status"] == {"attached": True}
@@ -262,14 +262,14 @@ def test_simulated_driver_attaches_at_once():
 
 def test_simulated_driver_releases_deleted_attachment():
     mine = finalizer(SIMULATED)
-    volumes = by_hand(SIMULATED, deletionTimestamp="2030-01-01T00:00:00Z", finalizers=[mine])
+    volumes = cluster_with_attachment(SIMULATED, deletionTimestamp="2030-01-01T00:00:00Z", finalizers=[mine])
     volumes.reconcile(Key("", "a"))
     assert not meta.finalizers(volumes.get(VOLUME_ATTACHMENTS, "a", ""))
     assert volumes.reconcile(Key("", "a")) == ([], None)
 
 
 def test_other_drivers_are_ignored():
-    assert by_hand("csi.example.com").reconcile(Key("", "a")) == ([], None)
+    assert cluster_with_attachment("csi.example.com").reconcile(Key("", "a")) == ([], None)
 
 
 @pytest.mark.parametrize(("driver", "name"), [("a.b", "a-b"), ("a.", "a-X")])

@@ -40,7 +40,7 @@ def cluster_with_secrets(controller, *secrets, data=None):
     return found
 
 
-def signed(found):
+def signatures(found):
     data = found.get(CONFIG_MAPS, "cluster-info", "kube-public")["data"]
     return {key: value for key, value in data.items() if key.startswith("jws-")}
 
@@ -51,7 +51,7 @@ def test_each_token_signs_and_stale_signatures_are_removed():
         BOOTSTRAP_SIGNER, token("abcdef", expiration="2099-01-01T00:00:00Z"), data=data
     )
     found.reconcile(CLUSTER_INFO)
-    assert signed(found) == {"jws-kubeconfig-abcdef": SIGNATURE}
+    assert signatures(found) == {"jws-kubeconfig-abcdef": SIGNATURE}
     assert found.get(CONFIG_MAPS, "cluster-info", "kube-public")["data"]["other"] == "kept"
     found.reconcile(CLUSTER_INFO)
     assert len(found.done) == 1

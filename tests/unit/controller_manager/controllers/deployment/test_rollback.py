@@ -21,7 +21,7 @@ def three_versions():
     return cluster
 
 
-def ask(cluster, revision):
+def request_rollback(cluster, revision):
     cluster.put(DEPLOYMENTS, meta.with_annotations(cluster.web, {ROLLBACK_TO: revision}))
     cluster.roll_on()
 
@@ -65,7 +65,7 @@ def ask(cluster, revision):
 )
 def test_rollback_restores_template(asked, image, event):
     cluster = three_versions()
-    ask(cluster, asked)
+    request_rollback(cluster, asked)
     assert image_of(cluster.web["spec"]["template"]) == image
     assert cluster.events == [event]
     assert ROLLBACK_TO not in meta.annotations(cluster.web)
@@ -75,7 +75,7 @@ def test_rollback_without_previous_revision_records_event():
     cluster = Cluster().deploy(replicas=1)
     cluster.settle()
     cluster.events.clear()
-    ask(cluster, "0")
+    request_rollback(cluster, "0")
     assert cluster.events == [
         ("Warning", "DeploymentRollbackRevisionNotFound", "Unable to find last revision.")
     ]
@@ -83,7 +83,7 @@ def test_rollback_without_previous_revision_records_event():
 
 def test_rollback_restores_annotations_but_not_hash():
     cluster = three_versions()
-    ask(cluster, "2")
+    request_rollback(cluster, "2")
     assert meta.annotations(cluster.web)["note"] == "2"
     assert meta.labels(cluster.web["spec"]["template"]) == {"app": "web"}
     cluster.settle()
@@ -94,7 +94,7 @@ def test_rollback_restores_annotations_but_not_hash():
 @pytest.mark.parametrize("asked", ["", "x", "1.5"])
 def test_invalid_rollback_annotation_is_ignored(asked):
     cluster = three_versions()
-    ask(cluster, asked)
+    request_rollback(cluster, asked)
     assert meta.annotations(cluster.web)[ROLLBACK_TO] == asked
     assert cluster.events == []
 
@@ -102,5 +102,5 @@ def test_invalid_rollback_annotation_is_ignored(asked):
 def test_paused_deployment_is_not_rolled_back():
     cluster = three_versions()
     cluster.pause()
-    ask(cluster, "1")
+    request_rollback(cluster, "1")
     assert image_of(cluster.web["spec"]["template"]) == "a:3"

@@ -91,7 +91,7 @@ def cluster():
     return Cluster()
 
 
-def course(cluster, rounds=30):
+def size_changes(cluster, rounds=30):
     """Return each change of the sets' sizes; pods become ready one round after their creation."""
     seen = [cluster.sizes]
     for _ in range(rounds):
@@ -107,19 +107,19 @@ def course(cluster, rounds=30):
 def test_rollout_with_surge(cluster):
     cluster.deploy(replicas=3, strategy=rolling(1, 0)).settle()
     cluster.release("a:2")
-    assert course(cluster) == [(3,), (3, 1), (2, 1), (2, 2), (1, 2), (1, 3), (0, 3)]
+    assert size_changes(cluster) == [(3,), (3, 1), (2, 1), (2, 2), (1, 2), (1, 3), (0, 3)]
 
 
 def test_rollout_with_max_unavailable(cluster):
     cluster.deploy(replicas=4, strategy=rolling(0, 2)).settle()
     cluster.release("a:2")
-    assert course(cluster) == [(4,), (4, 0), (2, 0), (2, 2), (0, 2), (0, 4)]
+    assert size_changes(cluster) == [(4,), (4, 0), (2, 0), (2, 2), (0, 2), (0, 4)]
 
 
 def test_rollout_with_full_surge(cluster):
     cluster.deploy(replicas=3, strategy=rolling("100%", 0)).settle()
     cluster.release("a:2")
-    assert course(cluster) == [(3,), (3, 3), (0, 3)]
+    assert size_changes(cluster) == [(3,), (3, 3), (0, 3)]
 
 
 def test_rollback_during_rollout_reuses_old_set(cluster):
@@ -211,7 +211,7 @@ def test_recreate_reuses_former_set(cluster):
     assert cluster.sizes == {"a:1": 2, "a:2": 0}
 
 
-def woken(cluster, change):
+def keys_for_change(cluster, change):
     watch = next(it for it in DEPLOYMENT.watches if it.resource is PODS)
     return [key.name for key in watch.keys(cluster.caches(), change)]
 
@@ -230,7 +230,7 @@ def test_pod_changes_wake_recreate_deployments_only(cluster, strategy, phase, go
     cluster.controller = DEPLOYMENT
     cluster.run(cluster.pods[0], phase=phase)
     view_of = PODS.view(cluster.all(PODS)[0])
-    assert woken(cluster, _change(view_of, gone=gone)) == expected
+    assert keys_for_change(cluster, _change(view_of, gone=gone)) == expected
 
 
 def _change(view_of, *, gone):
@@ -240,7 +240,7 @@ def _change(view_of, *, gone):
 def test_ownerless_pods_map_to_no_deployment(cluster):
     cluster.deploy(strategy=RECREATE)
     metadata = {"name": "p", "namespace": "default"}
-    assert woken(cluster, _change(PODS.view({"metadata": metadata}), gone=True)) == []
+    assert keys_for_change(cluster, _change(PODS.view({"metadata": metadata}), gone=True)) == []
 
 
 # --- ownership of the sets

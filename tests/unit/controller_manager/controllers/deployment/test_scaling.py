@@ -8,7 +8,7 @@ from mockube.controller_manager.controllers.deployment.sync import is_scaled, sc
 from tests.support.controllers.deployments import RECREATE, Cluster, deployment, replicaset, rolling
 
 
-def one_set(number, size, *, desired=None, maximum=None, available=None):
+def set_view(number, size, *, desired=None, maximum=None, available=None):
     annotations = {"desired-replicas": desired, "max-replicas": maximum}
     tree = replicaset(name=f"rs{number}", replicas=size)
     tree["metadata"]["annotations"] = {
@@ -20,11 +20,11 @@ def one_set(number, size, *, desired=None, maximum=None, available=None):
     return SetView.of({**tree, "status": {"availableReplicas": size if available is None else available}})
 
 
-def scaled(wanted, old_sets, new, *, before, surge=0, strategy=None):
+def sizes_after_scaling(wanted, old_sets, new, *, before, surge=0, strategy=None):
     """Return the sizes of all sets, oldest first, after scaling a Deployment of `before` replicas."""
     view = DeploymentView(deployment(replicas=wanted, strategy=strategy or rolling(surge, 0)))
     views = [
-        one_set(n, size, desired=before, maximum=before + surge) for n, size in enumerate([*old_sets, new])
+        set_view(n, size, desired=before, maximum=before + surge) for n, size in enumerate([*old_sets, new])
     ]
     state = DeploymentState(deployment=view, new=views[-1], old_sets=views[:-1])
     found = scaled_sizes(state)
@@ -58,20 +58,20 @@ def scaled(wanted, old_sets, new, *, before, surge=0, strategy=None):
     ],
 )
 def test_proportional_scaling_sizes(wanted, before, old_sets, new, expected):
-    assert scaled(wanted, old_sets, new, before=before) == expected
+    assert sizes_after_scaling(wanted, old_sets, new, before=before) == expected
 
 
 def test_surge_is_included_in_proportional_scaling():
-    assert scaled(20, [8], 4, before=10, surge=2) == [15, 7]
+    assert sizes_after_scaling(20, [8], 4, before=10, surge=2) == [15, 7]
 
 
 def test_new_set_is_scaled_when_no_set_has_pods():
-    assert scaled(3, [0, 0], 0, before=0) == [0, 0, 3]
+    assert sizes_after_scaling(3, [0, 0], 0, before=0) == [0, 0, 3]
 
 
 def test_newest_set_is_scaled_without_new_set():
     view = DeploymentView(deployment(replicas=3))
-    state = DeploymentState(deployment=view, new=None, old_sets=[one_set(0, 0), one_set(1, 0)])
+    state = DeploymentState(deployment=view, new=None, old_sets=[set_view(0, 0), set_view(1, 0)])
     assert scaled_sizes(state) == {"rs1": 3}
     assert scaled_sizes(DeploymentState(deployment=view, new=None, old_sets=[])) == {}
 
@@ -79,24 +79,24 @@ def test_newest_set_is_scaled_without_new_set():
 def test_only_active_new_set_is_scaled():
     view = DeploymentView(deployment(replicas=5))
     state = DeploymentState(
-        deployment=view, new=one_set(2, 5, desired=5), old_sets=[one_set(0, 2), one_set(1, 1)]
+        deployment=view, new=set_view(2, 5, desired=5), old_sets=[set_view(0, 2), set_view(1, 1)]
     )
     assert scaled_sizes(state) == {"rs0": 0, "rs1": 0}
 
 
 def test_recreate_scales_only_with_one_active_set():
-    assert scaled(20, [5], 5, before=10, strategy=RECREATE) == [5, 5]
+    assert sizes_after_scaling(20, [5], 5, before=10, strategy=RECREATE) == [5, 5]
 
 
 def test_proportions_without_annotation_use_current_replicas():
     view = DeploymentView({**deployment(replicas=20, strategy=rolling(0, 1)), "status": {"replicas": 10}})
-    state = DeploymentState(deployment=view, new=one_set(1, 4), old_sets=[one_set(0, 6)])
+    state = DeploymentState(deployment=view, new=set_view(1, 4), old_sets=[set_view(0, 6)])
     assert scaled_sizes(state) == {"rs0": 12, "rs1": 8}
 
 
 def test_proportions_without_annotation_and_status_scale_largest_set():
     view = DeploymentView(deployment(replicas=20, strategy=rolling(0, 1)))
-    state = DeploymentState(deployment=view, new=one_set(1, 4, maximum=0), old_sets=[one_set(0, 6)])
+    state = DeploymentState(deployment=view, new=set_view(1, 4, maximum=0), old_sets=[set_view(0, 6)])
     assert scaled_sizes(state) == {"rs0": 16, "rs1": 4}
 
 
@@ -113,7 +113,7 @@ def test_proportions_without_annotation_and_status_scale_largest_set():
 )
 def test_scaling_is_detected_by_desired_replicas_annotation(desired, size, expected):
     state = DeploymentState(
-        deployment=DeploymentView(deployment(replicas=3)), new=one_set(0, size, desired=desired), old_sets=[]
+        deployment=DeploymentView(deployment(replicas=3)), new=set_view(0, size, desired=desired), old_sets=[]
     )
     assert is_scaled(state) is expected
 

@@ -142,7 +142,7 @@ def test_replica_failure_of_set_is_reported(cluster):
 # --- the deadline
 
 
-def stuck(cluster, deadline=10, **spec):
+def start_stuck_rollout(cluster, deadline=10, **spec):
     """Start a rollout whose new pods never become ready."""
     cluster.deploy(replicas=2, progressDeadlineSeconds=deadline, strategy=rolling(1, 0), **spec).settle()
     cluster.clock.advance(100)
@@ -153,7 +153,7 @@ def stuck(cluster, deadline=10, **spec):
 
 
 def test_stalled_rollout_is_requeued_at_deadline(cluster):
-    stuck(cluster)
+    start_stuck_rollout(cluster)
     assert cluster.conditions["Progressing"] == UPDATED
     again = cluster.plan_of(DEPLOYMENT).again_after
     assert again is not None
@@ -171,7 +171,7 @@ def test_stalled_rollout_is_requeued_at_deadline(cluster):
 
 
 def test_progress_restarts_deadline(cluster):
-    stuck(cluster)
+    start_stuck_rollout(cluster)
     since = condition(cluster)["lastTransitionTime"]
     cluster.clock.advance(8)
     (pod,) = (it for it in cluster.pods if "status" not in it)
@@ -183,7 +183,7 @@ def test_progress_restarts_deadline(cluster):
 
 
 def test_late_rollout_that_progresses_is_no_longer_late(cluster):
-    stuck(cluster)
+    start_stuck_rollout(cluster)
     cluster.clock.advance(11)
     cluster.roll_on()
     cluster.settle()
@@ -202,13 +202,13 @@ def test_complete_rollout_never_exceeds_deadline(cluster):
 
 @pytest.mark.parametrize("deadline", [None, 2**31 - 1])
 def test_no_deadline_has_no_progressing_condition(cluster, deadline):
-    stuck(cluster, deadline)
+    start_stuck_rollout(cluster, deadline)
     assert cluster.conditions == {"Available": MINIMUM}
     assert cluster.plan_of(DEPLOYMENT).again_after is None
 
 
 def test_added_progress_deadline_sets_found_new_replica_set(cluster):
-    stuck(cluster, None)
+    start_stuck_rollout(cluster, None)
     cluster.set("progressDeadlineSeconds", 10)
     cluster.roll_on()
     assert cluster.conditions["Progressing"] == ("True", "FoundNewReplicaSet")
@@ -232,7 +232,7 @@ def test_pause_and_resume_are_one_write_each(cluster):
 
 
 def test_paused_time_does_not_count(cluster):
-    stuck(cluster)
+    start_stuck_rollout(cluster)
     cluster.pause()
     cluster.roll_on()
     cluster.clock.advance(1000)
@@ -246,7 +246,7 @@ def test_paused_time_does_not_count(cluster):
 
 
 def test_pause_does_not_hide_exceeded_deadline(cluster):
-    stuck(cluster)
+    start_stuck_rollout(cluster)
     cluster.clock.advance(11)
     cluster.roll_on()
     cluster.pause()
@@ -256,7 +256,7 @@ def test_pause_does_not_hide_exceeded_deadline(cluster):
 
 @pytest.mark.parametrize("deadline", [None, 10])
 def test_pause_stops_rollout(cluster, deadline):
-    stuck(cluster, deadline)
+    start_stuck_rollout(cluster, deadline)
     before = cluster.sizes
     cluster.pause()
     cluster.settle()

@@ -25,7 +25,7 @@ def limits(current, *, minimum=1, maximum=100, now=NOW):
     )
 
 
-def moment(replicas, seconds):
+def timed_count(replicas, seconds):
     return TimedCount(replicas, NOW - timedelta(seconds=seconds))
 
 
@@ -58,17 +58,17 @@ def test_limits_without_behavior(current, desired, range_, expected):
 
 
 def test_highest_recommendation_of_five_minutes_applies():
-    history = History(recommendations=(moment(9, 301), moment(7, 299), moment(5, 10)))
+    history = History(recommendations=(timed_count(9, 301), timed_count(7, 299), timed_count(5, 10)))
     found = limit(None, 3, limits(8), history)
     assert (found.replicas, found.able_condition[0]) == (7, "ScaleDownStabilized")
-    assert found.history.recommendations == (moment(3, 0), moment(7, 299), moment(5, 10))
+    assert found.history.recommendations == (timed_count(3, 0), timed_count(7, 299), timed_count(5, 10))
 
 
 def test_first_replicas_are_a_recommendation():
-    assert with_initial_recommendation(History(), 4, NOW).recommendations == (moment(4, 0),)
-    assert with_initial_recommendation(History(recommendations=(moment(1, 9),)), 4, NOW).recommendations == (
-        moment(1, 9),
-    )
+    assert with_initial_recommendation(History(), 4, NOW).recommendations == (timed_count(4, 0),)
+    assert with_initial_recommendation(
+        History(recommendations=(timed_count(1, 9),)), 4, NOW
+    ).recommendations == (timed_count(1, 9),)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_first_replicas_are_a_recommendation():
     ],
 )
 def test_stabilization_windows_of_both_directions(current, desired, up, down, expected, reason):
-    history = History(recommendations=(moment(4, 30), moment(3, 20)))
+    history = History(recommendations=(timed_count(4, 30), timed_count(3, 20)))
     given = behavior(up=rules(("Percent", 1000, 15), **up), down=rules(("Percent", 1000, 15), **down))
     found = limit(given, desired, limits(current), history)
     assert (found.replicas, found.able_condition[0]) == (expected, reason)
@@ -90,7 +90,7 @@ def test_stabilization_windows_of_both_directions(current, desired, up, down, ex
 
 def test_default_stabilization_window_is_the_flag():
     down = {"policies": [{"type": "Percent", "value": 100, "periodSeconds": 15}], "selectPolicy": "Max"}
-    history = History(recommendations=(moment(4, 299),))
+    history = History(recommendations=(timed_count(4, 299),))
     assert limit(behavior(down=down), 1, limits(5), history).replicas == 4
     assert limit({"scaleUp": WIDE}, 1, limits(5), history).replicas == 4
 
@@ -104,10 +104,10 @@ UP = (("Pods", 2, 60), ("Percent", 50, 30))
         ("Max", History(), 15),
         ("Min", History(), 12),
         ("Disabled", History(), 10),
-        ("Max", History(ups=(moment(4, 20),)), 10),
-        ("Max", History(ups=(moment(4, 40),)), 15),
-        ("Min", History(ups=(moment(4, 40),)), 10),
-        ("Max", History(ups=(moment(4, 20),), downs=(moment(4, 20),)), 15),
+        ("Max", History(ups=(timed_count(4, 20),)), 10),
+        ("Max", History(ups=(timed_count(4, 40),)), 15),
+        ("Min", History(ups=(timed_count(4, 40),)), 10),
+        ("Max", History(ups=(timed_count(4, 20),), downs=(timed_count(4, 20),)), 15),
     ],
 )
 def test_scale_up_policies(select, history, expected):
@@ -121,8 +121,8 @@ def test_scale_up_policies(select, history, expected):
         ("Max", History(), 5),
         ("Min", History(), 8),
         ("Disabled", History(), 10),
-        ("Max", History(downs=(moment(6, 20),)), 8),
-        ("Max", History(downs=(moment(8, 20),)), 9),
+        ("Max", History(downs=(timed_count(6, 20),)), 8),
+        ("Max", History(downs=(timed_count(8, 20),)), 9),
     ],
 )
 def test_scale_down_policies(select, history, expected):
@@ -143,7 +143,7 @@ def test_scale_up_percentage_is_rounded_up():
 
 def test_scaling_history_lasts_as_long_as_policies():
     given = behavior(up=rules(("Pods", 1, 60)), down=rules(("Pods", 1, 30)))
-    history = History(ups=(moment(1, 61), moment(2, 10)), downs=(moment(1, 31),))
-    assert with_scaling(history, given, 2, 5, NOW).ups == (moment(3, 0), moment(2, 10))
-    assert with_scaling(history, given, 5, 2, NOW).downs == (moment(3, 0),)
+    history = History(ups=(timed_count(1, 61), timed_count(2, 10)), downs=(timed_count(1, 31),))
+    assert with_scaling(history, given, 2, 5, NOW).ups == (timed_count(3, 0), timed_count(2, 10))
+    assert with_scaling(history, given, 5, 2, NOW).downs == (timed_count(3, 0),)
     assert with_scaling(history, None, 5, 2, NOW) is history

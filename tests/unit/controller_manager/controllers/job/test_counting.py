@@ -10,7 +10,7 @@ DONE = [("SuccessCriteriaMet", "True", "CompletionsReached"), ("Complete", "True
 FINISH = [("update", "jobs"), ("finalize", "pods"), ("update", "jobs")]
 
 
-def failed(reason):
+def failed_conditions(reason):
     return [("FailureTarget", "True", reason), ("Failed", "True", reason)]
 
 
@@ -136,11 +136,11 @@ def test_failures_beyond_backoff_limit_fail_job():
         ("finalize", "pods"),
         ("update", "jobs"),
     ]
-    assert jobs.conditions == failed("BackoffLimitExceeded")[:1]
+    assert jobs.conditions == failed_conditions("BackoffLimitExceeded")[:1]
     assert jobs.status["terminating"] == 1
     jobs.collect()
     jobs.sync()
-    assert jobs.conditions == failed("BackoffLimitExceeded")
+    assert jobs.conditions == failed_conditions("BackoffLimitExceeded")
     assert jobs.counts == {"active": 0, "succeeded": 0, "failed": 2}
     message = "Job has reached the specified backoff limit"
     assert jobs.events[-1] == ("Warning", "BackoffLimitExceeded", message)
@@ -153,7 +153,7 @@ def test_container_restarts_count_towards_backoff_limit():
     status = {"phase": "Running", "containerStatuses": [{"name": "c", "restartCount": 2}]}
     jobs.put(PODS, {**jobs.active[0], "status": status})
     jobs.settle()
-    assert jobs.conditions == failed("BackoffLimitExceeded")
+    assert jobs.conditions == failed_conditions("BackoffLimitExceeded")
 
 
 def test_job_beyond_active_deadline_fails():
@@ -162,7 +162,7 @@ def test_job_beyond_active_deadline_fails():
     assert jobs.plan(("default", "j")).again_after.total_seconds() == pytest.approx(30, abs=1)
     jobs.pass_time(30)
     jobs.settle()
-    assert jobs.conditions == failed("DeadlineExceeded")
+    assert jobs.conditions == failed_conditions("DeadlineExceeded")
 
 
 def test_suspended_job_has_no_pods_and_no_start_time():

@@ -10,7 +10,7 @@ from mockube.controller_manager.config.networks import NodeRange
 from mockube.controller_manager.controllers.nodeipam.cidrset import CidrSet, OutOfRange, RangeFull
 
 
-def parts(text, mask):
+def cidr_set(text, mask):
     return CidrSet(NodeRange(ip_network(text), mask))
 
 
@@ -28,11 +28,11 @@ def allocate_many(one, count):
     ],
 )
 def test_cidrs_are_allocated_in_order(network, mask, first):
-    assert allocate_many(parts(network, mask), 2) == first
+    assert allocate_many(cidr_set(network, mask), 2) == first
 
 
 def test_released_cidr_is_allocated_last():
-    one = parts("10.0.0.0/22", 24)
+    one = cidr_set("10.0.0.0/22", 24)
     allocate_many(one, 2)
     one.release(ip_network("10.0.0.0/24"))
     assert allocate_many(one, 3) == ["10.0.2.0/24", "10.0.3.0/24", "10.0.0.0/24"]
@@ -50,7 +50,7 @@ def test_released_cidr_is_allocated_last():
     ],
 )
 def test_occupied_cidr_is_not_allocated(occupied, left):
-    one = parts("10.0.0.0/22", 24)
+    one = cidr_set("10.0.0.0/22", 24)
     one.occupy(ip_network(occupied))
     one.occupy(ip_network(occupied))
     assert allocate_many(one, len(left)) == left
@@ -61,13 +61,13 @@ def test_occupied_cidr_is_not_allocated(occupied, left):
 @pytest.mark.parametrize("stranger", ["10.1.0.0/24", "fd00::/64"])
 def test_cidr_of_other_network_is_refused(stranger):
     with pytest.raises(OutOfRange, match=r"is out the range of cluster cidr 10\.0\.0\.0/22"):
-        parts("10.0.0.0/22", 24).occupy(ip_network(stranger))
+        cidr_set("10.0.0.0/22", 24).occupy(ip_network(stranger))
 
 
 @given(st.lists(st.one_of(st.none(), st.integers(0, 7)), max_size=40))
 def test_no_cidr_is_allocated_twice(steps):
     """The step None allocates a CIDR; a number releases the CIDR with that number."""
-    one, held = parts("10.0.0.0/21", 24), set()
+    one, held = cidr_set("10.0.0.0/21", 24), set()
     for step in steps:
         if step is not None:
             network = ip_network(f"10.0.{step}.0/24")

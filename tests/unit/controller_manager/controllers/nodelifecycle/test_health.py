@@ -24,7 +24,7 @@ GRACE = timedelta(seconds=50)
 LIMITS = Limits(rate=0.1, slow_rate=0.01, threshold=0.55, large=50)
 
 
-def at(seconds):
+def time_after(seconds):
     return NOW + timedelta(seconds=seconds)
 
 
@@ -44,10 +44,10 @@ def lease(text):
     return {"spec": {"renewTime": text}}
 
 
-def heard(*looks):
+def health_after(*looks):
     health = None
     for seconds, seen, renewed in looks:
-        health = listen(health, seen, lease(renewed) if renewed else None, at(seconds))
+        health = listen(health, seen, lease(renewed) if renewed else None, time_after(seconds))
     return health
 
 
@@ -70,7 +70,7 @@ def heard(*looks):
     ],
 )
 def test_node_without_heartbeats_is_detected(looks, now, silent):
-    assert is_silent(heard(*looks), at(now), GRACE) is silent
+    assert is_silent(health_after(*looks), time_after(now), GRACE) is silent
 
 
 def test_conditions_of_node_without_heartbeats_become_unknown():
@@ -169,7 +169,7 @@ def test_zone_states(ready, ill, state, rate):
 
 def test_evictions_of_nodes_are_rate_limited():
     zone = Zone()
-    taken = [seconds for seconds in range(30) if zone.take(at(seconds), 0.1)]
+    taken = [seconds for seconds in range(30) if zone.take(time_after(seconds), 0.1)]
     assert taken == [0, 10, 20]
     assert not Zone().take(NOW, 0.0)
 

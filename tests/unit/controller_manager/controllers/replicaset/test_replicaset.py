@@ -26,7 +26,7 @@ def with_set(cluster, **spec):
     return cluster
 
 
-def turn(cluster):
+def pod_verbs(cluster):
     return [verb for verb, plural, _ in cluster.turn(REPLICA_SET) if plural == "pods"]
 
 
@@ -38,9 +38,9 @@ def status_counts(cluster):
 
 def with_running_pods(cluster, **spec):
     with_set(cluster, **spec)
-    turn(cluster)
+    pod_verbs(cluster)
     cluster.run_all()
-    turn(cluster)
+    pod_verbs(cluster)
     return cluster
 
 
@@ -57,13 +57,13 @@ def with_running_pods(cluster, **spec):
 def test_pods_are_created_and_deleted_to_match_replicas(cluster, have, want, expected):
     with_running_pods(cluster, replicas=have)
     cluster.respecify(REPLICA_SETS, "web", ("replicas",), want)
-    assert turn(cluster) == expected
-    assert turn(cluster) == []
+    assert pod_verbs(cluster) == expected
+    assert pod_verbs(cluster) == []
 
 
 def test_pod_is_created_from_template_with_event(cluster):
     with_set(cluster, replicas=1, template=template("a:7", tier="front"))
-    turn(cluster)
+    pod_verbs(cluster)
     (pod,) = cluster.pods
     assert meta.labels(pod) == {"app": "web", "tier": "front"}
     assert pod["spec"]["containers"] == [{"name": "c", "image": "a:7"}]
@@ -75,7 +75,7 @@ def test_deletion_records_event(cluster):
     with_running_pods(cluster, replicas=1)
     name = meta.name(cluster.pods[0])
     cluster.respecify(REPLICA_SETS, "web", ("replicas",), 0)
-    turn(cluster)
+    pod_verbs(cluster)
     assert cluster.events[-1] == ("Normal", "SuccessfulDelete", f"Deleted pod: {name}")
 
 
@@ -83,7 +83,7 @@ def test_deletion_records_event(cluster):
 def test_finished_pod_is_replaced_and_kept(cluster, phase):
     with_running_pods(cluster, replicas=1)
     cluster.run(cluster.pods[0], phase=phase)
-    assert turn(cluster) == ["create"]
+    assert pod_verbs(cluster) == ["create"]
     assert len(cluster.pods) == 2
 
 
@@ -91,7 +91,7 @@ def test_deleting_pod_is_replaced_at_once(cluster):
     with_running_pods(cluster, replicas=1)
     ending = meta.with_metadata(cluster.pods[0], deletionTimestamp=format_time(cluster.clock.now()))
     cluster.put(PODS, ending)
-    assert turn(cluster) == ["create"]
+    assert pod_verbs(cluster) == ["create"]
 
 
 @pytest.mark.parametrize(("have", "want", "kind"), [(0, 2000, Create), (600, 1, Delete)])
@@ -111,7 +111,7 @@ def test_unready_pods_are_deleted_first(cluster):
     sick = cluster.pods[1]
     cluster.run(sick, ready=False)
     cluster.respecify(REPLICA_SETS, "web", ("replicas",), 2)
-    turn(cluster)
+    pod_verbs(cluster)
     assert meta.is_deleting(cluster.get(PODS, meta.name(sick)))
 
 
@@ -119,8 +119,8 @@ def test_orphans_are_adopted_before_creation(cluster):
     stray = {"metadata": {"name": "stray", "namespace": "default", "labels": {"app": "web"}}, "spec": {}}
     cluster.add(PODS, stray)
     with_set(cluster, replicas=2)
-    assert turn(cluster) == ["adopt"]
-    assert turn(cluster) == ["create"]
+    assert pod_verbs(cluster) == ["adopt"]
+    assert pod_verbs(cluster) == ["create"]
     assert all(meta.is_controlled_by(pod, cluster.get(REPLICA_SETS, "web")) for pod in cluster.pods)
 
 
@@ -128,8 +128,8 @@ def test_relabelled_pod_is_released_and_replaced(cluster):
     with_running_pods(cluster, replicas=2)
     free = meta.with_labels(cluster.pods[0], {"app": "free"})
     cluster.put(PODS, free)
-    assert turn(cluster) == ["release"]
-    assert turn(cluster) == ["create"]
+    assert pod_verbs(cluster) == ["release"]
+    assert pod_verbs(cluster) == ["create"]
     assert meta.controller_of(cluster.get(PODS, meta.name(free))) is None
 
 
@@ -141,7 +141,7 @@ def test_finished_pods_are_neither_adopted_nor_released(cluster, change):
     owners = {} if change == "release" else {"ownerReferences": []}
     pod = meta.with_metadata(meta.with_labels(pod, labels), **owners)
     cluster.run(pod, phase="Failed")
-    assert turn(cluster) == ["create"]
+    assert pod_verbs(cluster) == ["create"]
 
 
 def test_deleting_set_updates_status_only(cluster):
@@ -149,7 +149,7 @@ def test_deleting_set_updates_status_only(cluster):
     held = meta.with_finalizer(cluster.get(REPLICA_SETS, "web"), "foregroundDeletion")
     cluster.put(REPLICA_SETS, meta.with_metadata(held, deletionTimestamp=format_time(cluster.clock.now())))
     cluster.remove(PODS, meta.name(cluster.pods[0]))
-    assert turn(cluster) == []
+    assert pod_verbs(cluster) == []
     assert status_counts(cluster)["replicas"] == 1
 
 
@@ -175,7 +175,7 @@ def test_status_counts_pods(cluster):
 def test_pods_without_template_labels_are_not_fully_labeled(cluster):
     with_running_pods(cluster, replicas=1, template=template(tier="front"))
     cluster.put(PODS, meta.with_labels(cluster.pods[0], {"tier": None}))
-    turn(cluster)
+    pod_verbs(cluster)
     assert "fullyLabeledReplicas" not in status_counts(cluster)
     assert status_counts(cluster)["replicas"] == 1
 
@@ -183,17 +183,17 @@ def test_pods_without_template_labels_are_not_fully_labeled(cluster):
 def test_terminating_pods_are_counted_until_gone(cluster):
     with_running_pods(cluster, replicas=1)
     cluster.respecify(REPLICA_SETS, "web", ("replicas",), 0)
-    turn(cluster)
-    turn(cluster)
+    pod_verbs(cluster)
+    pod_verbs(cluster)
     assert status_counts(cluster) == {"replicas": 0, "terminatingReplicas": 1, "observedGeneration": 2}
     cluster.finish()
-    turn(cluster)
+    pod_verbs(cluster)
     assert status_counts(cluster)["terminatingReplicas"] == 0
 
 
 def test_unchanged_status_is_not_written(cluster):
     with_running_pods(cluster)
-    turn(cluster)
+    pod_verbs(cluster)
     cluster.done.clear()
     assert cluster.turn(REPLICA_SET) == []
 
@@ -215,7 +215,7 @@ def test_pod_is_available_after_min_ready_seconds(cluster):
     assert plan.again_after is not None
     assert plan.again_after.total_seconds() == 10
     cluster.clock.advance(10)
-    turn(cluster)
+    pod_verbs(cluster)
     assert status_counts(cluster)["availableReplicas"] == 2
     assert cluster.plan_of(REPLICA_SET).again_after is None
 
@@ -245,7 +245,7 @@ def test_failure_condition_lasts_until_success(cluster):
     assert failure(cluster) == ("True", "FailedCreate", 'pods "web-1" is forbidden: exceeded quota: q')
     fail(cluster, status.internal_error("later"))
     assert "quota" in failure(cluster)[2]
-    turn(cluster)
+    pod_verbs(cluster)
     assert failure(cluster) is None
 
 
@@ -277,7 +277,7 @@ def test_failed_creation_records_event(cluster):
 )
 def test_selector_that_matches_nothing_creates_no_pods(cluster, selector):
     with_set(cluster, replicas=2, selector=selector)
-    assert turn(cluster) == []
+    assert pod_verbs(cluster) == []
 
 
 def test_deleted_set_has_no_plan(cluster):

@@ -169,7 +169,7 @@ def test_long_claim_names_are_truncated():
 # --- claims
 
 
-def freed(pods, name="s"):
+def reconciled_claim(pods, name="s"):
     pods.reconcile(claim_key("default", name))
     return pods.get(RESOURCE_CLAIMS, name)
 
@@ -187,9 +187,9 @@ def freed(pods, name="s"):
 def test_last_consumer_frees_devices(change):
     pods = cluster_with_pod(BY_NAME)
     pods.add(RESOURCE_CLAIMS, claim("s", ("app", "u")))
-    assert freed(pods)["status"] == claim("s", ("app", "u"))["status"]
+    assert reconciled_claim(pods)["status"] == claim("s", ("app", "u"))["status"]
     change(pods)
-    found = freed(pods)
+    found = reconciled_claim(pods)
     assert found["status"] == {}
     assert not meta.finalizers(found)
     assert len(pods.done) == 2
@@ -201,7 +201,7 @@ def test_other_consumers_keep_devices():
     group = {"apiGroup": "example.com", "resource": "things", "name": "t", "uid": "t"}
     listed["status"]["reservedFor"].append(group)
     pods.add(RESOURCE_CLAIMS, listed)
-    found = freed(pods)
+    found = reconciled_claim(pods)
     assert [one["uid"] for one in found["status"]["reservedFor"]] == ["u", "t"]
     assert "allocation" in found["status"]
 
@@ -209,7 +209,7 @@ def test_other_consumers_keep_devices():
 def test_allocation_without_finalizer_is_kept():
     pods = cluster_with_pod(BY_NAME)
     pods.add(RESOURCE_CLAIMS, claim("s", ("gone", "g"), finalizers=()))
-    assert freed(pods)["status"] == {"allocation": {"devices": {}}}
+    assert reconciled_claim(pods)["status"] == {"allocation": {"devices": {}}}
 
 
 def test_pod_missing_in_cache_keeps_reservation():
@@ -217,21 +217,21 @@ def test_pod_missing_in_cache_keeps_reservation():
     pods.add(RESOURCE_CLAIMS, claim("s", ("new", "n")))
     late = {"metadata": {"name": "new", "namespace": "default", "uid": "n"}}
     pods.pending_writes[PODS] = {("default", "new"): late}
-    assert "reservedFor" in freed(pods)["status"]
+    assert "reservedFor" in reconciled_claim(pods)["status"]
     pods.pending_writes.clear()
-    assert "reservedFor" not in freed(pods)["status"]
+    assert "reservedFor" not in reconciled_claim(pods)["status"]
 
 
 def test_deleted_claim_is_released_when_unused():
     pods = cluster_with_pod(BY_NAME)
     pods.add(RESOURCE_CLAIMS, claim("s", deletionTimestamp="2030-01-01T00:00:00Z"))
-    assert freed(pods) is None
+    assert reconciled_claim(pods) is None
 
 
 def test_unused_claim_stays_allocated():
     pods = cluster_with_pod(BY_NAME)
     pods.add(RESOURCE_CLAIMS, claim("s"))
-    assert "allocation" in freed(pods)["status"]
+    assert "allocation" in reconciled_claim(pods)["status"]
 
 
 @pytest.mark.parametrize(
@@ -243,14 +243,14 @@ def test_generated_claim_is_deleted_with_its_pod(owner, phase, goes):
     pods = cluster_with_pod(OF_TEMPLATE)
     pods.change(PODS, "app", ("status", "phase"), phase)
     pods.add(RESOURCE_CLAIMS, claim("s", owner=owner, finalizers=()))
-    assert (freed(pods) is None) is goes
+    assert (reconciled_claim(pods) is None) is goes
 
 
 def test_generated_claim_without_pod_is_not_deleted_by_controller():
     pods = cluster_with_pod(OF_TEMPLATE)
     pods.remove(PODS, "app")
     pods.add(RESOURCE_CLAIMS, claim("s", owner="u", finalizers=()))
-    assert freed(pods) is not None
+    assert reconciled_claim(pods) is not None
 
 
 @pytest.mark.parametrize("writes", [0, 1, 2])

@@ -42,19 +42,19 @@ def address(ranges, text, by=ALLOCATOR):
     return ranges.add(IP_ADDRESSES, {"metadata": {"name": text, "labels": {MANAGED_BY: by}}, "spec": {}})
 
 
-def own(ranges):
+def own_range(ranges):
     return ranges.get(SERVICE_CIDRS, "own", "")
 
 
 def ready(ranges):
-    (condition,) = own(ranges)["status"]["conditions"]
+    (condition,) = own_range(ranges)["status"]["conditions"]
     return condition["status"], condition["reason"], condition["message"]
 
 
 def test_service_cidr_gets_finalizer_and_ready_condition():
     ranges = cluster_with_ranges()
     ranges.reconcile(KEY)
-    assert meta.finalizers(own(ranges)) == [FINALIZER]
+    assert meta.finalizers(own_range(ranges)) == [FINALIZER]
     assert ready(ranges) == ("True", "", "Kubernetes Service CIDR is ready")
     assert len(ranges.done) == 2
     assert ranges.reconcile(KEY) == ([], None)
@@ -67,7 +67,7 @@ def test_service_cidr_is_deleted_after_grace_period():
     assert ranges.plan(KEY).actions == ()
     ranges.clock.advance(1)
     ranges.reconcile(KEY)
-    assert not meta.finalizers(own(ranges))
+    assert not meta.finalizers(own_range(ranges))
     assert ranges.reconcile(KEY) == ([], None)
 
 
@@ -84,7 +84,7 @@ def test_service_cidr_with_exclusive_address_is_kept():
     assert ranges.reconcile(KEY) == ([], None)
     ranges.remove(IP_ADDRESSES, "10.0.0.7", "")
     ranges.reconcile(KEY)
-    assert not meta.finalizers(own(ranges))
+    assert not meta.finalizers(own_range(ranges))
 
 
 @pytest.mark.parametrize(
@@ -117,20 +117,20 @@ def test_addresses_covered_by_other_cidrs_allow_deletion(text, others, goes):
     for number, cidr in enumerate(others):
         range_(ranges, f"other-{number}", cidr)
     address(ranges, text)
-    assert can_be_deleted(ranges.caches(), own(ranges)) is goes
+    assert can_be_deleted(ranges.caches(), own_range(ranges)) is goes
 
 
 def test_addresses_of_other_cidrs_do_not_count():
     ranges = cluster_with_ranges(deleting=True)
     address(ranges, "10.0.0.7", by="somebody")
-    assert can_be_deleted(ranges.caches(), own(ranges))
+    assert can_be_deleted(ranges.caches(), own_range(ranges))
 
 
 def test_both_address_families_are_checked():
     ranges = cluster_with_ranges("10.0.0.0/24", "fd00::/112", deleting=True)
     range_(ranges, "other", "10.0.0.0/16")
     address(ranges, "fd00::7")
-    assert not can_be_deleted(ranges.caches(), own(ranges))
+    assert not can_be_deleted(ranges.caches(), own_range(ranges))
 
 
 @given(st.sets(st.integers(0, 63)), st.sets(st.sampled_from([26, 27, 28, 29])))
@@ -143,7 +143,7 @@ def test_no_address_is_left_without_service_cidr(hosts, lengths):
     largest = max((2 ** (32 - length) for length in lengths), default=0)
     orphans = {host for host in hosts if 0 < host < 63 and not any(host < 2 ** (32 - n) - 1 for n in lengths)}
     expected = largest == 64 or not orphans
-    assert can_be_deleted(ranges.caches(), own(ranges)) is expected
+    assert can_be_deleted(ranges.caches(), own_range(ranges)) is expected
 
 
 def test_refused_write_records_event():

@@ -29,30 +29,30 @@ def storage():
     return storage
 
 
-def gold(storage):
+def gold_class(storage):
     return storage.get(VOLUME_ATTRIBUTES_CLASSES, "gold", namespace="")
 
 
-def deleted(storage):
+def class_after_deletion(storage):
     """Request the deletion of the class, reconcile, and return the class."""
-    storage.delete(VOLUME_ATTRIBUTES_CLASSES, gold(storage))
+    storage.delete(VOLUME_ATTRIBUTES_CLASSES, gold_class(storage))
     _, error = storage.reconcile(GOLD)
     assert error is None
-    return gold(storage)
+    return gold_class(storage)
 
 
 def test_unused_class_is_released(storage):
     storage.volume(volumeAttributesClassName="silver")
     storage.claim(volumeAttributesClassName="silver")
-    assert deleted(storage) is None
+    assert class_after_deletion(storage) is None
 
 
 def test_class_used_by_volume_is_kept(storage):
     volume = storage.volume(volumeAttributesClassName="gold")
-    assert meta.is_deleting(deleted(storage))
+    assert meta.is_deleting(class_after_deletion(storage))
     storage.put(PERSISTENT_VOLUMES, volume | {"spec": {}})
     storage.reconcile(GOLD)
-    assert gold(storage) is None
+    assert gold_class(storage) is None
 
 
 @pytest.mark.parametrize(
@@ -65,13 +65,13 @@ def test_class_used_by_volume_is_kept(storage):
 )
 def test_class_used_by_claim_is_kept(storage, named):
     storage.put(PERSISTENT_VOLUME_CLAIMS, storage.claim() | named)
-    assert meta.is_deleting(deleted(storage))
+    assert meta.is_deleting(class_after_deletion(storage))
 
 
 def test_class_without_finalizer_gets_it_back(storage):
-    storage.put(VOLUME_ATTRIBUTES_CLASSES, meta.with_metadata(gold(storage), finalizers=None))
+    storage.put(VOLUME_ATTRIBUTES_CLASSES, meta.with_metadata(gold_class(storage), finalizers=None))
     storage.reconcile(GOLD)
-    assert meta.finalizers(gold(storage)) == [FINALIZER]
+    assert meta.finalizers(gold_class(storage)) == [FINALIZER]
 
 
 def test_changed_claim_maps_to_former_class(storage):

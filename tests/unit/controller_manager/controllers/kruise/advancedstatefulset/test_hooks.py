@@ -9,7 +9,7 @@ MARKING = {**LABEL, "markPodNotReady": True}
 FINALIZER = {"finalizersHandler": ["example.com/held"]}
 
 
-def hooked(replicas=1, *, policy="Parallel", held=True, **lifecycle):
+def sets_with_hooks(replicas=1, *, policy="Parallel", held=True, **lifecycle):
     labels = {"held-by": "me"} if held else {}
     return AdvancedSets(
         replicas=replicas,
@@ -21,12 +21,12 @@ def hooked(replicas=1, *, policy="Parallel", held=True, **lifecycle):
 
 
 def settled_sets(*args, **kwargs):
-    sets = hooked(*args, **kwargs)
+    sets = sets_with_hooks(*args, **kwargs)
     sets.settle()
     return sets
 
 
-def let_go(sets, ordinal):
+def release_pod(sets, ordinal):
     sets.put(PODS, meta.with_labels(sets.pod(ordinal), {"held-by": None}))
 
 
@@ -67,7 +67,7 @@ def test_hooked_pod_is_deleted_after_hook_label_is_removed():
     assert sets.round() == []
     sets.settle()
     assert sets.pods == ["web-0", "web-1"]
-    let_go(sets, 1)
+    release_pod(sets, 1)
     assert sets.round() == [("delete", "web-1")]
 
 
@@ -87,7 +87,7 @@ def test_pod_preparing_delete_is_not_ready_if_hook_marks_it():
     sets.scale(1)
     sets.settle()
     assert (sets.state(1), is_ready(sets, 1), is_ready(sets, 0)) == ("PreparingDelete", False, True)
-    let_go(sets, 1)
+    release_pod(sets, 1)
     sets.settle()
     assert sets.pods == ["web-0"]
 
@@ -97,7 +97,7 @@ def test_updated_pod_becomes_ready_again():
     roll(sets, "a:2")
     sets.settle()
     assert (sets.state(0), is_ready(sets, 0)) == ("PreparingUpdate", False)
-    let_go(sets, 0)
+    release_pod(sets, 0)
     sets.settle()
     assert (sets.state(0), sets.image(0), is_ready(sets, 0)) == ("Updated", "a:2", True)
 
@@ -111,7 +111,7 @@ def test_ordered_deletion_prepares_one_pod_at_a_time():
     sets.scale(1)
     assert sets.round() == [("patch", "web-2")]
     assert sets.round() == []
-    let_go(sets, 2)
+    release_pod(sets, 2)
     assert sets.round() == [("delete", "web-2")]
     sets.finish()
     assert sets.round() == [("patch", "web-1")]
@@ -124,7 +124,7 @@ def test_replaced_pod_waits_for_hook_and_keeps_its_ordinal():
     assert sets.round() == [("patch", "web-1")]
     sets.settle()
     assert (sets.pods, sets.state(0), sets.state(1)) == (["web-0", "web-1"], "Normal", "PreparingDelete")
-    let_go(sets, 1)
+    release_pod(sets, 1)
     assert sets.round() == [("delete", "web-1")]
 
 
@@ -133,7 +133,7 @@ def test_finished_pod_with_hook_waits():
     sets.run(0, phase="Failed")
     assert sets.round() == [("patch", "web-0")]
     assert sets.round() == []
-    let_go(sets, 0)
+    release_pod(sets, 0)
     assert sets.round() == [("delete", "web-0")]
 
 
@@ -143,7 +143,7 @@ def test_hook_label_controls_update_and_normal_state():
     sets.settle()
     assert [sets.state(ordinal) for ordinal in (0, 1)] == ["Normal", "PreparingUpdate"]
     assert sets.image(1) == "a:1"
-    let_go(sets, 1)
+    release_pod(sets, 1)
     sets.settle()
     assert (sets.image(1), sets.state(1)) == ("a:2", "Updated")
     assert sets.state(0) == "Normal"
@@ -157,7 +157,7 @@ def test_ordered_update_changes_unavailable_pod_that_is_released_by_hook():
     roll(sets, "a:2")
     sets.settle()
     assert [sets.state(ordinal) for ordinal in (0, 1)] == ["Normal", "PreparingUpdate"]
-    let_go(sets, 1)
+    release_pod(sets, 1)
     sets.settle()
     assert (sets.image(1), sets.state(1), sets.state(0)) == ("a:2", "Updated", "Normal")
     hold_pod(sets, 1)
@@ -181,12 +181,12 @@ def test_updated_pod_waits_for_hook_before_next_update():
     sets = settled_sets(1, inPlaceUpdate=LABEL)
     roll(sets, "a:2")
     sets.settle()
-    let_go(sets, 0)
+    release_pod(sets, 0)
     sets.settle()
     roll(sets, "a:3")
     sets.settle()
     assert (sets.state(0), meta.labels(sets.pod(0))["held-by"]) == ("PreparingUpdate", "me")
-    let_go(sets, 0)
+    release_pod(sets, 0)
     sets.settle()
     assert sets.image(0) == "a:3"
 
@@ -195,7 +195,7 @@ def test_just_updated_pod_waits_for_hook_before_next_update():
     sets = settled_sets(1, inPlaceUpdate=LABEL)
     roll(sets, "a:2")
     sets.settle()
-    let_go(sets, 0)
+    release_pod(sets, 0)
     sets.round()
     roll(sets, "a:3")
     sets.run(0)

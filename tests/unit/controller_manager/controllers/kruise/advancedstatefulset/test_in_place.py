@@ -26,7 +26,7 @@ def roll(sets, image="a:2", **labels):
     sets.change_spec("template", to=template(image, **labels))
 
 
-def with_another_command(image="a:2"):
+def template_with_command(image="a:2"):
     body = template(image)
     return meta.with_value(body, ("spec", "containers"), [{"name": "c", "image": image, "command": ["x"]}])
 
@@ -108,7 +108,7 @@ def test_labels_change_without_restart():
 def test_unsupported_in_place_change_follows_policy(policy, kept):
     sets = settled_sets(policy)
     before = uids(sets)
-    sets.change_spec("template", to=with_another_command())
+    sets.change_spec("template", to=template_with_command())
     sets.settle()
     assert (uids(sets) == before) is kept
     assert (sets.image(0) == "a:1") is kept
@@ -161,7 +161,7 @@ def test_pod_outdated_before_gate_opens_is_updated_at_once():
 def test_gate_closed_before_failed_update_stays_closed():
     sets = settled_sets(replicas=1)
     roll(sets)
-    shut_gate(sets)
+    close_gate(sets)
     sets.run(0)
     assert sets.round() == [("patch", "web-0")]
     assert (sets.image(0), conditions.status(sets.pod(0), GATE)) == ("a:2", "False")
@@ -169,12 +169,12 @@ def test_gate_closed_before_failed_update_stays_closed():
 
 def test_gate_closed_without_update_opens():
     sets = settled_sets(replicas=1)
-    shut_gate(sets)
+    close_gate(sets)
     sets.settle()
     assert is_ready(sets, 0)
 
 
-def shut_gate(sets):
+def close_gate(sets):
     shut = {"type": GATE, "status": "False", "reason": "StartInPlaceUpdate"}
     said = conditions.set_condition(conditions.of(sets.pod(0)), shut, sets.clock.now())
     sets.change(PODS, "web-0", ("status", "conditions"), said)

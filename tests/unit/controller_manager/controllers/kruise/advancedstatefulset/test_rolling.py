@@ -15,14 +15,14 @@ def settled_sets(*, parallel=True, replicas=5, **fields):
     return sets
 
 
-def deleted(sets):
+def deleted_ordinals(sets):
     return [int(name[4:]) for verb, name in sets.round() if verb == "delete"]
 
 
 def waves(sets):
     """Return the ordinals deleted in each round, until none is deleted."""
     found = []
-    while gone := deleted(sets):
+    while gone := deleted_ordinals(sets):
         found.append(gone)
         sets.run_all()
         sets.round()
@@ -58,7 +58,7 @@ def test_unavailable_pods_count_and_are_replaced_first():
     sets = settled_sets(maxUnavailable=2)
     sets.run(3, ready=False)
     sets.roll("a:2")
-    assert deleted(sets) == [4, 3]
+    assert deleted_ordinals(sets) == [4, 3]
 
 
 def test_available_pod_waits_for_higher_ordinals():
@@ -67,9 +67,9 @@ def test_available_pod_waits_for_higher_ordinals():
     for ordinal in (0, 1):
         sets.run(ordinal, ready=False)
     sets.roll("a:2")
-    assert deleted(sets) == []
+    assert deleted_ordinals(sets) == []
     sets.run(4, ready=False)
-    assert deleted(sets) == [4]
+    assert deleted_ordinals(sets) == [4]
 
 
 def test_pod_is_unavailable_until_min_ready_seconds():
@@ -77,12 +77,12 @@ def test_pod_is_unavailable_until_min_ready_seconds():
     sets.clock.advance(10)
     sets.settle()
     sets.roll("a:2")
-    assert deleted(sets) == [4]
+    assert deleted_ordinals(sets) == [4]
     sets.settle()
-    assert deleted(sets) == []
+    assert deleted_ordinals(sets) == []
     assert sets.plan_web().again_after.total_seconds() == 10
     sets.clock.advance(10)
-    assert deleted(sets) == [3]
+    assert deleted_ordinals(sets) == [3]
 
 
 # --- partition
@@ -125,7 +125,7 @@ def test_new_pod_without_partition_gets_update_revision():
     sets = AdvancedSets(replicas=2, updateStrategy={"type": "RollingUpdate"})
     sets.settle()
     sets.roll("a:2")
-    assert deleted(sets) == [1]
+    assert deleted_ordinals(sets) == [1]
     sets.finish()
     sets.round()
     assert sets.image(1) == "a:2"
@@ -205,7 +205,7 @@ def test_unordered_update_updates_number_of_pods():
         sets.label(ordinal, first="yes")
     sets.settle()
     sets.roll("a:2")
-    assert sorted(deleted(sets)) == [0, 3, 8, 9]
+    assert sorted(deleted_ordinals(sets)) == [0, 3, 8, 9]
     sets.settle()
     assert sum(sets.image(ordinal) == "a:2" for ordinal in range(10)) == 4
     sets.settle()
@@ -215,7 +215,7 @@ def test_unordered_update_updates_number_of_pods():
 def test_recreated_updated_pods_count_in_unordered_update():
     sets = settled_sets(replicas=4, partition=2, maxUnavailable=4, unorderedUpdate={})
     sets.roll("a:2")
-    assert deleted(sets) == [3, 2]
+    assert deleted_ordinals(sets) == [3, 2]
     sets.finish()
     assert sets.round() == [("create", "web-2"), ("create", "web-3")]
 
@@ -242,8 +242,8 @@ def test_specified_pods_are_deleted_within_max_unavailable_and_recreated():
     uids = {ordinal: meta.uid(sets.pod(ordinal)) for ordinal in range(5)}
     for ordinal in (0, 2, 4):
         sets.specify(ordinal)
-    assert deleted(sets) == [4, 2]
-    assert deleted(sets) == []
+    assert deleted_ordinals(sets) == [4, 2]
+    assert deleted_ordinals(sets) == []
     sets.settle()
     renewed = {ordinal for ordinal in range(5) if meta.uid(sets.pod(ordinal)) != uids[ordinal]}
     assert renewed == {0, 2, 4}
@@ -254,22 +254,22 @@ def test_unavailable_specified_pod_is_deleted_beyond_limit():
     sets.run(1, ready=False)
     sets.specify(1)
     sets.specify(3)
-    assert deleted(sets) == [1]
+    assert deleted_ordinals(sets) == [1]
 
 
 def test_specified_pod_is_replaced_before_outdated_one():
     sets = settled_sets(maxUnavailable=1)
     sets.roll("a:2")
     sets.specify(0)
-    assert deleted(sets) == [0]
-    assert deleted(sets) == []
+    assert deleted_ordinals(sets) == [0]
+    assert deleted_ordinals(sets) == []
 
 
 def test_outdated_specified_pod_is_deleted_once():
     sets = settled_sets(maxUnavailable=5)
     sets.roll("a:2")
     sets.specify(2)
-    assert sorted(deleted(sets)) == [0, 1, 2, 3, 4]
+    assert sorted(deleted_ordinals(sets)) == [0, 1, 2, 3, 4]
 
 
 def test_recreated_specified_pod_has_revision_of_partition():

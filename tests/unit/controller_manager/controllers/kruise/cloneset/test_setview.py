@@ -4,13 +4,13 @@ from mockube.controller_manager.controllers.kruise.cloneset.spec import SetView
 from tests.support.controllers.clonesets import cloneset
 
 
-def view(labels=None, **spec):
+def set_view(labels=None, **spec):
     found = cloneset(**spec)
     return SetView.of({**found, "metadata": {**found["metadata"], "labels": labels or {}}})
 
 
 def limits(replicas, **strategy):
-    found = view(replicas=replicas, updateStrategy=strategy).limits
+    found = set_view(replicas=replicas, updateStrategy=strategy).limits
     return found.max_unavailable, found.max_surge
 
 
@@ -33,15 +33,15 @@ def test_limits_of_strategy(strategy, expected):
 
 
 def test_omitted_fields_have_defaults():
-    found = view()
+    found = set_view()
     assert (found.update_type, found.reuses_claims, found.min_ready_seconds) == ("ReCreate", True, 0)
     assert found.limits.scale_max_unavailable is None
     assert found.progress_deadline_seconds is None
 
 
 def test_maximum_deadline_is_no_deadline():
-    assert view(progressDeadlineSeconds=2**31 - 1).progress_deadline_seconds is None
-    assert view(progressDeadlineSeconds=60).progress_deadline_seconds == 60
+    assert set_view(progressDeadlineSeconds=2**31 - 1).progress_deadline_seconds is None
+    assert set_view(progressDeadlineSeconds=60).progress_deadline_seconds == 60
 
 
 @pytest.mark.parametrize(
@@ -55,4 +55,4 @@ def test_maximum_deadline_is_no_deadline():
     ],
 )
 def test_pods_preparing_delete_may_be_excluded(labels, scale, expected):
-    assert view(labels, scaleStrategy=scale).limits.excludes_preparing_delete is expected
+    assert set_view(labels, scaleStrategy=scale).limits.excludes_preparing_delete is expected

@@ -18,7 +18,7 @@ def settled_clones(**spec):
     return clones
 
 
-def gate(clones, name):
+def readiness_gate(clones, name):
     condition = conditions.get(clones.get(PODS, name), "InPlaceUpdateReady")
     return condition["status"], condition.get("reason")
 
@@ -109,7 +109,7 @@ def test_image_is_updated_in_place():
     ((name, pod),) = [
         (meta.name(it), it) for it in clones.pods if it["spec"]["containers"][0]["image"] == "a:2"
     ]
-    assert gate(clones, name) == ("False", "StartInPlaceUpdate")
+    assert readiness_gate(clones, name) == ("False", "StartInPlaceUpdate")
     assert conditions.is_false(pod, "Ready")
     assert meta.annotations(pod)[STATE] == (
         f'{{"revision":"{clones.status["updateRevision"]}","updateTimestamp":"2030-01-01T00:00:00Z",'
@@ -118,7 +118,7 @@ def test_image_is_updated_in_place():
     assert clones.round() == [], "nothing before its container runs anew"
     clones.run(name)
     clones.round()
-    assert gate(clones, name) == ("True", None)
+    assert readiness_gate(clones, name) == ("True", None)
     clones.settle()
     assert {meta.name(pod): meta.uid(pod) for pod in clones.pods} == before
     assert (clones.images, clones.states) == (["a:2", "a:2"], ["Normal", "Normal"])
@@ -134,11 +134,11 @@ def test_gate_closed_before_failed_update_stays_closed():
     clones.roll()
     clones.begin(WEB, 2)
     clones.run_all()
-    assert (gate(clones, name), clones.images) == (("False", "StartInPlaceUpdate"), ["a:1"])
+    assert (readiness_gate(clones, name), clones.images) == (("False", "StartInPlaceUpdate"), ["a:1"])
     assert clones.round() == [("patch", name)]
-    assert (gate(clones, name), clones.images) == (("False", "StartInPlaceUpdate"), ["a:2"])
+    assert (readiness_gate(clones, name), clones.images) == (("False", "StartInPlaceUpdate"), ["a:2"])
     clones.settle()
-    assert gate(clones, name) == ("True", None)
+    assert readiness_gate(clones, name) == ("True", None)
 
 
 def test_gate_closed_without_update_opens():
@@ -148,7 +148,7 @@ def test_gate_closed_without_update_opens():
     clones.begin(WEB, 2)
     clones.strategy(**IN_PLACE, paused=True)
     clones.settle()
-    assert (gate(clones, name), clones.images) == (("True", None), ["a:1"])
+    assert (readiness_gate(clones, name), clones.images) == (("True", None), ["a:1"])
 
 
 def test_percentage_partition_updates_at_least_one():
@@ -217,7 +217,7 @@ def test_grace_period_precedes_update():
     (name,) = clones.pod_names
     clones.roll()
     clones.round()
-    assert gate(clones, name) == ("False", "StartInPlaceUpdate")
+    assert readiness_gate(clones, name) == ("False", "StartInPlaceUpdate")
     assert clones.images == ["a:1"]
     assert GRACE in meta.annotations(clones.get(PODS, name))
     clones.clock.advance(4)

@@ -9,14 +9,14 @@ from mockube.controller_manager.controllers.kruise.uniteddeployment.allocator im
 )
 
 
-def shares(total, places, *, adapts=False, reserves=False):
+def allocated_replicas(total, places, *, adapts=False, reserves=False):
     return [*allocate(total, places, adapts=adapts, reserves=reserves).items()]
 
 
 # --- specified replicas
 
 
-def currently(*specified, **current):
+def current_subsets(*specified, **current):
     """Return subsets with these current replicas; the first ones have specified replicas."""
     asked = [*specified, *[None] * (len(current) - len(specified))]
     return [
@@ -31,50 +31,50 @@ FOUR = {"t1": 1, "t2": 4, "t3": 2, "t4": 2}
 @pytest.mark.parametrize(
     ("total", "places", "expected"),
     [
-        (5, currently(**FOUR), {"t1": 1, "t3": 1, "t4": 1, "t2": 2}),
-        (17, currently(**FOUR), {"t1": 4, "t3": 4, "t4": 4, "t2": 5}),
-        (9, currently(t1=2, t2=4, t3=2, t4=2), {"t1": 2, "t3": 2, "t4": 2, "t2": 3}),
-        (19, currently(t1=0, t2=10), {"t1": 9, "t2": 10}),
-        (21, currently(t1=0, t2=10), {"t1": 10, "t2": 11}),
-        (0, currently(t1=2), {"t1": 0}),
-        (27, currently(4, None, 4, **FOUR), {"t1": 4, "t3": 4, "t4": 9, "t2": 10}),
-        (8, currently(4, None, 4, t1=2, t2=4, t3=2, t4=2), {"t2": 0, "t4": 0, "t1": 4, "t3": 4}),
-        (10, currently(1, 2, 3, t1=4, t2=2, t3=2, t4=2), {"t1": 1, "t2": 2, "t3": 3, "t4": 4}),
-        (None, currently(1, 2, 3, 4, **FOUR), {"t1": 1, "t2": 2, "t3": 3, "t4": 4}),
-        (10, currently(9, a=0, b=0), {"a": 9, "b": 1}),
-        (10, currently("40%", a=0, b=0), {"a": 4, "b": 6}),
-        (10, currently("30%", a=0, b=0), {"a": 3, "b": 7}),
-        (3, currently("25%", "25%", a=0, b=0, c=0), {"a": 1, "b": 1, "c": 1}),
-        (4, currently("25%", "25%", a=1, b=1, c=1), {"a": 1, "b": 1, "c": 2}),
-        (1, currently("25%", "25%", a=1, b=1, c=2), {"a": 0, "b": 0, "c": 1}),
-        (1, currently(a=0, b=0), {"a": 0, "b": 1}),
-        (4, currently("x", a=0, b=0), {"a": 2, "b": 2}),
+        (5, current_subsets(**FOUR), {"t1": 1, "t3": 1, "t4": 1, "t2": 2}),
+        (17, current_subsets(**FOUR), {"t1": 4, "t3": 4, "t4": 4, "t2": 5}),
+        (9, current_subsets(t1=2, t2=4, t3=2, t4=2), {"t1": 2, "t3": 2, "t4": 2, "t2": 3}),
+        (19, current_subsets(t1=0, t2=10), {"t1": 9, "t2": 10}),
+        (21, current_subsets(t1=0, t2=10), {"t1": 10, "t2": 11}),
+        (0, current_subsets(t1=2), {"t1": 0}),
+        (27, current_subsets(4, None, 4, **FOUR), {"t1": 4, "t3": 4, "t4": 9, "t2": 10}),
+        (8, current_subsets(4, None, 4, t1=2, t2=4, t3=2, t4=2), {"t2": 0, "t4": 0, "t1": 4, "t3": 4}),
+        (10, current_subsets(1, 2, 3, t1=4, t2=2, t3=2, t4=2), {"t1": 1, "t2": 2, "t3": 3, "t4": 4}),
+        (None, current_subsets(1, 2, 3, 4, **FOUR), {"t1": 1, "t2": 2, "t3": 3, "t4": 4}),
+        (10, current_subsets(9, a=0, b=0), {"a": 9, "b": 1}),
+        (10, current_subsets("40%", a=0, b=0), {"a": 4, "b": 6}),
+        (10, current_subsets("30%", a=0, b=0), {"a": 3, "b": 7}),
+        (3, current_subsets("25%", "25%", a=0, b=0, c=0), {"a": 1, "b": 1, "c": 1}),
+        (4, current_subsets("25%", "25%", a=1, b=1, c=1), {"a": 1, "b": 1, "c": 2}),
+        (1, current_subsets("25%", "25%", a=1, b=1, c=2), {"a": 0, "b": 0, "c": 1}),
+        (1, current_subsets(a=0, b=0), {"a": 0, "b": 1}),
+        (4, current_subsets("x", a=0, b=0), {"a": 2, "b": 2}),
         (0, [], {}),
     ],
 )
 def test_specified_replicas(total, places, expected):
-    assert dict(shares(total, places)) == expected
+    assert dict(allocated_replicas(total, places)) == expected
 
 
 @pytest.mark.parametrize(
     ("total", "places", "problem"),
     [
-        (14, currently(6, 6, t1=10, t2=4), "(12) is less than UnitedDeployment replica (14)"),
-        (14, currently(10, 11, t1=10, t2=4), "(21) is greater than UnitedDeployment replica (14)"),
-        (5, currently(9, a=0, b=0), "(9) is greater than UnitedDeployment replica (5)"),
+        (14, current_subsets(6, 6, t1=10, t2=4), "(12) is less than UnitedDeployment replica (14)"),
+        (14, current_subsets(10, 11, t1=10, t2=4), "(21) is greater than UnitedDeployment replica (14)"),
+        (5, current_subsets(9, a=0, b=0), "(9) is greater than UnitedDeployment replica (5)"),
         (5, [], "(0) is less than UnitedDeployment replica (5)"),
     ],
 )
 def test_unsatisfiable_replicas_are_refused(total, places, problem):
     with pytest.raises(AllocationError) as refused:
-        shares(total, places)
+        allocated_replicas(total, places)
     assert str(refused.value) == f"specified subsets' replica {problem}"
 
 
 @pytest.mark.parametrize("first", [None, "50%"])
 def test_unspecified_total_needs_all_subset_replicas(first):
     with pytest.raises(AllocationError) as refused:
-        shares(None, currently(first, 2, a=0, b=0))
+        allocated_replicas(None, current_subsets(first, 2, a=0, b=0))
     assert str(refused.value) == "all subsets must be specified when UnitedDeployment replica is unspecified"
 
 
@@ -83,7 +83,7 @@ def test_unspecified_total_needs_all_subset_replicas(first):
 ENDLESS = None
 
 
-def between(minimum, maximum, **states):
+def bounded_subsets(minimum, maximum, **states):
     """Return subsets with these bounds; each state is a list with a value per subset."""
     rows = [{field: values[number] for field, values in states.items()} for number in range(len(maximum))]
     return [
@@ -113,22 +113,22 @@ THREE = ([1] * 3, [2, 2, ENDLESS])
     ],
 )
 def test_bounded_replicas(total, minimum, maximum, expected):
-    assert [share for _, share in shares(total, between(minimum, maximum))] == expected
+    assert [share for _, share in allocated_replicas(total, bounded_subsets(minimum, maximum))] == expected
 
 
 @pytest.mark.parametrize("way", [{}, {"adapts": True}, {"adapts": True, "reserves": True}])
 def test_equal_bounds_fix_replicas(way):
     with pytest.raises(AllocationError) as refused:
-        shares(5, between([0, 3], [ENDLESS, 2]), **way)
+        allocated_replicas(5, bounded_subsets([0, 3], [ENDLESS, 2]), **way)
     assert str(refused.value) == "subset[1].maxReplicas(2) must be more than or equal to minReplicas(3)"
 
 
 # --- bounds that follow the cluster
 
 
-def pending(minimum, maximum, current, waiting):
+def pending_subsets(minimum, maximum, current, waiting):
     """Return subsets with pods waiting for a node; -1 marks an unschedulable subset without such pods."""
-    return between(
+    return bounded_subsets(
         minimum,
         maximum,
         exists=[True] * len(current),
@@ -162,20 +162,20 @@ WIDE = ([0, 0, 0, 0], [2, ENDLESS, ENDLESS, ENDLESS])
     ],
 )
 def test_adaptive_replicas(total, current, waiting, bounds, expected):
-    found = shares(total, pending(*bounds, current, waiting), adapts=True)
+    found = allocated_replicas(total, pending_subsets(*bounds, current, waiting), adapts=True)
     assert [share for _, share in found] == expected
 
 
 def test_missing_subset_is_allocated_like_others():
-    assert shares(3, between([0, 0], [2, ENDLESS]), adapts=True) == [("s0", 2), ("s1", 1)]
+    assert allocated_replicas(3, bounded_subsets([0, 0], [2, ENDLESS]), adapts=True) == [("s0", 2), ("s1", 1)]
 
 
 # --- reserved pods
 
 
-def reserving(minimum, maximum, current, reserved):
+def reserved_subsets(minimum, maximum, current, reserved):
     """Return subsets with reserved pods; -1 marks one that was unschedulable and has none."""
-    return between(
+    return bounded_subsets(
         minimum,
         maximum,
         exists=[True] * len(current),
@@ -208,5 +208,7 @@ FREE = ([None] * 3, [ENDLESS] * 3)
     ],
 )
 def test_reserved_replicas(total, current, reserved, bounds, expected):
-    found = shares(total, reserving(*bounds, current, reserved), adapts=True, reserves=True)
+    found = allocated_replicas(
+        total, reserved_subsets(*bounds, current, reserved), adapts=True, reserves=True
+    )
     assert [share for _, share in found] == expected

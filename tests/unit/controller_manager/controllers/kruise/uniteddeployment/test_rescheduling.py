@@ -24,7 +24,9 @@ def seconds(number):
     return timedelta(seconds=number)
 
 
-def waiting(age=0, *, phase="Pending", reason="Unschedulable", scheduled="False", node="", deleting=False):
+def waiting_pod(
+    age=0, *, phase="Pending", reason="Unschedulable", scheduled="False", node="", deleting=False
+):
     metadata = {"name": "p", "creationTimestamp": time_ago(age)}
     condition = {"type": "PodScheduled", "status": scheduled, "reason": reason}
     return PodView.of(
@@ -41,7 +43,7 @@ def subset_with(*pods, ready=0):
     return Subset(workload=workload, pods=pods, partition=0)
 
 
-def avoided_since(age, reason="reschedule"):
+def unschedulable_conditions(age, reason="reschedule"):
     return [
         {
             "type": "Schedulable",
@@ -63,14 +65,14 @@ def test_default_schedule_times():
 @pytest.mark.parametrize(
     ("pod", "expected"),
     [
-        pytest.param(waiting(15), 15, id="within the timeout"),
-        pytest.param(waiting(30), 0, id="timeout just reached"),
-        pytest.param(waiting(31), -1, id="timeout exceeded"),
-        pytest.param(waiting(31, deleting=True), None, id="deleting"),
-        pytest.param(waiting(31, phase="Running"), None, id="running"),
-        pytest.param(waiting(31, node="n"), None, id="bound to a node"),
-        pytest.param(waiting(31, reason="SchedulerError"), None, id="pending for another reason"),
-        pytest.param(waiting(31, scheduled="True"), None, id="PodScheduled is true"),
+        pytest.param(waiting_pod(15), 15, id="within the timeout"),
+        pytest.param(waiting_pod(30), 0, id="timeout just reached"),
+        pytest.param(waiting_pod(31), -1, id="timeout exceeded"),
+        pytest.param(waiting_pod(31, deleting=True), None, id="deleting"),
+        pytest.param(waiting_pod(31, phase="Running"), None, id="running"),
+        pytest.param(waiting_pod(31, node="n"), None, id="bound to a node"),
+        pytest.param(waiting_pod(31, reason="SchedulerError"), None, id="pending for another reason"),
+        pytest.param(waiting_pod(31, scheduled="True"), None, id="PodScheduled is true"),
         pytest.param(
             PodView.of({"metadata": {"name": "p", "creationTimestamp": time_ago(31)}}),
             None,
@@ -86,13 +88,17 @@ def test_time_for_pod_to_find_node(pod, expected):
 @pytest.mark.parametrize(
     ("subset_", "told", "expected"),
     [
-        pytest.param(subset_with(waiting(15)), [], (0, False, 15), id="15 s old"),
-        pytest.param(subset_with(waiting(31)), [], (1, True, 300), id="31 s old"),
-        pytest.param(subset_with(waiting(31), waiting(10)), [], (1, True, 20), id="another one is younger"),
-        pytest.param(subset_with(waiting(31), ready=1), [], (0, False, None), id="all are ready"),
-        pytest.param(subset_with(), avoided_since(60), (0, True, 240), id="avoided for 60 s"),
-        pytest.param(subset_with(), avoided_since(360), (0, False, None), id="avoided for 360 s"),
-        pytest.param(subset_with(waiting(31)), avoided_since(360), (1, True, 300), id="avoided again"),
+        pytest.param(subset_with(waiting_pod(15)), [], (0, False, 15), id="15 s old"),
+        pytest.param(subset_with(waiting_pod(31)), [], (1, True, 300), id="31 s old"),
+        pytest.param(
+            subset_with(waiting_pod(31), waiting_pod(10)), [], (1, True, 20), id="another one is younger"
+        ),
+        pytest.param(subset_with(waiting_pod(31), ready=1), [], (0, False, None), id="all are ready"),
+        pytest.param(subset_with(), unschedulable_conditions(60), (0, True, 240), id="avoided for 60 s"),
+        pytest.param(subset_with(), unschedulable_conditions(360), (0, False, None), id="avoided for 360 s"),
+        pytest.param(
+            subset_with(waiting_pod(31)), unschedulable_conditions(360), (1, True, 300), id="avoided again"
+        ),
     ],
 )
 def test_schedulability_of_subset(subset_, told, expected):
@@ -102,7 +108,7 @@ def test_schedulability_of_subset(subset_, told, expected):
 
 
 def test_condition_of_pending_pods():
-    (told,) = schedulable.check_schedulability(subset_with(waiting(31)), DEFAULT, [], NOW).conditions
+    (told,) = schedulable.check_schedulability(subset_with(waiting_pod(31)), DEFAULT, [], NOW).conditions
     assert told == {
         "type": "Schedulable",
         "status": "False",
@@ -110,12 +116,16 @@ def test_condition_of_pending_pods():
         "message": "timeout pending pods found",
         "lastTransitionTime": time_ago(0),
     }
-    again = schedulable.check_schedulability(subset_with(waiting(31)), DEFAULT, avoided_since(60), NOW)
-    assert again.conditions == avoided_since(60)
+    again = schedulable.check_schedulability(
+        subset_with(waiting_pod(31)), DEFAULT, unschedulable_conditions(60), NOW
+    )
+    assert again.conditions == unschedulable_conditions(60)
 
 
 def test_condition_of_recovered_subset():
-    (told,) = schedulable.check_schedulability(subset_with(), DEFAULT, avoided_since(300), NOW).conditions
+    (told,) = schedulable.check_schedulability(
+        subset_with(), DEFAULT, unschedulable_conditions(300), NOW
+    ).conditions
     assert (told["status"], told["reason"]) == ("True", "recover")
     assert told["message"] == "unschedulable subset recovered after 300.000000 seconds"
 

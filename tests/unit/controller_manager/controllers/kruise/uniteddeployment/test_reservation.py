@@ -47,7 +47,7 @@ def ready(seconds, status="True"):
 UNSCHEDULABLE = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
 
 
-def pending(age, **fields):
+def pending_pod(age, **fields):
     return pod(UNSCHEDULABLE, age=age, phase="Pending", **fields)
 
 
@@ -61,10 +61,10 @@ def pending(age, **fields):
         pytest.param(
             pod(ready(9), mark="true", revision="v1"), 0, (True, 5, False), id="reserved, of the old revision"
         ),
-        pytest.param(pending(3, mark="true"), 0, (True, 5, False), id="reserved, pending"),
-        pytest.param(pending(3), 0, (False, 7, False), id="pending for 3 s"),
-        pytest.param(pending(11), 0, (True, 5, False), id="pending for 11 s"),
-        pytest.param(pending(11, mark="false"), 0, (True, 5, False), id="pending, marked as unreserved"),
+        pytest.param(pending_pod(3, mark="true"), 0, (True, 5, False), id="reserved, pending"),
+        pytest.param(pending_pod(3), 0, (False, 7, False), id="pending for 3 s"),
+        pytest.param(pending_pod(11), 0, (True, 5, False), id="pending for 11 s"),
+        pytest.param(pending_pod(11, mark="false"), 0, (True, 5, False), id="pending, marked as unreserved"),
         pytest.param(pod(ready(1)), 0, (False, None, False), id="running"),
         pytest.param(pod(ready(9), revision="v1"), 11, (True, 5, True), id="old, updating since 11 s"),
         pytest.param(pod(ready(9), revision="v1"), 4, (False, 6, False), id="old, updating since 4 s"),
@@ -102,7 +102,7 @@ MARKED = [
 
 
 def test_subset_with_reserved_pods():
-    standing = check_subset(pending(11), pod(ready(9)), pod(ready(9), mark="false"))
+    standing = check_subset(pending_pod(11), pod(ready(9)), pod(ready(9), mark="false"))
     assert (standing.unschedulable, standing.marked, standing.reserved) == (True, False, 1)
     assert [is_reserved for _, is_reserved in standing.marks] == [True, False]
     assert condition_summary(standing) == ("False", "reschedule", "reserved pods found")
@@ -124,7 +124,7 @@ def test_new_pods_of_marked_subset_are_reserved():
 
 
 def test_unchanged_mark_is_not_written():
-    standing = check_subset(pod(ready(9), mark="false"), pending(20, mark="true"))
+    standing = check_subset(pod(ready(9), mark="false"), pending_pod(20, mark="true"))
     assert standing.marks == ()
 
 
@@ -152,8 +152,8 @@ def test_other_subsets_replace_unschedulable_pods(kind):
     assert foo.status["reservedPods"] == 4
     assert foo.status["replicas"] == foo.status["readyReplicas"] == 8
     assert foo.schedulable("s1") == ("False", "reschedule")
-    assert marks(foo, "s1") == ["true", "true"]
-    assert marks(foo, "s0") == ["false", "false"]
+    assert reserved_labels(foo, "s1") == ["true", "true"]
+    assert reserved_labels(foo, "s0") == ["false", "false"]
     foo.full = set()
     foo.settle().pass_(12)
     assert foo.sizes == {"s0": 2, "s1": 2, "s2": 2, "s3": 2}
@@ -230,5 +230,5 @@ def value(spec, path):
     return spec
 
 
-def marks(foo, name):
+def reserved_labels(foo, name):
     return [meta.labels(one).get(LABEL_RESERVED_POD) for one in foo.pods_of(name)]

@@ -160,7 +160,7 @@ def test_pods_that_block_their_replacement_are_deleted():
     assert {verb for verb, plural, _ in foo.turn() if plural == "statefulsets"} == {"update"}
     assert not deleted_pods(foo), "the sets do not know the new template yet"
     for name in "ab":
-        tell_observed(foo, name)
+        set_observed_generation(foo, name)
     foo.turn()
     names = {name: meta.name(foo.workload(name)) for name in "ab"}
     assert deleted_pods(foo) == {f"{names['a']}-4", f"{names['b']}-3", f"{names['b']}-4"}
@@ -171,7 +171,7 @@ def deleted_pods(foo):
     return {name for verb, resource, name in foo.done if verb == "delete" and resource is PODS}
 
 
-def tell_observed(foo, name):
+def set_observed_generation(foo, name):
     workload = foo.workload(name)
     status = {**workload["status"], "observedGeneration": meta.generation(workload)}
     foo.put(STATEFUL_SETS, {**workload, "status": status})

@@ -25,7 +25,7 @@ def requirement(key, *values):
 ON_NODE_A = requirement("node-name", "nodeA")
 
 
-def placed(kind, pods):
+def subset_template(kind, pods):
     """Return the pod template that a subset on node A gets from this template."""
     foo = United(
         kind,
@@ -42,7 +42,7 @@ def terms_of(template):
 
 @of_each_kind
 def test_node_selector_term_is_added_without_terms(kind):
-    assert terms_of(placed(kind, pods_template())) == [{"matchExpressions": [ON_NODE_A]}]
+    assert terms_of(subset_template(kind, pods_template())) == [{"matchExpressions": [ON_NODE_A]}]
 
 
 @of_each_kind
@@ -55,7 +55,7 @@ def test_subset_requirements_are_appended_to_each_term(kind):
         TERMS: {"nodeSelectorTerms": terms},
         "preferredDuringSchedulingIgnoredDuringExecution": preferred,
     }
-    template = placed(kind, pods_template(affinity={"nodeAffinity": affinity}))
+    template = subset_template(kind, pods_template(affinity={"nodeAffinity": affinity}))
     assert terms_of(template) == [
         {"matchExpressions": [*first, ON_NODE_A]},
         {"matchExpressions": [*second, ON_NODE_A]},
