@@ -17,6 +17,6 @@ def metrics(clock):
 
 
 @pytest.fixture
-def came():
+def added_keys():
     """A list in which tests record events with their times."""
     return []

@@ -24,7 +24,7 @@ LATE = "9999-12-31T23:59:59Z"
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 
 
-def annotated(**annotations):
+def object_with_annotations(**annotations):
     return {"metadata": {"annotations": annotations}}
 
 
@@ -49,11 +49,14 @@ def test_numbers_are_limited_in_bits(text, bits, number):
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_numbers_in_annotations_and_labels(text):
-    assert state.revision_of(annotated(**{"deployment.kubernetes.io/revision": text})) == 0
-    view = state.DeploymentView(annotated(**{"deprecated.deployment.rollback.to": text}))
+    assert state.revision_of(object_with_annotations(**{"deployment.kubernetes.io/revision": text})) == 0
+    view = state.DeploymentView(object_with_annotations(**{"deprecated.deployment.rollback.to": text}))
     assert revision.rollback_revision(view) is None
     assert (
-        deletion_order.deletion_cost(annotated(**{"controller.kubernetes.io/pod-deletion-cost": text})) == 0
+        deletion_order.deletion_cost(
+            object_with_annotations(**{"controller.kubernetes.io/pod-deletion-cost": text})
+        )
+        == 0
     )
     for operator in ("Gt", "Lt"):
         term = {"matchExpressions": [{"key": "a", "operator": operator, "values": ["1"]}]}

@@ -67,7 +67,7 @@ def test_volume_is_expanded_and_file_system_waits_for_node():
     assert storage.reconcile(KEY) == ([], None)
 
 
-def grown(**of_pod):
+def storage_after_expansion(**of_pod):
     """Return a storage whose volume is expanded and used by a pod."""
     storage = bound_claim()
     storage.reconcile(KEY)
@@ -79,7 +79,7 @@ def grown(**of_pod):
 
 
 def test_node_of_running_pod_finishes_expansion():
-    storage = grown()
+    storage = storage_after_expansion()
     storage.reconcile(KEY)
     assert status(storage)["capacity"] == {"storage": "2Gi"}
     assert "allocatedResourceStatuses" not in status(storage)
@@ -100,7 +100,7 @@ def test_node_of_running_pod_finishes_expansion():
     ids=["waiting", "ended", "elsewhere"],
 )
 def test_expansion_waits_without_running_pod_on_simulated_node(of_pod):
-    assert grown(**of_pod).reconcile(KEY) == ([], None)
+    assert storage_after_expansion(**of_pod).reconcile(KEY) == ([], None)
 
 
 @pytest.mark.parametrize(

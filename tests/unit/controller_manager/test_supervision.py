@@ -13,7 +13,7 @@ async def raise_error():
     raise ValueError("why")
 
 
-async def returning():
+async def return_at_once():
     """Return at once."""
 
 
@@ -34,14 +34,14 @@ async def test_error_is_logged_once_with_traceback_and_tasks(caplog):
 
 async def test_unexpected_return_is_a_failure(caplog):
     with pytest.raises(RuntimeError, match="it returned"):
-        await start("engine", returning(), endless=True)
+        await start("engine", return_at_once(), endless=True)
     assert caplog.messages == ["engine failed"]
 
 
 async def test_unexpected_return_in_group_is_a_failure(caplog):
     async def run():
         async with asyncio.TaskGroup() as group:
-            start_in(group, "engine", returning(), endless=True)
+            start_in(group, "engine", return_at_once(), endless=True)
             await asyncio.get_running_loop().create_future()
 
     with pytest.raises(ExceptionGroup) as raised:
@@ -50,7 +50,7 @@ async def test_unexpected_return_in_group_is_a_failure(caplog):
     assert caplog.messages == ["engine failed"]
 
 
-async def cancelled_from_within():
+async def await_cancelled_future():
     future = asyncio.get_running_loop().create_future()
     future.cancel()
     await future
@@ -59,9 +59,9 @@ async def cancelled_from_within():
 async def test_cancellation_of_what_a_task_awaits_is_a_failure(caplog):
     """asyncio ignores cancelled tasks of a group, so this one would end unnoticed."""
     with pytest.raises(RuntimeError, match="what it awaited was cancelled"):
-        await start("engine", cancelled_from_within())
+        await start("engine", await_cancelled_future())
     with pytest.raises(RuntimeError, match="what it awaited was cancelled"):
-        await run_all(engine=cancelled_from_within(), other=waiting())
+        await run_all(engine=await_cancelled_future(), other=wait_forever())
     assert caplog.messages == ["engine failed", "engine failed"]
 
 
@@ -105,7 +105,7 @@ async def test_work_for_ending_group_is_closed():
     assert inspect.getcoroutinestate(work) == inspect.CORO_CLOSED
 
 
-async def waiting():
+async def wait_forever():
     await asyncio.get_running_loop().create_future()
 
 
@@ -113,7 +113,7 @@ async def test_work_returns_result_and_cancels_background_tasks():
     async def work():
         return 5
 
-    beside = start("beside", waiting())
+    beside = start("beside", wait_forever())
     assert await run_with(work(), beside=[beside]) == 5
     assert beside.cancelled()
 
@@ -123,13 +123,15 @@ async def test_failed_background_task_cancels_work(caplog):
 
     async def work():
         try:
-            await waiting()
+            await wait_forever()
         finally:
             cancelled.append(True)
 
-    other = start("other", waiting())
+    other = start("other", wait_forever())
     with pytest.raises(ValueError, match="why"):
-        await run_with(work(), beside=[start("ended", returning()), other, start("beside", raise_error())])
+        await run_with(
+            work(), beside=[start("ended", return_at_once()), other, start("beside", raise_error())]
+        )
     assert cancelled == [True]
     assert other.cancelled()
     assert caplog.messages == ["beside failed"]

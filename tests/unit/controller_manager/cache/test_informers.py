@@ -23,7 +23,7 @@ def tree(name, version):
     return {"metadata": {"namespace": "default", "name": name, "resourceVersion": str(version)}}
 
 
-def end(version):
+def initial_events_end(version):
     annotations = {"k8s.io/initial-events-end": "true"}
     return {"metadata": {"resourceVersion": str(version), "annotations": annotations}}
 
@@ -54,7 +54,7 @@ def informers(transport, clock, metrics):
 
 
 @contextlib.asynccontextmanager
-async def at_work(informers):
+async def running_informers(informers):
     running = asyncio.create_task(informers.run())
     try:
         await informers.wait_synced()
@@ -76,9 +76,11 @@ async def test_informer_of_resource_is_shared(informers):
 
 
 async def test_informers_resync_periodically(informers, transport, clock):
-    transport.will_stream(ScriptedStream().send_event("ADDED", tree("a", 1)).send_event("BOOKMARK", end(2)))
+    transport.will_stream(
+        ScriptedStream().send_event("ADDED", tree("a", 1)).send_event("BOOKMARK", initial_events_end(2))
+    )
     informer = informers.of(CONFIG_MAPS)
-    async with at_work(informers):
+    async with running_informers(informers):
         told = RecordedChanges(informer)
         assert 100.0 <= clock.next_due() < 200.0
         for expected in (["+a", "~a"], ["+a", "~a", "~a"]):
@@ -89,7 +91,7 @@ async def test_informers_resync_periodically(informers, transport, clock):
 
 async def test_failed_task_ends_all_informers(informers, transport):
     """An error of a task ends all informers, unlike an error of one object, and names the task."""
-    stream = transport.will_stream(ScriptedStream().send_event("BOOKMARK", end(2)))
+    stream = transport.will_stream(ScriptedStream().send_event("BOOKMARK", initial_events_end(2)))
     informers.of(CONFIG_MAPS)
     running = asyncio.create_task(informers.run())
     await informers.wait_synced()
@@ -101,23 +103,23 @@ async def test_failed_task_ends_all_informers(informers, transport):
 
 
 async def test_failed_handler_does_not_end_informers(informers, transport):
-    stream = transport.will_stream(ScriptedStream().send_event("BOOKMARK", end(2)))
+    stream = transport.will_stream(ScriptedStream().send_event("BOOKMARK", initial_events_end(2)))
     informer = informers.of(CONFIG_MAPS)
     informer.add_handler(lambda _: 1 / 0)
     told = RecordedChanges(informer)
-    async with at_work(informers):
+    async with running_informers(informers):
         stream.send_event("ADDED", tree("a", 3)).send_event("ADDED", tree("b", 4))
         await until(lambda: told.words == ["+a", "+b"])
 
 
 @pytest.mark.parametrize("bad", [{"what": "no object"}, {"metadata": []}, {"metadata": {"name": "x"}}, []])
 async def test_event_without_metadata_does_not_end_informers(informers, transport, clock, bad):
-    stream = transport.will_stream(ScriptedStream().send_event("BOOKMARK", end(2)))
+    stream = transport.will_stream(ScriptedStream().send_event("BOOKMARK", initial_events_end(2)))
     told = RecordedChanges(informers.of(CONFIG_MAPS))
-    async with at_work(informers):
+    async with running_informers(informers):
         stream.send_event("ADDED", bad)
         transport.will_stream(
-            ScriptedStream().send_event("ADDED", tree("a", 3)).send_event("BOOKMARK", end(4))
+            ScriptedStream().send_event("ADDED", tree("a", 3)).send_event("BOOKMARK", initial_events_end(4))
         )
         await turns(10)
         clock.advance(clock.next_due())
@@ -130,11 +132,11 @@ async def test_informer_metrics_are_counted(informers, transport, clock, metrics
         ScriptedStream()
         .send_event("ADDED", tree("a", 1))
         .send_event("ADDED", tree("b", 2))
-        .send_event("BOOKMARK", end(2))
+        .send_event("BOOKMARK", initial_events_end(2))
     )
     transport.will_stream(stream)
     informer = informers.of(CONFIG_MAPS)
-    async with at_work(informers):
+    async with running_informers(informers):
         waits = informer.when_reached(7)
         clock.advance(0.5)
         stream.send_event("DELETED", tree("a", 7))

@@ -61,7 +61,7 @@ def page(*trees, revision, token=""):
     return answer(body={"metadata": metadata, "items": trees})
 
 
-def initial(*trees, revision):
+def initial_list(*trees, revision):
     """Return a stream that begins with the existing objects and the bookmark after them."""
     stream = ScriptedStream()
     for one in trees:
@@ -70,7 +70,7 @@ def initial(*trees, revision):
 
 
 @contextlib.asynccontextmanager
-async def following(transport):
+async def running_reflector(transport):
     """Run a reflector with its informer and the received changes, on a stepped clock."""
     clock, counts = SteppedClock(), InformerCounts()
     sender = Sender(
@@ -99,7 +99,7 @@ def transport():
     return ScriptedTransport()
 
 
-async def rest(scene, seconds):
+async def sleep_until_retry(scene, seconds):
     """Wait until the reflector sleeps for this many seconds, and advance the clock by them."""
     await until(lambda: scene.clock.next_due() is not None)
     assert scene.clock.next_due() == pytest.approx(seconds)
@@ -107,8 +107,8 @@ async def rest(scene, seconds):
 
 
 async def test_watch_list_delivers_existing_objects(transport):
-    stream = transport.will_stream(initial(tree("a", 3), tree("b", 4), revision=7))
-    async with following(transport) as scene:
+    stream = transport.will_stream(initial_list(tree("a", 3), tree("b", 4), revision=7))
+    async with running_reflector(transport) as scene:
         await scene.informer.wait_synced()
         assert scene.told.words == ["+a", "+b"]
         assert scene.informer.revision == 7
@@ -120,7 +120,7 @@ async def test_watch_list_delivers_existing_objects(transport):
 
 async def test_watch_list_is_delivered_only_when_complete(transport):
     stream = transport.will_stream(ScriptedStream().send_event("ADDED", tree("a", 3)))
-    async with following(transport) as scene:
+    async with running_reflector(transport) as scene:
         await until(lambda: scene.counts.events == 1)
         assert scene.told.words == []
         stream.send_event("BOOKMARK", bookmark(2)).send_event("BOOKMARK", bookmark(7, end=True))
@@ -131,7 +131,7 @@ async def test_watch_list_is_delivered_only_when_complete(transport):
 async def test_server_without_watch_list_is_listed(transport):
     transport.will_stream(ScriptedStream(422, INVALID), ScriptedStream().send_event("ADDED", tree("b", 8)))
     transport.will(page(tree("a", 3), revision=7))
-    async with following(transport) as scene:
+    async with running_reflector(transport) as scene:
         await scene.informer.when_reached(8)
     assert scene.told.words == ["+a", "+b"]
     assert transport.targets == [INITIAL, f"{PATH}?limit=500", watch_path(7)]
@@ -141,8 +141,8 @@ async def test_watch_list_is_not_requested_again_after_refusal(transport):
     forgotten = ScriptedStream().send_event("ERROR", EXPIRED)
     transport.will_stream(ScriptedStream(422, INVALID), forgotten, ScriptedStream())
     transport.will(page(revision=7), page(tree("a", 8), revision=9))
-    async with following(transport) as scene:
-        await rest(scene, 0.8)
+    async with running_reflector(transport) as scene:
+        await sleep_until_retry(scene, 0.8)
         await scene.informer.when_reached(9)
         await until(lambda: not transport.streams)
     assert transport.targets[2:] == [watch_path(7), f"{PATH}?limit=500", watch_path(9)]
@@ -150,10 +150,10 @@ async def test_watch_list_is_not_requested_again_after_refusal(transport):
 
 async def test_server_error_on_watch_list_falls_back_to_list_once(transport):
     forgotten = ScriptedStream().send_event("ERROR", EXPIRED)
-    transport.will_stream(ScriptedStream(500, FAILED), forgotten, initial(tree("a", 8), revision=9))
+    transport.will_stream(ScriptedStream(500, FAILED), forgotten, initial_list(tree("a", 8), revision=9))
     transport.will(page(tree("a", 3), revision=7))
-    async with following(transport) as scene:
-        await rest(scene, 0.8)
+    async with running_reflector(transport) as scene:
+        await sleep_until_retry(scene, 0.8)
         await scene.informer.when_reached(9)
     assert scene.told.words == ["+a", "~a"]
     assert transport.targets == [INITIAL, f"{PATH}?limit=500", watch_path(7), INITIAL]
@@ -162,7 +162,7 @@ async def test_server_error_on_watch_list_falls_back_to_list_once(transport):
 async def test_list_is_read_in_pages(transport):
     transport.will_stream(ScriptedStream(422, INVALID), ScriptedStream())
     transport.will(page(tree("a", 3), revision=7, token="more"), page(tree("b", 4), revision=7))
-    async with following(transport) as scene:
+    async with running_reflector(transport) as scene:
         await scene.informer.wait_synced()
     assert scene.told.words == ["+a", "+b"]
     assert transport.targets[2] == f"{PATH}?limit=500&continue=more"
@@ -175,15 +175,15 @@ async def test_expired_page_restarts_as_full_list(transport):
         problem(410, "Expired"),
         page(tree("a", 3), tree("b", 8), revision=9),
     )
-    async with following(transport) as scene:
+    async with running_reflector(transport) as scene:
         await scene.informer.wait_synced()
     assert scene.told.words == ["+a", "+b"]
     assert transport.targets[3] == PATH
 
 
 async def test_ended_watch_resumes_at_its_revision(transport):
-    first = transport.will_stream(initial(revision=7))
-    async with following(transport) as scene:
+    first = transport.will_stream(initial_list(revision=7))
+    async with running_reflector(transport) as scene:
         await scene.informer.wait_synced()
         second = transport.will_stream(ScriptedStream())
         first.send_event("ADDED", tree("a", 8)).cut()
@@ -194,8 +194,8 @@ async def test_ended_watch_resumes_at_its_revision(transport):
 
 
 async def test_ended_watch_resumes_at_bookmark(transport):
-    first = transport.will_stream(initial(revision=7))
-    async with following(transport) as scene:
+    first = transport.will_stream(initial_list(revision=7))
+    async with running_reflector(transport) as scene:
         await scene.informer.wait_synced()
         second = transport.will_stream(ScriptedStream())
         first.send_event("BOOKMARK", bookmark(20)).cut()
@@ -205,8 +205,8 @@ async def test_ended_watch_resumes_at_bookmark(transport):
 
 
 async def test_truncated_event_is_received_again(transport):
-    first = transport.will_stream(initial(revision=7))
-    async with following(transport) as scene:
+    first = transport.will_stream(initial_list(revision=7))
+    async with running_reflector(transport) as scene:
         await scene.informer.wait_synced()
         second = transport.will_stream(ScriptedStream())
         line = orjson.dumps({"type": "ADDED", "object": tree("a", 8)}) + b"\n"
@@ -218,9 +218,9 @@ async def test_truncated_event_is_received_again(transport):
 
 async def test_interrupted_watch_list_is_restarted(transport):
     cut = ScriptedStream().send_event("ADDED", tree("a", 3)).cut()
-    transport.will_stream(cut, initial(tree("b", 4), revision=7))
-    async with following(transport) as scene:
-        await rest(scene, 0.8)
+    transport.will_stream(cut, initial_list(tree("b", 4), revision=7))
+    async with running_reflector(transport) as scene:
+        await sleep_until_retry(scene, 0.8)
         await scene.informer.wait_synced()
     assert scene.told.words == ["+b"]
     assert transport.targets == [INITIAL, INITIAL]
@@ -234,26 +234,26 @@ async def test_interrupted_watch_list_is_restarted(transport):
     ],
 )
 async def test_expired_watch_leads_to_relist(transport, end):
-    first = transport.will_stream(initial(tree("a", 3), tree("b", 4), revision=7))
-    async with following(transport) as scene:
+    first = transport.will_stream(initial_list(tree("a", 3), tree("b", 4), revision=7))
+    async with running_reflector(transport) as scene:
         await scene.informer.wait_synced()
-        transport.will_stream(end(), initial(tree("b", 4), tree("c", 80), revision=90))
+        transport.will_stream(end(), initial_list(tree("b", 4), tree("c", 80), revision=90))
         first.send_event("BOOKMARK", bookmark(8)).cut()
-        await rest(scene, 0.8)
+        await sleep_until_retry(scene, 0.8)
         await scene.informer.when_reached(90)
     assert scene.told.words[2:] == ["-a", "+c"]
     assert transport.targets == [INITIAL, watch_path(8), INITIAL]
 
 
 async def test_restarted_server_may_have_other_history(transport):
-    first = transport.will_stream(initial(tree("a", 3), revision=70))
-    async with following(transport) as scene:
+    first = transport.will_stream(initial_list(tree("a", 3), revision=70))
+    async with running_reflector(transport) as scene:
         await scene.informer.wait_synced()
         waits = scene.informer.when_reached(100)
-        transport.will_stream(Unreachable("refused"), Unreachable("refused"), initial(revision=5))
+        transport.will_stream(Unreachable("refused"), Unreachable("refused"), initial_list(revision=5))
         first.send_event("BOOKMARK", bookmark(71)).cut()
-        await rest(scene, 0.8)
-        await rest(scene, 1.6)
+        await sleep_until_retry(scene, 0.8)
+        await sleep_until_retry(scene, 1.6)
         await waits
         assert scene.informer.revision == 5
     assert scene.told.words == ["+a", "-a"]
@@ -261,55 +261,55 @@ async def test_restarted_server_may_have_other_history(transport):
 
 async def test_other_errors_back_off_and_keep_cache(transport):
     busy = ScriptedStream(500, {"kind": "Status", "code": 500, "reason": "InternalError", "message": "oh"})
-    first = transport.will_stream(initial(tree("a", 3), revision=7))
-    async with following(transport) as scene:
+    first = transport.will_stream(initial_list(tree("a", 3), revision=7))
+    async with running_reflector(transport) as scene:
         await scene.informer.wait_synced()
         second = transport.will_stream(busy, ScriptedStream())[1]
         first.send_event("BOOKMARK", bookmark(8)).cut()
-        await rest(scene, 0.8)
+        await sleep_until_retry(scene, 0.8)
         second.send_event("BOOKMARK", bookmark(9))
         await scene.informer.when_reached(9)
     assert transport.targets == [INITIAL, watch_path(8), watch_path(8)]
 
 
 async def test_watch_that_ends_at_once_backs_off(transport):
-    first = transport.will_stream(initial(revision=7))
-    async with following(transport) as scene:
+    first = transport.will_stream(initial_list(revision=7))
+    async with running_reflector(transport) as scene:
         await scene.informer.wait_synced()
         transport.will_stream(ScriptedStream().cut(), ScriptedStream())
         first.cut()
-        await rest(scene, 0.8)
+        await sleep_until_retry(scene, 0.8)
         await until(lambda: not transport.streams)
     assert transport.targets == [INITIAL, watch_path(7), watch_path(7)]
     assert scene.counts.short_watches == 1
 
 
 async def test_reflector_waits_for_unreachable_server(transport):
-    transport.will_stream(*[Unreachable("refused")] * 3, initial(tree("a", 3), revision=7))
-    async with following(transport) as scene:
+    transport.will_stream(*[Unreachable("refused")] * 3, initial_list(tree("a", 3), revision=7))
+    async with running_reflector(transport) as scene:
         for seconds in (0.8, 1.6, 3.2):
-            await rest(scene, seconds)
+            await sleep_until_retry(scene, seconds)
         await scene.informer.wait_synced()
     assert scene.told.words == ["+a"]
 
 
 @pytest.mark.parametrize("line", [b"<html>\n", b"{}\n", b"[]\n", b'{"type":"ADDED","object":{}}\n'])
 async def test_malformed_event_counts_as_broken_connection(transport, line):
-    first = transport.will_stream(initial(revision=7))
-    async with following(transport) as scene:
+    first = transport.will_stream(initial_list(revision=7))
+    async with running_reflector(transport) as scene:
         await scene.informer.wait_synced()
-        transport.will_stream(initial(tree("a", 8), revision=9))
+        transport.will_stream(initial_list(tree("a", 8), revision=9))
         first.feed(line)
-        await rest(scene, 0.8)
+        await sleep_until_retry(scene, 0.8)
         await scene.informer.when_reached(9)
     assert scene.told.words == ["+a"]
 
 
 async def test_every_failure_is_logged(transport, caplog):
-    transport.will_stream(Unreachable("connection refused"), initial(revision=7))
+    transport.will_stream(Unreachable("connection refused"), initial_list(revision=7))
     with caplog.at_level(logging.WARNING):
-        async with following(transport) as scene:
-            await rest(scene, 0.8)
+        async with running_reflector(transport) as scene:
+            await sleep_until_retry(scene, 0.8)
             await scene.informer.wait_synced()
     assert caplog.messages == ["watching configmaps: Unreachable: connection refused"]
 
@@ -318,19 +318,19 @@ async def test_unserved_kind_is_logged_once(transport, caplog):
     message = "the server could not find the requested resource"
     status = {"kind": "Status", "code": 404, "reason": "NotFound", "message": message}
     # Each round is a watch, and then a list as its replacement.
-    transport.will_stream(ScriptedStream(404, status), ScriptedStream(404, status), initial(revision=7))
+    transport.will_stream(ScriptedStream(404, status), ScriptedStream(404, status), initial_list(revision=7))
     transport.will(*[problem(404, "NotFound", message)] * 2)
     with caplog.at_level(logging.INFO):
-        async with following(transport) as scene:
-            await rest(scene, 0.8)
-            await rest(scene, 1.6)
+        async with running_reflector(transport) as scene:
+            await sleep_until_retry(scene, 0.8)
+            await sleep_until_retry(scene, 1.6)
             await scene.informer.wait_synced()
     assert caplog.messages == ["the server does not serve configmaps; retrying"]
 
 
 async def test_failed_handler_does_not_end_reflector(transport):
-    stream = transport.will_stream(initial(revision=7))
-    async with following(transport) as scene:
+    stream = transport.will_stream(initial_list(revision=7))
+    async with running_reflector(transport) as scene:
         await scene.informer.wait_synced()
         scene.informer.add_handler(lambda _: 1 / 0)
         stream.send_event("ADDED", tree("a", 8)).send_event("ADDED", tree("b", 9))
@@ -340,8 +340,8 @@ async def test_failed_handler_does_not_end_reflector(transport):
 
 
 async def test_program_error_ends_reflector(transport):
-    stream = transport.will_stream(initial(revision=7))
-    async with following(transport) as scene:
+    stream = transport.will_stream(initial_list(revision=7))
+    async with running_reflector(transport) as scene:
         await scene.informer.wait_synced()
         stream.feed("not bytes")
         with pytest.raises(TypeError):

@@ -27,7 +27,7 @@ SAID = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
 @contextlib.asynccontextmanager
-async def reaching(server, clock=None):
+async def connections_to(server, clock=None):
     at = urlsplit(server.url)
     connections = Connections(
         Address(host=at.hostname, port=at.port, trust=None, server_name=""), clock or RealClock()
@@ -38,7 +38,7 @@ async def reaching(server, clock=None):
         await connections.close()
 
 
-async def ask(connections, *, seconds=20.0):
+async def send_request(connections, *, seconds=20.0):
     return await connections.exchange(SAID, seconds=seconds, is_head=False)
 
 
@@ -61,7 +61,7 @@ async def test_handshake_that_ends_with_cancellation_does_not_delay_close(is_bef
 
     async def scenario():
         connections = Connections(Address(host="", port=0, trust=None, server_name=""), RealClock())
-        connecting = asyncio.create_task(ask(connections))
+        connecting = asyncio.create_task(send_request(connections))
         await until(lambda: made)
         transport = Aborted()
         if is_before:
@@ -87,8 +87,8 @@ async def test_concurrent_requests_use_separate_connections():
     async def serve(writer):
         waiting.append(writer)
 
-    async with serving(serve) as server, reaching(server) as connections:
-        asked = [asyncio.create_task(ask(connections)) for _ in range(3)]
+    async with serving(serve) as server, connections_to(server) as connections:
+        asked = [asyncio.create_task(send_request(connections)) for _ in range(3)]
         await until(lambda: len(waiting) == 3)
         for number, writer in enumerate(waiting):
             writer.write(answer(b"%d" % number))
@@ -103,14 +103,14 @@ async def test_late_response_of_cancelled_request_is_not_reused():
             writer.write(answer(b"mine"))
         late.append(writer)
 
-    async with serving(serve) as server, reaching(server) as connections:
-        first = asyncio.create_task(ask(connections))
+    async with serving(serve) as server, connections_to(server) as connections:
+        first = asyncio.create_task(send_request(connections))
         await until(lambda: late)
         first.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await first
         late[0].write(answer(b"late"))
-        assert (await ask(connections)).body == b"mine"
+        assert (await send_request(connections)).body == b"mine"
     assert len(server.connections) == 2
 
 
@@ -121,12 +121,12 @@ async def test_unsolicited_data_closes_connection():
         written.append(writer)
 
     written = []
-    async with serving(serve) as server, reaching(server) as connections:
-        await ask(connections)
+    async with serving(serve) as server, connections_to(server) as connections:
+        await send_request(connections)
         await until(lambda: written)
         written[0].write(answer(b"2"))
         await until(lambda: server.left == 1)
-        assert (await ask(connections)).body == b"1"
+        assert (await send_request(connections)).body == b"1"
     assert len(server.connections) == 2
 
 
@@ -134,19 +134,19 @@ async def test_closed_connection_is_not_reused():
     async def serve(writer):
         writer.write(answer(headers=b"Connection: close\r\n"))
 
-    async with serving(serve) as server, reaching(server) as connections:
+    async with serving(serve) as server, connections_to(server) as connections:
         for _ in range(3):
-            assert (await ask(connections)).status == 200
+            assert (await send_request(connections)).status == 200
     assert len(server.connections) == 3
 
 
 async def test_idle_connection_is_not_reused():
     clock = SteppedClock()
-    async with serving() as server, reaching(server, clock) as connections:
+    async with serving() as server, connections_to(server, clock) as connections:
         for seconds in (IDLE_SECONDS - 1, IDLE_SECONDS):
-            await ask(connections)
+            await send_request(connections)
             clock.advance(seconds)
-        await ask(connections)
+        await send_request(connections)
     assert len(server.connections) == 2
 
 
@@ -157,8 +157,8 @@ async def test_response_timeout_closes_connection():
     async def serve(writer):
         waiting.append(writer)
 
-    async with serving(serve) as server, reaching(server, clock) as connections:
-        asked = asyncio.create_task(ask(connections, seconds=20.0))
+    async with serving(serve) as server, connections_to(server, clock) as connections:
+        asked = asyncio.create_task(send_request(connections, seconds=20.0))
         await until(lambda: waiting)
         clock.advance(20.0)
         with pytest.raises(TimeoutError):
@@ -170,14 +170,14 @@ async def test_malformed_response_closes_connection():
     async def serve(writer):
         writer.write(b"SSH-2.0\r\n\r\n")
 
-    async with serving(serve) as server, reaching(server) as connections:
+    async with serving(serve) as server, connections_to(server) as connections:
         with pytest.raises(ConnectionBroken, match="the response begins with b'SSH"):
-            await ask(connections)
+            await send_request(connections)
 
 
 async def test_close_ends_every_connection():
-    async with serving() as server, reaching(server) as connections:
-        await ask(connections)
+    async with serving() as server, connections_to(server) as connections:
+        await send_request(connections)
         await connections.close()
         await until(lambda: server.left == 1)
 
@@ -185,9 +185,9 @@ async def test_close_ends_every_connection():
 async def test_refused_connection_raises_not_connected():
     async with serving() as server:
         pass
-    async with reaching(server) as connections:
+    async with connections_to(server) as connections:
         with pytest.raises(NotConnected):
-            await ask(connections)
+            await send_request(connections)
 
 
 COUNTED = b"HTTP/1.1 200 OK\r\nContent-Type: a/b\r\nContent-LENGTH: \t5 \r\n\r\nhello"

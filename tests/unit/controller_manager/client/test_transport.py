@@ -23,7 +23,7 @@ def request(method="GET", target="/api", *, body=b"", timeout=20.0):
 
 
 @contextlib.asynccontextmanager
-async def reaching(server, **access):
+async def transport_to(server, **access):
     transport = HttpTransport(Access(server=server, **access))
     try:
         yield transport
@@ -59,12 +59,12 @@ async def cut_in_the_body(writer):
     writer.close()
 
 
-async def say_nothing(_):
+async def send_nothing(_):
     pass
 
 
 async def test_request_is_sent_unchanged():
-    async with serving() as server, reaching(server.url) as transport:
+    async with serving() as server, transport_to(server.url) as transport:
         got = await transport.send(request("PUT", "/api/v1/a%20b?x=%2F", body=b"{}"), SAID)
     assert got == Answer(200, None, b"{}")
     ((head, body),) = server.requests
@@ -81,27 +81,27 @@ async def test_request_is_sent_unchanged():
 
 
 async def test_server_url_may_have_a_path():
-    async with serving() as server, reaching(f"{server.url}/clusters/a") as transport:
+    async with serving() as server, transport_to(f"{server.url}/clusters/a") as transport:
         await transport.send(request(target="/api"), SAID)
     assert server.lines == ["GET /clusters/a/api HTTP/1.1"]
 
 
 @pytest.mark.parametrize("token", ["a\nHost: other", "a\r\n\r\n", "a\rb"])
 async def test_header_with_line_break_is_refused(token):
-    async with serving() as server, reaching(server.url) as transport:
+    async with serving() as server, transport_to(server.url) as transport:
         with pytest.raises(ValueError, match="contains a line break"):
             await transport.send(request(), {**SAID, "Authorization": token})
     assert server.connections == []
 
 
 async def test_write_without_body_has_content_length_0():
-    async with serving() as server, reaching(server.url) as transport:
+    async with serving() as server, transport_to(server.url) as transport:
         await transport.send(request("DELETE"), SAID)
     assert b"Content-Length: 0" in server.requests[0][0]
 
 
 async def test_large_body_is_sent():
-    async with serving() as server, reaching(server.url) as transport:
+    async with serving() as server, transport_to(server.url) as transport:
         await transport.send(request("POST", body=b"x" * (1 << 20)), SAID)
     assert len(server.requests[0][1]) == 1 << 20
 
@@ -114,7 +114,7 @@ async def test_retry_after_header_is_parsed(said, expected):
     async def serve(writer):
         writer.write(answer(status=b"429 Too Many Requests", headers=b"Retry-After: %s\r\n" % said))
 
-    async with serving(serve) as server, reaching(server.url) as transport:
+    async with serving(serve) as server, transport_to(server.url) as transport:
         got = await transport.send(request(), SAID)
     assert (got.status, got.retry_after) == (429, expected)
 
@@ -123,13 +123,13 @@ async def test_redirect_is_not_followed():
     async def serve(writer):
         writer.write(answer(status=b"302 Found", headers=b"Location: /elsewhere\r\n"))
 
-    async with serving(serve) as server, reaching(server.url) as transport:
+    async with serving(serve) as server, transport_to(server.url) as transport:
         assert (await transport.send(request(), SAID)).status == 302
     assert len(server.requests) == 1
 
 
 async def test_connections_are_reused():
-    async with serving() as server, reaching(server.url) as transport:
+    async with serving() as server, transport_to(server.url) as transport:
         for _ in range(5):
             await transport.send(request(), SAID)
     assert len(server.connections) == 1
@@ -141,7 +141,7 @@ async def test_number_of_connections_is_limited():
     async def serve(writer):
         waiting.append(writer)
 
-    async with serving(serve) as server, reaching(server.url) as transport:
+    async with serving(serve) as server, transport_to(server.url) as transport:
         bounded = BoundedTransport(transport)
         sending = [asyncio.create_task(bounded.send(request(), SAID)) for _ in range(MAX_IN_FLIGHT + 8)]
         await until(lambda: len(waiting) == MAX_IN_FLIGHT)
@@ -155,7 +155,7 @@ async def test_number_of_connections_is_limited():
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
 @pytest.mark.parametrize("talk", [abort_connection, cut_in_the_body])
 async def test_write_without_response_is_outcome_unknown_and_not_repeated(method, talk):
-    async with serving(talk) as server, reaching(server.url) as transport:
+    async with serving(talk) as server, transport_to(server.url) as transport:
         with pytest.raises(OutcomeUnknown, match=f"{method} /api"):
             await transport.send(request(method, body=b"{}"), SAID)
     assert len(server.requests) == 1
@@ -163,14 +163,14 @@ async def test_write_without_response_is_outcome_unknown_and_not_repeated(method
 
 @pytest.mark.parametrize("talk", [abort_connection, cut_in_the_body])
 async def test_read_without_response_is_unreachable(talk):
-    async with serving(talk) as server, reaching(server.url) as transport:
+    async with serving(talk) as server, transport_to(server.url) as transport:
         with pytest.raises(Unreachable):
             await transport.send(request(), SAID)
     assert len(server.requests) == 1
 
 
 async def test_write_on_broken_connection_is_not_sent_twice():
-    async with serving() as server, reaching(server.url) as transport:
+    async with serving() as server, transport_to(server.url) as transport:
         await transport.send(request(), SAID)
         server.talk = abort_connection
         with pytest.raises(OutcomeUnknown):
@@ -182,7 +182,7 @@ async def test_write_on_broken_connection_is_not_sent_twice():
 async def test_refused_connection_is_unreachable(method):
     async with serving() as server:
         pass
-    async with reaching(server.url) as transport:
+    async with transport_to(server.url) as transport:
         with pytest.raises(Unreachable):
             await transport.send(request(method), SAID)
         with pytest.raises(Unreachable):
@@ -191,9 +191,9 @@ async def test_refused_connection_is_unreachable(method):
 
 
 async def test_response_timeout_is_raised():
-    async with serving() as server, reaching(server.url) as transport:
+    async with serving() as server, transport_to(server.url) as transport:
         await transport.send(request(), SAID)  # opens a connection first, which also takes time
-        server.talk = say_nothing
+        server.talk = send_nothing
         with pytest.raises(OutcomeUnknown, match="TimeoutError"):
             await transport.send(request("POST", timeout=0.01), SAID)
 
@@ -210,7 +210,7 @@ async def test_stream_is_read_until_cut():
 
     async with (
         serving(serve) as server,
-        reaching(server.url) as transport,
+        transport_to(server.url) as transport,
         transport.stream(request(), SAID) as stream,
     ):
         chunks = stream.chunks()
@@ -223,7 +223,7 @@ async def test_abandoned_stream_closes_connection():
     async def serve(writer):
         writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n")
 
-    async with serving(serve) as server, reaching(server.url) as transport:
+    async with serving(serve) as server, transport_to(server.url) as transport:
         async with transport.stream(request(), SAID) as stream:
             await anext(stream.chunks())
             assert server.left == 0
@@ -256,7 +256,7 @@ def tls(pki, tmp_path):
 async def test_server_is_verified_by_ca_and_name(pki, tls):
     authority, _ = pki
     access = {"authority": authority.certificate, "server_name": "api.example"}
-    async with serving(tls=tls) as server, reaching(server.url, **access) as transport:
+    async with serving(tls=tls) as server, transport_to(server.url, **access) as transport:
         assert (await transport.send(request(), SAID)).status == 200
         async with transport.stream(request(), SAID) as stream:
             assert stream.status == 200
@@ -273,14 +273,14 @@ async def test_untrusted_server_receives_no_request(pki, tls, access):
     authority, _ = pki
     if "authority" in access:
         access = {**access, "authority": authority.certificate}
-    async with serving(tls=tls) as server, reaching(server.url, **access) as transport:
+    async with serving(tls=tls) as server, transport_to(server.url, **access) as transport:
         with pytest.raises(Unreachable, match="certificate verify failed"):
             await transport.send(request("POST"), SAID)
     assert server.requests == []
 
 
 async def test_verification_can_be_disabled(tls):
-    async with serving(tls=tls) as server, reaching(server.url, insecure=True) as transport:
+    async with serving(tls=tls) as server, transport_to(server.url, insecure=True) as transport:
         assert (await transport.send(request(), SAID)).status == 200
 
 
@@ -293,7 +293,7 @@ async def test_client_certificate_is_sent(pki, tls):
         "certificate": pair.certificate,
         "key": pair.key,
     }
-    async with serving(tls=tls) as server, reaching(server.url, **access) as transport:
+    async with serving(tls=tls) as server, transport_to(server.url, **access) as transport:
         await transport.send(request(), SAID)
     names = [name for ((_, name),) in server.connections[0]["subject"]]
     assert "robot" in names

@@ -48,7 +48,7 @@ def work():
 
 
 @pytest.fixture
-async def running(namespaces, work, clock):
+async def running_work(namespaces, work, clock):
     identity = ClusterIdentity(namespaces)
     task = asyncio.create_task(identity.run_until_changed(work.run(), clock=clock, shutdown_timeout=PATIENCE))
     namespaces.replace([SYSTEM], 1)
@@ -60,56 +60,56 @@ async def running(namespaces, work, clock):
 
 
 @pytest.mark.parametrize("how", ["list", "watch"])
-async def test_work_ends_when_uid_of_kube_system_changes(namespaces, work, running, caplog, how):
+async def test_work_ends_when_uid_of_kube_system_changes(namespaces, work, running_work, caplog, how):
     other = namespace("kube-system", "second", 9)
     if how == "list":
         namespaces.replace([other], 9)
     else:
         namespaces.remove(SYSTEM)
         namespaces.put(other)
-    await running
+    await running_work
     assert work.ended
     assert "had uid first and has second" in caplog.text
 
 
-async def test_other_namespace_changes_do_not_end_work(namespaces, work, running):
+async def test_other_namespace_changes_do_not_end_work(namespaces, work, running_work):
     namespaces.put(namespace("kube-system", "first", 2))
     namespaces.put(namespace("other", "one", 3))
     namespaces.put(namespace("other", "two", 4))
     namespaces.replace([namespace("kube-system", "first", 5)], 5)
     await turns(5)
-    assert not running.done()
+    assert not running_work.done()
     assert not work.ended
 
 
-async def test_current_keys_are_finished(namespaces, work, running):
+async def test_current_keys_are_finished(namespaces, work, running_work):
     work.done.clear()
     namespaces.put(namespace("kube-system", "second", 2))
     await turns(5)
-    assert not running.done()
+    assert not running_work.done()
     work.done.set()
-    await running
+    await running_work
     assert work.ended
 
 
-async def test_work_that_does_not_end_in_time_is_cancelled(namespaces, work, running, clock, caplog):
+async def test_work_that_does_not_end_in_time_is_cancelled(namespaces, work, running_work, clock, caplog):
     work.done.clear()
     namespaces.put(namespace("kube-system", "second", 2))
     await turns(5)
     clock.advance(PATIENCE)
-    await running
+    await running_work
     assert not work.ended
     assert "are cancelled" in caplog.text
 
 
-async def test_cancellations_reach_the_work(work, running):
+async def test_cancellations_reach_the_work(work, running_work):
     work.done.clear()
-    running.cancel()
+    running_work.cancel()
     await turns(5)
-    assert not running.done()
-    running.cancel()
+    assert not running_work.done()
+    running_work.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await running
+        await running_work
     assert not work.ended
 
 

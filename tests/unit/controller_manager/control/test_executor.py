@@ -97,13 +97,13 @@ async def test_failed_creation_ends_plan(runtime, body, error, said):
     assert [message for *_, message in runtime.sayer.events] == said
 
 
-def noted(made):
+def patch_of_created(made):
     body = {"metadata": {"uid": meta.uid(made)}}
     return (Patch(resource=PODS, key=Key.of(made), body=body),)
 
 
 async def test_follow_up_writes_run_as_soon_as_object_is_created(runtime):
-    await runtime.do(Create(resource=PODS, bodies=(POD, POD), then=noted))
+    await runtime.do(Create(resource=PODS, bodies=(POD, POD), then=patch_of_created))
     assert runtime.client.summary() == [
         "create pods web-0",
         "patch pods web-0",
@@ -115,7 +115,7 @@ async def test_follow_up_writes_run_as_soon_as_object_is_created(runtime):
 
 async def test_failed_follow_up_write_is_retried_by_next_reconciliation(runtime):
     runtime.client.refusals["patch", "web-0"] = Forbidden("why")
-    await runtime.do(Create(resource=PODS, bodies=(POD, POD), event=EVENT, then=noted))
+    await runtime.do(Create(resource=PODS, bodies=(POD, POD), event=EVENT, then=patch_of_created))
     assert runtime.client.summary()[-2:] == ["create pods web-2", "patch pods web-2"]
     assert [message for *_, message in runtime.sayer.events] == ["did web-0", "did web-2"]
 
@@ -250,14 +250,14 @@ async def test_failed_confirmation_ends_plan(runtime):
 async def test_last_actions_receive_error_of_plan(runtime):
     told = []
 
-    def last(error):
+    def update_status(error):
         told.append(error)
         return (Update(resource=REPLICA_SETS, body=OWNER, subresource="status"),)
 
-    await runtime.do(last=last)
+    await runtime.do(last=update_status)
     refused = runtime.client.refusals["create", "*"] = Forbidden("quota")
     with pytest.raises(Forbidden):
-        await runtime.do(Create(resource=PODS, bodies=(POD,)), last=last)
+        await runtime.do(Create(resource=PODS, bodies=(POD,)), last=update_status)
     assert told == [None, refused]
     assert runtime.client.summary() == [
         "update replicasets web",

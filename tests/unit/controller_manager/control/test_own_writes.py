@@ -55,7 +55,7 @@ def server():
 
 
 @pytest.fixture
-def own(caches, server, clock):
+def own_writes(caches, server, clock):
     return OwnWrites(caches, server.list, clock)
 
 
@@ -67,44 +67,44 @@ def pod(uid="u-a", **metadata):
     return PodView.of({"metadata": {"namespace": "default", "name": "a", "uid": uid, **metadata}})
 
 
-def waits_for(own, key_):
-    return [revision for _, revision in own.pending_writes(key_)]
+def waits_for(own_writes, key_):
+    return [revision for _, revision in own_writes.pending_writes(key_)]
 
 
-def test_key_without_writes_waits_for_nothing(own):
-    assert waits_for(own, WEB) == []
+def test_key_without_writes_waits_for_nothing(own_writes):
+    assert waits_for(own_writes, WEB) == []
 
 
-def test_key_waits_for_cache_to_reach_its_last_write(own, caches):
+def test_key_waits_for_cache_to_reach_its_last_write(own_writes, caches):
     for revision in (20, 22, 21):
-        own.of(WEB).note_write(PODS, object_at(revision))
-    assert waits_for(own, WEB) == [22]
-    assert waits_for(own, OTHER) == []
+        own_writes.of(WEB).note_write(PODS, object_at(revision))
+    assert waits_for(own_writes, WEB) == [22]
+    assert waits_for(own_writes, OTHER) == []
     caches[PODS].revision = 21
-    assert waits_for(own, WEB) == [22]
+    assert waits_for(own_writes, WEB) == [22]
     caches[PODS].revision = 22
-    assert waits_for(own, WEB) == []
+    assert waits_for(own_writes, WEB) == []
 
 
-def test_key_waits_for_each_written_resource(own, caches):
-    own.of(WEB).note_write(PODS, object_at(20))
-    own.of(WEB).note_write(REPLICA_SETS, object_at(21))
+def test_key_waits_for_each_written_resource(own_writes, caches):
+    own_writes.of(WEB).note_write(PODS, object_at(20))
+    own_writes.of(WEB).note_write(REPLICA_SETS, object_at(21))
     caches[PODS].revision = 30
-    assert waits_for(own, WEB) == [21]
+    assert waits_for(own_writes, WEB) == [21]
 
 
-def test_writes_of_unwatched_resource_are_not_awaited(own):
-    own.of(WEB).note_write(SECRETS, object_at(20))
-    own.of(WEB).note_deletion(SECRETS, VICTIM, None)
-    assert waits_for(own, WEB) == []
+def test_writes_of_unwatched_resource_are_not_awaited(own_writes):
+    own_writes.of(WEB).note_write(SECRETS, object_at(20))
+    own_writes.of(WEB).note_deletion(SECRETS, VICTIM, None)
+    assert waits_for(own_writes, WEB) == []
 
 
-def test_awaited_write_expires(own, clock):
-    own.of(WEB).note_write(PODS, object_at(20))
+def test_awaited_write_expires(own_writes, clock):
+    own_writes.of(WEB).note_write(PODS, object_at(20))
     clock.advance(EXPIRY_SECONDS - 1)
-    assert waits_for(own, WEB) == [20]
+    assert waits_for(own_writes, WEB) == [20]
     clock.advance(1)
-    assert waits_for(own, WEB) == []
+    assert waits_for(own_writes, WEB) == []
 
 
 @pytest.mark.parametrize(
@@ -116,52 +116,52 @@ def test_awaited_write_expires(own, clock):
         pytest.param(None, [], id="gone"),
     ],
 )
-def test_deletion_without_revision_is_awaited_by_uid(own, caches, shown, expected):
+def test_deletion_without_revision_is_awaited_by_uid(own_writes, caches, shown, expected):
     caches[PODS].objects["default", "a"] = shown
-    own.of(WEB).note_deletion(PODS, VICTIM, {"kind": "Status", "metadata": {}})
-    assert waits_for(own, WEB) == expected
+    own_writes.of(WEB).note_deletion(PODS, VICTIM, {"kind": "Status", "metadata": {}})
+    assert waits_for(own_writes, WEB) == expected
 
 
-def test_deletion_with_revision_is_awaited_as_write(own):
-    own.of(WEB).note_deletion(PODS, VICTIM, object_at(20))
-    assert waits_for(own, WEB) == [20]
+def test_deletion_with_revision_is_awaited_as_write(own_writes):
+    own_writes.of(WEB).note_deletion(PODS, VICTIM, object_at(20))
+    assert waits_for(own_writes, WEB) == [20]
 
 
-async def test_unknown_outcome_is_resolved_by_list(own, server):
+async def test_unknown_outcome_is_resolved_by_list(own_writes, server):
     server.objects = [pod(uid="u-b", resourceVersion="50").object, pod(uid="u-c", resourceVersion="7").object]
-    own.of(WEB).note_unknown(PODS)
+    own_writes.of(WEB).note_unknown(PODS)
     server.fails = True
     with pytest.raises(Unreachable):
-        await own.resolve(WEB)
+        await own_writes.resolve(WEB)
     server.fails = False
-    await own.resolve(WEB)
-    assert waits_for(own, WEB) == [50]
-    await own.resolve(WEB)
+    await own_writes.resolve(WEB)
+    assert waits_for(own_writes, WEB) == [50]
+    await own_writes.resolve(WEB)
     assert server.asked == [(PODS, "default")] * 2
 
 
-async def test_object_missing_after_unknown_outcome_must_leave_cache(own, server, caches):
+async def test_object_missing_after_unknown_outcome_must_leave_cache(own_writes, server, caches):
     caches[PODS].objects["default", "a"] = pod()
-    own.of(WEB).note_unknown(PODS)
-    await own.resolve(WEB)
-    assert waits_for(own, WEB) == [11]
+    own_writes.of(WEB).note_unknown(PODS)
+    await own_writes.resolve(WEB)
+    assert waits_for(own_writes, WEB) == [11]
     caches[PODS].objects.clear()
-    assert waits_for(own, WEB) == []
+    assert waits_for(own_writes, WEB) == []
 
 
-async def test_wait_ends_when_caches_reach_revision(own):
-    own.of(WEB).note_write(PODS, object_at(20))
-    await own.wait(WEB)
-    assert waits_for(own, WEB) == []
+async def test_wait_ends_when_caches_reach_revision(own_writes):
+    own_writes.of(WEB).note_write(PODS, object_at(20))
+    await own_writes.wait(WEB)
+    assert waits_for(own_writes, WEB) == []
 
 
-async def test_wait_ends_when_history_restarts(own, caches):
+async def test_wait_ends_when_history_restarts(own_writes, caches):
     """An informer ends all waits when the server returns with lower revisions."""
 
     async def let_go(_):
         caches[PODS].revision = 3
 
     caches[PODS].when_reached = let_go
-    own.of(WEB).note_write(PODS, object_at(20))
-    await own.wait(WEB)
-    assert waits_for(own, WEB) == []
+    own_writes.of(WEB).note_write(PODS, object_at(20))
+    await own_writes.wait(WEB)
+    assert waits_for(own_writes, WEB) == []

@@ -37,7 +37,7 @@ TAINTED = {**NODE, "spec": {"taints": [{"key": "broken", "value": "yes", "effect
 CLOSED = {**NODE, "spec": {"taints": [{"key": "broken", "effect": "NoSchedule"}], "unschedulable": True}}
 
 
-def asking(**requests):
+def container_requesting(**requests):
     names = {"gpu": "example.com/gpu", "licence": "example.com/licence", "huge": "hugepages-2Mi"}
     named = {names.get(name, name.replace("_", "-")): amount for name, amount in requests.items()}
     return container(resources={"requests": named})
@@ -67,7 +67,7 @@ def rejection(subject, *, node=NODE, used=None, pods=0, taken=(), allocatable=AL
     return admission_rejection(subject, node, pod_requests(spec), tuple(host_ports(spec)), usage)
 
 
-def no_room(name, requested, used, capacity):
+def out_of_resource(name, requested, used, capacity):
     counts = f"requested: {requested}, used: {used}, capacity: {capacity}"
     return Rejection(f"OutOf{name}", f"Node didn't have enough resource: {name}, {counts}")
 
@@ -75,20 +75,36 @@ def no_room(name, requested, used, capacity):
 @pytest.mark.parametrize(
     ("subject", "world", "expected"),
     [
-        (pod(asking(cpu="1500m")), {"used": {"cpu": "3"}}, no_room("cpu", 1500, 3000, 4000)),
-        (pod(asking(memory="1Gi")), {"used": {"memory": "1"}}, no_room("memory", 2**30, 1, 2**30)),
         (
-            pod(asking(ephemeral_storage="11Gi")),
-            {},
-            no_room("ephemeral-storage", 11 * 2**30, 0, 10 * 2**30),
+            pod(container_requesting(cpu="1500m")),
+            {"used": {"cpu": "3"}},
+            out_of_resource("cpu", 1500, 3000, 4000),
         ),
-        (pod(), {"pods": 110}, no_room("pods", 1, 110, 110)),
-        (pod(asking(gpu="2")), {"used": {"example.com/gpu": "1"}}, no_room("example.com/gpu", 2, 1, 2)),
-        (pod(asking(huge="2Mi")), {}, no_room("hugepages-2Mi", 2**21, 0, 0)),
+        (
+            pod(container_requesting(memory="1Gi")),
+            {"used": {"memory": "1"}},
+            out_of_resource("memory", 2**30, 1, 2**30),
+        ),
+        (
+            pod(container_requesting(ephemeral_storage="11Gi")),
+            {},
+            out_of_resource("ephemeral-storage", 11 * 2**30, 0, 10 * 2**30),
+        ),
+        (pod(), {"pods": 110}, out_of_resource("pods", 1, 110, 110)),
+        (
+            pod(container_requesting(gpu="2")),
+            {"used": {"example.com/gpu": "1"}},
+            out_of_resource("example.com/gpu", 2, 1, 2),
+        ),
+        (pod(container_requesting(huge="2Mi")), {}, out_of_resource("hugepages-2Mi", 2**21, 0, 0)),
         # The first of several reasons is reported: pods, then cpu, memory, storage, then others.
-        (pod(asking(memory="2Gi", cpu="5")), {}, no_room("cpu", 5000, 0, 4000)),
-        (pod(asking(cpu="5")), {"pods": 110}, no_room("pods", 1, 110, 110)),
-        (pod(asking(cpu="5"), nodeSelector={"zone": "b"}), {}, no_room("cpu", 5000, 0, 4000)),
+        (pod(container_requesting(memory="2Gi", cpu="5")), {}, out_of_resource("cpu", 5000, 0, 4000)),
+        (pod(container_requesting(cpu="5")), {"pods": 110}, out_of_resource("pods", 1, 110, 110)),
+        (
+            pod(container_requesting(cpu="5"), nodeSelector={"zone": "b"}),
+            {},
+            out_of_resource("cpu", 5000, 0, 4000),
+        ),
     ],
 )
 def test_pod_is_rejected_without_capacity(subject, world, expected):
@@ -98,11 +114,11 @@ def test_pod_is_rejected_without_capacity(subject, world, expected):
 @pytest.mark.parametrize(
     ("subject", "world"),
     [
-        pytest.param(pod(asking(cpu="1")), {"used": {"cpu": "3"}}, id="exact fit"),
-        pytest.param(pod(asking(cpu="0")), {"used": {"cpu": "5"}}, id="no requests"),
-        pytest.param(pod(asking(licence="1")), {}, id="a resource of the cluster"),
-        pytest.param(pod(asking(cpu="9")), {"allocatable": {}}, id="node without allocatable"),
-        pytest.param(pod(asking(cpu="9"), priority=SYSTEM_CRITICAL), {}, id="a critical pod"),
+        pytest.param(pod(container_requesting(cpu="1")), {"used": {"cpu": "3"}}, id="exact fit"),
+        pytest.param(pod(container_requesting(cpu="0")), {"used": {"cpu": "5"}}, id="no requests"),
+        pytest.param(pod(container_requesting(licence="1")), {}, id="a resource of the cluster"),
+        pytest.param(pod(container_requesting(cpu="9")), {"allocatable": {}}, id="node without allocatable"),
+        pytest.param(pod(container_requesting(cpu="9"), priority=SYSTEM_CRITICAL), {}, id="a critical pod"),
     ],
 )
 def test_pod_is_admitted_with_capacity(subject, world):
@@ -242,8 +258,8 @@ class Pods:
 
 
 RUNNING = {"phase": "Running", "startTime": "2030-01-01T00:00:00Z"}
-HALF = pod(asking(cpu="2"), with_port(80))
-OTHER = pod(asking(cpu="3"))
+HALF = pod(container_requesting(cpu="2"), with_port(80))
+OTHER = pod(container_requesting(cpu="3"))
 
 
 def test_first_of_two_conflicting_pods_is_admitted():
@@ -260,7 +276,7 @@ def test_running_pods_count_from_first_admission():
     pods.set("b", OTHER, {**RUNNING, "phase": "Succeeded"})
     pods.set("c", OTHER)
     assert not pods.admits("d", OTHER)
-    assert pods.admits("e", pod(asking(cpu="2")))
+    assert pods.admits("e", pod(container_requesting(cpu="2")))
 
 
 @pytest.mark.parametrize("end", ["removed", "failed", "replaced"])
@@ -280,7 +296,7 @@ def test_ended_pod_frees_its_resources(end):
 
 def test_resized_pod_counts_allocated_resources():
     pods = Pods()
-    larger = with_metadata(pod(asking(cpu="4")), generation=2)
+    larger = with_metadata(pod(container_requesting(cpu="4")), generation=2)
     given = {"name": "c", "allocatedResources": {"cpu": "1"}}
     assert pods.admits("a", HALF)
     pods.set("a", larger, {**RUNNING, "containerStatuses": [given]})
@@ -299,7 +315,7 @@ def test_changed_allocatable_is_used():
 
 def test_only_live_unadmitted_pods_are_evaluated():
     pods = Pods()
-    huge = pod(asking(cpu="40"))
+    huge = pod(container_requesting(cpu="40"))
     deleting = with_metadata(huge, deletionTimestamp="2030-01-01T00:00:00Z")
     mirror = with_metadata(huge, annotations={"kubernetes.io/config.mirror": "x"})
     assert pods.admits("a", huge, RUNNING)
@@ -311,7 +327,7 @@ def test_only_live_unadmitted_pods_are_evaluated():
 
 def test_rejections_of_recreated_pods_are_rate_limited():
     pods = Pods()
-    huge = pod(asking(cpu="40"))
+    huge = pod(container_requesting(cpu="40"))
     first, second = (pods.set(uid, huge) for uid in ("a", "b"))
     soon = START + timedelta(milliseconds=40)
     assert pods.admitted.admit(first, NODE, START).effects
@@ -322,7 +338,7 @@ def test_rejections_of_recreated_pods_are_rate_limited():
 
 def test_unreadable_pod_uses_no_resources():
     pods = Pods()
-    pods.set("a", pod(asking(cpu="many")), RUNNING)
+    pods.set("a", pod(container_requesting(cpu="many")), RUNNING)
     assert pods.admits("b", HALF)
 
 

@@ -101,7 +101,7 @@ class Recorder:
         self.told.append((host, about, kind, reason, message))
 
 
-async def told_at_once(recorder, clock, *changes, later=()):
+async def events_and_counts(recorder, clock, *changes, later=()):
     """Return the Events of the changes, and the number of Events after each period in `later`."""
     events = NodeEvents(recorder, clock)
     for old, new in changes:
@@ -119,31 +119,31 @@ async def told_at_once(recorder, clock, *changes, later=()):
     return told, counts
 
 
-def told_of(*changes):
+def events_of(*changes):
     recorder = Recorder()
-    told, _ = asyncio.run(told_at_once(recorder, SteppedClock(), *changes))
+    told, _ = asyncio.run(events_and_counts(recorder, SteppedClock(), *changes))
     return told, recorder.told
 
 
 def test_events_of_starting_nodes_are_rate_limited():
     changes = [(None, node(f"n{number}", uid=str(number))) for number in range(40)]
-    told, counts = asyncio.run(told_at_once(Recorder(), SteppedClock(), *changes, later=(1, 1)))
+    told, counts = asyncio.run(events_and_counts(Recorder(), SteppedClock(), *changes, later=(1, 1)))
     assert (len(told), *counts) == (100, 150, 200)
 
 
 def test_foreign_or_stopped_nodes_record_no_events():
     real = {**node(), "metadata": {"name": "real", "uid": "r"}}
-    assert told_of((None, real), (node(), node(silent=True, ready="False")), (node(), None))[0] == []
+    assert events_of((None, real), (node(), node(silent=True, ready="False")), (node(), None))[0] == []
 
 
 def test_node_event_has_name_as_uid():
-    told = told_of((node(), node(unschedulable=True)))[1]
+    told = events_of((node(), node(unschedulable=True)))[1]
     about = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}
     message = "Node n status is now: NodeNotSchedulable"
     assert told == [("n", about, "Normal", "NodeNotSchedulable", message)]
 
 
 def test_recreated_node_has_new_kubelet():
-    assert told_of((node(), node(uid="v")))[0] == STARTED
+    assert events_of((node(), node(uid="v")))[0] == STARTED
     other = {**node(), "metadata": {"name": "n", "uid": "u"}}
-    assert told_of((other, node()))[0] == STARTED
+    assert events_of((other, node()))[0] == STARTED

@@ -51,7 +51,7 @@ POD = {
 }
 
 
-def measured(*pods):
+def measurement_of(*pods):
     found = Measurement(NODE, pods, NOW)
     for pod in pods:
         key = (meta.namespace(pod), meta.name(pod))
@@ -66,7 +66,7 @@ def lines_of(families):
 
 
 def test_resource_metrics_of_containers_pods_and_node():
-    assert lines_of(resource_metrics(measured(POD))) == [
+    assert lines_of(resource_metrics(measurement_of(POD))) == [
         'container_cpu_usage_seconds_total{container="c",namespace="d",pod="p"} 2.5',
         'container_memory_working_set_bytes{container="c",namespace="d",pod="p"} 512',
         'container_start_time_seconds{container="c",namespace="d",pod="p"} 1.7672688e+09',
@@ -79,7 +79,7 @@ def test_resource_metrics_of_containers_pods_and_node():
 
 
 def test_cadvisor_metrics_have_cgroup_ids():
-    found = lines_of(cadvisor_metrics(measured(POD)))
+    found = lines_of(cadvisor_metrics(measurement_of(POD)))
     root = 'container="",id="/",image="",name="",namespace="",pod=""'
     pod = 'container="",id="/kubepods/burstable/podu",image="",name="",namespace="d",pod="p"'
     container = 'container="c",id="/kubepods/burstable/podu/abc",image="i",name="abc",namespace="d",pod="p"'
@@ -96,7 +96,7 @@ def test_cadvisor_metrics_have_cgroup_ids():
 
 def test_container_without_limits_has_no_quota_metric():
     spec = {"containers": [{"name": "c", "image": "i"}]}
-    found = lines_of(cadvisor_metrics(measured(POD | {"spec": spec})))
+    found = lines_of(cadvisor_metrics(measurement_of(POD | {"spec": spec})))
     assert not [
         line for line in found if line.startswith(("container_spec_cpu_quota", "container_spec_cpu_period"))
     ]
@@ -106,7 +106,7 @@ def test_container_without_limits_has_no_quota_metric():
 
 
 def test_kubelet_metrics_count_pods_and_containers():
-    found = lines_of(kubelet_metrics(measured(POD)))
+    found = lines_of(kubelet_metrics(measurement_of(POD)))
     assert 'kubelet_node_name{node="n"} 1' in found
     assert "kubelet_running_pods 1" in found
     assert 'kubelet_running_containers{container_state="exited"} 1' in found
@@ -115,7 +115,7 @@ def test_kubelet_metrics_count_pods_and_containers():
 
 
 def test_summary_has_fields_for_metrics_server():
-    found = orjson.loads(orjson.dumps(summary(measured(POD))))
+    found = orjson.loads(orjson.dumps(summary(measurement_of(POD))))
     assert found["node"]["memory"]["availableBytes"] == 512
     assert found["node"]["fs"]["capacityBytes"] == 5000
     [pod] = found["pods"]
@@ -131,7 +131,7 @@ def test_summary_has_fields_for_metrics_server():
 
 
 def test_summary_may_omit_file_systems():
-    assert "fs" not in summary(measured(), with_file_systems=False)["node"]
+    assert "fs" not in summary(measurement_of(), with_file_systems=False)["node"]
 
 
 def test_configz_has_max_pods_of_node():

@@ -16,18 +16,29 @@ def pod(name, *containers):
     return PodView.of({"metadata": metadata, "spec": spec, "status": {}})
 
 
-def asking(cpu):
+def container_requesting(cpu):
     return {"name": "c", "resources": {"requests": {"cpu": cpu}}}
 
 
 @pytest.mark.parametrize(
-    "bad", [7, asking("much"), asking([]), {"resources": 7}, {"resources": {"requests": ["cpu"]}}]
+    "bad",
+    [
+        7,
+        container_requesting("much"),
+        container_requesting([]),
+        {"resources": 7},
+        {"resources": {"requests": ["cpu"]}},
+    ],
 )
 def test_unreadable_pod_does_not_block_capacity(bad):
     pods = Store()
     pods.add_index(BY_NODE, node_of_pod)
     node = {"metadata": {"name": "a"}, "status": {"allocatable": {"cpu": "4"}}}
-    for one in (pod("web", asking("1")), pod("good", asking("2")), pod("bad", asking("1"), bad)):
+    for one in (
+        pod("web", container_requesting("1")),
+        pod("good", container_requesting("2")),
+        pod("bad", container_requesting("1"), bad),
+    ):
         pods.put(one.key, one)
     nodes = Store()
     nodes.put(Key("", "a"), node)

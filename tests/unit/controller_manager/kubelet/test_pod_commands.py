@@ -101,7 +101,7 @@ def writer(name, script, context, **mount):
     return container(name, "sh", "-c", script, volumeMounts=[{"name": "v", "mountPath": context, **mount}])
 
 
-def ends(one, *init, **fields):
+def exit_code_of(one, *init, **fields):
     """Return the exit code of a container that runs after init containers."""
     world = SimulatedPod(
         pod(one, policy="Never", initContainers=[*init], volumes=[{"name": "v", "emptyDir": {}}], **fields)
@@ -111,13 +111,13 @@ def ends(one, *init, **fields):
 
 def test_files_of_init_containers_are_in_volumes():
     first, second = writer("i", "echo 3 > /a/code", "/a"), writer("j", "echo 4 >> /b/code; rm -f /b/x", "/b")
-    assert ends(writer("c", "cat /c/code", "/c")) == 1
-    assert ends(writer("c", "cat /c/code", "/c"), first) == 0
-    assert ends(writer("c", "exit $(tail -n 1 /c/code)", "/c"), first, second) == 4
-    assert ends(writer("c", "exit $(tail -n 1 /c/code)", "/c"), second, first) == 3
-    assert ends(writer("c", "cat /c/code", "/c", subPath="s"), first) == 1
+    assert exit_code_of(writer("c", "cat /c/code", "/c")) == 1
+    assert exit_code_of(writer("c", "cat /c/code", "/c"), first) == 0
+    assert exit_code_of(writer("c", "exit $(tail -n 1 /c/code)", "/c"), first, second) == 4
+    assert exit_code_of(writer("c", "exit $(tail -n 1 /c/code)", "/c"), second, first) == 3
+    assert exit_code_of(writer("c", "cat /c/code", "/c", subPath="s"), first) == 1
 
 
 def test_many_init_containers_take_linear_time():
     init = [writer(f"i{number}", f"echo {number} >> /a/code", "/a") for number in range(40)]
-    assert ends(writer("c", "exit $(wc -l < /c/code)", "/c"), *init) == 40
+    assert exit_code_of(writer("c", "exit $(wc -l < /c/code)", "/c"), *init) == 40

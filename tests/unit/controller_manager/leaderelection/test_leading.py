@@ -8,7 +8,7 @@ from mockube.controller_manager.leaderelection.elector import run_without_lease
 from tests.support.turns import turns, until
 
 
-class Hand:
+class SlowWork:
     """Work that has a current key when it is cancelled; `in_hand` finishes the key."""
 
     def __init__(self):
@@ -26,36 +26,36 @@ class Hand:
 
 
 @pytest.fixture
-def hand():
-    return Hand()
+def slow_work():
+    return SlowWork()
 
 
 @pytest.fixture
-async def working(hand, clock):
-    task = asyncio.create_task(run_without_lease(hand.work, clock=clock, shutdown_timeout=10.0))
-    await until(lambda: hand.began)
+async def cancelled_task(slow_work, clock):
+    task = asyncio.create_task(run_without_lease(slow_work.work, clock=clock, shutdown_timeout=10.0))
+    await until(lambda: slow_work.began)
     task.cancel()
     await turns(5)
     assert not task.done()
     return task
 
 
-async def test_cancelled_work_finishes_current_keys(working, hand, clock):
-    hand.in_hand.set()
+async def test_cancelled_work_finishes_current_keys(cancelled_task, slow_work, clock):
+    slow_work.in_hand.set()
     with pytest.raises(asyncio.CancelledError):
-        await working
-    assert hand.ended
+        await cancelled_task
+    assert slow_work.ended
     assert clock.next_due() is None
 
 
-async def test_cancelled_work_has_time_limit(working, hand, clock):
+async def test_cancelled_work_has_time_limit(cancelled_task, slow_work, clock):
     clock.advance(9)
     await turns(5)
-    assert not working.done()
+    assert not cancelled_task.done()
     clock.advance(1)
     with pytest.raises(asyncio.CancelledError):
-        await working
-    assert not hand.ended
+        await cancelled_task
+    assert not slow_work.ended
 
 
 async def test_error_of_work_is_raised(clock):
@@ -66,9 +66,9 @@ async def test_error_of_work_is_raised(clock):
         await run_without_lease(fail, clock=clock, shutdown_timeout=10.0)
 
 
-async def test_second_cancellation_cancels_current_keys(working, hand):
-    working.cancel()
-    await asyncio.gather(working, return_exceptions=True)
-    assert working.cancelled()
-    assert not hand.ended
+async def test_second_cancellation_cancels_current_keys(cancelled_task, slow_work):
+    cancelled_task.cancel()
+    await asyncio.gather(cancelled_task, return_exceptions=True)
+    assert cancelled_task.cancelled()
+    assert not slow_work.ended
     assert asyncio.all_tasks() == {asyncio.current_task()}

@@ -87,8 +87,8 @@ async def test_key_can_be_done_after_close(queue):
 
 
 @pytest.fixture
-def delaying(clock, came):
-    return DelayingQueue(lambda key: came.append((clock.monotonic(), key)), clock)
+def delaying_queue(clock, added_keys):
+    return DelayingQueue(lambda key: added_keys.append((clock.monotonic(), key)), clock)
 
 
 @pytest.mark.parametrize(
@@ -102,43 +102,43 @@ def delaying(clock, came):
         pytest.param([("a", 0.1), ("b", 0.1)], [(0.1, "a"), (0.1, "b")], id="two at one time"),
     ],
 )
-def test_keys_are_added_when_due(delaying, clock, came, asked, expected):
+def test_keys_are_added_when_due(delaying_queue, clock, added_keys, asked, expected):
     for key, seconds in asked:
-        delaying.add_after(key, seconds)
+        delaying_queue.add_after(key, seconds)
     clock.advance(10)
-    assert came == expected
-    assert len(delaying) == 0
+    assert added_keys == expected
+    assert len(delaying_queue) == 0
     assert clock.next_due() is None
 
 
-def test_key_can_be_delayed_again(delaying, clock, came):
-    delaying.add_after("a", 1)
+def test_key_can_be_delayed_again(delaying_queue, clock, added_keys):
+    delaying_queue.add_after("a", 1)
     clock.advance(1)
-    delaying.add_after("a", 1)
+    delaying_queue.add_after("a", 1)
     clock.advance(1)
-    assert came == [(1.0, "a"), (2.0, "a")]
+    assert added_keys == [(1.0, "a"), (2.0, "a")]
 
 
-def test_closed_delaying_queue_drops_keys(delaying, clock, came):
-    delaying.add_after("a", 1)
-    delaying.close()
-    delaying.add_after("b", 0)
-    delaying.add_after("c", 1)
+def test_closed_delaying_queue_drops_keys(delaying_queue, clock, added_keys):
+    delaying_queue.add_after("a", 1)
+    delaying_queue.close()
+    delaying_queue.add_after("b", 0)
+    delaying_queue.add_after("c", 1)
     clock.advance(10)
-    assert came == []
+    assert added_keys == []
     assert clock.next_due() is None
 
 
-def test_fractional_delay_falls_due(delaying, clock, came):
+def test_fractional_delay_falls_due(delaying_queue, clock, added_keys):
     clock.advance(1e9 + 0.1)
-    delaying.add_after("a", 0.005)
+    delaying_queue.add_after("a", 0.005)
     clock.advance(1)
-    assert [key for _, key in came] == ["a"]
+    assert [key for _, key in added_keys] == ["a"]
 
 
 @pytest.fixture
-def settling(clock, came):
-    return Debouncer(lambda key: came.append((clock.monotonic(), key)), clock)
+def debouncer(clock, added_keys):
+    return Debouncer(lambda key: added_keys.append((clock.monotonic(), key)), clock)
 
 
 @pytest.mark.parametrize(
@@ -151,20 +151,20 @@ def settling(clock, came):
         pytest.param([(0, "a"), (1, "b"), (2, "b")], [(2, "a"), (4, "b")], id="separate keys"),
     ],
 )
-def test_debounced_key_is_added_after_delay_or_maximum_delay(settling, clock, came, changes, expected):
+def test_debounced_key_is_added_after_delay_or_maximum_delay(debouncer, clock, added_keys, changes, expected):
     for at, key in changes:
         clock.advance(at - clock.monotonic())
-        settling.add_after_quiet(key, quiet=2, max_delay=5)
+        debouncer.add_after_quiet(key, quiet=2, max_delay=5)
     clock.advance(10)
-    assert came == expected
+    assert added_keys == expected
     assert clock.next_due() is None
 
 
-def test_closed_debouncer_adds_nothing(settling, clock, came):
-    settling.add_after_quiet("a", quiet=2, max_delay=5)
-    settling.close()
+def test_closed_debouncer_adds_nothing(debouncer, clock, added_keys):
+    debouncer.add_after_quiet("a", quiet=2, max_delay=5)
+    debouncer.close()
     clock.advance(10)
-    assert came == []
+    assert added_keys == []
     assert clock.next_due() is None
 
 

@@ -10,7 +10,7 @@ from tests.support.turns import turn
 A, B, C = (Key("default", name) for name in "abc")
 
 
-class Tried:
+class FakeScheduler:
     """A scheduler that takes pods from the queue and finds no node for any."""
 
     def __init__(self):
@@ -25,7 +25,7 @@ class Tried:
             self.queue.add_unschedulable(key)
             self.queue.done()
 
-    async def after(self, seconds):
+    async def tried_after(self, seconds):
         """Return the pods that were tried in this time."""
         self.keys.clear()
         self.clock.advance(seconds)
@@ -35,56 +35,56 @@ class Tried:
 
 
 @pytest.fixture
-async def tried():
-    tried = Tried()
-    task = asyncio.create_task(tried.run())
-    yield tried
+async def scheduler():
+    scheduler = FakeScheduler()
+    task = asyncio.create_task(scheduler.run())
+    yield scheduler
     task.cancel()
 
 
-async def test_queue_orders_by_priority_then_arrival(tried):
+async def test_queue_orders_by_priority_then_arrival(scheduler):
     for key, priority in ((A, 0), (B, 5), (C, 0)):
-        tried.queue.put(key, priority)
-    assert await tried.after(0) == [B, A, C]
+        scheduler.queue.put(key, priority)
+    assert await scheduler.tried_after(0) == [B, A, C]
 
 
-async def test_unschedulable_pod_waits_for_event(tried):
-    tried.queue.put(A, 0)
-    assert await tried.after(0) == [A]
-    assert await tried.after(100) == []
-    tried.queue.move_all()
-    assert await tried.after(0) == [A]
+async def test_unschedulable_pod_waits_for_event(scheduler):
+    scheduler.queue.put(A, 0)
+    assert await scheduler.tried_after(0) == [A]
+    assert await scheduler.tried_after(100) == []
+    scheduler.queue.move_all()
+    assert await scheduler.tried_after(0) == [A]
 
 
-async def test_backoff_grows_with_attempts(tried):
-    tried.queue.put(A, 0)
-    await tried.after(0)
+async def test_backoff_grows_with_attempts(scheduler):
+    scheduler.queue.put(A, 0)
+    await scheduler.tried_after(0)
     waits = []
     for _ in range(6):
-        tried.queue.move_all()
+        scheduler.queue.move_all()
         waits.append(0)
-        while not await tried.after(0.5):
+        while not await scheduler.tried_after(0.5):
             waits[-1] += 0.5
     assert waits == [0.5, 1.5, 3.5, 7.5, 9.5, 9.5]
 
 
-async def test_unschedulable_pod_is_retried_after_timeout(tried):
-    tried.queue.put(A, 0)
-    await tried.after(0)
-    assert await tried.after(MAX_WAIT - 1) == []
-    assert await tried.after(1) == [A]
+async def test_unschedulable_pod_is_retried_after_timeout(scheduler):
+    scheduler.queue.put(A, 0)
+    await scheduler.tried_after(0)
+    assert await scheduler.tried_after(MAX_WAIT - 1) == []
+    assert await scheduler.tried_after(1) == [A]
 
 
-async def test_deleted_pod_is_not_scheduled(tried):
-    tried.queue.put(A, 0)
-    tried.queue.put(B, 0)
-    tried.queue.drop(A)
-    assert await tried.after(0) == [B]
-    tried.queue.drop(B)
-    tried.queue.move_all()
-    assert await tried.after(MAX_WAIT) == []
-    tried.queue.put(A, 0)
-    assert await tried.after(0) == [A]
+async def test_deleted_pod_is_not_scheduled(scheduler):
+    scheduler.queue.put(A, 0)
+    scheduler.queue.put(B, 0)
+    scheduler.queue.drop(A)
+    assert await scheduler.tried_after(0) == [B]
+    scheduler.queue.drop(B)
+    scheduler.queue.move_all()
+    assert await scheduler.tried_after(MAX_WAIT) == []
+    scheduler.queue.put(A, 0)
+    assert await scheduler.tried_after(0) == [A]
 
 
 async def test_event_during_scheduling_requeues_pod():

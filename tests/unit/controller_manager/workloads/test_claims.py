@@ -28,7 +28,7 @@ def pod(name, *, of=None, carried=None, **metadata):
     return {"metadata": {"name": name, "namespace": "ns", "labels": carried or WEB, **refs, **metadata}}
 
 
-def claimed(*pods, by=None):
+def owned_by(*pods, by=None):
     subject = by or owner()
     caches = Cached({PODS: pods}, {PODS: {BY_OWNER: owner_of_pod}})
     return owned_objects(caches, PODS, subject, labels.from_set(WEB))
@@ -56,26 +56,26 @@ DELETING = {"deletionTimestamp": "2030-01-01T00:00:00Z"}
     ],
 )
 def test_ownership_of_object(subject, expected):
-    claims = claimed(subject)
+    claims = owned_by(subject)
     kinds = ("owned", "orphans", "strays")
     assert {kind for kind in kinds if getattr(claims, kind)} == ({expected} if expected else set())
 
 
 def test_deleting_owner_neither_adopts_nor_releases():
     ending = owner(**DELETING)
-    claims = claimed(pod("a", of=ending), pod("b", of=ending, carried=OTHER), pod("c"), by=ending)
+    claims = owned_by(pod("a", of=ending), pod("b", of=ending, carried=OTHER), pod("c"), by=ending)
     assert (names(claims.owned), claims.orphans, claims.strays) == (["a"], (), ())
 
 
 def test_ownership_actions_release_and_adopt():
     subject = owner()
-    claims = claimed(pod("a", of=subject, carried=OTHER, uid="ua"), pod("b", uid="ub"))
+    claims = owned_by(pod("a", of=subject, carried=OTHER, uid="ua"), pod("b", uid="ub"))
     release, adopt = adoption_and_release_actions(claims, PODS, subject, REPLICA_SETS)
     assert isinstance(release, Release)
     assert isinstance(adopt, Adopt)
     assert [(it.key.name, it.uid) for it in release.objects] == [("a", "ua")]
     assert [(it.key.name, it.uid) for it in adopt.orphans] == [("b", "ub")]
-    assert not adoption_and_release_actions(claimed(pod("a", of=subject)), PODS, subject, REPLICA_SETS)
+    assert not adoption_and_release_actions(owned_by(pod("a", of=subject)), PODS, subject, REPLICA_SETS)
 
 
 def owners_to_reconcile(old, new, *owners):

@@ -11,7 +11,7 @@ from tests.support.controllers.storage import Storage
 RWO, RWX = "ReadWriteOnce", "ReadWriteMany"
 
 
-def best(storage, claim):
+def best_volume_name(storage, claim):
     found = matching.best_match(storage.all(PERSISTENT_VOLUMES), claim)
     return None if found is None else meta.name(found)
 
@@ -63,28 +63,28 @@ def test_smallest_sufficient_volume_is_chosen():
     storage = Storage()
     for size in ("10Gi", "3Gi", "1Gi"):
         storage.volume(f"of-{size.lower()}", size=size)
-    assert best(storage, storage.claim(size="2Gi")) == "of-3gi"
+    assert best_volume_name(storage, storage.claim(size="2Gi")) == "of-3gi"
 
 
 def test_fewer_access_modes_precede_size():
     storage = Storage()
     storage.volume("shared", size="1Gi", modes=[RWO, RWX])
     storage.volume("large", size="9Gi")
-    assert best(storage, storage.claim()) == "large"
+    assert best_volume_name(storage, storage.claim()) == "large"
 
 
 def test_claim_selector_matches_volume_labels():
     storage = Storage()
     storage.volume("a", labels={"disk": "hdd"})
     storage.volume("b", labels={"disk": "ssd"})
-    assert best(storage, storage.claim(selector={"matchLabels": {"disk": "ssd"}})) == "b"
+    assert best_volume_name(storage, storage.claim(selector={"matchLabels": {"disk": "ssd"}})) == "b"
 
 
 @pytest.mark.parametrize("phase", ["Pending", "Released", "Failed", "Bound"])
 def test_only_available_volumes_are_free(phase):
     storage = Storage()
     storage.volume(phase=phase)
-    assert best(storage, storage.claim()) is None
+    assert best_volume_name(storage, storage.claim()) is None
 
 
 def ref(name="data", **uid):
@@ -95,7 +95,7 @@ def test_volume_naming_claim_is_preferred():
     storage = Storage()
     storage.volume("small")
     storage.volume("mine", size="9Gi", claimRef=ref())
-    assert best(storage, storage.claim()) == "mine"
+    assert best_volume_name(storage, storage.claim()) == "mine"
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_volume_naming_claim_is_preferred():
 def test_volume_naming_other_claim_is_taken(named):
     storage = Storage()
     storage.volume(claimRef=named)
-    assert best(storage, storage.claim()) is None
+    assert best_volume_name(storage, storage.claim()) is None
 
 
 # --- classes

@@ -16,7 +16,7 @@ OWNER = {
 }
 
 
-def wanted(data, owner=OWNER):
+def desired_revision(data, owner=OWNER):
     return DesiredRevision(owner=owner, data=data, labels={"app": "web"}, annotations={"note": "x"})
 
 
@@ -26,7 +26,7 @@ def revision(number, data, name=""):
 
 
 def sync_revision(data, history=(), collisions=0, named=None):
-    return revisions.sync_revision(wanted(data), history, collisions, (named or {}).get)
+    return revisions.sync_revision(desired_revision(data), history, collisions, (named or {}).get)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_first_revision_is_created():
 
 def test_long_owner_name_is_truncated():
     owner = {**OWNER, "metadata": {**OWNER["metadata"], "name": "n" * 250}}
-    settled = revisions.sync_revision(wanted({"a": 1}, owner), (), 0, {}.get)
+    settled = revisions.sync_revision(desired_revision({"a": 1}, owner), (), 0, {}.get)
     assert meta.name(settled.revision) == f"{'n' * 223}-{revisions.hash_of({'a': 1}, 0)}"
 
 

@@ -58,7 +58,7 @@ def test_update_order_by_priority(strategy, expected):
 X = [{"key": "kind", "value": "x"}]
 
 
-def marked(text):
+def pods_of(text):
     """Return a pod for each character; capital letters are pods with `kind: x`."""
     return [pod(it, **({"kind": "x"} if it.isupper() else {})) for it in text]
 
@@ -75,14 +75,14 @@ def marked(text):
     ],
 )
 def test_update_order_scattered(waiting, others, expected):
-    pods = marked(waiting)
-    assert names(scatter(pods, [*pods, *marked(others)], X)) == expected
+    pods = pods_of(waiting)
+    assert names(scatter(pods, [*pods, *pods_of(others)], X)) == expected
 
 
 def test_scatter_keeps_every_pod_once():
     for size in range(9):
         for kind in range(2**size):
             text = "".join("ABCDEFGHI"[i] if kind >> i & 1 else "abcdefghi"[i] for i in range(size))
-            pods = marked(text)
+            pods = pods_of(text)
             for more in ("", "XY", "xyz"):
-                assert sorted(names(scatter(pods, [*pods, *marked(more)], X))) == sorted(text)
+                assert sorted(names(scatter(pods, [*pods, *pods_of(more)], X))) == sorted(text)

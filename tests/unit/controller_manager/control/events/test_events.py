@@ -28,7 +28,7 @@ def occurrence(message="m", *, reason="Why", after=0, about=WEB, **more):
     )
 
 
-def short(write):
+def write_summary(write):
     """Return the verb, message and count of an Event write."""
     if write is None:
         return None
@@ -37,12 +37,12 @@ def short(write):
 
 
 @pytest.fixture
-def counted():
+def counted_events():
     return CountedEvents("deployment-controller")
 
 
-def test_event_has_upstreams_fields(counted):
-    assert counted.write(occurrence("Scaled up")).body == {
+def test_event_has_upstreams_fields(counted_events):
+    assert counted_events.write(occurrence("Scaled up")).body == {
         "apiVersion": "v1",
         "kind": "Event",
         "metadata": {"name": f"web.{NANOSECONDS:x}", "namespace": "default"},
@@ -66,25 +66,25 @@ def test_event_has_upstreams_fields(counted):
     }
 
 
-def test_event_about_cluster_scoped_object_is_in_default_namespace(counted):
+def test_event_about_cluster_scoped_object_is_in_default_namespace(counted_events):
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1"}}
-    body = counted.write(occurrence(about=node)).body
+    body = counted_events.write(occurrence(about=node)).body
     assert body["metadata"]["namespace"] == "default"
     assert "namespace" not in body["involvedObject"]
 
 
-def test_repeated_event_increases_count(counted):
-    first = counted.write(occurrence())
-    again = counted.write(occurrence(after=90))
+def test_repeated_event_increases_count(counted_events):
+    first = counted_events.write(occurrence())
+    again = counted_events.write(occurrence(after=90))
     assert again.change == {"count": 2, "lastTimestamp": "2030-01-01T00:01:30Z", "message": "m"}
     assert again.body["metadata"] == first.body["metadata"]
     assert again.body["firstTimestamp"] == "2030-01-01T00:00:00Z"
 
 
-def test_different_message_or_object_is_another_event(counted):
+def test_different_message_or_object_is_another_event(counted_events):
     other = {**WEB, "metadata": {**WEB["metadata"], "uid": "u-other"}}
     writes = [occurrence("a"), occurrence("b"), occurrence("a", reason="Other"), occurrence("a", about=other)]
-    assert [short(counted.write(one)) for one in writes] == [
+    assert [write_summary(counted_events.write(one)) for one in writes] == [
         "create a x1",
         "create b x1",
         "create a x1",
@@ -92,8 +92,8 @@ def test_different_message_or_object_is_another_event(counted):
     ]
 
 
-def test_similar_events_are_combined(counted):
-    told = [short(counted.write(occurrence(f"pod {number}"))) for number in range(12)]
+def test_similar_events_are_combined(counted_events):
+    told = [write_summary(counted_events.write(occurrence(f"pod {number}"))) for number in range(12)]
     assert told[:9] == [f"create pod {number} x1" for number in range(9)]
     assert told[9:] == [
         "create (combined from similar events): pod 9 x1",
@@ -102,8 +102,8 @@ def test_similar_events_are_combined(counted):
     ]
 
 
-def test_combined_event_has_no_reporting_component(counted):
-    bodies = [counted.write(occurrence(f"pod {number}")).body for number in range(10)]
+def test_combined_event_has_no_reporting_component(counted_events):
+    bodies = [counted_events.write(occurrence(f"pod {number}")).body for number in range(10)]
     assert bodies[8]["reportingComponent"]
     assert [bodies[9][field] for field in ("reportingComponent", "reportingInstance")] == ["", ""]
 
@@ -115,26 +115,26 @@ def test_combined_event_has_no_reporting_component(counted):
         pytest.param(601, "create later x1", id="long enough"),
     ],
 )
-def test_events_are_similar_for_ten_minutes_only(counted, pause, expected):
+def test_events_are_similar_for_ten_minutes_only(counted_events, pause, expected):
     for number in range(9):
-        counted.write(occurrence(f"pod {number}"))
-    assert short(counted.write(occurrence("later", after=pause))) == expected
+        counted_events.write(occurrence(f"pod {number}"))
+    assert write_summary(counted_events.write(occurrence("later", after=pause))) == expected
 
 
-def test_event_rate_of_object_is_limited(counted):
-    told = [short(counted.write(occurrence(after=number))) for number in range(30)]
+def test_event_rate_of_object_is_limited(counted_events):
+    told = [write_summary(counted_events.write(occurrence(after=number))) for number in range(30)]
     assert told[24] == "patch m x25"
     assert told[25:] == [None] * 5
-    assert short(counted.write(occurrence(after=299))) is None
+    assert write_summary(counted_events.write(occurrence(after=299))) is None
     # Events that were not written are counted, too.
-    assert short(counted.write(occurrence(after=601))) == "patch m x32"
+    assert write_summary(counted_events.write(occurrence(after=601))) == "patch m x32"
 
 
-def test_event_rate_limit_is_per_object(counted):
+def test_event_rate_limit_is_per_object(counted_events):
     for number in range(40):
-        counted.write(occurrence(after=number))
+        counted_events.write(occurrence(after=number))
     other = {**WEB, "metadata": {**WEB["metadata"], "uid": "u-other"}}
-    assert short(counted.write(occurrence(about=other, after=40))) == "create m x1"
+    assert write_summary(counted_events.write(occurrence(about=other, after=40))) == "create m x1"
 
 
 # --- events.k8s.io/v1
@@ -176,16 +176,16 @@ def test_repeated_scheduler_event_becomes_a_series(series):
     assert series.write(scheduling(after=20)) is None
 
 
-def overdue(series, after):
+def due_counts(series, after):
     return [write.change["series"]["count"] for write in series.due_writes(START + timedelta(seconds=after))]
 
 
 def test_ended_series_is_written_once_more_and_dropped(series):
     for after in (0, 10, 20):
         series.write(scheduling(after=after))
-    assert overdue(series, 360) == []
-    assert overdue(series, 400) == [3]
-    assert overdue(series, 800) == []
+    assert due_counts(series, 360) == []
+    assert due_counts(series, 400) == [3]
+    assert due_counts(series, 800) == []
     assert series.write(scheduling(after=801)).change is None
 
 
@@ -193,11 +193,11 @@ def test_running_series_is_written_every_half_hour(series):
     written = []
     for after in range(0, 3700, 60):
         series.write(scheduling(after=after))
-        written += overdue(series, after)
+        written += due_counts(series, after)
     assert written == [32, 62]
 
 
 def test_single_event_is_dropped_without_write(series):
     series.write(scheduling())
-    assert overdue(series, 400) == []
+    assert due_counts(series, 400) == []
     assert series.write(scheduling(after=401)).change is None

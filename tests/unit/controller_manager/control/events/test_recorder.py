@@ -35,7 +35,7 @@ def writer(clock):
 
 
 @pytest.fixture
-async def running(writer):
+async def running_writer(writer):
     task = asyncio.create_task(writer.run())
     yield writer
     task.cancel()
@@ -47,7 +47,7 @@ def recorder(writer, client):
     return Recorders(writer=writer, client=client).of("kubelet")
 
 
-def dropped(writer):
+def dropped_count(writer):
     (metric,) = writer.collect()
     return metric.samples[0].value
 
@@ -56,43 +56,43 @@ def verbs(client):
     return [verb for verb, *_ in client.calls]
 
 
-async def test_recorded_event_is_created_then_patched(running, recorder, client):
+async def test_recorded_event_is_created_then_patched(running_writer, recorder, client):
     recorder.record(WEB, "Normal", "Started", "Started container")
     recorder.record(WEB, "Normal", "Started", "Started container")
-    await until(lambda: running.is_idle)
+    await until(lambda: running_writer.is_idle)
     assert verbs(client) == ["create", "patch"]
     name, (kind, _, body) = client.calls[1][2:]
     assert (kind, body["count"]) == ("strategic", 2)
     assert name == client.calls[0][2]
 
 
-async def test_simultaneous_events_have_different_names(running, recorder, client):
+async def test_simultaneous_events_have_different_names(running_writer, recorder, client):
     recorder.record(WEB, "Normal", "Pulled", "a")
     recorder.record(WEB, "Normal", "Started", "b")
-    await until(lambda: running.is_idle)
+    await until(lambda: running_writer.is_idle)
     assert len({name for _, _, name, _ in client.calls}) == 2
 
 
-async def test_expired_event_is_created_again(running, recorder, client):
+async def test_expired_event_is_created_again(running_writer, recorder, client):
     client.refusals["patch", "*"] = NotFound("expired")
     for _ in range(2):
         recorder.record(WEB, "Normal", "Started", "a")
-    await until(lambda: running.is_idle)
+    await until(lambda: running_writer.is_idle)
     assert verbs(client) == ["create", "patch", "create"]
     assert client.calls[2][-1]["count"] == 2
 
 
-async def test_refused_event_is_dropped_without_affecting_next(running, recorder, client):
+async def test_refused_event_is_dropped_without_affecting_next(running_writer, recorder, client):
     client.refusals["create", "*"] = Forbidden("the namespace ends")
     recorder.record(WEB, "Normal", "Started", "a")
     recorder.record(WEB, "Normal", "Killing", "b")
-    await until(lambda: running.is_idle)
+    await until(lambda: running_writer.is_idle)
     assert verbs(client) == ["create", "create"]
-    assert dropped(running) == 0
+    assert dropped_count(running_writer) == 0
 
 
 @pytest.mark.parametrize("error", [Unreachable("away"), OutcomeUnknown("cut")], ids=["away", "cut"])
-async def test_event_is_retried_while_server_is_unavailable(running, recorder, client, clock, error):
+async def test_event_is_retried_while_server_is_unavailable(running_writer, recorder, client, clock, error):
     client.refusals["create", "*"] = error
     recorder.record(WEB, "Normal", "Started", "a")
     await until(lambda: len(client.calls) == 1)
@@ -103,22 +103,22 @@ async def test_event_is_retried_while_server_is_unavailable(running, recorder, c
     client.refusals.clear()
     await turns(3)
     clock.advance(10)
-    await until(lambda: running.is_idle)
+    await until(lambda: running_writer.is_idle)
     assert len(client.calls) == 3
 
 
-async def test_event_retries_are_limited(running, recorder, client, clock):
+async def test_event_retries_are_limited(running_writer, recorder, client, clock):
     client.refusals["create", "*"] = Unreachable("away")
     recorder.record(WEB, "Normal", "Started", "a")
     for tries in range(1, MAX_ATTEMPTS + 1):
         await until(lambda tries=tries: len(client.calls) == tries)
         await turns(3)
         clock.advance(10)
-    await until(lambda: running.is_idle)
-    assert (len(client.calls), dropped(running)) == (MAX_ATTEMPTS, 1)
+    await until(lambda: running_writer.is_idle)
+    assert (len(client.calls), dropped_count(running_writer)) == (MAX_ATTEMPTS, 1)
 
 
-async def test_low_priority_events_are_rate_limited(running, writer, client, clock):
+async def test_low_priority_events_are_rate_limited(running_writer, writer, client, clock):
     recorder = Recorders(writer=writer, client=client).of("kubelet", can_wait=True)
     said = itertools.count()
 
@@ -126,7 +126,7 @@ async def test_low_priority_events_are_rate_limited(running, writer, client, clo
         name = f"web-{next(said)}"
         recorder.record({**WEB, "metadata": {**WEB["metadata"], "name": name}}, "Normal", "Started", "a")
 
-    async def go_on(seconds):
+    async def record_for(seconds):
         for _ in range(int(seconds / 0.1)):
             record()
             for _ in range(20):
@@ -138,7 +138,7 @@ async def test_low_priority_events_are_rate_limited(running, writer, client, clo
     await until(lambda: len(client.calls) == BURST)
     await turns(20)
     assert len(client.calls) == BURST
-    await go_on(1)
+    await record_for(1)
     assert BURST + 0.7 * BUSY_RATE <= len(client.calls) <= BURST + BUSY_RATE + 1
     clock.advance(QUIET_SECONDS)
     everything = next(said)
@@ -148,14 +148,14 @@ async def test_low_priority_events_are_rate_limited(running, writer, client, clo
 async def test_events_beyond_queue_are_dropped_and_counted(writer, recorder):
     for _ in range(QUEUE_LENGTH + 3):
         recorder.record(WEB, "Normal", "Started", "a")
-    assert dropped(writer) == 3
+    assert dropped_count(writer) == 3
 
 
-async def test_scheduler_writes_events_v1(running, writer, client, clock):
+async def test_scheduler_writes_events_v1(running_writer, writer, client, clock):
     recorder = Recorders(writer=writer, client=client).series_of("default-scheduler", "host")
     for _ in range(3):
         recorder.record(WEB, "Warning", "FailedScheduling", "no", action="Scheduling")
-    await until(lambda: running.is_idle)
+    await until(lambda: running_writer.is_idle)
     assert [(verb, plural) for verb, plural, *_ in client.calls] == [
         ("create", "events"),
         ("patch", "events"),

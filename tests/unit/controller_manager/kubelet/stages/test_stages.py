@@ -37,7 +37,7 @@ def stage(spec, name="s"):
     return stage_of(document)
 
 
-def played(spec):
+def effects_of(spec):
     return stage_effects(stage(spec), POD, {"Now": lambda: "2030-01-01T00:00:00Z"})
 
 
@@ -246,7 +246,7 @@ STATUS = {"phase": "Failed", "startTime": "2030-01-01T00:00:00Z", "containerStat
     ],
 )  # fmt: skip
 def test_stages_run_in_sequence(spec, effects):
-    assert list(played(spec)) == effects
+    assert list(effects_of(spec)) == effects
 
 
 # --- refusals

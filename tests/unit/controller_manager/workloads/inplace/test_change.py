@@ -8,7 +8,7 @@ def change(**parts):
     return Change(**({"revision": "r", "images": {}, "labels": {}, "annotations": {}} | parts))
 
 
-def two(first, second):
+def template_with_images(first, second):
     containers = [{"name": "a", "image": first}, {"name": "b", "image": second}]
     return {**template(), "spec": {"containers": containers}}
 
@@ -17,7 +17,12 @@ def two(first, second):
     ("old", "new", "expected"),
     [
         pytest.param(template("a:1"), template("a:2"), change(images={"c": "a:2"}), id="an image"),
-        pytest.param(two("x:1", "y:1"), two("x:1", "y:2"), change(images={"b": "y:2"}), id="one of two"),
+        pytest.param(
+            template_with_images("x:1", "y:1"),
+            template_with_images("x:1", "y:2"),
+            change(images={"b": "y:2"}),
+            id="one of two",
+        ),
         pytest.param(template("a:1"), template("a:1"), change(), id="empty"),
         pytest.param(
             template("a:1", labels={"x": "1", "y": "1"}),
@@ -38,7 +43,7 @@ def two(first, second):
             id="null counts as absent",
         ),
         pytest.param(template("a:1"), template("a:1", hostNetwork=True), None, id="a field of the pod"),
-        pytest.param(template("a:1"), two("a:1", "b:1"), None, id="another container"),
+        pytest.param(template("a:1"), template_with_images("a:1", "b:1"), None, id="another container"),
         pytest.param(template(""), template("a:1"), None, id="the first image"),
         pytest.param(
             template(),

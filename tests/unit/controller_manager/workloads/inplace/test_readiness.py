@@ -29,7 +29,7 @@ def pod(*reasons, gate=True, message=None):
     )
 
 
-def said_by(patches):
+def written_condition(patches):
     """Return the written condition's status and reasons, or None if nothing is written."""
     if not patches:
         return None
@@ -55,7 +55,7 @@ def said_by(patches):
     ],
 )
 def test_lifecycle_state_sets_readiness_gate(subject, state, expected):
-    assert said_by(readiness.gate_patches(subject, HOOKS, state, NOW)) == expected
+    assert written_condition(readiness.gate_patches(subject, HOOKS, state, NOW)) == expected
 
 
 @pytest.mark.parametrize("state", ["PreparingDelete", "PreparingUpdate"])

@@ -106,7 +106,7 @@ def test_pending_update_round_trips():
 # --- step
 
 
-def waiting(seconds_ago, *, revision="web-2"):
+def step_after_grace(seconds_ago, *, revision="web-2"):
     clock = SteppedClock()
     *_, made = begin(pod(image="a:1"), update_order(grace=10), clock.now())
     clock.advance(seconds_ago)
@@ -115,19 +115,19 @@ def waiting(seconds_ago, *, revision="web-2"):
 
 
 def test_update_waits_for_grace_period():
-    found = waiting(3)
+    found = step_after_grace(3)
     assert (found.patches, found.again_after.total_seconds()) == ((), 7)
 
 
 def test_update_is_applied_after_grace_period():
-    (made,) = waiting(10).patches
+    (made,) = step_after_grace(10).patches
     assert made.body["spec"] == {"containers": [{"name": "c", "image": "a:2"}]}
     assert made.body["metadata"]["annotations"][record.ANNOTATION_GRACE] is None
     assert "lastContainerStatuses" in made.body["metadata"]["annotations"][record.ANNOTATION_STATE]
 
 
 def test_superseded_pending_update_is_dropped():
-    (dropped,) = waiting(3, revision="web-3").patches
+    (dropped,) = step_after_grace(3, revision="web-3").patches
     assert dropped.body["metadata"] == {"uid": "u", "annotations": {record.ANNOTATION_GRACE: None}}
 
 
