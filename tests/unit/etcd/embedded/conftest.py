@@ -13,16 +13,16 @@ def clock():
 
 
 @pytest.fixture
-async def opened(tmp_path, clock):
+async def open_durable(tmp_path, clock):
     """Return a function that opens stores in one directory; stores still open are closed after the test."""
     stores = []
 
-    async def opened(path=tmp_path, **options):
+    async def open_durable(path=tmp_path, **options):
         store = await DurableStore.open(path, clock=clock, **options)
         stores.append((store, options.get("disk")))
         return store
 
-    yield opened
+    yield open_durable
     for store, disk in stores:
         if isinstance(disk, HeldDisk):
             disk.release()

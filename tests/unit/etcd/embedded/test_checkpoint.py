@@ -23,7 +23,7 @@ def _log_all(caplog):
     caplog.set_level(logging.INFO)
 
 
-async def fill(store, count, keys=7):
+async def put_and_delete(store, count, keys=7):
     """Put and delete keys, so that revisions update, delete and create them again."""
     for n in range(count):
         key = b"key %d" % (n % keys)
@@ -47,26 +47,26 @@ async def history(store):
         return past, await soon(watch)
 
 
-async def test_snapshot_replaces_log_before_it(opened, tmp_path, caplog):
-    store = await opened(segment_bytes=SMALL)
+async def test_snapshot_replaces_log_before_it(open_durable, tmp_path, caplog):
+    store = await open_durable(segment_bytes=SMALL)
     await store.grant(60, 7)
     await store.put(put(b"leased", lease=7))
-    await fill(store, 100)
+    await put_and_delete(store, 100)
     await compact(store, caplog)
     expected = await history(store)
     assert snapshot_revisions(tmp_path) == [(await store.status()).compact_revision]
     await store.close()
 
-    store = await opened()
+    store = await open_durable()
     assert await history(store) == expected
     assert (await store.time_to_live(7, keys=True)).keys == [b"leased"]
     assert "took a snapshot" in caplog.text
 
 
-async def test_two_snapshots_and_log_since_older_are_kept(opened, tmp_path, caplog):
-    store = await opened(segment_bytes=SMALL)
+async def test_two_snapshots_and_log_since_older_are_kept(open_durable, tmp_path, caplog):
+    store = await open_durable(segment_bytes=SMALL)
     for _ in range(4):
-        await fill(store, 100)
+        await put_and_delete(store, 100)
         await compact(store, caplog)
     expected = await history(store)
     await store.close()
@@ -74,17 +74,17 @@ async def test_two_snapshots_and_log_since_older_are_kept(opened, tmp_path, capl
     older, newest = snapshot_revisions(tmp_path)
     assert segment_numbers(tmp_path)[0] > 1
     snapshot_path(tmp_path, newest).unlink()
-    assert await history(await opened()) == expected
+    assert await history(await open_durable()) == expected
     assert older < newest
 
 
 @pytest.fixture
-async def held_in_a_snapshot(opened):
+async def hold_in_snapshot(open_durable):
     """Return a function that pauses a store in a snapshot at revision 5002, and returns it with its disk."""
 
-    async def held_in_a_snapshot():
+    async def hold_in_snapshot():
         disk = HeldDisk()
-        store = await opened(segment_bytes=SMALL, disk=disk)
+        store = await open_durable(segment_bytes=SMALL, disk=disk)
         await store.grant(60, 7)
         await store.put(put(b"leased", lease=7))
         await asyncio.gather(*(store.put(put(b"key %d" % n, b"before")) for n in range(5000)))
@@ -93,11 +93,11 @@ async def held_in_a_snapshot(opened):
         await until(lambda: disk.waiting)
         return store, disk
 
-    return held_in_a_snapshot
+    return hold_in_snapshot
 
 
-async def test_store_accepts_writes_during_snapshot(held_in_a_snapshot, opened, tmp_path):
-    store, disk = await held_in_a_snapshot()
+async def test_store_accepts_writes_during_snapshot(hold_in_snapshot, open_durable, tmp_path):
+    store, disk = await hold_in_snapshot()
     async with asyncio.TaskGroup() as group:
         for n in range(0, 5000, 2):
             group.create_task(store.put(put(b"key %d" % n, b"after")))
@@ -110,11 +110,11 @@ async def test_store_accepts_writes_during_snapshot(held_in_a_snapshot, opened, 
     assert snapshot_paths(tmp_path) == [snapshot_path(tmp_path, 5002)]
     expected = await history(store)
     await store.close()
-    assert await history(await opened()) == expected
+    assert await history(await open_durable()) == expected
 
 
-async def test_snapshot_waits_for_lease_records_in_log(held_in_a_snapshot, tmp_path):
-    store, disk = await held_in_a_snapshot()
+async def test_snapshot_waits_for_lease_records_in_log(hold_in_snapshot, tmp_path):
+    store, disk = await hold_in_snapshot()
     disk.release()
     disk.hold("sync", by="log")
     revoking = asyncio.create_task(store.revoke(7))
@@ -127,11 +127,11 @@ async def test_snapshot_waits_for_lease_records_in_log(held_in_a_snapshot, tmp_p
     assert read_snapshot(snapshot_path(tmp_path, 5002)).leases == {}
 
 
-async def test_snapshot_is_taken_only_if_it_frees_enough_log(opened, tmp_path, caplog):
-    store = await opened(segment_bytes=SMALL)
+async def test_snapshot_is_taken_only_if_it_frees_enough_log(open_durable, tmp_path, caplog):
+    store = await open_durable(segment_bytes=SMALL)
     await asyncio.gather(*(store.put(put(b"key %d" % n, b"x" * 100)) for n in range(200)))
     for _ in range(40):
-        await fill(store, 15)
+        await put_and_delete(store, 15)
         await store.compact((await store.status()).revision)
         await until(lambda: not store._in_checkpoint)
     sizes = [record.args[0] for record in caplog.records if "took a snapshot" in record.message]
@@ -139,10 +139,10 @@ async def test_snapshot_is_taken_only_if_it_frees_enough_log(opened, tmp_path, c
     assert sum(sizes[1:-1]) < 15 * 40 * 60
 
 
-async def test_full_disk_fails_snapshot_and_keeps_files(opened, tmp_path, caplog):
+async def test_full_disk_fails_snapshot_and_keeps_files(open_durable, tmp_path, caplog):
     disk = FaultyDisk()
-    store = await opened(segment_bytes=SMALL, disk=disk)
-    await fill(store, 100)
+    store = await open_durable(segment_bytes=SMALL, disk=disk)
+    await put_and_delete(store, 100)
     await store.compact((await store.status()).revision)
     disk.write_error = errno.ENOSPC
     await until(lambda: "failed to take a snapshot, so the log is not truncated" in caplog.text)
@@ -150,19 +150,19 @@ async def test_full_disk_fails_snapshot_and_keeps_files(opened, tmp_path, caplog
     await until(lambda: not list(tmp_path.glob("*.tmp")))
     assert snapshot_revisions(tmp_path) == []
     assert segment_numbers(tmp_path)[0] == 1
-    await fill(store, 10)
+    await put_and_delete(store, 10)
     await compact(store, caplog)
     expected = await history(store)
     await store.close()
-    assert await history(await opened()) == expected
+    assert await history(await open_durable()) == expected
 
 
-async def test_close_during_snapshot_leaves_no_files(held_in_a_snapshot, opened, tmp_path):
-    store, disk = await held_in_a_snapshot()
+async def test_close_during_snapshot_leaves_no_files(hold_in_snapshot, open_durable, tmp_path):
+    store, disk = await hold_in_snapshot()
     expected = await state(store)
     closing = asyncio.create_task(store.close())
     await turns(3)
     disk.release()
     await closing
     assert {path.suffix for path in tmp_path.iterdir()} == {"", ".log"}
-    assert await state(await opened()) == expected
+    assert await state(await open_durable()) == expected

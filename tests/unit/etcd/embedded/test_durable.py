@@ -19,9 +19,9 @@ from tests.support.turns import soon, turns
 # --- before and after the fsync
 
 
-async def test_write_is_not_visible_before_fsync(opened):
+async def test_write_is_not_visible_before_fsync(open_durable):
     disk = HeldDisk()
-    store = await opened(disk=disk)
+    store = await open_durable(disk=disk)
     await store.put(put(b"a", b"old"))
     watch = await store.watch(WatchRequest(key=b"a"))
     heard = asyncio.create_task(soon(watch))
@@ -52,9 +52,9 @@ async def test_write_is_not_visible_before_fsync(opened):
     assert await state(store) == (3, {b"a": b"new"})
 
 
-async def test_concurrent_commits_share_one_fsync(opened):
+async def test_concurrent_commits_share_one_fsync(open_durable):
     disk = HeldDisk()
-    store = await opened(disk=disk)
+    store = await open_durable(disk=disk)
     before = disk.syncs
     first = await start_on_held_disk(disk, *(store.put(put(b"a%d" % n)) for n in range(50)))
     second = [asyncio.create_task(store.put(put(b"b%d" % n))) for n in range(50)]
@@ -64,9 +64,9 @@ async def test_concurrent_commits_share_one_fsync(opened):
     assert disk.syncs == before + 2
 
 
-async def test_transactions_see_pending_commits(opened):
+async def test_transactions_see_pending_commits(open_durable):
     disk = HeldDisk()
-    store = await opened(disk=disk)
+    store = await open_durable(disk=disk)
     tasks = await start_on_held_disk(
         disk, *(store.txn(Txn(compare=(ABSENT,), then=(put(b"a"),))) for _ in range(3))
     )
@@ -74,9 +74,9 @@ async def test_transactions_see_pending_commits(opened):
     assert [result.succeeded for result in await asyncio.gather(*tasks)] == [True, False, False]
 
 
-async def test_cancelled_write_does_not_affect_others(opened):
+async def test_cancelled_write_does_not_affect_others(open_durable):
     disk = HeldDisk()
-    store = await opened(disk=disk)
+    store = await open_durable(disk=disk)
     given_up, other = await start_on_held_disk(disk, store.put(put(b"a")), store.put(put(b"b")))
     given_up.cancel()
     await turns(3)
@@ -85,9 +85,9 @@ async def test_cancelled_write_does_not_affect_others(opened):
     assert await state(store) == (3, {b"a": b"1", b"b": b"1"})
 
 
-async def test_close_waits_for_pending_writes(opened):
+async def test_close_waits_for_pending_writes(open_durable):
     disk = HeldDisk()
-    store = await opened(disk=disk)
+    store = await open_durable(disk=disk)
     (task,) = await start_on_held_disk(disk, store.put(put(b"a")))
     closing = asyncio.create_task(store.close())
     await turns(20)
@@ -97,14 +97,14 @@ async def test_close_waits_for_pending_writes(opened):
     assert (await task).revision == 2
     with pytest.raises(Closed):
         await store.put(put(b"b"))
-    assert await state(await opened()) == (2, {b"a": b"1"})
+    assert await state(await open_durable()) == (2, {b"a": b"1"})
 
 
 # --- a restart
 
 
-async def test_restart_keeps_keys_versions_and_history(opened):
-    store = await opened()
+async def test_restart_keeps_keys_versions_and_history(open_durable):
+    store = await open_durable()
     await store.put(put(b"a", b"1"))
     await store.txn(Txn(then=(put(b"a", b"2"), put(b"b", b"2"))))
     await store.delete(Delete(key=b"a"))
@@ -112,7 +112,7 @@ async def test_restart_keeps_keys_versions_and_history(opened):
     past = [await store.range(Range(key=b"a", range_end=b"z", revision=r)) for r in revisions]
     await store.close()
 
-    store = await opened()
+    store = await open_durable()
     assert [await store.range(Range(key=b"a", range_end=b"z", revision=r)) for r in revisions] == past
     async with await store.watch(WatchRequest(key=b"a", start_revision=1, previous=True)) as watch:
         events = (await soon(watch)).events
@@ -124,8 +124,8 @@ async def test_restart_keeps_keys_versions_and_history(opened):
     assert (await store.put(put(b"c"))).revision == 5
 
 
-async def test_restart_keeps_leases_with_full_ttl(opened, clock):
-    store = await opened()
+async def test_restart_keeps_leases_with_full_ttl(open_durable, clock):
+    store = await open_durable()
     await store.grant(60, 7)
     await store.grant(60, 8)
     await store.put(put(b"a", lease=7))
@@ -134,7 +134,7 @@ async def test_restart_keeps_leases_with_full_ttl(opened, clock):
     clock.advance(50)
     await store.close()
 
-    store = await opened()
+    store = await open_durable()
     assert await store.leases() == [7]
     lease = await store.time_to_live(7, keys=True)
     assert (lease.ttl, lease.remaining, lease.keys) == (60, 60, [b"a"])
@@ -144,19 +144,19 @@ async def test_restart_keeps_leases_with_full_ttl(opened, clock):
     assert await store.leases() == []
     await store.close()
 
-    store = await opened()
+    store = await open_durable()
     assert await store.leases() == []
     assert await state(store) == (5, {})
 
 
-async def test_restart_keeps_compaction(opened):
-    store = await opened()
+async def test_restart_keeps_compaction(open_durable):
+    store = await open_durable()
     for value in (b"1", b"2", b"3"):
         await store.put(put(b"a", value))
     await store.compact(3)
     await store.close()
 
-    store = await opened()
+    store = await open_durable()
     assert (await store.status()).compact_revision == 3
     with pytest.raises(Compacted):
         await store.range(Range(key=b"a", revision=2))
@@ -167,18 +167,18 @@ async def test_restart_keeps_compaction(opened):
         await store.compact(5)
 
 
-async def test_second_store_on_same_directory_is_refused(opened, tmp_path):
-    store = await opened()
+async def test_second_store_on_same_directory_is_refused(open_durable, tmp_path):
+    store = await open_durable()
     with pytest.raises(Locked, match=rf"{tmp_path} is in use by process \d+"):
-        await opened()
+        await open_durable()
     await store.close()
-    await opened()
+    await open_durable()
 
 
-async def test_disabled_fsync_is_logged_as_risk(opened, caplog):
+async def test_disabled_fsync_is_logged_as_risk(open_durable, caplog):
     disk = Disk(fsync=False)
-    store = await opened(disk=disk)
+    store = await open_durable(disk=disk)
     assert "fsync is disabled: data can be lost or corrupted if the machine crashes" in caplog.text
     await store.put(put(b"a"))
     await store.close()
-    assert await state(await opened()) == (2, {b"a": b"1"})
+    assert await state(await open_durable()) == (2, {b"a": b"1"})

@@ -15,9 +15,9 @@ from tests.support.turns import soon, turns, until
 @pytest.mark.parametrize(
     ("number", "error"), [(errno.ENOSPC, NoSpace), (errno.EDQUOT, NoSpace), (errno.EIO, Unavailable)]
 )
-async def test_failed_write_is_undone_and_later_writes_are_tried(opened, number, error):
+async def test_failed_write_is_undone_and_later_writes_are_tried(open_durable, number, error):
     disk = FaultyDisk()
-    store = await opened(disk=disk)
+    store = await open_durable(disk=disk)
     await store.put(put(b"a", b"kept"))
     watch = await store.watch(WatchRequest(key=b"\x00", range_end=b"\x00"))
     disk.write_error = number
@@ -34,12 +34,12 @@ async def test_failed_write_is_undone_and_later_writes_are_tried(opened, number,
     batch = await soon(watch)
     assert [event.kv.key for event in batch.events] == [b"c"]
     await store.close()
-    assert await state(await opened()) == (3, {b"a": b"kept", b"c": b"1"})
+    assert await state(await open_durable()) == (3, {b"a": b"kept", b"c": b"1"})
 
 
-async def test_disk_full_within_record_keeps_acknowledged_writes(opened):
+async def test_disk_full_within_record_keeps_acknowledged_writes(open_durable):
     disk = FaultyDisk()
-    store = await opened(disk=disk)
+    store = await open_durable(disk=disk)
     disk.leave_room(1000)
     keys = {b"%d" % n for n in range(50)}
     answers = {key: await outcome(store.put(put(key))) for key in keys}
@@ -50,12 +50,12 @@ async def test_disk_full_within_record_keeps_acknowledged_writes(opened):
     disk.leave_room(None)
     await store.put(put(b"later"))
     await store.close()
-    assert await state(await opened()) == (2 + len(told), told | {b"later": b"1"})
+    assert await state(await open_durable()) == (2 + len(told), told | {b"later": b"1"})
 
 
-async def test_failed_write_restores_leases(opened, clock):
+async def test_failed_write_restores_leases(open_durable, clock):
     disk = FaultyDisk()
-    store = await opened(disk=disk)
+    store = await open_durable(disk=disk)
     await store.grant(60, 7)
     await store.put(put(b"a", lease=7))
     disk.write_error = errno.ENOSPC
@@ -72,9 +72,9 @@ async def test_failed_write_restores_leases(opened, clock):
     assert await state(store) == (2, {b"a": b"1"})
 
 
-async def test_lease_whose_expiry_cannot_be_written_restarts(opened, clock, caplog):
+async def test_lease_whose_expiry_cannot_be_written_restarts(open_durable, clock, caplog):
     disk = FaultyDisk()
-    store = await opened(disk=disk)
+    store = await open_durable(disk=disk)
     await store.grant(60, 7)
     await store.put(put(b"a", lease=7))
     disk.write_error = errno.ENOSPC
@@ -90,9 +90,9 @@ async def test_lease_whose_expiry_cannot_be_written_restarts(opened, clock, capl
     assert await store.leases() == []
 
 
-async def test_failed_compaction_is_undone(opened):
+async def test_failed_compaction_is_undone(open_durable):
     disk = FaultyDisk()
-    store = await opened(disk=disk)
+    store = await open_durable(disk=disk)
     await store.put(put(b"a"))
     disk.write_error = errno.ENOSPC
     with pytest.raises(NoSpace):
@@ -102,9 +102,9 @@ async def test_failed_compaction_is_undone(opened):
     await store.compact(2)
 
 
-async def test_failed_fsync_makes_store_read_only_with_unknown_outcome(opened):
+async def test_failed_fsync_makes_store_read_only_with_unknown_outcome(open_durable):
     disk = FaultyDisk()
-    store = await opened(disk=disk)
+    store = await open_durable(disk=disk)
     await store.put(put(b"a", b"kept"))
     disk.sync_error = errno.EIO
     with pytest.raises(Interrupted, match="fsync failed"):
@@ -124,11 +124,11 @@ async def test_failed_fsync_makes_store_read_only_with_unknown_outcome(opened):
     with pytest.raises(LeaseNotFound):
         await store.revoke(7)
     await store.close()
-    revision, kvs = await state(await opened())
+    revision, kvs = await state(await open_durable())
     assert (revision, kvs) in [(2, {b"a": b"kept"}), (3, {b"a": b"unknown"})]
 
 
-async def test_unexpected_error_does_not_block_writers(opened, caplog):
+async def test_unexpected_error_does_not_block_writers(open_durable, caplog):
     class Mistaken(FaultyDisk):
         def write(self, fd, data, offset):
             if self.mistaken:
@@ -138,7 +138,7 @@ async def test_unexpected_error_does_not_block_writers(opened, caplog):
         mistaken = False
 
     disk = Mistaken()
-    store = await opened(disk=disk)
+    store = await open_durable(disk=disk)
     disk.mistaken = True
     with pytest.raises(Interrupted, match="the log's writer failed: ValueError"):
         await store.put(put(b"a"))
@@ -148,9 +148,9 @@ async def test_unexpected_error_does_not_block_writers(opened, caplog):
     assert await state(store) == (1, {})
 
 
-async def test_writes_queued_behind_failed_fsync_are_known_to_have_failed(opened):
+async def test_writes_queued_behind_failed_fsync_are_known_to_have_failed(open_durable):
     disk = HeldDisk()
-    store = await opened(disk=disk)
+    store = await open_durable(disk=disk)
     (writing,) = await start_on_held_disk(disk, store.put(put(b"a")))
     gathering = asyncio.create_task(outcome(store.put(put(b"b"))))
     await turns(3)
@@ -160,9 +160,9 @@ async def test_writes_queued_behind_failed_fsync_are_known_to_have_failed(opened
     assert await state(store) == (1, {})
 
 
-async def test_transactions_based_on_failed_write_are_undone(opened):
+async def test_transactions_based_on_failed_write_are_undone(open_durable):
     disk = HeldDisk()
-    store = await opened(disk=disk)
+    store = await open_durable(disk=disk)
     await store.put(put(b"a", b"kept"))
     disk.hold("write")
     writing = asyncio.create_task(outcome(store.put(put(b"a", b"undone"))))

@@ -42,7 +42,7 @@ STEPS = st.one_of(
 )
 
 
-async def everything(store):
+async def all_reads(store):
     """Return the results of every read of the store."""
     status = await store.status()
     leases = [await store.time_to_live(lease, keys=True) for lease in await store.leases()]
@@ -66,7 +66,7 @@ async def events(store, status):
     return seen
 
 
-async def fail_together(store, disk, calls):
+async def fail_on_full_disk(store, disk, calls):
     """Run calls that depend on each other on a full disk: all are undone."""
     before = (await store.status()).revision
     disk.leave_room(3)
@@ -75,7 +75,7 @@ async def fail_together(store, disk, calls):
     assert (await store.status()).revision == before
 
 
-async def compare(directory, steps, segment_bytes):
+async def compare_stores(directory, steps, segment_bytes):
     disk = FaultyDisk(fsync=False)
 
     async def start():
@@ -90,15 +90,15 @@ async def compare(directory, steps, segment_bytes):
                 await durable.close()
                 durable = await start()
             case "disk full":
-                await fail_together(durable, disk, *arguments)
+                await fail_on_full_disk(durable, disk, *arguments)
             case _:
                 answers = [await outcome(getattr(store, name)(*arguments)) for store in (durable, memory)]
                 assert repr(answers[0]) == repr(answers[1])  # errors are compared by their messages
     await until(lambda: not durable._in_checkpoint)
-    assert await everything(durable) == await everything(memory)
+    assert await all_reads(durable) == await all_reads(memory)
     await durable.close()
     durable = await start()
-    assert await everything(durable) == await everything(memory)
+    assert await all_reads(durable) == await all_reads(memory)
     await durable.close()
     await memory.close()
 
@@ -107,4 +107,4 @@ async def compare(directory, steps, segment_bytes):
 @given(steps=st.lists(STEPS, max_size=40), segment_bytes=st.sampled_from([1, 100, 1 << 20]))
 def test_restarts_and_full_disks_do_not_change_results(steps, segment_bytes):
     with tempfile.TemporaryDirectory() as directory:
-        asyncio.run(compare(Path(directory), steps, segment_bytes))
+        asyncio.run(compare_stores(Path(directory), steps, segment_bytes))

@@ -46,7 +46,7 @@ CALLBACKS = {
 }
 
 
-def poison(store, place):
+def break_attribute(store, place):
     """Replace what the callback uses by something that cannot be used."""
     *path, last = place.split(".")
     for name in path:
@@ -61,7 +61,7 @@ async def test_failed_callback_of_store_is_logged_and_ends_it(name, caplog):
     store = MemoryStore(clock=clock)
     supervising = asyncio.create_task(store.supervise())
     await act(store, clock)
-    poison(store, place)
+    break_attribute(store, place)
     clock.advance(seconds)
     await until(supervising.done)
     assert isinstance(supervising.exception(), TypeError | AttributeError)

@@ -27,7 +27,7 @@ async def fail_later(*_args, **_fields):
     fail()
 
 
-async def wait(*_args, **_fields):
+async def wait_forever(*_args, **_fields):
     await asyncio.get_running_loop().create_future()
 
 
@@ -126,7 +126,7 @@ async def test_group_commit_that_returns_fails_its_writes(caplog):
 async def test_cancelled_task_ends_store(store, clock):
     """A task that is cancelled by what it awaits would end unnoticed, and leases would not expire any more."""
     await store.grant(1, lease=7)
-    store.revoke = wait
+    store.revoke = wait_forever
     supervising = asyncio.create_task(store.supervise())
     clock.advance(60)
     await until(lambda: [task for task in store._tasks if task.get_name() == "expire leases"])
@@ -138,7 +138,7 @@ async def test_cancelled_task_ends_store(store, clock):
 
 async def test_end_of_store_is_no_failure(store, clock, caplog):
     await store.grant(1, lease=7)
-    store.revoke = wait
+    store.revoke = wait_forever
     clock.advance(60)
     supervising = asyncio.create_task(store.supervise())
     await turn()

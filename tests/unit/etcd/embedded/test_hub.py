@@ -13,7 +13,7 @@ from mockube.etcd.kv import Put, WatchRequest, prefix_end
 PODS = WatchRequest(key=b"/pods/", range_end=prefix_end(b"/pods/"))
 
 
-async def put(store: MemoryStore, count: int, prefix: bytes = b"/pods/") -> None:
+async def put_many(store: MemoryStore, count: int, prefix: bytes = b"/pods/") -> None:
     for number in range(count):
         await store.put(Put(key=b"%s%d" % (prefix, number), value=b"v"))
 
@@ -21,7 +21,7 @@ async def put(store: MemoryStore, count: int, prefix: bytes = b"/pods/") -> None
 async def test_watches_of_one_interval_share_batches():
     store = MemoryStore(clock=SteppedClock())
     first, second = await store.watch(PODS), await store.watch(PODS)
-    await put(store, 3)
+    await put_many(store, 3)
     assert await anext(first) is await anext(second)
     await store.close()
 
@@ -31,12 +31,12 @@ async def test_slow_watch_is_cancelled_and_others_continue():
     slow, quick = await store.watch(PODS), await store.watch(PODS)
     seen = 0
     for _ in range(50):
-        await put(store, 10)
+        await put_many(store, 10)
         seen += len((await anext(quick)).events)
     assert seen == 500
     with pytest.raises(WatcherTooSlow):
         await anext(slow)
-    await put(store, 1)
+    await put_many(store, 1)
     assert len((await anext(quick)).events) == 1
     await store.close()
 
@@ -45,7 +45,7 @@ async def test_events_read_by_every_watch_are_dropped():
     store = MemoryStore(clock=SteppedClock())
     watch = await store.watch(PODS)
     for _ in range(100):
-        await put(store, 10)
+        await put_many(store, 10)
         await anext(watch)
     (channel,) = store._hub._interest.of(b"/pods/0")
     assert len(channel.log) < 300
@@ -54,13 +54,13 @@ async def test_events_read_by_every_watch_are_dropped():
 
 async def test_long_past_is_read_in_pieces_without_gap():
     store = MemoryStore(clock=SteppedClock())
-    await put(store, 2 * CATCH_UP, prefix=b"/other/")
-    await put(store, CATCH_UP)
+    await put_many(store, 2 * CATCH_UP, prefix=b"/other/")
+    await put_many(store, CATCH_UP)
     watch = await store.watch(WatchRequest(key=PODS.key, range_end=PODS.range_end, start_revision=2))
     revisions: list[int] = []
     while len(revisions) < CATCH_UP:
         revisions += [event.kv.mod_revision for event in (await anext(watch)).events]
-    await put(store, 5)
+    await put_many(store, 5)
     revisions += [event.kv.mod_revision for event in (await anext(watch)).events]
     assert revisions == list(range(2 * CATCH_UP + 2, 3 * CATCH_UP + 7))
     await store.close()
@@ -68,7 +68,7 @@ async def test_long_past_is_read_in_pieces_without_gap():
 
 async def test_compaction_during_past_events_ends_watch():
     store = MemoryStore(clock=SteppedClock())
-    await put(store, 2 * CATCH_UP)
+    await put_many(store, 2 * CATCH_UP)
     watch = await store.watch(WatchRequest(key=PODS.key, range_end=PODS.range_end, start_revision=2))
     await anext(watch)
     await store.compact(2 * CATCH_UP)
@@ -99,6 +99,6 @@ async def test_continuous_writer_does_not_starve_readers():
         return seen
 
     reader = asyncio.create_task(read())
-    await put(store, 10_000)
+    await put_many(store, 10_000)
     assert await reader == 10_000
     await store.close()

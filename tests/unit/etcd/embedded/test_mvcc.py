@@ -12,14 +12,14 @@ from mockube.etcd.kv import Delete, KeyValue, Put, Range, Txn
 ALL = Range(key=b"a", range_end=b"z")
 
 
-def machine(*operations: Put | Delete) -> Mvcc:
+def core_after(*operations: Put | Delete) -> Mvcc:
     core = Mvcc()
     for operation in operations:
         core.txn(Txn(then=(operation,)))
     return core
 
 
-def everything(core: Mvcc) -> object:
+def all_revisions(core: Mvcc) -> object:
     oldest = max(core.compact_revision, 1)
     return [
         core.range(Range(key=b"a", range_end=b"z", revision=revision), core.revision)
@@ -27,7 +27,7 @@ def everything(core: Mvcc) -> object:
     ]
 
 
-def changes(core: Mvcc) -> object:
+def events_of(core: Mvcc) -> object:
     return [list(events) for events in core.events(2, core.revision)]
 
 
@@ -39,13 +39,13 @@ OPERATIONS = st.one_of(
 
 @given(st.lists(OPERATIONS, max_size=15), st.lists(OPERATIONS, max_size=15))
 def test_undo_removes_whole_revisions(kept, undone):
-    core = machine(*kept)
-    before, size, revision = everything(core), core.size, core.revision
+    core = core_after(*kept)
+    before, size, revision = all_revisions(core), core.size, core.revision
     for operation in undone:
         core.txn(Txn(then=(operation,)))
     while core.revision > revision:
         core.undo()
-    assert everything(core) == before
+    assert all_revisions(core) == before
     assert core.size == size
 
 
@@ -72,15 +72,15 @@ def test_undo_of_revoke_needs_restored_lease():
 @pytest.mark.parametrize("budget", [1, 2, 3, 100])
 @given(operations=st.lists(OPERATIONS, min_size=1, max_size=25), data=st.data())
 def test_incremental_sweep_does_not_change_reads(budget, operations, data):
-    core = machine(*operations)
+    core = core_after(*operations)
     for _ in range(2):
         if core.compact_revision == core.revision:
             break
         core.compact(data.draw(st.integers(core.compact_revision + 1, core.revision)))
-        before = everything(core)
+        before = all_revisions(core)
         while core.sweep(budget):
-            assert everything(core) == before
-        assert everything(core) == before
+            assert all_revisions(core) == before
+        assert all_revisions(core) == before
         assert core.first_watchable in (0, core.compact_revision)
 
 
@@ -88,13 +88,13 @@ def test_incremental_sweep_does_not_change_reads(budget, operations, data):
 def test_compression_of_past_values_does_not_change_reads_events_or_size(operations, data):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(versions, "MIN_PACKED_BYTES", 1)
-        core = machine(*operations)
-        history = everything(core), changes(core), core.size
+        core = core_after(*operations)
+        history = all_revisions(core), events_of(core), core.size
         core.pack(data.draw(st.integers(1, 40)))
-        assert (everything(core), changes(core), core.size) == history
+        assert (all_revisions(core), events_of(core), core.size) == history
         while core.has_unpacked:
             core.pack(1)
-        assert (everything(core), changes(core), core.size) == history
+        assert (all_revisions(core), events_of(core), core.size) == history
         replaced = [kv for history in core._versions._past.values() for kv in history if kv.value]
         assert all(type(kv) is PackedKeyValue for kv in replaced)
         while core.revision > 1:
@@ -122,16 +122,16 @@ def test_values_of_revisions_with_many_changes_are_not_compressed():
         core.txn(Txn(then=tuple(Put(key=key, value=value) for key in keys)))
     assert not core.has_unpacked
     core.txn(Txn(then=(Put(key=keys[0], value=b"3"),)))
-    history = changes(core)
+    history = events_of(core)
     while core.has_unpacked:
         core.pack(1)
-    assert changes(core) == history
+    assert events_of(core) == history
     assert all(type(events) is tuple for events in core._log)
 
 
 @given(st.lists(OPERATIONS, min_size=1, max_size=25))
 def test_compaction_at_head_keeps_current_keys_only(operations):
-    core = machine(*operations)
+    core = core_after(*operations)
     if core.revision > 1:
         core.compact(core.revision)
         while core.sweep(1):

@@ -36,7 +36,7 @@ def recover(directory):
     return found
 
 
-def state(found):
+def pairs_of(found):
     return [(kv.key, kv.value) for kv in found.core.range(ALL, found.core.revision).kvs]
 
 
@@ -69,7 +69,7 @@ def test_commit_record_has_result_of_each_key():
 def test_new_directory_is_empty(tmp_path):
     record(tmp_path)
     found = recover(tmp_path)
-    assert (found.core.revision, found.leases, state(found)) == (1, {}, [])
+    assert (found.core.revision, found.leases, pairs_of(found)) == (1, {}, [])
 
 
 def test_log_is_replayed(tmp_path):
@@ -81,7 +81,7 @@ def test_log_is_replayed(tmp_path):
     )
     found = recover(tmp_path)
     assert (found.core.revision, found.leases) == (4, {8: 30})
-    assert state(found) == [(b"a", b"1"), (b"b", b"2")]
+    assert pairs_of(found) == [(b"a", b"1"), (b"b", b"2")]
     then = found.core.range(Range(key=b"a", revision=2), found.core.revision).kvs
     assert [(kv.value, kv.lease) for kv in then] == [(b"1", 7)]
 

@@ -35,7 +35,7 @@ def rewrite(store, wanted=WANTED):
     return store.rewrite(b"/", wanted, is_excluded=lambda _: False)
 
 
-async def begun(store):
+async def started_rewrite(store):
     """Start a rewrite and return its task when it is partially done."""
     task = asyncio.create_task(rewrite(store))
     core = store._core
@@ -76,7 +76,7 @@ async def test_reads_during_rewrite_return_all_or_nothing(store):
     ],
 )
 async def test_writes_wait_for_rewrite(store, write):
-    task = await begun(store)
+    task = await started_rewrite(store)
     later = asyncio.create_task(write(store))
     revision = await task
     await later
@@ -87,7 +87,7 @@ async def test_writes_wait_for_rewrite(store, write):
 async def test_lease_expiry_waits_for_rewrite(store):
     lease = await store.grant(10)
     await store.put(Put(key=b"~", value=b"", lease=lease.id))
-    task = await begun(store)
+    task = await started_rewrite(store)
     store._clock.advance(20)
     await store.grant(100)  # restarts the expiry timer
     store._clock.advance(1)
@@ -102,7 +102,7 @@ async def test_lease_expiry_waits_for_rewrite(store):
 async def test_lease_keys_are_read_after_rewrite(store):
     lease = await store.grant(10)
     await store.put(Put(key=b"/00000", value=b"old", lease=lease.id))
-    task = await begun(store)
+    task = await started_rewrite(store)
     assert tuple((await store.time_to_live(lease.id, keys=True)).keys) == ()
     assert task.done()
 
@@ -158,7 +158,7 @@ async def test_crash_during_rewrite_leaves_all_or_nothing(tmp_path):
 
 async def test_watches_get_rewrite_as_one_revision(store):
     async with await store.watch(WatchRequest(key=b"/", range_end=b"0")) as early:
-        task = await begun(store)
+        task = await started_rewrite(store)
         request = WatchRequest(key=b"/0", range_end=b"/1", previous=True)
         async with await store.watch(request) as late:
             revision = await task
@@ -171,7 +171,7 @@ async def test_watches_get_rewrite_as_one_revision(store):
 
 
 async def test_cancelled_caller_does_not_stop_rewrite(store):
-    task = await begun(store)
+    task = await started_rewrite(store)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -180,7 +180,7 @@ async def test_cancelled_caller_does_not_stop_rewrite(store):
 
 
 async def test_close_during_rewrite_leaves_old_state(store, tmp_path):
-    task = await begun(store)
+    task = await started_rewrite(store)
     waiting = asyncio.create_task(store.put(Put(key=b"/x", value=b"")))
     await turn()
     await store.close()

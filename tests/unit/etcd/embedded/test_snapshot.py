@@ -16,8 +16,8 @@ from mockube.etcd.kv import Delete, EventKind, Put, Txn
 from tests.support.stores.disks import FaultyDisk
 
 
-def state():
-    """Return a state at revision 5, which updated `a`, deleted `b` and created `d`; `c` is unchanged."""
+def core_at_revision_5():
+    """Return an MVCC core at revision 5, which updated `a`, deleted `b` and created `d`; `c` is unchanged."""
     core = Mvcc()
     core.leases.grant(7, 60, now=0.0)
     core.txn(Txn(then=(Put(key=b"a", value=b"1"),)))
@@ -35,7 +35,7 @@ def state():
     return core
 
 
-def save(directory, core, disk=None):
+def write_snapshot(directory, core, disk=None):
     writer = SnapshotWriter(disk or Disk(), directory, Opening(core.revision, 3))
     writer.begin()
     for kv in core.walk(core.revision):
@@ -44,8 +44,8 @@ def save(directory, core, disk=None):
 
 
 def test_saved_snapshot_is_read(tmp_path):
-    core = state()
-    info = save(tmp_path, core)
+    core = core_at_revision_5()
+    info = write_snapshot(tmp_path, core)
     snapshot = read_snapshot(snapshot_path(tmp_path, 5))
     assert snapshot.info == info
     assert (info.revision, info.first_segment) == (5, 3)
@@ -55,8 +55,8 @@ def test_saved_snapshot_is_read(tmp_path):
 
 
 def test_snapshot_contains_events_of_its_revision(tmp_path):
-    core = state()
-    save(tmp_path, core)
+    core = core_at_revision_5()
+    write_snapshot(tmp_path, core)
     events = read_snapshot(snapshot_path(tmp_path, 5)).events
     assert events == list(core.events(5, 5)[0])
     assert [(e.kind, e.kv.key, e.previous and e.previous.value) for e in events] == [
@@ -75,7 +75,7 @@ def test_empty_store_can_be_saved(tmp_path):
 
 
 def test_damage_of_snapshot_is_detected_and_located(tmp_path):
-    save(tmp_path, state())
+    write_snapshot(tmp_path, core_at_revision_5())
     path = snapshot_path(tmp_path, 5)
     content = path.read_bytes()
     flipped = [content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :] for at in range(len(content))]
@@ -91,7 +91,7 @@ def test_damage_of_snapshot_is_detected_and_located(tmp_path):
 def test_unfinished_snapshot_has_no_final_name(tmp_path):
     writer = SnapshotWriter(Disk(), tmp_path, Opening(5, 1))
     writer.begin()
-    writer.add(list(state().walk(5)))
+    writer.add(list(core_at_revision_5().walk(5)))
     assert snapshot_revisions(tmp_path) == []
     writer.abandon()
     assert list(tmp_path.iterdir()) == []
@@ -109,5 +109,5 @@ def test_full_disk_leaves_no_snapshot(tmp_path):
     disk = FaultyDisk()
     disk.leave_room(60)
     with pytest.raises(NoSpace):
-        save(tmp_path, state(), disk)
+        write_snapshot(tmp_path, core_at_revision_5(), disk)
     assert snapshot_revisions(tmp_path) == []

@@ -70,20 +70,20 @@ CHANGES = st.lists(st.tuples(st.sampled_from([b"a", b"b", b"c"]), st.booleans())
 @given(CHANGES, CHANGES)
 def test_undo_restores_previous_state(kept, taken_back):
     versions = Versions()
-    revision = carry_out(versions, kept, 1)[-1:] or [1]
-    before = picture(versions, revision[0])
+    revision = apply_changes(versions, kept, 1)[-1:] or [1]
+    before = all_contents(versions, revision[0])
     size = versions.size
-    carry_out(versions, taken_back, revision[0])
-    for key, deleted in reversed(carried_out(kept, taken_back)):
+    apply_changes(versions, taken_back, revision[0])
+    for key, deleted in reversed(expected_changes(kept, taken_back)):
         if deleted:
             versions.undo_delete(key)
         else:
             versions.undo_put(key)
-    assert picture(versions, revision[0]) == before
+    assert all_contents(versions, revision[0]) == before
     assert versions.size == size
 
 
-def carry_out(versions: Versions, changes, revision: int) -> list[int]:
+def apply_changes(versions: Versions, changes, revision: int) -> list[int]:
     """Delete a key if the change requests it and the key exists, else put it; return the revisions."""
     made = []
     for key, delete in changes:
@@ -96,7 +96,7 @@ def carry_out(versions: Versions, changes, revision: int) -> list[int]:
     return made
 
 
-def carried_out(kept, changes) -> list[tuple[bytes, bool]]:
+def expected_changes(kept, changes) -> list[tuple[bytes, bool]]:
     """Return for each change whether it deletes a key, after the changes in `kept`."""
     alive: dict[bytes, bool] = {}
     done = []
@@ -107,7 +107,7 @@ def carried_out(kept, changes) -> list[tuple[bytes, bool]]:
     return done[len(kept) :]
 
 
-def picture(versions: Versions, upto: int) -> object:
+def all_contents(versions: Versions, upto: int) -> object:
     return [versions.range_at(b"a", b"z", revision) for revision in range(1, upto + 1)], versions.range(
         b"a", b"z", 0
     )

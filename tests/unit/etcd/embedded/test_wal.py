@@ -28,7 +28,7 @@ def disk():
     return FaultyDisk()
 
 
-def begin(directory, disk=None, **options):
+def new_log(directory, disk=None, **options):
     opening = Opening(number=1, first_revision=2, previous_size=0)
     file, end = create_segment(disk or Disk(), directory, opening)
     file.close()
@@ -50,7 +50,7 @@ def payloads(directory):
     return [bytes(frame.payload) for segment in read_segments(directory, 1) for frame in segment.frames]
 
 
-def whole_until_damage(directory):
+def payloads_before_damage(directory):
     """Return the payloads before the damage and its position, or None if there is no damage except a torn tail."""
     found = []
     try:
@@ -67,20 +67,20 @@ def offsets(directory, number=1):
 
 
 def test_reopened_log_is_read_and_appended(tmp_path):
-    write(begin(tmp_path))
+    write(new_log(tmp_path))
     write(reopen(tmp_path), [b"more"])
     assert payloads(tmp_path) == [*PAYLOADS, b"more"]
 
 
 def test_reopened_log_is_synced_before_append(tmp_path):
-    write(begin(tmp_path))  # the state after a killed process
+    write(new_log(tmp_path))  # the state after a killed process
     disk = HeldDisk()
     reopen(tmp_path, disk)
     assert disk.syncs == 1
 
 
 def test_full_segment_is_followed_by_linked_segment(tmp_path):
-    write(begin(tmp_path, segment_bytes=SMALL))
+    write(new_log(tmp_path, segment_bytes=SMALL))
     segments = list(read_segments(tmp_path, 1))
     assert payloads(tmp_path) == PAYLOADS
     assert len(segments) > 1
@@ -90,7 +90,7 @@ def test_full_segment_is_followed_by_linked_segment(tmp_path):
 
 
 def test_truncated_log_is_read_to_last_whole_record_and_continues(tmp_path):
-    write(begin(tmp_path))
+    write(new_log(tmp_path))
     path, ends = segment_path(tmp_path, 1), offsets(tmp_path)
     content = path.read_bytes()
     for size in range(ends[0], len(content) + 1):
@@ -105,7 +105,7 @@ def test_truncated_log_is_read_to_last_whole_record_and_continues(tmp_path):
     "tail", [bytes(1), bytes(5000), b"\xf5log" + bytes(500)], ids=["zero", "zeros", "mark"]
 )
 def test_preallocated_tail_is_truncated(tmp_path, tail, caplog):
-    write(begin(tmp_path))
+    write(new_log(tmp_path))
     path = segment_path(tmp_path, 1)
     content = path.read_bytes()
     path.write_bytes(content + tail)
@@ -115,12 +115,12 @@ def test_preallocated_tail_is_truncated(tmp_path, tail, caplog):
 
 
 def test_flipped_byte_is_located_or_truncates_last_record(tmp_path):
-    write(begin(tmp_path))
+    write(new_log(tmp_path))
     path, starts = segment_path(tmp_path, 1), [len(MAGIC), *offsets(tmp_path)[:-1]]
     content = path.read_bytes()
     for at in range(len(content)):
         path.write_bytes(content[:at] + bytes([content[at] ^ 0x40]) + content[at + 1 :])
-        found, damage = whole_until_damage(tmp_path)
+        found, damage = payloads_before_damage(tmp_path)
         if at >= starts[-1]:
             assert (found, damage) == (PAYLOADS[:-1], None)
         else:
@@ -131,54 +131,54 @@ def test_flipped_byte_is_located_or_truncates_last_record(tmp_path):
 
 @pytest.mark.parametrize("number", [1, 2])
 def test_flipped_byte_of_earlier_segment_is_damage(tmp_path, number):
-    write(begin(tmp_path, segment_bytes=SMALL))
+    write(new_log(tmp_path, segment_bytes=SMALL))
     assert segment_numbers(tmp_path)[-1] > 2
     path = segment_path(tmp_path, number)
     content = path.read_bytes()
     for at in range(len(content)):
         path.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
-        found, damage = whole_until_damage(tmp_path)
+        found, damage = payloads_before_damage(tmp_path)
         assert damage is not None
         assert damage[0] == str(path)
         assert found == PAYLOADS[: len(found)]
 
 
 def test_truncated_earlier_segment_is_damage(tmp_path):
-    write(begin(tmp_path, segment_bytes=SMALL))
+    write(new_log(tmp_path, segment_bytes=SMALL))
     path = segment_path(tmp_path, 1)
     content = path.read_bytes()
     for size in range(len(content)):
         path.write_bytes(content[:size])
-        found, damage = whole_until_damage(tmp_path)
+        found, damage = payloads_before_damage(tmp_path)
         assert damage is not None
         assert damage[0] == str(path)
         assert found == PAYLOADS[: len(found)]
 
 
 def test_extended_earlier_segment_is_damage(tmp_path):
-    write(begin(tmp_path, segment_bytes=SMALL))
+    write(new_log(tmp_path, segment_bytes=SMALL))
     path = segment_path(tmp_path, 1)
     size = path.stat().st_size
     path.write_bytes(path.read_bytes() + bytes(7))
-    assert whole_until_damage(tmp_path)[1] == (str(path), size)
+    assert payloads_before_damage(tmp_path)[1] == (str(path), size)
 
 
 def test_missing_segment_is_named(tmp_path):
-    write(begin(tmp_path, segment_bytes=SMALL))
+    write(new_log(tmp_path, segment_bytes=SMALL))
     segment_path(tmp_path, 2).unlink()
     with pytest.raises(Corrupt, match=r"00000002\.log: corrupt at byte 0: the segment is missing"):
         payloads(tmp_path)
 
 
 def test_segment_with_other_number_is_damage(tmp_path):
-    write(begin(tmp_path))
+    write(new_log(tmp_path))
     segment_path(tmp_path, 1).rename(segment_path(tmp_path, 2))
     with pytest.raises(Corrupt, match="has the header of segment 1"):
         list(read_segments(tmp_path, 2))
 
 
 def test_full_disk_leaves_log_unchanged(tmp_path, disk):
-    log = begin(tmp_path, disk)
+    log = new_log(tmp_path, disk)
     write(log)
     content = segment_path(tmp_path, 1).read_bytes()
     disk.leave_room(10)
@@ -191,7 +191,7 @@ def test_full_disk_leaves_log_unchanged(tmp_path, disk):
 
 
 def test_full_disk_leaves_no_partial_segment(tmp_path, disk):
-    log = begin(tmp_path, disk, segment_bytes=1)
+    log = new_log(tmp_path, disk, segment_bytes=1)
     disk.leave_room(10)
     with pytest.raises(NoSpace):
         log.append(b"in a new segment", 2)
@@ -202,14 +202,14 @@ def test_full_disk_leaves_no_partial_segment(tmp_path, disk):
 
 
 def test_io_error_is_not_no_space(tmp_path, disk):
-    log = begin(tmp_path, disk)
+    log = new_log(tmp_path, disk)
     disk.write_error = 5
     with pytest.raises(Unavailable, match="Input/output error"):
         log.append(b"x", 2)
 
 
 def test_failed_write_that_cannot_be_truncated_has_unknown_outcome(tmp_path, disk):
-    log = begin(tmp_path, disk)
+    log = new_log(tmp_path, disk)
     disk.leave_room(3)
     disk.cut_error = 5
     with pytest.raises(Interrupted, match="could not be undone"):
@@ -217,7 +217,7 @@ def test_failed_write_that_cannot_be_truncated_has_unknown_outcome(tmp_path, dis
 
 
 def test_failed_fsync_has_unknown_outcome(tmp_path, disk):
-    log = begin(tmp_path, disk)
+    log = new_log(tmp_path, disk)
     log.append(b"x", 2)
     disk.sync_error = 5
     with pytest.raises(Interrupted, match=r"00000001\.log: fsync failed: Input/output error"):
@@ -225,7 +225,7 @@ def test_failed_fsync_has_unknown_outcome(tmp_path, disk):
 
 
 def test_segments_are_found_and_removed_by_revision(tmp_path):
-    log = begin(tmp_path, segment_bytes=1)
+    log = new_log(tmp_path, segment_bytes=1)
     write(log)  # revisions 2, 3, 4, 5 in segments 2, 3, 4, 5
     assert [log.first_needed(revision) for revision in (1, 2, 3, 5)] == [2, 3, 4, 5]
     sizes = {number: segment_path(tmp_path, number).stat().st_size for number in (1, 2, 3)}

@@ -17,12 +17,12 @@ from mockube.etcd.remote.answers import MemberStatus, WatchAnswer
 HEADER = b'"header":{"cluster_id":"771749639456167407","member_id":"790","revision":"%d","raft_term":"2"}'
 
 
-def answer(revision, rest=b""):
+def answer_text(revision, rest=b""):
     return b"{" + HEADER % revision + rest + b"}"
 
 
 def watch_result(revision, rest=b""):
-    return b'{"result":' + answer(revision, rest) + b"}"
+    return b'{"result":' + answer_text(revision, rest) + b"}"
 
 
 A = b'{"key":"YQ==","create_revision":"2","mod_revision":"4","version":"3","value":"eA==","lease":"7"}'
@@ -35,35 +35,39 @@ KV_EMPTY = KeyValue(key=b"b", value=b"", create_revision=5, mod_revision=5, vers
     ("decoded", "expected"),
     [
         pytest.param(
-            answers.decode_range(answer(9, b',"kvs":[' + A + b"," + EMPTY + b'],"more":true,"count":"12"')),
+            answers.decode_range(
+                answer_text(9, b',"kvs":[' + A + b"," + EMPTY + b'],"more":true,"count":"12"')
+            ),
             RangeResult(revision=9, kvs=[KV_A, KV_EMPTY], count=12, more=True),
             id="range",
         ),
         pytest.param(
-            answers.decode_range(answer(9)), RangeResult(revision=9, kvs=[], count=0), id="empty range"
+            answers.decode_range(answer_text(9)), RangeResult(revision=9, kvs=[], count=0), id="empty range"
         ),
-        pytest.param(answers.decode_put(answer(2)), PutResult(revision=2), id="put"),
+        pytest.param(answers.decode_put(answer_text(2)), PutResult(revision=2), id="put"),
         pytest.param(
-            answers.decode_put(answer(5, b',"prev_kv":' + A)),
+            answers.decode_put(answer_text(5, b',"prev_kv":' + A)),
             PutResult(revision=5, previous=KV_A),
             id="put over an existing key",
         ),
         pytest.param(
-            answers.decode_delete(answer(6, b',"deleted":"1","prev_kvs":[' + A + b"]")),
+            answers.decode_delete(answer_text(6, b',"deleted":"1","prev_kvs":[' + A + b"]")),
             DeleteResult(revision=6, deleted=1, previous=[KV_A]),
             id="delete",
         ),
         pytest.param(
-            answers.decode_delete(answer(6)), DeleteResult(revision=6, deleted=0, previous=[]), id="empty"
+            answers.decode_delete(answer_text(6)),
+            DeleteResult(revision=6, deleted=0, previous=[]),
+            id="empty",
         ),
-        pytest.param(answers.decode_leases(answer(1)), [], id="no leases"),
+        pytest.param(answers.decode_leases(answer_text(1)), [], id="no leases"),
         pytest.param(
-            answers.decode_leases(answer(1, b',"leases":[{"ID":"9"},{"ID":"7587872436291289099"}]')),
+            answers.decode_leases(answer_text(1, b',"leases":[{"ID":"9"},{"ID":"7587872436291289099"}]')),
             [9, 7587872436291289099],
             id="leases",
         ),
         pytest.param(
-            answers.decode_grant(answer(1, b',"ID":"7","TTL":"5"')),
+            answers.decode_grant(answer_text(1, b',"ID":"7","TTL":"5"')),
             Lease(id=7, ttl=5, remaining=5),
             id="grant",
         ),
@@ -73,13 +77,15 @@ KV_EMPTY = KeyValue(key=b"b", value=b"", create_revision=5, mod_revision=5, vers
             id="keep alive",
         ),
         pytest.param(
-            answers.decode_time_to_live(answer(1, b',"ID":"7","TTL":"4","grantedTTL":"5","keys":["YQ=="]')),
+            answers.decode_time_to_live(
+                answer_text(1, b',"ID":"7","TTL":"4","grantedTTL":"5","keys":["YQ=="]')
+            ),
             Lease(id=7, ttl=5, remaining=4, keys=[b"a"]),
             id="time to live",
         ),
         pytest.param(
             answers.decode_status(
-                answer(4, b',"version":"3.5.1","dbSize":"28672","leader":"18446744073709551615"')
+                answer_text(4, b',"version":"3.5.1","dbSize":"28672","leader":"18446744073709551615"')
             ),
             MemberStatus(revision=4, version="3.5.1", size=28672),
             id="status",
@@ -91,7 +97,7 @@ def test_answers_are_decoded(decoded, expected):
 
 
 def test_txn_results_have_revisions_of_their_operations():
-    body = answer(
+    body = answer_text(
         5,
         b',"succeeded":true,"responses":['
         b'{"response_range":{"header":{"revision":"4"},"kvs":[' + A + b'],"count":"1"}},'
@@ -110,7 +116,7 @@ def test_txn_results_have_revisions_of_their_operations():
 
 
 def test_failed_txn_without_responses_is_decoded():
-    assert answers.decode_txn(answer(5)) == TxnResult(revision=5, succeeded=False, results=[])
+    assert answers.decode_txn(answer_text(5)) == TxnResult(revision=5, succeeded=False, results=[])
 
 
 @pytest.mark.parametrize(
@@ -118,7 +124,7 @@ def test_failed_txn_without_responses_is_decoded():
     [
         pytest.param(lambda: answers.decode_keep_alive(watch_result(1, b',"ID":"8"')), id="keep alive"),
         pytest.param(
-            lambda: answers.decode_time_to_live(answer(1, b',"ID":"8","TTL":"-1"')), id="time to live"
+            lambda: answers.decode_time_to_live(answer_text(1, b',"ID":"8","TTL":"-1"')), id="time to live"
         ),
     ],
 )

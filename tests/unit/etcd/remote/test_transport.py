@@ -18,11 +18,11 @@ def clock():
     return SteppedClock()
 
 
-def over(*gateways, clock, credentials=None, deadline=6.0):
+def transport_over(*gateways, clock, credentials=None, deadline=6.0):
     return Transport(gateways, credentials=credentials, deadline=deadline, clock=clock)
 
 
-async def finished(task, clock):
+async def run_to_end(task, clock):
     """Return the result of a task; the clock advances whenever no other work is ready."""
     while not task.done():
         await turns(20)
@@ -38,17 +38,17 @@ def request_count(gateway):
 @pytest.mark.parametrize("method", [RANGE, PUT], ids=["read", "write"])
 async def test_unsent_request_is_sent_to_next_member(method, clock):
     down, up = FakeGateway(Unavailable("no")), FakeGateway("answer")
-    assert await over(down, up, clock=clock).call(method, b"") == "answer"
+    assert await transport_over(down, up, clock=clock).call(method, b"") == "answer"
 
 
 @pytest.mark.parametrize("failure", [Interrupted("cut"), Timeout("late")], ids=["interrupted", "timeout"])
 async def test_possibly_executed_request_is_repeated_only_if_idempotent(failure, clock):
     broken, up = FakeGateway(failure), FakeGateway("answer")
-    assert await over(broken, up, clock=clock).call(RANGE, b"") == "answer"
+    assert await transport_over(broken, up, clock=clock).call(RANGE, b"") == "answer"
 
     broken, up = FakeGateway(failure), FakeGateway("answer")
     with pytest.raises(type(failure)) as raised:
-        await over(broken, up, clock=clock).call(PUT, b"")
+        await transport_over(broken, up, clock=clock).call(PUT, b"")
     assert raised.value.outcome_unknown
     assert request_count(up) == 0
 
@@ -56,13 +56,13 @@ async def test_possibly_executed_request_is_repeated_only_if_idempotent(failure,
 async def test_refusal_is_not_retried(clock):
     refusing, other = FakeGateway(PermissionDenied("no")), FakeGateway("answer")
     with pytest.raises(PermissionDenied):
-        await over(refusing, other, clock=clock).call(RANGE, b"")
+        await transport_over(refusing, other, clock=clock).call(RANGE, b"")
     assert request_count(other) == 0
 
 
 async def test_last_responding_member_is_preferred(clock):
     down, up = FakeGateway(Unavailable("no")), FakeGateway("answer")
-    transport = over(down, up, clock=clock)
+    transport = transport_over(down, up, clock=clock)
     await transport.call(RANGE, b"")
     await transport.call(RANGE, b"")
     assert (request_count(down), request_count(up)) == (1, 2)
@@ -70,7 +70,7 @@ async def test_last_responding_member_is_preferred(clock):
 
 async def test_member_that_failed_write_is_no_longer_preferred(clock):
     broken, up = FakeGateway(Interrupted("cut")), FakeGateway("answer")
-    transport = over(broken, up, clock=clock)
+    transport = transport_over(broken, up, clock=clock)
     with pytest.raises(Interrupted):
         await transport.call(PUT, b"")
     assert await transport.call(PUT, b"") == "answer"
@@ -78,26 +78,26 @@ async def test_member_that_failed_write_is_no_longer_preferred(clock):
 
 async def test_read_leaves_time_for_every_member(clock):
     silent, up = FakeGateway(HANG), FakeGateway("answer")
-    transport = over(silent, silent, up, clock=clock, deadline=6.0)
+    transport = transport_over(silent, silent, up, clock=clock, deadline=6.0)
     reading = asyncio.create_task(transport.call(RANGE, b""))
-    assert await finished(reading, clock) == "answer"
+    assert await run_to_end(reading, clock) == "answer"
     assert clock.monotonic() == pytest.approx(4.0)
 
 
 async def test_write_that_times_out_has_unknown_outcome(clock):
     silent, up = FakeGateway(HANG), FakeGateway("answer")
-    writing = asyncio.create_task(over(silent, up, clock=clock, deadline=6.0).call(PUT, b""))
+    writing = asyncio.create_task(transport_over(silent, up, clock=clock, deadline=6.0).call(PUT, b""))
     with pytest.raises(Timeout):
-        await finished(writing, clock)
+        await run_to_end(writing, clock)
     assert clock.monotonic() == pytest.approx(6.0)
     assert request_count(up) == 0
 
 
 async def test_unavailable_members_are_retried_with_backoff_until_deadline(clock):
     members = FakeGateway(Unavailable("no")), FakeGateway(Unavailable("no"))
-    writing = asyncio.create_task(over(*members, clock=clock, deadline=1.0).call(PUT, b""))
+    writing = asyncio.create_task(transport_over(*members, clock=clock, deadline=1.0).call(PUT, b""))
     with pytest.raises(Unavailable):
-        await finished(writing, clock)
+        await run_to_end(writing, clock)
     # Rounds begin at 0, 0.05, 0.15, 0.35 and 0.75 seconds; the next would be too late.
     assert [request_count(member) for member in members] == [5, 5]
     assert clock.monotonic() == pytest.approx(0.75)
@@ -105,16 +105,16 @@ async def test_unavailable_members_are_retried_with_backoff_until_deadline(clock
 
 async def test_untrusted_member_is_tried_once(clock):
     impostor, up = FakeGateway(NotTrusted("who?")), FakeGateway("answer")
-    assert await over(impostor, up, clock=clock).call(PUT, b"") == "answer"
+    assert await transport_over(impostor, up, clock=clock).call(PUT, b"") == "answer"
 
     impostors = FakeGateway(NotTrusted("who?")), FakeGateway(NotTrusted("who?"))
     with pytest.raises(Unavailable, match=r"who\?"):
-        await over(*impostors, clock=clock).call(RANGE, b"")
+        await transport_over(*impostors, clock=clock).call(RANGE, b"")
     assert [request_count(member) for member in impostors] == [1, 1]
 
 
 async def test_cancellation_of_call_is_raised(clock):
-    calling = asyncio.create_task(over(FakeGateway(HANG), clock=clock).call(PUT, b""))
+    calling = asyncio.create_task(transport_over(FakeGateway(HANG), clock=clock).call(PUT, b""))
     await turns(5)
     calling.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -122,7 +122,7 @@ async def test_cancellation_of_call_is_raised(clock):
 
 
 async def test_call_after_close_is_refused(clock):
-    transport = over(FakeGateway("answer"), clock=clock)
+    transport = transport_over(FakeGateway("answer"), clock=clock)
     await transport.close()
     with pytest.raises(Closed):
         await transport.call(RANGE, b"")
@@ -137,7 +137,7 @@ class TestTokens:
 
     @pytest.fixture
     def transport(self, member, clock):
-        return over(member, clock=clock, credentials=self.CREDENTIALS)
+        return transport_over(member, clock=clock, credentials=self.CREDENTIALS)
 
     async def test_token_is_fetched_before_first_call(self, transport, member):
         assert await transport.call(PUT, b"") == "answer"
@@ -176,7 +176,7 @@ class TestTokens:
 async def test_watch_uses_member_that_confirms_it(clock):
     silent = FakeGateway(None, streams=[FakeStream()], endpoint="silent")
     up = FakeGateway(None, streams=[FakeStream(CREATED)], endpoint="up")
-    opening = asyncio.create_task(over(silent, up, clock=clock).open_watch(b""))
+    opening = asyncio.create_task(transport_over(silent, up, clock=clock).open_watch(b""))
     await until(lambda: request_count(silent))
-    watch = await finished(opening, clock)
+    watch = await run_to_end(opening, clock)
     assert watch.gateway is up
