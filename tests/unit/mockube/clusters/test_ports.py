@@ -12,7 +12,7 @@ from tests.support.processes.clusters import ready
 
 
 @pytest.fixture
-def taken():
+def used_port():
     with socket.create_server((ports.LOOPBACK, 0)) as listener:
         yield listener.getsockname()[1]
 
@@ -26,10 +26,10 @@ def test_default_cluster_has_upstreams_port(environment):
     assert ports.default_port(cluster_folder("default", environment), environment) == 6443
 
 
-def test_other_cluster_reuses_its_previous_port(environment, taken):
+def test_other_cluster_reuses_its_previous_port(environment, used_port):
     folder = cluster_folder("other", environment)
     assert ports.default_port(folder, environment) == 0
-    served_before(folder, taken)
+    served_before(folder, used_port)
     assert ports.default_port(folder, environment) == 0, "somebody else has it now"
     served_before(folder, port := _free())
     assert ports.default_port(folder, environment) == port
@@ -45,19 +45,19 @@ def test_free_port_and_port_0_are_accepted(environment):
     ports.check_port_free(ports.LOOPBACK, ports.ANY, environment)
 
 
-def test_process_using_port_is_named(environment, taken):
-    with pytest.raises(Failure, match=rf"port {taken} is in use by .*process.*--secure-port=0"):
-        ports.check_port_free(ports.LOOPBACK, taken, environment)
+def test_process_using_port_is_named(environment, used_port):
+    with pytest.raises(Failure, match=rf"port {used_port} is in use by .*process.*--secure-port=0"):
+        ports.check_port_free(ports.LOOPBACK, used_port, environment)
 
 
-async def test_cluster_using_port_is_named(environment, taken):
+async def test_cluster_using_port_is_named(environment, used_port):
     folder = cluster_folder("one", environment)
     async with hold_lock(folder, SteppedClock()):
-        write_record(folder, ready(f"https://127.0.0.1:{taken}"))
+        write_record(folder, ready(f"https://127.0.0.1:{used_port}"))
         with pytest.raises(
             Failure, match='in use by the cluster "one" \\(`mockube down --name one` stops it\\)'
         ):
-            ports.check_port_free(ports.LOOPBACK, taken, environment)
+            ports.check_port_free(ports.LOOPBACK, used_port, environment)
 
 
 def _free():

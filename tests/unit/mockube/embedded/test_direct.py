@@ -74,11 +74,11 @@ async def abort_request(request):
     return text_response("nobody reads this")
 
 
-async def never(_):
+async def wait_forever(_):
     await asyncio.get_running_loop().create_future()
 
 
-@pytest.mark.parametrize("handle", [abort_request, never])
+@pytest.mark.parametrize("handle", [abort_request, wait_forever])
 async def test_in_process_request_timeout_has_unknown_outcome_for_writes(handle):
     clock = SteppedClock()
     transport = DirectTransport(handle, clock)
@@ -101,10 +101,10 @@ async def test_in_process_request_timeout_has_unknown_outcome_for_writes(handle)
 
 
 async def test_in_process_retry_after_is_returned():
-    async def busy(_):
+    async def too_many_requests(_):
         return text_response("later", 429, retry_after=7)
 
-    transport = DirectTransport(busy, RealClock())
+    transport = DirectTransport(too_many_requests, RealClock())
     answer = await transport.send(request("GET", CONFIG_MAPS), ADMIN)
     assert (answer.status, answer.retry_after, answer.body) == (429, 7.0, b"later")
 

@@ -12,7 +12,7 @@ from tests.support.turns import PATIENCE
 
 
 @asynccontextmanager
-async def block(done):
+async def record_lifetime(done):
     done.append("opened")
     try:
         yield asyncio.get_running_loop()
@@ -21,7 +21,7 @@ async def block(done):
 
 
 @asynccontextmanager
-async def with_a_task(task):
+async def run_in_background(task):
     async with asyncio.TaskGroup() as group:
         group.create_task(task)
         yield
@@ -37,7 +37,7 @@ async def thread():
 
 def test_hosted_run_is_open_until_closed():
     done = []
-    hosted = HostedRun(lambda: block(done), name="hosted")
+    hosted = HostedRun(lambda: record_lifetime(done), name="hosted")
     hosted.start()
     loop = hosted.opened.result(timeout=PATIENCE)
     assert hosted.submit(thread()).result(timeout=PATIENCE) == "hosted"
@@ -66,7 +66,7 @@ def test_error_before_opening_is_raised():
 
 
 def test_error_of_task_is_raised_at_end():
-    hosted = HostedRun(lambda: with_a_task(fail()), name="hosted")
+    hosted = HostedRun(lambda: run_in_background(fail()), name="hosted")
     hosted.start()
     with pytest.raises(ExceptionGroup):
         hosted.ended.result(timeout=PATIENCE)
@@ -77,7 +77,7 @@ def test_error_of_task_is_raised_at_end():
 
 
 def test_error_of_submitted_work_is_raised():
-    hosted = HostedRun(lambda: block([]), name="hosted")
+    hosted = HostedRun(lambda: record_lifetime([]), name="hosted")
     hosted.start()
     hosted.opened.result(timeout=PATIENCE)
     with pytest.raises(ZeroDivisionError):
@@ -88,11 +88,11 @@ def test_error_of_submitted_work_is_raised():
 
 def test_hosted_run_may_be_closed_before_opening():
     @asynccontextmanager
-    async def endless():
+    async def wait_before_yield():
         await asyncio.get_running_loop().create_future()
         yield
 
-    hosted = HostedRun(endless, name="hosted")
+    hosted = HostedRun(wait_before_yield, name="hosted")
     hosted.close()
     hosted.start()
     hosted.stop()

@@ -9,13 +9,13 @@ from mockube.embedded.pipe import Pipe
 from tests.support.turns import turns
 
 
-async def all_of(made):
+async def chunks_of(made):
     return [chunk async for chunk in made.chunks()]
 
 
 async def test_pipe_delivers_written_chunks_until_end():
     made = Pipe()
-    reading = asyncio.create_task(all_of(made))
+    reading = asyncio.create_task(chunks_of(made))
     await made.begin()
     await made.write([b"one"])
     await made.write([b" and two"])
@@ -30,7 +30,7 @@ async def test_pipe_may_close_before_begin():
     made = Pipe()
     made.close()
     await made.wait_started()
-    assert (made.has_begun, await all_of(made)) == (False, [])
+    assert (made.has_begun, await chunks_of(made)) == (False, [])
 
 
 async def test_write_to_full_pipe_waits():

@@ -249,11 +249,11 @@ async def test_failure_of_one_wait_is_raised_and_ends_others():
         finally:
             ended.set()
 
-    async def divide():
+    async def divide_by_zero():
         return 1 / 0
 
     with pytest.raises(ZeroDivisionError):
-        await wait_first(wait(), divide())
+        await wait_first(wait(), divide_by_zero())
     await asyncio.wait_for(ended.wait(), PATIENCE)
 
 

@@ -12,7 +12,7 @@ def schemas():
 
 
 @pytest.fixture(scope="session")
-def decoded(schemas):
+def decode(schemas):
     """Return a function that decodes an object to normal form, without defaults."""
     decoder = Decoder()
 
@@ -29,12 +29,12 @@ def defaulter(schemas):
 
 
 @pytest.fixture(scope="session")
-def filled(decoded, defaulter):
+def with_defaults(decode, defaulter):
     """Return a function that decodes an object to normal form and applies its defaults."""
 
-    def fill(api_version, kind, tree):
-        made = decoded(api_version, kind, tree)
+    def with_defaults(api_version, kind, tree):
+        made = decode(api_version, kind, tree)
         defaulter.default_object(api_version, kind, made)
         return made
 
-    return fill
+    return with_defaults

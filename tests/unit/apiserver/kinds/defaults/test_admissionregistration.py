@@ -12,9 +12,9 @@ RULE = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resource
         ("MutatingWebhookConfiguration", {"reinvocationPolicy": "Never"}),
     ],
 )
-def test_webhook_defaults(filled, kind, more):
+def test_webhook_defaults(with_defaults, kind, more):
     webhook = {"name": "a.b.c", "clientConfig": {"service": {"namespace": "n", "name": "s"}}, "rules": [RULE]}
-    made = filled(GROUP, kind, {"webhooks": [webhook]})["webhooks"][0]
+    made = with_defaults(GROUP, kind, {"webhooks": [webhook]})["webhooks"][0]
     assert made == MATCH | more | {
         "name": "a.b.c",
         "clientConfig": {"service": {"namespace": "n", "name": "s", "port": 443}},
@@ -26,23 +26,23 @@ def test_webhook_defaults(filled, kind, more):
     }
 
 
-def test_specified_webhook_fields_are_kept(filled):
+def test_specified_webhook_fields_are_kept(with_defaults):
     own = {
         "failurePolicy": "Ignore",
         "matchPolicy": "Exact",
         "objectSelector": {"matchLabels": {"a": "b"}},
         "timeoutSeconds": 1,
     }
-    made = filled(GROUP, "ValidatingWebhookConfiguration", {"webhooks": [own]})["webhooks"][0]
+    made = with_defaults(GROUP, "ValidatingWebhookConfiguration", {"webhooks": [own]})["webhooks"][0]
     assert own.items() <= made.items()
 
 
 @pytest.mark.parametrize("kind", ["ValidatingAdmissionPolicy", "MutatingAdmissionPolicy"])
-def test_policy_defaults(filled, kind):
+def test_policy_defaults(with_defaults, kind):
     spec = {
         "matchConstraints": {"resourceRules": [RULE], "excludeResourceRules": [RULE | {"scope": "Cluster"}]}
     }
-    made = filled(GROUP, kind, {"spec": spec})["spec"]
+    made = with_defaults(GROUP, kind, {"spec": spec})["spec"]
     assert made["failurePolicy"] == "Fail"
     assert made["matchConstraints"] == MATCH | {
         "resourceRules": [RULE | {"scope": "*"}],
@@ -51,7 +51,7 @@ def test_policy_defaults(filled, kind):
 
 
 @pytest.mark.parametrize("kind", ["ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicyBinding"])
-def test_binding_match_resources_defaults(filled, kind):
-    made = filled(GROUP, kind, {"spec": {"matchResources": {"matchPolicy": "Exact"}}})["spec"]
+def test_binding_match_resources_defaults(with_defaults, kind):
+    made = with_defaults(GROUP, kind, {"spec": {"matchResources": {"matchPolicy": "Exact"}}})["spec"]
     assert made["matchResources"] == MATCH | {"matchPolicy": "Exact"}
-    assert "matchResources" not in filled(GROUP, kind, {"spec": {}})["spec"]
+    assert "matchResources" not in with_defaults(GROUP, kind, {"spec": {}})["spec"]

@@ -2,8 +2,8 @@ import pytest
 
 
 @pytest.fixture
-def definition(filled):
-    return lambda **tree: filled("apiextensions.k8s.io/v1", "CustomResourceDefinition", tree)
+def definition(with_defaults):
+    return lambda **tree: with_defaults("apiextensions.k8s.io/v1", "CustomResourceDefinition", tree)
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ def of_spec(made, *leave_out):
     }
 
 
-def test_deployment_defaults(filled):
-    assert of_spec(filled("apps/v1", "Deployment", {})) == {
+def test_deployment_defaults(with_defaults):
+    assert of_spec(with_defaults("apps/v1", "Deployment", {})) == {
         "replicas": 1,
         "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "25%", "maxSurge": "25%"}},
         "revisionHistoryLimit": 10,
@@ -18,19 +18,19 @@ def test_deployment_defaults(filled):
     }
 
 
-def test_replica_set_defaults(filled):
-    assert of_spec(filled("apps/v1", "ReplicaSet", {})) == {"replicas": 1}
+def test_replica_set_defaults(with_defaults):
+    assert of_spec(with_defaults("apps/v1", "ReplicaSet", {})) == {"replicas": 1}
 
 
-def test_daemon_set_defaults(filled):
-    assert of_spec(filled("apps/v1", "DaemonSet", {})) == {
+def test_daemon_set_defaults(with_defaults):
+    assert of_spec(with_defaults("apps/v1", "DaemonSet", {})) == {
         "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1, "maxSurge": 0}},
         "revisionHistoryLimit": 10,
     }
 
 
-def test_stateful_set_defaults(filled):
-    assert of_spec(filled("apps/v1", "StatefulSet", {})) == {
+def test_stateful_set_defaults(with_defaults):
+    assert of_spec(with_defaults("apps/v1", "StatefulSet", {})) == {
         "replicas": 1,
         "serviceName": "",
         "podManagementPolicy": "OrderedReady",
@@ -84,12 +84,14 @@ def test_stateful_set_defaults(filled):
         ),
     ],
 )
-def test_update_strategy_defaults(filled, kind, given, expected):
+def test_update_strategy_defaults(with_defaults, kind, given, expected):
     field = "strategy" if kind == "Deployment" else "updateStrategy"
-    assert filled("apps/v1", kind, {"spec": {field: given}})["spec"][field] == expected
+    assert with_defaults("apps/v1", kind, {"spec": {field: given}})["spec"][field] == expected
 
 
-def test_claim_retention_policy_defaults_to_retain(filled):
+def test_claim_retention_policy_defaults_to_retain(with_defaults):
     policy = {"persistentVolumeClaimRetentionPolicy": {"whenScaled": "Delete"}}
-    made = filled("apps/v1", "StatefulSet", {"spec": policy})["spec"]["persistentVolumeClaimRetentionPolicy"]
+    made = with_defaults("apps/v1", "StatefulSet", {"spec": policy})["spec"][
+        "persistentVolumeClaimRetentionPolicy"
+    ]
     assert made == {"whenDeleted": "Retain", "whenScaled": "Delete"}

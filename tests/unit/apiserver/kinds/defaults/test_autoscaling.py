@@ -13,8 +13,8 @@ POLICY = {"type": "Pods", "value": 1, "periodSeconds": 60}
 
 
 @pytest.fixture
-def autoscaler(filled):
-    return lambda **spec: filled("autoscaling/v2", "HorizontalPodAutoscaler", {"spec": spec})["spec"]
+def autoscaler(with_defaults):
+    return lambda **spec: with_defaults("autoscaling/v2", "HorizontalPodAutoscaler", {"spec": spec})["spec"]
 
 
 def test_min_replicas_defaults_to_1(autoscaler):
@@ -74,6 +74,8 @@ METRICS = {"annotations": {"autoscaling.alpha.kubernetes.io/metrics": "[{}]"}}
         pytest.param(METRICS, {}, None, id="metrics that version 1 cannot show"),
     ],
 )
-def test_v1_target_cpu_default(filled, metadata, spec, percentage):
-    made = filled("autoscaling/v1", "HorizontalPodAutoscaler", {"metadata": metadata, "spec": spec})["spec"]
+def test_v1_target_cpu_default(with_defaults, metadata, spec, percentage):
+    made = with_defaults("autoscaling/v1", "HorizontalPodAutoscaler", {"metadata": metadata, "spec": spec})[
+        "spec"
+    ]
     assert (made["minReplicas"], made.get("targetCPUUtilizationPercentage")) == (1, percentage)

@@ -51,8 +51,8 @@ def without(fields, *names):
         ),
     ],
 )
-def test_job_defaults(filled, given, expected):
-    assert without(filled("batch/v1", "Job", {"spec": given})["spec"], "template") == expected
+def test_job_defaults(with_defaults, given, expected):
+    assert without(with_defaults("batch/v1", "Job", {"spec": given})["spec"], "template") == expected
 
 
 @pytest.mark.parametrize(
@@ -62,15 +62,15 @@ def test_job_defaults(filled, given, expected):
         pytest.param({"labels": {"c": "d"}}, {"c": "d"}, id="its own"),
     ],
 )
-def test_job_labels_default_to_template_labels(filled, metadata, labels):
+def test_job_labels_default_to_template_labels(with_defaults, metadata, labels):
     template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": []}}
-    made = filled("batch/v1", "Job", {"metadata": metadata, "spec": {"template": template}})
+    made = with_defaults("batch/v1", "Job", {"metadata": metadata, "spec": {"template": template}})
     assert made["metadata"]["labels"] == labels
 
 
-def test_cron_job_defaults(filled):
+def test_cron_job_defaults(with_defaults):
     """The Job template has no defaults: they are applied when the Job is created."""
-    made = filled("batch/v1", "CronJob", {"spec": {"schedule": "* * * * *"}})["spec"]
+    made = with_defaults("batch/v1", "CronJob", {"spec": {"schedule": "* * * * *"}})["spec"]
     assert without(made["jobTemplate"]["spec"], "template") == {}
     assert without(made, "jobTemplate") == {
         "schedule": "* * * * *",

@@ -2,8 +2,8 @@ import orjson
 import pytest
 
 
-def test_secret_defaults(filled):
-    assert filled("v1", "Secret", {})["type"] == "Opaque"
+def test_secret_defaults(with_defaults):
+    assert with_defaults("v1", "Secret", {})["type"] == "Opaque"
 
 
 @pytest.mark.parametrize(
@@ -22,8 +22,8 @@ def test_secret_defaults(filled):
         pytest.param({"generateName": "a-"}, {"generateName": "a-"}, id="no name yet"),
     ],
 )
-def test_namespace_defaults(filled, metadata, expected):
-    made = filled("v1", "Namespace", {"metadata": metadata})
+def test_namespace_defaults(with_defaults, metadata, expected):
+    made = with_defaults("v1", "Namespace", {"metadata": metadata})
     assert orjson.dumps(made["metadata"]) == orjson.dumps(expected)
     assert made["status"] == {"phase": "Active"}
 
@@ -38,8 +38,8 @@ def test_namespace_defaults(filled, metadata, expected):
         pytest.param({}, None, id="without capacity"),
     ],
 )
-def test_allocatable_defaults_to_capacity(filled, status, allocatable):
-    assert filled("v1", "Node", {"status": status})["status"].get("allocatable") == allocatable
+def test_allocatable_defaults_to_capacity(with_defaults, status, allocatable):
+    assert with_defaults("v1", "Node", {"status": status})["status"].get("allocatable") == allocatable
 
 
 @pytest.mark.parametrize(
@@ -62,9 +62,11 @@ def test_allocatable_defaults_to_capacity(filled, status, allocatable):
         pytest.param({}, {}, id="empty"),
     ],
 )
-def test_limit_range_defaults(filled, given, expected):
+def test_limit_range_defaults(with_defaults, given, expected):
     item = {"type": "Container"} | given
-    made = filled("v1", "LimitRange", {"spec": {"limits": [item, {"type": "Pod", "max": {"cpu": "9"}}]}})
+    made = with_defaults(
+        "v1", "LimitRange", {"spec": {"limits": [item, {"type": "Pod", "max": {"cpu": "9"}}]}}
+    )
     assert made["spec"]["limits"] == [item | expected, {"type": "Pod", "max": {"cpu": "9"}}]
 
 
@@ -79,10 +81,12 @@ LABELS = {"a": "1", "b": "2"}
         pytest.param({}, {"selector": {"a": "1"}}, LABELS, {"a": "1"}, id="explicit selector"),
     ],
 )
-def test_replication_controller_labels_default_to_template_labels(filled, metadata, spec, labels, selector):
+def test_replication_controller_labels_default_to_template_labels(
+    with_defaults, metadata, spec, labels, selector
+):
     template = {"metadata": {"labels": LABELS}, "spec": {"containers": []}}
     tree = {"metadata": metadata, "spec": {"template": template} | spec}
-    made = filled("v1", "ReplicationController", tree)
+    made = with_defaults("v1", "ReplicationController", tree)
     assert (made["metadata"]["labels"], made["spec"]["selector"]) == (labels, selector)
 
 
@@ -93,8 +97,8 @@ def test_replication_controller_labels_default_to_template_labels(filled, metada
         pytest.param({"template": {"spec": {"containers": []}}}, id="a template without labels"),
     ],
 )
-def test_replication_controller_without_template_has_no_labels(filled, spec):
-    made = filled("v1", "ReplicationController", {"spec": spec})
+def test_replication_controller_without_template_has_no_labels(with_defaults, spec):
+    made = with_defaults("v1", "ReplicationController", {"spec": spec})
     assert made["metadata"] == {}
     assert "selector" not in made["spec"]
     assert made["spec"]["replicas"] == 1

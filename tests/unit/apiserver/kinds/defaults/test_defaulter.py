@@ -64,16 +64,16 @@ objects = pytest.mark.parametrize(
 
 
 @objects
-def test_defaulted_tree_is_in_normal_form(decoded, filled, api_version, kind, tree):
-    made = filled(api_version, kind, tree)
-    assert made != decoded(api_version, kind, tree)
-    assert orjson.dumps(decoded(api_version, kind, made)) == orjson.dumps(made)
+def test_defaulted_tree_is_in_normal_form(decode, with_defaults, api_version, kind, tree):
+    made = with_defaults(api_version, kind, tree)
+    assert made != decode(api_version, kind, tree)
+    assert orjson.dumps(decode(api_version, kind, made)) == orjson.dumps(made)
 
 
 @objects
-def test_second_defaulting_changes_nothing(filled, api_version, kind, tree):
-    once = filled(api_version, kind, tree)
-    assert filled(api_version, kind, once) == once
+def test_second_defaulting_changes_nothing(with_defaults, api_version, kind, tree):
+    once = with_defaults(api_version, kind, tree)
+    assert with_defaults(api_version, kind, once) == once
 
 
 @pytest.mark.parametrize(
@@ -84,18 +84,19 @@ def test_second_defaulting_changes_nothing(filled, api_version, kind, tree):
         pytest.param({"strategy": {"type": "Recreate"}}, "strategy", id="a struct"),
     ],
 )
-def test_specified_value_is_not_defaulted(filled, given, field):
-    assert filled("apps/v1", "Deployment", {"spec": given})["spec"][field] == given[field]
+def test_specified_value_is_not_defaulted(with_defaults, given, field):
+    assert with_defaults("apps/v1", "Deployment", {"spec": given})["spec"][field] == given[field]
 
 
-def test_null_is_defaulted(filled):
-    assert filled("apps/v1", "Deployment", {"spec": {"replicas": None}})["spec"]["replicas"] == 1
+def test_null_is_defaulted(with_defaults):
+    assert with_defaults("apps/v1", "Deployment", {"spec": {"replicas": None}})["spec"]["replicas"] == 1
 
 
-def test_defaults_are_not_shared_between_objects(filled):
+def test_defaults_are_not_shared_between_objects(with_defaults):
     webhooks = {"webhooks": [{"name": "a"}]}
     first, second = (
-        filled("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", webhooks) for _ in "12"
+        with_defaults("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", webhooks)
+        for _ in "12"
     )
     first["webhooks"][0]["namespaceSelector"]["matchLabels"] = {"a": "b"}
     assert second["webhooks"][0]["namespaceSelector"] == {}
@@ -111,12 +112,12 @@ def test_unknown_kind_is_not_defaulted(defaulter):
 @pytest.mark.parametrize(
     "kind", ["Lease", "ClusterRole", "ServiceAccount", "PodDisruptionBudget", "RuntimeClass"]
 )
-def test_kind_without_defaults_is_unchanged(schemas, decoded, filled, kind):
+def test_kind_without_defaults_is_unchanged(schemas, decode, with_defaults, kind):
     api_version = next(
         version for version, name in schemas.kinds() if name == kind and version.endswith("v1")
     )
     amounts = {"overhead": {"podFixed": {"cpu": "1n"}}} if kind == "RuntimeClass" else {}
-    assert filled(api_version, kind, amounts) == decoded(api_version, kind, amounts)
+    assert with_defaults(api_version, kind, amounts) == decode(api_version, kind, amounts)
 
 
 def all_structs(schemas):

@@ -114,6 +114,6 @@ def value_at(tree, path):
         ),
     ],
 )  # fmt: skip
-def test_fields_are_defaulted(filled, api_version, kind, where, given, expected):
+def test_fields_are_defaulted(with_defaults, api_version, kind, where, given, expected):
     path = where.split()
-    assert value_at(filled(api_version, kind, scheme(*path, value=given)), path) == expected
+    assert value_at(with_defaults(api_version, kind, scheme(*path, value=given)), path) == expected

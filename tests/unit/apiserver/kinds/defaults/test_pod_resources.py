@@ -6,8 +6,8 @@ def container(*, restart=None, **resources):
 
 
 @pytest.fixture
-def pod_spec(filled):
-    return lambda **spec: filled("v1", "Pod", {"spec": {"containers": [container()]} | spec})["spec"]
+def pod_spec(with_defaults):
+    return lambda **spec: with_defaults("v1", "Pod", {"spec": {"containers": [container()]} | spec})["spec"]
 
 
 @pytest.mark.parametrize(
@@ -35,9 +35,9 @@ def test_ephemeral_container_requests_are_not_defaulted(pod_spec):
     assert spec["ephemeralContainers"][0]["resources"] == {"limits": {"cpu": "1"}}
 
 
-def test_template_container_requests_are_not_defaulted(filled):
+def test_template_container_requests_are_not_defaulted(with_defaults):
     spec = {"containers": [container(limits={"cpu": "1"})]}
-    made = filled("apps/v1", "ReplicaSet", {"spec": {"template": {"spec": spec}}})
+    made = with_defaults("apps/v1", "ReplicaSet", {"spec": {"template": {"spec": spec}}})
     assert made["spec"]["template"]["spec"]["containers"][0]["resources"] == {"limits": {"cpu": "1"}}
 
 

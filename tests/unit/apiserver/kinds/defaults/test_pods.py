@@ -20,8 +20,8 @@ SPEC = {
 
 
 @pytest.fixture
-def pod_spec(filled):
-    return lambda **spec: filled("v1", "Pod", {"spec": {"containers": [{"name": "c"}]} | spec})["spec"]
+def pod_spec(with_defaults):
+    return lambda **spec: with_defaults("v1", "Pod", {"spec": {"containers": [{"name": "c"}]} | spec})["spec"]
 
 
 @pytest.fixture
@@ -33,8 +33,8 @@ def test_pod_defaults(pod_spec):
     assert pod_spec() == SPEC | {"enableServiceLinks": True}
 
 
-def test_empty_pod_defaults(filled):
-    assert filled("v1", "Pod", {})["spec"] == SPEC | {"containers": None, "enableServiceLinks": True}
+def test_empty_pod_defaults(with_defaults):
+    assert with_defaults("v1", "Pod", {})["spec"] == SPEC | {"containers": None, "enableServiceLinks": True}
 
 
 @pytest.mark.parametrize(
@@ -46,11 +46,11 @@ def test_empty_pod_defaults(filled):
         ("batch/v1", "CronJob", ("spec", "jobTemplate", "spec")),
     ],
 )
-def test_pod_template_defaults_are_subset_of_pod_defaults(filled, api_version, kind, path):
+def test_pod_template_defaults_are_subset_of_pod_defaults(with_defaults, api_version, kind, path):
     tree = {"template": {"spec": {"containers": [{"name": "c"}]}}}
     for step in reversed(path):
         tree = {step: tree}
-    found = filled(api_version, kind, tree)
+    found = with_defaults(api_version, kind, tree)
     for step in path:
         found = found[step]
     assert found["template"]["spec"] == SPEC
@@ -155,8 +155,8 @@ def test_host_network_pod_ports_default_to_container_ports(pod_spec, field, host
     assert spec[field][0]["ports"][0].get("hostPort") == expected
 
 
-def test_host_network_template_ports_are_not_defaulted(filled):
+def test_host_network_template_ports_are_not_defaulted(with_defaults):
     spec = {"hostNetwork": True, "containers": [{"name": "c", "ports": [{"containerPort": 80}]}]}
-    made = filled("apps/v1", "DaemonSet", {"spec": {"template": {"spec": spec}}})
+    made = with_defaults("apps/v1", "DaemonSet", {"spec": {"template": {"spec": spec}}})
     ports = made["spec"]["template"]["spec"]["containers"][0]["ports"]
     assert ports == [{"containerPort": 80, "protocol": "TCP"}]

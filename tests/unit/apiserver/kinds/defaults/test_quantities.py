@@ -28,11 +28,11 @@ def test_quantities_are_rounded_up_to_milli(amount, rounded):
         pytest.param("apps/v1", "DaemonSet", ("spec", "template", "spec", "overhead"), id="a template"),
     ],
 )
-def test_quantities_of_every_kind_are_rounded(filled, api_version, kind, path):
+def test_quantities_of_every_kind_are_rounded(with_defaults, api_version, kind, path):
     tree = {"cpu": "1500u"}
     for step in reversed(path):
         tree = {step: tree}
-    found = filled(api_version, kind, tree)
+    found = with_defaults(api_version, kind, tree)
     for step in path:
         found = found[step]
     assert found == {"cpu": "2m"}

@@ -26,9 +26,11 @@ EXACT = {"deviceClassName": "", "allocationMode": "ExactCount", "count": 1}
     ],
 )
 @pytest.mark.parametrize("kind", ["ResourceClaim", "ResourceClaimTemplate"])
-def test_device_request_defaults(filled, kind, given, expected):
+def test_device_request_defaults(with_defaults, kind, given, expected):
     spec = {"devices": {"requests": [{"name": "r"} | given]}}
-    made = filled(GROUP, kind, {"spec": {"spec": spec} if kind == "ResourceClaimTemplate" else spec})["spec"]
+    made = with_defaults(GROUP, kind, {"spec": {"spec": spec} if kind == "ResourceClaimTemplate" else spec})[
+        "spec"
+    ]
     claim = made["spec"] if kind == "ResourceClaimTemplate" else made
     assert claim["devices"]["requests"] == [{"name": "r"} | expected]
 
@@ -40,17 +42,17 @@ def test_device_request_defaults(filled, kind, given, expected):
         pytest.param({"timeAdded": "2020-01-02T03:04:05Z"}, "2020-01-02T03:04:05Z", id="from before"),
     ],
 )
-def test_device_taint_defaults(filled, given, added):
+def test_device_taint_defaults(with_defaults, given, added):
     device = {"name": "d", "taints": [{"key": "k", "effect": "NoSchedule"} | given]}
-    made = filled(GROUP, "ResourceSlice", {"spec": {"devices": [device]}})["spec"]["devices"][0]
+    made = with_defaults(GROUP, "ResourceSlice", {"spec": {"devices": [device]}})["spec"]["devices"][0]
     assert made["taints"][0]["timeAdded"] == added
 
 
-def test_node_allocatable_mapping_defaults(filled):
+def test_node_allocatable_mapping_defaults(with_defaults):
     device = {
         "name": "d",
         "nodeAllocatableResourceMappings": {"cpu": {}, "memory": {"allocationMultiplier": "2"}},
     }
-    made = filled(GROUP, "ResourceSlice", {"spec": {"devices": [device]}})["spec"]["devices"][0]
+    made = with_defaults(GROUP, "ResourceSlice", {"spec": {"devices": [device]}})["spec"]["devices"][0]
     mappings = made["nodeAllocatableResourceMappings"]
     assert [mapping["allocationMultiplier"] for mapping in mappings.values()] == ["1", "2"]

@@ -58,8 +58,8 @@ OUTSIDE = INSIDE | {"externalTrafficPolicy": "Cluster"}
         ),
     ],
 )
-def test_service_defaults(filled, given, expected):
-    assert filled("v1", "Service", {"spec": given})["spec"] == expected
+def test_service_defaults(with_defaults, given, expected):
+    assert with_defaults("v1", "Service", {"spec": given})["spec"] == expected
 
 
 @pytest.mark.parametrize(
@@ -81,8 +81,8 @@ def test_service_defaults(filled, given, expected):
         ),
     ],
 )
-def test_service_port_defaults(filled, given, expected):
-    assert filled("v1", "Service", {"spec": {"ports": [given]}})["spec"]["ports"] == [expected]
+def test_service_port_defaults(with_defaults, given, expected):
+    assert with_defaults("v1", "Service", {"spec": {"ports": [given]}})["spec"]["ports"] == [expected]
 
 
 @pytest.mark.parametrize(
@@ -94,14 +94,14 @@ def test_service_port_defaults(filled, given, expected):
         pytest.param("NodePort", {"ip": "192.0.2.1"}, None, id="another type"),
     ],
 )
-def test_load_balancer_ip_mode_default(filled, of_type, ingress, expected):
+def test_load_balancer_ip_mode_default(with_defaults, of_type, ingress, expected):
     status = {"loadBalancer": {"ingress": [ingress]}}
-    made = filled("v1", "Service", {"spec": {"type": of_type}, "status": status})
+    made = with_defaults("v1", "Service", {"spec": {"type": of_type}, "status": status})
     assert made["status"]["loadBalancer"]["ingress"][0].get("ipMode") == expected
 
 
-def test_endpoint_port_defaults(filled):
-    made = filled(
+def test_endpoint_port_defaults(with_defaults):
+    made = with_defaults(
         "v1", "Endpoints", {"subsets": [{"ports": [{"port": 80}, {"port": 53, "protocol": "UDP"}]}]}
     )
     assert made["subsets"][0]["ports"] == [{"port": 80, "protocol": "TCP"}, {"port": 53, "protocol": "UDP"}]
