@@ -17,17 +17,12 @@ WAITS = f"{SHOWS}; import signal; signal.pause()"
 
 STUBBORN = """
 import signal, sys
-def interrupted(*_):
-    global times
-    times += 1
-    print("interrupted", times, flush=True)
-    if times == 2:
-        sys.exit(5)
-times = 0
-signal.signal(signal.SIGINT, interrupted)
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
 print("begun", flush=True)
-while True:
-    signal.pause()
+for times in 1, 2:
+    signal.sigwait([signal.SIGINT])
+    print("interrupted", times, flush=True)
+sys.exit(5)
 """
 
 AT_A_TERMINAL = """

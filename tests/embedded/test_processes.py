@@ -197,12 +197,11 @@ def test_hooks_run_and_stop_has_grace_period(cluster, pods, tmp_path):
 
     script = f"""
 import signal, sys
-def end(*_):
-    open("{tmp_path}/notes", "a").write("stopped\\n")
-    sys.exit(7)
-signal.signal(signal.SIGTERM, end)
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
 print("up")
-signal.pause()
+signal.sigwait([signal.SIGTERM])
+open("{tmp_path}/notes", "a").write("stopped\\n")
+sys.exit(7)
 """
     name = create(pods, python(script, lifecycle={"postStart": note("begun"), "preStop": note("ending")}))
     cluster.wait("Pod", name, "Ready")
@@ -238,7 +237,8 @@ def test_init_containers_and_sidecars_of_processes_keep_order(cluster, pods):
         return {**python(script), "name": name, **fields, "volumeMounts": [{"name": "v", "mountPath": "/v"}]}
 
     write = "import os; f = open(os.environ['MOCKUBE_ROOT'] + '/v/order', 'a'); f.write({!r}); f.close()"
-    wait = "; import signal, sys; signal.signal(signal.SIGTERM, lambda *_: sys.exit(0)); signal.pause()"
+    block = "import signal; signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM]); "
+    wait = "; signal.sigwait([signal.SIGTERM])"
     read = "import os; print(open(os.environ['MOCKUBE_ROOT'] + '/v/order').read())"
     started = {"exec": {"command": ["sh", "-c", "grep -q side $MOCKUBE_ROOT/v/order"]}, "periodSeconds": 1}
     name = create(
@@ -247,7 +247,7 @@ def test_init_containers_and_sidecars_of_processes_keep_order(cluster, pods):
         policy="Never",
         initContainers=[
             step("first", write.format("init ")),
-            step("side", write.format("side ") + wait, restartPolicy="Always", startupProbe=started),
+            step("side", block + write.format("side ") + wait, restartPolicy="Always", startupProbe=started),
         ],
         volumes=[{"name": "v", "emptyDir": {}}],
     )

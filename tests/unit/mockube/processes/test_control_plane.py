@@ -37,7 +37,7 @@ asyncio.run(run())
 """
 
 PROGRAM = """
-import os, signal, socket, sys
+import os, select, signal, socket, sys
 _, log, name, *does = sys.argv
 def log_event(word):
     with open(log, "a") as file:
@@ -46,10 +46,16 @@ def end(*_):
     log_event("ends")
     if "stays" not in does:
         sys.exit(0)
+def wait(*files):  # a signal before `select` ends it, too: the byte that it writes is there
+    while interrupted in select.select([interrupted, *files], [], [])[0]:
+        interrupted.recv(1)
+interrupted, waker = socket.socketpair()
+waker.setblocking(False)
+signal.set_wakeup_fd(waker.fileno())
 signal.signal(signal.SIGTERM, end)
 log_event("begins")
 if "waits" in does:
-    sys.stdin.read(1)
+    wait(sys.stdin)
 if "misunderstands" in does:
     sys.exit(2)
 if "fails" in does:
@@ -59,8 +65,7 @@ if "NOTIFY_SOCKET" in os.environ:
         ready.sendto(b"READY=1", os.environ["NOTIFY_SOCKET"])
 if "leaves" in does:
     sys.exit(0)
-while True:
-    signal.pause()
+wait()
 """
 
 
