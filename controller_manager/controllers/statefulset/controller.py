@@ -51,7 +51,7 @@ def _pods_to_update(state: StatefulSetState) -> list[PodView]:
     """The pods that make room now, the highest ordinal first."""
     if state.owner.max_unavailable is None:
         return _next_outdated(state)
-    candidates = [slot.pod for slot in _rolling_slots(state) if slot.pod and state.is_outdated(slot.pod)]
+    candidates = [slot.pod for slot in _rolling_slots(state) if slot.pod and _makes_room(state, slot.pod)]
     budget = _most_unavailable(state.owner) - sum(state.is_unavailable(slot.pod) for slot in state.slots)
     if not state.owner.parallel:
         return candidates[: max(budget, 0)]
@@ -61,10 +61,15 @@ def _pods_to_update(state: StatefulSetState) -> list[PodView]:
     return free + costly[: max(budget, 0)]
 
 
+def _makes_room(state: StatefulSetState, pod: PodView) -> bool:
+    """A pod that has ended is deleted already, in the same reconciliation, because it has ended."""
+    return state.is_outdated(pod) and not pod.is_terminal
+
+
 def _next_outdated(state: StatefulSetState) -> list[PodView]:
     """One at a time; an updated pod that is not available holds up those below it."""
     for slot in _rolling_slots(state):
-        if slot.pod is not None and state.is_outdated(slot.pod):
+        if slot.pod is not None and _makes_room(state, slot.pod):
             return [slot.pod]
         if state.is_unavailable(slot.pod):
             break

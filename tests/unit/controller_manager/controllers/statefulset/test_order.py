@@ -202,6 +202,26 @@ def test_finished_pod_is_recreated(phase):
     assert sets.round() == [("create", "web-1")]
 
 
+@pytest.mark.parametrize("limits", [{}, {"maxUnavailable": 2}], ids=["one by one", "two at a time"])
+def test_finished_pod_of_parallel_set_is_deleted_once_in_update(limits):
+    sets = settled_sets(podManagementPolicy="Parallel", updateStrategy=rolling_update(**limits))
+    sets.roll("a:2")
+    sets.run(2, ready=False, phase="Failed")
+    others = [("delete", "web-1")] if limits else []
+    assert sets.round() == [("delete", "web-2"), *others]
+
+
+def test_finished_condemned_pod_waits_for_finished_one_below_it():
+    """As upstream's: only the first pod that is not available may be deleted, and that is the lower one."""
+    sets = settled_sets()
+    sets.scale(1)
+    sets.run(1, ready=False, phase="Failed")
+    sets.run(2, ready=False, phase="Failed")
+    assert sets.round() == []
+    sets.remove_pod(1)
+    assert sets.round() == [("delete", "web-2")]
+
+
 def test_lost_pod_is_recreated_first():
     sets = settled_sets()
     sets.remove_pod(0)
