@@ -1,8 +1,8 @@
 """A copy of the store, kept up to date by one watch: lists and watches are served from it.
 
-The watch cache lags behind the store. A consistent read calls `fresh` first, which waits until the watch cache has the
-revision of the store at that moment. When the watch is lost, the watch cache resumes it. If history was compacted
-meanwhile, it lists again and ends the watches of clients, because they may have missed events.
+The recent changes of each resource, and what resource version is too old, are in `resource_cache.py`. A consistent read
+calls `fresh` first, which waits until the cache has the store's revision of that moment. A lost watch is resumed. If
+history was compacted meanwhile, the cache lists again and ends the watches of clients, which may have missed events.
 """
 
 import asyncio
