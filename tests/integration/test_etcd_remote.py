@@ -109,9 +109,9 @@ class TestTLS:
 
 class TestLogin:
     @pytest.fixture
-    async def server(self, fresh_etcd):
-        await require_login(fresh_etcd.url, PREFIX)
-        return fresh_etcd
+    async def server(self, durable_etcd):
+        await require_login(durable_etcd.url, PREFIX)
+        return durable_etcd
 
     async def test_user_is_limited_to_granted_keys(self, connect, server):
         store = await connect(server.url, credentials=USER)
@@ -173,15 +173,15 @@ class TestEndpoints:
             await connect(f"http://127.0.0.1:{free_port()}", f"http://127.0.0.1:{free_port()}", deadline=0.2)
 
 
-async def test_watch_continues_after_server_restart(connect, fresh_etcd):
-    store = await connect(fresh_etcd.url)
+async def test_watch_continues_after_server_restart(connect, durable_etcd):
+    store = await connect(durable_etcd.url)
     watch = await store.watch(WatchRequest(**UNDER_PREFIX))
     wanted, seen = [], []
     for life in range(3):
         # Some changes were delivered when the server dies, and some were not.
         wanted += [(await put(store, key), key) for key in (b"%d-%d" % (life, n) for n in range(20))]
         seen += await collect(watch, len(wanted) - len(seen) - 10)
-        await restart(fresh_etcd)
+        await restart(durable_etcd)
     seen += await collect(watch, len(wanted) - len(seen))
     assert seen == wanted
     await watch.request_progress()

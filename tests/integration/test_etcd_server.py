@@ -39,13 +39,13 @@ async def test_each_etcd_server_starts_empty(etcd_pool):
         server.stop()
 
 
-async def test_killed_etcd_server_keeps_data(fresh_etcd):
-    store = await connect_store(fresh_etcd)
+async def test_killed_etcd_server_keeps_data(durable_etcd):
+    store = await connect_store(durable_etcd)
     await store.put(Put(key=b"k", value=b"v"))
     await store.close()
-    fresh_etcd.kill()
-    fresh_etcd.start()
-    store = await connect_store(fresh_etcd)
+    durable_etcd.kill()
+    durable_etcd.start()
+    store = await connect_store(durable_etcd)
     assert (await store.range(Range(key=b"k"))).count == 1
     await store.close()
 

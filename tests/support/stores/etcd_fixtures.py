@@ -3,7 +3,8 @@
 * `etcd_url`: a fresh server for this test alone, empty and at revision 1. It costs little, because the next one is
   started while a test runs.
 * `shared_etcd_url`: one server for the whole session, for tests that tolerate the writes of others.
-* `fresh_etcd`: the server behind `etcd_url`, to kill, pause or start again.
+* `fresh_etcd`: the server behind `etcd_url`, to pause or stop.
+* `durable_etcd`: a fresh server that keeps its data when it is killed, to start it again.
 * `etcd_pool`: the pool of servers, for tests that need several.
 
 They notify watches of progress every 100 ms, and their shortest lease is of one second. Use them from tests marked
@@ -12,9 +13,10 @@ They notify watches of progress every 100 ms, and their shortest lease is of one
 
 import pytest
 
-from tests.support.stores.etcd_server import QUICK, EtcdPool, EtcdServer
+from tests.support.stores.etcd_server import ALONE, QUICK, EtcdPool, EtcdServer
 
-OPTIONS = (*QUICK, "--experimental-watch-progress-notify-interval=100ms")
+PROGRESS = "--experimental-watch-progress-notify-interval=100ms"
+OPTIONS = (*QUICK, PROGRESS)
 
 
 @pytest.fixture(scope="session")
@@ -29,6 +31,12 @@ def fresh_etcd(etcd_pool):
     server = etcd_pool.take()
     yield server
     server.stop()
+
+
+@pytest.fixture
+def durable_etcd():
+    with EtcdServer(options=(*ALONE, PROGRESS)) as server:
+        yield server
 
 
 @pytest.fixture

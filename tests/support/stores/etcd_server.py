@@ -18,8 +18,10 @@ from pathlib import Path
 
 START_TIMEOUT = 30.0
 
-QUICK = ("--unsafe-no-fsync", "--heartbeat-interval=10", "--election-timeout=100")
-"""Options for a single server: it need not sync to disk, nor wait for other members."""
+ALONE = ("--heartbeat-interval=10", "--election-timeout=100")
+"""Options for a single server, which need not wait for other members."""
+QUICK = ("--unsafe-no-fsync", *ALONE)
+"""The same without syncing to disk: such a server loses its last writes when it is killed."""
 
 PR_SET_PDEATHSIG = 1
 
