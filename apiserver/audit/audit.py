@@ -13,18 +13,18 @@ import os
 import stat
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime
-from http import HTTPStatus
 from io import FileIO
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import orjson
 from msgspec import Struct
 
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.timestamps import format_micro_time
-from mockube.apimachinery.tree import Tree
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.audit.policy import DEFAULT_POLICY, AuditDecision, Level, Policy, read
 from mockube.apiserver.authz.chain import Decision, DecisionAndReason
 from mockube.apiserver.request_info import RequestInfo
@@ -72,6 +72,10 @@ class RequestProperties(Protocol):
         """Annotations that filters and handlers have added."""
 
     @property
+    def name(self) -> str:
+        """The name of the object, "" if there is none."""
+
+    @property
     def uri(self) -> str: ...
 
     @property
@@ -88,7 +92,7 @@ class RequestProperties(Protocol):
         """Whether it is a patch by server-side apply."""
 
 
-class Request(Struct, frozen=True, kw_only=True):
+class Request(Struct, kw_only=True):
     """A request as it is logged. `user` is the authenticated user; None without one."""
 
     id: str
@@ -99,12 +103,50 @@ class Request(Struct, frozen=True, kw_only=True):
     info: RequestInfo
     received: datetime
     decision: AuditDecision
+    is_long_running: bool = False
+    """Whether the start of its response is logged, too."""
+    has_started: bool = False
+    """Whether that was logged."""
+    name: str
+    object_reference: Tree = {}
+    """What `objectRef` shows of the object that was sent."""
+    object: bytes = b""
+    """The object or the patch that was sent, as JSON."""
 
     @property
-    def has_response_object(self) -> bool:
-        """Whether the object of the response is logged; a watch has none."""
-        is_wanted = self.decision.level >= Level.REQUEST_RESPONSE
-        return is_wanted and self.info.is_resource and self.info.verb != "watch"
+    def logs_response(self) -> bool:
+        """Whether the object of the response is logged."""
+        return self.decision.level >= Level.REQUEST_RESPONSE
+
+    def set_object(self, tree: ReadOnlyTree) -> None:
+        """Note the object of the body, with its defaults. It may change afterwards."""
+        metadata = tree.get("metadata") or {}
+        self.object_reference = {name: metadata[name] for name in _IDENTITY if metadata.get(name)}
+        if self.decision.level >= Level.REQUEST:
+            logged = tree if self.decision.managed_fields else _without_managed_fields(tree)
+            self.object = orjson.dumps(logged)
+
+    def set_patch(self, text: bytes) -> None:
+        """Note the body of a patch, if it is JSON: an apply may be YAML."""
+        if self.decision.level >= Level.REQUEST:
+            with suppress(orjson.JSONDecodeError):
+                self.object = orjson.dumps(orjson.loads(text))
+
+
+class Outcome(NamedTuple):
+    """The response to a request."""
+
+    code: int
+    status: bytes = b""
+    """The Status that it contains, as JSON; b"" for other objects."""
+    object: bytes = b""
+    """Its object as JSON, if the policy wants it."""
+
+
+NO_RESPONSE: Final = Outcome(
+    200, b'{"kind":"Status","metadata":{},"status":"Success","message":"Connection closed early"}'
+)
+"""Stands for the response to a client that has disconnected."""
 
 
 class AuditCounts:
@@ -128,37 +170,37 @@ class Audit:
         self._clock = clock
         self.counts = AuditCounts()
 
-    def receive(self, arrival: RequestProperties) -> Request | None:
+    def receive(self, arrival: RequestProperties, *, is_long_running: bool = False) -> Request | None:
         """Log the arrival of a request; None if the policy logs nothing of it."""
         request = self._request(arrival, arrival.authenticated)
         if request is not None:
+            request.is_long_running = is_long_running
             self._write(request, "RequestReceived", request.received, {})
         return request
 
-    def complete(
-        self,
-        request: Request,
-        arrival: RequestProperties,
-        code: int,
-        *,
-        body: bytes = b"",
-        answer: bytes = b"",
-    ) -> None:
-        """Log the response to a request."""
-        level = request.decision.level
-        extra = _identity_and_annotations(arrival, level)
-        extra["responseStatus"] = _response_status(code, answer)
-        if level >= Level.REQUEST and body:
-            extra |= _body_field("requestObject", body, request.decision)
-        if level >= Level.REQUEST_RESPONSE and answer:
-            extra |= _response_object(answer, request.decision)
-        self._write(request, "ResponseComplete", self._clock.now(), extra)
+    def start(self, request: Request, arrival: RequestProperties, outcome: Outcome) -> None:
+        """Log the start of the response to a long-running request, once."""
+        if request.is_long_running and not request.has_started:
+            request.has_started = True
+            self._respond("ResponseStarted", request, arrival, outcome)
 
-    def reject(self, arrival: RequestProperties, code: int, answer: bytes) -> None:
+    def complete(self, request: Request, arrival: RequestProperties, outcome: Outcome) -> None:
+        """Log the complete response to a request."""
+        self.start(request, arrival, outcome)
+        self._respond("ResponseComplete", request, arrival, outcome)
+
+    def _respond(self, stage: str, request: Request, arrival: RequestProperties, outcome: Outcome) -> None:
+        extra = _identity_and_annotations(arrival, request.decision.level)
+        extra["responseStatus"] = _response_status(outcome)
+        if request.object:
+            extra["requestObject"] = orjson.Fragment(request.object)
+        self._write(request, stage, self._clock.now(), extra | _response_object(request, outcome))
+
+    def reject(self, arrival: RequestProperties, outcome: Outcome) -> None:
         """Log a request that could not be authenticated, at the same stage as upstream."""
         request = self._request(arrival, None)
         if request is not None:
-            extra = {"responseStatus": _response_status(code, answer)}
+            extra = {"responseStatus": _response_status(outcome)} | _response_object(request, outcome)
             self._write(request, "ResponseStarted", self._clock.now(), extra)
 
     def close(self) -> None:
@@ -177,6 +219,7 @@ class Audit:
             user_agent=agent if len(agent) <= MAX_USER_AGENT else f"{agent[:MAX_USER_AGENT]}...TRUNCATED",
             user=user,
             info=arrival.info,
+            name=arrival.name,
             received=self._clock.now(),
             decision=decision,
         )
@@ -267,7 +310,7 @@ def _event(request: Request, stage: str, at: datetime) -> Tree:
         "userAgent": request.user_agent,
     }
     if info.is_resource:
-        event["objectRef"] = _reference(info)
+        event["objectRef"] = _reference(request)
     event["requestReceivedTimestamp"] = format_micro_time(request.received)
     event["stageTimestamp"] = format_micro_time(at)
     return event
@@ -281,18 +324,17 @@ _LEVEL_NAMES = {
 }
 
 
-def _response_status(code: int, answer: bytes) -> Tree:
-    """Return the response's fields, with the error's message and reason if it was refused."""
-    refusal = _parse_json(answer) if code >= HTTPStatus.BAD_REQUEST else None
-    status_fields = (
-        {name: refusal[name] for name in _STATUS_FIELDS if name in refusal}
-        if isinstance(refusal, dict)
-        else {}
-    )
-    return {"metadata": {}, **status_fields, "code": code}
+def _response_status(outcome: Outcome) -> Tree:
+    """Return the code, and the fields of the Status that the response contains."""
+    status = orjson.loads(outcome.status) if outcome.status else {}
+    return {
+        "metadata": {},
+        **{name: status[name] for name in _STATUS_FIELDS if name in status},
+        "code": outcome.code,
+    }
 
 
-_STATUS_FIELDS = ("status", "message", "reason", "details")
+_STATUS_FIELDS: Final = ("status", "message", "reason", "details")
 
 
 def _user_info(user: User) -> Tree:
@@ -305,42 +347,43 @@ def _user_info(user: User) -> Tree:
     return {name: value for name, value in fields.items() if value or name == "username"}
 
 
-def _reference(info: RequestInfo) -> Tree:
+def _reference(request: Request) -> Tree:
+    info, of_object = request.info, request.object_reference
     fields = {
         "resource": info.resource,
-        "namespace": info.namespace,
-        "name": info.name,
+        "namespace": info.namespace or of_object.get("namespace"),
+        "name": request.name or of_object.get("name"),
+        "uid": of_object.get("uid"),
         "apiGroup": info.group,
         "apiVersion": info.version,
+        "resourceVersion": of_object.get("resourceVersion"),
         "subresource": info.subresource,
     }
     return {name: value for name, value in fields.items() if value}
 
 
-def _response_object(text: bytes, decision: AuditDecision) -> Tree:
-    """Return the object of a response; JSON on one line is not parsed, unless managedFields are removed."""
-    line = text.strip()
-    if decision.managed_fields and b"\n" not in line:
-        return {"responseObject": orjson.Fragment(line)}
-    return _body_field("responseObject", text, decision)
+_IDENTITY: Final = ("namespace", "name", "uid", "resourceVersion")
 
 
-def _body_field(name: str, text: bytes, decision: AuditDecision) -> Tree:
-    """Return a field with the body of a request or response, if it is JSON."""
-    tree = _parse_json(text)
-    if tree is None:
+def _response_object(request: Request, outcome: Outcome) -> Tree:
+    text = outcome.object or outcome.status
+    if not text or not request.logs_response:
         return {}
-    if not decision.managed_fields and isinstance(tree, dict):
-        items = tree.get("items")
-        for obj in (tree, *(items if isinstance(items, list) else ())):
-            if isinstance(obj, dict) and isinstance(obj.get("metadata"), dict):
-                obj["metadata"].pop("managedFields", None)
-    return {name: tree}
+    if request.decision.managed_fields:
+        return {"responseObject": orjson.Fragment(text)}
+    return {"responseObject": _without_managed_fields(orjson.loads(text))}
 
 
-def _parse_json(text: bytes) -> Any:
-    """Return the decoded text; None if it is not JSON."""
-    try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return None
+def _without_managed_fields(tree: ReadOnlyTree) -> ReadOnlyTree:
+    """Return an object, or a list or table of objects, without `metadata.managedFields`; the parameter is not changed."""
+    copy = dict(tree)
+    if isinstance(metadata := tree.get("metadata"), dict):
+        copy["metadata"] = {name: value for name, value in metadata.items() if name != "managedFields"}
+    if isinstance(items := tree.get("items"), list):
+        copy["items"] = [_without_managed_fields(item) if isinstance(item, dict) else item for item in items]
+    if "columnDefinitions" in tree:  # a table
+        copy["rows"] = [
+            row | {"object": _without_managed_fields(row["object"])} if row.get("object") else row
+            for row in tree.get("rows") or ()
+        ]
+    return copy

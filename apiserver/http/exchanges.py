@@ -60,6 +60,7 @@ async def switch_protocols(request: Request, backend: BackendConnection) -> Resp
             raise status.internal_error(f"invalid upgrade response: status code {head.code}")
         response = Response(head.code, (), head.header("content-type"))
         return await copy_body(request, response, backend.body(head, request.method))
+    request.begin_stream(head.code)
     tunnel = cast("SocketClient", request.client).take_over()
     tunnel.writer.write(head.raw)
     await _pipe(tunnel, backend)
@@ -107,7 +108,7 @@ async def send_body(
 
 async def copy_body(request: Request, response: Response, body: AsyncIterator[bytes]) -> Response:
     """Write a body to the client as it is received; abort the connection if the body is incomplete."""
-    return await copy_to(request, response, request.client.stream(response), body)
+    return await copy_to(request, response, request.stream(response), body)
 
 
 async def copy_to(request: Request, response: Response, sink: Sink, body: AsyncIterator[bytes]) -> Response:

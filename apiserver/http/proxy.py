@@ -190,7 +190,7 @@ async def _send_messages(request: Request, body: AsyncIterator[bytes]) -> Respon
     )
     if protocol is None:
         return Response(HTTPStatus.FORBIDDEN)
-    messages = request.client.messages(
+    messages = request.messages(
         [protocol] if protocol else [], _LOG_PROTOCOLS[protocol], request.client.abort
     )
     return await copy_to(request, Response(HTTPStatus.SWITCHING_PROTOCOLS), messages, _pieces(body))

@@ -183,7 +183,7 @@ class ServiceProxy:
         self._streams.add(service_response)
         request.client.on_lost(service_response.close)
         try:
-            sink = request.client.stream(response)
+            sink = request.stream(response)
             await sink.begin()
             async for part in service_response.content.iter_any():
                 await sink.write([part])

@@ -18,7 +18,7 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.kind import Unconvertible
 from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.body import as_warnings, decode_applied
-from mockube.apiserver.registry.call import PATCH_OPTIONS, Call, ObjectResult, WriteOptions, write_options
+from mockube.apiserver.registry.call import Call, ObjectResult, WriteOptions, patch_options
 from mockube.apiserver.registry.create import create_tree
 from mockube.apiserver.registry.metadata import field_manager
 from mockube.apiserver.registry.registry import Registry
@@ -123,7 +123,7 @@ class Application(Struct, frozen=True, kw_only=True):
 def read_application(
     registry: Registry, call: Call, manager: FieldManager, *, time: str | None
 ) -> Application:
-    options = write_options(call, PATCH_OPTIONS)
+    options = patch_options(call)
     try:
         parsed = parse_applied(call.body.data)
         duplicates = () if options.field_validation == "Ignore" else duplicate_keys(parsed)

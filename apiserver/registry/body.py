@@ -49,6 +49,8 @@ def read_object(registry: Registry, call: Call, options: WriteOptions) -> Tree:
     new_object: Tree = {"kind": kind, "apiVersion": api_version} | decoded.tree
     new_object["apiVersion"] = _version(new_object["apiVersion"]) or api_version
     registry.scheme.rules.default(api_version, kind, new_object)
+    if call.audited is not None:
+        call.audited.set_object(new_object)
     return new_object
 
 

@@ -7,7 +7,7 @@ parsed is a bad request; a value that is not allowed makes `CreateOptions`, `Lis
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from enum import Enum
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from msgspec import Struct, field
 
@@ -34,6 +34,15 @@ class Body(Struct, frozen=True, kw_only=True):
 NO_BODY = Body(data=b"")
 
 
+class AuditedBody(Protocol):
+    """Takes over what the audit log contains of a body."""
+
+    def set_object(self, tree: Tree, /) -> None:
+        """Note a decoded object, which may change afterwards."""
+
+    def set_patch(self, text: bytes, /) -> None: ...
+
+
 class Call(Struct, kw_only=True):
     """One request. `warnings` collects the response's warnings."""
 
@@ -49,6 +58,8 @@ class Call(Struct, kw_only=True):
     warnings: list[str] = []
     annotations: dict[str, str] = {}
     """Annotations of the audit event; collected like the warnings."""
+    audited: AuditedBody | None = None
+    """None if the audit log contains nothing of the request."""
     is_internal: bool = False
     """Part of another request that was admitted already: admission is not run again."""
     live: Stored | None = None
@@ -144,6 +155,10 @@ class ObjectResult(Struct, frozen=True, kw_only=True):
         assert self.stored is not None
         return self.stored.tree()
 
+    @property
+    def is_status(self) -> bool:
+        return self.tree is not None and self.tree["kind"] == "Status"
+
 
 class ListResult(Struct, frozen=True, kw_only=True):
     """A list: its items as they are stored, and its metadata."""
@@ -219,7 +234,7 @@ META = "meta.k8s.io"
 FIELD_VALIDATION = ("", "Ignore", "Strict", "Warn")
 MAX_FIELD_MANAGER = 128
 
-PATCH_OPTIONS = "PatchOptions"
+_PATCH_OPTIONS = "PatchOptions"
 APPLY_TYPES = frozenset({"application/apply-patch+yaml"})
 
 EXACT, NOT_OLDER_THAN = "Exact", "NotOlderThan"
@@ -254,13 +269,13 @@ class ListOptions(Struct, frozen=True, kw_only=True):
 
 def write_options(call: Call, kind: str) -> WriteOptions:
     """Return the options of a create, update or patch; `kind` is upstream's name for them."""
-    applies = kind == PATCH_OPTIONS and parse_content_type(call.body.media_type)[0] in APPLY_TYPES
+    applies = kind == _PATCH_OPTIONS and parse_content_type(call.body.media_type)[0] in APPLY_TYPES
     if not call.query and not applies:
         return _NO_OPTIONS
     dry_run = call.query.get("dryRun", ())
     manager, validation = call.parameter("fieldManager"), call.parameter("fieldValidation")
     field_errors = [*_check_manager(manager), *check_dry_run(dry_run), *_check_validation(validation)]
-    if kind == PATCH_OPTIONS:
+    if kind == _PATCH_OPTIONS:
         field_errors = [*_check_patch(call, manager, applies=applies), *field_errors]
     refuse_options(kind, field_errors)
     return WriteOptions(
@@ -269,6 +284,14 @@ def write_options(call: Call, kind: str) -> WriteOptions:
         field_validation=validation,
         force=bool(call.flag("force")),
     )
+
+
+def patch_options(call: Call) -> WriteOptions:
+    """Return the options of a patch; a patch whose options are valid is noted for the audit log."""
+    options = write_options(call, _PATCH_OPTIONS)
+    if call.audited is not None:
+        call.audited.set_patch(call.body.data)
+    return options
 
 
 def _check_patch(call: Call, manager: str, *, applies: bool) -> Iterable[FieldError]:

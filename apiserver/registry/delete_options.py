@@ -19,6 +19,8 @@ ORPHAN, FOREGROUND, BACKGROUND = "Orphan", "Foreground", "Background"
 FINALIZER_OF = {ORPHAN: "orphan", FOREGROUND: "foregroundDeletion"}
 POLICIES = (FOREGROUND, BACKGROUND, ORPHAN)
 KIND = "DeleteOptions"
+_INTERNAL = f"{META}/__internal"
+"""The version of the options that upstream's audit log shows."""
 
 _UNVERSIONED = (
     "Status",
@@ -80,6 +82,8 @@ def _from_body(registry: Registry, call: Call) -> Tree:
         raise status.BadRequest(undecodable(error)) from error
     except DecodeError as error:
         raise status.BadRequest(str(error)) from error
+    if call.audited is not None:
+        call.audited.set_object(tree | {"kind": KIND, "apiVersion": _INTERNAL})
     return tree
 
 

@@ -37,12 +37,11 @@ from mockube.apiserver.registry.body import (
 )
 from mockube.apiserver.registry.call import (
     APPLY_TYPES,
-    PATCH_OPTIONS,
     Body,
     Call,
     ObjectResult,
     WriteOptions,
-    write_options,
+    patch_options,
 )
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.update import change
@@ -132,7 +131,7 @@ async def patch(registry: Registry, call: Call, view: SubresourceView = OBJECT_V
         raise status.unsupported_media_type([*CUSTOM_LANGUAGES, *APPLY_TYPES])
     if language is None:
         raise UnsupportedMediaType("415: Unsupported Media Type", Details())
-    options = write_options(call, PATCH_OPTIONS)
+    options = patch_options(call)
     try:
         read = await registry.begin(call, _read, call, language, options)
     except ApiError:

@@ -4,16 +4,18 @@ import itertools
 from collections.abc import Awaitable
 from typing import Final
 
+import orjson
 from msgspec import Struct
 
 from mockube.apimachinery import randomness
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.randomness import Random
-from mockube.apiserver.audit.audit import Audit
+from mockube.apiserver.audit.audit import NO_RESPONSE, Audit, Outcome
 from mockube.apiserver.audit.audit import Request as AuditedRequest
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.metrics.requests import Counts, RequestMetrics, labels
 from mockube.apiserver.request.filter import Config, Handle
+from mockube.apiserver.request.limits import is_long_running
 from mockube.apiserver.request.request import Request
 from mockube.apiserver.request.response import JSON, Response, error_response
 
@@ -84,15 +86,23 @@ class Observer:
 
     def begin(self, request: Request) -> RequestRecord:
         under = labels(request.info, request.resource, dry_run=request.is_dry_run, applies=request.applies)
-        audited = None if self._audit is None else self._audit.receive(request)
+        audited = None if self._audit is None else self._begin_audit(self._audit, request)
         return RequestRecord(
             counts=self._metrics.begin(under), started=self._clock.monotonic(), audited=audited
         )
 
+    @staticmethod
+    def _begin_audit(audit: Audit, request: Request) -> AuditedRequest | None:
+        audited = audit.receive(request, is_long_running=is_long_running(request.info))
+        request.audited = audited
+        if audited is not None and audited.is_long_running:
+            request.on_stream = lambda code: audit.start(audited, request, Outcome(code))
+        return audited
+
     def reject(self, request: Request, response: Response) -> None:
         """Record a request that could not be authenticated."""
         if self._audit is not None:
-            self._audit.reject(request, response.status, response.body)
+            self._audit.reject(request, Outcome(response.status, response.status_object))
 
     def end(self, record: RequestRecord, request: Request, response: Response | None) -> None:
         """Record the end of a request, which has no response if it was cancelled."""
@@ -101,11 +111,23 @@ class Observer:
             self._metrics.abort(record.counts)
         self._metrics.end(record.counts, code, self._clock.monotonic() - record.started, size)
         if self._audit is not None and record.audited is not None:
-            answer = b"" if response is None else response.refusal
-            if response is not None and not answer and record.audited.has_response_object:
-                answer = response.body if response.content_type.startswith(JSON) else b""
-            self._audit.complete(record.audited, request, code, body=request.body, answer=answer)
+            self._audit.complete(record.audited, request, _outcome(record.audited, request, response))
 
     def terminate_watch(self, resource: Resource) -> None:
         """Record that a watch of a resource was ended because its client did not read."""
         self._metrics.terminate_watch(resource)
+
+
+def _outcome(audited: AuditedRequest, request: Request, response: Response | None) -> Outcome:
+    if response is None:
+        return NO_RESPONSE
+    obj = response.logged_object
+    if audited.logs_response and not response.status_object and _is_discovery(request, response):
+        obj = orjson.dumps(orjson.loads(response.body))
+    return Outcome(response.status, response.status_object, obj)
+
+
+def _is_discovery(request: Request, response: Response) -> bool:
+    """Return whether a page is an object, which is logged."""
+    is_below = request.path.startswith(("/api/", "/apis/")) or request.path in ("/api", "/apis")
+    return is_below and request.resource is None and response.content_type.startswith(JSON)

@@ -4,7 +4,9 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Final
 
+import orjson
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import (
@@ -16,7 +18,7 @@ from mockube.apimachinery.status import (
 from mockube.apiserver.kinds.api_resource import Resource, Subresource
 from mockube.apiserver.long_work import yield_to_loop
 from mockube.apiserver.memory_limit import MemoryLimit, Reservation
-from mockube.apiserver.registry.call import NO_BODY, Body, Call, ListResult
+from mockube.apiserver.registry.call import NO_BODY, Body, Call, ListResult, ObjectResult
 from mockube.apiserver.registry.convert import to_client_version
 from mockube.apiserver.registry.create import create
 from mockube.apiserver.registry.delete import delete, delete_collection
@@ -171,8 +173,7 @@ class Endpoints:
         reading = request.client.read(MAX_BODY) if reserve is None else self._read(request, reserve)
         if is_long_running(request.info):  # others have a deadline as a whole
             reading = self._deadlines.within(self._seconds, reading)
-        request.body = await reading
-        return Body(data=request.body, media_type=request.header(CONTENT_TYPE))
+        return Body(data=await reading, media_type=request.header(CONTENT_TYPE))
 
     async def _read(self, request: Request, reserve: Callable[[], Awaitable[object]]) -> bytes:
         """Read a body once there is memory for it."""
@@ -190,14 +191,27 @@ class Endpoints:
             await self._registry.watch_cache.deliver()
         if self._registry.scheme.conversion(call.resource) is not None:
             answer = await to_client_version(self._registry, call.resource, answer)
-        if not isinstance(answer, ListResult):
-            if answer.stored is not None and output.format is Format.JSON and output.view is View.OBJECT:
-                body = answer.stored.text
-            else:
-                body = await self._renderer.object(call, answer, output)
-            return _response(request, answer.code, [body], output, call)
-        parts = await self._renderer.collection(call, answer, output)
-        return _response(request, 200, parts, output, call)
+        parts = await self._render(call, answer, output)
+        code = 200 if isinstance(answer, ListResult) else answer.code
+        response = _response(request, code, parts, output, call)
+        if request.audited is not None:
+            if isinstance(answer, ObjectResult) and answer.is_status:
+                response.status_object = orjson.dumps(answer.tree)
+            elif request.audited.logs_response:
+                as_json = replace(output, format=Format.JSON)
+                logged = parts if output.format is Format.JSON else await self._render(call, answer, as_json)
+                response.logged_object = b"".join(logged)
+        return response
+
+    async def _render(
+        self, call: Call, answer: ObjectResult | ListResult, output: OutputFormat
+    ) -> Sequence[bytes | memoryview]:
+        """Return the parts of a response's body; JSON is on one line."""
+        if isinstance(answer, ListResult):
+            return await self._renderer.collection(call, answer, output)
+        if answer.stored is not None and output.format is Format.JSON and output.view is View.OBJECT:
+            return [answer.stored.text]
+        return [await self._renderer.object(call, answer, output)]
 
     async def _page(self, request: Request) -> Response:
         path = request.info.path
@@ -274,6 +288,7 @@ def _call(request: Request, resource: Resource, body: Body) -> Call:
         user_agent=request.user_agent,
         warnings=[resource.deprecated] if resource.deprecated else [],
         annotations=request.annotations,
+        audited=request.audited,
     )
 
 

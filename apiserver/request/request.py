@@ -5,6 +5,7 @@ neither JSON nor a log can encode.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from http import HTTPStatus
 from typing import Final, Protocol
 
 from multidict import MultiMapping
@@ -14,6 +15,7 @@ from mockube.apimachinery.fields import FieldSelectorError
 from mockube.apimachinery.fields import parse as parse_field_selector
 from mockube.apimachinery.gotext import BOOLEANS
 from mockube.apimachinery.names import check_path_segment_name
+from mockube.apiserver.audit.audit import Request as AuditedRequest
 from mockube.apiserver.authn.authenticators import ClientCertificate
 from mockube.apiserver.authz.chain import Attributes, DecisionAndReason
 from mockube.apiserver.kinds.api_resource import Resource
@@ -103,8 +105,8 @@ class Request:
     __slots__ = (
         "annotations",
         "audit_id",
+        "audited",
         "authenticated",
-        "body",
         "client",
         "decision",
         "headers",
@@ -113,6 +115,7 @@ class Request:
         "is_aborted",
         "is_in_flight",
         "method",
+        "on_stream",
         "path",
         "query",
         "query_string",
@@ -156,8 +159,10 @@ class Request:
         """Annotations of its audit event."""
         self.is_in_flight = False
         """Whether it counts as in flight, until its response is written."""
-        self.body = b""
-        """The body of a request for a resource after it was read, for the audit log."""
+        self.audited: AuditedRequest | None = None
+        """What the audit log contains of the request; None if nothing."""
+        self.on_stream: Callable[[int], None] | None = None
+        """Called with the status when a streamed response begins."""
         self.is_aborted = False
         """Whether the connection was cut while its response was written."""
 
@@ -171,15 +176,28 @@ class Request:
         """Return the value of a header as text that can be encoded."""
         return value if value.isascii() else gotext.decode_utf8(value.encode("utf-8", "surrogateescape"))
 
+    def stream(self, response: Response) -> Sink:
+        """Return a sink for the body of a response."""
+        self.begin_stream(response.status)
+        return self.client.stream(response)
+
+    def messages(self, protocols: Sequence[str], frame: Frame, on_closed: Callable[[], None]) -> Sink:
+        """Return a sink for messages of a WebSocket."""
+        self.begin_stream(HTTPStatus.SWITCHING_PROTOCOLS)
+        return self.client.messages(protocols, frame, on_closed)
+
+    def begin_stream(self, status: int) -> None:
+        """Report the start of a response that ends later."""
+        if self.on_stream is not None:
+            self.on_stream(status)
+
     def attributes(self) -> Attributes:
         """Return the attributes of the request for authorizers."""
         info = self.info
-        name, field_selector, label_selector = info.name, "", ""
+        field_selector = label_selector = ""
         if self.query and info.verb in _COLLECTION_VERBS:
             field_selector = self.query.get("fieldSelector", _NONE)[0]
             label_selector = self.query.get("labelSelector", _NONE)[0]
-            if field_selector and not name and info.verb != "deletecollection":
-                name = _selected_name(field_selector)
         return Attributes(
             user=self.user,
             verb=info.verb,
@@ -189,10 +207,18 @@ class Request:
             resource=info.resource,
             subresource=info.subresource,
             namespace=info.namespace,
-            name=name,
+            name=self.name,
             field_selector=field_selector,
             label_selector=label_selector,
         )
+
+    @property
+    def name(self) -> str:
+        """The name of the object: that of the path, or the only one that a list or watch selects."""
+        info = self.info
+        if info.name or not self.query or info.verb not in ("list", "watch"):
+            return info.name
+        return _selected_name(self.query.get("fieldSelector", _NONE)[0])
 
     @property
     def uri(self) -> str:
@@ -241,6 +267,8 @@ class Request:
 
 def _selected_name(field_selector: str) -> str:
     """Return the name that a list or watch is limited to; "" if it is not limited to one."""
+    if not field_selector:
+        return ""
     try:
         name = parse_field_selector(field_selector).requires_exact_match("metadata.name")
     except FieldSelectorError:

@@ -53,11 +53,12 @@ class Response:
         "compressed",
         "content_type",
         "headers",
+        "logged_object",
         "parts",
-        "refusal",
         "retry_after",
         "size",
         "status",
+        "status_object",
         "warnings",
     )
 
@@ -79,8 +80,10 @@ class Response:
         self.retry_after = retry_after
         self.compressed = False
         """Whether the body is compressed while it is written, piece by piece, so that no compressed copy is in memory."""
-        self.refusal = b""
-        """The Status of an error as JSON; b"" for other responses."""
+        self.status_object = b""
+        """The Status of an error or a deletion as JSON, for the audit log; b"" for other objects."""
+        self.logged_object = b""
+        """The object as JSON on one line, if the audit log contains it."""
         self.size = sum(map(len, parts))
 
     @property
@@ -102,12 +105,13 @@ def error_response(error: Exception, request: "Request", warnings: Sequence[str]
     seconds = api_error.details.retry_after_seconds if api_error.details else 0
     tree = api_error.status()
     text = orjson.dumps(tree)
-    output = negotiate(request.header("Accept"), Endpoint.PLAIN) or _NOT_ACCEPTABLE
+    accepted = negotiate(request.header("Accept"), Endpoint.PLAIN)
+    output = accepted or _NOT_ACCEPTABLE
     is_json = output.format is Format.JSON
     pretty = output.pretty or request.wants_pretty
     body = json_body([text], pretty=pretty) if is_json else [encode_object(tree, output.format)]
     response = Response(api_error.code, body, output.format.value, warnings=warnings, retry_after=seconds)
-    response.refusal = text
+    response.status_object = text if accepted else b""  # upstream does not log what no client reads
     return response
 
 

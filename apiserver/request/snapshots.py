@@ -60,7 +60,7 @@ def page(backend: Backend, on_restored: Sequence[Callable[[], Awaitable[None]]])
 
 async def _send_snapshot(request: Request, backend: Backend) -> Response:
     response = Response(200, (), "application/gzip", headers={"Cache-Control": "no-store"})
-    sink = request.client.stream(response)
+    sink = request.stream(response)
     pieces = archive(backend.kv, backend.layout.root, taken_at=format_time(backend.clock.now()))
     async with aclosing(pieces):
         first = await anext(pieces)  # raises errors before the response begins

@@ -192,13 +192,11 @@ def _open(
 ) -> tuple[Response, Sink]:
     """Return the response, and the sink of the events: a streamed body, or the messages of a WebSocket."""
     if request.is_websocket:
-        return Response(101), request.client.messages(
-            _subprotocols(request), _framing(output.format), on_closed
-        )
+        return Response(101), request.messages(_subprotocols(request), _framing(output.format), on_closed)
     is_json = output.format is Format.JSON
     content_type = output.format.value if is_json else f"{output.format.value};stream=watch"
     response = Response(200, (), content_type, warnings=warnings)
-    return response, request.client.stream(response)
+    return response, request.stream(response)
 
 
 def _framing(written: Format) -> Frame:

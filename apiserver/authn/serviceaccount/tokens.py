@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
@@ -50,6 +50,12 @@ class TokenLifetime(Struct, frozen=True, kw_only=True):
     """Whether a pod's own token is valid for a year: old clients read it only once."""
 
 
+class IssuedToken(NamedTuple):
+    text: str
+    id: str
+    """The claim `jti`."""
+
+
 class ServiceAccounts:
     """Issues tokens of the first of `issuers`, and accepts tokens of all. `audiences` are the server's own."""
 
@@ -76,10 +82,10 @@ class ServiceAccounts:
 
     def issue_token(
         self, account: Account, *, audiences: Sequence[str], seconds: int, warn_after: int | None = None
-    ) -> str:
+    ) -> IssuedToken:
         """Return a token; after `warn_after` seconds it is still valid, but the client should have requested a new one."""
         now = int(self._clock.now().timestamp())
-        private = account.claim()
+        private, token_id = account.claim(), randomness.uid(self._random)
         if warn_after is not None:
             private = {**private, "warnafter": now + warn_after}
         claims = {
@@ -87,12 +93,12 @@ class ServiceAccounts:
             "exp": now + seconds,
             "iat": now,
             "iss": self.issuer,
-            "jti": randomness.uid(self._random),
+            "jti": token_id,
             "kubernetes.io": private,
             "nbf": now,
             "sub": account.username,
         }
-        return jwt.sign(self.keys, claims)
+        return IssuedToken(jwt.sign(self.keys, claims), token_id)
 
     async def read(self, token: str, audiences_: Sequence[str]) -> KnownToken | None:
         claims = verified_claims(token, self.keys, self._issuers)

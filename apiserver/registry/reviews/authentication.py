@@ -70,6 +70,10 @@ EXTENDED_SECONDS = 365 * 24 * 60 * 60
 """The lifetime of the token that a pod gets by default."""
 
 
+_ISSUED_ID = "authentication.kubernetes.io/issued-credential-id"
+"""The audit annotation with the id of an issued token."""
+
+
 class TokenRequests:
     def __init__(self, accounts: ServiceAccounts) -> None:
         self._accounts = accounts
@@ -106,6 +110,7 @@ class TokenRequests:
             seconds=EXTENDED_SECONDS if is_extended else seconds,
             warn_after=seconds if is_extended else None,
         )
+        call.annotations[_ISSUED_ID] = f"JTI={token.id}"
         returned_spec = {
             "audiences": audiences,
             "expirationSeconds": seconds,
@@ -113,7 +118,7 @@ class TokenRequests:
         }
         expires = format_time(now + timedelta(seconds=seconds))
         return review.answer(
-            {**request, "spec": returned_spec}, {"token": token, "expirationTimestamp": expires}
+            {**request, "spec": returned_spec}, {"token": token.text, "expirationTimestamp": expires}
         )
 
     def _is_extended(self, account: Account, audiences: Sequence[str], seconds: int) -> bool:

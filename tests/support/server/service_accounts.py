@@ -61,7 +61,7 @@ class World:
         return self.objects.get((resource, namespace, name))
 
     def give(self, account=ACCOUNT, audiences=API, seconds=HOUR):
-        return self.accounts.issue_token(account, audiences=audiences, seconds=seconds)
+        return self.accounts.issue_token(account, audiences=audiences, seconds=seconds).text
 
     async def read(self, token, audiences=API):
         return await self.accounts.read(token, audiences)

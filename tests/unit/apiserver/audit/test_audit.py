@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from mockube.apimachinery.clock import SteppedClock
-from mockube.apiserver.audit.audit import MAX_USER_AGENT, Audit, BadAuditLog
+from mockube.apiserver.audit.audit import MAX_USER_AGENT, NO_RESPONSE, Audit, BadAuditLog, Outcome
 from mockube.apiserver.audit.policy import DEFAULT_POLICY, BadPolicy, Level, read
 from mockube.apiserver.authz.chain import Decision
 from mockube.apiserver.request_info import RequestInfo, parse
@@ -109,15 +109,22 @@ class Arrived:
     annotations: Mapping[str, str] = field(default_factory=dict)
     decision: tuple[Decision, str] | None = (Decision.ALLOW, "")
 
+    @property
+    def name(self):
+        return self.info.name
+
 
 def arrival_of(method, path=POD, **rest):
     return Arrived(parse(method, path, watch=False), **rest)
 
 
-def logged_line(tmp_path, arrival, code=200, **rest):
+OK = Outcome(200)
+
+
+def logged_line(tmp_path, arrival, outcome=OK):
     """Return the only line that a request adds to the log."""
     audit = Audit(tmp_path / "audit.log", DEFAULT_POLICY, clock=SteppedClock())
-    audit.complete(audit.receive(arrival), arrival, code, **rest)
+    audit.complete(audit.receive(arrival), arrival, outcome)
     audit.close()
     (line,) = lines(tmp_path / "audit.log")
     return line
@@ -133,7 +140,7 @@ def test_audit_line_has_user_verb_object_and_code(tmp_path):
     arrival = arrival_of("DELETE")
     request = audit.receive(arrival)
     clock.advance(1.5)
-    audit.complete(request, arrival, 200)
+    audit.complete(request, arrival, OK)
     audit.close()
     (line,) = lines(tmp_path / "audit.log")
     assert (line["kind"], line["apiVersion"], line["level"]) == ("Event", "audit.k8s.io/v1", "Metadata")
@@ -148,21 +155,34 @@ def test_audit_line_has_user_verb_object_and_code(tmp_path):
     assert line["stageTimestamp"] == "2030-01-01T00:00:01.500000Z"
 
 
-@pytest.mark.parametrize(
-    ("answer", "said"),
-    [
-        pytest.param(
-            orjson.dumps({"kind": "Status", "status": "Failure", "message": "no", "reason": "Forbidden"}),
-            {"status": "Failure", "message": "no", "reason": "Forbidden"},
-            id="a Status",
-        ),
-        pytest.param(b"[-]etcd failed", {}, id="a page"),
-        pytest.param(b"[]", {}, id="something else"),
-    ],
-)
-def test_audit_line_of_refusal_has_servers_message(tmp_path, answer, said):
-    line = logged_line(tmp_path, arrival_of("GET"), 403, answer=answer)
-    assert line["responseStatus"] == {"metadata": {}, "code": 403} | said
+def test_audit_line_of_refusal_has_servers_message(tmp_path):
+    status = {"kind": "Status", "status": "Failure", "message": "no", "reason": "Forbidden"}
+    line = logged_line(tmp_path, arrival_of("GET"), Outcome(403, orjson.dumps(status)))
+    assert line["responseStatus"] == {
+        "metadata": {}, "status": "Failure", "message": "no", "reason": "Forbidden", "code": 403,
+    }  # fmt: skip
+
+
+def test_client_that_left_has_a_success_without_response(tmp_path):
+    line = logged_line(tmp_path, arrival_of("GET"), NO_RESPONSE)
+    assert line["responseStatus"] == {
+        "metadata": {}, "status": "Success", "message": "Connection closed early", "code": 200,
+    }  # fmt: skip
+
+
+def test_start_of_long_running_request_is_logged_once(tmp_path):
+    audit = Audit(tmp_path / "audit.log", DEFAULT_POLICY, clock=SteppedClock())
+    arrival = arrival_of("GET", f"{POD}/log")
+    request = audit.receive(arrival, is_long_running=True)
+    audit.start(request, arrival, OK)
+    audit.start(request, arrival, OK)
+    audit.complete(request, arrival, OK)
+    audit.complete(audit.receive(arrival, is_long_running=True), arrival, OK)
+    audit.complete(audit.receive(arrival), arrival, OK)
+    audit.close()
+    stages = [line["stage"] for line in lines(tmp_path / "audit.log")]
+    started = ["ResponseStarted", "ResponseComplete"]
+    assert stages == [*started, *started, "ResponseComplete"]
 
 
 def test_omitted_stages_and_managed_fields_follow_policy(tmp_path):
@@ -172,11 +192,36 @@ def test_omitted_stages_and_managed_fields_follow_policy(tmp_path):
     audit = Audit(tmp_path / "audit.log", rules, clock=SteppedClock())
     arrival = arrival_of("PUT")
     request = audit.receive(arrival)
-    answer = orjson.dumps({"metadata": {"name": "p", "managedFields": [{}]}})
-    audit.complete(request, arrival, 200, body=b'{"a":1}', answer=answer)
+    owned = {"metadata": {"name": "p", "managedFields": [{}]}}
+    table = {"columnDefinitions": [], "rows": [{"object": owned}, {"object": None}]}
+    request.set_object(owned)
+    audit.complete(request, arrival, Outcome(200, object=orjson.dumps({"items": [owned]})))
+    audit.complete(request, arrival, Outcome(200, object=orjson.dumps(table)))
+    audit.close()
+    bare = {"metadata": {"name": "p"}}
+    listed, shown = lines(tmp_path / "audit.log")
+    assert (listed["requestObject"], listed["responseObject"]) == (bare, {"items": [bare]})
+    assert shown["responseObject"]["rows"] == [{"object": bare}, {"object": None}]
+
+
+@pytest.mark.parametrize(
+    ("patch", "shown"),
+    [(b'{"a":1}', {"requestObject": {"a": 1}}), (b"a: 1", {})],
+    ids=["JSON", "YAML"],
+)
+def test_patch_is_logged_if_it_is_json(tmp_path, patch, shown):
+    audit = Audit(
+        tmp_path / "audit.log",
+        policy(tmp_path, {"level": "Request"}, omitStages=["RequestReceived"]),
+        clock=SteppedClock(),
+    )
+    arrival = arrival_of("PATCH")
+    request = audit.receive(arrival)
+    request.set_patch(patch)
+    audit.complete(request, arrival, OK)
     audit.close()
     (line,) = lines(tmp_path / "audit.log")
-    assert (line["requestObject"], line["responseObject"]) == ({"a": 1}, {"metadata": {"name": "p"}})
+    assert {name: value for name, value in line.items() if name == "requestObject"} == shown
 
 
 def test_audit_line_has_impersonated_and_real_user(tmp_path):
@@ -212,7 +257,7 @@ def test_audit_line_has_authorization_decision(tmp_path, decision, annotations):
 def test_unauthenticated_request_is_logged_without_user(tmp_path):
     audit = Audit(tmp_path / "audit.log", DEFAULT_POLICY, clock=SteppedClock())
     answer = orjson.dumps({"kind": "Status", "status": "Failure", "message": "Unauthorized"})
-    audit.reject(arrival_of("GET", authenticated=User(name="")), 401, answer)
+    audit.reject(arrival_of("GET", authenticated=User(name="")), Outcome(401, answer))
     audit.close()
     (line,) = lines(tmp_path / "audit.log")
     assert (line["user"], line["stage"]) == ({}, "ResponseStarted")

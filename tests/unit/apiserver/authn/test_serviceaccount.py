@@ -251,7 +251,7 @@ def test_standard_base64_alphabet_is_refused_in_token():
 
 @pytest.mark.parametrize(("later", "word"), [(3607, "valid_tokens"), (3617, "stale_tokens")])
 async def test_stale_token_use_is_annotated(world, later, word):
-    token = world.accounts.issue_token(ACCOUNT, audiences=["api"], seconds=24 * HOUR, warn_after=3607)
+    token = world.accounts.issue_token(ACCOUNT, audiences=["api"], seconds=24 * HOUR, warn_after=3607).text
     world.clock.advance(later)
     notes = (await world.read(token)).notes
     assert world.accounts.uses == {word: 1}

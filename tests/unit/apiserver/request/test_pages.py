@@ -59,7 +59,7 @@ async def test_discovery_format_is_negotiated(path, headers, status, expected):
     if status == 200:
         assert (answer.status, answer.content_type) == (status, expected)
     else:
-        assert (answer.status, orjson.loads(answer.refusal)["message"]) == (status, expected)
+        assert (answer.status, orjson.loads(answer.body)["message"]) == (status, expected)
 
 
 @pytest.mark.parametrize(("given", "reported"), [("", "v1.36.3"), ("v1.36.3-custom", "v1.36.3-custom")])
