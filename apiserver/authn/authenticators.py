@@ -1,6 +1,6 @@
 """Authenticate a request: its credentials, the chain of authenticators, and those of certificates and bearer tokens.
 
-Bearer tokens of all types are authenticated by `BearerTokens`: it calls one reader after another, and caches the result
+Bearer tokens of all types are authenticated by `BearerTokens`: it calls one token authenticator after another, and caches the result
 for a short time. Users are cached under the digest of a token, never under the token itself, so that response times
 reveal nothing about valid tokens.
 """
@@ -227,7 +227,7 @@ def user_of(subject: DistinguishedName, digest: str = "") -> User | None:
 
 
 class BadToken(Exception):
-    """The token is of the reader's type, and it is not valid."""
+    """The token is of the authenticator's type, and it is not valid."""
 
 
 class KnownToken(Struct, frozen=True):
@@ -238,9 +238,9 @@ class KnownToken(Struct, frozen=True):
     notes: TokenDetails | None = None
 
 
-class TokenReader(Protocol):
-    async def read(self, token: str, audiences: Sequence[str]) -> KnownToken | None:
-        """Return the user of a token; None if it is not of this reader's type; raise BadToken if it is not valid."""
+class TokenAuthenticator(Protocol):
+    async def authenticate_token(self, token: str, audiences: Sequence[str]) -> KnownToken | None:
+        """Return the user of a token; None if it is not of this authenticator's type; raise BadToken if it is not valid."""
 
 
 class BearerTokens:
@@ -248,14 +248,14 @@ class BearerTokens:
 
     def __init__(
         self,
-        readers: Sequence[TokenReader],
+        authenticators: Sequence[TokenAuthenticator],
         *,
         audiences: Sequence[str],
         clock: Clock,
         counts: CredentialCounts | None = None,
     ) -> None:
         self._counts = counts or CredentialCounts()
-        self._readers = readers
+        self._authenticators = authenticators
         self._audiences = tuple(audiences)
         self._clock = clock
         self._cache: dict[tuple[bytes, tuple[str, ...]], tuple[float, KnownToken]] = {}
@@ -289,7 +289,7 @@ class BearerTokens:
         counts, result = self._counts, "error"
         counts.active_fetches += 1
         try:
-            review = await self._read(token, audiences)
+            review = await self._authenticate_token(token, audiences)
             result = "ok"
         except BadToken as error:
             result = "ok" if str(error) == _INVALID else "error"
@@ -300,11 +300,11 @@ class BearerTokens:
             counts.observe_fetch(self._clock.monotonic() - began)
         return review
 
-    async def _read(self, token: str, audiences: Sequence[str]) -> KnownToken:
+    async def _authenticate_token(self, token: str, audiences: Sequence[str]) -> KnownToken:
         problems = [_INVALID]
-        for reader in self._readers:
+        for authenticator in self._authenticators:
             try:
-                review = await reader.read(token, audiences)
+                review = await authenticator.authenticate_token(token, audiences)
             except BadToken as error:
                 problems.append(str(error))
                 continue

@@ -22,14 +22,14 @@ _DEFAULT_GROUP: Final = "system:bootstrappers"
 
 
 class BootstrapTokens:
-    """A `TokenReader` of bootstrap tokens, which are valid for `audiences`, the server's own."""
+    """A `TokenAuthenticator` of bootstrap tokens, which are valid for `audiences`, the server's own."""
 
     def __init__(self, find: Find, *, audiences: Sequence[str], clock: Clock) -> None:
         self._find = find
         self._audiences = audiences
         self._clock = clock
 
-    async def read(self, token: str, audiences: Sequence[str]) -> KnownToken | None:
+    async def authenticate_token(self, token: str, audiences: Sequence[str]) -> KnownToken | None:
         match = _TOKEN.fullmatch(token)
         shared = [audience for audience in audiences if audience in self._audiences]
         if match is None or not shared:

@@ -13,7 +13,7 @@ from mockube.apiserver.authn.authenticators import (
     BearerTokens,
     ClientCertificates,
     CredentialCounts,
-    TokenReader,
+    TokenAuthenticator,
 )
 from mockube.apiserver.authn.bootstrap_tokens import BootstrapTokens
 from mockube.apiserver.authn.request_headers import FrontProxy, RequestHeaders
@@ -88,22 +88,24 @@ def authenticators(  # noqa: PLR0913 - the parts of the chain
     )
     accounts.uses = counts.tokens
     accounts.lifetime = trust.token_lifetime
-    readers: list[TokenReader] = [StaticTokens(trust.tokens, audiences)]
+    token_authenticators: list[TokenAuthenticator] = [StaticTokens(trust.tokens, audiences)]
     if label is not None:
         legacy = LegacyTokens(trust.keys, audiences=audiences, find=find, label=label, clock=clock)
         legacy.uses = counts.tokens
-        readers.append(legacy)
-    readers.append(accounts)
+        token_authenticators.append(legacy)
+    token_authenticators.append(accounts)
     if trust.bootstrap_tokens:
-        readers.append(BootstrapTokens(find, audiences=audiences, clock=clock))
+        token_authenticators.append(BootstrapTokens(find, audiences=audiences, clock=clock))
     issuers = None
     if trust.jwt is not None and remote is not None:
         issuers = _jwt_authenticators(trust.jwt, audiences, clock, remote)
-        readers.append(issuers)
+        token_authenticators.append(issuers)
     if trust.token_webhook is not None and remote is not None:
         reviewer = Reviewer(endpoint=trust.token_webhook.endpoint, send=remote.send, clock=clock)
-        readers.append(TokenWebhook(trust.token_webhook, reviewer, audiences=audiences, clock=clock))
-    bearer = BearerTokens(readers, audiences=audiences, clock=clock, counts=counts)
+        token_authenticators.append(
+            TokenWebhook(trust.token_webhook, reviewer, audiences=audiences, clock=clock)
+        )
+    bearer = BearerTokens(token_authenticators, audiences=audiences, clock=clock, counts=counts)
     proxies = [FrontProxy(trust.request_headers, clock)] if trust.request_headers is not None else []
     chain = Authentication(
         (*proxies, ClientCertificates(clock, counts), bearer),

@@ -18,7 +18,7 @@ class StaticTokens:
         self._users = {token_digest(token): user for token, user in users.items()}
         self._audiences = audiences
 
-    async def read(self, token: str, audiences: Sequence[str]) -> KnownToken | None:
+    async def authenticate_token(self, token: str, audiences: Sequence[str]) -> KnownToken | None:
         user = self._users.get(token_digest(token))
         if user is None or not self._audiences:
             return None if user is None else KnownToken(user, audiences)

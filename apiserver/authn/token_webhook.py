@@ -24,7 +24,7 @@ class TokenWebhookSettings(Struct, frozen=True, kw_only=True):
 
 
 class TokenWebhook:
-    """A `TokenReader`. Responses are cached, including unauthenticated ones; failures are not."""
+    """A `TokenAuthenticator`. Responses are cached, including unauthenticated ones; failures are not."""
 
     def __init__(
         self, settings: TokenWebhookSettings, reviewer: Reviewer, *, audiences: Sequence[str], clock: Clock
@@ -35,7 +35,7 @@ class TokenWebhook:
         self._clock = clock
         self._cache: OrderedDict[bytes, tuple[float, KnownToken | None]] = OrderedDict()
 
-    async def read(self, token: str, audiences: Sequence[str]) -> KnownToken | None:
+    async def authenticate_token(self, token: str, audiences: Sequence[str]) -> KnownToken | None:
         key, now = hashlib.sha256("\0".join((token, *audiences)).encode()).digest(), self._clock.monotonic()
         until, review = self._cache.get(key, (0.0, None))
         if until > now:

@@ -161,7 +161,7 @@ class IssuerAuthenticator:
 
 
 class JWTAuthenticators:
-    """A `TokenReader` for the tokens of all issuers, which are valid for `audiences`, the server's own."""
+    """A `TokenAuthenticator` for the tokens of all issuers, which are valid for `audiences`, the server's own."""
 
     def __init__(
         self, settings: JWTSettings, *, audiences: Sequence[str], send: Send, clock: Clock, observer: Observer
@@ -194,7 +194,7 @@ class JWTAuthenticators:
         ]
         return {authenticator.issuer: authenticator for authenticator in authenticators}
 
-    async def read(self, token: str, audiences: Sequence[str]) -> KnownToken | None:
+    async def authenticate_token(self, token: str, audiences: Sequence[str]) -> KnownToken | None:
         shared = [audience for audience in audiences if audience in self._audiences]
         if not shared:
             return None

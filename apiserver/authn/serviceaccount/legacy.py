@@ -57,7 +57,7 @@ LabelSecret: TypeAlias = Callable[[str, str, Mapping[str, Any]], Awaitable[None]
 
 
 class LegacyTokens:
-    """A `TokenReader` of tokens in Secrets. Tokens without audiences are valid for `audiences`, the server's own."""
+    """A `TokenAuthenticator` of tokens in Secrets. Tokens without audiences are valid for `audiences`, the server's own."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class LegacyTokens:
         self.uses: Counter[str] = Counter()
         """The numbers of valid tokens, by type of use."""
 
-    async def read(self, token: str, audiences_: Sequence[str]) -> KnownToken | None:
+    async def authenticate_token(self, token: str, audiences_: Sequence[str]) -> KnownToken | None:
         claims = verified_claims(token, self._keys, (ISSUER,))
         if claims is None:
             return None

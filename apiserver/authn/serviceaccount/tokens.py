@@ -100,7 +100,7 @@ class ServiceAccounts:
         }
         return IssuedToken(jwt.sign(self.keys, claims), token_id)
 
-    async def read(self, token: str, audiences_: Sequence[str]) -> KnownToken | None:
+    async def authenticate_token(self, token: str, audiences_: Sequence[str]) -> KnownToken | None:
         claims = verified_claims(token, self.keys, self._issuers)
         if claims is None:
             return None

@@ -64,7 +64,7 @@ class World:
         return self.accounts.issue_token(account, audiences=audiences, seconds=seconds).text
 
     async def read(self, token, audiences=API):
-        return await self.accounts.read(token, audiences)
+        return await self.accounts.authenticate_token(token, audiences)
 
 
 def claims_of(token):

@@ -1,4 +1,4 @@
-"""Bearer tokens: every reader is called, results are cached for a time, and all refusals are the same."""
+"""Bearer tokens: every token authenticator is called, results are cached for a time, and all refusals are the same."""
 
 import pytest
 
@@ -18,15 +18,15 @@ from mockube.apiserver.user import User
 ALICE, BOB = User(name="alice"), User(name="bob")
 
 
-class Reader:
-    """A reader that accepts tokens with one prefix, and counts its calls."""
+class CountingAuthenticator:
+    """A token authenticator that accepts tokens with one prefix, and counts its calls."""
 
     def __init__(self, prefix, user):
-        self.prefix, self.user, self.asked = prefix, user, 0
+        self.prefix, self.user, self.calls = prefix, user, 0
         self.bad = False
 
-    async def read(self, token, audiences):
-        self.asked += 1
+    async def authenticate_token(self, token, audiences):
+        self.calls += 1
         if not token.startswith(self.prefix):
             return None
         if self.bad:
@@ -34,8 +34,8 @@ class Reader:
         return KnownToken(self.user, audiences)
 
 
-def bearer(*readers, clock=None):
-    return BearerTokens(readers, audiences=("api",), clock=clock or SteppedClock())
+def bearer(*authenticators, clock=None):
+    return BearerTokens(authenticators, audiences=("api",), clock=clock or SteppedClock())
 
 
 @pytest.mark.parametrize(
@@ -56,19 +56,19 @@ def test_bearer_token_is_read_from_header(header, token):
     assert PresentedCredentials(header).bearer == token
 
 
-async def test_request_without_token_calls_no_reader():
-    reader = Reader("a", ALICE)
-    assert await bearer(reader).authenticate(PresentedCredentials()) is None
-    assert reader.asked == 0
+async def test_request_without_token_calls_no_authenticator():
+    authenticator = CountingAuthenticator("a", ALICE)
+    assert await bearer(authenticator).authenticate(PresentedCredentials()) is None
+    assert authenticator.calls == 0
 
 
 async def test_first_reader_that_accepts_token_names_user():
-    tokens = bearer(Reader("a", ALICE), Reader("b", BOB))
+    tokens = bearer(CountingAuthenticator("a", ALICE), CountingAuthenticator("b", BOB))
     assert await tokens.authenticate(PresentedCredentials("Bearer b1")) == BOB
 
 
 async def test_unknown_bearer_token_is_unauthorized():
-    tokens = bearer(Reader("a", ALICE), StaticTokens({"s": BOB}))
+    tokens = bearer(CountingAuthenticator("a", ALICE), StaticTokens({"s": BOB}))
     with pytest.raises(Unauthorized, match=r"^Unauthorized$"):
         await tokens.authenticate(PresentedCredentials("Bearer x"))
     with pytest.raises(BadToken, match=r"^invalid bearer token$"):
@@ -76,37 +76,37 @@ async def test_unknown_bearer_token_is_unauthorized():
 
 
 async def test_token_review_reports_every_reason():
-    reader = Reader("a", ALICE)
-    reader.bad = True
+    authenticator = CountingAuthenticator("a", ALICE)
+    authenticator.bad = True
     with pytest.raises(BadToken, match=r"^\[invalid bearer token, a is over\]$"):
-        await bearer(reader).review("a1")
+        await bearer(authenticator).review("a1")
 
 
 async def test_accepted_token_is_cached_for_a_time():
-    clock, reader = SteppedClock(), Reader("a", ALICE)
-    tokens = bearer(reader, clock=clock)
+    clock, authenticator = SteppedClock(), CountingAuthenticator("a", ALICE)
+    tokens = bearer(authenticator, clock=clock)
     for _ in range(3):
         await tokens.review("a1")
-    assert reader.asked == 1
-    reader.bad = True
+    assert authenticator.calls == 1
+    authenticator.bad = True
     clock.advance(TOKEN_CACHE_SECONDS)
     with pytest.raises(BadToken):
         await tokens.review("a1")
 
 
 async def test_token_cache_is_keyed_by_audience():
-    reader = Reader("a", ALICE)
-    tokens = bearer(reader)
+    authenticator = CountingAuthenticator("a", ALICE)
+    tokens = bearer(authenticator)
     assert (await tokens.review("a1")).audiences == ("api",)
     assert (await tokens.review("a1", ["vault"])).audiences == ("vault",)
 
 
 async def test_token_cache_is_bounded():
-    reader = Reader("a", ALICE)
-    tokens = bearer(reader)
+    authenticator = CountingAuthenticator("a", ALICE)
+    tokens = bearer(authenticator)
     for number in range(TOKEN_CACHE_SIZE + 1):
         await tokens.review(f"a{number}")
     await tokens.review(f"a{TOKEN_CACHE_SIZE}")
-    assert reader.asked == TOKEN_CACHE_SIZE + 1
+    assert authenticator.calls == TOKEN_CACHE_SIZE + 1
     await tokens.review("a0")
-    assert reader.asked == TOKEN_CACHE_SIZE + 2
+    assert authenticator.calls == TOKEN_CACHE_SIZE + 2

@@ -71,10 +71,10 @@ async def test_only_well_formed_bootstrap_tokens_are_looked_up(token):
         return secret(expiration="2031-01-01T00:00:00Z")
 
     tokens = BootstrapTokens(find, audiences=("api",), clock=SteppedClock())
-    found = await tokens.read(token, ("other", "api"))
+    found = await tokens.authenticate_token(token, ("other", "api"))
     if token == "abcdef.0123456789abcdef":
         assert (found.user, found.audiences) == (USER, ["api"])
         assert asked == [("secrets", "kube-system", "bootstrap-token-abcdef")]
-        assert await tokens.read(token, ("other",)) is None
+        assert await tokens.authenticate_token(token, ("other",)) is None
     else:
         assert (found, asked) == (None, [])

@@ -94,7 +94,7 @@ def new_authenticators(web, text=ONE, path=None, **settings):
 
 async def token_error(authenticators, text):
     with pytest.raises(BadToken) as raised:
-        await authenticators.read(text, API)
+        await authenticators.authenticate_token(text, API)
     return str(raised.value)
 
 
@@ -107,7 +107,7 @@ async def test_unreachable_issuer_is_retried(key, caplog):
     assert "oidc authenticator: initializing plugin: 404 Not Found: null" in caplog.text
     web.pages[f"{ISSUER}/.well-known/openid-configuration"] = wanted
     await found.initialize()
-    known = await found.read(token(key), API)
+    known = await found.authenticate_token(token(key), API)
     assert known.user == User(name="ann", groups=("system:authenticated",))
     assert known.audiences == API
 
@@ -115,7 +115,7 @@ async def test_unreachable_issuer_is_retried(key, caplog):
 async def test_token_for_other_audience_is_ignored(key):
     found = new_authenticators(Web(keys=key_set(k=key)))
     await found.initialize()
-    assert await found.read(token(key), ["elsewhere"]) is None
+    assert await found.authenticate_token(token(key), ["elsewhere"]) is None
 
 
 WRONG = {
@@ -138,10 +138,10 @@ async def test_concurrent_tokens_fetch_new_keys_once(key, other_key):
     web = Web(keys=key_set(k=key))
     found = new_authenticators(web)
     await found.initialize()
-    await found.read(token(key), API)
+    await found.authenticate_token(token(key), API)
     web.pages[f"{ISSUER}/keys"] = key_set(new=other_key)
     texts = [token(other_key, "new", jti=str(number)) for number in range(5)]
-    await asyncio.gather(*(found.read(text, API) for text in texts))
+    await asyncio.gather(*(found.authenticate_token(text, API) for text in texts))
     assert web.count("/keys") == 2
     assert ("fetched", ISSUER, True) in found.seen
 
@@ -151,7 +151,7 @@ async def test_keys_are_cached_as_issuer_allows(key, other_key):
     web.headers = {"cache-control": "public, max-age=100"}
     found = new_authenticators(web)
     await found.initialize()
-    await found.read(token(key), API)
+    await found.authenticate_token(token(key), API)
     strange = "oidc: verify token: failed to verify signature: failed to verify id token signature"
     assert await token_error(found, token(other_key, "new")) == strange
     assert web.count("/keys") == 1
@@ -184,9 +184,9 @@ async def test_keys_from_file_need_no_issuer(key, other_key, tmp_path):
     file.write_bytes(orjson.dumps(key_set(k=key)))
     web = Web()
     found = new_authenticators(web, key_files={ISSUER: file})
-    assert (await found.read(token(key), API)).user.name == "ann"
+    assert (await found.authenticate_token(token(key), API)).user.name == "ann"
     file.write_bytes(orjson.dumps(key_set(k=other_key)))
-    assert (await found.read(token(other_key), API)).user.name == "ann"
+    assert (await found.authenticate_token(token(other_key), API)).user.name == "ann"
     assert "failed to verify id token signature" in await token_error(found, token(key))
     assert web.asked == []
 
@@ -198,7 +198,7 @@ async def test_changed_file_applies_once_its_issuers_are_initialized(key, tmp_pa
     await found.initialize()
     file.write_text(PREFIXED)
     await found.reload()
-    assert (await found.read(token(key), API)).user.name == "new:ann"
+    assert (await found.authenticate_token(token(key), API)).user.name == "new:ann"
     assert ("reloaded", True) in found.seen
     assert ("applied", PREFIXED.encode()) in found.seen
 
@@ -220,7 +220,7 @@ async def test_invalid_changed_file_is_ignored(key, tmp_path, caplog, text, prob
     await found.reload()
     assert caplog.text.count(problem) == 1
     assert found.seen.count(("reloaded", False)) == 1
-    assert (await found.read(token(key), API)).user.name == "ann"
+    assert (await found.authenticate_token(token(key), API)).user.name == "ann"
 
 
 def distributed_groups(**source):
@@ -232,7 +232,7 @@ async def test_distributed_groups_claim_is_resolved(key):
     found = new_authenticators(web)
     await found.initialize()
     text = token(key, **distributed_groups(endpoint=f"{ISSUER}/groups", access_token="secret"))
-    assert (await found.read(text, API)).user.groups == ("g", "system:authenticated")
+    assert (await found.authenticate_token(text, API)).user.groups == ("g", "system:authenticated")
     asked = next(request for request in web.asked if request.url.endswith("/groups"))
     assert asked.headers == {"Authorization": "Bearer secret"}
 
