@@ -36,7 +36,7 @@ EC = ec.generate_private_key(ec.SECP256R1())
 RSA = rsa.generate_private_key(65537, 2048)
 
 
-class World:
+class ServiceAccountTokens:
     """The objects that tokens refer to, and a server that issues tokens."""
 
     def __init__(self, key=EC, others=()):
@@ -60,10 +60,10 @@ class World:
     async def find(self, resource, namespace, name):
         return self.objects.get((resource, namespace, name))
 
-    def give(self, account=ACCOUNT, audiences=API, seconds=HOUR):
+    def issue(self, account=ACCOUNT, audiences=API, seconds=HOUR):
         return self.accounts.issue_token(account, audiences=audiences, seconds=seconds).text
 
-    async def read(self, token, audiences=API):
+    async def authenticate(self, token, audiences=API):
         return await self.accounts.authenticate_token(token, audiences)
 
 
@@ -72,10 +72,10 @@ def claims_of(token):
     return orjson.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
 
 
-async def refusal(accounts, token):
+async def refusal(tokens, token):
     """Return why a token is refused; "" if it is valid."""
     try:
-        known = await accounts.read(token)
+        known = await tokens.authenticate(token)
     except BadToken as error:
         return str(error)
     return "" if known else UNSUPPORTED_SERVER

@@ -82,11 +82,13 @@ def test_numbers_in_exit_codes(code):
 
 @pytest.mark.parametrize("span", [LONG, "9" * 400, "9" * 30, "99999999999d"])
 def test_very_long_sleep_is_supported(span):
-    world = pods.SimulatedPod(pods.pod(pods.container("c", "sleep", span), activeDeadlineSeconds=MAX_INT64))
-    world.step_until_idle()
-    world.pass_time(3600)
-    assert world.phase == "Running"
-    assert world.ready
+    simulated = pods.SimulatedPod(
+        pods.pod(pods.container("c", "sleep", span), activeDeadlineSeconds=MAX_INT64)
+    )
+    simulated.step_until_idle()
+    simulated.pass_time(3600)
+    assert simulated.phase == "Running"
+    assert simulated.ready
 
 
 @pytest.mark.parametrize("seconds", [MAX_INT64, 10**11, 10**10])

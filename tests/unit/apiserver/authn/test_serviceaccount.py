@@ -15,7 +15,7 @@ from tests.support.server.service_accounts import (
     HOUR,
     ISSUER,
     RSA,
-    World,
+    ServiceAccountTokens,
     claims_of,
     pem,
     public_pem,
@@ -24,8 +24,8 @@ from tests.support.server.service_accounts import (
 
 
 @pytest.fixture
-def world():
-    return World()
+def tokens():
+    return ServiceAccountTokens()
 
 
 P384, P521 = (ec.generate_private_key(curve) for curve in (ec.SECP384R1(), ec.SECP521R1()))
@@ -33,20 +33,20 @@ P384, P521 = (ec.generate_private_key(curve) for curve in (ec.SECP384R1(), ec.SE
 
 @pytest.mark.parametrize("key", [P384, P521], ids=["ES384", "ES512"])
 async def test_elliptic_curves_have_their_algorithms(key, request):
-    world = World(key)
-    assert await world.read(world.give())
-    (published,) = world.accounts.keys.jwks()["keys"]
+    tokens = ServiceAccountTokens(key)
+    assert await tokens.authenticate(tokens.issue())
+    (published,) = tokens.accounts.keys.jwks()["keys"]
     assert published["alg"] == request.node.callspec.id
-    text, _, signature = world.give().rpartition(".")
+    text, _, signature = tokens.issue().rpartition(".")
     other = "A" if signature[20] != "A" else "B"
     problem = "go-jose/go-jose: error in cryptographic primitive"
-    assert await refusal(world, f"{text}.{signature[:20]}{other}{signature[21:]}") == problem
+    assert await refusal(tokens, f"{text}.{signature[:20]}{other}{signature[21:]}") == problem
 
 
 @pytest.mark.parametrize("key", [EC, RSA], ids=["ES256", "RS256"])
 async def test_issued_token_is_accepted(key):
-    world = World(key)
-    known = await world.read(world.give())
+    tokens = ServiceAccountTokens(key)
+    known = await tokens.authenticate(tokens.issue())
     user = known.user
     assert (user.name, user.uid) == ("system:serviceaccount:ns:robot", "uid-robot")
     assert user.groups == ("system:serviceaccounts", "system:serviceaccounts:ns", "system:authenticated")
@@ -54,9 +54,9 @@ async def test_issued_token_is_accepted(key):
     assert known.audiences == ["api"]
 
 
-async def test_token_has_upstreams_claims(world):
-    now = int(world.clock.now().timestamp())
-    claims = claims_of(world.give())
+async def test_token_has_upstreams_claims(tokens):
+    now = int(tokens.clock.now().timestamp())
+    claims = claims_of(tokens.issue())
     assert claims.pop("jti")
     assert claims == {
         "aud": ["api"],
@@ -69,15 +69,15 @@ async def test_token_has_upstreams_claims(world):
     }
 
 
-async def test_pod_bound_token_has_pod_and_node_in_extra(world):
-    world.put("pods", "ns", "web")
+async def test_pod_bound_token_has_pod_and_node_in_extra(tokens):
+    tokens.put("pods", "ns", "web")
     bound = Account(
         namespace="ns",
         account=ACCOUNT.account,
         pod=Reference("web", "uid-web"),
         node=Reference("node-1", "uid-node-1"),
     )
-    extra = (await world.read(world.give(bound))).user.extra
+    extra = (await tokens.authenticate(tokens.issue(bound))).user.extra
     assert {name.rpartition("/")[2]: value for name, value in extra.items() if "JTI" not in value[0]} == {
         "pod-name": ("web",),
         "pod-uid": ("uid-web",),
@@ -87,19 +87,19 @@ async def test_pod_bound_token_has_pod_and_node_in_extra(world):
 
 
 @pytest.mark.parametrize("kind", ["pod", "secret", "node"])
-async def test_bound_token_is_invalid_after_its_object_is_deleted(world, kind):
+async def test_bound_token_is_invalid_after_its_object_is_deleted(tokens, kind):
     bound = Account(namespace="ns", account=ACCOUNT.account, **{kind: Reference("it", "uid-it")})
-    token, namespace = world.give(bound), "" if kind == "node" else "ns"
+    token, namespace = tokens.issue(bound), "" if kind == "node" else "ns"
     with pytest.raises(BadToken, match=r"^service account token has been invalidated$"):
-        await world.read(token)
-    world.put(f"{kind}s", namespace, "it")
-    assert await world.read(token)
-    world.put(f"{kind}s", namespace, "it", uid="another")
+        await tokens.authenticate(token)
+    tokens.put(f"{kind}s", namespace, "it")
+    assert await tokens.authenticate(token)
+    tokens.put(f"{kind}s", namespace, "it", uid="another")
     with pytest.raises(BadToken, match=r"UID \(another\) does not match"):
-        await world.read(token)
-    world.put(f"{kind}s", namespace, "it", deletionTimestamp="2029-12-31T23:58:00Z")
+        await tokens.authenticate(token)
+    tokens.put(f"{kind}s", namespace, "it", deletionTimestamp="2029-12-31T23:58:00Z")
     with pytest.raises(BadToken, match=r"^service account token has been invalidated$"):
-        await world.read(token)
+        await tokens.authenticate(token)
 
 
 @pytest.mark.parametrize(
@@ -116,13 +116,13 @@ async def test_bound_token_is_invalid_after_its_object_is_deleted(world, kind):
         ),
     ],
 )
-async def test_token_is_invalid_after_its_account_is_deleted(world, metadata, says):
-    token = world.give()
-    del world.objects["serviceaccounts", "ns", "robot"]
+async def test_token_is_invalid_after_its_account_is_deleted(tokens, metadata, says):
+    token = tokens.issue()
+    del tokens.objects["serviceaccounts", "ns", "robot"]
     if metadata is not None:
-        world.put("serviceaccounts", "ns", "robot", **metadata)
+        tokens.put("serviceaccounts", "ns", "robot", **metadata)
     with pytest.raises(BadToken, match=says):
-        await world.read(token)
+        await tokens.authenticate(token)
 
 
 @pytest.mark.parametrize(
@@ -135,50 +135,50 @@ async def test_token_is_invalid_after_its_account_is_deleted(world, metadata, sa
         ),
     ],
 )
-async def test_token_outside_its_times_is_refused(world, changes, says):
-    now = world.clock.now().timestamp()
-    claims = claims_of(world.give()) | {name: now + seconds for name, seconds in changes.items()}
+async def test_token_outside_its_times_is_refused(tokens, changes, says):
+    now = tokens.clock.now().timestamp()
+    claims = claims_of(tokens.issue()) | {name: now + seconds for name, seconds in changes.items()}
     with pytest.raises(BadToken, match=says):
-        await world.read(jwt.sign(world.accounts.keys, claims))
+        await tokens.authenticate(jwt.sign(tokens.accounts.keys, claims))
 
 
-async def test_small_clock_skew_is_tolerated(world):
-    token = world.give(seconds=10)
-    world.clock.advance(69)
-    assert await world.read(token)
-    world.clock.advance(2)
+async def test_small_clock_skew_is_tolerated(tokens):
+    token = tokens.issue(seconds=10)
+    tokens.clock.advance(69)
+    assert await tokens.authenticate(token)
+    tokens.clock.advance(2)
     with pytest.raises(BadToken, match="has expired"):
-        await world.read(token)
+        await tokens.authenticate(token)
 
 
-async def test_token_is_valid_for_its_audience_only(world):
-    token = world.give(audiences=["vault", "api2"])
+async def test_token_is_valid_for_its_audience_only(tokens):
+    token = tokens.issue(audiences=["vault", "api2"])
     with pytest.raises(
         BadToken, match=r'^token audiences \["vault" "api2"\] is invalid for the target audiences'
     ):
-        await world.read(token)
-    assert (await world.read(token, ("vault", "other"))).audiences == ["vault"]
+        await tokens.authenticate(token)
+    assert (await tokens.authenticate(token, ("vault", "other"))).audiences == ["vault"]
 
 
 @pytest.mark.parametrize("named", [{}, {"aud": []}], ids=["left out", "empty"])
-async def test_token_without_audience_is_for_the_server(world, named):
-    claims = {name: value for name, value in claims_of(world.give()).items() if name != "aud"} | named
-    token = jwt.sign(world.accounts.keys, claims)
-    assert (await world.read(token)).audiences == list(API)
+async def test_token_without_audience_is_for_the_server(tokens, named):
+    claims = {name: value for name, value in claims_of(tokens.issue()).items() if name != "aud"} | named
+    token = jwt.sign(tokens.accounts.keys, claims)
+    assert (await tokens.authenticate(token)).audiences == list(API)
     with pytest.raises(BadToken, match=r'is invalid for the target audiences \["vault"\]$'):
-        await world.read(token, ("vault",))
+        await tokens.authenticate(token, ("vault",))
 
 
-async def test_token_of_other_issuer_is_ignored(world):
+async def test_token_of_other_issuer_is_ignored(tokens):
     elsewhere = jwt.sign(load(pem(RSA)), {"iss": "https://elsewhere"})
     for token in ("x", "a.b.c", elsewhere, "", "..", "a.e30.c"):
-        assert await world.read(token) is None
+        assert await tokens.authenticate(token) is None
 
 
 async def test_tokens_of_previous_issuer_and_key_are_accepted():
-    world = World(EC, [public_pem(RSA)])
-    claims = claims_of(world.give()) | {"iss": "https://old"}
-    assert await world.read(jwt.sign(load(pem(RSA)), claims))
+    tokens = ServiceAccountTokens(EC, [public_pem(RSA)])
+    claims = claims_of(tokens.issue()) | {"iss": "https://old"}
+    assert await tokens.authenticate(jwt.sign(load(pem(RSA)), claims))
 
 
 SIGNER = "the key that signs"
@@ -199,14 +199,14 @@ SIGNER = "the key that signs"
         pytest.param(None, {}, "!", id="no base 64"),
     ],
 )
-async def test_forged_token_is_refused(world, header, claims, signature):
+async def test_forged_token_is_refused(tokens, header, claims, signature):
     own = {"alg": "ES256", "kid": SIGNER} if header is None else header
     if isinstance(own, dict) and own.get("kid") == SIGNER:
-        own = own | {"kid": world.accounts.keys.signer.id}
-    token = world.give()
+        own = own | {"kid": tokens.accounts.keys.signer.id}
+    token = tokens.issue()
     head, payload = encode(orjson.dumps(own)), encode(orjson.dumps(claims_of(token) | claims))
     signed = token.rpartition(".")[2] if signature is None else signature
-    assert await refusal(world, f"{head}.{payload}.{signed}")
+    assert await refusal(tokens, f"{head}.{payload}.{signed}")
 
 
 def test_public_keys_are_published():
@@ -250,11 +250,11 @@ def test_standard_base64_alphabet_is_refused_in_token():
 
 
 @pytest.mark.parametrize(("later", "word"), [(3607, "valid_tokens"), (3617, "stale_tokens")])
-async def test_stale_token_use_is_annotated(world, later, word):
-    token = world.accounts.issue_token(ACCOUNT, audiences=["api"], seconds=24 * HOUR, warn_after=3607).text
-    world.clock.advance(later)
-    notes = (await world.read(token)).notes
-    assert world.accounts.uses == {word: 1}
+async def test_stale_token_use_is_annotated(tokens, later, word):
+    token = tokens.accounts.issue_token(ACCOUNT, audiences=["api"], seconds=24 * HOUR, warn_after=3607).text
+    tokens.clock.advance(later)
+    notes = (await tokens.authenticate(token)).notes
+    assert tokens.accounts.uses == {word: 1}
     said = "subject: system:serviceaccount:ns:robot, seconds after warning threshold: 10"
     stale = ({"authentication.k8s.io/stale-token": said}, ())
     assert notes == (stale if word == "stale_tokens" else None)

@@ -5,12 +5,12 @@ import pytest
 
 from mockube.apiserver.authn.serviceaccount import jwt
 from mockube.apiserver.authn.serviceaccount.keys import encode
-from tests.support.server.service_accounts import UNSUPPORTED_SERVER, World, claims_of, refusal
+from tests.support.server.service_accounts import UNSUPPORTED_SERVER, ServiceAccountTokens, claims_of, refusal
 
 
 @pytest.fixture
-def world():
-    return World()
+def tokens():
+    return ServiceAccountTokens()
 
 
 NOT_VERIFIED = "go-jose/go-jose: error in cryptographic primitive"
@@ -36,23 +36,23 @@ def with_other_bits(part):
         pytest.param(lambda text: f"{text}\u00e9", id="another letter"),
     ],
 )
-async def test_non_canonical_token_text_is_refused(world, part, change):
-    keys = world.accounts.keys
-    texts = orjson.dumps({"alg": "ES256", "kid": keys.signer.id}), orjson.dumps(claims_of(world.give()))
+async def test_non_canonical_token_text_is_refused(tokens, part, change):
+    keys = tokens.accounts.keys
+    texts = orjson.dumps({"alg": "ES256", "kid": keys.signer.id}), orjson.dumps(claims_of(tokens.issue()))
     # A blank is added to a part that would have no unused bits.
     text = ".".join(encode(one if len(one) % 3 else one + b" ") for one in texts)
     parts = [*text.split("."), encode(keys.sign(text.encode()))]
     assert all(len(one) % 4 for one in parts)
-    assert await refusal(world, ".".join(parts)) == ""
+    assert await refusal(tokens, ".".join(parts)) == ""
     parts[part] = change(parts[part])
-    assert await refusal(world, ".".join(parts))
+    assert await refusal(tokens, ".".join(parts))
 
 
-def signed_token(world, header=b"", claims=b""):
+def signed_token(tokens, header=b"", claims=b""):
     """Return a signed token of exactly these bytes; an omitted part is that of a valid token."""
-    keys = world.accounts.keys
+    keys = tokens.accounts.keys
     head = header or orjson.dumps({"alg": "ES256", "kid": keys.signer.id})
-    text = f"{encode(head)}.{encode(claims or orjson.dumps(claims_of(world.give())))}"
+    text = f"{encode(head)}.{encode(claims or orjson.dumps(claims_of(tokens.issue())))}"
     return f"{text}.{encode(keys.sign(text.encode()))}"
 
 
@@ -69,10 +69,10 @@ def signed_token(world, header=b"", claims=b""):
         pytest.param(b',"x":' + b"9" * 5000, UNSUPPORTED_SERVER, id="very many digits"),
     ],
 )
-async def test_ambiguous_token_header_is_refused(world, more, says):
-    kid = world.accounts.keys.signer.id.encode()
+async def test_ambiguous_token_header_is_refused(tokens, more, says):
+    kid = tokens.accounts.keys.signer.id.encode()
     header = b'{"alg":"ES256","kid":"%s"%s}' % (kid, more)
-    assert await refusal(world, signed_token(world, header=header)) == says
+    assert await refusal(tokens, signed_token(tokens, header=header)) == says
 
 
 @pytest.mark.parametrize(
@@ -88,16 +88,16 @@ async def test_ambiguous_token_header_is_refused(world, more, says):
         pytest.param(b',"x":' + b"[" * 2000 + b"]" * 2000, UNSUPPORTED_SERVER, id="very deep"),
     ],
 )
-async def test_ambiguous_token_claims_are_refused(world, more, says):
-    claims = orjson.dumps(claims_of(world.give()))
-    assert await refusal(world, signed_token(world, claims=claims[:-1] + more + b"}")) == says
+async def test_ambiguous_token_claims_are_refused(tokens, more, says):
+    claims = orjson.dumps(claims_of(tokens.issue()))
+    assert await refusal(tokens, signed_token(tokens, claims=claims[:-1] + more + b"}")) == says
 
 
 @pytest.mark.parametrize("algorithm", ["none", "HS256", "RS256", "ES384", ""])
-async def test_token_of_other_algorithm_than_its_keys_is_refused(world, algorithm):
+async def test_token_of_other_algorithm_than_its_keys_is_refused(tokens, algorithm):
     """The signature is that of the key."""
-    header = orjson.dumps({"alg": algorithm, "kid": world.accounts.keys.signer.id})
-    assert await refusal(world, signed_token(world, header=header)) == NOT_VERIFIED
+    header = orjson.dumps({"alg": algorithm, "kid": tokens.accounts.keys.signer.id})
+    assert await refusal(tokens, signed_token(tokens, header=header)) == NOT_VERIFIED
 
 
 NO_NUMBER = "go-jose/go-jose/jwt: expected number value to unmarshal NumericDate"
@@ -147,6 +147,6 @@ NO_AUDIENCE = "go-jose/go-jose/jwt: expected string or array value to unmarshal 
         pytest.param({"kubernetes.io": None}, 'serviceaccounts "" not found', id="no account"),
     ],
 )
-async def test_claims_of_wrong_type_are_refused(world, changes, says):
-    claims = claims_of(world.give()) | changes
-    assert await refusal(world, jwt.sign(world.accounts.keys, claims)) == says
+async def test_claims_of_wrong_type_are_refused(tokens, changes, says):
+    claims = claims_of(tokens.issue()) | changes
+    assert await refusal(tokens, jwt.sign(tokens.accounts.keys, claims)) == says

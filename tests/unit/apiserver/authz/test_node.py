@@ -16,7 +16,7 @@ NODE = User(name="system:node:n1", groups=("system:nodes",))
 UNRELATED = "no relationship found between node 'n1' and this object"
 
 
-class World:
+class Cluster:
     def __init__(self):
         self.caches = {resource: ResourceCache(f"/{resource}/".encode()) for resource in GROUPS}
         for cache in self.caches.values():
@@ -101,44 +101,44 @@ OF_POD = [
 
 @pytest.mark.parametrize(("resource", "name"), OF_POD)
 def test_node_reads_objects_referenced_by_its_pods(resource, name):
-    world = World()
-    assert not world.may_get(resource, name)
-    world.put("pods", "p", POD, status=STATUS)
-    assert world.may_get(resource, name)
-    assert not world.may_get(resource, name, namespace="other")
-    assert not world.may_get(resource, "another")
-    world.put("pods", "p", POD | {"nodeName": "n2"}, status=STATUS)
-    assert world.ask("get", resource, name, namespace="ns") == (Decision.NO_OPINION, UNRELATED)
-    world.put("pods", "p", POD, status=STATUS)
-    world.put("pods", "q", POD, status=STATUS)
-    world.remove("pods", "p")
-    assert world.may_get(resource, name) == (name not in ("p", "p-v5"))
-    world.remove("pods", "q")
-    assert not world.may_get(resource, name)
+    cluster = Cluster()
+    assert not cluster.may_get(resource, name)
+    cluster.put("pods", "p", POD, status=STATUS)
+    assert cluster.may_get(resource, name)
+    assert not cluster.may_get(resource, name, namespace="other")
+    assert not cluster.may_get(resource, "another")
+    cluster.put("pods", "p", POD | {"nodeName": "n2"}, status=STATUS)
+    assert cluster.ask("get", resource, name, namespace="ns") == (Decision.NO_OPINION, UNRELATED)
+    cluster.put("pods", "p", POD, status=STATUS)
+    cluster.put("pods", "q", POD, status=STATUS)
+    cluster.remove("pods", "p")
+    assert cluster.may_get(resource, name) == (name not in ("p", "p-v5"))
+    cluster.remove("pods", "q")
+    assert not cluster.may_get(resource, name)
 
 
 def test_mirror_pod_grants_no_access():
-    world = World()
-    world.put("pods", "p", POD, metadata={"annotations": {"kubernetes.io/config.mirror": "x"}})
-    assert world.may_get("pods", "p")
-    assert not world.may_get("secrets", "key")
+    cluster = Cluster()
+    cluster.put("pods", "p", POD, metadata={"annotations": {"kubernetes.io/config.mirror": "x"}})
+    assert cluster.may_get("pods", "p")
+    assert not cluster.may_get("secrets", "key")
 
 
 def test_claim_grants_node_its_volume_and_secrets():
-    world = World()
+    cluster = Cluster()
     source = {"nodeStageSecretRef": {"namespace": "vault", "name": "s"}}
     own = {"controllerPublishSecretRef": {"namespace": "vault", "name": "t"}}
-    world.put(
+    cluster.put(
         "persistentvolumes", "v", {"claimRef": {"namespace": "ns", "name": "claim"}, "csi": source | own}
     )
-    assert not world.may_get("persistentvolumes", "v", namespace="")
-    world.put("pods", "p", POD)
-    assert world.may_get("persistentvolumes", "v", namespace="")
-    assert world.may_get("secrets", "s", namespace="vault")
-    assert not world.may_get("secrets", "t", namespace="vault")
-    world.put("persistentvolumes", "v", {"csi": source})
-    assert not world.may_get("persistentvolumes", "v", namespace="")
-    assert not world.may_get("secrets", "s", namespace="vault")
+    assert not cluster.may_get("persistentvolumes", "v", namespace="")
+    cluster.put("pods", "p", POD)
+    assert cluster.may_get("persistentvolumes", "v", namespace="")
+    assert cluster.may_get("secrets", "s", namespace="vault")
+    assert not cluster.may_get("secrets", "t", namespace="vault")
+    cluster.put("persistentvolumes", "v", {"csi": source})
+    assert not cluster.may_get("persistentvolumes", "v", namespace="")
+    assert not cluster.may_get("secrets", "s", namespace="vault")
 
 
 @pytest.mark.parametrize(
@@ -146,11 +146,11 @@ def test_claim_grants_node_its_volume_and_secrets():
     [("storage.k8s.io/volumeattachments", "a"), ("resource.k8s.io/resourceslices", "s")],
 )
 def test_node_accesses_only_its_own_objects(resource, name):
-    world = World()
-    world.put(resource.rpartition("/")[2], name, {"nodeName": "n1"})
-    assert world.may_get(resource, name, namespace="")
-    world.put(resource.rpartition("/")[2], name, {"nodeName": "n2"})
-    assert not world.may_get(resource, name, namespace="")
+    cluster = Cluster()
+    cluster.put(resource.rpartition("/")[2], name, {"nodeName": "n1"})
+    assert cluster.may_get(resource, name, namespace="")
+    cluster.put(resource.rpartition("/")[2], name, {"nodeName": "n2"})
+    assert not cluster.may_get(resource, name, namespace="")
 
 
 ALLOWED = ""
@@ -223,20 +223,20 @@ ALLOWED = ""
 )
 def test_node_authorizer_decision_has_reason(verb, resource, name, more, reason):
     expected = (Decision.ALLOW, "") if reason == ALLOWED else (Decision.NO_OPINION, reason)
-    assert World().ask(verb, resource, name, **more) == expected
+    assert Cluster().ask(verb, resource, name, **more) == expected
 
 
 def test_users_outside_system_nodes_get_no_opinion():
-    world = World()
+    cluster = Cluster()
     for user in (User(name="system:node:n1"), User(name="bob", groups=("system:nodes",))):
-        assert world.ask("get", "nodes", "n1", user=user) == (Decision.NO_OPINION, "")
+        assert cluster.ask("get", "nodes", "n1", user=user) == (Decision.NO_OPINION, "")
     nameless = User(name="system:node:", groups=("system:nodes",))
     reason = 'unknown node for user "system:node:"'
-    assert world.ask("get", "nodes", "n1", user=nameless) == (Decision.NO_OPINION, reason)
+    assert cluster.ask("get", "nodes", "n1", user=nameless) == (Decision.NO_OPINION, reason)
 
 
 def test_rules_of_nodes_are_incomplete():
-    rules = World().authorizer.rules(NODE, "ns")
+    rules = Cluster().authorizer.rules(NODE, "ns")
     assert (rules.is_incomplete, rules.error) == (
         True,
         "node authorizer does not support user rule resolution",
@@ -244,23 +244,23 @@ def test_rules_of_nodes_are_incomplete():
 
 
 async def test_node_graph_is_built_between_other_requests():
-    world = World()
+    cluster = Cluster()
     for number in range(graphs.MAX_SYNCHRONOUS_CHANGES + 1):
-        world.put("pods", f"p{number}", POD)
+        cluster.put("pods", f"p{number}", POD)
     with pytest.raises(PreparationNeeded):
-        world.ask("get", "secrets", "key", namespace="ns")
+        cluster.ask("get", "secrets", "key", namespace="ns")
     question = Attributes(user=NODE, verb="get", resource="secrets", name="key", namespace="ns")
-    assert (await Authorization([world.authorizer]).authorize(question))[0] is Decision.ALLOW
-    assert Authorization([world.authorizer]).is_allowed(question)
+    assert (await Authorization([cluster.authorizer]).authorize(question))[0] is Decision.ALLOW
+    assert Authorization([cluster.authorizer]).is_allowed(question)
 
 
 def test_unread_node_graph_changes_are_bounded(monkeypatch):
     monkeypatch.setattr(graphs, "MAX_QUEUED_CHANGES", 10)
-    world = World()
-    world.may_get("secrets", "key")
+    cluster = Cluster()
+    cluster.may_get("secrets", "key")
     for number in range(100):
-        world.put("pods", f"p{number}", POD)
-        world.remove("pods", f"p{number}")
-    assert len(world.graph._noted) <= 11
-    world.put("pods", "p", POD)
-    assert world.may_get("secrets", "key")
+        cluster.put("pods", f"p{number}", POD)
+        cluster.remove("pods", f"p{number}")
+    assert len(cluster.graph._noted) <= 11
+    cluster.put("pods", "p", POD)
+    assert cluster.may_get("secrets", "key")

@@ -24,7 +24,7 @@ TEAMS = ("dev", "ops")
 NAMESPACES = ("ns1", "ns2")
 
 
-class World:
+class Roles:
     """Roles and bindings: the authorizer gets them as changes, the reference implementation as objects."""
 
     def __init__(self):
@@ -117,21 +117,21 @@ class Dice:
             return {"kind": kind, "name": "robot", **({"namespace": namespace} if namespace else {})}
         return {"kind": kind, "name": self.choose(USERS if kind == "User" else TEAMS)}
 
-    def change(self, world):
+    def change(self, roles):
         namespace = self.choose(NAMESPACES)
         resource = self.choose(("roles", "clusterroles", "rolebindings", "clusterrolebindings"))
         cluster = resource.startswith("cluster")
         place, name = "" if cluster else namespace, self.choose("xyz")
         if self.random.random() < 0.2:
-            world.remove(resource, name, place)
+            roles.remove(resource, name, place)
         elif resource.endswith("roles"):
             rules = [self.rule(cluster=cluster) for _ in range(self.random.randint(0, 2))]
-            world.put(resource, name, place, rules=rules)
+            roles.put(resource, name, place, rules=rules)
         else:
             kind = "ClusterRole" if cluster else self.choose(("Role", "ClusterRole"))
             role = {"apiGroup": GROUP, "kind": kind, "name": self.choose("xyz")}
             subjects = [self.subject() for _ in range(self.random.randint(0, 2))]
-            world.put(resource, name, place, roleRef=role, subjects=subjects)
+            roles.put(resource, name, place, roleRef=role, subjects=subjects)
 
     def question(self):
         user = User(name=self.choose(USERS), groups=tuple(self.choose_several(TEAMS, 0)))
@@ -152,14 +152,14 @@ class Dice:
 @pytest.mark.parametrize("seed", range(10))
 def test_rbac_decision_matches_reference(seed):
     """2,000 requests for each seed, with changes of the policy between them."""
-    dice, world = Dice(seed), World()
+    dice, roles = Dice(seed), Roles()
     allowed = 0
     for number in range(2000):
         if number % 7 == 0:
-            dice.change(world)
+            dice.change(roles)
         question = dice.question()
-        decision, reason = world.authorizer.decide(question)
-        expected = world.allows(question)
+        decision, reason = roles.authorizer.decide(question)
+        expected = roles.allows(question)
         assert (decision is Decision.ALLOW) == expected, question
         assert not expected or reason.startswith("RBAC: allowed by ")
         allowed += expected
@@ -167,20 +167,20 @@ def test_rbac_decision_matches_reference(seed):
 
 
 def world_with_binding(kind, name, *, role="r", rules=None, namespace="ns1"):
-    world = World()
+    roles = Roles()
     if rules is not None:
-        world.put("roles", role, namespace, rules=rules)
+        roles.put("roles", role, namespace, rules=rules)
     reference = {"apiGroup": GROUP, "kind": "Role", "name": role}
-    world.put("rolebindings", "b", namespace, roleRef=reference, subjects=[{"kind": kind, "name": name}])
-    return world
+    roles.put("rolebindings", "b", namespace, roleRef=reference, subjects=[{"kind": kind, "name": name}])
+    return roles
 
 
 PODS = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}
 
 
-def decide(world, user, **more):
+def decide(roles, user, **more):
     question = Attributes(user=user, verb="get", resource="pods", namespace="ns1", **more)
-    return world.authorizer.decide(question)
+    return roles.authorizer.decide(question)
 
 
 @pytest.mark.parametrize(
@@ -207,67 +207,67 @@ def test_missing_role_is_named():
 
 
 def test_cached_rules_of_user_are_dropped_after_change():
-    world = world_with_binding("User", "alice", rules=[PODS])
-    assert decide(world, User(name="alice"))[0] is Decision.ALLOW
-    world.put("roles", "r", "ns1", rules=[])
-    assert decide(world, User(name="alice"))[0] is Decision.NO_OPINION
-    world.put("roles", "r", "ns1", rules=[PODS])
-    world.remove("rolebindings", "b", "ns1")
-    assert decide(world, User(name="alice"))[0] is Decision.NO_OPINION
+    roles = world_with_binding("User", "alice", rules=[PODS])
+    assert decide(roles, User(name="alice"))[0] is Decision.ALLOW
+    roles.put("roles", "r", "ns1", rules=[])
+    assert decide(roles, User(name="alice"))[0] is Decision.NO_OPINION
+    roles.put("roles", "r", "ns1", rules=[PODS])
+    roles.remove("rolebindings", "b", "ns1")
+    assert decide(roles, User(name="alice"))[0] is Decision.NO_OPINION
 
 
 def test_change_in_one_namespace_keeps_cached_decisions_of_others():
-    world = world_with_binding("User", "alice", rules=[PODS])
-    decide(world, User(name="alice"))
-    cached = world.authorizer._grants["ns1"]
-    world.put("roles", "r", "ns2", rules=[PODS])
-    assert world.authorizer._grants["ns1"] is cached
-    world.put("clusterroles", "r", "", rules=[PODS])
-    assert not world.authorizer._grants
+    roles = world_with_binding("User", "alice", rules=[PODS])
+    decide(roles, User(name="alice"))
+    cached = roles.authorizer._grants["ns1"]
+    roles.put("roles", "r", "ns2", rules=[PODS])
+    assert roles.authorizer._grants["ns1"] is cached
+    roles.put("clusterroles", "r", "", rules=[PODS])
+    assert not roles.authorizer._grants
 
 
 def test_unreadable_binding_drops_cached_decisions_of_all():
-    world = world_with_binding("User", "alice", rules=[PODS])
-    decide(world, User(name="alice"))
+    roles = world_with_binding("User", "alice", rules=[PODS])
+    decide(roles, User(name="alice"))
     with pytest.raises(KeyError):
-        world.put("rolebindings", "b", "ns2", subjects=[])
-    assert not world.authorizer._grants
+        roles.put("rolebindings", "b", "ns2", subjects=[])
+    assert not roles.authorizer._grants
 
 
 def test_decision_cache_is_bounded():
-    world = world_with_binding("User", "alice", rules=[PODS])
+    roles = world_with_binding("User", "alice", rules=[PODS])
     for number in range(5000):
-        decide(world, User(name=f"u{number}"))
-        decide(world, User(name="alice"), subresource=str(number))
-        world.authorizer.decide(
+        decide(roles, User(name=f"u{number}"))
+        decide(roles, User(name="alice"), subresource=str(number))
+        roles.authorizer.decide(
             Attributes(user=User(name="alice"), verb="get", resource="pods", namespace=f"n{number}")
         )
-    cached = [grants for users in world.authorizer._grants.values() for grants in users.values()]
+    cached = [grants for users in roles.authorizer._grants.values() for grants in users.values()]
     assert 1 < len(cached) <= 4096
     assert all(len(grants._answers) <= 1024 for grants in cached)
 
 
 def test_escalation_lists_missing_rights():
-    world = world_with_binding("User", "alice", rules=[PODS])
+    roles = world_with_binding("User", "alice", rules=[PODS])
     wanted = [
         {"verbs": ["get", "list"], "apiGroups": ["", "apps"], "resources": ["pods"]},
         {"verbs": ["get"], "nonResourceURLs": ["/x"]},
     ]
     user = User(name="alice", groups=("dev",))
-    assert escalation(world.authorizer.policy, user, "ns1", wanted) == (
+    assert escalation(roles.authorizer.policy, user, "ns1", wanted) == (
         'user "alice" (groups=["dev"]) is attempting to grant RBAC permissions not currently held:\n'
         '{APIGroups:[""], Resources:["pods"], Verbs:["list"]}\n'
         '{APIGroups:["apps"], Resources:["pods"], Verbs:["get" "list"]}\n'
         '{NonResourceURLs:["/x"], Verbs:["get"]}'
     )
-    assert escalation(world.authorizer.policy, user, "ns1", [PODS | {"resourceNames": ["a"]}]) == ""
+    assert escalation(roles.authorizer.policy, user, "ns1", [PODS | {"resourceNames": ["a"]}]) == ""
 
 
 def test_right_to_one_name_does_not_cover_all_names():
-    world = world_with_binding("User", "alice", rules=[PODS | {"resourceNames": ["a"]}])
+    roles = world_with_binding("User", "alice", rules=[PODS | {"resourceNames": ["a"]}])
     user = User(name="alice")
-    assert escalation(world.authorizer.policy, user, "ns1", [PODS | {"resourceNames": ["a"]}]) == ""
-    assert "Resources" in escalation(world.authorizer.policy, user, "ns1", [PODS])
+    assert escalation(roles.authorizer.policy, user, "ns1", [PODS | {"resourceNames": ["a"]}]) == ""
+    assert "Resources" in escalation(roles.authorizer.policy, user, "ns1", [PODS])
 
 
 def test_role_with_too_many_rights_is_refused_before_comparison():

@@ -73,7 +73,7 @@ def out_of_resource(name, requested, used, capacity):
 
 
 @pytest.mark.parametrize(
-    ("subject", "world", "expected"),
+    ("subject", "node_state", "expected"),
     [
         (
             pod(container_requesting(cpu="1500m")),
@@ -107,12 +107,12 @@ def out_of_resource(name, requested, used, capacity):
         ),
     ],
 )
-def test_pod_is_rejected_without_capacity(subject, world, expected):
-    assert rejection(subject, **world) == expected
+def test_pod_is_rejected_without_capacity(subject, node_state, expected):
+    assert rejection(subject, **node_state) == expected
 
 
 @pytest.mark.parametrize(
-    ("subject", "world"),
+    ("subject", "node_state"),
     [
         pytest.param(pod(container_requesting(cpu="1")), {"used": {"cpu": "3"}}, id="exact fit"),
         pytest.param(pod(container_requesting(cpu="0")), {"used": {"cpu": "5"}}, id="no requests"),
@@ -121,8 +121,8 @@ def test_pod_is_rejected_without_capacity(subject, world, expected):
         pytest.param(pod(container_requesting(cpu="9"), priority=SYSTEM_CRITICAL), {}, id="a critical pod"),
     ],
 )
-def test_pod_is_admitted_with_capacity(subject, world):
-    assert rejection(subject, **world) is None
+def test_pod_is_admitted_with_capacity(subject, node_state):
+    assert rejection(subject, **node_state) is None
 
 
 AFFINITY = Rejection(
@@ -143,7 +143,7 @@ TWO_PORTS = pod(with_port(79), with_port(80))
 
 
 @pytest.mark.parametrize(
-    ("subject", "world", "expected"),
+    ("subject", "node_state", "expected"),
     [
         (pod(nodeSelector={"zone": "b"}), {}, AFFINITY),
         (pod(nodeSelector={"zone": "a"}), {}, None),
@@ -163,8 +163,8 @@ TWO_PORTS = pod(with_port(79), with_port(80))
         (pod(), {"node": CLOSED}, None),
     ],
 )
-def test_admission_predicates(subject, world, expected):
-    assert rejection(subject, **world) == expected
+def test_admission_predicates(subject, node_state, expected):
+    assert rejection(subject, **node_state) == expected
 
 
 def forbidden(problem):

@@ -29,8 +29,8 @@ def test_command_reads_downward_api():
 )
 def test_command_runs_as_user_of_security_context(context, own, code):
     one = container("c", "sh", "-c", "test $(id -u) -eq 1001 || exit 3", securityContext=own)
-    world = SimulatedPod(pod(one, policy="Never", securityContext=context))
-    assert world.status["containerStatuses"][0]["state"]["terminated"]["exitCode"] == code
+    simulated = SimulatedPod(pod(one, policy="Never", securityContext=context))
+    assert simulated.status["containerStatuses"][0]["state"]["terminated"]["exitCode"] == code
 
 
 @pytest.mark.parametrize(
@@ -62,39 +62,39 @@ def test_command_runs_as_user_of_security_context(context, own, code):
     ],
 )
 def test_termination_message_is_read(script, fields, message):
-    world = SimulatedPod(pod(container("c", "sh", "-c", script, **fields), policy="Never"))
-    assert world.status["containerStatuses"][0]["state"]["terminated"].get("message") == message
+    simulated = SimulatedPod(pod(container("c", "sh", "-c", script, **fields), policy="Never"))
+    assert simulated.status["containerStatuses"][0]["state"]["terminated"].get("message") == message
 
 
 def test_agnhost_arguments_determine_phase():
     image = "registry.k8s.io/e2e-test-images/agnhost:2.59"
     for arguments, phase in ((["netexec"], "Running"), (["entrypoint-tester"], "Succeeded"), ([], "Running")):
-        world = SimulatedPod(pod(container("c", image=image, args=arguments), policy="Never"))
-        assert world.status["phase"] == phase
+        simulated = SimulatedPod(pod(container("c", image=image, args=arguments), policy="Never"))
+        assert simulated.status["phase"] == phase
 
 
 def test_container_that_cannot_be_created_waits():
     env = [{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "metadata.annotations['a']"}}}]
     mounts = [{"name": "v", "mountPath": "/v", "subPathExpr": "$(A)"}]
-    world = SimulatedPod(pod(container("c", env=env, volumeMounts=mounts)))
-    assert world.status["phase"] == "Pending"
-    assert world.status["containerStatuses"][0]["state"] == {
+    simulated = SimulatedPod(pod(container("c", env=env, volumeMounts=mounts)))
+    assert simulated.status["phase"] == "Pending"
+    assert simulated.status["containerStatuses"][0]["state"] == {
         "waiting": {"message": "missing value for A", "reason": "CreateContainerConfigError"}
     }
-    writes = world.writes
-    world.step_until_idle()
-    assert world.writes == writes
-    world.pod = with_metadata(world.pod, annotations={"a": "x"})
-    world.step_until_idle()
-    assert world.status["phase"] == "Running"
+    writes = simulated.writes
+    simulated.step_until_idle()
+    assert simulated.writes == writes
+    simulated.pod = with_metadata(simulated.pod, annotations={"a": "x"})
+    simulated.step_until_idle()
+    assert simulated.status["phase"] == "Running"
 
 
 def test_next_run_sees_files_in_volume():
     script = "if [[ -r /data/foo ]]; then exit 0; else touch /data/foo; exit 1; fi"
     mounted = container("c", "sh", "-c", script, volumeMounts=[{"name": "data", "mountPath": "/data"}])
-    world = SimulatedPod(pod(mounted, policy="OnFailure"))
-    assert world.status["phase"] == "Succeeded"
-    assert world.status["containerStatuses"][0]["restartCount"] == 1
+    simulated = SimulatedPod(pod(mounted, policy="OnFailure"))
+    assert simulated.status["phase"] == "Succeeded"
+    assert simulated.status["containerStatuses"][0]["restartCount"] == 1
 
 
 def writer(name, script, context, **mount):
@@ -103,10 +103,10 @@ def writer(name, script, context, **mount):
 
 def exit_code_of(one, *init, **fields):
     """Return the exit code of a container that runs after init containers."""
-    world = SimulatedPod(
+    simulated = SimulatedPod(
         pod(one, policy="Never", initContainers=[*init], volumes=[{"name": "v", "emptyDir": {}}], **fields)
     )
-    return world.status["containerStatuses"][0]["state"].get("terminated", {}).get("exitCode")
+    return simulated.status["containerStatuses"][0]["state"].get("terminated", {}).get("exitCode")
 
 
 def test_files_of_init_containers_are_in_volumes():

@@ -9,8 +9,8 @@ def container_with_cpu(cpu, **fields):
     return container(resources={"requests": {"cpu": cpu}, "limits": {"cpu": cpu}}, **fields)
 
 
-def resources_and_restarts(world):
-    status = world.status["containerStatuses"][0]
+def resources_and_restarts(simulated):
+    status = simulated.status["containerStatuses"][0]
     return status["resources"]["requests"]["cpu"], status["allocatedResources"]["cpu"], status["restartCount"]
 
 
@@ -19,21 +19,21 @@ def test_container_status_has_allocated_resources():
 
 
 def test_resize_is_applied_at_once():
-    world = SimulatedPod(pod(container_with_cpu("1"))).change(containers=[container_with_cpu("2")])
-    assert resources_and_restarts(world) == ("2", "2", 0)
-    assert world.writes == 2
-    assert world.status["observedGeneration"] == 2
+    simulated = SimulatedPod(pod(container_with_cpu("1"))).change(containers=[container_with_cpu("2")])
+    assert resources_and_restarts(simulated) == ("2", "2", 0)
+    assert simulated.writes == 2
+    assert simulated.status["observedGeneration"] == 2
 
 
 def test_resize_in_progress_has_condition():
-    world = SimulatedPod(
+    simulated = SimulatedPod(
         pod(container_with_cpu("1"), annotations={"mockube.dev/resize-after": "10s"})
     ).pass_time(60)
-    world.change(containers=[container_with_cpu("2")])
-    assert resources_and_restarts(world) == ("1", "1", 0)
-    assert world.condition("PodResizeInProgress")["status"] == "True"
-    assert resources_and_restarts(world.pass_time(10)) == ("2", "2", 0)
-    assert "PodResizeInProgress" not in world.conditions()
+    simulated.change(containers=[container_with_cpu("2")])
+    assert resources_and_restarts(simulated) == ("1", "1", 0)
+    assert simulated.condition("PodResizeInProgress")["status"] == "True"
+    assert resources_and_restarts(simulated.pass_time(10)) == ("2", "2", 0)
+    assert "PodResizeInProgress" not in simulated.conditions()
 
 
 @pytest.mark.parametrize(
@@ -52,36 +52,36 @@ def test_resize_in_progress_has_condition():
     ],
 )  # fmt: skip
 def test_infeasible_resize_is_not_applied(cpu, used, reason, message):
-    world = SimulatedPod(pod(container_with_cpu("1")), context=node_context(used={"cpu": used})).change(
+    simulated = SimulatedPod(pod(container_with_cpu("1")), context=node_context(used={"cpu": used})).change(
         containers=[container_with_cpu(cpu)]
     )
-    assert resources_and_restarts(world) == ("1", "1", 0)
-    condition = world.condition("PodResizePending")
+    assert resources_and_restarts(simulated) == ("1", "1", 0)
+    condition = simulated.condition("PodResizePending")
     assert (condition["status"], condition["reason"], condition["message"]) == ("True", reason, message)
-    assert world.ready
+    assert simulated.ready
 
 
 def test_deferred_resize_is_applied_when_node_has_capacity():
-    world = SimulatedPod(pod(container_with_cpu("1")), context=node_context(used={"cpu": "3"})).change(
+    simulated = SimulatedPod(pod(container_with_cpu("1")), context=node_context(used={"cpu": "3"})).change(
         containers=[container_with_cpu("2")]
     )
-    world.context = node_context(used={"cpu": "1"})
-    assert resources_and_restarts(world.pass_time(30)) == ("2", "2", 0)
-    assert "PodResizePending" not in world.conditions()
+    simulated.context = node_context(used={"cpu": "1"})
+    assert resources_and_restarts(simulated.pass_time(30)) == ("2", "2", 0)
+    assert "PodResizePending" not in simulated.conditions()
 
 
 def test_resize_policy_may_restart_container():
     policy = [{"resourceName": "cpu", "restartPolicy": "RestartContainer"}]
-    world = SimulatedPod(pod(container_with_cpu("1", resizePolicy=policy))).change(
+    simulated = SimulatedPod(pod(container_with_cpu("1", resizePolicy=policy))).change(
         containers=[container_with_cpu("2", resizePolicy=policy)]
     )
-    assert resources_and_restarts(world) == ("2", "2", 1)
+    assert resources_and_restarts(simulated) == ("2", "2", 1)
 
 
 def test_reverted_resize_leaves_no_trace():
-    world = (
+    simulated = (
         SimulatedPod(pod(container_with_cpu("1")))
         .change(containers=[container_with_cpu("8")])
         .change(containers=[container_with_cpu("1")])
     )
-    assert "PodResizePending" not in world.conditions()
+    assert "PodResizePending" not in simulated.conditions()

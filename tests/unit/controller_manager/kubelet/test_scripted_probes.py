@@ -14,14 +14,16 @@ def simulated_pod(annotations, *, policy="Always", **fields):
     return SimulatedPod(subject, context=node_context(details=True))
 
 
-def now(world):
-    status = world.status["containerStatuses"][0]
+def now(simulated):
+    status = simulated.status["containerStatuses"][0]
     return next(iter(status["state"])), status["started"], status["ready"], status["restartCount"]
 
 
-def warnings_and_kills(world):
+def warnings_and_kills(simulated):
     return [
-        (one.reason, one.message) for one in world.events if one.type == "Warning" or one.reason == "Killing"
+        (one.reason, one.message)
+        for one in simulated.events
+        if one.type == "Warning" or one.reason == "Killing"
     ]
 
 
@@ -146,10 +148,10 @@ def test_failing_liveness_probe_ends_run(policy, state):
 def test_started_sidecar_lets_containers_start():
     side = container("side", restartPolicy="Always", startupProbe=GET)
     subject = pod(container(), init=[side], annotations={"mockube.dev/startup-after": "15s"})
-    world = SimulatedPod(subject, context=node_context(details=True))
-    assert world.status["phase"] == "Pending"
-    world.pass_time(20)
-    assert world.status["phase"] == "Running"
+    simulated = SimulatedPod(subject, context=node_context(details=True))
+    assert simulated.status["phase"] == "Pending"
+    simulated.pass_time(20)
+    assert simulated.status["phase"] == "Running"
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ def test_unreadable_disruption_budget_protects_nothing():
         budget(status=[7]),
         {"metadata": {"name": "pdb"}},
     ]
-    greater, snapshot = pod("greater", priority=10), world_of(cluster)
+    greater, snapshot = pod("greater", priority=10), snapshot_of(cluster)
     for budgets, violations in ((bad, 0), ([*bad, budget()], 1)):
         outcome = preempt(greater, snapshot, find_feasible(greater, snapshot), budgets)
         assert (outcome.node, outcome.victims, outcome.violations) == ("a", [lesser], violations)
@@ -72,7 +72,7 @@ def pod(name, **spec):
     return PodInfo.of(PodView.of({"metadata": metadata, "spec": {"containers": [], **spec}, "status": {}}))
 
 
-def world_of(cluster):
+def snapshot_of(cluster):
     none = Store()
     storage = Storage(claims=none, volumes=none, classes=none)
     return ClusterSnapshot(nodes=cluster.nodes(), labels_of_namespace=lambda _: {}, storage=storage)

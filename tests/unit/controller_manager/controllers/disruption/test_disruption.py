@@ -74,41 +74,41 @@ class Guarded(FakeApiServer):
     ],
 )
 def test_disruption_counts(spec, ready, others, expected):
-    world = Guarded(**spec)
-    world.pods(world.owner(kinds.STATEFUL_SETS, "web", 5), ready, others)
-    assert world.counts() == expected
+    guarded = Guarded(**spec)
+    guarded.pods(guarded.owner(kinds.STATEFUL_SETS, "web", 5), ready, others)
+    assert guarded.counts() == expected
 
 
 @pytest.mark.parametrize(
     "resource", [kinds.REPLICATION_CONTROLLERS, kinds.REPLICA_SETS, kinds.STATEFUL_SETS], ids=str
 )
 def test_expected_pods_are_scale_of_controller(resource):
-    world = Guarded(maxUnavailable=0)
-    world.pods(world.owner(resource, "web", 7), 1)
-    assert world.counts()[0] == 7
+    guarded = Guarded(maxUnavailable=0)
+    guarded.pods(guarded.owner(resource, "web", 7), 1)
+    assert guarded.counts()[0] == 7
 
 
 def test_expected_pods_of_replica_set_are_those_of_deployment():
-    world = Guarded(maxUnavailable=0)
-    deployment = world.owner(kinds.DEPLOYMENTS, "web", 4)
+    guarded = Guarded(maxUnavailable=0)
+    deployment = guarded.owner(kinds.DEPLOYMENTS, "web", 4)
     for name in ("old", "new"):
-        world.pods(world.owner(kinds.REPLICA_SETS, name, 3, deployment), 2)
-    assert world.counts()[0] == 4
+        guarded.pods(guarded.owner(kinds.REPLICA_SETS, name, 3, deployment), 2)
+    assert guarded.counts()[0] == 4
 
 
 def test_expected_pods_of_orphaned_replica_set_are_its_own():
-    world = Guarded(maxUnavailable=0)
-    deployment = world.owner(kinds.DEPLOYMENTS, "web", 4)
-    world.pods(world.owner(kinds.REPLICA_SETS, "left", 3, deployment), 2)
-    world.remove(kinds.DEPLOYMENTS, "web")
-    assert world.counts()[0] == 3
+    guarded = Guarded(maxUnavailable=0)
+    deployment = guarded.owner(kinds.DEPLOYMENTS, "web", 4)
+    guarded.pods(guarded.owner(kinds.REPLICA_SETS, "left", 3, deployment), 2)
+    guarded.remove(kinds.DEPLOYMENTS, "web")
+    assert guarded.counts()[0] == 3
 
 
 def test_scales_of_several_controllers_are_added():
-    world = Guarded(maxUnavailable=0)
-    world.pods(world.owner(kinds.STATEFUL_SETS, "a", 4), 2)
-    world.pods(world.owner(kinds.REPLICA_SETS, "b", 3), 2)
-    assert world.counts()[0] == 7
+    guarded = Guarded(maxUnavailable=0)
+    guarded.pods(guarded.owner(kinds.STATEFUL_SETS, "a", 4), 2)
+    guarded.pods(guarded.owner(kinds.REPLICA_SETS, "b", 3), 2)
+    assert guarded.counts()[0] == 7
 
 
 @pytest.mark.parametrize(
@@ -123,111 +123,111 @@ def test_scales_of_several_controllers_are_added():
     ],
 )
 def test_uncountable_controller_allows_no_disruptions(resource, problem):
-    world = Guarded(maxUnavailable=1)
-    world.pods(world.owner(resource, "web", 4), 2)
-    world.reconcile(GUARD)
-    assert world.condition() == ("False", "SyncFailed", problem)
-    assert world.get(BUDGETS, "guard")["status"]["disruptionsAllowed"] == 0
+    guarded = Guarded(maxUnavailable=1)
+    guarded.pods(guarded.owner(resource, "web", 4), 2)
+    guarded.reconcile(GUARD)
+    assert guarded.condition() == ("False", "SyncFailed", problem)
+    assert guarded.get(BUDGETS, "guard")["status"]["disruptionsAllowed"] == 0
     message = f"Failed to calculate the number of expected pods: {problem}"
-    assert world.events == [("Warning", "CalculateExpectedPodCountFailed", message)]
-    assert world.reconcile(GUARD) == ([], None)
+    assert guarded.events == [("Warning", "CalculateExpectedPodCountFailed", message)]
+    assert guarded.reconcile(GUARD) == ([], None)
 
 
 def test_missing_controller_cannot_be_counted():
-    world = Guarded(maxUnavailable=1)
-    world.pods(world.owner(kinds.STATEFUL_SETS, "web", 4), 1)
-    world.remove(kinds.STATEFUL_SETS, "web")
-    world.reconcile(GUARD)
-    assert world.condition()[1] == "SyncFailed"
+    guarded = Guarded(maxUnavailable=1)
+    guarded.pods(guarded.owner(kinds.STATEFUL_SETS, "web", 4), 1)
+    guarded.remove(kinds.STATEFUL_SETS, "web")
+    guarded.reconcile(GUARD)
+    assert guarded.condition()[1] == "SyncFailed"
 
 
 def test_unmanaged_pods_record_event():
-    world = Guarded(maxUnavailable=1)
-    world.pod("bare")
-    assert world.counts() == [0, 1, 0, 0]
-    ((kind, reason, message),) = world.events
+    guarded = Guarded(maxUnavailable=1)
+    guarded.pod("bare")
+    assert guarded.counts() == [0, 1, 0, 0]
+    ((kind, reason, message),) = guarded.events
     assert (kind, reason) == ("Warning", "UnmanagedPods")
     assert "(selector: &LabelSelector{MatchLabels:map[string]string{app: web,}," in message
 
 
 def test_budget_without_pods():
-    world = Guarded(minAvailable=0)
-    assert world.counts() == [0, 0, 0, 0]
-    assert world.events == [("Normal", "NoPods", "No matching pods found")]
-    assert world.condition() == ("False", "InsufficientPods", "")
+    guarded = Guarded(minAvailable=0)
+    assert guarded.counts() == [0, 0, 0, 0]
+    assert guarded.events == [("Normal", "NoPods", "No matching pods found")]
+    assert guarded.condition() == ("False", "InsufficientPods", "")
 
 
 def test_unchanged_status_is_not_written():
-    world = Guarded(minAvailable=1)
-    world.pod("a")
-    world.pod("b")
-    world.reconcile(GUARD)
-    assert world.condition() == ("True", "SufficientPods", "")
-    assert world.reconcile(GUARD) == ([], None)
+    guarded = Guarded(minAvailable=1)
+    guarded.pod("a")
+    guarded.pod("b")
+    guarded.reconcile(GUARD)
+    assert guarded.condition() == ("True", "SufficientPods", "")
+    assert guarded.reconcile(GUARD) == ([], None)
 
 
 def test_evicted_pod_counts_as_disrupted_until_timeout():
-    world = Guarded(minAvailable=1)
-    world.pod("a")
-    world.pod("b")
-    world.evict("a")
-    assert world.counts() == [2, 1, 1, 0]
-    assert world.plan(GUARD).again_after.total_seconds() == 120
-    world.clock.advance(120)
-    assert world.counts() == [2, 2, 1, 1]
-    assert "disruptedPods" not in world.get(BUDGETS, "guard")["status"]
+    guarded = Guarded(minAvailable=1)
+    guarded.pod("a")
+    guarded.pod("b")
+    guarded.evict("a")
+    assert guarded.counts() == [2, 1, 1, 0]
+    assert guarded.plan(GUARD).again_after.total_seconds() == 120
+    guarded.clock.advance(120)
+    assert guarded.counts() == [2, 2, 1, 1]
+    assert "disruptedPods" not in guarded.get(BUDGETS, "guard")["status"]
     message = "Pod was expected by PDB default/default to be deleted but it wasn't"
-    assert world.events == [("Warning", "NotDeleted", message)]
-    assert world.plan(GUARD).again_after is None
+    assert guarded.events == [("Warning", "NotDeleted", message)]
+    assert guarded.plan(GUARD).again_after is None
 
 
 @pytest.mark.parametrize("gone", [True, False], ids=["gone", "deleting"])
 def test_deleted_pod_is_removed_from_disrupted_pods(gone):
-    world = Guarded(minAvailable=1)
-    world.pod("a")
-    world.pod("b")
-    world.evict("a")
+    guarded = Guarded(minAvailable=1)
+    guarded.pod("a")
+    guarded.pod("b")
+    guarded.evict("a")
     if gone:
-        world.remove(kinds.PODS, "a")
+        guarded.remove(kinds.PODS, "a")
     else:
-        pod = world.get(kinds.PODS, "a")
-        world.put(kinds.PODS, meta.with_metadata(pod, deletionTimestamp="2030-01-01T00:00:00Z"))
-    world.reconcile(GUARD)
-    assert "disruptedPods" not in world.get(BUDGETS, "guard")["status"]
+        pod = guarded.get(kinds.PODS, "a")
+        guarded.put(kinds.PODS, meta.with_metadata(pod, deletionTimestamp="2030-01-01T00:00:00Z"))
+    guarded.reconcile(GUARD)
+    assert "disruptedPods" not in guarded.get(BUDGETS, "guard")["status"]
 
 
 def test_deleting_pod_is_not_healthy():
-    world = Guarded(minAvailable=1)
-    world.pod("a")
-    pod = world.get(kinds.PODS, "a")
-    world.put(kinds.PODS, meta.with_metadata(pod, deletionTimestamp="2030-01-01T00:00:00Z"))
-    assert world.counts() == [1, 0, 1, 0]
+    guarded = Guarded(minAvailable=1)
+    guarded.pod("a")
+    pod = guarded.get(kinds.PODS, "a")
+    guarded.put(kinds.PODS, meta.with_metadata(pod, deletionTimestamp="2030-01-01T00:00:00Z"))
+    assert guarded.counts() == [1, 0, 1, 0]
 
 
 # --- mapping of changes to keys
 
 
-def keys(world, resource, old, new):
+def keys(guarded, resource, old, new):
     (watch,) = (watch for watch in DISRUPTION.watches if watch.resource is resource)
-    return set(watch.keys(world.caches(), Change(old, new)))
+    return set(watch.keys(guarded.caches(), Change(old, new)))
 
 
 def test_pod_maps_to_budgets_that_select_or_selected_it():
-    world = Guarded()
+    guarded = Guarded()
     metadata = {"name": "a", "namespace": "default", "labels": {"app": "web"}}
     mine = PodView.of({"metadata": metadata})
     other = PodView.of({"metadata": {**metadata, "labels": {}}})
-    assert keys(world, kinds.PODS, None, mine) == {GUARD}
-    assert keys(world, kinds.PODS, mine, other) == {GUARD}
-    assert keys(world, kinds.PODS, other, None) == set()
+    assert keys(guarded, kinds.PODS, None, mine) == {GUARD}
+    assert keys(guarded, kinds.PODS, mine, other) == {GUARD}
+    assert keys(guarded, kinds.PODS, other, None) == set()
 
 
 def test_scale_change_maps_to_budgets_of_template():
-    world = Guarded()
-    small = world.owner(kinds.STATEFUL_SETS, "web", 1)
+    guarded = Guarded()
+    small = guarded.owner(kinds.STATEFUL_SETS, "web", 1)
     large = {**small, "spec": {**small["spec"], "replicas": 2}}
-    assert keys(world, kinds.STATEFUL_SETS, small, large) == {GUARD}
-    assert keys(world, kinds.STATEFUL_SETS, small, {**small, "status": {}}) == set()
+    assert keys(guarded, kinds.STATEFUL_SETS, small, large) == {GUARD}
+    assert keys(guarded, kinds.STATEFUL_SETS, small, {**small, "status": {}}) == set()
 
 
 def test_selector_is_printed_as_in_go():
@@ -243,39 +243,39 @@ def test_selector_is_printed_as_in_go():
 # --- conditions of evictions that did not happen
 
 
-def targeted(world, **changes):
+def targeted(guarded, **changes):
     condition = {
         "type": "DisruptionTarget",
         "status": "True",
         "reason": "EvictionByEvictionAPI",
         "message": "m",
     }
-    since = {"lastTransitionTime": format_time(world.clock.now())}
-    pod = world.get(kinds.PODS, "a")
+    since = {"lastTransitionTime": format_time(guarded.clock.now())}
+    pod = guarded.get(kinds.PODS, "a")
     status = {**pod["status"], "conditions": [{**condition, **since, **changes}]}
-    world.put(kinds.PODS, {**pod, "status": status})
+    guarded.put(kinds.PODS, {**pod, "status": status})
 
 
 def test_stale_disruption_target_condition_is_cleared():
-    world, key = Guarded(STALE_POD_DISRUPTION), Key("default", "a")
-    world.pod("a")
-    targeted(world)
-    assert world.plan(key).again_after.total_seconds() == 120
-    world.clock.advance(120)
-    world.reconcile(key)
-    (condition,) = world.get(kinds.PODS, "a")["status"]["conditions"]
+    guarded, key = Guarded(STALE_POD_DISRUPTION), Key("default", "a")
+    guarded.pod("a")
+    targeted(guarded)
+    assert guarded.plan(key).again_after.total_seconds() == 120
+    guarded.clock.advance(120)
+    guarded.reconcile(key)
+    (condition,) = guarded.get(kinds.PODS, "a")["status"]["conditions"]
     assert condition == {
         "type": "DisruptionTarget",
         "status": "False",
         "observedGeneration": 1,
-        "lastTransitionTime": format_time(world.clock.now()),
+        "lastTransitionTime": format_time(guarded.clock.now()),
     }
-    assert world.reconcile(key) == ([], None)
+    assert guarded.reconcile(key) == ([], None)
 
 
 def test_disruption_target_of_kubelet_is_not_cleared():
-    world, key = Guarded(STALE_POD_DISRUPTION), Key("default", "a")
-    world.pod("a")
-    targeted(world, reason="TerminationByKubelet")
-    world.clock.advance(600)
-    assert world.reconcile(key) == ([], None)
+    guarded, key = Guarded(STALE_POD_DISRUPTION), Key("default", "a")
+    guarded.pod("a")
+    targeted(guarded, reason="TerminationByKubelet")
+    guarded.clock.advance(600)
+    assert guarded.reconcile(key) == ([], None)

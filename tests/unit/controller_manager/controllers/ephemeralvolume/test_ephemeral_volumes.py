@@ -17,12 +17,12 @@ TEMPLATE = {
 
 
 def cluster_with_pod(*, deleting=False):
-    world = FakeApiServer(EPHEMERAL_VOLUME, SteppedClock())
+    server = FakeApiServer(EPHEMERAL_VOLUME, SteppedClock())
     volumes = [{"name": "tmp", "ephemeral": {"volumeClaimTemplate": TEMPLATE}}, {"name": "x", "emptyDir": {}}]
     ending = {"deletionTimestamp": "2030-01-01T00:00:00Z"} if deleting else {}
     metadata = {"name": "app", "namespace": "default", **ending}
-    world.add(PODS, {"metadata": metadata, "spec": {"volumes": volumes}})
-    return world
+    server.add(PODS, {"metadata": metadata, "spec": {"volumes": volumes}})
+    return server
 
 
 def test_ephemeral_volume_gets_claim_owned_by_pod():
