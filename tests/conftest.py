@@ -54,6 +54,8 @@ def pytest_terminal_summary(terminalreporter):
         if "tests/contract/" in nodeid
     ]
     counts = Counter(backend_of)
-    told = ", ".join(f"{name} {counts[name]}" for name in (*backends.EMBEDDED, "etcd") if counts[name])
-    if told:
-        terminalreporter.write_line(f"tests of the store's contract passed: {told}")
+    passed_counts = ", ".join(
+        f"{name} {counts[name]}" for name in (*backends.EMBEDDED, "etcd") if counts[name]
+    )
+    if passed_counts:
+        terminalreporter.write_line(f"tests of the store's contract passed: {passed_counts}")

@@ -200,9 +200,9 @@ def test_help_of_up_lists_flags_of_both_processes(arguments, capsys):
 
 def test_version_as_json_has_mockube_and_kubernetes(capsys):
     assert main(["version", "-o", "json"]) == 0
-    told = orjson.loads(capsys.readouterr().out)
-    assert told["mockube"] == settings()["project"]["version"]
-    assert told["kubernetes"].startswith("v1.")
+    versions = orjson.loads(capsys.readouterr().out)
+    assert versions["mockube"] == settings()["project"]["version"]
+    assert versions["kubernetes"].startswith("v1.")
 
 
 @pytest.mark.parametrize("shell", SHELLS)

@@ -78,11 +78,11 @@ def python(code):
 )
 def test_run_returns_exit_code_of_command_and_cleans_up(run, tmp_path, ending, code):
     process = run("-v", *python(f"{SHOWS}; import signal, sys; {ending}"))
-    shown, told = process.communicate()
+    shown, errors = process.communicate()
     assert process.returncode == code
     assert Path(shown.strip()).is_relative_to(tmp_path)
     assert list(tmp_path.iterdir()) == []
-    assert re.search(r"API server ready after \d+\.\d\d s\n.*3 nodes ready after \d+\.\d\d s", told)
+    assert re.search(r"API server ready after \d+\.\d\d s\n.*3 nodes ready after \d+\.\d\d s", errors)
 
 
 def test_run_passes_arguments_after_dashes_to_command(run):
@@ -103,9 +103,9 @@ def test_run_names_command_that_does_not_exist(run):
 
 def test_run_reports_why_server_cannot_start(run):
     process = run("--packs", "nothing-known", "--", "true")
-    shown, told = process.communicate()
+    shown, errors = process.communicate()
     assert (process.returncode, shown) == (2, "")
-    assert "nothing-known" in told
+    assert "nothing-known" in errors
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

@@ -25,23 +25,23 @@ def running(tmp_path_factory):
     """One running cluster for the tests that do not change it, or restore it."""
     commands = Mockube(tmp_path_factory.mktemp("home"))
     process = commands.start("up", "--secure-port=0", "--simulate-nodes=1")
-    commands.said = [process.stdout.readline()]
-    while "Ctrl+C stops it" not in commands.said[-1]:
-        commands.said.append(process.stdout.readline())
+    commands.lines = [process.stdout.readline()]
+    while "Ctrl+C stops it" not in commands.lines[-1]:
+        commands.lines.append(process.stdout.readline())
     commands.process = process
     yield commands
     commands.close()
 
 
 def kubeconfig_of(commands):
-    (line,) = (line for line in commands.said if "export KUBECONFIG=" in line)
+    (line,) = (line for line in commands.lines if "export KUBECONFIG=" in line)
     return shlex.split(line)[1].partition("=")[2]
 
 
 def test_up_prints_kubeconfig_and_kubectl_commands(running):
-    assert "is ready, with 1 simulated nodes" in running.said[0]
+    assert "is ready, with 1 simulated nodes" in running.lines[0]
     assert kubeconfig_of(running) == str(running.folder().kubeconfig)
-    assert sum(line.startswith("  kubectl ") for line in running.said) == 3
+    assert sum(line.startswith("  kubectl ") for line in running.lines) == 3
     assert not (running.home / ".kube").exists()
 
 
@@ -89,8 +89,8 @@ def test_logs_can_be_limited_to_process_tail_and_time(running):
 def test_killed_manager_is_restarted(running):
     killed = running.record().components["controller-manager"]
     os.kill(killed.pid, signal.SIGKILL)
-    told = wait_line(running.process.stderr, "exited with code")
-    assert told == "mockube: the controller-manager exited with code 137; it is restarted in 1 s\n"
+    line = wait_line(running.process.stderr, "exited with code")
+    assert line == "mockube: the controller-manager exited with code 137; it is restarted in 1 s\n"
     wait_for(lambda: running.record().components["controller-manager"].restarts > killed.restarts)
     wait_for(lambda: running.record().components["controller-manager"].pid)
     assert running.run("status").returncode == 0

@@ -82,16 +82,19 @@ async def test_watch_misses_no_change_after_it_is_created(store):
 
 
 async def test_watch_delivers_previous_values_if_requested(store):
-    async with await watch_all(store, previous=True) as told, await watch_all(store) as untold:
+    async with (
+        await watch_all(store, previous=True) as with_previous,
+        await watch_all(store) as without_previous,
+    ):
         await put(store, b"a", b"1")
         first = await get(store, b"a")
         await put(store, b"a", b"2")
         second = await get(store, b"a")
         await delete(store, b"a")
         await put(store, b"a", b"3")
-        events = await events_so_far(store, told)
+        events = await events_so_far(store, with_previous)
         assert [event.previous for event in events] == [None, first, second, None]
-        assert [event.previous for event in await events_so_far(store, untold)] == [None] * 4
+        assert [event.previous for event in await events_so_far(store, without_previous)] == [None] * 4
 
 
 async def test_previous_value_ignores_earlier_operation_of_same_txn(store):

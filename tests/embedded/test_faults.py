@@ -90,8 +90,8 @@ def test_injected_error_has_servers_status_format(cluster, send_request, method,
 
 
 def test_injected_error_can_set_reason_message_and_retry_after(cluster, send_request):
-    said = {"reason": "Busy", "message": "not now", "retry_after": 7}
-    with cluster.inject(resource="configmaps", status=429, **said):
+    status_fields = {"reason": "Busy", "message": "not now", "retry_after": 7}
+    with cluster.inject(resource="configmaps", status=429, **status_fields):
         status_code, headers, body = send_request("GET", CONFIG_MAPS)
     assert (status_code, headers["Retry-After"]) == (429, "7")
     assert (body["reason"], body["message"]) == ("Busy", "not now")

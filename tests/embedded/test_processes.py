@@ -181,10 +181,16 @@ def test_probes_control_readiness_and_restarts_of_process(cluster, pods):
     cluster.advance(1)
     pod = cluster.wait("Pod", name, lambda pod: status_of(pod).get("restartCount") == 1)
     assert status_of(pod)["lastState"]["terminated"]["exitCode"] == 0
-    said = events(cluster, name)
-    assert ("Unhealthy", "Readiness probe failed: HTTP probe failed with statuscode: 500") in said
-    assert ("Unhealthy", "Liveness probe failed: HTTP probe failed with statuscode: 500") in said
-    assert ("Killing", "Container c failed liveness probe, will be restarted") in said
+    reasons_and_messages = events(cluster, name)
+    assert (
+        "Unhealthy",
+        "Readiness probe failed: HTTP probe failed with statuscode: 500",
+    ) in reasons_and_messages
+    assert (
+        "Unhealthy",
+        "Liveness probe failed: HTTP probe failed with statuscode: 500",
+    ) in reasons_and_messages
+    assert ("Killing", "Container c failed liveness probe, will be restarted") in reasons_and_messages
     counted = pods.connect_get_node_proxy_with_path(pod["spec"]["nodeName"], path="metrics/probes")
     of = f'container="c",namespace="default",pod="{name}"'
     assert f'prober_probe_duration_seconds_count{{{of},probe_type="Readiness"}}' in counted

@@ -149,8 +149,8 @@ async def test_claims_of_reserved_ordinal_are_deleted(scenario):
         persistentVolumeClaimRetentionPolicy={"whenScaled": "Delete", "whenDeleted": "Retain"},
     )
     await scenario.until(scenario.rolled_out)
-    told = {"volumeClaimName": "data", "compatibleReplicas": 2, "compatibleReadyReplicas": 2}
-    assert (await scenario.status())["volumeClaims"] == [told]
+    counts = {"volumeClaimName": "data", "compatibleReplicas": 2, "compatibleReadyReplicas": 2}
+    assert (await scenario.status())["volumeClaims"] == [counts]
     await scenario.patch({"reserveOrdinals": ["0-1"], "replicas": 1})
 
     async def has_moved():

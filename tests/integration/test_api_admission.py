@@ -80,7 +80,7 @@ async def test_system_priority_classes_cannot_be_deleted(client):
 
 
 @pytest.mark.parametrize(
-    ("spec", "said"),
+    ("spec", "message"),
     [
         pytest.param(
             {"priorityClassName": "none"}, "no PriorityClass with name none was found", id="no class"
@@ -99,8 +99,8 @@ async def test_system_priority_classes_cannot_be_deleted(client):
         ),
     ],
 )
-async def test_pod_with_differing_priority_is_refused(client, spec, said):
-    assert await refusal(client, PODS, pod(**spec)) == said
+async def test_pod_with_differing_priority_is_refused(client, spec, message):
+    assert await refusal(client, PODS, pod(**spec)) == message
 
 
 # --- DefaultTolerationSeconds, TaintNodesByCondition
@@ -224,7 +224,7 @@ async def test_runtime_class_sets_overhead_and_scheduling(client):
 
 
 @pytest.mark.parametrize(
-    ("spec", "said"),
+    ("spec", "message"),
     [
         pytest.param({"runtimeClassName": "none"}, 'pod rejected: RuntimeClass "none" not found', id="none"),
         pytest.param(
@@ -249,9 +249,9 @@ async def test_runtime_class_sets_overhead_and_scheduling(client):
         ),
     ],
 )
-async def test_pod_contradicting_runtime_class_is_refused(client, spec, said):
+async def test_pod_contradicting_runtime_class_is_refused(client, spec, message):
     await client.post(RUNTIMES, RUNTIME)
-    assert await refusal(client, PODS, pod(**spec)) == said
+    assert await refusal(client, PODS, pod(**spec)) == message
 
 
 # --- CertificateSubjectRestriction
@@ -304,7 +304,7 @@ async def test_limit_range_defaults_are_applied_and_annotated(client):
 
 
 @pytest.mark.parametrize(
-    ("limit", "containers", "said"),
+    ("limit", "containers", "message"),
     [
         pytest.param(
             limits(min={"cpu": "100m"}),
@@ -332,10 +332,10 @@ async def test_limit_range_defaults_are_applied_and_annotated(client):
         ),
     ],
 )
-async def test_request_beyond_limit_range_is_refused(client, limit, containers, said):
+async def test_request_beyond_limit_range_is_refused(client, limit, containers, message):
     await client.post(LIMITS, limit)
     found = await refusal(client, PODS, pod(containers=containers))
-    assert found.strip("[]") == said.strip("[]")
+    assert found.strip("[]") == message.strip("[]")
 
 
 async def test_limit_range_applies_to_claims(client):

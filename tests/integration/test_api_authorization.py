@@ -227,12 +227,12 @@ async def test_valid_changed_file_applies_and_invalid_one_is_ignored(tmp_path, h
 async def test_token_webhook_reviews_tokens(tmp_path, hook):
     async with server(tmp_path) as client:
         user = {"username": "tok", "groups": ["a"], "uid": "9", "extra": {"x": ["y"]}}
-        told = {
+        responses = {
             "token": ("one", 200, {"authenticated": True, "user": user}),
             "token error": ("two", 200, {"authenticated": False, "error": "not good"}),
             "token 403": ("four", 403, {}),
         }
-        for name, (token, code, status) in told.items():
+        for name, (token, code, status) in responses.items():
             hook.reviews, hook.code, hook.status = [], code, status
             answer = await client.post(TOKENS, {"spec": {"token": token}})
             assert is_as_recorded(name, answer, hook)

@@ -168,9 +168,9 @@ async def test_generation_counts_changes_except_status(widgets):
     changed = await widgets.patch(f"{WIDGETS}/w", {"spec": {"size": 4}, "status": {"replicas": 9}})
     assert changed.body["metadata"]["generation"] == 2
     assert "status" not in changed.body
-    told = await widgets.patch(f"{WIDGETS}/w/status", {"status": {"replicas": 4}, "spec": {"size": 9}})
-    assert told.body["metadata"]["generation"] == 2
-    assert (told.body["status"], told.body["spec"]["size"]) == ({"replicas": 4}, 4)
+    patched = await widgets.patch(f"{WIDGETS}/w/status", {"status": {"replicas": 4}, "spec": {"size": 9}})
+    assert patched.body["metadata"]["generation"] == 2
+    assert (patched.body["status"], patched.body["spec"]["size"]) == ({"replicas": 4}, 4)
 
 
 async def test_scale_subresource_uses_paths_of_definition(widgets):

@@ -95,12 +95,12 @@ async def answers(client, requests):
     """Return the differences from the recording."""
     for one in requests:
         answer = await send(client, *one["request"])
-        said = answer.body.get("message") if answer.status >= 400 else None
-        if said:
-            said = re.sub(r"gen-\w{5}", "gen-X", said)
+        message = answer.body.get("message") if answer.status >= 400 else None
+        if message:
+            message = re.sub(r"gen-\w{5}", "gen-X", message)
         wanted = one["message"] and re.sub(r"gen-\w{5}", "gen-X", one["message"])
-        if (answer.status, said) != (one["code"], wanted):
-            yield one["name"], answer.status, said
+        if (answer.status, message) != (one["code"], wanted):
+            yield one["name"], answer.status, message
 
 
 async def test_image_policy_webhook_decides_on_pods(hook):

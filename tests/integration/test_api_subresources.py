@@ -171,7 +171,7 @@ async def test_bound_pod_gets_topology_labels_of_node(client):
 
 
 @pytest.mark.parametrize(
-    ("sent", "status", "said"),
+    ("sent", "status", "expected_message"),
     [
         pytest.param(binding(uid="other"), 409, "UID in precondition: other", id="another pod"),
         pytest.param(
@@ -185,11 +185,11 @@ async def test_bound_pod_gets_topology_labels_of_node(client):
         ),
     ],
 )
-async def test_invalid_binding_is_refused(client, sent, status, said):
+async def test_invalid_binding_is_refused(client, sent, status, expected_message):
     await client.post(PODS, pod())
     refused = await client.post(f"{PODS}/p/binding", sent)
     assert refused.status == status
-    assert said in refused.body["message"]
+    assert expected_message in refused.body["message"]
 
 
 async def test_gated_pod_cannot_be_bound(client):

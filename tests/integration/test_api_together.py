@@ -44,11 +44,11 @@ async def test_watch_at_one_server_includes_writes_of_another(clients):
         for index in range(OBJECTS):
             client = (writer, other)[index % 2]
             await client.post(MAPS, {"metadata": {"name": f"m{index:02}"}})
-        told = [await anext(events) for _ in range(OBJECTS)]
-    assert [event["object"]["metadata"]["name"] for event in told] == [
+        received = [await anext(events) for _ in range(OBJECTS)]
+    assert [event["object"]["metadata"]["name"] for event in received] == [
         f"m{number:02}" for number in range(OBJECTS)
     ]
-    versions = [int(event["object"]["metadata"]["resourceVersion"]) for event in told]
+    versions = [int(event["object"]["metadata"]["resourceVersion"]) for event in received]
     assert versions == sorted(set(versions))
 
 

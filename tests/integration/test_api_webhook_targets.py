@@ -42,8 +42,10 @@ async def test_unreachable_webhook_is_connection_refused(client, hooks):
 async def test_webhook_with_untrusted_certificate_is_refused(client, hooks):
     url = f"https://127.0.0.1:{hooks.port}/ok"
     await register(client, VALIDATING, hooks.hook("x", clientConfig={"url": url}))
-    said = (await client.post(PATH, MAP)).body["message"]
-    assert said.endswith("tls: failed to verify certificate: x509: certificate signed by unknown authority")
+    message = (await client.post(PATH, MAP)).body["message"]
+    assert message.endswith(
+        "tls: failed to verify certificate: x509: certificate signed by unknown authority"
+    )
     assert hooks.requests == []
 
 
@@ -186,12 +188,12 @@ async def test_webhook_calls_are_audited_and_counted(hooks, tmp_path):
         for event in map(orjson.loads, log.read_bytes().splitlines())
         if event["requestURI"] == PATH and event["stage"] == "ResponseComplete"
     )
-    told = event["annotations"]
-    assert orjson.loads(told["mutation.webhook.admission.k8s.io/round_0_index_0"]) == {
+    annotations = event["annotations"]
+    assert orjson.loads(annotations["mutation.webhook.admission.k8s.io/round_0_index_0"]) == {
         "configuration": "c", "webhook": "h.example.com", "mutated": True,
     }  # fmt: skip
-    assert told["failed-open.mutation.webhook.admission.k8s.io/round_0_index_1"] == "o.example.com"
-    assert told["h.example.com/k"] == "v"
+    assert annotations["failed-open.mutation.webhook.admission.k8s.io/round_0_index_1"] == "o.example.com"
+    assert annotations["h.example.com/k"] == "v"
     assert 'apiserver_admission_webhook_fail_open_count_total{name="o.example.com",type="admit"} 1' in metrics
     assert (
         'apiserver_admission_webhook_request_total{code="200",name="h.example.com",operation="CREATE",'

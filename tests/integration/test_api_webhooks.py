@@ -271,8 +271,8 @@ BROKEN = {
 async def test_failed_webhook_follows_failure_policy(client, hooks, kind, path):
     await register(client, kind, hooks.hook(path))
     answer = await client.post(PATH, MAP)
-    said = answer.body["message"].replace(str(hooks.port), "PORT")
-    assert (answer.status, said) == (500, FAILED + BROKEN[path])
+    error_message = answer.body["message"].replace(str(hooks.port), "PORT")
+    assert (answer.status, error_message) == (500, FAILED + BROKEN[path])
     await client.patch(
         f"{kind}/c",
         [{"op": "add", "path": "/webhooks/0/failurePolicy", "value": "Ignore"}],

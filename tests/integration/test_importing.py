@@ -41,11 +41,11 @@ class Cluster:
 
     async def load(self, trees, **wishes):
         """Return the result for each object, by kind and name."""
-        told = []
+        outcomes = []
         documents = [
             Document(origin=Origin(file="f", document=at), tree=tree) for at, tree in enumerate(trees, 1)
         ]
-        importer = Importer(self.manager.client, self.manager.clock, ImportOptions(**wishes), told.append)
+        importer = Importer(self.manager.client, self.manager.clock, ImportOptions(**wishes), outcomes.append)
         work = asyncio.create_task(importer.run(documents))
         await self.manager.settle()
         while not work.done():
@@ -55,7 +55,7 @@ class Cluster:
             await self.manager.step(0.1)
         await work
         await self.manager.settle()
-        return {item.title: (str(item.outcome), item.reason) for item in told if item.origin}
+        return {item.title: (str(item.outcome), item.reason) for item in outcomes if item.origin}
 
 
 @contextlib.asynccontextmanager
@@ -172,18 +172,18 @@ async def test_existing_object_is_kept_or_replaced(dump, target):
 
 async def test_dry_run_import_changes_nothing(dump, target):
     revision = (await target.server.server.registry.kv.status()).revision
-    told = await target.load(dump, dry_run=True)
-    assert told["deployment.apps/web"] == ("created", "")
-    assert told["namespace/default"] == ("exists", "")
+    outcomes = await target.load(dump, dry_run=True)
+    assert outcomes["deployment.apps/web"] == ("created", "")
+    assert outcomes["namespace/default"] == ("exists", "")
     assert (await target.server.server.registry.kv.status()).revision == revision
 
 
 async def test_imported_pod_without_owner_is_rescheduled(dump, target):
     pods = trees_of_kind(dump, "Pod")
     away = [pods[0] | {"spec": pods[0]["spec"] | {"nodeName": "far-away"}}, *pods[1:]]
-    told = await target.load(away, namespace="other")
+    outcomes = await target.load(away, namespace="other")
     why = f"without its owner, which does not exist: ReplicaSet {pods[0]['metadata']['ownerReferences'][0]['name']}"
-    assert {outcome for outcome in told.values() if outcome[1]} == {("created", why)}
+    assert {outcome for outcome in outcomes.values() if outcome[1]} == {("created", why)}
     await target.manager.step(120)
     bound = (await target.get("/api/v1/namespaces/other/pods"))["items"]
     assert {(pod["spec"]["nodeName"], pod["status"]["phase"]) for pod in bound} == {("node-1", "Running")}
@@ -192,8 +192,8 @@ async def test_imported_pod_without_owner_is_rescheduled(dump, target):
 
 async def test_existing_owner_is_found_by_name(dump, target):
     await target.load([*trees_of_kind(dump, "Deployment"), *trees_of_kind(dump, "Namespace")])
-    told = await target.load(trees_of_kind(dump, "ReplicaSet"))
-    assert not any(why for _, why in told.values())
+    outcomes = await target.load(trees_of_kind(dump, "ReplicaSet"))
+    assert not any(why for _, why in outcomes.values())
 
 
 async def test_custom_objects_are_imported_after_definition(target):
@@ -202,19 +202,19 @@ async def test_custom_objects_are_imported_after_definition(target):
         "kind": "Widget",
         "metadata": {"name": "w", "namespace": "default"},
     }
-    told = await target.load([custom, definition()])
-    assert told["widget.example.com/w"] == ("created", "")
+    outcomes = await target.load([custom, definition()])
+    assert outcomes["widget.example.com/w"] == ("created", "")
 
 
 async def test_failed_object_is_reported_and_import_continues(target):
     wrong = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "No"}}
     unknown = {"apiVersion": "example.com/v9", "kind": "Nothing", "metadata": {"name": "n"}}
     right = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "yes"}}
-    told = await target.load([wrong, unknown, right])
-    assert told["configmap/No"][0] == Outcome.FAILED
-    assert 'ConfigMap "No" is invalid: metadata.name' in told["configmap/No"][1]
-    assert told["nothing.example.com/n"] == ("failed", "the server has no kind Nothing.example.com")
-    assert told["configmap/yes"] == ("created", "")
+    outcomes = await target.load([wrong, unknown, right])
+    assert outcomes["configmap/No"][0] == Outcome.FAILED
+    assert 'ConfigMap "No" is invalid: metadata.name' in outcomes["configmap/No"][1]
+    assert outcomes["nothing.example.com/n"] == ("failed", "the server has no kind Nothing.example.com")
+    assert outcomes["configmap/yes"] == ("created", "")
 
 
 async def test_service_with_taken_address_gets_another(target):

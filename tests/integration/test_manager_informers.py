@@ -56,14 +56,14 @@ async def test_synced_informer_has_existing_objects(client):
 async def test_each_change_is_cached_and_delivered(client):
     async with informers_of(client, CONFIG_MAPS) as informers:
         informer = informers.of(CONFIG_MAPS)
-        told = RecordedChanges(informer)
+        changes = RecordedChanges(informer)
         made = await client.create(CONFIG_MAPS, config_map("a", x="1"))
         changed = await client.update(CONFIG_MAPS, {**made, "data": {"x": "2"}})
         await informer.when_reached(int(meta.resource_version(changed)))
         assert informer.lister.get("default", "a")["data"] == {"x": "2"}
         await client.delete(CONFIG_MAPS, Key("default", "a"))
         await until(lambda: informer.lister.get("default", "a") is None)
-    assert told.words == ["+a", "~a", "-a"]
+    assert changes.words == ["+a", "~a", "-a"]
 
 
 async def test_pods_are_cached_as_views(client):

@@ -53,23 +53,23 @@ async def server():
 
 async def test_informer_resumes_after_lost_connections(server):
     async with informer_behind_relay(server) as (direct, relay, informer):
-        told = RecordedChanges(informer)
+        changes = RecordedChanges(informer)
         for name in "abcde":
             relay.cut()
             await direct.create(CONFIG_MAPS, config_map(name))
             await wait_until_synced(informer, direct)
-    assert told.words == ["+a", "+b", "+c", "+d", "+e"]
+    assert changes.words == ["+a", "+b", "+c", "+d", "+e"]
 
 
 @pytest.mark.parametrize("count", [1, 700, 5000])
 async def test_informer_resumes_after_connection_lost_within_a_line(server, count):
     async with informer_behind_relay(server) as (direct, relay, informer):
-        told = RecordedChanges(informer)
+        changes = RecordedChanges(informer)
         relay.cut_after(count)
         await direct.create(CONFIG_MAPS, config_map("large", text="x" * 9000))
         await direct.create(CONFIG_MAPS, config_map("small"))
         await wait_until_synced(informer, direct)
-    assert told.words == ["+large", "+small"]
+    assert changes.words == ["+large", "+small"]
 
 
 async def test_informer_reads_line_of_megabytes(server):
@@ -85,14 +85,14 @@ async def test_informer_resumes_after_server_outage(server):
         await direct.create(CONFIG_MAPS, config_map("goes"))
         await direct.create(CONFIG_MAPS, config_map("stays"))
         await wait_until_synced(informer, direct)
-        told = RecordedChanges(informer)
-        told.words.clear()
+        changes = RecordedChanges(informer)
+        changes.words.clear()
         relay.refuse()
         await direct.delete(CONFIG_MAPS, Key("default", "goes"))
         await direct.create(CONFIG_MAPS, config_map("comes"))
         await relay.listen()
         await wait_until_synced(informer, direct)
-    assert sorted(told.words) == ["+comes", "-goes"]
+    assert sorted(changes.words) == ["+comes", "-goes"]
 
 
 async def test_informer_relists_from_server_with_other_history(server):
@@ -107,8 +107,8 @@ async def test_informer_relists_from_server_with_other_history(server):
         await wait_until_synced(informer, direct)
         before = informer.revision
         waits = informer.when_reached(int(meta.resource_version(made)) + 1000)
-        told = RecordedChanges(informer)
-        told.words.clear()
+        changes = RecordedChanges(informer)
+        changes.words.clear()
         relay.refuse()
         await elsewhere.create(CONFIG_MAPS, config_map("there-too"))
         relay.set_target(other.url)
@@ -116,7 +116,7 @@ async def test_informer_relists_from_server_with_other_history(server):
         await wait_until_synced(informer, elsewhere)
         await waits
         assert informer.revision < before
-    assert sorted(told.words) == ["-only-here", "~there-too"]
+    assert sorted(changes.words) == ["-only-here", "~there-too"]
 
 
 async def test_informer_relists_after_expired_history():
@@ -125,8 +125,8 @@ async def test_informer_relists_after_expired_history():
     async with running(kv=store) as server, informer_behind_relay(server) as (direct, relay, informer):
         await direct.create(CONFIG_MAPS, config_map("goes"))
         await wait_until_synced(informer, direct)
-        told = RecordedChanges(informer)
-        told.words.clear()
+        changes = RecordedChanges(informer)
+        changes.words.clear()
         relay.withhold_answers()
         await direct.delete(CONFIG_MAPS, Key("default", "goes"))
         made = await direct.create(CONFIG_MAPS, config_map("comes"))
@@ -136,7 +136,7 @@ async def test_informer_relists_after_expired_history():
             relay.cut()
             await wait_until_synced(informer, direct)
             relay.refuse()  # the successor waits for its clients before it ends
-    assert sorted(told.words) == ["+comes", "-goes"]
+    assert sorted(changes.words) == ["+comes", "-goes"]
 
 
 async def store_with_maps(count):
@@ -158,11 +158,11 @@ async def test_informer_follows_many_objects_and_changes():
         running(kv=await store_with_maps(9_000)) as server,
         informer_behind_relay(server) as (direct, relay, informer),
     ):
-        told = RecordedChanges(informer)
+        changes = RecordedChanges(informer)
         for turn in range(10):
             await asyncio.gather(
                 *(direct.create(CONFIG_MAPS, config_map(f"after-{turn}-{n}")) for n in range(100))
             )
             relay.cut()
         await wait_until_synced(informer, direct)
-    assert len(told.words) == len(set(told.words)) == 10_000
+    assert len(changes.words) == len(set(changes.words)) == 10_000

@@ -24,7 +24,7 @@ class Recorded:
 
     def __init__(self, context):
         self.client = context.client
-        self.told = RecordedChanges(context.informers.of(CONFIG_MAPS))
+        self.changes = RecordedChanges(context.informers.of(CONFIG_MAPS))
         self.fails = asyncio.Event()
         self.began = False
 
@@ -35,7 +35,7 @@ class Recorded:
             raise ValueError("why")
         finally:
             made = await self.client.create(CONFIG_MAPS, LAST)
-            await until(lambda: f"+{meta.name(made)}" in self.told.words)
+            await until(lambda: f"+{meta.name(made)}" in self.changes.words)
 
 
 LAST = {"metadata": {"namespace": "default", "generateName": "last-"}}
@@ -70,7 +70,7 @@ async def test_runnables_see_existing_objects(client, work):
     await client.create(CONFIG_MAPS, config_map("first"))
     task = asyncio.create_task(work.run())
     for engine in work.running.values():
-        await until(lambda engine=engine: "+first" in engine.told.words)
+        await until(lambda engine=engine: "+first" in engine.changes.words)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
 
@@ -163,13 +163,13 @@ async def test_failed_handler_is_skipped_for_that_object(client, work, caplog):
     work.running.clear()
     informer = work.informers.of(CONFIG_MAPS)
     informer.add_handler(fail)
-    told = RecordedChanges(informer)
+    changes = RecordedChanges(informer)
     await client.create(CONFIG_MAPS, config_map("first"))
     task = asyncio.create_task(work.run())
     try:
         await informer.wait_synced()
         await client.create(CONFIG_MAPS, config_map("second"))
-        await until(lambda: told.words == ["+first", "+second"])
+        await until(lambda: changes.words == ["+first", "+second"])
         assert not work.problem("informers")
     finally:
         task.cancel()

@@ -100,8 +100,8 @@ async def test_rollout_by_partitions(scenario, kind):
     assert status["currentRevision"] == status["updateStatus"]["updatedRevision"]
 
     async def has_updated_condition():
-        told = (await scenario.conditions())["UnitedDeploymentUpdated"]
-        return told == ("True", "UnitedDeploymentRevisionUpdated")
+        condition = (await scenario.conditions())["UnitedDeploymentUpdated"]
+        return condition == ("True", "UnitedDeploymentRevisionUpdated")
 
     await scenario.until(has_updated_condition)
 

@@ -49,10 +49,10 @@ async def test_unsatisfiable_replicas_change_nothing(scenario, kind):
     await scenario.manager.step(30)
     assert await scenario.sizes() == {"a": 6, "b": 6}
     problem = "specified subsets' replica (12) is less than UnitedDeployment replica (14)"
-    said = {
+    event_messages = {
         message for reason, message in await scenario.messages() if reason == "Failed SpecifySubsetReplicas"
     }
-    assert said == {f"Specified subset replicas is ineffective: {problem}"}
+    assert event_messages == {f"Specified subset replicas is ineffective: {problem}"}
     foo = await scenario.foo()
     assert foo["status"]["observedGeneration"] < foo["metadata"]["generation"]
     await scenario.scale(12)

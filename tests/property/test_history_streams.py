@@ -118,8 +118,10 @@ def test_watch_from_head_may_start_before_or_after_concurrent_write():
 
 
 def test_checker_allows_missing_compacted_previous_value():
-    told = stream((5, 3, put_event(ONE), put_event(TWO)), request=watch(start_revision=2, previous=True))
-    assert kinds_of(FIRST, SECOND, call(Compact(revision=3), 4, 5), told) == set()
+    stream_of_all = stream(
+        (5, 3, put_event(ONE), put_event(TWO)), request=watch(start_revision=2, previous=True)
+    )
+    assert kinds_of(FIRST, SECOND, call(Compact(revision=3), 4, 5), stream_of_all) == set()
 
 
 @pytest.mark.parametrize(

@@ -41,8 +41,8 @@ def result_without_wait(taking):
 class Queue(RuleBasedStateMachine):
     def __init__(self):
         super().__init__()
-        self.told = CheckedMetrics()
-        self.queue = WorkQueue(self.told)
+        self.metrics = CheckedMetrics()
+        self.queue = WorkQueue(self.metrics)
         self.wanted = set()
         """Keys that were added, and not taken since."""
         self.taken = []
@@ -70,8 +70,8 @@ class Queue(RuleBasedStateMachine):
     @invariant()
     def every_wanted_key_is_in_line_unless_it_is_worked_on(self):
         assert len(self.queue) == len(self.wanted - set(self.taken))
-        assert self.told.waiting == self.wanted
-        assert self.told.worked == set(self.taken)
+        assert self.metrics.waiting == self.wanted
+        assert self.metrics.worked == set(self.taken)
 
     def teardown(self):
         """All added keys are taken in the end."""

@@ -100,9 +100,9 @@ async def test_cancelled_sleep_leaves_no_callback(clock):
 
 
 def test_real_clock_returns_current_utc_time():
-    before, told, after = datetime.now(UTC), RealClock().now(), datetime.now(UTC)  # noqa: TID251 - what it must agree with
-    assert before <= told <= after
-    assert told.tzinfo is UTC
+    before, read_time, after = datetime.now(UTC), RealClock().now(), datetime.now(UTC)  # noqa: TID251 - what it must agree with
+    assert before <= read_time <= after
+    assert read_time.tzinfo is UTC
 
 
 def test_real_clock_is_monotonic():

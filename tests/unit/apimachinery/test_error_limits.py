@@ -17,11 +17,11 @@ def answer(*found, name="x"):
 
 
 def test_long_value_is_truncated_with_its_length():
-    told = answer(errors.invalid(PATH, "y" * 3 * MEGA, "wrong"))
+    refusal = answer(errors.invalid(PATH, "y" * 3 * MEGA, "wrong"))
     left = f'"... ({3 * MEGA - MAX_VALUE_TEXT} more characters): wrong'
-    assert told["message"].endswith(left)
-    assert told["details"]["causes"][0]["message"].endswith(left)
-    assert len(orjson.dumps(told)) < 3 * MAX_VALUE_TEXT
+    assert refusal["message"].endswith(left)
+    assert refusal["details"]["causes"][0]["message"].endswith(left)
+    assert len(orjson.dumps(refusal)) < 3 * MAX_VALUE_TEXT
 
 
 def test_value_at_limit_is_not_truncated():
@@ -43,11 +43,11 @@ def test_small_object_is_not_truncated():
 
 def test_errors_beyond_limit_are_counted():
     found = [errors.required(PATH.index(index)) for index in range(MEGA)]
-    told = answer(*found)
-    causes = told["details"]["causes"]
+    refusal = answer(*found)
+    causes = refusal["details"]["causes"]
     left = MEGA - len(causes) + 1
     assert causes[-1] == {"message": f"{left} more errors"}
-    assert told["message"].endswith(f", {left} more errors]")
+    assert refusal["message"].endswith(f", {left} more errors]")
     assert sum(len(cause["message"]) for cause in causes) < MAX_TEXT + 1000
 
 

@@ -28,8 +28,8 @@ def checks():
 async def url(checks):
     registry = CollectorRegistry()
     Counter("things", "Things.", registry=registry).inc()
-    told = StatusSources(checks=checks, registry=registry, settings={"a": 1})
-    async with serving(told, [Port(address="127.0.0.1", number=0)]) as (url,):
+    page = StatusSources(checks=checks, registry=registry, settings={"a": 1})
+    async with serving(page, [Port(address="127.0.0.1", number=0)]) as (url,):
         yield url
 
 
@@ -41,11 +41,11 @@ async def get(url, method="GET", *, tls=False):
 @pytest.mark.parametrize("endpoint", ["healthz", "livez", "readyz"])
 async def test_health_endpoints(url, checks, endpoint):
     assert await get(f"{url}/{endpoint}") == (200, "ok")
-    told = f"[+]leaderElection ok\n[+]deployment-controller ok\n{endpoint} check passed\n"
-    assert await get(f"{url}/{endpoint}?verbose") == (200, told)
+    page = f"[+]leaderElection ok\n[+]deployment-controller ok\n{endpoint} check passed\n"
+    assert await get(f"{url}/{endpoint}?verbose") == (200, page)
     checks["deployment-controller"] = lambda: "it sleeps"
-    told = f"[+]leaderElection ok\n[-]deployment-controller failed: it sleeps\n{endpoint} check failed\n"
-    assert await get(f"{url}/{endpoint}") == (500, told)
+    page = f"[+]leaderElection ok\n[-]deployment-controller failed: it sleeps\n{endpoint} check failed\n"
+    assert await get(f"{url}/{endpoint}") == (500, page)
 
 
 async def test_health_endpoint_of_one_check(url, checks):
@@ -90,9 +90,9 @@ async def test_other_paths_are_not_found(url, method, path, code):
 
 
 async def test_own_certificate_is_generated():
-    told = StatusSources(checks={}, registry=CollectorRegistry(), settings={})
+    page = StatusSources(checks={}, registry=CollectorRegistry(), settings={})
     tls = self_signed("127.0.0.1", now=datetime(2020, 1, 1, tzinfo=UTC), random=SeededRandom())
-    async with serving(told, [Port(address="127.0.0.1", number=0, tls=tls)]) as (url,):
+    async with serving(page, [Port(address="127.0.0.1", number=0, tls=tls)]) as (url,):
         assert url.startswith("https://127.0.0.1:")
         assert await get(f"{url}/healthz") == (200, "ok")
 
@@ -106,8 +106,8 @@ async def test_anonymous_clients_read_health_only(tmp_path):
         known.load_cert_chain(pki.certificate("admin"), pki.key("admin"))
     tls = self_signed("127.0.0.1", now=datetime(2020, 1, 1, tzinfo=UTC), random=SeededRandom())
     request_client_certificates(tls, pki.certificate("ca"))
-    told = StatusSources(checks={}, registry=CollectorRegistry(), settings={})
-    async with serving(told, [Port(address="127.0.0.1", number=0, tls=tls)]) as (url,):
+    page = StatusSources(checks={}, registry=CollectorRegistry(), settings={})
+    async with serving(page, [Port(address="127.0.0.1", number=0, tls=tls)]) as (url,):
         assert await get(f"{url}/healthz") == (200, "ok")
         for path in ("/metrics", "/configz"):
             assert (await get(url + path))[0] == 401

@@ -20,9 +20,9 @@ def problem_of(name, environment, clock=None):
 
 
 def test_checkup_reports_every_check_with_text(environment):
-    told = dict(look_around(environment, SteppedClock()))
-    assert told.keys() == CHECKS.keys()
-    assert all(one.words for one in told.values())
+    results = dict(look_around(environment, SteppedClock()))
+    assert results.keys() == CHECKS.keys()
+    assert all(one.words for one in results.values())
 
 
 def test_folder_that_can_be_created_is_ok(environment):
@@ -50,10 +50,10 @@ def test_unreadable_cluster_is_reported(environment):
     folder = cluster_folder("one", environment)
     folder.prepare()
     folder.record.mkdir()
-    told = dict(look_around(environment, SteppedClock()))
-    assert told["clusters"].verdict is CheckResult.WRONG
-    assert told["clusters"].words == f"{folder.record}: Is a directory"
-    assert told["Python"].verdict is CheckResult.OK
+    results = dict(look_around(environment, SteppedClock()))
+    assert results["clusters"].verdict is CheckResult.WRONG
+    assert results["clusters"].words == f"{folder.record}: Is a directory"
+    assert results["Python"].verdict is CheckResult.OK
 
 
 def test_clock_set_back_is_reported(environment):

@@ -14,13 +14,13 @@ from tests.architecture.source import ROOT
 
 def test_type_stub_matches_exports():
     stub = ast.parse((ROOT / "mockube/__init__.pyi").read_text())
-    told = {
+    exported = {
         alias.name: node.module
         for node in stub.body
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
-    assert told == HOMES
+    assert exported == HOMES
     assert set(HOMES) <= set(mockube.__all__)
 
 

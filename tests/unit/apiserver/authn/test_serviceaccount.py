@@ -255,6 +255,6 @@ async def test_stale_token_use_is_annotated(tokens, later, word):
     tokens.clock.advance(later)
     notes = (await tokens.authenticate(token)).notes
     assert tokens.accounts.uses == {word: 1}
-    said = "subject: system:serviceaccount:ns:robot, seconds after warning threshold: 10"
-    stale = ({"authentication.k8s.io/stale-token": said}, ())
+    annotation = "subject: system:serviceaccount:ns:robot, seconds after warning threshold: 10"
+    stale = ({"authentication.k8s.io/stale-token": annotation}, ())
     assert notes == (stale if word == "stale_tokens" else None)

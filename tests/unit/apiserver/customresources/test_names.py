@@ -125,13 +125,13 @@ def test_released_names_are_free():
 def test_non_structural_schema_of_stored_definition_sets_condition(spec, problem):
     tree = {"spec": {"versions": []} | spec, "status": {"conditions": []}}
     assert structure_problem(tree) == problem
-    told = with_structure(tree, problem, NOW)
+    changed = with_structure(tree, problem, NOW)
     if not problem:
-        assert told is None
+        assert changed is None
         return
-    assert [one["type"] for one in told["status"]["conditions"]] == ["NonStructuralSchema"]
-    assert told["status"]["conditions"][0]["message"] == problem
-    assert with_structure(told, "", NOW)["status"]["conditions"] == []
+    assert [one["type"] for one in changed["status"]["conditions"]] == ["NonStructuralSchema"]
+    assert changed["status"]["conditions"][0]["message"] == problem
+    assert with_structure(changed, "", NOW)["status"]["conditions"] == []
 
 
 def test_kinds_and_resources_have_separate_names():

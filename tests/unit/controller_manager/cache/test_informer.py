@@ -36,12 +36,12 @@ async def test_informer_is_synced_after_first_list(informer):
 
 
 async def test_changes_are_delivered_in_order(informer):
-    told = RecordedChanges(informer)
+    recorded = RecordedChanges(informer)
     informer.replace([], 1)
     informer.put(tree("a", 2))
     informer.put(tree("a", 3))
     informer.remove(tree("a", 4))
-    assert told.words == ["+a", "~a", "-a"]
+    assert recorded.words == ["+a", "~a", "-a"]
     assert informer.revision == 4
 
 
@@ -63,9 +63,9 @@ async def test_deletion_is_delivered_with_cached_object(informer):
 
 
 async def test_deletion_of_unknown_object_is_not_delivered(informer):
-    told = RecordedChanges(informer)
+    recorded = RecordedChanges(informer)
     informer.remove(tree("a", 2))
-    assert told.words == []
+    assert recorded.words == []
     assert informer.revision == 2
 
 
@@ -76,20 +76,20 @@ async def test_late_handler_receives_existing_objects(informer):
 
 async def test_relist_delivers_differences(informer):
     informer.replace([tree("same", 1), tree("changes", 2), tree("goes", 3)], 3)
-    told = RecordedChanges(informer)
-    told.words.clear()
+    recorded = RecordedChanges(informer)
+    recorded.words.clear()
     same = informer.lister.get("default", "same")
     informer.replace([tree("same", 1), tree("changes", 5), tree("comes", 6)], 7)
-    assert sorted(told.words) == ["+comes", "-goes", "~changes"]
+    assert sorted(recorded.words) == ["+comes", "-goes", "~changes"]
     assert informer.lister.get("default", "same") is same
     assert informer.revision == 7
 
 
 async def test_object_of_other_history_is_replaced(informer):
     informer.replace([tree("a", 1, uid="first")], 1)
-    told = RecordedChanges(informer)
+    recorded = RecordedChanges(informer)
     informer.replace([tree("a", 1, uid="second")], 1)
-    assert told.words == ["+a", "~a"]
+    assert recorded.words == ["+a", "~a"]
 
 
 async def test_resync_delivers_every_object_unchanged(informer):
@@ -211,8 +211,8 @@ async def test_listed_items_without_metadata_are_skipped(informer):
 async def test_object_whose_view_fails_is_absent_until_repaired(clock):
     informer = Informer(PODS, clock=clock)
     informer.put(pod("a", 1, {}))
-    told = RecordedChanges(informer)
+    recorded = RecordedChanges(informer)
     informer.put(pod("a", 2, []) | {"metadata": tree("a", 2)["metadata"] | {"ownerReferences": 7}})
     assert informer.lister.all() == []
     informer.put(pod("a", 3, {}))
-    assert told.words == ["+a", "-a", "+a"]
+    assert recorded.words == ["+a", "-a", "+a"]

@@ -81,11 +81,11 @@ async def test_informers_resync_periodically(informers, transport, clock):
     )
     informer = informers.of(CONFIG_MAPS)
     async with running_informers(informers):
-        told = RecordedChanges(informer)
+        changes = RecordedChanges(informer)
         assert 100.0 <= clock.next_due() < 200.0
         for expected in (["+a", "~a"], ["+a", "~a", "~a"]):
             clock.advance(clock.next_due())
-            await until(lambda expected=expected: told.words == expected)
+            await until(lambda expected=expected: changes.words == expected)
             await turns(3)
 
 
@@ -106,16 +106,16 @@ async def test_failed_handler_does_not_end_informers(informers, transport):
     stream = transport.will_stream(ScriptedStream().send_event("BOOKMARK", initial_events_end(2)))
     informer = informers.of(CONFIG_MAPS)
     informer.add_handler(lambda _: 1 / 0)
-    told = RecordedChanges(informer)
+    changes = RecordedChanges(informer)
     async with running_informers(informers):
         stream.send_event("ADDED", tree("a", 3)).send_event("ADDED", tree("b", 4))
-        await until(lambda: told.words == ["+a", "+b"])
+        await until(lambda: changes.words == ["+a", "+b"])
 
 
 @pytest.mark.parametrize("bad", [{"what": "no object"}, {"metadata": []}, {"metadata": {"name": "x"}}, []])
 async def test_event_without_metadata_does_not_end_informers(informers, transport, clock, bad):
     stream = transport.will_stream(ScriptedStream().send_event("BOOKMARK", initial_events_end(2)))
-    told = RecordedChanges(informers.of(CONFIG_MAPS))
+    changes = RecordedChanges(informers.of(CONFIG_MAPS))
     async with running_informers(informers):
         stream.send_event("ADDED", bad)
         transport.will_stream(
@@ -124,7 +124,7 @@ async def test_event_without_metadata_does_not_end_informers(informers, transpor
         await turns(10)
         clock.advance(clock.next_due())
         clock.advance(10.0)
-        await until(lambda: told.words == ["+a"])
+        await until(lambda: changes.words == ["+a"])
 
 
 async def test_informer_metrics_are_counted(informers, transport, clock, metrics):

@@ -87,7 +87,7 @@ async def running_reflector(transport):
     running = asyncio.create_task(reflector.run())
     try:
         yield SimpleNamespace(
-            informer=informer, told=RecordedChanges(informer), clock=clock, counts=counts, running=running
+            informer=informer, changes=RecordedChanges(informer), clock=clock, counts=counts, running=running
         )
     finally:
         running.cancel()
@@ -110,11 +110,11 @@ async def test_watch_list_delivers_existing_objects(transport):
     stream = transport.will_stream(initial_list(tree("a", 3), tree("b", 4), revision=7))
     async with running_reflector(transport) as scene:
         await scene.informer.wait_synced()
-        assert scene.told.words == ["+a", "+b"]
+        assert scene.changes.words == ["+a", "+b"]
         assert scene.informer.revision == 7
         stream.send_event("MODIFIED", tree("a", 8)).send_event("DELETED", tree("b", 9))
         await scene.informer.when_reached(9)
-    assert scene.told.words[2:] == ["~a", "-b"]
+    assert scene.changes.words[2:] == ["~a", "-b"]
     assert transport.targets == [INITIAL]
 
 
@@ -122,10 +122,10 @@ async def test_watch_list_is_delivered_only_when_complete(transport):
     stream = transport.will_stream(ScriptedStream().send_event("ADDED", tree("a", 3)))
     async with running_reflector(transport) as scene:
         await until(lambda: scene.counts.events == 1)
-        assert scene.told.words == []
+        assert scene.changes.words == []
         stream.send_event("BOOKMARK", bookmark(2)).send_event("BOOKMARK", bookmark(7, end=True))
         await scene.informer.wait_synced()
-        assert scene.told.words == ["+a"]
+        assert scene.changes.words == ["+a"]
 
 
 async def test_server_without_watch_list_is_listed(transport):
@@ -133,7 +133,7 @@ async def test_server_without_watch_list_is_listed(transport):
     transport.will(page(tree("a", 3), revision=7))
     async with running_reflector(transport) as scene:
         await scene.informer.when_reached(8)
-    assert scene.told.words == ["+a", "+b"]
+    assert scene.changes.words == ["+a", "+b"]
     assert transport.targets == [INITIAL, f"{PATH}?limit=500", watch_path(7)]
 
 
@@ -155,7 +155,7 @@ async def test_server_error_on_watch_list_falls_back_to_list_once(transport):
     async with running_reflector(transport) as scene:
         await sleep_until_retry(scene, 0.8)
         await scene.informer.when_reached(9)
-    assert scene.told.words == ["+a", "~a"]
+    assert scene.changes.words == ["+a", "~a"]
     assert transport.targets == [INITIAL, f"{PATH}?limit=500", watch_path(7), INITIAL]
 
 
@@ -164,7 +164,7 @@ async def test_list_is_read_in_pages(transport):
     transport.will(page(tree("a", 3), revision=7, token="more"), page(tree("b", 4), revision=7))
     async with running_reflector(transport) as scene:
         await scene.informer.wait_synced()
-    assert scene.told.words == ["+a", "+b"]
+    assert scene.changes.words == ["+a", "+b"]
     assert transport.targets[2] == f"{PATH}?limit=500&continue=more"
 
 
@@ -177,7 +177,7 @@ async def test_expired_page_restarts_as_full_list(transport):
     )
     async with running_reflector(transport) as scene:
         await scene.informer.wait_synced()
-    assert scene.told.words == ["+a", "+b"]
+    assert scene.changes.words == ["+a", "+b"]
     assert transport.targets[3] == PATH
 
 
@@ -189,7 +189,7 @@ async def test_ended_watch_resumes_at_its_revision(transport):
         first.send_event("ADDED", tree("a", 8)).cut()
         second.send_event("ADDED", tree("b", 9))
         await scene.informer.when_reached(9)
-    assert scene.told.words == ["+a", "+b"]
+    assert scene.changes.words == ["+a", "+b"]
     assert transport.targets == [INITIAL, watch_path(8)]
 
 
@@ -212,8 +212,8 @@ async def test_truncated_event_is_received_again(transport):
         line = orjson.dumps({"type": "ADDED", "object": tree("a", 8)}) + b"\n"
         first.send_event("ADDED", tree("b", 8)).feed(line[:20]).cut()
         second.feed(line[:20]).feed(line[20:])
-        await until(lambda: len(scene.told.words) == 2)
-    assert scene.told.words == ["+b", "+a"]
+        await until(lambda: len(scene.changes.words) == 2)
+    assert scene.changes.words == ["+b", "+a"]
 
 
 async def test_interrupted_watch_list_is_restarted(transport):
@@ -222,7 +222,7 @@ async def test_interrupted_watch_list_is_restarted(transport):
     async with running_reflector(transport) as scene:
         await sleep_until_retry(scene, 0.8)
         await scene.informer.wait_synced()
-    assert scene.told.words == ["+b"]
+    assert scene.changes.words == ["+b"]
     assert transport.targets == [INITIAL, INITIAL]
 
 
@@ -241,7 +241,7 @@ async def test_expired_watch_leads_to_relist(transport, end):
         first.send_event("BOOKMARK", bookmark(8)).cut()
         await sleep_until_retry(scene, 0.8)
         await scene.informer.when_reached(90)
-    assert scene.told.words[2:] == ["-a", "+c"]
+    assert scene.changes.words[2:] == ["-a", "+c"]
     assert transport.targets == [INITIAL, watch_path(8), INITIAL]
 
 
@@ -256,7 +256,7 @@ async def test_restarted_server_may_have_other_history(transport):
         await sleep_until_retry(scene, 1.6)
         await waits
         assert scene.informer.revision == 5
-    assert scene.told.words == ["+a", "-a"]
+    assert scene.changes.words == ["+a", "-a"]
 
 
 async def test_other_errors_back_off_and_keep_cache(transport):
@@ -290,7 +290,7 @@ async def test_reflector_waits_for_unreachable_server(transport):
         for seconds in (0.8, 1.6, 3.2):
             await sleep_until_retry(scene, seconds)
         await scene.informer.wait_synced()
-    assert scene.told.words == ["+a"]
+    assert scene.changes.words == ["+a"]
 
 
 @pytest.mark.parametrize("line", [b"<html>\n", b"{}\n", b"[]\n", b'{"type":"ADDED","object":{}}\n'])
@@ -302,7 +302,7 @@ async def test_malformed_event_counts_as_broken_connection(transport, line):
         first.feed(line)
         await sleep_until_retry(scene, 0.8)
         await scene.informer.when_reached(9)
-    assert scene.told.words == ["+a"]
+    assert scene.changes.words == ["+a"]
 
 
 async def test_every_failure_is_logged(transport, caplog):
@@ -336,7 +336,7 @@ async def test_failed_handler_does_not_end_reflector(transport):
         stream.send_event("ADDED", tree("a", 8)).send_event("ADDED", tree("b", 9))
         await scene.informer.when_reached(9)
         assert not scene.running.done()
-    assert scene.told.words == ["+a", "+b"]
+    assert scene.changes.words == ["+a", "+b"]
 
 
 async def test_program_error_ends_reflector(transport):

@@ -212,7 +212,7 @@ def read(*pieces, is_head=False):
 
 
 @pytest.mark.parametrize(
-    ("said", "status", "body", "is_reusable"),
+    ("received", "status", "body", "is_reusable"),
     [
         pytest.param(COUNTED, 200, b"hello", True, id="counted"),
         pytest.param(CHUNKED, 201, b"hello\r\n world", True, id="chunked"),
@@ -226,8 +226,8 @@ def read(*pieces, is_head=False):
         pytest.param(CHUNKED + b"x", 201, b"hello\r\n world", False, id="additional data after chunks"),
     ],
 )
-def test_http_response_is_parsed(said, status, body, is_reusable):
-    response = read(said)
+def test_http_response_is_parsed(received, status, body, is_reusable):
+    response = read(received)
     assert (response.status, response.body, response.is_reusable) == (status, body, is_reusable)
 
 
@@ -238,19 +238,19 @@ def test_response_to_head_has_no_body():
 
 
 @given(st.sampled_from([COUNTED, CHUNKED, EMPTY, CONTINUED, NO_CONTENT, LAST]), st.data())
-def test_response_is_parsed_from_any_chunks(said, data):
-    cuts = data.draw(st.lists(st.integers(0, len(said) - 1), unique=True).map(sorted))
-    pieces = [said[a:b] for a, b in zip([0, *cuts], [*cuts, len(said)], strict=True)]
-    assert read(*pieces) == read(said)
+def test_response_is_parsed_from_any_chunks(received, data):
+    cuts = data.draw(st.lists(st.integers(0, len(received) - 1), unique=True).map(sorted))
+    pieces = [received[a:b] for a, b in zip([0, *cuts], [*cuts, len(received)], strict=True)]
+    assert read(*pieces) == read(received)
 
 
-@pytest.mark.parametrize("said", [b"", b"HTTP/1.1 200 OK\r\n", COUNTED[:-1], CHUNKED[:-2]])
-def test_truncated_response_is_incomplete(said):
-    assert read(said) is None
+@pytest.mark.parametrize("received", [b"", b"HTTP/1.1 200 OK\r\n", COUNTED[:-1], CHUNKED[:-2]])
+def test_truncated_response_is_incomplete(received):
+    assert read(received) is None
 
 
 @pytest.mark.parametrize(
-    ("said", "problem"),
+    ("received", "problem"),
     [
         (b"SSH-2.0-OpenSSH\r\n\r\n", "begins with b'SSH"),
         (b"HTTP/2 200\r\n\r\n", "begins with"),
@@ -265,6 +265,6 @@ def test_truncated_response_is_incomplete(said):
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"1" * (MAX_LINE_BYTES + 1), "too long"),
     ],
 )
-def test_malformed_response_is_refused(said, problem):
+def test_malformed_response_is_refused(received, problem):
     with pytest.raises(MalformedResponse, match=problem):
-        ResponseReader().feed(said)
+        ResponseReader().feed(received)

@@ -107,12 +107,12 @@ async def test_large_body_is_sent():
 
 
 @pytest.mark.parametrize(
-    ("said", "expected"),
+    ("seconds", "expected"),
     [(b"3", 3.0), (b"0", 0.0), (b"Wed, 21 Oct 2030 07:28:00 GMT", None), (b"-1", None)],
 )
-async def test_retry_after_header_is_parsed(said, expected):
+async def test_retry_after_header_is_parsed(seconds, expected):
     async def serve(writer):
-        writer.write(answer(status=b"429 Too Many Requests", headers=b"Retry-After: %s\r\n" % said))
+        writer.write(answer(status=b"429 Too Many Requests", headers=b"Retry-After: %s\r\n" % seconds))
 
     async with serving(serve) as server, transport_to(server.url) as transport:
         got = await transport.send(request(), SAID)

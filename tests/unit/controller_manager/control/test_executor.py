@@ -79,14 +79,14 @@ async def test_creations_record_events_and_own_writes(runtime):
 
 
 @pytest.mark.parametrize(
-    ("body", "error", "said"),
+    ("body", "error", "error_message"),
     [
         pytest.param(POD, Forbidden("quota"), ["did not: quota"], id="refused"),
         pytest.param(POD, AlreadyExists("again"), ["did not: again"], id="generated name exists"),
         pytest.param(NAMED, AlreadyExists("again"), [], id="requested name exists"),
     ],
 )
-async def test_failed_creation_ends_plan(runtime, body, error, said):
+async def test_failed_creation_ends_plan(runtime, body, error, error_message):
     runtime.client.refusals["create", "*"] = error
     with pytest.raises(type(error)):
         await runtime.do(
@@ -94,7 +94,7 @@ async def test_failed_creation_ends_plan(runtime, body, error, said):
             RecordEvent(about=OWNER, type="Normal", reason="Never", message=""),
         )
     assert len(runtime.client.calls) == 1
-    assert [message for *_, message in runtime.sayer.events] == said
+    assert [message for *_, message in runtime.sayer.events] == error_message
 
 
 def patch_of_created(made):
@@ -248,17 +248,17 @@ async def test_failed_confirmation_ends_plan(runtime):
 
 
 async def test_last_actions_receive_error_of_plan(runtime):
-    told = []
+    outcomes = []
 
     def update_status(error):
-        told.append(error)
+        outcomes.append(error)
         return (Update(resource=REPLICA_SETS, body=OWNER, subresource="status"),)
 
     await runtime.do(last=update_status)
     refused = runtime.client.refusals["create", "*"] = Forbidden("quota")
     with pytest.raises(Forbidden):
         await runtime.do(Create(resource=PODS, bodies=(POD,)), last=update_status)
-    assert told == [None, refused]
+    assert outcomes == [None, refused]
     assert runtime.client.summary() == [
         "update replicasets web",
         "create pods web-1",

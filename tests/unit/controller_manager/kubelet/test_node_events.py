@@ -42,14 +42,14 @@ STARTED = [
 
 
 def test_starting_kubelet_records_events():
-    told = node_events(None, node(ready="False"))
-    assert [event.reason for event in told] == STARTED
-    assert {event.type for event in told} == {"Normal"}
-    assert [event.message for event in told[:2]] == [
+    recorded = node_events(None, node(ready="False"))
+    assert [event.reason for event in recorded] == STARTED
+    assert {event.type for event in recorded} == {"Normal"}
+    assert [event.message for event in recorded[:2]] == [
         "Starting kubelet.",
         "Node n status is now: NodeHasSufficientMemory",
     ]
-    assert told[-1].message == "Updated Node Allocatable limit across pods"
+    assert recorded[-1].message == "Updated Node Allocatable limit across pods"
 
 
 def test_node_without_status_records_start_events_once():
@@ -95,10 +95,10 @@ def test_reboot_records_warning_with_boot_id():
 
 class Recorder:
     def __init__(self):
-        self.told = []
+        self.recorded = []
 
     def record_on(self, host, about, kind, reason, message):
-        self.told.append((host, about, kind, reason, message))
+        self.recorded.append((host, about, kind, reason, message))
 
 
 async def events_and_counts(recorder, clock, *changes, later=()):
@@ -108,27 +108,27 @@ async def events_and_counts(recorder, clock, *changes, later=()):
         events.see(Change(old, new))
     task = asyncio.create_task(events.run())
     await turns(2)
-    told = [one[3] for one in recorder.told]
+    recorded = [one[3] for one in recorder.recorded]
     counts = []
     for seconds in later:
         for _ in range(round(seconds * 50)):
             clock.advance(1 / 50)
             await turns(2)
-        counts.append(len(recorder.told))
+        counts.append(len(recorder.recorded))
     task.cancel()
-    return told, counts
+    return recorded, counts
 
 
 def events_of(*changes):
     recorder = Recorder()
-    told, _ = asyncio.run(events_and_counts(recorder, SteppedClock(), *changes))
-    return told, recorder.told
+    recorded, _ = asyncio.run(events_and_counts(recorder, SteppedClock(), *changes))
+    return recorded, recorder.recorded
 
 
 def test_events_of_starting_nodes_are_rate_limited():
     changes = [(None, node(f"n{number}", uid=str(number))) for number in range(40)]
-    told, counts = asyncio.run(events_and_counts(Recorder(), SteppedClock(), *changes, later=(1, 1)))
-    assert (len(told), *counts) == (100, 150, 200)
+    recorded, counts = asyncio.run(events_and_counts(Recorder(), SteppedClock(), *changes, later=(1, 1)))
+    assert (len(recorded), *counts) == (100, 150, 200)
 
 
 def test_foreign_or_stopped_nodes_record_no_events():
@@ -137,10 +137,10 @@ def test_foreign_or_stopped_nodes_record_no_events():
 
 
 def test_node_event_has_name_as_uid():
-    told = events_of((node(), node(unschedulable=True)))[1]
+    recorded = events_of((node(), node(unschedulable=True)))[1]
     about = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}
     message = "Node n status is now: NodeNotSchedulable"
-    assert told == [("n", about, "Normal", "NodeNotSchedulable", message)]
+    assert recorded == [("n", about, "Normal", "NodeNotSchedulable", message)]
 
 
 def test_recreated_node_has_new_kubelet():

@@ -272,7 +272,7 @@ def test_deleted_pod_has_exit_codes_with_details():
     ).delete()
     assert simulated.removed
     assert (simulated.phase, simulated.containers()) == ("Failed", {"c": 137})
-    assert [told.message for told in simulated.events if told.reason == "Killing"] == ["Stopping container c"]
+    assert [item.message for item in simulated.events if item.reason == "Killing"] == ["Stopping container c"]
 
 
 def test_deleted_pod_with_finalizer_gets_last_status():
@@ -350,7 +350,7 @@ def test_invalid_annotations_are_named_in_events():
     script = {"mockube.dev/ready-after": "soon", "mockube.dev/dance": "1", "mockube.dev/crash-times": "-1"}
     simulated = SimulatedPod(pod(annotations=script))
     assert simulated.ready
-    assert [told.message for told in simulated.events] == [
+    assert [item.message for item in simulated.events] == [
         "mockube.dev/crash-times: '-1': must be a whole number",
         "mockube.dev/dance: '1': unknown annotation",
         """mockube.dev/ready-after: 'soon': time: invalid duration "soon\"""",
@@ -364,7 +364,7 @@ def test_invalid_annotations_are_named_in_events():
 
 def test_start_events_are_kubelets():
     simulated = SimulatedPod(pod(), context=node_context(details=True))
-    assert [(told.type, told.reason, told.message) for told in simulated.events] == [
+    assert [(item.type, item.reason, item.message) for item in simulated.events] == [
         (
             "Normal",
             "Pulled",

@@ -43,14 +43,14 @@ async def test_disk_full_within_record_keeps_acknowledged_writes(open_durable):
     disk.leave_room(1000)
     keys = {b"%d" % n for n in range(50)}
     answers = {key: await outcome(store.put(put(key))) for key in keys}
-    told = {key: b"1" for key, answer in answers.items() if isinstance(answer, PutResult)}
-    assert 3 < len(told) < 50
-    assert {type(answer) for key, answer in answers.items() if key not in told} == {NoSpace}
-    assert await state(store) == (1 + len(told), told)
+    acknowledged = {key: b"1" for key, answer in answers.items() if isinstance(answer, PutResult)}
+    assert 3 < len(acknowledged) < 50
+    assert {type(answer) for key, answer in answers.items() if key not in acknowledged} == {NoSpace}
+    assert await state(store) == (1 + len(acknowledged), acknowledged)
     disk.leave_room(None)
     await store.put(put(b"later"))
     await store.close()
-    assert await state(await open_durable()) == (2 + len(told), told | {b"later": b"1"})
+    assert await state(await open_durable()) == (2 + len(acknowledged), acknowledged | {b"later": b"1"})
 
 
 async def test_failed_write_restores_leases(open_durable, clock):

@@ -47,12 +47,12 @@ def test_events_outside_range_are_dropped(range_end, expected):
 
 
 def test_progress_notification_is_delivered_if_requested():
-    silent, told = order(), order(progress=True)
-    assert silent.accept([], 30) == []
-    assert silent.position == 30
-    assert told.accept([], 30) == [WatchBatch(revision=30)]
-    assert told.accept([], 30) == [WatchBatch(revision=30)]
-    assert told.accept([], 29) == []
+    without_progress, with_progress = order(), order(progress=True)
+    assert without_progress.accept([], 30) == []
+    assert without_progress.position == 30
+    assert with_progress.accept([], 30) == [WatchBatch(revision=30)]
+    assert with_progress.accept([], 30) == [WatchBatch(revision=30)]
+    assert with_progress.accept([], 29) == []
 
 
 def test_requested_progress_is_delivered_after_events():

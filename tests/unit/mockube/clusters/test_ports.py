@@ -36,8 +36,8 @@ def test_other_cluster_reuses_its_previous_port(environment, used_port):
 
 
 def test_port_variable_overrides_default(environment):
-    said = {**environment, ports.VARIABLE: "7443"}
-    assert ports.default_port(cluster_folder("default", environment), said) == 7443
+    with_port = {**environment, ports.VARIABLE: "7443"}
+    assert ports.default_port(cluster_folder("default", environment), with_port) == 7443
 
 
 def test_free_port_and_port_0_are_accepted(environment):

@@ -100,13 +100,13 @@ class Run:
 
     def __init__(self, program_log, server=(), manager=()):
         self.clock = SteppedClock()
-        self.said = []
+        self.reports = []
         self.became_ready = False
         self.plane = ControlPlane(
             server=Program(name="server", command=program_log.program("server", *server)),
             manager=Program(name="manager", command=program_log.program("manager", *manager)),
             clock=self.clock,
-            report=self.said.append,
+            report=self.reports.append,
         )
 
     async def __call__(self):
@@ -155,8 +155,8 @@ async def test_failed_manager_is_restarted_with_backoff(program_log):
     running = asyncio.create_task(run())
     for restarts, delay in enumerate((1, 2, 4, 8, 16, 30, 30)):
         await program_log.until("manager begins", times=restarts + 1)
-        await until(lambda so_far=restarts: len(run.said) > so_far)
-        assert run.said[-1] == f"the manager exited with code 3; it is restarted in {delay} s"
+        await until(lambda so_far=restarts: len(run.reports) > so_far)
+        assert run.reports[-1] == f"the manager exited with code 3; it is restarted in {delay} s"
         assert run.plane.manager.restarts == restarts
         assert run.plane.manager.pid == 0
         run.clock.advance(delay - 0.5)
@@ -175,7 +175,7 @@ async def test_manager_backoff_resets_after_healthy_time(program_log):
         run.clock.advance(lived)
         os.kill(run.plane.manager.pid, signal.SIGKILL)
         await until(lambda: not run.plane.manager.pid and run.clock.next_due() is not None)
-        assert run.said[-1] == f"the manager exited with code 137; it is restarted in {delay} s"
+        assert run.reports[-1] == f"the manager exited with code 137; it is restarted in {delay} s"
         run.clock.advance(delay)
     os.kill(os.getpid(), signal.SIGTERM)
     assert await running == 0
@@ -276,7 +276,7 @@ async def test_second_signal_kills_at_once(program_log):
     await program_log.until("manager begins")
     os.kill(os.getpid(), signal.SIGTERM)
     await program_log.until("manager ends")
-    assert run.said == ["stopping; a second signal kills the processes"]
+    assert run.reports == ["stopping; a second signal kills the processes"]
     assert not running.done()
     os.kill(os.getpid(), signal.SIGTERM)
     assert await running == 128 + signal.SIGKILL

@@ -6,7 +6,7 @@ from mockube.processes.child_processes import Program, exit_message
 
 
 @pytest.mark.parametrize(
-    ("log", "told"),
+    ("log", "message"),
     [
         pytest.param("", "", id="empty"),
         pytest.param("I0131 12:00:00.000000    42 serve.py:1] Serving\n", "", id="info only"),
@@ -24,8 +24,8 @@ from mockube.processes.child_processes import Program, exit_message
         pytest.param('Traceback:\n  File "x"\nValueError: 3\n', ": ValueError: 3", id="a crash"),
     ],
 )
-def test_exit_message_contains_last_error_of_log(tmp_path, log, told):
+def test_exit_message_contains_last_error_of_log(tmp_path, log, message):
     path = tmp_path / "log"
     path.write_text(log)
     program = Program(name="apiserver", command=(), log=path)
-    assert exit_message(program, 3) == f"the apiserver exited with code 3{told}"
+    assert exit_message(program, 3) == f"the apiserver exited with code 3{message}"

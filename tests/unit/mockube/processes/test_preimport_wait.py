@@ -20,19 +20,19 @@ def main(arguments):
 
 
 @pytest.mark.parametrize(
-    ("told", "code", "printed"),
+    ("command", "code", "printed"),
     [
         pytest.param(START, 7, ["imported", "--v 4 {nice} MainThread"], id="go"),
         pytest.param(b"", 0, ["imported"], id="stdin closed"),
     ],
 )
-def test_preimported_program_runs_on_command(tmp_path, told, code, printed):
+def test_preimported_program_runs_on_command(tmp_path, command, code, printed):
     (tmp_path / "program").mkdir()
     (tmp_path / "program" / "__main__.py").write_text(PROGRAM)
     answer = subprocess.run(
         preimport_command([sys.executable, "-P"], "program", ["--v", "4"]),
         env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"},
-        input=told,
+        input=command,
         capture_output=True,
         check=False,
     )

@@ -143,9 +143,9 @@ def test_message_of_older_minor_is_upstreams(resource, tree, until, before, sinc
         found = [str(error) for error in kind_rules.check_create(row, {"metadata": metadata} | tree, kinds)]
         wanted = since if minors.is_before(until, minor) else before
         paths = {text.partition(":")[0] for text in wanted}
-        told = [text for text in found if text.partition(":")[0] in paths and "`minReplicas`" not in text]
-        assert len(told) == len(wanted), (minor, found)
-        assert all(map(str.startswith, told, wanted)), (minor, told)
+        messages = [text for text in found if text.partition(":")[0] in paths and "`minReplicas`" not in text]
+        assert len(messages) == len(wanted), (minor, found)
+        assert all(map(str.startswith, messages, wanted)), (minor, messages)
 
 
 def update_errors(resource, new, old, minor):

@@ -25,7 +25,7 @@ def errors_of(check, value):
 
 
 @pytest.mark.parametrize(
-    ("way", "value", "told"),
+    ("way", "value", "errors"),
     [
         (optional("x", REFUSE), GONE, []),
         (optional("x", REFUSE), None, []),
@@ -45,8 +45,8 @@ def errors_of(check, value):
         (field("x", REFUSE, absent=0), "", ['x: Invalid value: "": no']),
     ],
 )
-def test_field_rules_handle_every_presence(way, value, told):
-    assert errors_of(way, {} if value is GONE else {"x": value}) == told
+def test_field_rules_handle_every_presence(way, value, errors):
+    assert errors_of(way, {} if value is GONE else {"x": value}) == errors
 
 
 def test_rules_of_value_and_fields_keep_order():

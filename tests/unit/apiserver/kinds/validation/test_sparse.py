@@ -31,13 +31,13 @@ def test_objects_with_missing_fields_are_validated(row, type_):
         full_value(type_, {}, nulls=True),
         full_value(type_, ODD),
     ]
-    told = [validations.check_create(row, new) for new in objects]
-    told += [
+    error_lists = [validations.check_create(row, new) for new in objects]
+    error_lists += [
         validations.check_update(row, way, new, old)
         for way, new, old in product(subresources_of(row), objects, objects)
     ]
-    assert all(isinstance(error, FieldError) and str(error) for found in told for error in found)
-    assert all(told[: len(objects)]), "a name is always missing, or odd"
+    assert all(isinstance(error, FieldError) and str(error) for found in error_lists for error in found)
+    assert all(error_lists[: len(objects)]), "a name is always missing, or odd"
 
 
 STORED = [

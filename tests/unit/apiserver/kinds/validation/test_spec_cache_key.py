@@ -74,10 +74,10 @@ def test_equal_specs_are_validated_once():
 
 def test_cached_errors_have_path_of_each_object():
     wrong = {**SPEC, "restartPolicy": "x"}
-    told = 'restartPolicy: Unsupported value: "x": supported values: "Always", "OnFailure", "Never"'
-    assert spec_errors(wrong) == spec_errors(wrong) == [told]
+    message = 'restartPolicy: Unsupported value: "x": supported values: "Always", "OnFailure", "Never"'
+    assert spec_errors(wrong) == spec_errors(wrong) == [message]
     assert [str(error) for error in check_pod_spec(wrong, None, ROOT.child("spec"), STRICT)] == [
-        f"spec.{told}"
+        f"spec.{message}"
     ]
 
 

@@ -29,9 +29,11 @@ def test_objects_with_missing_fields_get_warnings(row, type_):
         full_value(type_, ODD),
     ]
     ways = ("", *registry.NEWEST.warnings[row.group_kind].subresources)
-    told = [[*registry.warn_create(row, new)] for new in objects]
-    told += [[*registry.warn_update(row, way, new, old)] for way, new, old in product(ways, objects, objects)]
-    assert all(isinstance(warning, str) and warning for found in told for warning in found)
+    warning_lists = [[*registry.warn_create(row, new)] for new in objects]
+    warning_lists += [
+        [*registry.warn_update(row, way, new, old)] for way, new, old in product(ways, objects, objects)
+    ]
+    assert all(isinstance(warning, str) and warning for found in warning_lists for warning in found)
 
 
 def pod_with_duplicates(count):

@@ -93,9 +93,9 @@ def test_different_message_or_object_is_another_event(counted_events):
 
 
 def test_similar_events_are_combined(counted_events):
-    told = [write_summary(counted_events.write(occurrence(f"pod {number}"))) for number in range(12)]
-    assert told[:9] == [f"create pod {number} x1" for number in range(9)]
-    assert told[9:] == [
+    summaries = [write_summary(counted_events.write(occurrence(f"pod {number}"))) for number in range(12)]
+    assert summaries[:9] == [f"create pod {number} x1" for number in range(9)]
+    assert summaries[9:] == [
         "create (combined from similar events): pod 9 x1",
         "patch (combined from similar events): pod 10 x2",
         "patch (combined from similar events): pod 11 x3",
@@ -122,9 +122,9 @@ def test_events_are_similar_for_ten_minutes_only(counted_events, pause, expected
 
 
 def test_event_rate_of_object_is_limited(counted_events):
-    told = [write_summary(counted_events.write(occurrence(after=number))) for number in range(30)]
-    assert told[24] == "patch m x25"
-    assert told[25:] == [None] * 5
+    summaries = [write_summary(counted_events.write(occurrence(after=number))) for number in range(30)]
+    assert summaries[24] == "patch m x25"
+    assert summaries[25:] == [None] * 5
     assert write_summary(counted_events.write(occurrence(after=299))) is None
     # Events that were not written are counted, too.
     assert write_summary(counted_events.write(occurrence(after=601))) == "patch m x32"

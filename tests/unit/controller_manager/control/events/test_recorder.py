@@ -120,10 +120,10 @@ async def test_event_retries_are_limited(running_writer, recorder, client, clock
 
 async def test_low_priority_events_are_rate_limited(running_writer, writer, client, clock):
     recorder = Recorders(writer=writer, client=client).of("kubelet", can_wait=True)
-    said = itertools.count()
+    numbers = itertools.count()
 
     def record():
-        name = f"web-{next(said)}"
+        name = f"web-{next(numbers)}"
         recorder.record({**WEB, "metadata": {**WEB["metadata"], "name": name}}, "Normal", "Started", "a")
 
     async def record_for(seconds):
@@ -141,7 +141,7 @@ async def test_low_priority_events_are_rate_limited(running_writer, writer, clie
     await record_for(1)
     assert BURST + 0.7 * BUSY_RATE <= len(client.calls) <= BURST + BUSY_RATE + 1
     clock.advance(QUIET_SECONDS)
-    everything = next(said)
+    everything = next(numbers)
     await until(lambda: len(client.calls) == everything)
 
 

@@ -68,8 +68,8 @@ def test_agnhost_prints_its_program_name():
 
 
 def test_agnhost_reports_missing_file():
-    said = 'error reading file content for "/nope": no such file or directory\n'
-    assert run("mounttest", "--file_content=/nope") == (said, 1, 0)
+    message = 'error reading file content for "/nope": no such file or directory\n'
+    assert run("mounttest", "--file_content=/nope") == (message, 1, 0)
 
 
 def test_mounttest_reads_file_until_expected_content():

@@ -19,12 +19,12 @@ OTHER = {"userAgent": "ContainerRecreateRequest", "key": "restart"}
 
 def pod(*reasons, gate=True, message=None):
     text = orjson.dumps(reasons).decode() if message is None else message
-    said = [{"type": readiness.GATE, "status": "False" if reasons else "True", "message": text}]
+    conditions = [{"type": readiness.GATE, "status": "False" if reasons else "True", "message": text}]
     return PodView.of(
         {
             "metadata": {"name": "web-x", "namespace": "default", "uid": "u"},
             "spec": {"readinessGates": [{"conditionType": readiness.GATE}] if gate else []},
-            "status": {"conditions": said},
+            "status": {"conditions": conditions},
         }
     )
 

@@ -59,8 +59,8 @@ def test_gate_closes_before_pod_changes():
     shut, made = begin(pod(), update_order(), NOW)
     assert (shut.subresource, made.subresource) == ("status", "")
     assert shut.body["metadata"] == {"uid": "u"}
-    said = {it["type"]: (it["status"], it["reason"]) for it in shut.body["status"]["conditions"]}
-    assert said == {
+    pod_conditions = {it["type"]: (it["status"], it["reason"]) for it in shut.body["status"]["conditions"]}
+    assert pod_conditions == {
         "InPlaceUpdateReady": ("False", "StartInPlaceUpdate"),
         "Ready": ("False", "ReadinessGatesNotReady"),
     }
@@ -156,8 +156,8 @@ def test_updated_pod_opens_gate_again():
     assert step(pod(conditions=shut, annotations=annotations), NOW, revision="") == NO_STEP
     anew = [{"name": "c", "image": "a:2", "imageID": "id-2"}]
     (opened,) = step(pod(conditions=shut, annotations=annotations, status=anew), NOW, revision="").patches
-    (said,) = opened.body["status"]["conditions"]
-    assert (said["status"], said["reason"]) == ("True", None)
+    (pod_conditions,) = opened.body["status"]["conditions"]
+    assert (pod_conditions["status"], pod_conditions["reason"]) == ("True", None)
 
 
 # --- completion
@@ -181,9 +181,11 @@ def test_is_finished_compares_image_ids(status, expected):
     assert is_finished(pod(annotations=annotations, status=status)) is expected
 
 
-@pytest.mark.parametrize(("named", "told"), [("app", "app:latest"), ("app:latest", "app"), ("app", "app")])
-def test_image_without_tag_is_latest(named, told):
-    status = [{"name": "c", "image": told, "imageID": ""}]
+@pytest.mark.parametrize(
+    ("named", "reported"), [("app", "app:latest"), ("app:latest", "app"), ("app", "app")]
+)
+def test_image_without_tag_is_latest(named, reported):
+    status = [{"name": "c", "image": reported, "imageID": ""}]
     assert is_finished(pod(image=named, annotations={record.ANNOTATION_STATE: state(c={})}, status=status))
 
 

@@ -176,8 +176,8 @@ def test_gate_closed_without_update_opens():
 
 def close_gate(sets):
     shut = {"type": GATE, "status": "False", "reason": "StartInPlaceUpdate"}
-    said = conditions.set_condition(conditions.of(sets.pod(0)), shut, sets.clock.now())
-    sets.change(PODS, "web-0", ("status", "conditions"), said)
+    pod_conditions = conditions.set_condition(conditions.of(sets.pod(0)), shut, sets.clock.now())
+    sets.change(PODS, "web-0", ("status", "conditions"), pod_conditions)
 
 
 def test_specified_pod_is_deleted_not_updated():

@@ -17,7 +17,7 @@ def time_ago(seconds):
 
 
 def pod(name, *, node="n1", phase="Running", ready=60, cost=None, restarts=0, created=60):
-    said = (
+    message = (
         [] if ready is None else [{"type": "Ready", "status": "True", "lastTransitionTime": time_ago(ready)}]
     )
     annotations = {} if cost is None else {"controller.kubernetes.io/pod-deletion-cost": cost}
@@ -32,7 +32,7 @@ def pod(name, *, node="n1", phase="Running", ready=60, cost=None, restarts=0, cr
             "spec": {"nodeName": node},
             "status": {
                 "phase": phase,
-                "conditions": said,
+                "conditions": message,
                 "containerStatuses": [{"name": "c", "restartCount": restarts}],
             },
         }

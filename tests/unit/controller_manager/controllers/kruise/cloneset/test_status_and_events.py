@@ -14,8 +14,8 @@ def settled_clones(**spec):
 
 
 def progress(clones):
-    said = conditions.get(clones.set, "Progressing")
-    return said["status"], said["reason"], said["message"]
+    condition = conditions.get(clones.set, "Progressing")
+    return condition["status"], condition["reason"], condition["message"]
 
 
 def test_complete_status():

@@ -86,7 +86,7 @@ def test_time_for_pod_to_find_node(pod, expected):
 
 
 @pytest.mark.parametrize(
-    ("subset_", "told", "expected"),
+    ("subset_", "subset_condition", "expected"),
     [
         pytest.param(subset_with(waiting_pod(15)), [], (0, False, 15), id="15 s old"),
         pytest.param(subset_with(waiting_pod(31)), [], (1, True, 300), id="31 s old"),
@@ -101,15 +101,17 @@ def test_time_for_pod_to_find_node(pod, expected):
         ),
     ],
 )
-def test_schedulability_of_subset(subset_, told, expected):
-    standing = schedulable.check_schedulability(subset_, DEFAULT, told, NOW)
+def test_schedulability_of_subset(subset_, subset_condition, expected):
+    standing = schedulable.check_schedulability(subset_, DEFAULT, subset_condition, NOW)
     after = None if standing.check_after is None else standing.check_after.total_seconds()
     assert (standing.pending, standing.unschedulable, after) == expected
 
 
 def test_condition_of_pending_pods():
-    (told,) = schedulable.check_schedulability(subset_with(waiting_pod(31)), DEFAULT, [], NOW).conditions
-    assert told == {
+    (subset_condition,) = schedulable.check_schedulability(
+        subset_with(waiting_pod(31)), DEFAULT, [], NOW
+    ).conditions
+    assert subset_condition == {
         "type": "Schedulable",
         "status": "False",
         "reason": "reschedule",
@@ -123,11 +125,11 @@ def test_condition_of_pending_pods():
 
 
 def test_condition_of_recovered_subset():
-    (told,) = schedulable.check_schedulability(
+    (subset_condition,) = schedulable.check_schedulability(
         subset_with(), DEFAULT, unschedulable_conditions(300), NOW
     ).conditions
-    assert (told["status"], told["reason"]) == ("True", "recover")
-    assert told["message"] == "unschedulable subset recovered after 300.000000 seconds"
+    assert (subset_condition["status"], subset_condition["reason"]) == ("True", "recover")
+    assert subset_condition["message"] == "unschedulable subset recovered after 300.000000 seconds"
 
 
 # --- the scenario as a whole

@@ -84,10 +84,12 @@ def test_reserved_pod_is_recognised(subject, updating_for, expected):
     assert (verdict.reserved, after, verdict.overdue) == expected
 
 
-def check_subset(*pods, told=()):
+def check_subset(*pods, subset_condition=()):
     workload = {"metadata": {}, "spec": {}, "status": {"replicas": len(pods)}}
     seen = Subset(workload=workload, pods=pods, partition=0)
-    return rescheduling.check_reservation(seen, SCHEDULE, Rollout(expected="v2", since=NOW), told, NOW)
+    return rescheduling.check_reservation(
+        seen, SCHEDULE, Rollout(expected="v2", since=NOW), subset_condition, NOW
+    )
 
 
 MARKED = [
@@ -118,7 +120,7 @@ def test_subset_without_reserved_pods():
 
 
 def test_new_pods_of_marked_subset_are_reserved():
-    standing = check_subset(pod(ready(9)), pod(ready(9), mark="false"), told=MARKED)
+    standing = check_subset(pod(ready(9)), pod(ready(9), mark="false"), subset_condition=MARKED)
     assert (standing.marked, standing.reserved) == (True, 1)
     assert [is_reserved for _, is_reserved in standing.marks] == [True]
 
@@ -181,8 +183,11 @@ def test_recovered_growing_subset_is_marked_again(kind):
     )
     foo.scale(3)
     foo.turn()
-    (told,) = foo.of_subset("s0")["conditions"]
-    assert (told["status"], told["message"]) == ("False", "subset just recovered scaled up")
+    (subset_condition,) = foo.of_subset("s0")["conditions"]
+    assert (subset_condition["status"], subset_condition["message"]) == (
+        "False",
+        "subset just recovered scaled up",
+    )
     foo.settle().pass_(6)
     assert foo.schedulable("s0") == ("True", "reschedule")
 
