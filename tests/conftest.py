@@ -4,6 +4,7 @@ HYPOTHESIS_PROFILE chooses how hard: `dev` is quick, `ci` makes the same choices
 """
 
 import os
+import signal
 from collections import Counter
 
 import pytest
@@ -22,6 +23,9 @@ settings.register_profile("dev", max_examples=20, stateful_step_count=30, **PATI
 settings.register_profile("ci", max_examples=60, stateful_step_count=40, derandomize=True, **PATIENT)
 settings.register_profile("long", max_examples=5_000, stateful_step_count=100, **PATIENT)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+# Tests send SIGHUP to programs, which would inherit that `nohup make test` ignores it.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture(params=backends.EVERY)
