@@ -128,6 +128,7 @@ def _outcome(audited: AuditedRequest, request: Request, response: Response | Non
 
 
 def _is_discovery(request: Request, response: Response) -> bool:
-    """Return whether a page is an object, which is logged."""
-    is_below = request.path.startswith(("/api/", "/apis/")) or request.path in ("/api", "/apis")
-    return is_below and request.resource is None and response.content_type.startswith(JSON)
+    """Return whether a page is an object, which is logged; a response that was streamed has no body here."""
+    if request.info.is_resource or not response.size or not response.content_type.startswith(JSON):
+        return False
+    return request.path.startswith(("/api/", "/apis/")) or request.path in ("/api", "/apis")

@@ -5,6 +5,7 @@ Answers, headers, conditions and messages are those of kube-apiserver 1.36 befor
 
 import contextlib
 
+import orjson
 import pytest
 
 from mockube.apimachinery.clock import RealClock
@@ -181,6 +182,27 @@ async def test_proxied_watch_is_streamed(available, server):
         first = await anext(events)
         server.more.set()
         assert [first, await anext(events)] == [{"type": "ADDED", "object": {"n": n}} for n in (1, 2)]
+
+
+async def test_audit_log_has_proxied_requests_without_their_objects(server, tmp_path):
+    path, policy = tmp_path / "audit.log", tmp_path / "policy.yaml"
+    policy.write_text("{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{level: RequestResponse}]}")
+    async with client_of(server, audit_log=path, audit_policy=policy) as client:
+        await register(client, server)
+        await condition(client, "Passed")
+        await client.post(THINGS, {"a": 1}, Audit_ID="created")
+        await client.get(PATH, Audit_ID="listed")
+        async with client.watch(f"{THINGS}?watch=true", Audit_ID="watched") as watch:
+            server.more.set()
+            await anext(watch)
+    events = [orjson.loads(line) for line in path.read_bytes().splitlines()]
+    complete = {event["auditID"]: event for event in events if event["stage"] == "ResponseComplete"}
+    assert [complete[id_]["responseStatus"]["code"] for id_ in ("created", "listed")] == [200, 200]
+    assert not any("Object" in field for id_ in ("created", "listed") for field in complete[id_])
+    assert [event["stage"] for event in events if event["auditID"] == "watched"][:2] == [
+        "RequestReceived",
+        "ResponseStarted",
+    ]
 
 
 async def test_aggregated_request_is_authorized_first(server):
