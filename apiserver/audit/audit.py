@@ -370,7 +370,8 @@ def _response_object(request: Request, outcome: Outcome) -> Tree:
     if not text or not request.logs_response:
         return {}
     if request.decision.managed_fields:
-        return {"responseObject": orjson.Fragment(text)}
+        # What another program stored may have several lines.
+        return {"responseObject": orjson.loads(text) if b"\n" in text else orjson.Fragment(text)}
     return {"responseObject": _without_managed_fields(orjson.loads(text))}
 
 

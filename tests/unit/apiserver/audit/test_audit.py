@@ -224,6 +224,16 @@ def test_patch_is_logged_if_it_is_json(tmp_path, patch, shown):
     assert {name: value for name, value in line.items() if name == "requestObject"} == shown
 
 
+def test_event_is_one_line_whatever_the_object_has(tmp_path):
+    audit = Audit(
+        tmp_path / "audit.log", policy(tmp_path, {"level": "RequestResponse"}), clock=SteppedClock()
+    )
+    arrival = arrival_of("GET")
+    audit.complete(audit.receive(arrival), arrival, Outcome(200, object=b'{\n"a": 1\n}'))
+    audit.close()
+    assert [line.get("responseObject") for line in lines(tmp_path / "audit.log")] == [None, {"a": 1}]
+
+
 def test_audit_line_has_impersonated_and_real_user(tmp_path):
     bob = Impersonated(
         user=User(name="bob", groups=("system:authenticated",)), constraint="impersonate:user-info"
