@@ -4,9 +4,9 @@ Pure. Upstream: endpointslice/util and pkg/api/v1/pod.
 """
 
 import ipaddress
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 
@@ -64,16 +64,54 @@ def hostname_of(pod: PodView, service: ReadOnlyTree) -> str:
     return (spec.get("hostname") or "") if is_its else ""
 
 
-def find_port(pod: PodView, service_port: ReadOnlyTree) -> int | None:
-    """Where a port of the service leads in this pod; a name may lead nowhere."""
-    target = service_port.get("targetPort", service_port["port"])
-    if isinstance(target, int):
-        return target or service_port["port"]
-    protocol = service_port.get("protocol", "TCP")
-    for port in _ports(pod.object["spec"]):
-        if port.get("name") == target and port.get("protocol", "TCP") == protocol:
-            return int(port["containerPort"])
-    return None
+class Port(NamedTuple):
+    """A port of a service, with the number where it leads in a pod."""
+
+    name: str
+    number: int
+    protocol: str
+    app_protocol: str
+
+
+class PodPorts:
+    """Where the ports of a service lead in each pod.
+
+    The cost grows with the ports of the service and those of the pod, not with their product: each may have thousands.
+    """
+
+    def __init__(self, service: ReadOnlyTree) -> None:
+        self._ports: Sequence[ReadOnlyTree] = service["spec"].get("ports") or ()
+        self._named = {
+            (target, port.get("protocol", "TCP"))
+            for port in self._ports
+            if isinstance(target := _target(port), str)
+        }
+        self._known: dict[tuple[int | None, ...], tuple[Port, ...]] = {}
+
+    def of(self, pod: PodView) -> tuple[Port, ...]:
+        """Return the ports that lead somewhere in a pod: it may lack a named one. Equal results are one object."""
+        numbers: dict[tuple[str, str], int] = {}
+        for port in _ports(pod.object["spec"]) if self._named else ():
+            named = (port.get("name", ""), port.get("protocol", "TCP"))
+            if named in self._named:
+                numbers.setdefault(named, int(port["containerPort"]))
+        key = tuple(map(numbers.get, self._named))
+        if key not in self._known:
+            self._known[key] = tuple(self._resolve(numbers))
+        return self._known[key]
+
+    def _resolve(self, numbers: Mapping[tuple[str, str], int]) -> Iterator[Port]:
+        for port in self._ports:
+            target, protocol = _target(port), port.get("protocol", "TCP")
+            number = numbers.get((target, protocol)) if isinstance(target, str) else target
+            if number is not None:
+                yield Port(port.get("name", ""), number, protocol, port.get("appProtocol", ""))
+
+
+def _target(service_port: ReadOnlyTree) -> int | str:
+    """The target port: a number, or the name of a port of the pod."""
+    target: int | str = service_port.get("targetPort", 0)
+    return target if isinstance(target, str) else target or int(service_port["port"])
 
 
 def _ports(spec: ReadOnlyTree) -> Iterator[ReadOnlyTree]:

@@ -6,12 +6,13 @@ Pure. Upstream: pkg/api/v1/endpoints and the truncation of pkg/controller/endpoi
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from mockube.apimachinery.fnv import fnv1a
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.workloads import services
+from mockube.controller_manager.workloads.services import Port
 from mockube.controller_manager.workloads.templates import spew
 
 _CAPACITY: Final = 1000
@@ -21,51 +22,64 @@ _PORT: Final = "v1.EndpointPort"
 _SUBSET: Final = "v1.EndpointSubset"
 
 
-class _Port(NamedTuple):
-    name: str
-    port: int
-    protocol: str
-    app_protocol: str
-
-    def tree(self) -> dict[str, Any]:
-        named = {"name": self.name} if self.name else {}
-        app = {"appProtocol": self.app_protocol} if self.app_protocol else {}
-        return named | {"port": self.port, "protocol": self.protocol} | app
+_Identity = tuple[str, str]
+"""The address and the uid of a pod."""
+_Group = dict[_Identity, bool]
+"""The pods with the same ports, and whether each is ready."""
 
 
 def subsets_of(service: ReadOnlyTree, pods: Iterable[PodView]) -> list[dict[str, Any]]:
-    by_port: defaultdict[_Port | None, dict[tuple[str, str], bool]] = defaultdict(dict)
-    addresses: dict[tuple[str, str], Mapping[str, Any]] = {}
+    groups: defaultdict[tuple[Port, ...], _Group] = defaultdict(dict)
+    addresses: dict[_Identity, Mapping[str, Any]] = {}
     even_not_ready = services.publishes_not_ready(service)
+    pod_ports = services.PodPorts(service)
     for pod in pods:
         address = _address(service, pod) if services.is_reachable(pod, even_deleting=even_not_ready) else None
-        if address is None:
-            continue
-        identity = (address["ip"], pod.uid)
-        addresses[identity] = address
-        for port in _ports(service, pod):
-            by_port[port][identity] = even_not_ready or pod.is_ready
-    return _pack(by_port, addresses)
+        if address is not None:
+            identity = (address["ip"], pod.uid)
+            addresses[identity] = address
+            groups[pod_ports.of(pod)][identity] = even_not_ready or pod.is_ready
+    return _by_hash((_subset(*each, addresses) for each in _shared(service, groups)), _SUBSET)
 
 
-def _pack(
-    by_port: Mapping[_Port | None, Mapping[tuple[str, str], bool]],
-    by_identity: Mapping[tuple[str, str], Mapping[str, Any]],
-) -> list[dict[str, Any]]:
-    ports_by_addresses: defaultdict[frozenset[tuple[tuple[str, str], bool]], list[_Port]] = defaultdict(list)
-    for port, addresses in by_port.items():
-        ports_by_addresses[frozenset(addresses.items())] += [port] if port else []
-    subsets: list[dict[str, Any]] = []
-    for group, ports in ports_by_addresses.items():
-        ready = [by_identity[address] for address, is_ready in sorted(group) if is_ready]
-        not_ready = [by_identity[address] for address, is_ready in sorted(group) if not is_ready]
-        lists = {
-            _READY: ready,
-            _NOT_READY: not_ready,
-            "ports": _by_hash((port.tree() for port in ports), _PORT),
-        }
-        subsets.append({name: value for name, value in lists.items() if value})
-    return _by_hash(subsets, _SUBSET)
+def _shared(
+    service: ReadOnlyTree, groups: Mapping[tuple[Port, ...], _Group]
+) -> Iterator[tuple[Sequence[Port], _Group]]:
+    """Yield the ports that lead to the same pods, with these pods."""
+    if not service["spec"].get("ports"):
+        if (
+            service["spec"].get("clusterIP") == services.HEADLESS
+        ):  # it may have no ports, and has addresses even so
+            yield from groups.items()
+        return
+    numbers_by_port: defaultdict[Port, list[int]] = defaultdict(list)
+    for number, ports in enumerate(groups):
+        for port in dict.fromkeys(ports):
+            numbers_by_port[port].append(number)
+    equal_ports: defaultdict[tuple[int, ...], list[Port]] = defaultdict(list)
+    for port, numbers in numbers_by_port.items():
+        equal_ports[tuple(numbers)].append(port)
+    in_order = [*groups.values()]
+    for key, shared_ports in equal_ports.items():
+        yield shared_ports, {pod: ready for number in key for pod, ready in in_order[number].items()}
+
+
+def _subset(
+    ports: Iterable[Port], group: _Group, addresses: Mapping[_Identity, Mapping[str, Any]]
+) -> dict[str, Any]:
+    pods = sorted(group.items())
+    lists = {
+        _READY: [addresses[identity] for identity, is_ready in pods if is_ready],
+        _NOT_READY: [addresses[identity] for identity, is_ready in pods if not is_ready],
+        "ports": _by_hash(map(_port_tree, ports), _PORT),
+    }
+    return {name: value for name, value in lists.items() if value}
+
+
+def _port_tree(port: Port) -> dict[str, Any]:
+    named = {"name": port.name} if port.name else {}
+    app = {"appProtocol": port.app_protocol} if port.app_protocol else {}
+    return named | {"port": port.number, "protocol": port.protocol} | app
 
 
 def _by_hash(trees: Iterable[dict[str, Any]], type_name: str) -> list[dict[str, Any]]:
@@ -94,19 +108,6 @@ def _address(service: ReadOnlyTree, pod: PodView) -> dict[str, Any] | None:
         **({"nodeName": pod.node} if pod.node else {}),
         "targetRef": {"kind": "Pod", "namespace": namespace, "name": name, "uid": pod.uid},
     }
-
-
-def _ports(service: ReadOnlyTree, pod: PodView) -> Iterator[_Port | None]:
-    """A headless service may have no ports, and has addresses even so."""
-    ports = service["spec"].get("ports") or ()
-    if not ports and service["spec"].get("clusterIP") == services.HEADLESS:
-        yield None
-    for port in ports:
-        number = services.find_port(pod, port)
-        if number is not None:
-            yield _Port(
-                port.get("name", ""), number, port.get("protocol", "TCP"), port.get("appProtocol", "")
-            )
 
 
 def truncate_subsets(subsets: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], bool]:

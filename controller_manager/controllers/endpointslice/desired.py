@@ -39,11 +39,12 @@ def group_by_ports(
     node_of: Callable[[str], ReadOnlyTree | None],
 ) -> dict[Ports, Endpoints]:
     groups: dict[Ports, Endpoints] = {}
+    pod_ports = services.PodPorts(service)
     for pod in pods:
         if not services.is_reachable(pod, even_deleting=True):
             continue
         node = node_of(pod.node)
-        group = groups.setdefault(_ports(service, pod), {})
+        group = groups.setdefault(pod_ports.of(pod), {})
         if node is None and not services.publishes_not_ready(service):
             continue  # The node's coming brings the service back.
         addresses = [
@@ -54,14 +55,6 @@ def group_by_ports(
         if addresses:
             group[pod.uid] = _endpoint(service, pod, addresses, node)
     return groups
-
-
-def _ports(service: ReadOnlyTree, pod: PodView) -> Ports:
-    return tuple(
-        (port.get("name", ""), number, port.get("protocol", "TCP"), port.get("appProtocol", ""))
-        for port in service["spec"].get("ports") or ()
-        if (number := services.find_port(pod, port)) is not None
-    )
 
 
 def _endpoint(

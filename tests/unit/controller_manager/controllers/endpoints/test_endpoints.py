@@ -10,6 +10,7 @@ from mockube.controller_manager.controllers.endpoints.controller import SERVICE_
 from mockube.controller_manager.controllers.endpoints.subsets import truncate_subsets
 from tests.support.controllers.fake_caches import Cached
 from tests.support.controllers.services_and_pods import THEN, pod, service
+from tests.support.hostile.doubling import check_linear
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 KEY = Key("default", "web")
@@ -103,6 +104,19 @@ def test_named_ports_group_addresses_into_subsets():
         (8080,): ["10.244.0.2"],
         (8081,): ["10.244.0.1"],
     }
+
+
+@pytest.mark.parametrize("is_named", [True, False])
+def test_time_is_linear_in_ports_and_pods(is_named):
+    def objects(size):
+        ports = [{"name": f"p{at}", "containerPort": at + 1} for at in range(size)]
+        targets = [
+            {"name": f"p{at}", "port": at + 1, "targetPort": f"p{at}" if is_named else at + 1}
+            for at in range(size)
+        ]
+        return {SERVICES: [service(*targets)], PODS: [pod(at + 1, ports=ports) for at in range(10)]}
+
+    check_linear(objects, planned_writes, 1000)
 
 
 def test_ports_are_sorted_by_hash():

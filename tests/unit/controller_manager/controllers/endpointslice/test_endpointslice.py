@@ -13,6 +13,7 @@ from mockube.controller_manager.controllers.endpointslice.controller import (
 )
 from tests.support.controllers.fake_caches import Cached
 from tests.support.controllers.services_and_pods import THEN, pod, service
+from tests.support.hostile.doubling import check_linear
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 KEY = Key("default", "web")
@@ -39,6 +40,15 @@ def all_planned(svc, pods, slices=(), *, maximum=3, nodes=(NODE,), memory=None):
 def remembered_state(svc, pods):
     (memory,) = [action.memory for action in all_planned(svc, pods) if isinstance(action, Remember)]
     return memory
+
+
+def test_time_is_linear_in_ports_and_pods():
+    def objects(size):
+        ports = [{"name": f"p{at}", "containerPort": at + 1} for at in range(size)]
+        targets = [{"name": f"p{at}", "port": at + 1, "targetPort": f"p{at}"} for at in range(size)]
+        return service(*targets), [pod(at + 1, ports=ports) for at in range(10)]
+
+    check_linear(objects, lambda pair: planned_writes(*pair), 1000)
 
 
 def test_last_change_annotation_is_updated_or_removed():
