@@ -28,17 +28,30 @@ LEASE = Key("kube-system", "manager")
 
 
 class Line:
-    """A client for leases whose connection can be cut."""
+    """A client for leases whose connection can be cut, or can hold requests back."""
 
     def __init__(self, client):
         self._client = client
         self.is_cut = False
         self.in_flight = 0
+        self.held = 0
+        self.pass_requests()
+
+    def pass_requests(self):
+        """Let new requests pass; those that are held stay so."""
+        self.gate = asyncio.Event()
+        self.gate.set()
+
+    def hold_requests(self):
+        self.gate = asyncio.Event()
 
     def __getattr__(self, verb):
         async def call(*arguments, **options):
             if self.is_cut:
                 raise Unreachable("cut")
+            if not self.gate.is_set():
+                self.held += 1
+                await self.gate.wait()
             self.in_flight += 1
             try:
                 return await getattr(self._client, verb)(*arguments, **options)
@@ -191,6 +204,36 @@ async def test_suspended_leader_writes_nothing_after_deadline(clock, candidates)
     assert not first.elector.may_write()
 
 
+@pytest.fixture
+async def held_manager(client, clock):
+    """A manager whose first request for the lease is held."""
+    manager = Candidacy(client, clock, "held")
+    manager.line.hold_requests()
+    manager.start()
+    await until(lambda: manager.line.held == 1)
+    yield manager
+    manager.task.cancel()
+    await asyncio.gather(manager.task, return_exceptions=True)
+
+
+async def test_lease_is_valid_from_request_not_from_response(held_manager, clock):
+    clock.advance(3)
+    held_manager.line.gate.set()
+    await until(lambda: held_manager.works)
+    clock.advance(6.5)
+    assert held_manager.elector.may_write()
+    clock.advance(1)
+    assert not held_manager.elector.may_write()
+
+
+async def test_request_without_response_is_given_up_and_repeated(held_manager, clock):
+    held_manager.line.pass_requests()
+    await pass_time(clock, 4.5, [held_manager])
+    assert not held_manager.works
+    await pass_time(clock, 5, [held_manager])
+    assert held_manager.works
+
+
 async def test_no_write_arrives_after_deadline(server, client, clock, candidates):
     first, second = await start(candidates)
     async with client_of(server.url, clock=clock, may_write=first.elector.may_write) as worker:
@@ -200,8 +243,8 @@ async def test_no_write_arrives_after_deadline(server, client, clock, candidates
         assert not second.works
         with pytest.raises(Unreachable, match="the lease is lost"):
             await worker.create(SECRETS, secret("too-late"))
-        found = (await worker.list(SECRETS, "default")).items
-    assert [item["metadata"]["name"] for item in found] == ["in-time"]
+        listed = (await worker.list(SECRETS, "default")).items
+    assert [item["metadata"]["name"] for item in listed] == ["in-time"]
 
 
 async def test_connection_restored_in_time_changes_nothing(clock, candidates):
@@ -216,9 +259,9 @@ async def test_connection_restored_in_time_changes_nothing(clock, candidates):
 
 async def test_taken_lease_is_lost_at_once(client, clock, candidates):
     first, second = await start(candidates)
-    found = await client.get(LEASES, LEASE)
-    taken = {**found["spec"], "holderIdentity": "somebody"}
-    await client.update(LEASES, {**found, "spec": taken})
+    lease = await client.get(LEASES, LEASE)
+    taken = {**lease["spec"], "holderIdentity": "somebody"}
+    await client.update(LEASES, {**lease, "spec": taken})
     await pass_time(clock, 5, candidates)
     assert not first.works
     with pytest.raises(LeaseLost):

@@ -1,12 +1,21 @@
 """An error of a manager's task is logged once and is raised to the caller that waits for the task."""
 
 import asyncio
+import gc
 import inspect
 
 import pytest
 
-from mockube.controller_manager.supervision import first_cause, run_all, run_with, start, start_in
-from tests.support.turns import until
+from mockube.apimachinery.clock import SteppedClock
+from mockube.controller_manager.supervision import (
+    first_cause,
+    run_all,
+    run_with,
+    start,
+    start_in,
+    timeout,
+)
+from tests.support.turns import turns, until
 
 
 async def raise_error():
@@ -30,6 +39,16 @@ async def test_error_is_logged_once_with_traceback_and_tasks(caplog):
     assert (record.getMessage(), str(record.exc_info[1])) == ("leaf failed", "why")
     assert first_cause(raised.value).__notes__ == ["in the task leaf", "in the task outer"]
     assert failures == ["outer"]
+
+
+async def test_error_of_task_that_nobody_awaits_is_logged_once(caplog):
+    failures = []
+    task = start("leaf", raise_error(), on_failure=lambda name, _: failures.append(name))
+    await until(task.done)
+    del task
+    await turns(2)  # the event loop calls the task's callbacks, and forgets the task
+    gc.collect()  # asyncio logs here what nobody has seen
+    assert (failures, caplog.messages) == (["leaf"], ["leaf failed"])
 
 
 async def test_unexpected_return_is_a_failure(caplog):
@@ -135,3 +154,23 @@ async def test_failed_background_task_cancels_work(caplog):
     assert cancelled == [True]
     assert other.cancelled()
     assert caplog.messages == ["beside failed"]
+
+
+@pytest.mark.parametrize("is_cancelled", [False, True], ids=["only late", "cancelled too"])
+async def test_timeout_does_not_hide_cancellation(is_cancelled):
+    clock = SteppedClock()
+
+    async def work():
+        async with timeout(clock, 5):
+            await wait_forever()
+
+    task = asyncio.create_task(work())
+    await until(lambda: clock.next_due() is not None)
+    clock.advance(5)
+    if is_cancelled:
+        task.cancel()
+    await until(task.done)
+    assert task.cancelled() == is_cancelled
+    if not is_cancelled:
+        with pytest.raises(TimeoutError, match="not done within 5 seconds"):
+            task.result()

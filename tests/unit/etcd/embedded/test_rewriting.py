@@ -84,6 +84,43 @@ async def test_writes_wait_for_rewrite(store, write):
     assert (await store.status()).revision == revision + 1
 
 
+async def test_write_waits_for_several_rewrites(store):
+    first = await started_rewrite(store)
+    second = asyncio.create_task(rewrite(store, WANTED[1:]))
+    revision = await first
+    written = await store.put(Put(key=b"/x", value=b"later"))
+    assert (await second, written.revision) == (revision + 1, revision + 2)
+    expected = {put.key: put.value for put in WANTED[1:]}
+    assert await content(store, Range(key=b"/", range_end=b"0", revision=revision + 1)) == expected
+    assert await content(store) == expected | {b"/x": b"later"}
+
+
+async def test_revoked_lease_waits_for_rewrite(store):
+    lease = await store.grant(10)
+    await store.put(Put(key=b"/00000", value=b"old", lease=lease.id))
+    await store.put(Put(key=b"~", value=b"", lease=lease.id))
+    task = await started_rewrite(store)
+    revoking = asyncio.create_task(store.revoke(lease.id))
+    revision = await task
+    await revoking
+    assert (await store.status()).revision == revision + 1
+    assert await content(store) == NEW
+    assert (await store.range(Range(key=b"~", revision=revision))).kvs
+    assert not (await store.range(Range(key=b"~"))).kvs
+
+
+async def test_lease_renewed_during_rewrite_does_not_expire(store):
+    lease = await store.grant(10)
+    task = await started_rewrite(store)
+    store._clock.advance(10)
+    await turns(3)
+    assert not task.done()
+    await store.keep_alive(lease.id)
+    await task
+    await turns(3)
+    assert await store.leases() == [lease.id]
+
+
 async def test_lease_expiry_waits_for_rewrite(store):
     lease = await store.grant(10)
     await store.put(Put(key=b"~", value=b"", lease=lease.id))
