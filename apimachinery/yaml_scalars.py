@@ -4,7 +4,6 @@
 """
 
 import base64
-import binascii
 import re
 from typing import Any, Final
 
@@ -91,7 +90,7 @@ def _resolve_tagged(tag: str, text: str) -> Any:
 def _binary(text: str) -> str:
     try:
         return gotext.decode_utf8(base64.b64decode(text.replace("\n", "").replace("\r", ""), validate=True))
-    except (binascii.Error, ValueError) as error:
+    except ValueError as error:
         raise refusal("!!binary value contains invalid base64 data") from error
 
 

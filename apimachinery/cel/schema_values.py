@@ -1,7 +1,6 @@
 """Values of objects as their schema declares them: times, bytes and doubles, sets, and lists that are maps by keys."""
 
 import base64
-import binascii
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -144,7 +143,7 @@ def _bytes(value: Any) -> Any:
         return value
     try:
         return base64.b64decode(value, validate=True)
-    except (binascii.Error, ValueError):
+    except ValueError:
         return value
 
 

@@ -1,7 +1,6 @@
 """The APIServices of other servers: the group and version that each serves, its Service, and its documents."""
 
 import base64
-import binascii
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
@@ -68,7 +67,7 @@ def remote_of(tree: ReadOnlyTree) -> Remote | None:
         return None
     try:
         authority = base64.b64decode(spec.get("caBundle") or "")
-    except binascii.Error:
+    except ValueError:
         authority = b""
     return Remote(
         name=tree["metadata"]["name"],

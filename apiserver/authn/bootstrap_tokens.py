@@ -1,7 +1,6 @@
 """Bootstrap tokens (`abcdef.0123456789abcdef`), with which nodes join the cluster. Each is a Secret in kube-system."""
 
 import base64
-import binascii
 import hmac
 import re
 from collections.abc import Mapping, Sequence
@@ -71,5 +70,5 @@ def _is_expired(data: Mapping[str, str], now: datetime) -> bool:
 def _decoded_value(data: Mapping[str, str], name: str) -> str:
     try:
         return base64.b64decode(data.get(name, "")).decode()
-    except (binascii.Error, UnicodeDecodeError):
+    except ValueError:
         return ""

@@ -10,7 +10,6 @@ as "key_base64". Values are restored byte for byte. The functions on lines use n
 """
 
 import base64
-import binascii
 from collections.abc import Mapping
 from typing import Final
 
@@ -104,7 +103,7 @@ def read_line(line: bytes) -> Entry | Closing:
             return Closing(count=fields.count, sha256=fields.sha256)
         key = _from_base64(fields.key_base64) if fields.key_base64 else fields.key.encode()
         value = _from_base64(fields.value_base64) if fields.value_base64 else bytes(fields.value)
-    except (msgspec.DecodeError, UnicodeError, binascii.Error, RecursionError) as error:
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise Unreadable("is damaged") from error
     if not key:
         raise Unreadable("is damaged")

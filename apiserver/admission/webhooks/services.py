@@ -6,7 +6,6 @@ address: `--webhook-service NAMESPACE/NAME=HOST:PORT`.
 """
 
 import base64
-import binascii
 from collections.abc import Iterator, Mapping
 from posixpath import normpath
 from typing import Final, Protocol
@@ -80,7 +79,7 @@ def _clean_path(path: str) -> str:
 def _authority(bundle: str | None) -> bytes:
     try:
         return base64.b64decode(bundle or "")
-    except binascii.Error as error:
+    except ValueError as error:
         raise CallFailed(f"could not get REST client: {error}") from error
 
 

@@ -5,7 +5,6 @@ which selects the authenticator.
 """
 
 import base64
-import binascii
 import json  # noqa: TID251 - orjson keeps the last of two equal keys and does not report the first
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
@@ -91,7 +90,7 @@ def _is_base64(part: str) -> bool:
     """Return whether Go decodes a part, even if it is not the canonical text of `encode`."""
     try:
         base64.b64decode(part + "=" * (-len(part) % 4), altchars=b"-_", validate=True)
-    except (binascii.Error, ValueError):
+    except ValueError:
         return False
     return True
 
@@ -100,6 +99,6 @@ def _decode(part: str) -> bytes | None:
     """Decode a part; None unless it is the canonical text of `encode`, so that each token has only one text."""
     try:
         data = base64.b64decode(part + "=" * (-len(part) % 4), altchars=b"-_", validate=True)
-    except (binascii.Error, ValueError):
+    except ValueError:
         return None
     return data if encode(data) == part else None

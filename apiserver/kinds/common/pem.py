@@ -4,7 +4,6 @@ The text is read once from its beginning to its end, and never again from a bloc
 """
 
 import base64
-import binascii
 from collections.abc import Iterator
 from typing import Final
 
@@ -78,7 +77,7 @@ def _read_block(text: bytes, position: int, end: int) -> tuple[Block | None, int
         return None, body
     try:
         data = base64.b64decode(text[body : max(body, end)].translate(None, b" \t\r\n"), validate=True)
-    except binascii.Error:
+    except ValueError:
         return None, body
     return Block(type=gotext.decode_utf8(kind), headers=text[headers:body], data=data), body
 

@@ -1,7 +1,6 @@
 """Bootstrap tokens as their Secrets in kube-system have them, and the signatures that are made with them. Pure."""
 
 import base64
-import binascii
 import hashlib
 import hmac
 import re
@@ -69,5 +68,5 @@ def _base64url(data: bytes) -> str:
 def _value(secret: ReadOnlyTree, name: str) -> bytes:
     try:
         return base64.b64decode((secret.get("data") or {}).get(name) or "")
-    except binascii.Error:
+    except ValueError:
         return b""

@@ -1,7 +1,6 @@
 """Parse a CertificateSigningRequest, and check that of a kubelet. Pure."""
 
 import base64
-import binascii
 from collections.abc import Collection
 from typing import Any, Final
 
@@ -53,7 +52,7 @@ def parse(encoded: str) -> RequestedCertificate:
         common_names = _texts(csr.subject, NameOID.COMMON_NAME)
     except BadRequest:
         raise
-    except (binascii.Error, ValueError, x509.DuplicateExtension, x509.UnsupportedGeneralNameType) as error:
+    except (ValueError, x509.DuplicateExtension, x509.UnsupportedGeneralNameType) as error:
         raise BadRequest(str(error)) from error
     return RequestedCertificate(
         common_name=common_names[-1] if common_names else "",

@@ -53,6 +53,7 @@ def test_extra_groups_are_sorted_and_need_prefix():
         pytest.param(secret("Opaque"), id="another type"),
         pytest.param(secret(metadata={"deletionTimestamp": "2029-12-31T00:00:00Z"}), id="deleted"),
         pytest.param(secret() | {"data": {"token-secret": "!"}}, id="no base 64"),
+        pytest.param(secret() | {"data": {"token-secret": "é"}}, id="outside ASCII"),
         pytest.param(secret() | {"data": None}, id="empty"),
     ],
 )
