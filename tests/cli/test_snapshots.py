@@ -58,9 +58,9 @@ def test_snapshot_is_saved_and_restored_to_file_folder_etcd_and_server(tmp_path,
     assert snapshot("save", third, *etcd)[0] == 0
     assert entries(first) == entries(second) == entries(third)
     with ApiServerProcess(tmp_path, "--snapshot", third) as server:
-        found = asyncio.run(send_request(server, "GET", f"{MAPS}/kept"))
-    assert found["data"] == {"k": "v"}
-    assert int(found["metadata"]["resourceVersion"]) > 1_000_000_000
+        response = asyncio.run(send_request(server, "GET", f"{MAPS}/kept"))
+    assert response["data"] == {"k": "v"}
+    assert int(response["metadata"]["resourceVersion"]) > 1_000_000_000
 
 
 @pytest.mark.parametrize(

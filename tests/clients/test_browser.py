@@ -49,8 +49,8 @@ async def page_output(site):
 async def test_rebound_host_name_is_refused():
     browser()
     async with apiserver.running() as client, rebinding(REBOUND, address(client)) as site:
-        found = await page_output(site)
-        assert found == (
+        output = await page_output(site)
+        assert output == (
             "GET /version 421 false;GET /api/v1/namespaces 421 false;"
             "POST /api/v1/namespaces 421 false;DELETE /api/v1/namespaces/default 421 false;"
         )
@@ -62,8 +62,8 @@ async def test_rebound_host_name_reaches_server_without_host_check():
     browser()
     settings = Settings(hosts=Hosts(("*",)))
     async with apiserver.running(settings=settings) as client, rebinding(REBOUND, address(client)) as site:
-        found = await page_output(site)
-        assert found.startswith(
+        output = await page_output(site)
+        assert output.startswith(
             "GET /version 200 true;GET /api/v1/namespaces 200 false;POST /api/v1/namespaces 201"
         )
         assert (await client.get("/api/v1/namespaces/made")).status == 200

@@ -68,8 +68,8 @@ def test_official_python_client_works_with_oldest_minor():
             "spec": {"containers": [{"name": "a", "image": "a"}]},
         }
         spec = {"selector": {"matchLabels": {"app": "a"}}, "template": template}
-        made = apps.create_namespaced_deployment("default", {"metadata": {"name": "a"}, "spec": spec})
-        assert made.spec.replicas == 1
+        created = apps.create_namespaced_deployment("default", {"metadata": {"name": "a"}, "spec": spec})
+        assert created.spec.replicas == 1
         spec["selector"] = {"matchLabels": {"app": "b"}}
         with pytest.raises(kubernetes.client.ApiException) as caught:
             apps.replace_namespaced_deployment("a", "default", {"metadata": {"name": "a"}, "spec": spec})

@@ -35,14 +35,14 @@ def test_official_client_lists_watches_and_patches(server, namespace):
     with kubernetes.config.new_client_from_config(str(server.kubeconfig)) as connection:
         core = kubernetes.client.CoreV1Api(connection)
         core.create_namespace({"metadata": {"name": namespace}})
-        made = core.create_namespaced_config_map(namespace, body("a", k="v"))
+        created = core.create_namespaced_config_map(namespace, body("a", k="v"))
         assert core.read_namespaced_config_map("a", namespace).data == {"k": "v"}
         core.patch_namespaced_config_map("a", namespace, {"data": {"k": "w"}})
         core.delete_namespaced_config_map("a", namespace)
         events = kubernetes.watch.Watch().stream(
             core.list_namespaced_config_map,
             namespace,
-            resource_version=made.metadata.resource_version,
+            resource_version=created.metadata.resource_version,
             timeout_seconds=10,
         )
         seen = [next(events)["type"] for _ in range(2)]

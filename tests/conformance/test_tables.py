@@ -36,8 +36,8 @@ class Table(NamedTuple):
 
 def resource_of(path):
     """Return the row of the catalog that a request is for, if there is one."""
-    found = PATH.match(path)
-    return CATALOG.get(tuple(found.groups(""))) if found else None
+    match = PATH.match(path)
+    return CATALOG.get(tuple(match.groups(""))) if match else None
 
 
 def tables_of(case):

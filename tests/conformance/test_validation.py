@@ -68,8 +68,8 @@ def is_validated(resource, response):
 
 
 def resource_of(request):
-    found = COLLECTION.fullmatch(request["path"])
-    resource = RESOURCES.get((found["version"], found["name"])) if found else None
+    match = COLLECTION.fullmatch(request["path"])
+    resource = RESOURCES.get((match["version"], match["name"])) if match else None
     has_rules = resource is not None and resource.group_kind in validations.NEWEST.validations
     return resource if has_rules and request["method"] == "POST" else None
 
@@ -80,8 +80,8 @@ def validation_result(resource, request):
     sent = {"apiVersion": resource.api_version, "kind": resource.kind} | in_namespace(body)
     row, tree = as_storage_version(resource, decoded(sent))
     prepare_object(row, tree)
-    found = RULES.check_create(resource, tree)
-    return status.invalid(row.group_kind, tree["metadata"].get("name", ""), found) if found else None
+    created = RULES.check_create(resource, tree)
+    return status.invalid(row.group_kind, tree["metadata"].get("name", ""), created) if created else None
 
 
 def decoded(sent):

@@ -46,6 +46,6 @@ def test_standby_manager_leads_after_leader_dies(project):
         load.wait_acknowledged()
         until(lambda: project.request_sender.leader() not in (None, "", before), "another leader")
     load.check(project.request_sender)
-    made = project.request_sender.send_request("POST", DEPLOYMENTS, deployment("after", 3))
-    assert made.status == 201
+    created = project.request_sender.send_request("POST", DEPLOYMENTS, deployment("after", 3))
+    assert created.status == 201
     until(lambda: ready_replicas(project, "after") == 3, "three pods")

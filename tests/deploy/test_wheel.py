@@ -55,8 +55,8 @@ def test_wheel_built_from_sdist_is_identical(wheel, tmp_path):
     with tarfile.open(build(ROOT, "sdist", tmp_path)) as archive:
         archive.extractall(tmp_path, filter="data")
     tree = next(path for path in tmp_path.iterdir() if path.is_dir())
-    made = zipfile.ZipFile(build(tree, "wheel", tmp_path / "again"))
-    assert sorted(made.namelist()) == sorted(wheel.namelist())
+    file = zipfile.ZipFile(build(tree, "wheel", tmp_path / "again"))
+    assert sorted(file.namelist()) == sorted(wheel.namelist())
 
 
 def files_in(*folders):

@@ -52,8 +52,8 @@ class _Case:
             yield request("POST", f"/api/v1{HERE}/limitranges", "", self._limits(f"l{number}"))
         for number in range(random.choice((0, 1, 1, 2))):
             body = self._quota(f"q{number}")
-            made = yield request("POST", f"/api/v1{HERE}/resourcequotas", "", body)
-            if made["status"] == 201:
+            created = yield request("POST", f"/api/v1{HERE}/resourcequotas", "", body)
+            if created["status"] == 201:
                 hard = body["spec"]["hard"]
                 status = {
                     "status": {
@@ -65,9 +65,9 @@ class _Case:
                 yield request("PATCH", path, "", status, content=MERGE)
         for number in range(8):
             name = f"x{number}"
-            made = yield self._create(name)
-            if made["status"] == 201 and random.random() < 0.3:
-                yield from self._update_request(name, made["body"])
+            created = yield self._create(name)
+            if created["status"] == 201 and random.random() < 0.3:
+                yield from self._update_request(name, created["body"])
         yield request("GET", f"/api/v1{HERE}/resourcequotas")
         if random.random() < 0.5:
             labels = self._levels()

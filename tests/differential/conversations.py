@@ -139,11 +139,11 @@ class Conversations:
         schemas = self._schemas_of(resource.group, resource.version)
         schema = schemas.of_kind(resource.group, resource.version, resource.kind) or {}
         change = Change(random, schemas, schema)
-        made = yield request(
+        created = yield request(
             "POST", path, random.choice(WRITE_OPTIONS), change.new_body(path, self._bodies[path])
         )
-        current = made["body"]
-        if made["status"] != 201 or not isinstance(current, dict):
+        current = created["body"]
+        if created["status"] != 201 or not isinstance(current, dict):
             return
         name = current.get("metadata", {}).get("name", "x")
         for _ in range(random.randrange(1, 6)):

@@ -101,8 +101,8 @@ def _add_scale(versions):
 def _case(random):
     definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
     body, found = _definition(random)
-    made = yield request("POST", definitions, "", body)
-    if made["status"] != 201:
+    created = yield request("POST", definitions, "", body)
+    if created["status"] != 201:
         return
     changes = {
         f"/apis/${{ns}}.example.com/{version}/namespaces/${{ns}}/things": Change(random, Schemas({}), schema)
@@ -121,9 +121,9 @@ def _object(random, changes, name, subresources):
     body = {"apiVersion": _version(path), "kind": "Thing", "metadata": {"name": name}}
     body |= change.schemas.value(random, change.schema, 1)
     options = ("", "", "", "fieldValidation=Strict", "fieldValidation=Warn", "dryRun=All")
-    made = yield request("POST", path, random.choice(options), change.mutated(body, (0, 0, 1, 2)))
-    current = made["body"]
-    if made["status"] != 201:
+    created = yield request("POST", path, random.choice(options), change.mutated(body, (0, 0, 1, 2)))
+    current = created["body"]
+    if created["status"] != 201:
         return
     for _ in range(random.randrange(1, 5)):
         path, change = random.choice([*changes.items()])

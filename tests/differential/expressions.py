@@ -118,8 +118,8 @@ def _case(random):
     if checked["status"] != 201 and not wrong:
         return
     sound = [rule for number, rule in enumerate(rules) if number not in wrong]
-    made = yield request("POST", definitions, "", _definition(sound))
-    if made["status"] != 201:
+    created = yield request("POST", definitions, "", _definition(sound))
+    if created["status"] != 201:
         return
     path = "/apis/${ns}.example.com/v1/namespaces/${ns}/things"
     yield {"wait": path}

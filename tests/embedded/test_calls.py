@@ -74,8 +74,8 @@ def test_calls_of_controllers_are_listed_only_on_request(cluster):
     cluster.apply(DEPLOYMENT.replace("web", "controlled"))
     cluster.wait("Deployment", "controlled", "Available")
     assert cluster.calls(resource="pods", verb="create") == []
-    made = cluster.calls(resource="pods", verb="create", user=CONTROLLERS)
-    assert [call.code for call in made] == [201, 201]
+    calls = cluster.calls(resource="pods", verb="create", user=CONTROLLERS)
+    assert [call.code for call in calls] == [201, 201]
     assert {call.user for call in cluster.calls(user="*")} == {"kubernetes-admin", CONTROLLERS}
 
 

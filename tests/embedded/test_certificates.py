@@ -21,8 +21,8 @@ def request(*groups, name):
     key = ec.generate_private_key(ec.SECP256R1())
     parts = [*((NameOID.ORGANIZATION_NAME, group) for group in groups), (NameOID.COMMON_NAME, name)]
     subject = x509.Name([x509.NameAttribute(oid, value) for oid, value in parts])
-    made = x509.CertificateSigningRequestBuilder().subject_name(subject).sign(key, hashes.SHA256())
-    return key, base64.b64encode(made.public_bytes(serialization.Encoding.PEM)).decode()
+    signed = x509.CertificateSigningRequestBuilder().subject_name(subject).sign(key, hashes.SHA256())
+    return key, base64.b64encode(signed.public_bytes(serialization.Encoding.PEM)).decode()
 
 
 def create(cluster, name, encoded, signer, usages):
@@ -38,17 +38,19 @@ def create(cluster, name, encoded, signer, usages):
 
 def approve(cluster, name):
     requests = official.CertificatesV1Api(cluster.kubernetes())
-    found = requests.read_certificate_signing_request(name)
+    response = requests.read_certificate_signing_request(name)
     condition = official.V1CertificateSigningRequestCondition(
         type="Approved", status="True", reason="ByHand", message="wanted"
     )
-    found.status.conditions = [condition]
-    requests.replace_certificate_signing_request_approval(name, found)
+    response.status.conditions = [condition]
+    requests.replace_certificate_signing_request_approval(name, response)
 
 
 def wait_for_certificate(cluster, name):
-    found = cluster.wait("CertificateSigningRequest", name, lambda tree: tree["status"].get("certificate"))
-    return base64.b64decode(found["status"]["certificate"]), found["status"]["conditions"]
+    signing_request = cluster.wait(
+        "CertificateSigningRequest", name, lambda tree: tree["status"].get("certificate")
+    )
+    return base64.b64decode(signing_request["status"]["certificate"]), signing_request["status"]["conditions"]
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")

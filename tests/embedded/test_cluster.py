@@ -69,8 +69,8 @@ def test_file_is_applied_and_predicate_is_awaited(cluster, tmp_path):
     file = tmp_path / "settings.yaml"
     file.write_text("{apiVersion: v1, kind: ConfigMap, metadata: {name: asked}, data: {colour: red}}")
     cluster.apply(file)
-    found = cluster.wait("configmaps", "asked", lambda tree: tree["data"]["colour"] == "red")
-    assert found["metadata"]["name"] == "asked"
+    configmap = cluster.wait("configmaps", "asked", lambda tree: tree["data"]["colour"] == "red")
+    assert configmap["metadata"]["name"] == "asked"
 
 
 def test_objects_are_read_listed_and_deleted(cluster):

@@ -74,12 +74,12 @@ def test_previous_log_is_that_of_previous_run(cluster):
 def test_waiting_container_has_no_log(cluster):
     pods = official.CoreV1Api(cluster.kubernetes())
     metadata = {"name": next(NAMES), "annotations": {"mockube.dev/waiting-reason": "ImagePullBackOff"}}
-    made = pods.create_namespaced_pod(
+    created = pods.create_namespaced_pod(
         "default", {"metadata": metadata, "spec": {"containers": [{"name": "c", "image": "app"}]}}
     )
     cluster.advance(1)
     with pytest.raises(official.ApiException, match="trying and failing to pull image"):
-        pods.read_namespaced_pod_log(made.metadata.name, "default")
+        pods.read_namespaced_pod_log(created.metadata.name, "default")
 
 
 def test_log_shows_mounted_config_map(cluster):

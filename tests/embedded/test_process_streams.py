@@ -183,5 +183,5 @@ def test_webhook_in_pod_is_called(cluster, pods):
     spec = {"containers": [container], "volumes": volumes, "terminationGracePeriodSeconds": 5}
     pods.create_namespaced_pod("default", {"metadata": {"name": "hook", **metadata}, "spec": spec})
     until(lambda: has_endpoint(cluster, "hook"), "an endpoint")
-    made = pods.create_namespaced_config_map("default", config_map)
-    assert made.data == {"host": "hook.default.svc:443", "path": "/x?timeout=10s"}
+    created = pods.create_namespaced_config_map("default", config_map)
+    assert created.data == {"host": "hook.default.svc:443", "path": "/x?timeout=10s"}

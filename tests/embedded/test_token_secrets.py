@@ -22,8 +22,8 @@ metadata: {name: builder-token, annotations: {kubernetes.io/service-account.name
 
 def test_token_secret_authenticates_until_account_is_deleted(cluster):
     cluster.apply(SECRET)
-    found = cluster.wait("Secret", "builder-token", lambda tree: "token" in (tree.get("data") or {}))
-    data = {name: base64.b64decode(text).decode() for name, text in found["data"].items()}
+    secret = cluster.wait("Secret", "builder-token", lambda tree: "token" in (tree.get("data") or {}))
+    data = {name: base64.b64decode(text).decode() for name, text in secret["data"].items()}
     assert data["namespace"] == "default"
     server = yaml.safe_load(cluster.kubeconfig.read_text())["clusters"][0]["cluster"]["server"]
     asked = Request(f"{server}/api/v1/nodes", headers={"Authorization": f"Bearer {data['token']}"})

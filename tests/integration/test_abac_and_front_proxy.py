@@ -100,11 +100,11 @@ async def test_responses_match_recording_of_real_server(tmp_path):
         server = stack.enter_context(ApiServerProcess(tmp_path, *flags(tmp_path)))
         connect, different = contexts(tmp_path, proxies), {}
         for namespace in ("rt-a", "rt-b"):
-            made = {
+            creation = {
                 "request": ("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}}),
                 "token": "admin",
             }
-            await answer(server.url, connect[None], made)
+            await answer(server.url, connect[None], creation)
         for one in RECORDED:
             found = await answer(server.url, connect[one.get("cert")], one)
             if found != (one["code"], one["answer"]):

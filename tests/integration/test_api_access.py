@@ -101,10 +101,10 @@ async def test_impersonating_master_is_no_master(client):
 async def test_access_review_agrees_with_request(client, attributes, allowed):
     body = {"spec": attributes}
     alice = client_with(client, "Bearer alice")
-    found = await alice.post(f"{REVIEWS}/selfsubjectaccessreviews", body)
-    assert found.body["status"]["allowed"] is allowed
-    found = await client.post(f"{REVIEWS}/selfsubjectaccessreviews", body)
-    assert found.body["status"]["allowed"] is True
+    created = await alice.post(f"{REVIEWS}/selfsubjectaccessreviews", body)
+    assert created.body["status"]["allowed"] is allowed
+    created = await client.post(f"{REVIEWS}/selfsubjectaccessreviews", body)
+    assert created.body["status"]["allowed"] is True
 
 
 async def test_audit_log_has_refused_and_snapshot_requests(tmp_path):

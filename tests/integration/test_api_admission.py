@@ -127,16 +127,16 @@ async def test_default_toleration_seconds_follow_flags():
     settings = Settings(plugins=PluginSelection(toleration_seconds=(5, 7)))
     async with apiserver.running(settings=settings) as client:
         await client.post(f"{CORE}/serviceaccounts", {"metadata": {"name": "default"}})
-        made = (await client.post(PODS, pod())).body["spec"]["tolerations"]
-    assert [(one["key"].rpartition("/")[2], one["tolerationSeconds"]) for one in made] == [
+        tolerations = (await client.post(PODS, pod())).body["spec"]["tolerations"]
+    assert [(one["key"].rpartition("/")[2], one["tolerationSeconds"]) for one in tolerations] == [
         ("not-ready", 5),
         ("unreachable", 7),
     ]
 
 
 async def test_new_node_gets_not_ready_taint(client):
-    made = await client.post("/api/v1/nodes", {"metadata": {"name": "n"}})
-    assert made.body["spec"]["taints"] == [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]
+    created = await client.post("/api/v1/nodes", {"metadata": {"name": "n"}})
+    assert created.body["spec"]["taints"] == [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]
 
 
 # --- storage
@@ -161,16 +161,16 @@ def storage_class(name, *, default=False, **rest):
 async def test_claim_gets_default_storage_class(client):
     for one in (storage_class("a"), storage_class("c", default=True), storage_class("b", default=True)):
         await client.post(STORAGE, one)
-    made = (await client.post(CLAIMS, claim())).body
+    created = (await client.post(CLAIMS, claim())).body
     # Of two classes of the same age, the first by name.
-    assert made["spec"]["storageClassName"] == "b"
-    assert made["metadata"]["finalizers"] == ["kubernetes.io/pvc-protection"]
+    assert created["spec"]["storageClassName"] == "b"
+    assert created["metadata"]["finalizers"] == ["kubernetes.io/pvc-protection"]
 
 
 async def test_claim_with_empty_class_gets_none(client):
     await client.post(STORAGE, storage_class("a", default=True))
-    made = (await client.post(CLAIMS, claim(storageClassName=""))).body
-    assert made["spec"]["storageClassName"] == ""
+    created = (await client.post(CLAIMS, claim(storageClassName=""))).body
+    assert created["spec"]["storageClassName"] == ""
 
 
 @pytest.mark.parametrize(
@@ -272,8 +272,8 @@ async def test_csr_for_system_masters_is_refused(client):
     assert await refusal(client, REQUESTS, signing_request("system:masters")) == (
         "use of kubernetes.io/kube-apiserver-client signer with system:masters group is not allowed"
     )
-    made = (await client.post(REQUESTS, signing_request("users"))).body
-    assert made["spec"]["username"] == "admin"
+    created = (await client.post(REQUESTS, signing_request("users"))).body
+    assert created["spec"]["username"] == "admin"
 
 
 # --- LimitRanger
@@ -292,12 +292,12 @@ def container(name="c", requests=None, limits=None):
 async def test_limit_range_defaults_are_applied_and_annotated(client):
     await client.post(LIMITS, limits(default={"cpu": "2", "memory": "1Gi"}, defaultRequest={"cpu": "1"}))
     containers = [container("a"), container("b", {"cpu": "500m"}, {"cpu": "1"})]
-    made = (await client.post(PODS, pod(containers=containers))).body
-    assert [one["resources"] for one in made["spec"]["containers"]] == [
+    created = (await client.post(PODS, pod(containers=containers))).body
+    assert [one["resources"] for one in created["spec"]["containers"]] == [
         {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"cpu": "2", "memory": "1Gi"}},
         {"requests": {"cpu": "500m", "memory": "1Gi"}, "limits": {"cpu": "1", "memory": "1Gi"}},
     ]
-    assert made["metadata"]["annotations"]["kubernetes.io/limit-ranger"] == (
+    assert created["metadata"]["annotations"]["kubernetes.io/limit-ranger"] == (
         "LimitRanger plugin set: cpu, memory request for container a; cpu, memory limit for container a; "
         "memory request for container b; memory limit for container b"
     )

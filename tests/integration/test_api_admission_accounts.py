@@ -64,22 +64,24 @@ async def test_refusal_of_pod_without_name_uses_generate_name(client):
 )
 async def test_token_automount_follows_account_and_pod(client, account, spec, expected):
     await client.post(f"{CORE}/serviceaccounts", {"metadata": {"name": "a"}} | account)
-    made = await client.post(PODS, pod(serviceAccountName="a", **spec))
-    assert ("volumes" in made.body["spec"]) == expected
+    created = await client.post(PODS, pod(serviceAccountName="a", **spec))
+    assert ("volumes" in created.body["spec"]) == expected
 
 
 async def test_existing_mount_path_gets_no_token(client):
     mount = {"name": "v", "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount"}
     containers = [{"name": "c", "image": "x", "volumeMounts": [mount]}]
-    made = (await client.post(PODS, pod(containers=containers, volumes=[{"name": "v", "emptyDir": {}}]))).body
-    assert [volume["name"] for volume in made["spec"]["volumes"]] == ["v"]
+    created = (
+        await client.post(PODS, pod(containers=containers, volumes=[{"name": "v", "emptyDir": {}}]))
+    ).body
+    assert [volume["name"] for volume in created["spec"]["volumes"]] == ["v"]
 
 
 async def test_image_pull_secrets_of_account_are_added(client):
     account = {"metadata": {"name": "a"}, "imagePullSecrets": [{"name": "s"}]}
     await client.post(f"{CORE}/serviceaccounts", account)
-    made = await client.post(PODS, pod(serviceAccountName="a"))
-    assert made.body["spec"]["imagePullSecrets"] == [{"name": "s"}]
+    created = await client.post(PODS, pod(serviceAccountName="a"))
+    assert created.body["spec"]["imagePullSecrets"] == [{"name": "s"}]
 
 
 async def test_mirror_pod_gets_no_token_and_no_references(client):

@@ -56,5 +56,5 @@ async def test_unreadable_v1_annotation_is_ignored(client):
     body = autoscaler_body("v1", maxReplicas=3) | {
         "metadata": {"name": "b", "annotations": {"autoscaling.alpha.kubernetes.io/conditions": "[1]"}}
     }
-    made = await client.post(V1, body)
-    assert (made.status, made.body["metadata"].get("annotations")) == (201, None)
+    created = await client.post(V1, body)
+    assert (created.status, created.body["metadata"].get("annotations")) == (201, None)

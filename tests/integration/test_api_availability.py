@@ -26,21 +26,21 @@ async def available_condition(client, group, **spec):
 
 
 async def test_local_api_service_is_available(client):
-    found = await available_condition(client, "example.com")
-    assert (found["status"], found["reason"]) == ("True", "Local")
+    condition = await available_condition(client, "example.com")
+    assert (condition["status"], condition["reason"]) == ("True", "Local")
 
 
 async def test_missing_service_is_named(client):
     service = {"name": "metrics", "namespace": "default"}
-    found = await available_condition(client, "example.com", service=service, insecureSkipTLSVerify=True)
-    assert (found["status"], found["reason"]) == ("False", "ServiceNotFound")
-    assert found["message"] == 'service/metrics in "default" is not present'
+    condition = await available_condition(client, "example.com", service=service, insecureSkipTLSVerify=True)
+    assert (condition["status"], condition["reason"]) == ("False", "ServiceNotFound")
+    assert condition["message"] == 'service/metrics in "default" is not present'
 
 
 async def test_service_without_endpoints_is_named(client):
     spec = {"ports": [{"port": 443}]}
     await client.post("/api/v1/namespaces/default/services", {"metadata": {"name": "metrics"}, "spec": spec})
     service = {"name": "metrics", "namespace": "default"}
-    found = await available_condition(client, "example.com", service=service, insecureSkipTLSVerify=True)
-    assert (found["status"], found["reason"]) == ("False", "EndpointsNotFound")
-    assert found["message"] == 'cannot find endpointslices for service/metrics in "default"'
+    condition = await available_condition(client, "example.com", service=service, insecureSkipTLSVerify=True)
+    assert (condition["status"], condition["reason"]) == ("False", "EndpointsNotFound")
+    assert condition["message"] == 'cannot find endpointslices for service/metrics in "default"'

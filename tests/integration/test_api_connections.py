@@ -67,8 +67,8 @@ async def connect(client):
 async def fill_with_maps(client, count=20):
     """A body larger than the buffers of any socket."""
     for number in range(count):
-        made = await client.post(MAPS, {"metadata": {"name": f"m{number}"}, "data": {"a": LARGE}})
-        assert made.status == 201
+        created = await client.post(MAPS, {"metadata": {"name": f"m{number}"}, "data": {"a": LARGE}})
+        assert created.status == 201
 
 
 async def metrics(client):

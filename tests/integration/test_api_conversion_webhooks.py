@@ -60,8 +60,8 @@ async def change(client, **spec):
 
 
 async def test_each_version_has_its_fields_and_defaults(client, hooks):
-    made = (await client.post(V1, hook("a", host="h"))).body
-    assert made["spec"] == {"host": "h", "size": 3}
+    created = (await client.post(V1, hook("a", host="h"))).body
+    assert created["spec"] == {"host": "h", "size": 3}
     shown = (await client.get(f"{V2}/a")).body
     assert shown["apiVersion"] == f"{GROUP}/v2"
     assert shown["spec"] == {"colour": "red", "endpoint": {"host": "h", "port": 80}, "size": 3}

@@ -15,10 +15,10 @@ async def client():
 
 
 async def test_integral_float_in_metadata_is_accepted(client):
-    made = await client.post(
+    created = await client.post(
         WIDGETS, b'{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w"}}'
     )
-    assert made.status == 201
+    assert created.status == 201
     patch = b'{"metadata":{"generation":1e3,"labels":{"a":"b"}}}'
     merge = "application/merge-patch+json"
     assert (await client.send("PATCH", f"{WIDGETS}/w", patch, Content_Type=merge)).status == 200

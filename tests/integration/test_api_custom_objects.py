@@ -321,8 +321,8 @@ async def test_read_shows_fields_of_requested_version(versions):
 
 
 async def test_field_missing_in_storage_version_is_not_stored(versions):
-    made = await versions.post(gadgets("v2"), gadget({"a": "x", "new": "n"}, "v2"))
-    assert (made.status, made.body["spec"]) == (201, {"a": "x"})
+    created = await versions.post(gadgets("v2"), gadget({"a": "x", "new": "n"}, "v2"))
+    assert (created.status, created.body["spec"]) == (201, {"a": "x"})
     listed = (await versions.get(gadgets("v1"))).body["items"]
     assert [one["spec"] for one in listed] == [{"a": "x", "d": "one"}]
 
@@ -336,10 +336,10 @@ async def test_apply_in_other_version_needs_that_version_in_body(versions):
 
 
 async def test_dry_run_returns_object_as_stored(versions):
-    made = await versions.post(f"{gadgets('v2')}?dryRun=All", gadget({"a": "x", "new": "n"}, "v2"))
+    created = await versions.post(f"{gadgets('v2')}?dryRun=All", gadget({"a": "x", "new": "n"}, "v2"))
     await versions.post(gadgets("v2"), gadget({"a": "x", "new": "n"}, "v2"))
     changed = await versions.patch(f"{gadgets('v2')}/g?dryRun=All", {"spec": {"a": "z", "new": "k"}})
-    assert (made.body["spec"], changed.body["spec"]) == ({"a": "x"}, {"a": "z"})
+    assert (created.body["spec"], changed.body["spec"]) == ({"a": "x"}, {"a": "z"})
     assert changed.body["apiVersion"] == f"{GROUP}/v2"
 
 

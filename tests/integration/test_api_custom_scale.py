@@ -18,8 +18,8 @@ async def client():
     async with apiserver.running() as client:
         await define(client, definition(version(subresources={"scale": paths})))
         widget = {"apiVersion": f"{GROUP}/v1", "kind": "Widget", "metadata": {"name": "a"}}
-        made = await client.post(WIDGETS, widget | {"spec": {"replicas": 0}})
-        assert made.status == 201, made.body
+        created = await client.post(WIDGETS, widget | {"spec": {"replicas": 0}})
+        assert created.status == 201, created.body
         yield client
 
 

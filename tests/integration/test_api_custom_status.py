@@ -38,15 +38,15 @@ async def test_default_replaces_status_of_new_object(client):
     """Validation rules do not see the default, because upstream applies it when it reads the stored object."""
     one, sent = f"{WIDGETS}/w", widget() | {"status": {"phase": "no"}}
     tried = await client.post(f"{WIDGETS}?dryRun=All", sent)
-    made = await client.post(WIDGETS, sent)
+    created = await client.post(WIDGETS, sent)
     changed = await client.patch(one, {"spec": {"a": "y"}})
     emptied = await client.patch(f"{one}/status", {"status": None})
     read = await client.get(one)
-    assert [answer.status for answer in (tried, made, changed, emptied)] == [201, 201, 200, 200]
-    assert [answer.body["status"] for answer in (tried, made, changed, emptied, read)] == [PENDING] * 5
+    assert [answer.status for answer in (tried, created, changed, emptied)] == [201, 201, 200, 200]
+    assert [answer.body["status"] for answer in (tried, created, changed, emptied, read)] == [PENDING] * 5
     assert read.body["metadata"]["generation"] == 2
 
 
 async def test_newly_applied_object_gets_default_status(client):
-    made = await client.patch(f"{WIDGETS}/w?fieldManager=m", widget(), kind="apply-patch+yaml")
-    assert (made.status, made.body["status"], made.body["spec"]) == (201, PENDING, {"a": "x"})
+    patched = await client.patch(f"{WIDGETS}/w?fieldManager=m", widget(), kind="apply-patch+yaml")
+    assert (patched.status, patched.body["status"], patched.body["spec"]) == (201, PENDING, {"a": "x"})

@@ -139,8 +139,8 @@ async def widget(client):
     """Return the path of an object whose fields were applied in a version that its definition no longer has."""
     await define(client, definition(version("v1", **STATUS)))
     applied = {"apiVersion": "example.com/v1", "kind": "Widget", **NAME, "spec": {"replicas": 1}}
-    made = await client.patch(f"{WIDGETS}/a?fieldManager=m", applied, kind="apply-patch+yaml")
-    assert made.status == 201, made.body
+    patched = await client.patch(f"{WIDGETS}/a?fieldManager=m", applied, kind="apply-patch+yaml")
+    assert patched.status == 201, patched.body
     path = f"{DEFINITIONS}/widgets.example.com"
     for name, versions in (
         ("v2", [version("v1", storage=False, **STATUS), version("v2", **STATUS)]),

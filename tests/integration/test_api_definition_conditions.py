@@ -76,8 +76,8 @@ async def names(client, name):
 
 
 async def test_names_are_accepted_before_definition_is_established(client):
-    found = await create(client, definition_with_names("widgets", "Widget"), [ACCEPTED, ESTABLISHED])
-    assert found == [[ACCEPTED, INSTALLING], [ACCEPTED, ESTABLISHED]]
+    created = await create(client, definition_with_names("widgets", "Widget"), [ACCEPTED, ESTABLISHED])
+    assert created == [[ACCEPTED, INSTALLING], [ACCEPTED, ESTABLISHED]]
 
 
 async def test_last_conflicting_name_is_reported_and_no_short_name_accepted(client):
@@ -120,8 +120,8 @@ async def test_api_approval_condition_of_kubernetes_groups(client):
     tree = definition_with_names("things", "Thing", "test.k8s.io")
     tree["metadata"]["annotations"] = {"api-approved.kubernetes.io": "https://github.com/x/y/pull/1"}
     in_order = approval_condition("True", "ApprovedAnnotation", "approved in https://github.com/x/y/pull/1")
-    found = await create(client, tree, [ACCEPTED, ESTABLISHED, in_order])
-    assert found[-2:] == [[ACCEPTED, INSTALLING, in_order], [ACCEPTED, ESTABLISHED, in_order]]
+    created = await create(client, tree, [ACCEPTED, ESTABLISHED, in_order])
+    assert created[-2:] == [[ACCEPTED, INSTALLING, in_order], [ACCEPTED, ESTABLISHED, in_order]]
     changed = {"metadata": {"annotations": {"api-approved.kubernetes.io": "unapproved now"}}}
     answer = await client.patch(f"{DEFINITIONS}/things.test.k8s.io", changed)
     no_longer = approval_condition("False", "UnapprovedAnnotation", 'not approved: "unapproved now"')
@@ -161,8 +161,8 @@ async def test_definition_with_other_finalizer_is_served_until_removed(client):
     await client.patch(f"{DEFINITIONS}/{WIDGETS_NAME}", held)
     await client.post(WIDGETS, WIDGET)
     before = [ACCEPTED, ESTABLISHED]
-    found = await conditions_after_delete(client, WIDGETS_NAME, last=[*before, COMPLETED])
-    assert found == [[*before, PENDING], [*before, IN_PROGRESS], [*before, COMPLETED]]
+    deleted = await conditions_after_delete(client, WIDGETS_NAME, last=[*before, COMPLETED])
+    assert deleted == [[*before, PENDING], [*before, IN_PROGRESS], [*before, COMPLETED]]
     present = (await client.get(f"{DEFINITIONS}/{WIDGETS_NAME}")).body
     assert present["metadata"]["finalizers"] == ["example.com/hold"]
     assert (await client.get(WIDGETS)).body["items"] == []

@@ -210,8 +210,8 @@ async def test_table_has_columns_of_definition(widgets):
 async def test_field_selectors_use_selectable_fields(widgets):
     await widgets.post(WIDGETS, widget("r", color="red"))
     await widgets.post(WIDGETS, widget("b", color="blue"))
-    found = (await widgets.get(f"{WIDGETS}?fieldSelector=spec.color%3Dblue")).body["items"]
-    assert [one["metadata"]["name"] for one in found] == ["b"]
+    items = (await widgets.get(f"{WIDGETS}?fieldSelector=spec.color%3Dblue")).body["items"]
+    assert [one["metadata"]["name"] for one in items] == ["b"]
     refused = await widgets.get(f"{WIDGETS}?fieldSelector=spec.size%3D1")
     assert (refused.status, refused.body["message"]) == (400, "field label not supported: spec.size")
 
@@ -223,9 +223,9 @@ async def test_objects_are_served_in_every_version(client):
     old = version("v1beta1", storage=False, deprecated=True, deprecationWarning="old widget")
     await define(client, definition(old, version("v1")))
     path = WIDGETS.replace("/v1/", "/v1beta1/")
-    made = await client.post(path, widget(anything=1) | {"apiVersion": f"{GROUP}/v1beta1"})
-    assert made.body["apiVersion"] == f"{GROUP}/v1beta1"
-    assert "old widget" in made.headers["Warning"]
+    created = await client.post(path, widget(anything=1) | {"apiVersion": f"{GROUP}/v1beta1"})
+    assert created.body["apiVersion"] == f"{GROUP}/v1beta1"
+    assert "old widget" in created.headers["Warning"]
     assert (await client.get(f"{WIDGETS}/w")).body["apiVersion"] == f"{GROUP}/v1"
 
 

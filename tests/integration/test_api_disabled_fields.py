@@ -85,19 +85,19 @@ async def test_disabled_fields_of_pods_and_templates_are_dropped(client, path, k
         value_at(tree, *keys[:-1])["metadata"] = {"labels": {"a": "b"}}
     if "spec" in tree:
         tree["spec"] = more | tree["spec"]
-    made = await client.post(path, {"metadata": {"name": "x"}} | tree)
-    assert made.status == 201, made.body
-    spec = value_at(made.body, *keys)
+    created = await client.post(path, {"metadata": {"name": "x"}} | tree)
+    assert created.status == 201, created.body
+    spec = value_at(created.body, *keys)
     assert "schedulingGroup" not in spec
     assert [one.get("lifecycle") for one in spec["containers"]] == [None, SLEEP, {}]
     assert "lifecycle" not in spec["initContainers"][0]
     sources = spec["volumes"][0]["projected"]["sources"]
     assert sources[1:] == [{}, {"configMap": {"name": "x"}}]
-    assert "(Projected) has no sources provided" in made.headers["Warning"]
+    assert "(Projected) has no sources provided" in created.headers["Warning"]
     changed = await client.patch(f"{path}/x", nested({"schedulingGroup": {"podGroupName": "y"}}, *keys))
     assert changed.status == 200, changed.body
     assert "schedulingGroup" not in value_at(changed.body, *keys)
-    assert changed.body["metadata"].get("generation") == made.body["metadata"].get("generation")
+    assert changed.body["metadata"].get("generation") == created.body["metadata"].get("generation")
     assert b"f:schedulingGroup" in changed.data  # a dropped field is managed too
 
 
@@ -124,19 +124,19 @@ async def test_disabled_fields_of_pod_status_are_dropped(client):
 
 async def test_disabled_fields_of_leases_are_dropped(client):
     spec = {"holderIdentity": "x", "strategy": "Bad Strategy", "preferredHolder": "y"}
-    made = await client.post(LEASES, {"metadata": {"name": "x"}, "spec": spec})
-    assert (made.status, made.body["spec"]) == (201, {"holderIdentity": "x"})
+    created = await client.post(LEASES, {"metadata": {"name": "x"}, "spec": spec})
+    assert (created.status, created.body["spec"]) == (201, {"holderIdentity": "x"})
     changed = await client.patch(f"{LEASES}/x", {"spec": spec})
     assert (changed.status, changed.body["spec"]) == (200, {"holderIdentity": "x"})
 
 
 async def test_disabled_fields_of_csi_drivers_are_dropped(client):
     spec = {"preventPodSchedulingIfMissing": True}
-    made = await client.post(DRIVERS, {"metadata": {"name": "x"}, "spec": spec})
-    assert made.status == 201
+    created = await client.post(DRIVERS, {"metadata": {"name": "x"}, "spec": spec})
+    assert created.status == 201
     changed = await client.patch(f"{DRIVERS}/x", {"spec": spec})
     assert changed.status == 200
-    for answer in (made, changed):
+    for answer in (created, changed):
         assert "preventPodSchedulingIfMissing" not in answer.body["spec"]
 
 
@@ -148,9 +148,9 @@ async def test_disabled_fields_of_resource_slices_are_dropped(client):
     }
     pool = {"name": "p", "generation": 1, "resourceSliceCount": 1}
     spec = {"driver": "a.b", "nodeName": "n", "pool": pool, "devices": [device]}
-    made = await client.post(SLICES, {"metadata": {"name": "x"}, "spec": spec})
-    assert made.status == 201, made.body
-    assert made.body["spec"]["devices"] == [{"name": "d", "attributes": {"b": {"int": 2}}}]
+    created = await client.post(SLICES, {"metadata": {"name": "x"}, "spec": spec})
+    assert created.status == 201, created.body
+    assert created.body["spec"]["devices"] == [{"name": "d", "attributes": {"b": {"int": 2}}}]
 
 
 REFERENCE = {"kind": "PersistentVolumeClaim", "name": "x"}

@@ -66,8 +66,8 @@ async def names(client, path, selector):
 )
 async def test_absent_value_matches_zero_in_field_selector(client, path, body, selector):
     await client.post(f"{NS}/serviceaccounts", {"metadata": {"name": "default"}})
-    made = await client.post(path, {"metadata": {"name": "x"}} | body)
-    assert made.status == 201, made.data
+    created = await client.post(path, {"metadata": {"name": "x"}} | body)
+    assert created.status == 201, created.data
     assert await names(client, path, selector) == ["x"]
     assert await names(client, path, selector.replace("=", "!=", 1)) == []
 
@@ -105,8 +105,8 @@ async def test_events_of_both_versions_have_their_field_labels(client):
         "action": "a",
         "type": "Normal",
     }
-    made = await client.post(f"{NS}/events", event)
-    assert made.status == 201, made.data
+    created = await client.post(f"{NS}/events", event)
+    assert created.status == 201, created.data
     core, events = f"{NS}/events", "/apis/events.k8s.io/v1/namespaces/default/events"
     for _ in range(2):
         assert await names(client, core, "involvedObject.name=p,source=c,reportingComponent=c") == ["e"]
@@ -117,10 +117,10 @@ async def test_events_of_both_versions_have_their_field_labels(client):
 @pytest.mark.parametrize("path", ["/api/v1/nodes", "/apis/rbac.authorization.k8s.io/v1/clusterroles"])
 async def test_namespace_of_cluster_scoped_object_is_cleared(client, path):
     body = {"metadata": {"name": "x", "namespace": "other"}}
-    made = await client.post(path, body)
-    assert (made.status, "namespace" in made.body["metadata"]) == (201, False)
+    created = await client.post(path, body)
+    assert (created.status, "namespace" in created.body["metadata"]) == (201, False)
     replaced = await client.put(
-        f"{path}/x", made.body | {"metadata": made.body["metadata"] | {"namespace": "n"}}
+        f"{path}/x", created.body | {"metadata": created.body["metadata"] | {"namespace": "n"}}
     )
     assert (replaced.status, "namespace" in replaced.body["metadata"]) == (200, False)
     for kind in ("merge-patch+json", "strategic-merge-patch+json"):

@@ -109,9 +109,11 @@ async def test_deployment_generation_follows_spec(client, change, generation):
 
 
 async def test_secret_string_data_is_stored_as_data(client):
-    made = (await client.post(f"{CORE}/secrets", {"metadata": {"name": "s"}, "stringData": {"a": "1"}})).body
-    assert made["data"] == {"a": "MQ=="}
-    assert "stringData" not in made
+    created = (
+        await client.post(f"{CORE}/secrets", {"metadata": {"name": "s"}, "stringData": {"a": "1"}})
+    ).body
+    assert created["data"] == {"a": "MQ=="}
+    assert "stringData" not in created
 
 
 async def test_endpoints_are_warned_of(client):
@@ -136,8 +138,8 @@ EVENT = {
 
 
 async def test_event_is_served_in_both_groups(client):
-    made = (await client.post(EVENTS, EVENT)).body
-    assert (made["apiVersion"], made["note"]) == ("events.k8s.io/v1", "hello")
+    created = (await client.post(EVENTS, EVENT)).body
+    assert (created["apiVersion"], created["note"]) == ("events.k8s.io/v1", "hello")
     core = (await client.get(f"{CORE}/events/e")).body
     assert (core["apiVersion"], core["message"], core["involvedObject"]["name"]) == ("v1", "hello", "p")
     listed = (await client.get(EVENTS)).body
@@ -163,11 +165,11 @@ async def test_v1_autoscaler_is_stored_as_v2(client):
         f"/apis/autoscaling/{version}/namespaces/default/horizontalpodautoscalers" for version in ("v1", "v2")
     )
     target = {"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"}
-    made = await client.post(
+    created = await client.post(
         v1, {"metadata": {"name": "h"}, "spec": {"maxReplicas": 3, "scaleTargetRef": target}}
     )
     # Defaults of v2 are visible in v1.
-    assert made.body["spec"]["targetCPUUtilizationPercentage"] == 80
+    assert created.body["spec"]["targetCPUUtilizationPercentage"] == 80
     await client.patch(f"{v1}/h", {"spec": {"targetCPUUtilizationPercentage": 50}})
     (metric,) = (await client.get(f"{v2}/h")).body["spec"]["metrics"]
     assert metric["resource"]["target"] == {"type": "Utilization", "averageUtilization": 50}
@@ -211,12 +213,12 @@ SLICES = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
     ],
 )
 async def test_always_present_empty_list_is_null(client, path, body, way):
-    made = await client.post(path, {"metadata": {"name": "a"}} | body)
-    assert made.status == 201
-    found = made.body
+    created = await client.post(path, {"metadata": {"name": "a"}} | body)
+    assert created.status == 201
+    found = created.body
     for step in way:
         found = found[step]
     assert found is None
-    version = made.body["metadata"]["resourceVersion"]
+    version = created.body["metadata"]["resourceVersion"]
     again = await client.put(f"{path}/a", {"metadata": {"name": "a", "resourceVersion": version}} | body)
     assert again.body["metadata"]["resourceVersion"] == version

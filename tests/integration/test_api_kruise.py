@@ -95,18 +95,18 @@ async def test_only_first_template_kind_is_defaulted(client, template, filled):
 async def test_united_deployment_may_omit_replicas(client):
     tree = united_deployment(subset("a", replicas=1))
     del tree["spec"]["replicas"]
-    made = await client.post(UNITED, tree)
-    assert (made.status, made.body["spec"].get("replicas")) == (201, None)
+    created = await client.post(UNITED, tree)
+    assert (created.status, created.body["spec"].get("replicas")) == (201, None)
     scale = await client.get(f"{UNITED}/foo/scale")
     assert scale.status == 500
     assert 'the spec replicas field ".spec.replicas" does not exist' in scale.body["message"]
 
 
 async def test_reapplied_object_is_unchanged(client):
-    made = (await client.post(CLONES, clone_set())).body
+    created = (await client.post(CLONES, clone_set())).body
     again = clone_set()
-    again["metadata"]["resourceVersion"] = made["metadata"]["resourceVersion"]
-    assert (await client.put(f"{CLONES}/foo", again)).body["metadata"] == made["metadata"]
+    again["metadata"]["resourceVersion"] = created["metadata"]["resourceVersion"]
+    assert (await client.put(f"{CLONES}/foo", again)).body["metadata"] == created["metadata"]
 
 
 # --- what is refused: UnitedDeployments

@@ -175,15 +175,15 @@ async def test_refused_patch_shows_object_as_written(client, patch, shown, probl
     ],
 )
 async def test_always_present_list_is_null_when_empty(client, path, spec, place):
-    made = await client.post(path, object_x(spec))
-    again = await client.put(f"{path}/x", made.body | {"spec": made.body["spec"]})
+    created = await client.post(path, object_x(spec))
+    again = await client.put(f"{path}/x", created.body | {"spec": created.body["spec"]})
     dry = await client.post(f"{path}?dryRun=All", object_x(spec) | {"metadata": {"name": "y"}})
-    for answer in (made, again, dry):
+    for answer in (created, again, dry):
         value = answer.body["spec"]
         for step in place:
             value = value[step]
         assert value is None
-    assert again.body["metadata"]["resourceVersion"] == made.body["metadata"]["resourceVersion"]
+    assert again.body["metadata"]["resourceVersion"] == created.body["metadata"]["resourceVersion"]
 
 
 async def test_binding_errors_list_metadata_last(client):
@@ -201,32 +201,32 @@ async def test_binding_errors_list_metadata_last(client):
 )
 async def test_uid_precondition_error_names_key_or_dry_run_suffix(client, query, key):
     path = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
-    made = await client.post(path, {"metadata": {"name": "x"}})
+    created = await client.post(path, {"metadata": {"name": "x"}})
     refused = await client.put(f"{path}/x{query}", {"metadata": {"name": "x", "uid": "y"}})
     assert refused.body["message"] == (
         f'Operation cannot be fulfilled on leases.coordination.k8s.io "x": StorageError: invalid object, Code: 4, '
         f"Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: y, "
-        f"UID in object meta: {made.body['metadata']['uid']}"
+        f"UID in object meta: {created.body['metadata']['uid']}"
     )
 
 
 async def test_namespace_precondition_errors_have_own_messages(client):
-    made = await client.post("/api/v1/namespaces", {"metadata": {"name": "x"}})
+    created = await client.post("/api/v1/namespaces", {"metadata": {"name": "x"}})
     for name, field, shown in (("UID", "uid", "y"), ("ResourceVersion", "resourceVersion", "1")):
         refused = await client.send("DELETE", "/api/v1/namespaces/x", {"preconditions": {field: shown}})
         assert refused.body["message"] == (
             f'Operation cannot be fulfilled on namespaces "x": Precondition failed: {name} in precondition: {shown}, '
-            f"{name} in object meta: {made.body['metadata'][field]}"
+            f"{name} in object meta: {created.body['metadata'][field]}"
         )
 
 
 async def test_expired_pod_accepts_other_deletion_policy(client):
     await client.post("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}})
     path = "/api/v1/namespaces/default/pods"
-    made = await client.post(
+    created = await client.post(
         path, object_x(pods()["spec"]) | {"metadata": {"name": "x", "finalizers": ["a/b"]}}
     )
-    assert made.status == 201
+    assert created.status == 201
     await client.send("DELETE", f"{path}/x")
     answer = await client.send("DELETE", f"{path}/x", {"propagationPolicy": "Foreground"})
     assert answer.body["metadata"]["finalizers"] == ["a/b", "foregroundDeletion"]
@@ -289,7 +289,7 @@ async def test_token_request_has_manager_and_keeps_labels(client):
     accounts = "/api/v1/namespaces/default/serviceaccounts"
     await client.post(accounts, {"metadata": {"name": "x"}})
     asked = {"metadata": {"labels": {"a": "b"}}, "spec": {"audiences": ["y"]}}
-    made = (await client.post(f"{accounts}/x/token?fieldManager=q", asked)).body["metadata"]
-    (entry,) = made["managedFields"]
-    assert (entry["manager"], entry["subresource"], made["labels"]) == ("q", "token", {"a": "b"})
+    created = (await client.post(f"{accounts}/x/token?fieldManager=q", asked)).body["metadata"]
+    (entry,) = created["managedFields"]
+    assert (entry["manager"], entry["subresource"], created["labels"]) == ("q", "token", {"a": "b"})
     assert entry["fieldsV1"]["f:spec"] == {"f:audiences": {}, "f:expirationSeconds": {}}

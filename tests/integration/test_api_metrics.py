@@ -95,8 +95,8 @@ async def test_pod_without_running_container_has_no_metrics(server):
 async def test_node_metrics_are_served(server):
     await run_pod(server, "a")
     await run_pod(server, "b", cpu="1")
-    found = (await server.get(f"{ROOT}/nodes")).body["items"]
-    assert [(one["metadata"]["name"], one["usage"]) for one in found] == [
+    items = (await server.get(f"{ROOT}/nodes")).body["items"]
+    assert [(one["metadata"]["name"], one["usage"]) for one in items] == [
         ("n1", {"cpu": "600m", "memory": "64Mi"})
     ]
     assert (await server.get(f"{ROOT}/nodes/n1")).body["metadata"]["labels"] == {"zone": "n1"}

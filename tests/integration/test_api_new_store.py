@@ -95,6 +95,6 @@ async def test_watch_from_future_revision_waits(client):
 
 
 async def test_update_with_former_resource_version_conflicts(client):
-    made = (await client.post(MAPS, {"metadata": {"name": "a"}})).body
-    made["metadata"]["resourceVersion"] = str(OLD)
-    assert (await client.put(f"{MAPS}/a", made)).status == 409
+    created = (await client.post(MAPS, {"metadata": {"name": "a"}})).body
+    created["metadata"]["resourceVersion"] = str(OLD)
+    assert (await client.put(f"{MAPS}/a", created)).status == 409

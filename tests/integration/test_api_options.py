@@ -178,8 +178,8 @@ async def test_delete_preconditions_may_be_in_query(client, path, query, name):
 
 
 async def test_deletecollection_resource_version_is_precondition(client):
-    made = await client.post(MAPS, MAP)
-    version = made.body["metadata"]["resourceVersion"]
+    created = await client.post(MAPS, MAP)
+    version = created.body["metadata"]["resourceVersion"]
     refused = await client.delete(f"{MAPS}?labelSelector=a%3Db&resourceVersion=0")
     assert (refused.status, refused.body["reason"]) == (409, "Conflict")
     path = f"{MAPS}?labelSelector=a%3Db&resourceVersion={version}"

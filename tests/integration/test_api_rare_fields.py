@@ -28,20 +28,23 @@ def object_x(**more):
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case["id"]) for case in CASES])
 async def test_message_is_that_of_real_server(client, case):
-    made = await client.post(case["path"], object_x(**case["object"]))
-    assert made.status == 201, made.body
+    created = await client.post(case["path"], object_x(**case["object"]))
+    assert created.status == 201, created.body
     answer = await client.patch(f"{case['path']}/x{case['subresource']}", case["patch"])
     assert answer.body.get("message", "accepted") == case["message"]
 
 
 async def test_field_that_is_not_stored_increments_generation_of_endpoint_slice(client):
     endpoint = {"addresses": ["192.0.2.1"]}
-    made = await client.post(SLICES, object_x(addressType="IPv4", endpoints=[endpoint]))
-    assert made.status == 201, made.body
+    created = await client.post(SLICES, object_x(addressType="IPv4", endpoints=[endpoint]))
+    assert created.status == 201, created.body
     changed = await client.patch(
         f"{SLICES}/x", {"endpoints": [endpoint | {"deprecatedTopology": {"a": "b"}}]}
     )
-    assert (changed.body["metadata"]["generation"], changed.body["endpoints"]) == (2, made.body["endpoints"])
+    assert (changed.body["metadata"]["generation"], changed.body["endpoints"]) == (
+        2,
+        created.body["endpoints"],
+    )
     same = await client.patch(f"{SLICES}/x", {"endpoints": [endpoint | {"deprecatedTopology": {}}]})
     assert same.body["metadata"]["generation"] == 2
 
@@ -53,8 +56,8 @@ async def test_empty_bytes_increment_generation_of_webhook_configuration(client)
         "sideEffects": "None",
         "admissionReviewVersions": ["v1"],
     }
-    made = await client.post(WEBHOOKS, object_x(webhooks=[webhook]))
-    assert made.body["metadata"]["generation"] == 1, made.body
+    created = await client.post(WEBHOOKS, object_x(webhooks=[webhook]))
+    assert created.body["metadata"]["generation"] == 1, created.body
     webhook["clientConfig"]["caBundle"] = ""
     changed = await client.patch(f"{WEBHOOKS}/x", {"webhooks": [webhook]})
     assert changed.body["metadata"]["generation"] == 2

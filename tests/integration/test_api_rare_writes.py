@@ -29,8 +29,8 @@ async def test_endpoints_subsets_are_kept(client):
         "addresses": [{"ip": "192.0.2.2"}, {"ip": "192.0.2.1"}],
         "ports": [{"port": 80, "protocol": "TCP"}],
     }
-    made = await client.post(f"{NS}/endpoints", object_x(subsets=[subset, subset]))
-    assert made.body["subsets"] == [subset, subset]
+    created = await client.post(f"{NS}/endpoints", object_x(subsets=[subset, subset]))
+    assert created.body["subsets"] == [subset, subset]
 
 
 async def test_immediately_deleted_object_is_returned_unchanged(client):
@@ -79,8 +79,8 @@ async def test_terminating_object_may_be_created_by_update_or_apply(client, way)
 
 async def test_service_may_be_created_by_status_apply(client):
     service = {"apiVersion": "v1", "kind": "Service", **object_x(spec={"ports": [{"port": 80}]})}
-    made = await client.patch(f"{NS}/services/x/status?fieldManager=f", service, kind="apply-patch+yaml")
-    assert (made.status, made.body["metadata"].get("managedFields")) == (201, None)
+    patched = await client.patch(f"{NS}/services/x/status?fieldManager=f", service, kind="apply-patch+yaml")
+    assert (patched.status, patched.body["metadata"].get("managedFields")) == (201, None)
 
 
 def allocation(name, problem):
@@ -128,8 +128,8 @@ async def test_empty_lists_count_as_changes_for_some_kinds(client):
     assert generations == [1, 2, 3, 4]
     hook = {"name": "a.b.c", "admissionReviewVersions": ["v1"], "sideEffects": "None"}
     hook["clientConfig"] = {"url": "https://x/"}
-    made = (await client.post(HOOKS, object_x(webhooks=[hook]))).body
-    again = (await client.put(f"{HOOKS}/x", made | {"webhooks": [hook]})).body
+    created = (await client.post(HOOKS, object_x(webhooks=[hook]))).body
+    again = (await client.put(f"{HOOKS}/x", created | {"webhooks": [hook]})).body
     assert again["metadata"]["generation"] == 1
     changed = await client.put(f"{HOOKS}/x", again | {"webhooks": [hook | {"rules": []}]})
     assert changed.body["metadata"]["generation"] == 2
@@ -198,9 +198,9 @@ WIDGET = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name":
 async def test_custom_object_status_is_dropped(client):
     await define(client, definition(version(schema=NUMBERED, subresources={"status": {}})))
     for name, status, owners in (("x", {"a": "b"}, None), ("y", {"a": 1}, 1)):
-        made = await client.post(WIDGETS, WIDGET | {"metadata": {"name": name}, "status": status})
-        managers = made.body["metadata"].get("managedFields")
-        assert (made.status, managers and len(managers)) == (201, owners)
+        created = await client.post(WIDGETS, WIDGET | {"metadata": {"name": name}, "status": status})
+        managers = created.body["metadata"].get("managedFields")
+        assert (created.status, managers and len(managers)) == (201, owners)
     nameless = [{"op": "move", "from": "/metadata/name", "path": "/kind"}]
     refused = await client.patch(f"{WIDGETS}/x", nameless, kind="json-patch+json")
     problem = "the name of the object (x based on URL) was undeterminable: name must be provided"
@@ -301,8 +301,8 @@ async def test_device_class_accepts_any_generate_name(client):
 async def test_flex_volume_is_allowed_with_other_source(client):
     spec = {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, "hostPath": {"path": "/x"}}
     both = spec | {"flexVolume": {"driver": "a/b"}}
-    made = await client.post("/api/v1/persistentvolumes", object_x(spec=both))
-    assert (made.status, {"hostPath", "flexVolume"} <= made.body["spec"].keys()) == (201, True)
+    created = await client.post("/api/v1/persistentvolumes", object_x(spec=both))
+    assert (created.status, {"hostPath", "flexVolume"} <= created.body["spec"].keys()) == (201, True)
 
 
 async def test_addresses_of_wrong_family_are_reported_together(client):
@@ -389,8 +389,8 @@ async def test_oversized_object_is_stored_without_managed_fields(client):
         "a-key-of-a-map-that-is-named-once-in-the-data-and-once-in-the-managed-fields",
     )
     data = {f"{key}-{number}": "A" for number in range(9999)}
-    made = await client.post(path, {"metadata": {"name": "big"}, "data": data})
-    assert (made.status, "managedFields" in made.body["metadata"]) == (201, False)
+    created = await client.post(path, {"metadata": {"name": "big"}, "data": data})
+    assert (created.status, "managedFields" in created.body["metadata"]) == (201, False)
     patched = await client.patch(f"{path}/big", {"data": {"more": "x"}})
     assert (patched.status, "managedFields" in patched.body["metadata"]) == (200, False)
     replaced = await client.put(f"{path}/big", {"metadata": {"name": "big"}, "data": data})

@@ -68,8 +68,8 @@ def scale_entry(manager, operation="Update"):
 async def test_managers_after_scale(client, requests, expected):
     spec = {"replicas": 3, "selector": {"matchLabels": {"a": "b"}}, "template": TEMPLATE}
     body = {"metadata": {"name": "x"}, "spec": spec}
-    made = await client.post(REPLICA_SETS, body, **{"User-Agent": "creator/1"})
-    assert made.status == 201, made.data
+    created = await client.post(REPLICA_SETS, body, **{"User-Agent": "creator/1"})
+    assert created.status == 201, created.data
     for number, (verb, replicas) in enumerate(requests):
         answer = await send(client, verb, replicas, f"m{number}")
         assert answer.status == 200, answer.data
@@ -92,16 +92,16 @@ async def test_template_generation_of_daemon_set_is_managed(client):
         "metadata": {"name": "d"},
         "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": TEMPLATE},
     }
-    made = await client.post(path, body)
-    (entry,) = made.body["metadata"]["managedFields"]
+    created = await client.post(path, body)
+    (entry,) = created.body["metadata"]["managedFields"]
     annotation = "deprecated.daemonset.template.generation"
     assert entry["fieldsV1"]["f:metadata"] == {"f:annotations": {".": {}, f"f:{annotation}": {}}}
-    assert made.body["metadata"]["annotations"] == {annotation: "1"}
+    assert created.body["metadata"]["annotations"] == {annotation: "1"}
 
 
 async def test_external_name_has_no_internal_traffic_policy(client):
     path = "/api/v1/namespaces/default/services"
-    made = await client.post(path, {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}})
-    assert made.body["spec"]["internalTrafficPolicy"] == "Cluster"
+    created = await client.post(path, {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}})
+    assert created.body["spec"]["internalTrafficPolicy"] == "Cluster"
     changed = await client.patch(f"{path}/s", {"spec": {"type": "ExternalName", "externalName": "a.b"}})
     assert (changed.status, "internalTrafficPolicy" in changed.body["spec"]) == (200, False)

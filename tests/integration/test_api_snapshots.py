@@ -149,11 +149,11 @@ async def test_restored_definitions_are_served_and_removed_ones_not(client):
     without = await save(client)
     definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
     await define(client, definition)
-    made = await client.post(
+    created = await client.post(
         "/apis/example.com/v1/widgets",
         {"kind": "Widget", "apiVersion": "example.com/v1", "metadata": {"name": "w"}},
     )
-    assert made.status == 201
+    assert created.status == 201
     with_widgets = await save(client)
     await restore(client, without)
     assert await names(client, definitions) == []

@@ -54,8 +54,8 @@ async def test_watch_at_one_server_includes_writes_of_another(clients):
 
 async def test_concurrent_updates_at_two_servers_conflict(clients):
     first, second, third = clients
-    made = (await first.post(MAPS, {"metadata": {"name": "m"}})).body
-    won = await second.put(f"{MAPS}/m", made | {"data": {"by": "second"}})
-    lost = await third.put(f"{MAPS}/m", made | {"data": {"by": "third"}})
+    created = (await first.post(MAPS, {"metadata": {"name": "m"}})).body
+    won = await second.put(f"{MAPS}/m", created | {"data": {"by": "second"}})
+    lost = await third.put(f"{MAPS}/m", created | {"data": {"by": "third"}})
     assert (won.status, lost.status) == (200, 409)
     assert (await first.get(f"{MAPS}/m")).body["data"] == {"by": "second"}

@@ -44,8 +44,8 @@ def workload(kind, name="w", **annotations):
     ],
 )
 async def test_non_numeric_annotation_is_refused_by_every_write(client, kind, path, annotation, problem):
-    made = await client.post(path, workload(kind))
-    assert made.status == 201, made.body
+    created = await client.post(path, workload(kind))
+    assert created.status == 201, created.body
     bad, patch = workload(kind, **{annotation: "x"}), {"metadata": {"annotations": {annotation: "x"}}}
     for refused in (await client.post(path, bad), await client.put(f"{path}/w", bad)):
         message = f'{kind} in version "v1" cannot be handled as a {kind}: {problem}'
@@ -67,8 +67,8 @@ async def test_nothing_rolls_back_to_a_revision_below_zero(client):
     refused = await client.post(f"{WORKLOADS}/deployments", workload("Deployment", **{ROLLBACK: "-1"}))
     problem = "spec.rollback.version: Invalid value: -1: must be greater than or equal to 0"
     assert (refused.status, refused.body["message"]) == (422, f'Deployment.apps "w" is invalid: {problem}')
-    made = await client.post(f"{WORKLOADS}/deployments", workload("Deployment", **{ROLLBACK: "0"}))
-    assert made.status == 201
+    created = await client.post(f"{WORKLOADS}/deployments", workload("Deployment", **{ROLLBACK: "0"}))
+    assert created.status == 201
 
 
 # --- creations, and objects that are still being deleted
@@ -83,9 +83,9 @@ async def test_apply_of_status_creates_policy(client):
         "spec": {"validations": [{"expression": "true"}], "matchConstraints": {"resourceRules": [rule]}},
         "status": {"observedGeneration": 1},
     }
-    made = await client.patch(f"{POLICIES}/p/status?fieldManager=m", policy, kind=APPLY)
-    assert (made.status, made.body["status"]) == (201, {})
-    (entry,) = made.body["metadata"]["managedFields"]
+    patched = await client.patch(f"{POLICIES}/p/status?fieldManager=m", policy, kind=APPLY)
+    assert (patched.status, patched.body["status"]) == (201, {})
+    (entry,) = patched.body["metadata"]["managedFields"]
     fields = {"f:status": {"f:observedGeneration": {}}}
     assert (entry["operation"], entry["fieldsV1"], entry["subresource"]) == ("Apply", fields, "status")
     policy["metadata"]["name"] = "q"
@@ -112,8 +112,8 @@ async def test_namespace_without_finalizers_is_removed_by_second_deletion(client
 
 async def test_namespace_deletion_keeps_generation_and_propagation_policy(client):
     path = "/api/v1/namespaces/n"
-    made = await client.post("/api/v1/namespaces", {"metadata": {"name": "n", "generation": 3}})
-    assert (made.status, made.body["metadata"]["generation"]) == (201, 3)
+    created = await client.post("/api/v1/namespaces", {"metadata": {"name": "n", "generation": 3}})
+    assert (created.status, created.body["metadata"]["generation"]) == (201, 3)
     marked = (await client.send("DELETE", path)).body["metadata"]
     again = (await client.send("DELETE", f"{path}?propagationPolicy=Foreground")).body["metadata"]
     assert (marked["generation"], marked.get("finalizers")) == (3, None)
@@ -127,10 +127,10 @@ async def test_apply_without_changes_sets_no_defaults_of_version(client):
     await define(client, definition(*versions))
     path = WIDGETS.replace("/v1/", "/v2/")
     widget = {"apiVersion": f"{GROUP}/v2", "kind": "Widget", "metadata": {"name": "w"}}
-    made = await client.post(path, widget | {"status": {}})
-    assert (made.status, made.body["status"]) == (201, {})
+    created = await client.post(path, widget | {"status": {}})
+    assert (created.status, created.body["status"]) == (201, {})
     applied = await client.patch(f"{path}/w?fieldManager=m", widget, kind=APPLY)
-    assert (applied.status, applied.body) == (200, made.body)
+    assert (applied.status, applied.body) == (200, created.body)
 
 
 # --- names
@@ -161,9 +161,9 @@ async def test_generated_name_of_namespace_is_not_validated_as_label(client):
         "metadata.generateName",
         "metadata.name",
     ]
-    made = await client.post("/api/v1/namespaces", {"metadata": {"generateName": "a-"}})
-    name = made.body["metadata"]["name"]
-    assert made.body["metadata"]["labels"] == {"kubernetes.io/metadata.name": name}
+    created = await client.post("/api/v1/namespaces", {"metadata": {"generateName": "a-"}})
+    name = created.body["metadata"]["name"]
+    assert created.body["metadata"]["labels"] == {"kubernetes.io/metadata.name": name}
 
 
 async def test_name_in_use_with_generate_name_is_retriable_conflict(client):
@@ -274,8 +274,10 @@ async def test_null_body_is_object_without_fields(client):
 
 @pytest.mark.parametrize(("resource", "field"), [("secrets", "data"), ("configmaps", "binaryData")])
 async def test_bytes_that_are_null_are_stored_as_none(client, resource, field):
-    made = await client.post(f"{NS}/{resource}", {"metadata": {"name": "x"}, field: {"a": None, "b": "Yg=="}})
-    assert (made.status, made.body[field]) == (201, {"a": "", "b": "Yg=="})
+    created = await client.post(
+        f"{NS}/{resource}", {"metadata": {"name": "x"}, field: {"a": None, "b": "Yg=="}}
+    )
+    assert (created.status, created.body[field]) == (201, {"a": "", "b": "Yg=="})
     assert (await client.get(f"{NS}/{resource}/x")).body[field] == {"a": "", "b": "Yg=="}
 
 
@@ -314,8 +316,8 @@ STATUSES = (
 )
 async def test_allocated_resources_in_claim_status_are_validated(client, status, problems):
     spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
-    made = await client.post(f"{NS}/persistentvolumeclaims", {"metadata": {"name": "c"}, "spec": spec})
-    assert made.status == 201, made.body
+    created = await client.post(f"{NS}/persistentvolumeclaims", {"metadata": {"name": "c"}, "spec": spec})
+    assert created.status == 201, created.body
     answer = await client.patch(f"{NS}/persistentvolumeclaims/c/status", {"status": status}, kind=MERGE)
     causes = answer.body.get("details", {}).get("causes", ()) if answer.status == 422 else ()
     assert [f"{cause['field']}: {cause['message']}" for cause in causes] == problems, orjson.dumps(

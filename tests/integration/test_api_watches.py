@@ -103,7 +103,7 @@ async def test_watch_without_resource_version_starts_with_existing_objects(clien
 
 
 async def test_initial_events_end_with_annotated_bookmark(client):
-    made = await create(client, "a")
+    created = await create(client, "a")
     query = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
     async with client.watch(f"{MAPS}?{query}") as events:
         added, bookmark = await take(events, 2)
@@ -113,7 +113,7 @@ async def test_initial_events_end_with_annotated_bookmark(client):
     assert bookmark["type"] == "BOOKMARK"
     metadata = bookmark["object"]["metadata"]
     assert metadata["annotations"] == {"k8s.io/initial-events-end": "true"}
-    assert int(metadata["resourceVersion"]) >= int(made["resourceVersion"])
+    assert int(metadata["resourceVersion"]) >= int(created["resourceVersion"])
 
 
 async def test_selector_transitions_are_added_and_deleted_events(client):
@@ -193,9 +193,9 @@ async def test_websocket_is_closed_at_end_of_watch(client):
 
 
 async def test_invalid_websocket_watch_is_refused_with_status(client):
-    made = await create(client, "a")
+    created = await create(client, "a")
     with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
-        async with socket(client, f"{MAPS}?watch=1&resourceVersion={int(made['resourceVersion'])}x"):
+        async with socket(client, f"{MAPS}?watch=1&resourceVersion={int(created['resourceVersion'])}x"):
             pytest.fail("a version that is no number was taken")
     assert refused.value.status == 500
 

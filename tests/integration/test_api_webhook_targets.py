@@ -104,14 +104,14 @@ TOKEN = "/api/v1/namespaces/default/serviceaccounts/default/token"
 
 async def test_webhook_receives_complete_token_request_once(client, hooks):
     await register(client, VALIDATING, every_write(hooks, "ok"))
-    made = await client.post(TOKEN, {"spec": {}})
+    created = await client.post(TOKEN, {"spec": {}})
     ((_, asked),) = hooks.requests
-    assert made.status == 201
+    assert created.status == 201
     shown = asked["object"]
     for name in ("name", "namespace", "uid", "creationTimestamp"):
-        assert shown["metadata"][name] == made.body["metadata"][name]
+        assert shown["metadata"][name] == created.body["metadata"][name]
     assert shown["status"] == {"token": "", "expirationTimestamp": None}
-    assert shown["spec"]["audiences"] == made.body["spec"]["audiences"] != []
+    assert shown["spec"]["audiences"] == created.body["spec"]["audiences"] != []
 
 
 async def test_missing_account_is_reported_before_validating_webhooks(client, hooks):

@@ -64,11 +64,11 @@ async def test_admission_review_describes_whole_write(client, hooks):
 async def test_new_object_has_no_uid_before_validation(client, hooks):
     await register(client, MUTATING, hooks.hook("label"))
     await register(client, VALIDATING, hooks.hook("ok"))
-    made = await client.post(PATH, MAP)
+    created = await client.post(PATH, MAP)
     (_, mutated), (_, validated) = hooks.requests
     assert not {"uid", "creationTimestamp"} & mutated["object"]["metadata"].keys()
-    assert validated["object"]["metadata"]["uid"] == made.body["metadata"]["uid"]
-    assert validated["object"]["metadata"]["labels"] == {"hooked": "yes"} == labels(made)
+    assert validated["object"]["metadata"]["uid"] == created.body["metadata"]["uid"]
+    assert validated["object"]["metadata"]["labels"] == {"hooked": "yes"} == labels(created)
 
 
 @pytest.mark.parametrize(
@@ -104,11 +104,11 @@ async def test_equivalent_request_is_converted(client, hooks, policy, versions):
     target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "x"}
     spec = {"maxReplicas": 3, "scaleTargetRef": target, "targetCPUUtilizationPercentage": 50}
     path = "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers"
-    made = await client.post(path, {"metadata": {"name": "a"}, "spec": spec})
-    assert made.body["spec"]["targetCPUUtilizationPercentage"] == 50
+    created = await client.post(path, {"metadata": {"name": "a"}, "spec": spec})
+    assert created.body["spec"]["targetCPUUtilizationPercentage"] == 50
     assert [asked["kind"]["version"] for _, asked in hooks.requests] == versions
     assert [asked["requestKind"]["version"] for _, asked in hooks.requests] == ["v1"] * len(versions)
-    assert labels(made) == ({"hooked": "yes"} if versions else {})
+    assert labels(created) == ({"hooked": "yes"} if versions else {})
 
 
 async def test_webhook_configurations_are_not_reviewed(client, hooks):
@@ -322,9 +322,9 @@ async def test_unknown_fields_added_by_webhook_are_dropped(client, hooks):
 async def test_fields_added_by_webhook_are_defaulted(client, hooks):
     await register(client, MUTATING, hooks.hook("container", rules=[CONFIG_MAPS | {"resources": ["pods"]}]))
     pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "x"}]}}
-    made = await client.post("/api/v1/namespaces/default/pods", pod)
-    assert [one["imagePullPolicy"] for one in made.body["spec"]["containers"]] == ["Always", "Always"]
-    assert all("volumeMounts" in one for one in made.body["spec"]["containers"])
+    created = await client.post("/api/v1/namespaces/default/pods", pod)
+    assert [one["imagePullPolicy"] for one in created.body["spec"]["containers"]] == ["Always", "Always"]
+    assert all("volumeMounts" in one for one in created.body["spec"]["containers"])
 
 
 async def test_webhook_warnings_are_returned(client, hooks):

@@ -58,16 +58,16 @@ async def run_scenario(scenario, server, manager):
     await manager.step(3)
     pods = await pod_names(scenario, server)
     for path, body in statuses(scenario, pods):
-        found = await server.patch(path, body)
-        assert found.status == 200, found.body
+        patched = await server.patch(path, body)
+        assert patched.status == 200, patched.body
     await post_all(server, last_requests(scenario, pods))
     await manager.step(17)
 
 
 async def post_all(server, requests):
     for path, body in requests:
-        found = await server.post(path, body)
-        assert found.status == 201, found.body
+        created = await server.post(path, body)
+        assert created.status == 201, created.body
 
 
 async def pod_names(scenario, server):

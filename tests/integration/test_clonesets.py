@@ -43,8 +43,8 @@ class CloneScenario(Scenario):
         return [pod["metadata"]["labels"]["lifecycle.apps.kruise.io/state"] for pod in pods]
 
     async def events(self, reason):
-        found = (await self.read(f"{NAMESPACE}/events"))["items"]
-        return [event["message"] for event in found if event["reason"] == reason]
+        items = (await self.read(f"{NAMESPACE}/events"))["items"]
+        return [event["message"] for event in items if event["reason"] == reason]
 
     async def serving(self):
         return [name for name, pod in (await self.pods()).items() if _serves(pod)]

@@ -86,15 +86,15 @@ class Scenario:
         ]
 
     async def sizes(self):
-        found = await self.items(f"{APPS}/replicasets")
-        return {image_of(it["spec"]["template"]): it["spec"]["replicas"] for it in found}
+        items = await self.items(f"{APPS}/replicasets")
+        return {image_of(it["spec"]["template"]): it["spec"]["replicas"] for it in items}
 
     async def conditions(self):
         return {it["type"]: it["reason"] for it in (await self.read(WEB))["status"]["conditions"]}
 
     async def events(self, kind):
-        found = await self.items(f"{NAMESPACE}/events")
-        return [it for it in found if it["involvedObject"]["kind"] == kind]
+        items = await self.items(f"{NAMESPACE}/events")
+        return [it for it in items if it["involvedObject"]["kind"] == kind]
 
     async def until(self, condition):
         """Let time pass until the condition holds and the cluster is idle."""

@@ -71,12 +71,12 @@ async def attacked_server(tmp_path):
         runner = web.ServerRunner(server.http, access_log=None)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()
-        made = Attacked(server, runner.addresses[0])
-        answer = await made.send_request(
+        attacked = Attacked(server, runner.addresses[0])
+        answer = await attacked.send_request(
             b"POST", "/api/v1/namespaces", b'{"metadata":{"name":"%s"}}' % NAMESPACE.encode()
         )
         assert answer.status == 201
-        yield made
+        yield attacked
         await runner.cleanup()
     await store.close()
 

@@ -34,9 +34,9 @@ async def service_events(cluster):
 
 
 async def test_service_has_load_balancer_address_until_deleted(cluster):
-    made = await service(cluster)
-    assert made["status"]["loadBalancer"] == {"ingress": [{"ip": "198.18.0.1", "ipMode": "VIP"}]}
-    assert made["metadata"]["finalizers"] == [FINALIZER]
+    created = await service(cluster)
+    assert created["status"]["loadBalancer"] == {"ingress": [{"ip": "198.18.0.1", "ipMode": "VIP"}]}
+    assert created["metadata"]["finalizers"] == [FINALIZER]
     assert cluster.writes("/services/") == [("PATCH", f"{SERVICES}/web/status")] * 2
     await cluster.server.delete(f"{SERVICES}/web")
     await cluster.manager.settle()
@@ -59,9 +59,9 @@ async def test_type_change_releases_load_balancer_address(cluster):
 
 
 async def test_service_of_other_class_is_ignored(cluster):
-    made = await service(cluster, loadBalancerClass="a.b/c")
-    assert made["status"] == {"loadBalancer": {}}
-    assert "finalizers" not in made["metadata"]
+    created = await service(cluster, loadBalancerClass="a.b/c")
+    assert created["status"] == {"loadBalancer": {}}
+    assert "finalizers" not in created["metadata"]
 
 
 async def test_address_of_other_service_is_not_reused(cluster):

@@ -43,21 +43,21 @@ def config_map(name, **data):
 
 
 async def test_object_is_created_read_updated_and_deleted(client):
-    made = await client.create(CONFIG_MAPS, config_map("a", x="1"))
+    created = await client.create(CONFIG_MAPS, config_map("a", x="1"))
     key = Key("default", "a")
-    assert await client.get(CONFIG_MAPS, key) == made
-    updated = await client.update(CONFIG_MAPS, {**made, "data": {"x": "2"}})
+    assert await client.get(CONFIG_MAPS, key) == created
+    updated = await client.update(CONFIG_MAPS, {**created, "data": {"x": "2"}})
     assert updated["data"] == {"x": "2"}
     patched = await client.patch(CONFIG_MAPS, key, {"data": {"y": "3"}})
     assert patched["data"] == {"x": "2", "y": "3"}
-    await client.delete(CONFIG_MAPS, key, uid=made["metadata"]["uid"])
+    await client.delete(CONFIG_MAPS, key, uid=created["metadata"]["uid"])
     with pytest.raises(NotFound, match='configmaps "a" not found'):
         await client.get(CONFIG_MAPS, key)
 
 
 async def test_cluster_scoped_object_has_no_namespace_in_path(client):
-    made = await client.create(NAMESPACES, {"metadata": {"name": "other"}})
-    assert await client.get(NAMESPACES, Key("", "other")) == made
+    created = await client.create(NAMESPACES, {"metadata": {"name": "other"}})
+    assert await client.get(NAMESPACES, Key("", "other")) == created
 
 
 @pytest.mark.parametrize(
@@ -79,8 +79,10 @@ async def test_every_patch_type_is_sent(client, kind, body):
 async def test_status_is_written_separately(client):
     template = {"metadata": {"labels": {"app": "x"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
     spec = {"selector": {"matchLabels": {"app": "x"}}, "template": template}
-    made = await client.create(DEPLOYMENTS, {"metadata": {"name": "d", "namespace": "default"}, "spec": spec})
-    written = await client.update(DEPLOYMENTS, {**made, "status": {"replicas": 3}}, subresource="status")
+    created = await client.create(
+        DEPLOYMENTS, {"metadata": {"name": "d", "namespace": "default"}, "spec": spec}
+    )
+    written = await client.update(DEPLOYMENTS, {**created, "status": {"replicas": 3}}, subresource="status")
     assert written["status"]["replicas"] == 3
     scale = await client.get(DEPLOYMENTS, Key("default", "d"), subresource="scale")
     assert scale["kind"] == "Scale"
@@ -89,8 +91,8 @@ async def test_status_is_written_separately(client):
 async def test_subresource_is_created_under_its_parent(client):
     body = {"spec": {"expirationSeconds": 3600}}
     await client.create(SERVICE_ACCOUNTS, {"metadata": {"name": "robot", "namespace": "default"}})
-    made = await client.create(SERVICE_ACCOUNTS, body, key=Key("default", "robot"), subresource="token")
-    assert made["status"]["token"]
+    created = await client.create(SERVICE_ACCOUNTS, body, key=Key("default", "robot"), subresource="token")
+    assert created["status"]["token"]
 
 
 async def test_list_is_paged_and_items_have_kind(client):
@@ -141,13 +143,13 @@ async def test_non_resource_path_is_requested(client):
 
 
 async def test_error_responses_raise_their_class(client):
-    made = await client.create(CONFIG_MAPS, config_map("a", x="1"))
+    created = await client.create(CONFIG_MAPS, config_map("a", x="1"))
     key = Key("default", "a")
     with pytest.raises(AlreadyExists, match='configmaps "a" already exists'):
         await client.create(CONFIG_MAPS, config_map("a"))
     await client.patch(CONFIG_MAPS, key, {"data": {"x": "2"}})
     with pytest.raises(Conflict, match="the object has been modified"):
-        await client.update(CONFIG_MAPS, {**made, "data": {"x": "3"}})
+        await client.update(CONFIG_MAPS, {**created, "data": {"x": "3"}})
     with pytest.raises(Conflict, match="UID in the precondition"):
         await client.delete(CONFIG_MAPS, key, uid="another")
     with pytest.raises(Invalid, match=r"metadata\.name"):

@@ -57,8 +57,8 @@ async def test_each_change_is_cached_and_delivered(client):
     async with informers_of(client, CONFIG_MAPS) as informers:
         informer = informers.of(CONFIG_MAPS)
         changes = RecordedChanges(informer)
-        made = await client.create(CONFIG_MAPS, config_map("a", x="1"))
-        changed = await client.update(CONFIG_MAPS, {**made, "data": {"x": "2"}})
+        created = await client.create(CONFIG_MAPS, config_map("a", x="1"))
+        changed = await client.update(CONFIG_MAPS, {**created, "data": {"x": "2"}})
         await informer.when_reached(int(meta.resource_version(changed)))
         assert informer.lister.get("default", "a")["data"] == {"x": "2"}
         await client.delete(CONFIG_MAPS, Key("default", "a"))
@@ -69,10 +69,10 @@ async def test_each_change_is_cached_and_delivered(client):
 async def test_pods_are_cached_as_views(client):
     await client.create(SERVICE_ACCOUNTS, {"metadata": {"name": "default", "namespace": "default"}})
     async with informers_of(client, PODS) as informers:
-        made = await client.create(PODS, pod("a"))
-        await informers.of(PODS).when_reached(int(meta.resource_version(made)))
+        created = await client.create(PODS, pod("a"))
+        await informers.of(PODS).when_reached(int(meta.resource_version(created)))
         (view,) = informers.caches.of(PODS).in_namespace("default")
-    assert (view.uid, view.phase) == (meta.uid(made), "Pending")
+    assert (view.uid, view.phase) == (meta.uid(created), "Pending")
 
 
 async def test_index_covers_objects_before_and_after_it(client):
@@ -80,8 +80,8 @@ async def test_index_covers_objects_before_and_after_it(client):
     async with informers_of(client, CONFIG_MAPS) as informers:
         informer = informers.of(CONFIG_MAPS)
         informer.add_index("colour", lambda tree: tree["data"].values())
-        made = await client.create(CONFIG_MAPS, config_map("b", colour="red"))
-        await informer.when_reached(int(meta.resource_version(made)))
+        created = await client.create(CONFIG_MAPS, config_map("b", colour="red"))
+        await informer.when_reached(int(meta.resource_version(created)))
         found = informer.lister.by_index("colour", "red")
     assert [meta.name(tree) for tree in found] == ["a", "b"]
 

@@ -103,10 +103,10 @@ async def test_informer_relists_from_server_with_other_history(server):
         informer_behind_relay(server) as (direct, relay, informer),
     ):
         for name in ("only here", "there too"):
-            made = await direct.create(CONFIG_MAPS, config_map(name.replace(" ", "-")))
+            created = await direct.create(CONFIG_MAPS, config_map(name.replace(" ", "-")))
         await wait_until_synced(informer, direct)
         before = informer.revision
-        waits = informer.when_reached(int(meta.resource_version(made)) + 1000)
+        waits = informer.when_reached(int(meta.resource_version(created)) + 1000)
         changes = RecordedChanges(informer)
         changes.words.clear()
         relay.refuse()
@@ -129,8 +129,8 @@ async def test_informer_relists_after_expired_history():
         changes.words.clear()
         relay.withhold_answers()
         await direct.delete(CONFIG_MAPS, Key("default", "goes"))
-        made = await direct.create(CONFIG_MAPS, config_map("comes"))
-        await store.compact(int(meta.resource_version(made)))
+        created = await direct.create(CONFIG_MAPS, config_map("comes"))
+        await store.compact(int(meta.resource_version(created)))
         async with running(kv=store) as successor:
             relay.set_target(successor.url)
             relay.cut()

@@ -94,8 +94,8 @@ async def test_desired_objects_are_created_once(manager):
     await manager.client.create(CONFIG_MAPS, parent("a", 5))
     await manager.settle()
     assert len(await names(manager, SECRETS)) == 5
-    found = await manager.client.get(CONFIG_MAPS, Key("default", "a"))
-    assert found["data"]["have"] == "5"
+    config_map = await manager.client.get(CONFIG_MAPS, Key("default", "a"))
+    assert config_map["data"]["have"] == "5"
 
 
 async def test_surplus_objects_are_deleted(manager):
@@ -167,8 +167,8 @@ async def test_no_plan_is_made_from_stale_cache(manager):
     held.release()
     await manager.settle()
     assert len(await names(manager, SECRETS)) == creations(manager) == 5
-    found = await manager.client.get(CONFIG_MAPS, Key("default", "a"))
-    assert found["data"]["have"] == "5"
+    config_map = await manager.client.get(CONFIG_MAPS, Key("default", "a"))
+    assert config_map["data"]["have"] == "5"
 
 
 async def test_unobserved_write_is_awaited_five_minutes_at_most(manager, clock):
@@ -224,5 +224,5 @@ async def test_restart_after_any_write_creates_no_duplicates(server, clock, afte
     async with running_manager(server, clock, controllers=[COPIES]) as second:
         await second.step(10)
         assert len(await names(second, SECRETS)) == creations(first) + creations(second) == 5
-        found = await second.client.get(CONFIG_MAPS, Key("default", "a"))
-        assert found["data"]["have"] == "5"
+        config_map = await second.client.get(CONFIG_MAPS, Key("default", "a"))
+        assert config_map["data"]["have"] == "5"

@@ -91,7 +91,7 @@ def test_manager_waits_for_server_and_continues_after_its_restart(tmp_path):
 
 async def test_each_controller_has_a_health_check(server):
     with ManagerProcess(server.kubeconfig, "--metrics-port=0", "--controllers=deployment") as manager:
-        (url,) = (found[1] for line in manager.log if (found := re.search(r"metrics: (\S+)", line)))
+        (url,) = (match[1] for line in manager.log if (match := re.search(r"metrics: (\S+)", line)))
         async with client(server, token_="") as anybody:
             anybody.url = url
             assert (await anybody.get("/healthz/deployment-controller")).data == b"ok"

@@ -63,8 +63,8 @@ async def create_workloads(admin):
     for path, spec in WORKLOADS.items():
         namespace = path.split("/")[-2]
         await admin.post("/api/v1/namespaces", {"metadata": {"name": namespace}})
-        made = await admin.post(path, {"metadata": {"name": "web"}, "spec": spec})
-        assert made.status == 201, made.body
+        created = await admin.post(path, {"metadata": {"name": "web"}, "spec": spec})
+        assert created.status == 201, created.body
 
     async def all_run():
         pods = (await admin.get("/api/v1/pods")).body["items"]

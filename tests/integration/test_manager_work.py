@@ -34,8 +34,8 @@ class Recorded:
             await self.fails.wait()
             raise ValueError("why")
         finally:
-            made = await self.client.create(CONFIG_MAPS, LAST)
-            await until(lambda: f"+{meta.name(made)}" in self.changes.words)
+            created = await self.client.create(CONFIG_MAPS, LAST)
+            await until(lambda: f"+{meta.name(created)}" in self.changes.words)
 
 
 LAST = {"metadata": {"namespace": "default", "generateName": "last-"}}

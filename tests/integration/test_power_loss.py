@@ -45,9 +45,9 @@ async def test_acknowledged_writes_survive_power_loss(tmp_path, seed):
         recovered.mkdir()
         loss.restore(recovered)
         remove_unfinished(recovered)
-        found = Recovery(recovered)
-        found.run()
+        recovery = Recovery(recovered)
+        recovery.run()
         assert {
-            key: kv and kv.mod_revision for key in loss.acknowledged for kv in [found.core.get(key)]
+            key: kv and kv.mod_revision for key in loss.acknowledged for kv in [recovery.core.get(key)]
         } == loss.acknowledged
     assert any(snapshot_paths(tmp_path / str(number)) for number in range(len(disk.losses)))

@@ -185,14 +185,14 @@ async def test_pod_and_token_flags_apply(tmp_path):
     with ApiServerProcess(tmp_path, *flags) as server:
         async with client(server) as admin:
             await admin.post(account, {"metadata": {"name": "default"}})
-            made = (await admin.post(pods, pod)).body
-            bound = {"kind": "Pod", "apiVersion": "v1", "name": "a", "uid": made["metadata"]["uid"]}
+            created = (await admin.post(pods, pod)).body
+            bound = {"kind": "Pod", "apiVersion": "v1", "name": "a", "uid": created["metadata"]["uid"]}
             lifetimes = []
             for seconds in (3607, 7201):
                 asked = {"expirationSeconds": seconds, "boundObjectRef": bound}
                 answer = (await admin.post(f"{account}/default/token", {"spec": asked})).body
                 lifetimes.append(lifetime_of(answer["status"]["token"]))
-    assert [one["tolerationSeconds"] for one in made["spec"]["tolerations"]] == [5, 6]
+    assert [one["tolerationSeconds"] for one in created["spec"]["tolerations"]] == [5, 6]
     assert lifetimes == [3607, 7200]
 
 

@@ -48,7 +48,7 @@ async def connect(server):
     """Opens connections that are not read unless the test does so."""
     opened = []
     server.wait_logged("Serving without encryption")
-    plain = next(found[1] for line in server.log if (found := re.search(r"http://127.0.0.1:(\d+)", line)))
+    plain = next(match[1] for line in server.log if (match := re.search(r"http://127.0.0.1:(\d+)", line)))
     secure = server.url.rpartition(":")[2]
 
     async def connect(sent=b"", *, encrypted=False):
@@ -110,8 +110,8 @@ async def test_clients_that_do_not_read_use_little_memory(server, connect, path,
             text = base64.b64encode(
                 random.randbytes(OBJECT_BYTES)
             ).decode()  # of a megabyte, and not compressible text
-            made = await admin.post(MAPS, {"metadata": {"name": f"m{number}"}, "data": {"a": text}})
-            assert made.status == 201
+            created = await admin.post(MAPS, {"metadata": {"name": f"m{number}"}, "data": {"a": text}})
+            assert created.status == 201
         await admin.get(MAPS)  # data that all readers share is allocated
         before = memory(server)
         asked = request(server, path, *headers)
@@ -237,7 +237,7 @@ async def test_many_definitions_use_little_memory(server):
     async with client(server) as admin:
         before = memory(server)
         for number in range(DEFINITIONS):
-            made = await admin.post(DEFINITIONS_PATH, definition(number, words))
-            assert made.status == 201, made.body
+            created = await admin.post(DEFINITIONS_PATH, definition(number, words))
+            assert created.status == 201, created.body
         await until_served(admin, DEFINITIONS)
         assert memory(server) - before < 48 * MIB

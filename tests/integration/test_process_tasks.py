@@ -47,7 +47,7 @@ async def test_health_check_names_failed_task_until_manager_has_ended(tmp_path, 
         ApiServerProcess(tmp_path) as server,
         failing(ManagerProcess, task)(server.kubeconfig, "--metrics-port=0") as manager,
     ):
-        (url,) = (found[1] for line in manager.log if (found := re.search(r"metrics: (\S+)", line)))
+        (url,) = (match[1] for line in manager.log if (match := re.search(r"metrics: (\S+)", line)))
         async with client(server, token_="") as anybody:
             anybody.url = url
             assert (await anybody.get(f"/readyz/{task}")).status == 404

@@ -52,8 +52,8 @@ async def old_tokens(server, today):
 
 
 async def invalid_since_labels(server):
-    found = (await server.get(SECRETS.format("default"))).body["items"]
-    return {one["metadata"]["name"]: one["metadata"].get("labels", {}).get(INVALID_SINCE) for one in found}
+    items = (await server.get(SECRETS.format("default"))).body["items"]
+    return {one["metadata"]["name"]: one["metadata"].get("labels", {}).get(INVALID_SINCE) for one in items}
 
 
 @pytest.mark.parametrize("since", ["2020-01-01", ""], ids=["noted for long", "noted since today"])

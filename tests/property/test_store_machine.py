@@ -196,9 +196,9 @@ class StoreMachine(RuleBasedStateMachine):
 
     @invariant()
     def is_as_the_model(self):
-        found = self.runner.run(read_all(self.store))
-        assert found.revision == self.model.revision
-        assert list(found.kvs) == [kv for _, kv in sorted(self.model.states[self.model.revision].items())]
+        result = self.runner.run(read_all(self.store))
+        assert result.revision == self.model.revision
+        assert list(result.kvs) == [kv for _, kv in sorted(self.model.states[self.model.revision].items())]
 
     # --- comparing
 
@@ -246,8 +246,8 @@ class StoreMachine(RuleBasedStateMachine):
     def compare_history(self) -> None:
         first = max(self.backend.base, self.model.compacted)
         for revision in range(first, self.model.revision + 1):
-            found = self.runner.run(read_all(self.store, revision=revision))
-            assert list(found.kvs) == [kv for _, kv in sorted(self.model.states[revision].items())]
+            result = self.runner.run(read_all(self.store, revision=revision))
+            assert list(result.kvs) == [kv for _, kv in sorted(self.model.states[revision].items())]
 
 
 async def until_ended(store: KV, revision: Revision) -> None:

@@ -42,9 +42,9 @@ POD = next(sample.body for sample in OWN if sample.method == "POST" and sample.p
 @cache
 def _folder():
     """A folder for the process; nothing else is written there."""
-    made = tempfile.TemporaryDirectory(prefix="mockube-fuzz-")
-    _kept.append(made)
-    return Path(made.name)
+    directory = tempfile.TemporaryDirectory(prefix="mockube-fuzz-")
+    _kept.append(directory)
+    return Path(directory.name)
 
 
 _kept = []
@@ -173,10 +173,10 @@ def _make_import(random):
 
 
 def _import(text):
-    found = list(documents.read(text.encode("latin-1"), "f"))
-    for one in found:
+    listed = list(documents.read(text.encode("latin-1"), "f"))
+    for one in listed:
         str(one.origin)
-    trees = [one.tree for one in found if isinstance(one, documents.Document)]
+    trees = [one.tree for one in listed if isinstance(one, documents.Document)]
     if sorted(at for wave in order.concurrent_batches(trees) for at in wave) != list(range(len(trees))):
         raise Fault("not every object has its turn once")
     list(cleaning.implied_objects(trees))
@@ -184,7 +184,7 @@ def _import(text):
         cleaning.reason_to_skip(tree)
         cleaning.status_of(tree, ())
         orjson.dumps(cleaning.without_assigned(cleaning.clean_object(tree, ("n",))))
-    problems = sorted({one.problem for one in found if isinstance(one, documents.Unreadable)})
+    problems = sorted({one.problem for one in listed if isinstance(one, documents.Unreadable)})
     return f"read: {len(trees)} {problems}"
 
 

@@ -139,8 +139,8 @@ def _query(text):
         query = compile_query(text)
     except StageError as error:
         return f"refused: {error}"
-    found = query(TREE)
-    return f"finds: {found is None}"
+    values = query(TREE)
+    return f"finds: {values is None}"
 
 
 _NAME_CHECKS = (

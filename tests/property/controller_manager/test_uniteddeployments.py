@@ -45,23 +45,23 @@ def allocate_or_reject(total, listed, **way):
 
 @given(total=counts, listed=places(replicas=values))
 def test_specified_replicas_are_kept_and_rest_is_even(total, listed):
-    found = allocate_or_reject(total, listed)
-    assert sum(found.values()) == total
-    open_ = [found[place.name] for place in listed if place.replicas is None]
-    assert all(share >= 0 for share in found.values())
+    result = allocate_or_reject(total, listed)
+    assert sum(result.values()) == total
+    open_ = [result[place.name] for place in listed if place.replicas is None]
+    assert all(share >= 0 for share in result.values())
     assert max(open_, default=0) - min(open_, default=0) <= 1
-    assert all(found[place.name] == place.replicas for place in listed if isinstance(place.replicas, int))
+    assert all(result[place.name] == place.replicas for place in listed if isinstance(place.replicas, int))
 
 
 @given(total=counts, listed=places(min_replicas=values, max_replicas=values))
 def test_allocation_respects_min_and_max_replicas(total, listed):
     assume(any(place.min_replicas is not None or place.max_replicas is not None for place in listed))
-    found = allocate_or_reject(total, listed)
+    result = allocate_or_reject(total, listed)
     limits = {place.name: bounds(total, place) for place in listed}
-    assert sum(found.values()) == min(total, sum(maximum for _, maximum in limits.values()))
-    assert all(0 <= found[name] <= maximum for name, (_, maximum) in limits.items())
+    assert sum(result.values()) == min(total, sum(maximum for _, maximum in limits.values()))
+    assert all(0 <= result[name] <= maximum for name, (_, maximum) in limits.items())
     if sum(minimum for minimum, _ in limits.values()) <= total:
-        assert all(found[name] >= minimum for name, (minimum, _) in limits.items())
+        assert all(result[name] >= minimum for name, (minimum, _) in limits.items())
 
 
 bounded = {
@@ -72,15 +72,15 @@ bounded = {
 
 @given(total=counts, listed=places(**bounded, unschedulable=st.booleans()))
 def test_unschedulable_subset_does_not_grow_beyond_ready_pods(total, listed):
-    found = allocate_or_reject(total, listed, adapts=True)
-    assert sum(found.values()) <= total
+    result = allocate_or_reject(total, listed, adapts=True)
+    assert sum(result.values()) <= total
     for place in listed:
         minimum, maximum = bounds(total, place)
-        assert 0 <= found[place.name] <= max(maximum, minimum, place.ready)
+        assert 0 <= result[place.name] <= max(maximum, minimum, place.ready)
         if place.unschedulable:
-            assert found[place.name] <= max(minimum, place.ready)
+            assert result[place.name] <= max(minimum, place.ready)
     if any(place.max_replicas is None and not place.unschedulable for place in listed):
-        assert sum(found.values()) == total
+        assert sum(result.values()) == total
 
 
 @given(total=counts, listed=places(**bounded))
@@ -94,11 +94,11 @@ def test_allocation_without_reserved_pods_equals_bounded_allocation(total, liste
 )
 def test_reserved_pods_are_not_counted_as_running(total, listed):
     """The subset sizes add up to at least the replicas if a schedulable subset is unbounded."""
-    found = allocate_or_reject(total, listed, adapts=True, reserves=True)
-    assert all(0 <= share <= 2 * total for share in found.values())
+    result = allocate_or_reject(total, listed, adapts=True, reserves=True)
+    assert all(0 <= share <= 2 * total for share in result.values())
     free = [place for place in listed if not (place.unschedulable or place.marked)]
     if any(place.max_replicas is None for place in free):
-        assert sum(found.values()) >= total
+        assert sum(result.values()) >= total
 
 
 # --- state machines

@@ -89,10 +89,10 @@ class Scenario:
 
     async def run_pods(self):
         """Start pending pods and remove terminating ones; return whether there were any."""
-        found = await self.items(PODS)
-        self.pods |= {*map(meta.uid, found)}
-        self.maximum = max(self.maximum, sum(not meta.is_deleting(pod) for pod in found))
-        return any([await self._update_pod_status(pod) for pod in found])
+        items = await self.items(PODS)
+        self.pods |= {*map(meta.uid, items)}
+        self.maximum = max(self.maximum, sum(not meta.is_deleting(pod) for pod in items))
+        return any([await self._update_pod_status(pod) for pod in items])
 
     async def _update_pod_status(self, pod):
         path = f"{PODS}/{meta.name(pod)}"

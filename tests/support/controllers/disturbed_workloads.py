@@ -199,9 +199,9 @@ class Job(Scenario):
         status = (await self.server.get(self.path)).body["status"]
         assert (status["succeeded"], status["failed"], status["completedIndexes"]) == (3, 1, "0-2")
         assert status["uncountedTerminatedPods"] == {}
-        found = await self.items(PODS)
-        assert len(found) == len(self.pods) == 4, "three and one that failed"
-        assert not any(meta.finalizers(pod) for pod in found)
+        items = await self.items(PODS)
+        assert len(items) == len(self.pods) == 4, "three and one that failed"
+        assert not any(meta.finalizers(pod) for pod in items)
 
 
 class DaemonSet(Scenario):
@@ -291,8 +291,8 @@ class United(Scenario):
     async def check_end(self):
         assert {name: len(uids) for name, uids in self.created_uids.items()} == {"a": 1, "b": 1, "c": 1}
         assert len(self.pods) == 5, "two of each version, and one that moved"
-        found = await self.items(self.workloads)
-        assert {meta.labels(workload)["apps.kruise.io/subset-name"] for workload in found} == {"a", "c"}
+        items = await self.items(self.workloads)
+        assert {meta.labels(workload)["apps.kruise.io/subset-name"] for workload in items} == {"a", "c"}
         status = (await self.server.get(self.path)).body["status"]
         assert status["currentRevision"] == status["updateStatus"]["updatedRevision"]
         assert status["subsetReplicas"] == {"a": 1, "c": 1}

@@ -173,19 +173,19 @@ class Scenario:
 
     async def revisions(self):
         """The numbers of its own, by name."""
-        found = await self.items("/apis/apps/v1/namespaces/default/controllerrevisions")
+        items = await self.items("/apis/apps/v1/namespaces/default/controllerrevisions")
         own = [
             revision
-            for revision in found
+            for revision in items
             if revision["metadata"]["ownerReferences"][0]["kind"] == "UnitedDeployment"
         ]
         return {revision["metadata"]["name"]: revision["revision"] for revision in own}
 
     async def messages(self):
-        found = await self.items(f"{self.NAMESPACE}/events")
+        items = await self.items(f"{self.NAMESPACE}/events")
         return [
             (event["reason"], event["message"])
-            for event in found
+            for event in items
             if event["involvedObject"]["kind"] == "UnitedDeployment"
         ]
 

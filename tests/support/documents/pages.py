@@ -35,8 +35,8 @@ class Block:
     @property
     def file(self):
         """Return the name of the file that the block contains, if it contains one."""
-        found = _FILE.match(self.text)
-        return found["name"] if found else None
+        match = _FILE.match(self.text)
+        return match["name"] if match else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,8 +77,8 @@ def blocks(page):
 
 def steps(page):
     """The actions of a reader, from top to bottom."""
-    found = list(blocks(page))
-    for block, below in zip_longest(found, found[1:]):
+    listed = list(blocks(page))
+    for block, below in zip_longest(listed, listed[1:]):
         if block.not_run:
             continue
         if block.file:

@@ -108,8 +108,8 @@ class Process:
                 with self._logged:
                     self.log.append(line)
                     self._logged.notify_all()
-                if found := self.READY.search(line):
-                    self.ready = found
+                if match := self.READY.search(line):
+                    self.ready = match
                     self._known.set()
         self._known.set()  # the process ended
 

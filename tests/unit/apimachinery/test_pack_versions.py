@@ -12,13 +12,13 @@ def clone_set(*, labels=None, **spec):
 
 def test_update_strategy_type_moves_into_rolling_update():
     given = clone_set(updateStrategy={"type": "InPlaceOnly", "partition": 3, "paused": True})
-    made = clonesets.to_v1beta1(given)
-    assert made["apiVersion"] == BETA
-    assert made["spec"]["updateStrategy"] == {
+    converted = clonesets.to_v1beta1(given)
+    assert converted["apiVersion"] == BETA
+    assert converted["spec"]["updateStrategy"] == {
         "type": "RollingUpdate",
         "rollingUpdate": {"podUpdatePolicy": "InPlaceOnly", "partition": 3, "paused": True},
     }
-    assert clonesets.to_v1alpha1(made)["spec"]["updateStrategy"] == given["spec"]["updateStrategy"]
+    assert clonesets.to_v1alpha1(converted)["spec"]["updateStrategy"] == given["spec"]["updateStrategy"]
 
 
 @pytest.mark.parametrize(
@@ -31,9 +31,9 @@ def test_update_strategy_type_moves_into_rolling_update():
 )
 def test_pvc_reuse_flag_is_inverted_between_versions(disable, enable):
     scale = {} if disable is None else {"disablePVCReuse": disable}
-    made = clonesets.to_v1beta1(clone_set(scaleStrategy=scale))
-    assert made["spec"]["scaleStrategy"] == {"enablePVCReuse": enable}
-    back = clonesets.to_v1alpha1(made)["spec"]["scaleStrategy"]
+    converted = clonesets.to_v1beta1(clone_set(scaleStrategy=scale))
+    assert converted["spec"]["scaleStrategy"] == {"enablePVCReuse": enable}
+    back = clonesets.to_v1alpha1(converted)["spec"]["scaleStrategy"]
     assert back.get("disablePVCReuse", False) is not enable
 
 
@@ -43,17 +43,17 @@ def test_v1beta1_without_pvc_reuse_disables_it():
 
 def test_label_becomes_field_and_stays_label():
     labels = {LABEL_EXCLUDE_PREPARING_DELETE: "true"}
-    made = clonesets.to_v1beta1(clone_set(labels=labels))
-    assert made["spec"]["scaleStrategy"]["excludePreparingDelete"] is True
-    back = clonesets.to_v1alpha1(made)
+    converted = clonesets.to_v1beta1(clone_set(labels=labels))
+    assert converted["spec"]["scaleStrategy"]["excludePreparingDelete"] is True
+    back = clonesets.to_v1alpha1(converted)
     assert "excludePreparingDelete" not in back["spec"]["scaleStrategy"]
     assert back["metadata"]["labels"] == labels
 
 
 def test_on_delete_strategy_has_no_rolling_update():
-    made = clonesets.to_v1beta1(clone_set(updateStrategy={"type": "OnDelete"}))
-    assert made["spec"]["updateStrategy"] == {"type": "OnDelete"}
-    assert clonesets.to_v1alpha1(made)["spec"]["updateStrategy"] == {"type": "OnDelete"}
+    converted = clonesets.to_v1beta1(clone_set(updateStrategy={"type": "OnDelete"}))
+    assert converted["spec"]["updateStrategy"] == {"type": "OnDelete"}
+    assert clonesets.to_v1alpha1(converted)["spec"]["updateStrategy"] == {"type": "OnDelete"}
 
 
 STATUS = {
@@ -69,8 +69,8 @@ def united_deployment(**parts):
 
 
 def test_subset_maps_become_subset_statuses():
-    made = uniteddeployments.to_v1beta1(united_deployment(status=STATUS))
-    assert made["status"] == {
+    converted = uniteddeployments.to_v1beta1(united_deployment(status=STATUS))
+    assert converted["status"] == {
         "replicas": 5,
         "updatedRevision": "foo-1",
         "subsetStatuses": [
@@ -81,8 +81,8 @@ def test_subset_maps_become_subset_statuses():
 
 
 def test_subset_statuses_become_subset_maps():
-    made = uniteddeployments.to_v1beta1(united_deployment(status=STATUS))
-    status = uniteddeployments.to_v1alpha1(made)["status"]
+    converted = uniteddeployments.to_v1beta1(united_deployment(status=STATUS))
+    status = uniteddeployments.to_v1alpha1(converted)["status"]
     assert status["subsetReplicas"] == STATUS["subsetReplicas"]
     assert status["updateStatus"] == {
         "updatedRevision": "foo-1",
@@ -99,10 +99,10 @@ def test_empty_status_stays_empty():
 def test_clone_set_template_is_converted_with_united_deployment():
     template = {"cloneSetTemplate": {"spec": {"updateStrategy": {"partition": 2}}}}
     given = united_deployment(spec={"template": template})
-    made = uniteddeployments.to_v1beta1(given)
-    strategy = made["spec"]["template"]["cloneSetTemplate"]["spec"]["updateStrategy"]
+    converted = uniteddeployments.to_v1beta1(given)
+    strategy = converted["spec"]["template"]["cloneSetTemplate"]["spec"]["updateStrategy"]
     assert strategy["rollingUpdate"]["partition"] == 2
-    back = uniteddeployments.to_v1alpha1(made)["spec"]["template"]["cloneSetTemplate"]["spec"]
+    back = uniteddeployments.to_v1alpha1(converted)["spec"]["template"]["cloneSetTemplate"]["spec"]
     assert back["updateStrategy"] == {"type": "ReCreate", "partition": 2}
     assert given == united_deployment(spec={"template": template})
 

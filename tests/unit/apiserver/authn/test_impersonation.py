@@ -155,16 +155,16 @@ LEGACY = [
 @pytest.mark.parametrize(("headers", "asked", "groups"), LEGACY)
 async def test_legacy_impersonation_checks_each_attribute(headers, asked, groups):
     permits = Permits("impersonate")
-    found = await impersonate(permits, *headers)
+    result = await impersonate(permits, *headers)
     assert [ask[1:] for ask in permits.asked if ask[0] == "impersonate"] == asked
-    assert (found.user.name, found.user.groups, found.constraint) == (headers[0][1], groups, "")
+    assert (result.user.name, result.user.groups, result.constraint) == (headers[0][1], groups, "")
 
 
 async def test_impersonated_extra_and_uid_are_set():
-    found = await impersonate(
+    result = await impersonate(
         Permits(), BOB, ("impersonate-uid", "7"), ("impersonate-extra-acme.io%2fa", "1")
     )
-    assert (found.user.uid, found.user.extra) == ("7", {"acme.io/a": ["1"]})
+    assert (result.user.uid, result.user.extra) == ("7", {"acme.io/a": ["1"]})
 
 
 @pytest.mark.parametrize(
@@ -186,12 +186,12 @@ async def test_impersonated_extra_and_uid_are_set():
 )
 async def test_constrained_impersonation_checks_request_and_user(name, user, mode, resource, groups):
     permits = Permits(f"impersonate-on:{mode}:list", f"impersonate:{mode}")
-    found = await impersonate(permits, ("impersonate-user", name), user=user)
+    result = await impersonate(permits, ("impersonate-user", name), user=user)
     assert permits.asked[-2:] == [
         (f"impersonate-on:{mode}:list", "pods", "default", ""),
         (f"impersonate:{mode}", *resource),
     ]
-    assert (found.user.groups, found.constraint) == ((*groups, AUTHENTICATED), f"impersonate:{mode}")
+    assert (result.user.groups, result.constraint) == ((*groups, AUTHENTICATED), f"impersonate:{mode}")
 
 
 async def test_associated_node_permission_is_independent_of_pod():

@@ -35,10 +35,10 @@ async def running_server(**options):
     async with ApiServer(
         MemoryStore(clock=clock), trust=Trust(tokens=TOKENS), settings=settings, clock=clock
     ) as server:
-        made = await server.handler.handle(
+        created = await server.handler.handle(
             request_of("POST", "/api/v1/namespaces", b'{"metadata": {"name": "default"}}', **ADMIN)
         )
-        assert made.status == 201
+        assert created.status == 201
         yield server
 
 

@@ -70,11 +70,11 @@ class CheckedCache:
 
 @pytest.fixture
 async def checked_cache():
-    made = CheckedCache()
-    async with running_task(made.watch_cache.run()):
-        await made.watch_cache.wait_listed()
-        yield made
-    await made.store.close()
+    cache = CheckedCache()
+    async with running_task(cache.watch_cache.run()):
+        await cache.watch_cache.wait_listed()
+        yield cache
+    await cache.store.close()
 
 
 @contextlib.asynccontextmanager

@@ -52,12 +52,12 @@ POD = {
 
 
 def measurement_of(*pods):
-    found = Measurement(NODE, pods, NOW)
+    measurement = Measurement(NODE, pods, NOW)
     for pod in pods:
         key = (meta.namespace(pod), meta.name(pod))
-        found.usage[key] = {"c": {"cpu": parse("250m"), "memory": parse("512")}}
-        found.totals[key] = {"c": {"cpu": 2.5, "memory": 0.0}}
-    return found
+        measurement.usage[key] = {"c": {"cpu": parse("250m"), "memory": parse("512")}}
+        measurement.totals[key] = {"c": {"cpu": 2.5, "memory": 0.0}}
+    return measurement
 
 
 def lines_of(families):
@@ -79,39 +79,39 @@ def test_resource_metrics_of_containers_pods_and_node():
 
 
 def test_cadvisor_metrics_have_cgroup_ids():
-    found = lines_of(cadvisor_metrics(measurement_of(POD)))
+    lines = lines_of(cadvisor_metrics(measurement_of(POD)))
     root = 'container="",id="/",image="",name="",namespace="",pod=""'
     pod = 'container="",id="/kubepods/burstable/podu",image="",name="",namespace="d",pod="p"'
     container = 'container="c",id="/kubepods/burstable/podu/abc",image="i",name="abc",namespace="d",pod="p"'
     for group in (root, pod, container):
-        assert f"container_memory_working_set_bytes{{{group}}} 512" in found
+        assert f"container_memory_working_set_bytes{{{group}}} 512" in lines
         cpu = group.replace(",id=", ',cpu="total",id=')
-        assert f"container_cpu_usage_seconds_total{{{cpu}}} 2.5" in found
-    assert f"container_spec_cpu_quota{{{container}}} 150000" in found
-    assert f"container_spec_cpu_period{{{container}}} 100000" in found
-    assert f"container_spec_cpu_shares{{{container}}} 512" in found
-    assert f"container_spec_memory_limit_bytes{{{container}}} 600" in found
-    assert 'machine_cpu_cores{boot_id="b",machine_id="m",system_uuid="s"} 4' in found
+        assert f"container_cpu_usage_seconds_total{{{cpu}}} 2.5" in lines
+    assert f"container_spec_cpu_quota{{{container}}} 150000" in lines
+    assert f"container_spec_cpu_period{{{container}}} 100000" in lines
+    assert f"container_spec_cpu_shares{{{container}}} 512" in lines
+    assert f"container_spec_memory_limit_bytes{{{container}}} 600" in lines
+    assert 'machine_cpu_cores{boot_id="b",machine_id="m",system_uuid="s"} 4' in lines
 
 
 def test_container_without_limits_has_no_quota_metric():
     spec = {"containers": [{"name": "c", "image": "i"}]}
-    found = lines_of(cadvisor_metrics(measurement_of(POD | {"spec": spec})))
+    lines = lines_of(cadvisor_metrics(measurement_of(POD | {"spec": spec})))
     assert not [
-        line for line in found if line.startswith(("container_spec_cpu_quota", "container_spec_cpu_period"))
+        line for line in lines if line.startswith(("container_spec_cpu_quota", "container_spec_cpu_period"))
     ]
-    assert [line.rpartition(" ")[2] for line in found if line.startswith("container_spec_cpu_shares")] == [
+    assert [line.rpartition(" ")[2] for line in lines if line.startswith("container_spec_cpu_shares")] == [
         "2"
     ]
 
 
 def test_kubelet_metrics_count_pods_and_containers():
-    found = lines_of(kubelet_metrics(measurement_of(POD)))
-    assert 'kubelet_node_name{node="n"} 1' in found
-    assert "kubelet_running_pods 1" in found
-    assert 'kubelet_running_containers{container_state="exited"} 1' in found
-    assert 'kubelet_running_containers{container_state="running"} 1' in found
-    assert 'kubernetes_build_info{git_version="v1.36.3",major="1",minor="36"} 1' in found
+    lines = lines_of(kubelet_metrics(measurement_of(POD)))
+    assert 'kubelet_node_name{node="n"} 1' in lines
+    assert "kubelet_running_pods 1" in lines
+    assert 'kubelet_running_containers{container_state="exited"} 1' in lines
+    assert 'kubelet_running_containers{container_state="running"} 1' in lines
+    assert 'kubernetes_build_info{git_version="v1.36.3",major="1",minor="36"} 1' in lines
 
 
 def test_summary_has_fields_for_metrics_server():

@@ -25,9 +25,9 @@ def test_node_that_cannot_be_evaluated_is_filtered_out(spec):
     snapshot = ClusterSnapshot(nodes=cluster.nodes(), labels_of_namespace=lambda _: {}, storage=storage)
     metadata = {"name": "web", "namespace": "default", "uid": "u", "resourceVersion": "1"}
     pod = PodInfo.of(PodView.of({"metadata": metadata, "spec": {"containers": []}, "status": {}}))
-    found = find_feasible(pod, snapshot)
-    assert [one.name for one in found.feasible] == ["good"]
-    assert found.refusals == {"bad": UNREADABLE}
+    feasible = find_feasible(pod, snapshot)
+    assert [one.name for one in feasible.feasible] == ["good"]
+    assert feasible.refusals == {"bad": UNREADABLE}
 
 
 def test_unreadable_node_is_ignored():

@@ -81,11 +81,11 @@ def test_device_allocation_matches_recording(case):
     devices = snapshot(case["slices"], claim(case["claim"]))
     where = {"nodeSelector": {"zone": "z"}} if case["name"] == "for all nodes" else {}
     wanted, seen = pod("c", **where), cluster_snapshot(devices)
-    found = find_feasible(wanted, seen)
+    feasible = find_feasible(wanted, seen)
     if case["allocation"] is None:
-        assert ([*found.feasible], diagnosis(found, 2)) == ([], case["message"])
+        assert ([*feasible.feasible], diagnosis(feasible, 2)) == ([], case["message"])
         return
-    (node,) = found.feasible
+    (node,) = feasible.feasible
     (allocated,) = allocate(wanted.view, node.node, devices, NOW).values()
     assert allocated.pop("allocationTimestamp") == NOW
     assert allocated == case["allocation"]
@@ -107,8 +107,8 @@ def spec(*requests, **more):
 
 
 def reasons(*args, **options):
-    found = find_feasible(pod("c"), cluster_snapshot(snapshot(*args, **options)))
-    return sorted({reason for one in found.refusals.values() for reason in one.reasons})
+    feasible = find_feasible(pod("c"), cluster_snapshot(snapshot(*args, **options)))
+    return sorted({reason for one in feasible.refusals.values() for reason in one.reasons})
 
 
 def test_allocated_devices_are_not_allocated_again():
@@ -127,9 +127,9 @@ def test_claims_of_pod_share_no_device():
 def test_allocated_claim_restricts_nodes():
     term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["nb"]}]}
     status = {"allocation": {"nodeSelector": {"nodeSelectorTerms": [term]}}}
-    found = find_feasible(pod("c"), cluster_snapshot(snapshot([], claim(spec(request()), status=status))))
-    assert [one.name for one in found.feasible] == ["nb"]
-    assert found.refusals["na"].reasons == ("resourceclaim not available on the node",)
+    feasible = find_feasible(pod("c"), cluster_snapshot(snapshot([], claim(spec(request()), status=status))))
+    assert [one.name for one in feasible.feasible] == ["nb"]
+    assert feasible.refusals["na"].reasons == ("resourceclaim not available on the node",)
 
 
 def test_claim_with_too_many_consumers_is_in_use():
@@ -183,11 +183,11 @@ def test_each_device_is_allocated_once_if_sufficient(counts, present, taken, is_
     requests = [request(f"r{number}", count=count) for number, count in enumerate(counts)]
     in_use = {DeviceId("d", "p", f"g{number}") for number in taken}
     devices = snapshot(slices(present, **place), claim(spec(*requests)), in_use=in_use)
-    found = find_feasible(pod("c"), cluster_snapshot(devices))
+    feasible = find_feasible(pod("c"), cluster_snapshot(devices))
     free = {f"g{number}" for number in range(present)} - {f"g{number}" for number in taken}
     expected = {"nb"} if is_local and counts else {"na", "nb"}
-    assert {one.name for one in found.feasible} == (expected if sum(counts) <= len(free) else set())
-    for node in found.feasible:
+    assert {one.name for one in feasible.feasible} == (expected if sum(counts) <= len(free) else set())
+    for node in feasible.feasible:
         (allocated,) = allocate(pod("c").view, node.node, devices, NOW).values()
         given_ = [one.device for one in device_ids(allocated)]
         assert len(given_) == len({*given_}) == sum(counts)

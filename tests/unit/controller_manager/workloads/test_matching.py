@@ -12,8 +12,8 @@ RWO, RWX = "ReadWriteOnce", "ReadWriteMany"
 
 
 def best_volume_name(storage, claim):
-    found = matching.best_match(storage.all(PERSISTENT_VOLUMES), claim)
-    return None if found is None else meta.name(found)
+    match = matching.best_match(storage.all(PERSISTENT_VOLUMES), claim)
+    return None if match is None else meta.name(match)
 
 
 @pytest.mark.parametrize(
@@ -120,8 +120,8 @@ def test_newest_default_class_is_used():
     storage.storage_class("none")
     storage.clock.advance(10)
     storage.storage_class("new", default=True)
-    found = volumes.default_class(storage.all(STORAGE_CLASSES))
-    assert meta.name(found) == "new"
+    storage_class = volumes.default_class(storage.all(STORAGE_CLASSES))
+    assert meta.name(storage_class) == "new"
 
 
 @pytest.mark.parametrize(

@@ -31,9 +31,9 @@ def record(directory, *frames, segment_bytes=1 << 20):
 
 
 def recover(directory):
-    found = Recovery(directory)
-    found.run()
-    return found
+    recovery = Recovery(directory)
+    recovery.run()
+    return recovery
 
 
 def pairs_of(found):

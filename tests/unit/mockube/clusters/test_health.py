@@ -27,14 +27,14 @@ def test_unresponsive_server_and_stopped_process_are_problems(folder):
         f"{{current-context: x, contexts: [{{name: x, context: {{cluster: x}}}}], "
         f"clusters: [{{name: x, cluster: {{server: '{url}'}}}}]}}"
     )
-    found = FoundCluster(folder=folder, state=State.RUNNING, record=ready(url, apiserver=1, manager=0))
-    silent, unanswered = examine(found).problems
+    cluster = FoundCluster(folder=folder, state=State.RUNNING, record=ready(url, apiserver=1, manager=0))
+    silent, unanswered = examine(cluster).problems
     assert silent == "the manager is not running"
     assert unanswered.startswith(f"{url} does not respond: ")
 
 
 def test_kubeconfig_without_server_is_a_problem(folder):
     folder.kubeconfig.write_text("{}")
-    found = FoundCluster(folder=folder, state=State.RUNNING, record=ready("https://x"))
-    (problem,) = examine(found).problems
+    cluster = FoundCluster(folder=folder, state=State.RUNNING, record=ready("https://x"))
+    (problem,) = examine(cluster).problems
     assert problem.startswith("https://x does not respond: ")

@@ -35,10 +35,10 @@ async def transport(server):
 
 
 async def test_in_process_response_equals_socket_response(transport):
-    made = await transport.send(request("POST", CONFIG_MAPS, b'{"metadata": {"name": "a"}}'), ADMIN)
-    assert made.status == 201
-    found = await transport.send(request("GET", f"{CONFIG_MAPS}?limit=5"), ADMIN)
-    assert [one["metadata"]["name"] for one in orjson.loads(found.body)["items"]] == ["a"]
+    created = await transport.send(request("POST", CONFIG_MAPS, b'{"metadata": {"name": "a"}}'), ADMIN)
+    assert created.status == 201
+    response = await transport.send(request("GET", f"{CONFIG_MAPS}?limit=5"), ADMIN)
+    assert [one["metadata"]["name"] for one in orjson.loads(response.body)["items"]] == ["a"]
     assert (await transport.send(request("GET", "/version"), ADMIN)).status == 200
 
 

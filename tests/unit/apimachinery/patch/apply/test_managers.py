@@ -168,6 +168,6 @@ def test_owned_fields_follow_changed_topology(tree, expected):
 
 def test_reconciled_fields_without_change_are_same_object():
     (owned,) = managers.decode([entry(fields={"f:one": {"f:a": {}}})]).values()
-    made = OwnedFields(of_fields("whole.a"), "v1")
+    fields = OwnedFields(of_fields("whole.a"), "v1")
     assert reconcile_owned_fields(atom_of_type(BOX), owned) is owned
-    assert reconcile_owned_fields(atom_of_type(BOX), made) is made
+    assert reconcile_owned_fields(atom_of_type(BOX), fields) is fields

@@ -87,9 +87,9 @@ def new_authenticators(web, text=ONE, path=None, **settings):
     configuration = read_configuration(text.encode())
     settings = JWTSettings(configuration=configuration, data=text.encode(), path=path, **settings)
     clock, observer = SteppedClock(), Observer()
-    made = JWTAuthenticators(settings, audiences=API, send=web.send, clock=clock, observer=observer)
-    made.clock, made.seen = clock, observer.seen
-    return made
+    authenticators = JWTAuthenticators(settings, audiences=API, send=web.send, clock=clock, observer=observer)
+    authenticators.clock, authenticators.seen = clock, observer.seen
+    return authenticators
 
 
 async def token_error(authenticators, text):
@@ -101,21 +101,21 @@ async def token_error(authenticators, text):
 async def test_unreachable_issuer_is_retried(key, caplog):
     web = Web(keys=key_set(k=key))
     wanted = web.pages.pop(f"{ISSUER}/.well-known/openid-configuration")
-    found = new_authenticators(web)
-    await found.initialize()
-    assert await token_error(found, token(key)) == "oidc: authenticator not initialized"
+    authenticators = new_authenticators(web)
+    await authenticators.initialize()
+    assert await token_error(authenticators, token(key)) == "oidc: authenticator not initialized"
     assert "oidc authenticator: initializing plugin: 404 Not Found: null" in caplog.text
     web.pages[f"{ISSUER}/.well-known/openid-configuration"] = wanted
-    await found.initialize()
-    known = await found.authenticate_token(token(key), API)
+    await authenticators.initialize()
+    known = await authenticators.authenticate_token(token(key), API)
     assert known.user == User(name="ann", groups=("system:authenticated",))
     assert known.audiences == API
 
 
 async def test_token_for_other_audience_is_ignored(key):
-    found = new_authenticators(Web(keys=key_set(k=key)))
-    await found.initialize()
-    assert await found.authenticate_token(token(key), ["elsewhere"]) is None
+    authenticators = new_authenticators(Web(keys=key_set(k=key)))
+    await authenticators.initialize()
+    assert await authenticators.authenticate_token(token(key), ["elsewhere"]) is None
 
 
 WRONG = {
@@ -136,37 +136,37 @@ async def test_invalid_discovery_document_is_logged(page, problem, caplog):
 
 async def test_concurrent_tokens_fetch_new_keys_once(key, other_key):
     web = Web(keys=key_set(k=key))
-    found = new_authenticators(web)
-    await found.initialize()
-    await found.authenticate_token(token(key), API)
+    authenticators = new_authenticators(web)
+    await authenticators.initialize()
+    await authenticators.authenticate_token(token(key), API)
     web.pages[f"{ISSUER}/keys"] = key_set(new=other_key)
     texts = [token(other_key, "new", jti=str(number)) for number in range(5)]
-    await asyncio.gather(*(found.authenticate_token(text, API) for text in texts))
+    await asyncio.gather(*(authenticators.authenticate_token(text, API) for text in texts))
     assert web.count("/keys") == 2
-    assert ("fetched", ISSUER, True) in found.seen
+    assert ("fetched", ISSUER, True) in authenticators.seen
 
 
 async def test_keys_are_cached_as_issuer_allows(key, other_key):
     web = Web(keys=key_set(k=key))
     web.headers = {"cache-control": "public, max-age=100"}
-    found = new_authenticators(web)
-    await found.initialize()
-    await found.authenticate_token(token(key), API)
+    authenticators = new_authenticators(web)
+    await authenticators.initialize()
+    await authenticators.authenticate_token(token(key), API)
     strange = "oidc: verify token: failed to verify signature: failed to verify id token signature"
-    assert await token_error(found, token(other_key, "new")) == strange
+    assert await token_error(authenticators, token(other_key, "new")) == strange
     assert web.count("/keys") == 1
-    found.clock.advance(100 - EXPIRY_DELTA + 1)
-    assert await token_error(found, token(other_key, "new")) == strange
+    authenticators.clock.advance(100 - EXPIRY_DELTA + 1)
+    assert await token_error(authenticators, token(other_key, "new")) == strange
     assert web.count("/keys") == 2
 
 
 async def test_failed_key_fetch_is_reported_in_refusal(key):
     web = Web(keys="dial tcp: refused")
-    found = new_authenticators(web)
-    await found.initialize()
+    authenticators = new_authenticators(web)
+    await authenticators.initialize()
     problem = "failed to verify signature: fetching keys oidc: get keys failed dial tcp: refused"
-    assert await token_error(found, token(key)) == f"oidc: verify token: {problem}"
-    assert found.seen[-2:] == [("fetched", ISSUER, False), ("authenticated", ISSUER, False)]
+    assert await token_error(authenticators, token(key)) == f"oidc: verify token: {problem}"
+    assert authenticators.seen[-2:] == [("fetched", ISSUER, False), ("authenticated", ISSUER, False)]
 
 
 def test_key_cache_expiry_follows_headers():
@@ -183,24 +183,24 @@ async def test_keys_from_file_need_no_issuer(key, other_key, tmp_path):
     file = tmp_path / "keys.json"
     file.write_bytes(orjson.dumps(key_set(k=key)))
     web = Web()
-    found = new_authenticators(web, key_files={ISSUER: file})
-    assert (await found.authenticate_token(token(key), API)).user.name == "ann"
+    authenticators = new_authenticators(web, key_files={ISSUER: file})
+    assert (await authenticators.authenticate_token(token(key), API)).user.name == "ann"
     file.write_bytes(orjson.dumps(key_set(k=other_key)))
-    assert (await found.authenticate_token(token(other_key), API)).user.name == "ann"
-    assert "failed to verify id token signature" in await token_error(found, token(key))
+    assert (await authenticators.authenticate_token(token(other_key), API)).user.name == "ann"
+    assert "failed to verify id token signature" in await token_error(authenticators, token(key))
     assert web.asked == []
 
 
 async def test_changed_file_applies_once_its_issuers_are_initialized(key, tmp_path):
     file = tmp_path / "authentication.yaml"
     file.write_text(ONE)
-    found = new_authenticators(Web(keys=key_set(k=key)), path=file)
-    await found.initialize()
+    authenticators = new_authenticators(Web(keys=key_set(k=key)), path=file)
+    await authenticators.initialize()
     file.write_text(PREFIXED)
-    await found.reload()
-    assert (await found.authenticate_token(token(key), API)).user.name == "new:ann"
-    assert ("reloaded", True) in found.seen
-    assert ("applied", PREFIXED.encode()) in found.seen
+    await authenticators.reload()
+    assert (await authenticators.authenticate_token(token(key), API)).user.name == "new:ann"
+    assert ("reloaded", True) in authenticators.seen
+    assert ("applied", PREFIXED.encode()) in authenticators.seen
 
 
 BROKEN = {
@@ -214,13 +214,13 @@ BROKEN = {
 async def test_invalid_changed_file_is_ignored(key, tmp_path, caplog, text, problem):
     file = tmp_path / "authentication.yaml"
     file.write_text(text)
-    found = new_authenticators(Web(keys=key_set(k=key)), path=file)
-    await found.initialize()
-    await found.reload()
-    await found.reload()
+    authenticators = new_authenticators(Web(keys=key_set(k=key)), path=file)
+    await authenticators.initialize()
+    await authenticators.reload()
+    await authenticators.reload()
     assert caplog.text.count(problem) == 1
-    assert found.seen.count(("reloaded", False)) == 1
-    assert (await found.authenticate_token(token(key), API)).user.name == "ann"
+    assert authenticators.seen.count(("reloaded", False)) == 1
+    assert (await authenticators.authenticate_token(token(key), API)).user.name == "ann"
 
 
 def distributed_groups(**source):
@@ -229,23 +229,25 @@ def distributed_groups(**source):
 
 async def test_distributed_groups_claim_is_resolved(key):
     web = Web(keys=key_set(k=key), groups=token(key, groups=["g"]).encode())
-    found = new_authenticators(web)
-    await found.initialize()
+    authenticators = new_authenticators(web)
+    await authenticators.initialize()
     text = token(key, **distributed_groups(endpoint=f"{ISSUER}/groups", access_token="secret"))
-    assert (await found.authenticate_token(text, API)).user.groups == ("g", "system:authenticated")
+    assert (await authenticators.authenticate_token(text, API)).user.groups == ("g", "system:authenticated")
     asked = next(request for request in web.asked if request.url.endswith("/groups"))
     assert asked.headers == {"Authorization": "Bearer secret"}
 
 
 async def test_unresolvable_distributed_claim_is_reported(key, other_key):
     web = Web(keys=key_set(k=key), mute=token(key).encode(), forged=token(other_key).encode())
-    found = new_authenticators(web)
-    await found.initialize()
+    authenticators = new_authenticators(web)
+    await authenticators.initialize()
     problems = {
         "none": 'while getting distributed claim "groups": error while getting distributed claim JWT: 404 Not Found',
         "mute": f'jwt returned by distributed claim endpoint "{ISSUER}/mute" did not contain claim: groups',
         "forged": "verify distributed claim token: failed to verify signature",
     }
     for name, problem in problems.items():
-        said = await token_error(found, token(key, **distributed_groups(endpoint=f"{ISSUER}/{name}")))
+        said = await token_error(
+            authenticators, token(key, **distributed_groups(endpoint=f"{ISSUER}/{name}"))
+        )
         assert said.startswith(f"oidc: could not expand distributed claims: {problem}")

@@ -25,8 +25,8 @@ def updated_status(subresource, new, old):
 
 
 def test_approval_changes_conditions_only():
-    made = updated_status("approval", {"conditions": [condition("Approved")], "certificate": "mine"}, {})
-    assert made == {
+    updated = updated_status("approval", {"conditions": [condition("Approved")], "certificate": "mine"}, {})
+    assert updated == {
         "conditions": [condition("Approved", lastUpdateTime=NOW_TEXT, lastTransitionTime=NOW_TEXT)]
     }
 
@@ -47,9 +47,9 @@ def test_status_update_that_removes_decision_reaches_validation():
 
 def test_unchanged_condition_keeps_its_time():
     failed = condition("Failed", lastUpdateTime=EARLIER, lastTransitionTime=EARLIER)
-    made = updated_status(
+    updated = updated_status(
         "status", {"conditions": [condition("Failed", message="again")]}, {"conditions": [failed]}
     )
-    assert made["conditions"] == [
+    assert updated["conditions"] == [
         condition("Failed", message="again", lastUpdateTime=NOW_TEXT, lastTransitionTime=EARLIER)
     ]

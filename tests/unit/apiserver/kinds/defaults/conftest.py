@@ -33,8 +33,8 @@ def with_defaults(decode, defaulter):
     """Return a function that decodes an object to normal form and applies its defaults."""
 
     def with_defaults(api_version, kind, tree):
-        made = decode(api_version, kind, tree)
-        defaulter.default_object(api_version, kind, made)
-        return made
+        decoded = decode(api_version, kind, tree)
+        defaulter.default_object(api_version, kind, decoded)
+        return decoded
 
     return with_defaults

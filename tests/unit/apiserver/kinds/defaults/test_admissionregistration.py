@@ -14,8 +14,8 @@ RULE = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resource
 )
 def test_webhook_defaults(with_defaults, kind, more):
     webhook = {"name": "a.b.c", "clientConfig": {"service": {"namespace": "n", "name": "s"}}, "rules": [RULE]}
-    made = with_defaults(GROUP, kind, {"webhooks": [webhook]})["webhooks"][0]
-    assert made == MATCH | more | {
+    defaulted = with_defaults(GROUP, kind, {"webhooks": [webhook]})["webhooks"][0]
+    assert defaulted == MATCH | more | {
         "name": "a.b.c",
         "clientConfig": {"service": {"namespace": "n", "name": "s", "port": 443}},
         "rules": [RULE | {"scope": "*"}],
@@ -33,8 +33,8 @@ def test_specified_webhook_fields_are_kept(with_defaults):
         "objectSelector": {"matchLabels": {"a": "b"}},
         "timeoutSeconds": 1,
     }
-    made = with_defaults(GROUP, "ValidatingWebhookConfiguration", {"webhooks": [own]})["webhooks"][0]
-    assert own.items() <= made.items()
+    defaulted = with_defaults(GROUP, "ValidatingWebhookConfiguration", {"webhooks": [own]})["webhooks"][0]
+    assert own.items() <= defaulted.items()
 
 
 @pytest.mark.parametrize("kind", ["ValidatingAdmissionPolicy", "MutatingAdmissionPolicy"])
@@ -52,6 +52,6 @@ def test_policy_defaults(with_defaults, kind):
 
 @pytest.mark.parametrize("kind", ["ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicyBinding"])
 def test_binding_match_resources_defaults(with_defaults, kind):
-    made = with_defaults(GROUP, kind, {"spec": {"matchResources": {"matchPolicy": "Exact"}}})["spec"]
-    assert made["matchResources"] == MATCH | {"matchPolicy": "Exact"}
+    spec = with_defaults(GROUP, kind, {"spec": {"matchResources": {"matchPolicy": "Exact"}}})["spec"]
+    assert spec["matchResources"] == MATCH | {"matchPolicy": "Exact"}
     assert "matchResources" not in with_defaults(GROUP, kind, {"spec": {}})["spec"]

@@ -91,7 +91,7 @@ def test_update_strategy_defaults(with_defaults, kind, given, expected):
 
 def test_claim_retention_policy_defaults_to_retain(with_defaults):
     policy = {"persistentVolumeClaimRetentionPolicy": {"whenScaled": "Delete"}}
-    made = with_defaults("apps/v1", "StatefulSet", {"spec": policy})["spec"][
+    defaulted = with_defaults("apps/v1", "StatefulSet", {"spec": policy})["spec"][
         "persistentVolumeClaimRetentionPolicy"
     ]
-    assert made == {"whenDeleted": "Retain", "whenScaled": "Delete"}
+    assert defaulted == {"whenDeleted": "Retain", "whenScaled": "Delete"}

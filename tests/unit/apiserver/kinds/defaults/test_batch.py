@@ -64,15 +64,15 @@ def test_job_defaults(with_defaults, given, expected):
 )
 def test_job_labels_default_to_template_labels(with_defaults, metadata, labels):
     template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": []}}
-    made = with_defaults("batch/v1", "Job", {"metadata": metadata, "spec": {"template": template}})
-    assert made["metadata"]["labels"] == labels
+    defaulted = with_defaults("batch/v1", "Job", {"metadata": metadata, "spec": {"template": template}})
+    assert defaulted["metadata"]["labels"] == labels
 
 
 def test_cron_job_defaults(with_defaults):
     """The Job template has no defaults: they are applied when the Job is created."""
-    made = with_defaults("batch/v1", "CronJob", {"spec": {"schedule": "* * * * *"}})["spec"]
-    assert without(made["jobTemplate"]["spec"], "template") == {}
-    assert without(made, "jobTemplate") == {
+    spec = with_defaults("batch/v1", "CronJob", {"spec": {"schedule": "* * * * *"}})["spec"]
+    assert without(spec["jobTemplate"]["spec"], "template") == {}
+    assert without(spec, "jobTemplate") == {
         "schedule": "* * * * *",
         "concurrencyPolicy": "Allow",
         "suspend": False,

@@ -23,9 +23,9 @@ def test_secret_defaults(with_defaults):
     ],
 )
 def test_namespace_defaults(with_defaults, metadata, expected):
-    made = with_defaults("v1", "Namespace", {"metadata": metadata})
-    assert orjson.dumps(made["metadata"]) == orjson.dumps(expected)
-    assert made["status"] == {"phase": "Active"}
+    defaulted = with_defaults("v1", "Namespace", {"metadata": metadata})
+    assert orjson.dumps(defaulted["metadata"]) == orjson.dumps(expected)
+    assert defaulted["status"] == {"phase": "Active"}
 
 
 @pytest.mark.parametrize(
@@ -64,10 +64,10 @@ def test_allocatable_defaults_to_capacity(with_defaults, status, allocatable):
 )
 def test_limit_range_defaults(with_defaults, given, expected):
     item = {"type": "Container"} | given
-    made = with_defaults(
+    defaulted = with_defaults(
         "v1", "LimitRange", {"spec": {"limits": [item, {"type": "Pod", "max": {"cpu": "9"}}]}}
     )
-    assert made["spec"]["limits"] == [item | expected, {"type": "Pod", "max": {"cpu": "9"}}]
+    assert defaulted["spec"]["limits"] == [item | expected, {"type": "Pod", "max": {"cpu": "9"}}]
 
 
 LABELS = {"a": "1", "b": "2"}
@@ -86,8 +86,8 @@ def test_replication_controller_labels_default_to_template_labels(
 ):
     template = {"metadata": {"labels": LABELS}, "spec": {"containers": []}}
     tree = {"metadata": metadata, "spec": {"template": template} | spec}
-    made = with_defaults("v1", "ReplicationController", tree)
-    assert (made["metadata"]["labels"], made["spec"]["selector"]) == (labels, selector)
+    defaulted = with_defaults("v1", "ReplicationController", tree)
+    assert (defaulted["metadata"]["labels"], defaulted["spec"]["selector"]) == (labels, selector)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_replication_controller_labels_default_to_template_labels(
     ],
 )
 def test_replication_controller_without_template_has_no_labels(with_defaults, spec):
-    made = with_defaults("v1", "ReplicationController", {"spec": spec})
-    assert made["metadata"] == {}
-    assert "selector" not in made["spec"]
-    assert made["spec"]["replicas"] == 1
+    defaulted = with_defaults("v1", "ReplicationController", {"spec": spec})
+    assert defaulted["metadata"] == {}
+    assert "selector" not in defaulted["spec"]
+    assert defaulted["spec"]["replicas"] == 1

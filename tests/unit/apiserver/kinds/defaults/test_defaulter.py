@@ -65,9 +65,9 @@ objects = pytest.mark.parametrize(
 
 @objects
 def test_defaulted_tree_is_in_normal_form(decode, with_defaults, api_version, kind, tree):
-    made = with_defaults(api_version, kind, tree)
-    assert made != decode(api_version, kind, tree)
-    assert orjson.dumps(decode(api_version, kind, made)) == orjson.dumps(made)
+    defaulted = with_defaults(api_version, kind, tree)
+    assert defaulted != decode(api_version, kind, tree)
+    assert orjson.dumps(decode(api_version, kind, defaulted)) == orjson.dumps(defaulted)
 
 
 @objects

@@ -37,8 +37,8 @@ def test_ephemeral_container_requests_are_not_defaulted(pod_spec):
 
 def test_template_container_requests_are_not_defaulted(with_defaults):
     spec = {"containers": [container(limits={"cpu": "1"})]}
-    made = with_defaults("apps/v1", "ReplicaSet", {"spec": {"template": {"spec": spec}}})
-    assert made["spec"]["template"]["spec"]["containers"][0]["resources"] == {"limits": {"cpu": "1"}}
+    defaulted = with_defaults("apps/v1", "ReplicaSet", {"spec": {"template": {"spec": spec}}})
+    assert defaulted["spec"]["template"]["spec"]["containers"][0]["resources"] == {"limits": {"cpu": "1"}}
 
 
 @pytest.mark.parametrize(

@@ -157,6 +157,6 @@ def test_host_network_pod_ports_default_to_container_ports(pod_spec, field, host
 
 def test_host_network_template_ports_are_not_defaulted(with_defaults):
     spec = {"hostNetwork": True, "containers": [{"name": "c", "ports": [{"containerPort": 80}]}]}
-    made = with_defaults("apps/v1", "DaemonSet", {"spec": {"template": {"spec": spec}}})
-    ports = made["spec"]["template"]["spec"]["containers"][0]["ports"]
+    defaulted = with_defaults("apps/v1", "DaemonSet", {"spec": {"template": {"spec": spec}}})
+    ports = defaulted["spec"]["template"]["spec"]["containers"][0]["ports"]
     assert ports == [{"containerPort": 80, "protocol": "TCP"}]

@@ -44,8 +44,8 @@ def test_device_request_defaults(with_defaults, kind, given, expected):
 )
 def test_device_taint_defaults(with_defaults, given, added):
     device = {"name": "d", "taints": [{"key": "k", "effect": "NoSchedule"} | given]}
-    made = with_defaults(GROUP, "ResourceSlice", {"spec": {"devices": [device]}})["spec"]["devices"][0]
-    assert made["taints"][0]["timeAdded"] == added
+    defaulted = with_defaults(GROUP, "ResourceSlice", {"spec": {"devices": [device]}})["spec"]["devices"][0]
+    assert defaulted["taints"][0]["timeAdded"] == added
 
 
 def test_node_allocatable_mapping_defaults(with_defaults):
@@ -53,6 +53,6 @@ def test_node_allocatable_mapping_defaults(with_defaults):
         "name": "d",
         "nodeAllocatableResourceMappings": {"cpu": {}, "memory": {"allocationMultiplier": "2"}},
     }
-    made = with_defaults(GROUP, "ResourceSlice", {"spec": {"devices": [device]}})["spec"]["devices"][0]
-    mappings = made["nodeAllocatableResourceMappings"]
+    defaulted = with_defaults(GROUP, "ResourceSlice", {"spec": {"devices": [device]}})["spec"]["devices"][0]
+    mappings = defaulted["nodeAllocatableResourceMappings"]
     assert [mapping["allocationMultiplier"] for mapping in mappings.values()] == ["1", "2"]

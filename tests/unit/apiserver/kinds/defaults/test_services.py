@@ -96,12 +96,15 @@ def test_service_port_defaults(with_defaults, given, expected):
 )
 def test_load_balancer_ip_mode_default(with_defaults, of_type, ingress, expected):
     status = {"loadBalancer": {"ingress": [ingress]}}
-    made = with_defaults("v1", "Service", {"spec": {"type": of_type}, "status": status})
-    assert made["status"]["loadBalancer"]["ingress"][0].get("ipMode") == expected
+    defaulted = with_defaults("v1", "Service", {"spec": {"type": of_type}, "status": status})
+    assert defaulted["status"]["loadBalancer"]["ingress"][0].get("ipMode") == expected
 
 
 def test_endpoint_port_defaults(with_defaults):
-    made = with_defaults(
+    defaulted = with_defaults(
         "v1", "Endpoints", {"subsets": [{"ports": [{"port": 80}, {"port": 53, "protocol": "UDP"}]}]}
     )
-    assert made["subsets"][0]["ports"] == [{"port": 80, "protocol": "TCP"}, {"port": 53, "protocol": "UDP"}]
+    assert defaulted["subsets"][0]["ports"] == [
+        {"port": 80, "protocol": "TCP"},
+        {"port": 53, "protocol": "UDP"},
+    ]

@@ -88,35 +88,35 @@ FIELD_REF = {"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.name"}}
     ],
 )
 def test_pod_volume_defaults(with_defaults, source, expected):
-    made = with_defaults("v1", "Pod", {"spec": {"containers": [], "volumes": [{"name": "v"} | source]}})
-    assert made["spec"]["volumes"] == [{"name": "v"} | expected]
+    defaulted = with_defaults("v1", "Pod", {"spec": {"containers": [], "volumes": [{"name": "v"} | source]}})
+    assert defaulted["spec"]["volumes"] == [{"name": "v"} | expected]
 
 
 def test_claim_defaults(with_defaults):
-    made = with_defaults("v1", "PersistentVolumeClaim", {"spec": {}})
-    assert (made["spec"]["volumeMode"], made["status"]) == ("Filesystem", {"phase": "Pending"})
+    defaulted = with_defaults("v1", "PersistentVolumeClaim", {"spec": {}})
+    assert (defaulted["spec"]["volumeMode"], defaulted["status"]) == ("Filesystem", {"phase": "Pending"})
 
 
 def test_stateful_set_claim_defaults(with_defaults):
-    made = with_defaults(
+    defaulted = with_defaults(
         "apps/v1", "StatefulSet", {"spec": {"volumeClaimTemplates": [{"spec": {"volumeMode": "Block"}}]}}
     )
-    claim = made["spec"]["volumeClaimTemplates"][0]
+    claim = defaulted["spec"]["volumeClaimTemplates"][0]
     assert (claim["spec"]["volumeMode"], claim["status"]) == ("Block", {"phase": "Pending"})
 
 
 def test_persistent_volume_defaults(with_defaults):
-    made = with_defaults("v1", "PersistentVolume", {"spec": {"hostPath": {"path": "/x"}}})
-    assert made["spec"] == {
+    defaulted = with_defaults("v1", "PersistentVolume", {"spec": {"hostPath": {"path": "/x"}}})
+    assert defaulted["spec"] == {
         "hostPath": {"path": "/x", "type": ""},
         "persistentVolumeReclaimPolicy": "Retain",
         "volumeMode": "Filesystem",
     }
-    assert made["status"] == {"phase": "Pending"}
+    assert defaulted["status"] == {"phase": "Pending"}
 
 
 def test_inline_volume_of_attachment_defaults(with_defaults):
     """The volume sources have defaults, the volume itself has none."""
     source = {"inlineVolumeSpec": {"hostPath": {"path": "/x"}}}
-    made = with_defaults("storage.k8s.io/v1", "VolumeAttachment", {"spec": {"source": source}})
-    assert made["spec"]["source"]["inlineVolumeSpec"] == {"hostPath": {"path": "/x", "type": ""}}
+    defaulted = with_defaults("storage.k8s.io/v1", "VolumeAttachment", {"spec": {"source": source}})
+    assert defaulted["spec"]["source"]["inlineVolumeSpec"] == {"hostPath": {"path": "/x", "type": ""}}

@@ -59,8 +59,8 @@ def deployment(minor):
     row = next(kind.resource for kind in kinds.all if kind.resource.name == "deployments")
     template = {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [{"name": "a", "image": "a"}]}}
     spec = {"selector": {"matchLabels": {"app": "b"}}, "template": template}
-    found = rules.check_create(row, {"metadata": {"name": "a", "namespace": "a"}, "spec": spec})
-    labels = next(error for error in found if error.field == "spec.template.metadata.labels")
+    errors = rules.check_create(row, {"metadata": {"name": "a", "namespace": "a"}, "spec": spec})
+    labels = next(error for error in errors if error.field == "spec.template.metadata.labels")
     return labels.body().removesuffix(": `selector` does not match template `labels`"), rules.no_version
 
 

@@ -22,8 +22,8 @@ def row(resource, minor):
 
 def create_errors(resource, tree, minor, name="a"):
     whole = {"metadata": {"name": name, "namespace": "default"}} | tree
-    found = kind_rules.check_create(row(resource, minor), whole, kinds_of(minor))
-    return [str(error) for error in found]
+    errors = kind_rules.check_create(row(resource, minor), whole, kinds_of(minor))
+    return [str(error) for error in errors]
 
 
 def minors_with_errors(resource, tree, name="a"):

@@ -56,8 +56,8 @@ def updated_service(new, old):
     ],
 )
 def test_omitted_allocated_fields_are_kept_by_update(new, old, expected):
-    made = updated_service(new, old)["spec"]
-    assert {field: made[field] for field in expected} == {field: old[field] for field in expected}
+    spec = updated_service(new, old)["spec"]
+    assert {field: spec[field] for field in expected} == {field: old[field] for field in expected}
 
 
 def test_node_port_is_not_carried_over_to_other_port():
@@ -79,8 +79,8 @@ UNALLOCATED = BALANCED | {"allocateLoadBalancerNodePorts": False}
 )
 def test_load_balancer_without_node_ports_keeps_none(new, old, kept):
     ports = [PORT | {"nodePort": 30001}, {"name": "b", "port": 81, "nodePort": 30003}]
-    made = updated_service(new | {"ports": [PORT, ports[1]]}, old | {"ports": ports})["spec"]
-    assert [port.get("nodePort", 0) for port in made["ports"]] == kept
+    spec = updated_service(new | {"ports": [PORT, ports[1]]}, old | {"ports": ports})["spec"]
+    assert [port.get("nodePort", 0) for port in spec["ports"]] == kept
 
 
 @pytest.mark.parametrize(

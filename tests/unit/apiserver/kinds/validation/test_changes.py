@@ -26,10 +26,10 @@ def with_metadata(kind, rest, name="a"):
 
 def update_errors(group, kind, old, new, subresource="", name="a"):
     row = resource(group, kind)
-    found = validations.check_update(
+    errors = validations.check_update(
         row, subresource, with_metadata(kind, new, name), with_metadata(kind, old, name)
     )
-    return list(dict.fromkeys(map(str, found)))
+    return list(dict.fromkeys(map(str, errors)))
 
 
 CSI = {
@@ -240,8 +240,8 @@ def test_deleted_namespace_must_be_terminating(phase, deleted, expected):
     if deleted:
         tree["metadata"]["deletionTimestamp"] = "2030-01-01T00:00:00Z"
     row = resource("", "Namespace")
-    found = validations.check_update(row, "status", tree, tree)
-    assert [error.detail for error in found] == expected
+    errors = validations.check_update(row, "status", tree, tree)
+    assert [error.detail for error in errors] == expected
 
 
 def test_flow_schema_condition_needs_type():

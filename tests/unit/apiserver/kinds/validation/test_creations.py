@@ -192,5 +192,5 @@ def test_mutation_needs_expression(kind, field):
     matched = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
     mutation = {"patchType": kind, field: {"expression": " "}}
     spec = {"matchConstraints": {"resourceRules": [matched]}, "mutations": [mutation]}
-    found = create_errors("admissionregistration.k8s.io", "MutatingAdmissionPolicy", {"spec": spec})
-    assert f"spec.mutations[0].{field}.expression: Required value" in found
+    errors = create_errors("admissionregistration.k8s.io", "MutatingAdmissionPolicy", {"spec": spec})
+    assert f"spec.mutations[0].{field}.expression: Required value" in errors

@@ -31,16 +31,16 @@ PLACE = {"devicePath": "", "name": "kubernetes.io/csi/csi.example.com^h1"}
 
 
 def cluster_with_claim(*, modes=("ReadWriteOnce",), driver="csi.example.com", managed="true", **source):
-    found = FakeApiServer(ATTACH_DETACH, SteppedClock())
+    server = FakeApiServer(ATTACH_DETACH, SteppedClock())
     for name in ("na", "nb"):
-        found.add(NODES, {"metadata": {"name": name, "annotations": {MANAGED: managed}}, "status": {}})
+        server.add(NODES, {"metadata": {"name": name, "annotations": {MANAGED: managed}}, "status": {}})
     claim = {"metadata": {"name": "c", "namespace": "default"}, "spec": {"volumeName": "pv"}}
-    uid = meta.uid(found.add(PERSISTENT_VOLUME_CLAIMS, claim))
+    uid = meta.uid(server.add(PERSISTENT_VOLUME_CLAIMS, claim))
     reference = {"namespace": "default", "name": "c", "uid": uid}
     csi = source or {"csi": {"driver": driver, "volumeHandle": "h1"}}
     spec = {"accessModes": list(modes), "claimRef": reference, **csi}
-    found.add(PERSISTENT_VOLUMES, {"metadata": {"name": "pv"}, "spec": spec})
-    return found
+    server.add(PERSISTENT_VOLUMES, {"metadata": {"name": "pv"}, "spec": spec})
+    return server
 
 
 def pod(volumes, name, node, phase="Running"):
@@ -245,10 +245,10 @@ def test_changes_map_to_node_keys():
 
 
 def cluster_with_attachment(driver, **metadata):
-    found = FakeApiServer(ATTACHER, SteppedClock())
+    server = FakeApiServer(ATTACHER, SteppedClock())
     spec = {"attacher": driver, "nodeName": "n", "source": {"persistentVolumeName": "pv"}}
-    found.add(VOLUME_ATTACHMENTS, {"metadata": {"name": "a", **metadata}, "spec": spec})
-    return found
+    server.add(VOLUME_ATTACHMENTS, {"metadata": {"name": "a", **metadata}, "spec": spec})
+    return server
 
 
 def test_simulated_driver_attaches_at_once():

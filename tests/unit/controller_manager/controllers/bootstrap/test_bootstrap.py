@@ -31,13 +31,13 @@ def token(name, namespace="kube-system", **data):
 
 
 def cluster_with_secrets(controller, *secrets, data=None):
-    found = FakeApiServer(controller, SteppedClock(NOW))
+    server = FakeApiServer(controller, SteppedClock(NOW))
     for secret in secrets:
-        found.add(SECRETS, secret)
+        server.add(SECRETS, secret)
     if data is not None:
         metadata = {"name": "cluster-info", "namespace": "kube-public"}
-        found.add(CONFIG_MAPS, {"metadata": metadata, "data": data})
-    return found
+        server.add(CONFIG_MAPS, {"metadata": metadata, "data": data})
+    return server
 
 
 def signatures(found):
@@ -47,14 +47,14 @@ def signatures(found):
 
 def test_each_token_signs_and_stale_signatures_are_removed():
     data = {"kubeconfig": KUBECONFIG, "jws-kubeconfig-zzzzzz": "gone", "other": "kept"}
-    found = cluster_with_secrets(
+    cluster = cluster_with_secrets(
         BOOTSTRAP_SIGNER, token("abcdef", expiration="2099-01-01T00:00:00Z"), data=data
     )
-    found.reconcile(CLUSTER_INFO)
-    assert signatures(found) == {"jws-kubeconfig-abcdef": SIGNATURE}
-    assert found.get(CONFIG_MAPS, "cluster-info", "kube-public")["data"]["other"] == "kept"
-    found.reconcile(CLUSTER_INFO)
-    assert len(found.done) == 1
+    cluster.reconcile(CLUSTER_INFO)
+    assert signatures(cluster) == {"jws-kubeconfig-abcdef": SIGNATURE}
+    assert cluster.get(CONFIG_MAPS, "cluster-info", "kube-public")["data"]["other"] == "kept"
+    cluster.reconcile(CLUSTER_INFO)
+    assert len(cluster.done) == 1
 
 
 @pytest.mark.parametrize(
@@ -72,36 +72,36 @@ def test_each_token_signs_and_stale_signatures_are_removed():
     ids=["not for this", "another id", "no secret", "ended", "no time", "a long name", "elsewhere", "opaque"],
 )
 def test_token_without_signing_usage_does_not_sign(secret):
-    found = cluster_with_secrets(BOOTSTRAP_SIGNER, secret, data={"kubeconfig": KUBECONFIG})
-    found.reconcile(CLUSTER_INFO)
-    assert found.done == []
+    cluster = cluster_with_secrets(BOOTSTRAP_SIGNER, secret, data={"kubeconfig": KUBECONFIG})
+    cluster.reconcile(CLUSTER_INFO)
+    assert cluster.done == []
 
 
 @pytest.mark.parametrize("data", [None, {}, {"other": "x"}], ids=["no ConfigMap", "empty", "no kubeconfig"])
 def test_config_map_without_kubeconfig_is_not_signed(data):
-    found = cluster_with_secrets(BOOTSTRAP_SIGNER, token("abcdef"), data=data)
-    found.reconcile(CLUSTER_INFO)
-    assert found.done == []
+    cluster = cluster_with_secrets(BOOTSTRAP_SIGNER, token("abcdef"), data=data)
+    cluster.reconcile(CLUSTER_INFO)
+    assert cluster.done == []
 
 
 @pytest.mark.parametrize("end", ["2020-01-01T00:00:00Z", "2030-01-01T00:00:00Z", "soon"])
 def test_expired_token_is_deleted(end):
-    found = cluster_with_secrets(TOKEN_CLEANER, token("abcdef", expiration=end))
-    found.reconcile(Key("kube-system", "bootstrap-token-abcdef"))
-    assert found.all(SECRETS) == []
+    cluster = cluster_with_secrets(TOKEN_CLEANER, token("abcdef", expiration=end))
+    cluster.reconcile(Key("kube-system", "bootstrap-token-abcdef"))
+    assert cluster.all(SECRETS) == []
 
 
 def test_token_is_requeued_until_its_expiry():
-    found = cluster_with_secrets(TOKEN_CLEANER, token("abcdef", expiration="2030-01-01T00:01:00Z"))
+    cluster = cluster_with_secrets(TOKEN_CLEANER, token("abcdef", expiration="2030-01-01T00:01:00Z"))
     key = Key("kube-system", "bootstrap-token-abcdef")
-    assert found.plan(key).again_after == timedelta(minutes=1)
+    assert cluster.plan(key).again_after == timedelta(minutes=1)
 
 
 @pytest.mark.parametrize("secret", [token("abcdef"), token("abcdef", namespace="default", expiration="soon")])
 def test_other_secrets_are_kept(secret):
-    found = cluster_with_secrets(TOKEN_CLEANER, secret)
-    found.reconcile(Key(secret["metadata"]["namespace"], "bootstrap-token-abcdef"))
-    assert len(found.all(SECRETS)) == 1
+    cluster = cluster_with_secrets(TOKEN_CLEANER, secret)
+    cluster.reconcile(Key(secret["metadata"]["namespace"], "bootstrap-token-abcdef"))
+    assert len(cluster.all(SECRETS)) == 1
 
 
 def test_invalid_token_data_is_ignored():

@@ -67,14 +67,14 @@ def test_approval_has_upstreams_condition():
 
 
 def csr(kind, hours, *, created=0.0, issued=False, ended=False):
-    made = format_time(NOW - timedelta(hours=created))
+    text = format_time(NOW - timedelta(hours=created))
     listed = [{"type": kind, "lastUpdateTime": format_time(NOW - timedelta(hours=hours))}] if kind else []
     status = {"conditions": listed}
     if issued:
         then = NOW - timedelta(days=3651 if ended else 0)
         pair = make_authority("one", now=then, random=SeededRandom())
         status["certificate"] = base64.b64encode(pair.certificate).decode()
-    return {"metadata": {"name": "c", "creationTimestamp": made}, "status": status}
+    return {"metadata": {"name": "c", "creationTimestamp": text}, "status": status}
 
 
 @pytest.mark.parametrize(

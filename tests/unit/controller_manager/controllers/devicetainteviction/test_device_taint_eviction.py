@@ -23,12 +23,12 @@ ALL = {"operator": "Exists", "effect": "NoExecute"}
 
 
 def cluster_with_device(*tolerations, effect="NoExecute", node="n", uid="p", tainted=True, generation=1):
-    found = FakeApiServer(DEVICE_TAINT_EVICTION, SteppedClock())
+    server = FakeApiServer(DEVICE_TAINT_EVICTION, SteppedClock())
     spec = {
         "resourceClaims": [{"name": "c", "resourceClaimName": "c"}],
         **({"nodeName": node} if node else {}),
     }
-    found.add(
+    server.add(
         PODS, {"metadata": {"name": "p", "namespace": "default", "uid": "p"}, "spec": spec, "status": {}}
     )
     result = {"driver": "d", "pool": "p", "device": "g", "tolerations": list(tolerations)}
@@ -36,14 +36,14 @@ def cluster_with_device(*tolerations, effect="NoExecute", node="n", uid="p", tai
         "allocation": {"devices": {"results": [result]}},
         "reservedFor": [{"resource": "pods", "name": "p", "uid": uid}],
     }
-    found.add(
+    server.add(
         RESOURCE_CLAIMS, {"metadata": {"name": "c", "namespace": "default"}, "spec": {}, "status": status}
     )
-    taint = {"key": "k", "effect": effect, "timeAdded": format_time(found.clock.now())}
-    slice_(found, "old", 1, [taint] if tainted else [])
+    taint = {"key": "k", "effect": effect, "timeAdded": format_time(server.clock.now())}
+    slice_(server, "old", 1, [taint] if tainted else [])
     if generation > 1:
-        slice_(found, "new", generation, [])
-    return found
+        slice_(server, "new", generation, [])
+    return server
 
 
 def slice_(pods, name, generation, taints):

@@ -112,30 +112,30 @@ UTILIZATION = {"type": "Utilization", "averageUtilization": 50}
 
 async def test_utilization_metric():
     asked = Asked(pod_metrics({"cpu": "500m"}, {"cpu": "1"}))
-    found = await asked.propose(resource(UTILIZATION))
-    assert found.replicas == 3
-    assert found.metric == "cpu resource utilization (percentage of request)"
+    proposal = await asked.propose(resource(UTILIZATION))
+    assert proposal.replicas == 3
+    assert proposal.metric == "cpu resource utilization (percentage of request)"
     current = {"averageUtilization": 75, "averageValue": "750m"}
-    assert found.status == {"type": "Resource", "resource": {"name": "cpu", "current": current}}
+    assert proposal.status == {"type": "Resource", "resource": {"name": "cpu", "current": current}}
     path = "/apis/metrics.k8s.io/v1beta1/namespaces/ns/pods"
     assert asked.transport.targets == [f"GET {path}?labelSelector=app%3Dweb"]
 
 
 async def test_memory_amount_is_printed_in_binary_units():
     asked = Asked(pod_metrics({"memory": "1Gi"}, {"memory": "3Gi"}))
-    found = await asked.propose(resource({"type": "AverageValue", "averageValue": "1Gi"}, "memory"))
-    assert (found.replicas, found.metric) == (4, "memory resource")
-    assert found.status["resource"]["current"] == {"averageValue": "2Gi"}
+    proposal = await asked.propose(resource({"type": "AverageValue", "averageValue": "1Gi"}, "memory"))
+    assert (proposal.replicas, proposal.metric) == (4, "memory resource")
+    assert proposal.status["resource"]["current"] == {"averageValue": "2Gi"}
 
 
 async def test_container_resource_metric():
     asked = Asked(pod_metrics({"cpu": "500m"}, {"cpu": "1"}, containers=2))
     pods = (pod("p0", requests=("1", "2")), pod("p1", requests=("1", "2")))
-    found = await asked.propose(resource(UTILIZATION, container="c1"), *pods)
-    assert found.metric == "cpu container resource utilization (percentage of request)"
+    proposal = await asked.propose(resource(UTILIZATION, container="c1"), *pods)
+    assert proposal.metric == "cpu container resource utilization (percentage of request)"
     current = {"averageUtilization": 37, "averageValue": "750m"}
     described = {"name": "cpu", "container": "c1", "current": current}
-    assert found.status == {"type": "ContainerResource", "containerResource": described}
+    assert proposal.status == {"type": "ContainerResource", "containerResource": described}
 
 
 async def test_pod_with_missing_container_sample_is_skipped():
@@ -154,9 +154,9 @@ PODS = {
 
 async def test_pods_metric():
     asked = Asked(values("20", "30"))
-    found = await asked.propose(PODS, discovers=True)
-    assert (found.replicas, found.metric) == (5, "pods metric rps")
-    assert found.status == {
+    proposal = await asked.propose(PODS, discovers=True)
+    assert (proposal.replicas, proposal.metric) == (5, "pods metric rps")
+    assert proposal.status == {
         "type": "Pods",
         "pods": {"metric": {"name": "rps"}, "current": {"averageValue": "25"}},
     }
@@ -182,17 +182,17 @@ AVERAGE = {"type": "AverageValue", "averageValue": "10"}
 
 async def test_object_metric():
     asked = Asked(values("25", name="d"))
-    found = await asked.propose(of_object(VALUE), discovers=True)
-    assert (found.replicas, found.metric) == (5, "Deployment metric rps")
-    assert found.status["object"]["current"] == {"value": "25"}
+    proposal = await asked.propose(of_object(VALUE), discovers=True)
+    assert (proposal.replicas, proposal.metric) == (5, "Deployment metric rps")
+    assert proposal.status["object"]["current"] == {"value": "25"}
     path = "/apis/custom.metrics.k8s.io/v1beta1/namespaces/ns/deployments.apps/d/rps"
     assert asked.transport.targets[-1] == f"GET {path}?metricLabelSelector=q%3Da"
 
 
 async def test_object_metric_average():
-    found = await Asked(values("25", name="d")).propose(of_object(AVERAGE), discovers=True)
-    assert (found.replicas, found.metric) == (3, f"external metric rps({SELECTOR_TEXT})")
-    assert found.status["object"]["current"] == {"averageValue": "12500m"}
+    proposal = await Asked(values("25", name="d")).propose(of_object(AVERAGE), discovers=True)
+    assert (proposal.replicas, proposal.metric) == (3, f"external metric rps({SELECTOR_TEXT})")
+    assert proposal.status["object"]["current"] == {"averageValue": "12500m"}
 
 
 async def test_namespace_metric():
@@ -207,13 +207,13 @@ def external(target, **fields):
 
 async def test_external_metric():
     asked = Asked(values("20", "30"))
-    found = await asked.propose(external(VALUE, selector=SELECTOR))
-    assert (found.replicas, found.metric) == (10, f"external metric queue({SELECTOR_TEXT})")
-    assert found.status["external"]["current"] == {"value": "50"}
+    proposal = await asked.propose(external(VALUE, selector=SELECTOR))
+    assert (proposal.replicas, proposal.metric) == (10, f"external metric queue({SELECTOR_TEXT})")
+    assert proposal.status["external"]["current"] == {"value": "50"}
     path = "/apis/external.metrics.k8s.io/v1beta1/namespaces/ns/queue"
     assert asked.transport.targets == [f"GET {path}?labelSelector=q%3Da"]
-    found = await Asked(values("20", "30")).propose(external(AVERAGE))
-    assert (found.replicas, found.metric) == (5, "external metric queue(nil)")
+    proposal = await Asked(values("20", "30")).propose(external(AVERAGE))
+    assert (proposal.replicas, proposal.metric) == (5, "external metric queue(nil)")
 
 
 RESOURCE_404 = (

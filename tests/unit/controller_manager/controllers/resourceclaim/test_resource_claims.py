@@ -28,9 +28,9 @@ BY_NAME = {"name": "shared", "resourceClaimName": "s"}
 
 
 def cluster_with_pod(*claims, template=True, node="", **metadata):
-    found = FakeApiServer(resource_claims(), SteppedClock())
+    server = FakeApiServer(resource_claims(), SteppedClock())
     spec = {"resourceClaims": list(claims), **({"nodeName": node} if node else {})}
-    found.add(
+    server.add(
         PODS,
         {
             "metadata": {"name": "app", "namespace": "default", "uid": "u", **metadata},
@@ -40,10 +40,10 @@ def cluster_with_pod(*claims, template=True, node="", **metadata):
     )
     if template:
         inner = {"metadata": {"labels": {"a": "b"}, "annotations": {"c": "d"}}, "spec": SPEC}
-        found.add(
+        server.add(
             RESOURCE_CLAIM_TEMPLATES, {"metadata": {"name": "t", "namespace": "default"}, "spec": inner}
         )
-    return found
+    return server
 
 
 def claim(name, *consumers, allocated=True, owner=None, finalizers=(FINALIZER,), **metadata):
@@ -320,10 +320,10 @@ def samples(metrics):
 def test_claims_are_counted():
     listed = [claim("a"), claim("b", allocated=False, annotations={OF_POD_CLAIM: "gpu"})]
     claims = Claims(lambda: listed)
-    made = Write(Create(resource=RESOURCE_CLAIMS, bodies=()), Key("default", "a"), claim("a"))
+    write = Write(Create(resource=RESOURCE_CLAIMS, bodies=()), Key("default", "a"), claim("a"))
     named = Write(Patch(resource=PODS, key=Key("default", "a"), body={}), Key("default", "a"), {})
     for outcome in (
-        Outcome(error=None, writes=(made, named)),
+        Outcome(error=None, writes=(write, named)),
         Outcome(error=Forbidden("no"), writes=()),
         Outcome(error=Forbidden("no"), writes=(named,)),
     ):

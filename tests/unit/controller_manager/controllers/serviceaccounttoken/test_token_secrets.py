@@ -21,12 +21,12 @@ ISSUING = Issuing(sign=lambda claims: claims["sub"], authority=b"authority")
 
 
 def cluster_with_secret(*, account="builder", uid=None, kind=TYPE, data=None):
-    found = FakeApiServer(service_account_tokens(ISSUING), SteppedClock())
-    found.add(SERVICE_ACCOUNTS, {"metadata": {"name": "builder", "namespace": "default", "uid": "u"}})
+    server = FakeApiServer(service_account_tokens(ISSUING), SteppedClock())
+    server.add(SERVICE_ACCOUNTS, {"metadata": {"name": "builder", "namespace": "default", "uid": "u"}})
     marks = {ACCOUNT: account, **({ACCOUNT_UID: uid} if uid else {})}
     metadata = {"name": "t", "namespace": "default", "annotations": marks}
-    found.add(SECRETS, {"metadata": metadata, "type": kind, "data": data or {}})
-    return found
+    server.add(SECRETS, {"metadata": metadata, "type": kind, "data": data or {}})
+    return server
 
 
 def decoded(secret):

@@ -26,9 +26,9 @@ KEY = Key("", "own")
 
 
 def cluster_with_ranges(*cidrs, deleting=False):
-    found = FakeApiServer(SERVICE_CIDR, SteppedClock())
-    range_(found, "own", *(cidrs or ("10.0.0.0/24",)), deleting=deleting)
-    return found
+    server = FakeApiServer(SERVICE_CIDR, SteppedClock())
+    range_(server, "own", *(cidrs or ("10.0.0.0/24",)), deleting=deleting)
+    return server
 
 
 def range_(ranges, name, *cidrs, deleting=False):

@@ -16,10 +16,10 @@ KEY = Key("default", "j")
 
 
 def cluster_with_finished_job(ttl, kind="Complete"):
-    found = FakeApiServer(TTL_AFTER_FINISHED, SteppedClock())
-    condition = {"type": kind, "status": "True", "lastTransitionTime": format_time(found.clock.now())}
-    found.add(JOBS, {**job(ttlSecondsAfterFinished=ttl), "status": {"conditions": [condition]}})
-    return found
+    server = FakeApiServer(TTL_AFTER_FINISHED, SteppedClock())
+    condition = {"type": kind, "status": "True", "lastTransitionTime": format_time(server.clock.now())}
+    server.add(JOBS, {**job(ttlSecondsAfterFinished=ttl), "status": {"conditions": [condition]}})
+    return server
 
 
 @pytest.mark.parametrize("kind", ["Complete", "Failed"])

@@ -182,8 +182,8 @@ def test_mount_lists_file_systems():
 def test_sysctl_prints_the_parameters_of_the_pod():
     host = container()
     host.files.put("/proc/sys/kernel/shm_rmid_forced", Entry(data=b"1\n", read_only=True))
-    found = run("sysctl", "kernel.shm_rmid_forced", "kernel.other", host=host)
-    assert found[:3] == (
+    result = run("sysctl", "kernel.shm_rmid_forced", "kernel.other", host=host)
+    assert result[:3] == (
         "kernel.shm_rmid_forced = 1\n",
         "sysctl: error: 'kernel.other' is an unknown key\n",
         1,

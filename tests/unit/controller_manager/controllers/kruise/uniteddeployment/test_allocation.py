@@ -162,8 +162,8 @@ WIDE = ([0, 0, 0, 0], [2, ENDLESS, ENDLESS, ENDLESS])
     ],
 )
 def test_adaptive_replicas(total, current, waiting, bounds, expected):
-    found = allocated_replicas(total, pending_subsets(*bounds, current, waiting), adapts=True)
-    assert [share for _, share in found] == expected
+    replicas = allocated_replicas(total, pending_subsets(*bounds, current, waiting), adapts=True)
+    assert [share for _, share in replicas] == expected
 
 
 def test_missing_subset_is_allocated_like_others():
@@ -208,7 +208,7 @@ FREE = ([None] * 3, [ENDLESS] * 3)
     ],
 )
 def test_reserved_replicas(total, current, reserved, bounds, expected):
-    found = allocated_replicas(
+    replicas = allocated_replicas(
         total, reserved_subsets(*bounds, current, reserved), adapts=True, reserves=True
     )
-    assert [share for _, share in found] == expected
+    assert [share for _, share in replicas] == expected
