@@ -268,7 +268,7 @@ class ApiServer:
         kinds, others = catalog.kinds, self.aggregator.other_groups()
         foreign, replaced = [*self.aggregator.foreign_documents()], self.aggregator.replaced_metrics()
         groups = [group for group in catalog.groups if group.name not in replaced]
-        rows, customs = documented_resources(catalog), catalog.served_customs
+        rows, customs = documented_resources(catalog), catalog.listed_customs
         documents = Documents(rows, customs, kinds.strategies, foreign, kinds.minor, self._documents)
         return {
             **api_pages(

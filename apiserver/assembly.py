@@ -62,7 +62,11 @@ def make_admission(
 
 def documented_resources(catalog: Catalog) -> Sequence[Resource]:
     """Return the resources that OpenAPI describes; metrics have no schemas."""
-    return [row for row in catalog.rows.values() if row.custom or row.group != resource_metrics.GROUP_NAME]
+    return [
+        row
+        for row in catalog.rows.values()
+        if catalog.is_listed(row.group_resource) and (row.custom or row.group != resource_metrics.GROUP_NAME)
+    ]
 
 
 def make_registry(  # noqa: PLR0913 - each argument is a dependency

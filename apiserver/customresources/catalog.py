@@ -42,6 +42,8 @@ class Catalog:
         self._built_in_names = frozenset(group.name for group in groups)
         self._reviews = reviews
         self._custom: dict[GroupResource, Sequence[Custom]] = {}
+        self._unlisted: set[GroupResource] = set()
+        """Custom resources that are served, but that neither discovery nor OpenAPI describes."""
         self.custom_kinds: dict[tuple[str, str], Custom] = {}
         """By apiVersion and kind."""
         self.custom_definitions: dict[str, Custom] = {}
@@ -64,9 +66,9 @@ class Catalog:
     def groups(self) -> Sequence[Group]:
         """As discovery lists them: what is built in comes first."""
         rows_by_group: dict[str, list[Resource]] = {}
-        for _, customs in sorted(self._custom.items()):
+        for resource, customs in sorted(self._custom.items()):
             for custom in customs:
-                if custom.served:
+                if custom.served and self.is_listed(resource):
                     rows_by_group.setdefault(custom.row.group, []).append(custom.row)
         return (*self._built_in, *(_group(name, rows) for name, rows in sorted(rows_by_group.items())))
 
@@ -74,6 +76,14 @@ class Catalog:
     def served_customs(self) -> Iterable[Custom]:
         """Every version that is served of every custom resource."""
         return [custom for customs in self._custom.values() for custom in customs if custom.served]
+
+    @property
+    def listed_customs(self) -> Iterable[Custom]:
+        """Every version of a custom resource that discovery and OpenAPI describe."""
+        return [custom for custom in self.served_customs if self.is_listed(custom.row.group_resource)]
+
+    def is_listed(self, resource: GroupResource) -> bool:
+        return resource not in self._unlisted
 
     def versions_of(self, resource: GroupResource) -> Sequence[Custom]:
         """All versions of a custom resource; none if it is not one."""
@@ -121,8 +131,20 @@ class Catalog:
         self.strategies[resource] = customs[0].strategy
         self._notify_change(resource)
 
+    def unlist(self, resource: GroupResource) -> None:
+        """Omit a custom resource from discovery and OpenAPI from its next `add` until `list_resource`."""
+        self._unlisted.add(resource)
+
+    def list_resource(self, resource: GroupResource) -> None:
+        """Describe a custom resource in discovery and OpenAPI."""
+        if resource in self._unlisted:
+            self._unlisted.discard(resource)
+            for handler in self.on_change:
+                handler()
+
     def remove(self, resource: GroupResource) -> None:
         """Serve a custom resource no more."""
+        self._unlisted.discard(resource)
         if resource in self._custom:
             self._forget(resource)
             self._notify_change(resource)

@@ -168,8 +168,12 @@ def with_names(old: ReadOnlyTree, used_names: UsedNames, now: datetime) -> Tree 
     return new
 
 
+def is_established(tree: ReadOnlyTree) -> bool:
+    return conditions.is_true(tree, "Established")
+
+
 def may_be_served(tree: ReadOnlyTree) -> bool:
-    if conditions.is_true(tree, "Established"):
+    if is_established(tree):
         return True
     return conditions.is_true(tree, "NamesAccepted") and not authorities_problem(tree)
 

@@ -229,6 +229,8 @@ class Establishing:
                 # It is served before its status shows it: a client that reads the status may send requests at once.
                 await self._serve(name, self._definitions[name])
             await self._update_status(name, lambda old: definition_status.with_established(old, now()))
+            if definition_status.is_established(self._definitions[name].tree):
+                self._catalog.list_resource(_resource_of(name))
         except (*OF_WRONG_TYPES, RecursionError) as error:
             self._registry.watch_cache.report_malformed(self._definitions[name].stored, error)
 
@@ -264,6 +266,9 @@ class Establishing:
         # Its patterns are parsed to estimate their cost: a few bytes may take long.
         size = len(definition.stored.value) * self._row.work
         customs = await worker.run(size, _compile, definition.stored, lambda: schemas.definition(OBJECT_META))
+        if not definition_status.is_established(tree):
+            # As upstream, which lists it after the last change of its status: clients that wait for it may then update it.
+            self._catalog.unlist(definition.resource)
         # Every change of a definition is a new generation of it.
         changed_at = definition.stored.revision if meta.generation(tree) > 1 else 0
         self._catalog.add(customs, changed_at=changed_at)

@@ -7,6 +7,7 @@ import pytest
 from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver.pki.issue import make_authority
+from mockube.etcd.embedded.store import MemoryStore
 from tests.support.server import apiserver
 from tests.support.server.definitions import DEFINITIONS, GROUP, WIDGETS, definition
 
@@ -78,6 +79,20 @@ async def names(client, name):
 async def test_names_are_accepted_before_definition_is_established(client):
     created = await create(client, definition_with_names("widgets", "Widget"), [ACCEPTED, ESTABLISHED])
     assert created == [[ACCEPTED, INSTALLING], [ACCEPTED, ESTABLISHED]]
+
+
+async def test_resource_is_listed_after_last_write_of_its_definition():
+    class RecordingStore(MemoryStore):
+        async def txn(self, request):
+            if any(b"/customresourcedefinitions/" in operation.key for operation in request.then):
+                found.append(GROUP in {group.name for group in client.server.catalog.groups})
+            return await super().txn(request)
+
+    found = []
+    async with apiserver.running(kv=RecordingStore(clock=RealClock())) as client:
+        await create(client, definition_with_names("widgets", "Widget"), [ACCEPTED, ESTABLISHED])
+        assert (await client.get(f"/apis/{GROUP}/v1")).status == 200
+    assert found == [False, False, False]
 
 
 async def test_last_conflicting_name_is_reported_and_no_short_name_accepted(client):
