@@ -365,11 +365,11 @@ class ApiServer:
             start("store", backend.kv.supervise)
         start("watch-cache", backend.watch_cache.run)
         await backend.watch_cache.wait_listed()
-        self.rights.follow(self._cache_of, backend.watch_cache)
+        self.rights.watch(self._cache_of, backend.watch_cache)
         start("watch-cache-lag", backend.watch_cache.watch_lag)
         aggregated = self.resources[API_SERVICES]
         others = self.resources["", "v1", "services"], self.stored_row(ENDPOINT_SLICES)
-        start("api-service-availability", self.aggregator.follow(aggregated, others).run)
+        start("api-service-availability", self.aggregator.watch(aggregated, others).run)
         schemas, levels = self.stored_row(FLOW_SCHEMAS), self.stored_row(PRIORITY_LEVELS)
         start("flow-schema-status", FlowSchemaStatus(backend, schemas, levels).run)
         if self.issuers is not None:

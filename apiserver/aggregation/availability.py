@@ -14,7 +14,7 @@ from mockube.apiserver.aggregation.remotes import Documents, Remote, Remotes, re
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.call import Call, WriteOptions
 from mockube.apiserver.registry.registry import OF_WRONG_TYPES, Registry
-from mockube.apiserver.registry.resource_follower import followed_keys
+from mockube.apiserver.registry.resource_watchers import watched_keys
 from mockube.apiserver.registry.update import change
 from mockube.apiserver.storage.stored import Stored
 from mockube.apiserver.user import User
@@ -66,26 +66,26 @@ class Availability:
         self._timer: Timer | None = None
 
     async def run(self) -> None:
-        """Check APIServices after each change, until cancelled. Services are followed while there are other servers."""
+        """Check APIServices after each change, until cancelled. Services are watched while there are other servers."""
         has_remotes = False
         try:
             while True:
-                has_remotes = await self._follow(has_remotes=has_remotes)
+                has_remotes = await self._watch(has_remotes=has_remotes)
         finally:
             if self._timer is not None:
                 self._timer.cancel()
 
-    async def _follow(self, *, has_remotes: bool) -> bool:
+    async def _watch(self, *, has_remotes: bool) -> bool:
         """Check until the first other server appears or the last one disappears; return whether there are any."""
         resources = (self._api_services, *self._others) if has_remotes else (self._api_services,)
-        with followed_keys(self._registry, resources) as (changed, followers):
+        with watched_keys(self._registry, resources) as (changed, watchers):
             while True:
                 await changed.wait()
                 changed.clear()
-                for follower in followers[1:]:
-                    follower.take()  # it does not matter which have changed
+                for watcher in watchers[1:]:
+                    watcher.take()  # it does not matter which have changed
                 has_remotes_now, all_pass = await self._check_all(
-                    followers[0].take(known_keys=self._remote_services)
+                    watchers[0].take(known_keys=self._remote_services)
                 )
                 if has_remotes_now != has_remotes:
                     return has_remotes_now

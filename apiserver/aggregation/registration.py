@@ -22,7 +22,7 @@ from mockube.apiserver.registry.call import Body, Call, WriteOptions
 from mockube.apiserver.registry.create import create
 from mockube.apiserver.registry.delete import delete
 from mockube.apiserver.registry.registry import OF_WRONG_TYPES, Registry
-from mockube.apiserver.registry.resource_follower import followed_keys
+from mockube.apiserver.registry.resource_watchers import watched_keys
 from mockube.apiserver.registry.update import change
 from mockube.apiserver.storage.stored import Stored
 from mockube.apiserver.user import User
@@ -76,7 +76,7 @@ class Registration:
     async def run(self) -> None:
         """Register and remove the versions that change, until cancelled."""
         resources = self._definitions, self._api_services
-        with followed_keys(self._registry, resources) as (changed, (definitions, api_services)):
+        with watched_keys(self._registry, resources) as (changed, (definitions, api_services)):
             while True:
                 await changed.wait()
                 changed.clear()

@@ -81,7 +81,7 @@ def remote_of(tree: ReadOnlyTree) -> Remote | None:
 
 
 class Remotes:
-    """All APIServices of other servers in the watch cache, which it follows. It is false while there are none."""
+    """All APIServices of other servers in the watch cache, updated at each change. It is false while there are none."""
 
     def __init__(self, backend: Backend, api_services: Resource) -> None:
         self._backend = backend
@@ -112,10 +112,10 @@ class Remotes:
             self._update()
         return self._groups
 
-    def follow(self) -> None:
-        """Begin to follow the watch cache, after that has listed all objects."""
+    def watch(self) -> None:
+        """Begin to receive changes of the watch cache, after that has listed all objects."""
         watch_cache = self._backend.watch_cache
-        watch_cache.resource_cache(self.prefix).follow(self)
+        watch_cache.resource_cache(self.prefix).add_watcher(self)
         watch_cache.on_reset.append(self.handle_missed_change)
         self.handle_missed_change()
 

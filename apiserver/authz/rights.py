@@ -1,4 +1,4 @@
-"""The authorizers of one server, by the modes of `--authorization-mode`. They follow its watch cache."""
+"""The authorizers of one server, by the modes of `--authorization-mode`. They are updated from its watch cache."""
 
 from collections.abc import Callable, Container, Mapping, Sequence
 from functools import partial
@@ -56,11 +56,11 @@ class Rights:
         built_in: Mapping[str, Authorizer] = {"Node": self._node, "RBAC": self.rbac}
         return ConfiguredAuthorizers(settings, self.authorization, built_in, remote)
 
-    def follow(self, caches: Callable[[str, str], ResourceCache], watch_cache: WatchCache) -> None:
-        """Follow the watch cache from now on; `caches` returns the cache of a group and resource."""
+    def watch(self, caches: Callable[[str, str], ResourceCache], watch_cache: WatchCache) -> None:
+        """Update them from the watch cache from now on; `caches` returns the cache of a group and resource."""
         rbac_cache, node_cache = partial(caches, GROUP), lambda name: caches(GROUPS[name], name)
-        self.rbac.follow(rbac_cache)
-        self.nodes.follow(node_cache)
+        self.rbac.watch(rbac_cache)
+        self.nodes.watch(node_cache)
         watch_cache.on_reset += [lambda: self.rbac.reset(rbac_cache), self.nodes.reset]
 
     def permits(

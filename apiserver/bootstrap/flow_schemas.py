@@ -14,7 +14,7 @@ from mockube.apiserver.long_work import yield_to_loop
 from mockube.apiserver.registry.apply import apply
 from mockube.apiserver.registry.call import Body, Call
 from mockube.apiserver.registry.registry import OF_WRONG_TYPES, Registry
-from mockube.apiserver.registry.resource_follower import follow_resources
+from mockube.apiserver.registry.resource_watchers import watched_resources
 from mockube.apiserver.storage.stored import Stored
 from mockube.apiserver.user import User
 from mockube.etcd.errors import KVError
@@ -40,7 +40,7 @@ class FlowSchemaStatus:
 
     async def run(self) -> None:
         """Update the status of all schemas after each change of a schema or a level, until cancelled."""
-        with follow_resources(self._registry, (self._schemas, self._levels)) as changed:
+        with watched_resources(self._registry, (self._schemas, self._levels)) as changed:
             while True:
                 await changed.wait()
                 changed.clear()

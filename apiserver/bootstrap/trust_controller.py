@@ -18,7 +18,7 @@ RETRY_SECONDS: Final = 1.0
 
 
 class TrustController:
-    """Follows the cache for this object, and writes it."""
+    """Watches the cache for this object, and writes it."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class TrustController:
 
     async def run(self) -> None:
         """Write the object whenever it is outdated, until cancelled."""
-        self._cache.follow(self)
+        self._cache.add_watcher(self)
         try:
             while True:
                 await self._is_outdated.wait()

@@ -130,7 +130,7 @@ class Establishing:
         await self._idle.wait()
 
     async def run(self) -> None:
-        self._resource_cache.follow(self)
+        self._resource_cache.add_watcher(self)
         try:
             async with asyncio.TaskGroup() as group:
                 self.handle_missed_change()

@@ -90,9 +90,9 @@ class Aggregator:
         self.remotes = Remotes(registry, api_services)
         self.proxy = ServiceProxy(self._resolve, certificate, dialer)
 
-    def follow(self, api_services: Resource, services: Sequence[Resource]) -> Availability:
-        """Begin to follow APIServices; return the task that checks their availability."""
-        self.remotes.follow()
+    def watch(self, api_services: Resource, services: Sequence[Resource]) -> Availability:
+        """Begin to watch APIServices; return the task that checks their availability."""
+        self.remotes.watch()
         inspect = ServiceDocuments(self.proxy).inspect
         return Availability(self._registry, api_services, services, self.remotes, inspect)
 

@@ -265,7 +265,7 @@ async def watch(registry: Registry, call: Call) -> tuple[Stream, ListOptions]:
     converter = tolerant_client_version_converter(registry, call.resource)
     remote = remote_conversion(registry, call.resource)
     stream = Stream(_prefix(registry, call, chosen), resource_cache, chosen, converter, remote)
-    resource_cache.follow(stream)
+    resource_cache.add_watcher(stream)
     if options.initial_events is False:
         stream.resume(version or registry.watch_cache.revision)
     elif options.initial_events or not version:
@@ -285,9 +285,9 @@ async def watch(registry: Registry, call: Call) -> tuple[Stream, ListOptions]:
 def end_watches(registry: Registry, resource: GroupResource) -> None:
     """End the watches of a custom resource whose definition was changed or deleted; as upstream, clients list again."""
     prefix = registry.layout.root + f"{resource.group}/{resource.resource}/".encode()
-    for follower in registry.watch_cache.resource_cache(prefix).followers():
-        if isinstance(follower, Stream):
-            follower.end(None)
+    for watcher in registry.watch_cache.resource_cache(prefix).watchers():
+        if isinstance(watcher, Stream):
+            watcher.end(None)
 
 
 async def _reach(registry: Registry, options: ListOptions, version: int) -> None:
@@ -298,7 +298,7 @@ async def _reach(registry: Registry, options: ListOptions, version: int) -> None
 
 
 def _prefix(registry: Registry, call: Call, chosen: Selection) -> bytes:
-    """A follower follows a resource cache, a namespace or one key."""
+    """The prefix of what is watched: a resource cache, a namespace or one key."""
     prefix = registry.layout.scope(call.resource, call.namespace)
     name = call.name or chosen.name
     if name and (call.namespace or not call.resource.namespaced):

@@ -111,7 +111,7 @@ class ResourceCache:
         """The bytes of replaced large objects in the history."""
         self._oldest = 0
         """Changes at this revision and before are not in the history."""
-        self._followers: dict[bytes, list[CacheWatcher]] = {}
+        self._watchers: dict[bytes, list[CacheWatcher]] = {}
         self._labels: dict[str, LabelIndex] = {}
         """The indexes of labels that selectors have used, by name."""
         self._unfinished: dict[str, LabelIndex] = {}
@@ -189,14 +189,14 @@ class ResourceCache:
         if len(self._history) > FRAMED:
             self._history[-1 - FRAMED].drop_frames()
         self._trim(change.observed_at)
-        followers = self._followers_of(key)
-        for follower in followers:
+        watchers = self._watchers_of(key)
+        for watcher in watchers:
             try:
-                follower.handle_change(change)
+                watcher.handle_change(change)
             except Exception:
                 LOG.exception("a watch could not process the change of %s", key.decode(errors="replace"))
-                follower.handle_missed_change()
-        return bool(followers)
+                watcher.handle_missed_change()
+        return bool(watchers)
 
     @property
     def newest(self) -> int:
@@ -214,17 +214,17 @@ class ResourceCache:
         start = bisect_right(self._history, revision, key=_revision)
         return [change for change in self._history[start:] if change.after.key.startswith(prefix)]
 
-    def follow(self, follower: CacheWatcher) -> None:
-        self._followers.setdefault(follower.prefix, []).append(follower)
+    def add_watcher(self, watcher: CacheWatcher) -> None:
+        self._watchers.setdefault(watcher.prefix, []).append(watcher)
 
-    def remove_watcher(self, follower: CacheWatcher) -> None:
-        followers = self._followers[follower.prefix]
-        followers.remove(follower)
-        if not followers:
-            del self._followers[follower.prefix]
+    def remove_watcher(self, watcher: CacheWatcher) -> None:
+        watchers = self._watchers[watcher.prefix]
+        watchers.remove(watcher)
+        if not watchers:
+            del self._watchers[watcher.prefix]
 
-    def followers(self) -> list[CacheWatcher]:
-        return [follower for followers in self._followers.values() for follower in followers]
+    def watchers(self) -> list[CacheWatcher]:
+        return [watcher for watchers in self._watchers.values() for watcher in watchers]
 
     def reset(self, objects: Sequence[Stored], revision: int) -> None:
         """Replace all objects by those of a list at a revision, in order of keys; clear the history."""
@@ -253,15 +253,15 @@ class ResourceCache:
             ):
                 by_value.setdefault(new_value, set()).add(change.after.key)
 
-    def _followers_of(self, key: bytes) -> list[CacheWatcher]:
+    def _watchers_of(self, key: bytes) -> list[CacheWatcher]:
         """Return the watchers of the resource, of the key's namespace and of the key."""
-        if not self._followers:
+        if not self._watchers:
             return []
-        watchers = list(self._followers.get(self.prefix, ()))
+        watchers = list(self._watchers.get(self.prefix, ()))
         slash = key.rfind(b"/") + 1
         if slash > len(self.prefix):
-            watchers += self._followers.get(key[:slash], ())
-        watchers += self._followers.get(key, ())
+            watchers += self._watchers.get(key[:slash], ())
+        watchers += self._watchers.get(key, ())
         return watchers
 
     def _trim(self, now: float) -> None:

@@ -86,7 +86,7 @@ class PodPorts:
             for port in self._ports
             if isinstance(target := _target(port), str)
         }
-        self._known: dict[tuple[int | None, ...], tuple[Port, ...]] = {}
+        self._ports_by_numbers: dict[tuple[int | None, ...], tuple[Port, ...]] = {}
 
     def of(self, pod: PodView) -> tuple[Port, ...]:
         """Return the ports that lead somewhere in a pod: it may lack a named one. Equal results are one object."""
@@ -96,9 +96,9 @@ class PodPorts:
             if named in self._named:
                 numbers.setdefault(named, int(port["containerPort"]))
         key = tuple(map(numbers.get, self._named))
-        if key not in self._known:
-            self._known[key] = tuple(self._resolve(numbers))
-        return self._known[key]
+        if key not in self._ports_by_numbers:
+            self._ports_by_numbers[key] = tuple(self._resolve(numbers))
+        return self._ports_by_numbers[key]
 
     def _resolve(self, numbers: Mapping[tuple[str, str], int]) -> Iterator[Port]:
         for port in self._ports:

@@ -1,6 +1,6 @@
 """A watch on etcd that survives the loss of its connections.
 
-A task, the follower, reads a stream. When the stream fails, it resumes from the last position on another one, with
+A task reads a stream. When the stream fails, it resumes from the last position on another one, with
 retries without end. It stops reading when the reader is `BACKLOG` batches behind, which causes backpressure on etcd.
 
 A progress request depends on the release of etcd and on the connection:
@@ -68,8 +68,8 @@ class RemoteWatch:
         self._closed = False
         loop = asyncio.get_running_loop()
         self._progress_task: asyncio.Task[None] | None = None
-        self._follower = loop.create_task(self._follow(), name=f"watch {request.key!r}")
-        self._follower.add_done_callback(self._on_end)
+        self._read_task = loop.create_task(self._read_streams(), name=f"watch {request.key!r}")
+        self._read_task.add_done_callback(self._on_end)
 
     def __aiter__(self) -> AsyncIterator[WatchBatch]:
         return self
@@ -85,7 +85,7 @@ class RemoteWatch:
         raise StopAsyncIteration
 
     async def request_progress(self) -> None:
-        if self._follower.done():
+        if self._read_task.done():
             raise Closed("the watch has ended")
         head = await self._head()
         await self._ask_progress()
@@ -113,9 +113,9 @@ class RemoteWatch:
             self._error = error
         await self._stop()
 
-    # --- the follower
+    # --- the task that reads
 
-    async def _follow(self) -> None:
+    async def _read_streams(self) -> None:
         while True:
             try:
                 while True:
@@ -187,7 +187,7 @@ class RemoteWatch:
     # --- the end of the watch
 
     async def _stop(self) -> None:
-        for task in (self._follower, self._progress_task):
+        for task in (self._read_task, self._progress_task):
             if task is not None and not task.done():
                 task.cancel()
                 await asyncio.wait([task])
@@ -197,11 +197,11 @@ class RemoteWatch:
         """End the watch after an unexpected error; otherwise its reader would wait for progress without end."""
         if not task.cancelled() and (error := task.exception()) is not None:
             self._error = self._error or error
-            self._follower.cancel()
+            self._read_task.cancel()
 
-    def _on_end(self, follower: asyncio.Task[None]) -> None:
-        if not follower.cancelled():
-            self._error = follower.exception()
+    def _on_end(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled():
+            self._error = task.exception()
         if self._progress_task is not None:
             self._progress_task.cancel()
         self._inbox.put_nowait(None)

@@ -180,7 +180,7 @@ _BY_TEST = {
     f"{_STORE}test_rewrite_that_fails_after_its_caller_is_logged": (
         "etcd/embedded/store.py::_start create_task",
     ),
-    f"{_WATCH}test_error_of_follower_reaches_reader_and_closes_stream": (
+    f"{_WATCH}test_error_of_read_task_reaches_reader_and_closes_stream": (
         "etcd/remote/watch.py::__init__ create_task 'watch *'",
     ),
     f"{_WATCH}test_error_of_progress_request_reaches_reader": (

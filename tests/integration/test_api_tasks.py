@@ -334,7 +334,7 @@ async def test_failed_watch_ends_with_410_and_others_continue(served, caplog):
     revision = served.watch_cache.revision
     broken = Stream(resource_cache.prefix, resource_cache, Selection(matches=fail))
     broken.resume(revision)
-    resource_cache.follow(broken)
+    resource_cache.add_watcher(broken)
     async with served.client.watch(f"{MAPS}?watch=true&resourceVersion={revision}") as events:
         await served.client.post(MAPS, {"metadata": {"name": "a"}})
         assert (await soon(events))["object"]["metadata"]["name"] == "a"

@@ -51,7 +51,7 @@ class NodeGraph:
         self._claims: dict[Reference, Reference] = {}
         """The claim that each volume is bound to."""
 
-    def follow(self, caches: Caches) -> None:
+    def watch(self, caches: Caches) -> None:
         """Use these caches from now on."""
         self._caches = caches
 
@@ -89,7 +89,7 @@ class NodeGraph:
             self._apply_changes(MAX_SYNCHRONOUS_CHANGES)
             await yield_to_loop()
 
-    # --- following
+    # --- watching
 
     def _start_watching(self) -> None:
         if self._watchers or self._caches is None:
@@ -97,7 +97,7 @@ class NodeGraph:
         for resource in self._resources:
             cache = self._caches(resource)
             watcher = _Watcher(self, resource, cache.prefix)
-            cache.follow(watcher)
+            cache.add_watcher(watcher)
             self._watchers.append(watcher)
             self._noted |= dict.fromkeys((resource, stored.key) for stored in cache)
         self._max_queued = len(self._noted) + MAX_QUEUED_CHANGES
@@ -181,7 +181,7 @@ class _Links:
 
 
 class _Watcher:
-    """Follows the cache of one resource."""
+    """Watches the cache of one resource."""
 
     def __init__(self, graph: NodeGraph, resource: str, prefix: bytes) -> None:
         self.prefix = prefix

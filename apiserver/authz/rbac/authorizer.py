@@ -116,13 +116,13 @@ class RBAC:
             error=aggregate([role.error for role in granted if role.error]),
         )
 
-    # --- following the watch cache
+    # --- watching the watch cache
 
-    def follow(self, caches: Callable[[str], ResourceCache]) -> None:
-        """Follow the caches of the four resources from now on. The watch cache must be listed."""
+    def watch(self, caches: Callable[[str], ResourceCache]) -> None:
+        """Watch the caches of the four resources from now on. The watch cache must be listed."""
         for resource in RESOURCES:
             cache = caches(resource)
-            cache.follow(_Watcher(self, resource, cache.prefix))
+            cache.add_watcher(_Watcher(self, resource, cache.prefix))
         self.reset(caches)
 
     def reset(self, caches: Callable[[str], ResourceCache]) -> None:
@@ -147,7 +147,7 @@ def _select_fields(tree: Mapping[str, Any], *names: str) -> Rule:
 
 
 class _Watcher:
-    """Follows the cache of one resource."""
+    """Watches the cache of one resource."""
 
     def __init__(self, authorizer: RBAC, resource: str, prefix: bytes) -> None:
         self.prefix = prefix

@@ -39,10 +39,10 @@ def subsets_of(service: ReadOnlyTree, pods: Iterable[PodView]) -> list[dict[str,
             identity = (address["ip"], pod.uid)
             addresses[identity] = address
             groups[pod_ports.of(pod)][identity] = even_not_ready or pod.is_ready
-    return _by_hash((_subset(*each, addresses) for each in _shared(service, groups)), _SUBSET)
+    return _by_hash((_subset(*each, addresses) for each in _group_ports(service, groups)), _SUBSET)
 
 
-def _shared(
+def _group_ports(
     service: ReadOnlyTree, groups: Mapping[tuple[Port, ...], _Group]
 ) -> Iterator[tuple[Sequence[Port], _Group]]:
     """Yield the ports that lead to the same pods, with these pods."""

@@ -43,7 +43,7 @@ class Census:
         self.came = Counter()
         self.went = Counter()
         for name, resource_cache in self._resource_caches.items():
-            resource_cache.follow(_Follower(name, resource_cache.prefix, self))
+            resource_cache.add_watcher(_Watcher(name, resource_cache.prefix, self))
 
     def all(self, resource):
         return [orjson.loads(stored.value) for stored in self._resource_caches[resource]]
@@ -60,7 +60,7 @@ class Census:
         }
 
 
-class _Follower:
+class _Watcher:
     def __init__(self, name, prefix, census):
         self.prefix = prefix
         self._name = name

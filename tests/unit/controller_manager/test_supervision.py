@@ -41,7 +41,7 @@ async def test_error_is_logged_once_with_traceback_and_tasks(caplog):
     assert failures == ["outer"]
 
 
-async def test_error_of_task_that_nobody_awaits_is_logged_once(caplog):
+async def test_unawaited_task_logs_its_error_once(caplog):
     failures = []
     task = start("leaf", raise_error(), on_failure=lambda name, _: failures.append(name))
     await until(task.done)

@@ -22,7 +22,7 @@ class Cluster:
         for cache in self.caches.values():
             cache.reset((), 1)
         self.graph = NodeGraph()
-        self.graph.follow(self.caches.__getitem__)
+        self.graph.watch(self.caches.__getitem__)
         self.authorizer = NodeAuthorizer(self.graph, rules_of_nodes())
 
     def put(self, resource, name, spec, **more):

@@ -111,7 +111,7 @@ async def test_slow_watcher_within_a_revision_must_relist(store, has_some):
     async with mirroring(store, SteppedClock()) as watch_cache:
         resource_cache = watch_cache.resource_cache(FOLDER)
         stream = Stream(FOLDER, resource_cache, SELECT_ALL)
-        resource_cache.follow(stream)
+        resource_cache.add_watcher(stream)
         stream.resume(watch_cache.revision)
         rewriting = rewrite(store, 2 * BACKLOG)
         if has_some:
@@ -129,7 +129,7 @@ async def test_slow_watcher_of_large_objects_is_cut_off(store, part, is_cut_off)
     async with mirroring(store, SteppedClock()) as watch_cache:
         resource_cache = watch_cache.resource_cache(FOLDER)
         stream = Stream(FOLDER, resource_cache, SELECT_ALL)
-        resource_cache.follow(stream)
+        resource_cache.add_watcher(stream)
         stream.resume(watch_cache.revision)
         for number in range(count):
             written = await store.put(put(number, int(part * BACKLOG_BYTES / count)))
@@ -141,7 +141,7 @@ async def test_bookmark_is_not_older_than_delivered_event(store):
     async with mirroring(store, SteppedClock()) as watch_cache:
         resource_cache = watch_cache.resource_cache(FOLDER)
         stream = Stream(FOLDER, resource_cache, SELECT_ALL)
-        resource_cache.follow(stream)
+        resource_cache.add_watcher(stream)
         stream.resume(watch_cache.revision)
         rewriting = rewrite(store, MANY)
         await until(lambda: not watch_cache.is_consistent)

@@ -302,7 +302,7 @@ class TestTheEnd:
         with pytest.raises(RuntimeError, match="a fault in the program"):
             await reading
 
-    async def test_error_of_follower_reaches_reader_and_closes_stream(self, cluster, watching):
+    async def test_error_of_read_task_reaches_reader_and_closes_stream(self, cluster, watching):
         stream = cluster.add_stream(watch_message(2, (2, K)))
 
         async def fail():

@@ -1,4 +1,4 @@
-"""Resources that a task of the server follows: it is notified of a change, or of the keys that changed."""
+"""Resources that a task of the server watches: it is notified of a change, or of the keys that changed."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,7 +14,7 @@ from mockube.apiserver.storage.resource_cache import CacheWatcher, Change, Resou
 _Watcher = TypeVar("_Watcher", bound=CacheWatcher)
 
 
-class _Follower(Struct):
+class _Subscriber(Struct):
     prefix: bytes
     changed: asyncio.Event
 
@@ -26,11 +26,11 @@ class _Follower(Struct):
 
 
 @contextmanager
-def follow_resources(backend: Backend, resources: Sequence[Resource]) -> Iterator[asyncio.Event]:
+def watched_resources(backend: Backend, resources: Sequence[Resource]) -> Iterator[asyncio.Event]:
     """Set the event at once and at each change, until the end of the block."""
     changed = asyncio.Event()
     changed.set()
-    with _following(backend, resources, lambda cache: _Follower(cache.prefix, changed)):
+    with _watching(backend, resources, lambda cache: _Subscriber(cache.prefix, changed)):
         yield changed
 
 
@@ -62,30 +62,30 @@ class ChangedKeys:
 
 
 @contextmanager
-def followed_keys(
+def watched_keys(
     backend: Backend, resources: Sequence[Resource]
 ) -> Iterator[tuple[asyncio.Event, Sequence[ChangedKeys]]]:
     """Set the event at once and at each change, until the end of the block, and collect keys for each resource."""
     changed = asyncio.Event()
     changed.set()
-    with _following(backend, resources, lambda cache: ChangedKeys(cache, changed)) as followers:
-        yield changed, followers
+    with _watching(backend, resources, lambda cache: ChangedKeys(cache, changed)) as watchers:
+        yield changed, watchers
 
 
 @contextmanager
-def _following(
+def _watching(
     backend: Backend, resources: Sequence[Resource], make: Callable[[ResourceCache], _Watcher]
 ) -> Iterator[Sequence[_Watcher]]:
     """Subscribe a watcher for each resource until the end of the block; it is also notified of missed changes."""
     watch_cache = backend.watch_cache
     caches = [watch_cache.resource_cache(backend.layout.resource_cache(each)) for each in resources]
-    followers = [make(cache) for cache in caches]
-    watch_cache.on_reset += [follower.handle_missed_change for follower in followers]
-    for cache, follower in zip(caches, followers, strict=True):
-        cache.follow(follower)
+    watchers = [make(cache) for cache in caches]
+    watch_cache.on_reset += [watcher.handle_missed_change for watcher in watchers]
+    for cache, watcher in zip(caches, watchers, strict=True):
+        cache.add_watcher(watcher)
     try:
-        yield followers
+        yield watchers
     finally:
-        for cache, follower in zip(caches, followers, strict=True):
-            watch_cache.on_reset.remove(follower.handle_missed_change)
-            cache.remove_watcher(follower)
+        for cache, watcher in zip(caches, watchers, strict=True):
+            watch_cache.on_reset.remove(watcher.handle_missed_change)
+            cache.remove_watcher(watcher)
