@@ -112,7 +112,9 @@ def cluster(agnhost: Path | None = None) -> Iterator[Path]:
         flags = []
         if agnhost is not None:
             images = Path(folder) / "images.yaml"
-            images.write_text(yaml.safe_dump({"images": {AGNHOST: {"command": [str(agnhost.absolute())]}}}))
+            # `command` of a pod is replaced whole: the probes' pods without `args` name the server of health checks there.
+            program = {"command": [str(agnhost.absolute())], "args": ["grpc-health-checking"]}
+            images.write_text(yaml.safe_dump({"images": {AGNHOST: program}}))
             flags = ["--container-runtime=process", f"--images={images}"]
         try:
             done = mockube.run(
