@@ -26,6 +26,8 @@ class Shape(Enum):
     BOOLEAN = "boolean"
     QUANTITY = "quantity"
     INT_OR_STRING = "int-or-string"
+    SCALAR = "scalar"
+    """A string, a number or a boolean: a string with a format in the schema of a custom resource."""
     TIME = "time"
     MICRO_TIME = "micro-time"
     BYTES = "bytes"

@@ -25,8 +25,8 @@ _SCALARS: Final = {
     "boolean": Shape.BOOLEAN,
 }
 _ANY: Final = Type(shape=Shape.ANY)
-_ANY_SCALAR: Final = Type(shape=Shape.INT_OR_STRING)
-"""The type of a string with a format, which patches do not check."""
+_ANY_SCALAR: Final = Type(shape=Shape.SCALAR)
+"""The type of a string with a format, of which server-side apply accepts every scalar."""
 _TEXT: Final = Type(shape=Shape.STRING, go="string")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 from msgspec import Struct
 
-from mockube.apimachinery import status
+from mockube.apimachinery import meta, status
 from mockube.apimachinery.patch.apply import Conflicts, FieldManager
 from mockube.apimachinery.patch.apply.field_manager import describe_object, format_kind
 from mockube.apimachinery.patch.errors import PatchError, Undecodable
@@ -85,6 +85,8 @@ class Application(Struct, frozen=True, kw_only=True):
         new_object: Tree = {"kind": manager.kind, "apiVersion": manager.versions.own} | tree
         if not is_unchanged:
             self._default(new_object)
+        if not meta.uid(live):
+            metadata.check_no_uid(new_object, self.call)
         metadata.match_namespace(new_object, self.call)
         metadata.match_name(new_object, self.call.name)
         return new_object

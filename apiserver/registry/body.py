@@ -47,6 +47,8 @@ def read_object(registry: Registry, call: Call, options: WriteOptions) -> Tree:
     if call.is_unstructured:
         _check_custom_type(call, tree)
     new_object: Tree = {"kind": kind, "apiVersion": api_version} | decoded.tree
+    if call.type_error is not None:
+        new_object["kind"] = kind
     new_object["apiVersion"] = _version(new_object["apiVersion"]) or api_version
     registry.scheme.rules.default(api_version, kind, new_object)
     if call.audited is not None:
@@ -274,7 +276,10 @@ def _check_has_kind(call: Call, parsed: ParsedObject) -> None:
 
 
 def _check_custom_type(call: Call, tree: Tree) -> None:
-    """Check the type of an object that has no struct upstream, after it was decoded as an object of any kind."""
+    """Check the type of an object that has no struct upstream, after it was decoded as an object of any kind.
+
+    The error of another kind is only recorded: an update of an object that is absent or has another UID is refused for that.
+    """
     expected_version, expected_kind = expected_type(call)
     api_version, kind = tree.get("apiVersion") or "", tree["kind"]
     if api_version != expected_version:
@@ -283,7 +288,7 @@ def _check_custom_type(call: Call, tree: Tree) -> None:
     if kind != expected_kind and call.subresource is None:
         wrong = errors.invalid(ROOT.child("kind"), kind, f"must be {expected_kind}")
         name = str((tree.get("metadata") or {}).get("name") or "")
-        raise status.invalid(GroupKind(call.resource.group, kind), name, [wrong])
+        call.type_error = status.invalid(GroupKind(call.resource.group, kind), name, [wrong])
 
 
 def _go_name(api_version: str, kind: str) -> str:

@@ -15,6 +15,7 @@ from mockube.apimachinery import errors, gotext, status
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.paths import ROOT
+from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource, Subresource
 from mockube.apiserver.kinds.common.objectmeta import check_printable
@@ -66,6 +67,8 @@ class Call(Struct, kw_only=True):
     """The stored object that the request changes."""
     patched: Any = None
     """The result of a patch, before it is decoded as the object's kind."""
+    type_error: ApiError | None = None
+    """The error of a body of another kind that has no struct upstream, which refuses it where it validates objects."""
     growth: int = 0
     """The number of bytes by which the object may grow, besides the size of the body."""
     bytes: int = 0

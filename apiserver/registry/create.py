@@ -169,6 +169,8 @@ def _prepare(registry: Registry, attributes: Attributes, resource: Resource, tre
 def _check(registry: Registry, attributes: Attributes, resource: Resource, tree: Tree) -> None:
     """Refuse an invalid object, and normalize a valid one."""
     call = attributes.call
+    if call.type_error is not None:
+        raise call.type_error
     wrong = registry.scheme.rules.check_create(attributes.resource, tree)
     if wrong:
         if registry.scheme.conversion(attributes.resource) is None:

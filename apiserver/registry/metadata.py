@@ -84,15 +84,20 @@ def without_duplicate_owners(tree: Tree, call: Call, *, when: str = "") -> Tree:
     return {**tree, "metadata": {**tree["metadata"], "ownerReferences": unique_references}}
 
 
+def check_no_uid(tree: Tree, call: Call) -> None:
+    """Refuse an object with a UID, which an update or apply would create."""
+    if uid := ensure_metadata(tree).get("uid"):
+        problem = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+        raise status.conflict(call.resource.group_resource, call.name, problem)
+
+
 def check_new(tree: Tree, call: Call, *, dry_run: bool) -> None:
     """Check the metadata of an object that an update or apply creates: it must not have a UID, nor an invalid version.
 
     The resourceVersion is dropped, except in a dry run.
     """
+    check_no_uid(tree, call)
     metadata = ensure_metadata(tree)
-    if uid := metadata.get("uid"):
-        problem = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
-        raise status.conflict(call.resource.group_resource, call.name, problem)
     parse_resource_version(metadata.get("resourceVersion", ""))
     if not dry_run:
         metadata.pop("resourceVersion", None)
@@ -232,15 +237,27 @@ def _new_manager(registry: Registry, resource: Resource, subresource: str) -> Fi
     )
     type_meta: Tree = {"kind": kind, "apiVersion": version}
     empty = type_meta | decode_as(registry, type_meta).tree
-    dropped = resource.custom and not subresource and resource.subresource("status") is not None
     return FieldManager(
         kind=kind,
         versions=versions,
         empty=empty,
         subresource=subresource,
         is_custom=resource.custom,
-        untyped=("status",) if dropped else (),
+        may_be_mistyped=resource.custom
+        and (bool(resource.relabelled) or registry.scheme.conversion(resource) is not None),
+        untyped=_dropped_members(registry, resource, subresource),
     )
+
+
+def _dropped_members(registry: Registry, resource: Resource, subresource: str) -> tuple[str, ...]:
+    """Return the members of a custom object that requests to a path do not write. They are dropped without validation."""
+    if not resource.custom or resource.subresource("status") is None:
+        return ()
+    if not subresource:
+        return ("status",)
+    of = registry.scheme.schemas.kind(resource.api_version, resource.kind)
+    written = {"apiVersion", "kind", "metadata", "status"}
+    return () if of is None else tuple(name for name in of.fields if name not in written)
 
 
 def _converter(registry: Registry, resource: Resource) -> Callable[[Json, str], Json]:

@@ -262,6 +262,8 @@ def _check(registry: Registry, call: Call, new: Tree, old: Tree) -> None:
         registry.stored_row(call.resource),
         call.subresource.name if call.subresource else "",
     )
+    if call.type_error is not None:
+        raise call.type_error
     field_errors = registry.scheme.rules.check_update(call.resource, subresource, new, old)
     if field_errors:
         for warning in registry.scheme.rules.warn_refused(call.resource, new, old):

@@ -75,7 +75,7 @@ class Connecting:
         query = log_query(call)
         location = await self._locator.kubelet(call, "containerLogs", query)
         if location is None:
-            return Response(204)
+            return Response(204, content_type="")
         if call.flag("insecureSkipTLSVerifyBackend"):
             location = replace(location, skips_verification=True)
         return await self._proxy.stream(request, location, call.name)

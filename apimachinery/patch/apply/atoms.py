@@ -175,6 +175,7 @@ _SCALARS: Final[Mapping[Shape, Scalar]] = {
     Shape.QUANTITY: Scalar.UNTYPED,
     Shape.TIME: Scalar.UNTYPED,
     Shape.MICRO_TIME: Scalar.UNTYPED,
+    Shape.SCALAR: Scalar.UNTYPED,
 }
 
 

@@ -60,6 +60,8 @@ class FieldManager(Struct, frozen=True, kw_only=True, dict=True):
     subresource: str = ""
     is_custom: bool = False
     """An empty list of managers is lost in custom objects before it is read."""
+    may_be_mistyped: bool = False
+    """Live objects may be of wrong types: they were written in another version, or checked by an earlier schema."""
     untyped: tuple[str, ...] = ()
     """Members that this way to write drops, and that may be of any type before: nothing is owned of a wrong one."""
 
@@ -68,7 +70,7 @@ class FieldManager(Struct, frozen=True, kw_only=True, dict=True):
         if meta.metadata(new).get("managedFields") is not None:
             return self.update(self.empty, new, manager=manager, time=time)
         try:
-            self._check_untyped(new)
+            self._check_untyped(new, self.empty)
             fields = self._fields_of_new(new)
         except TypedError:
             fields = {}
@@ -87,17 +89,22 @@ class FieldManager(Struct, frozen=True, kw_only=True, dict=True):
             # No manager is tracked yet, and an apply begins the tracking.
             return _with_managers(new, {})
         try:
-            self._check_untyped(new)
+            self._check_untyped(new, live)
+            if self.may_be_mistyped:
+                self._validate(_without_managed_fields(live))
             return _with_managers(new, self._managers_after_update(managed, live, new, manager, time))
         except (TypedError, Unconvertible):
             # Validation is about to refuse the object with a better message; or the object cannot be converted to the
             # version of another manager.
             return _with_managers(new, {})
 
-    def _check_untyped(self, new: Json) -> None:
+    def _check_untyped(self, new: Json, live: Json) -> None:
         for name in self.untyped:
-            if name in new:
-                validate(self.versions.atoms[self.versions.own], {name: new[name]}, duplicates=True)
+            if name in new and new[name] != live.get(name):
+                self._validate({name: new[name]})
+
+    def _validate(self, value: Json) -> None:
+        validate(self.versions.atoms[self.versions.own], value, duplicates=True)
 
     @cached_property
     def _fields_of_new(self) -> creation.Write:
@@ -144,8 +151,10 @@ class FieldManager(Struct, frozen=True, kw_only=True, dict=True):
         refusal = _LIVE if managed else _UNMANAGED
         try:
             if not managed:
+                self._check_live(live, _UNMANAGED)
                 managed = self._managers_after_update(managed, self.empty, live, BEFORE_FIRST_APPLY, time)
             self._check_typed(config, _PATCH)
+            self._check_live(live, _LIVE)
             new, managed = self._apply(managed, live, config, Write(owner=owner, time=time, force=force))
         except Unconvertible as error:
             raise Untypable(str(error)) from None
@@ -165,6 +174,10 @@ class FieldManager(Struct, frozen=True, kw_only=True, dict=True):
         self.check_type(config)
         if isinstance(_said_metadata(config).get("managedFields"), list):
             raise Undecodable("metadata.managedFields must be nil")
+
+    def _check_live(self, live: Json, refusal: str) -> None:
+        if self.may_be_mistyped:
+            self._check_typed(_without_managed_fields(live), refusal, duplicates=True)
 
     def _check_typed(self, obj: Json, refusal: str, *, duplicates: bool = False) -> None:
         try:

@@ -36,6 +36,8 @@ def read(text: bytes) -> DecodedFields:
 
 
 def _node(tree: Any) -> FieldSet:
+    if tree is None:  # the library reads no members from it
+        return LEAF
     if not isinstance(tree, dict):
         raise MalformedFields(f"expected an object: {orjson.dumps(tree).decode()}")
     node = FieldSet()

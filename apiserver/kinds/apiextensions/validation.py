@@ -268,7 +268,14 @@ def _create(tree: ReadOnlyTree, language: Language) -> Iterator[FieldError]:
         problems = names.check_dns1123_subdomain(name)
         return problems if name == expected_name else [*problems, 'must be spec.names.plural+"."+spec.group']
 
-    yield from objectmeta.check(tree, with_any_finalizers(NameRule(check_name, check_name)), namespaced=False)
+    def check_prefix(prefix: str) -> list[str]:
+        problems = names.check_dns1123_subdomain(names.mask_trailing_dash(prefix))
+        return (
+            problems if prefix == expected_name else [*problems, 'must be spec.names.plural+"."+spec.group']
+        )
+
+    name_rule = with_any_finalizers(NameRule(check_name, check_prefix))
+    yield from objectmeta.check(tree, name_rule, namespaced=False)
     yield from _spec(language)(to_internal(spec), _SPEC)
     yield from _check_status(tree)
     yield from _check_approval(tree)

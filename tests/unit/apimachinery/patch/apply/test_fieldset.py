@@ -93,6 +93,7 @@ def test_of_fields_makes_set_from_names():
         pytest.param({}, [], {}, id="empty"),
         pytest.param({".": {}}, [], {}, id="root member is dropped"),
         pytest.param({"f:a": {}}, [("f:a",)], {"f:a": {}}, id="a place"),
+        pytest.param({"f:a": None}, [("f:a",)], {"f:a": {}}, id="null"),
         pytest.param({"f:a": {"f:b": {}}}, [("f:a", "f:b")], {"f:a": {"f:b": {}}}, id="a place below"),
         pytest.param(
             {"f:a": {"f:b": {}, ".": {}}}, [("f:a",), ("f:a", "f:b")], {"f:a": {".": {}, "f:b": {}}},
@@ -115,7 +116,7 @@ def test_fields_v1_is_encoded_and_decoded(tree, paths_in_it, written):
     assert list(fieldsv1.encode(fields).items()) == list(written.items())
 
 
-@pytest.mark.parametrize("tree", [{"f:a": None}, {"f:a": {"f:b": 1}}, {"a": {}}, [], "x"])
+@pytest.mark.parametrize("tree", [{"f:a": 0}, {"f:a": {"f:b": 1}}, {"a": {}}, [], "x"])
 def test_malformed_fields_v1_is_refused(tree):
     with pytest.raises(MalformedFields):
         fieldsv1.decode(tree)
