@@ -9,83 +9,19 @@ from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.apimachinery.timestamps import format_micro_time
 from mockube.controller_manager.client.kinds import LEASES, SECRETS
-from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.wire import Unreachable
 from mockube.controller_manager.leaderelection.elector import (
     TOLERATED_SECONDS,
     Candidate,
     Elector,
     LeaseLost,
-    Timings,
     lead,
 )
+from tests.support.controllers.candidates import LEASE, Candidacy, lease_spec, pass_time
 from tests.support.controllers.manager_client import client_of
 from tests.support.processes.failing_program import fail
 from tests.support.server.apiserver import running
-from tests.support.turns import turns, until
-
-LEASE = Key("kube-system", "manager")
-
-
-class Line:
-    """A client for leases whose connection can be cut, or can hold requests back."""
-
-    def __init__(self, client):
-        self._client = client
-        self.is_cut = False
-        self.in_flight = 0
-        self.held = 0
-        self.pass_requests()
-
-    def pass_requests(self):
-        """Let new requests pass; those that are held stay so."""
-        self.gate = asyncio.Event()
-        self.gate.set()
-
-    def hold_requests(self):
-        self.gate = asyncio.Event()
-
-    def __getattr__(self, verb):
-        async def call(*arguments, **options):
-            if self.is_cut:
-                raise Unreachable("cut")
-            if not self.gate.is_set():
-                self.held += 1
-                await self.gate.wait()
-            self.in_flight += 1
-            try:
-                return await getattr(self._client, verb)(*arguments, **options)
-            finally:
-                self.in_flight -= 1
-
-        return call
-
-
-class Candidacy:
-    """One manager: whether it leads, and since when."""
-
-    def __init__(self, client, clock, identity):
-        self.line = Line(client)
-        self.elector = Elector(
-            Candidate(lease=LEASE, identity=identity),
-            self.line,
-            clock=clock,
-            random=SeededRandom(len(identity)),
-        )
-        self.works = False
-        self._clock = clock
-
-    def start(self):
-        self.task = asyncio.create_task(
-            lead(self.elector, self._work, clock=self._clock, shutdown_timeout=10.0)
-        )
-
-    async def _work(self):
-        self.works = True
-        try:
-            await asyncio.get_running_loop().create_future()
-        finally:
-            self.works = False
+from tests.support.turns import until
 
 
 @pytest.fixture
@@ -125,23 +61,8 @@ async def start(candidates):
     return first, second
 
 
-async def pass_time(clock, seconds, candidates=(), *, check=lambda: None):
-    """Advance in steps of half a second; each request then completes before the next step."""
-    for _ in range(int(seconds / 0.5)):
-        clock.advance(0.5)
-        quiet = 0
-        while quiet < 25:
-            await turns(1)
-            quiet = 0 if any(candidate.line.in_flight for candidate in candidates) else quiet + 1
-        check()
-
-
 def secret(name):
     return {"metadata": {"namespace": "default", "name": name}}
-
-
-async def spec(client):
-    return (await client.get(LEASES, LEASE))["spec"]
 
 
 async def test_leader_works_while_it_renews(client, clock, candidates):
@@ -152,7 +73,7 @@ async def test_leader_works_while_it_renews(client, clock, candidates):
         assert (first.works, second.works) == (True, False)
 
     await pass_time(clock, 60, candidates, check=one_works)
-    now = await spec(client)
+    now = await lease_spec(client)
     assert now["holderIdentity"] == "first"
     assert now["leaseDurationSeconds"] == 15
     assert now["leaseTransitions"] == 0
@@ -165,11 +86,11 @@ async def test_stopped_leader_releases_lease_and_other_starts_at_once(client, cl
     first.task.cancel()
     await asyncio.gather(first.task, return_exceptions=True)
     assert not first.works
-    assert (await spec(client)).get("holderIdentity", "") == ""
-    assert (await spec(client))["leaseDurationSeconds"] == 1
+    assert (await lease_spec(client)).get("holderIdentity", "") == ""
+    assert (await lease_spec(client))["leaseDurationSeconds"] == 1
     await pass_time(clock, 5, candidates)
     assert second.works
-    assert (await spec(client))["leaseTransitions"] == 1
+    assert (await lease_spec(client))["leaseTransitions"] == 1
 
 
 async def test_disconnected_leader_stops_at_deadline_before_other_starts(clock, candidates):
@@ -266,7 +187,7 @@ async def test_taken_lease_is_lost_at_once(client, clock, candidates):
     assert not first.works
     with pytest.raises(LeaseLost):
         await first.task
-    assert (await spec(client))["holderIdentity"] == "somebody"
+    assert (await lease_spec(client))["holderIdentity"] == "somebody"
     assert not second.works
 
 
@@ -274,7 +195,7 @@ async def test_deleted_lease_is_recreated(client, clock, candidates):
     first, _ = await start(candidates)
     await client.delete(LEASES, LEASE)
     await pass_time(clock, 5, candidates)
-    found = await spec(client)
+    found = await lease_spec(client)
     assert found["holderIdentity"] in ("first", "second-one")
     assert [first.works, candidates[1].works] == [
         found["holderIdentity"] == "first",
@@ -327,7 +248,7 @@ async def test_failed_work_releases_lease(client, clock):
     elector = Elector(Candidate(lease=LEASE, identity="a"), client, clock=clock, random=SeededRandom())
     with pytest.raises(ValueError, match="why"):
         await lead(elector, fail, clock=clock, shutdown_timeout=10.0)
-    assert (await spec(client)).get("holderIdentity", "") == ""
+    assert (await lease_spec(client)).get("holderIdentity", "") == ""
 
 
 async def test_failed_renewal_cancels_work_and_releases_lease(client, clock, caplog):
@@ -352,79 +273,6 @@ async def test_failed_renewal_cancels_work_and_releases_lease(client, clock, cap
     with pytest.raises(RuntimeError, match="a fault in the program"):
         await leading
     assert events == ["lease failed: a fault in the program", "the work ends"]
-    assert (await spec(client)).get("holderIdentity", "") == ""
+    assert (await lease_spec(client)).get("holderIdentity", "") == ""
     (entry,) = (text for text in map(caplog.handler.format, caplog.records) if "lease failed" in text)
     assert "Traceback (most recent call last)" in entry
-
-
-async def test_current_keys_are_finished_before_lease_is_released(client, clock):
-    ended = []
-
-    async def work():
-        try:
-            await asyncio.get_running_loop().create_future()
-        finally:
-            await client.create(SECRETS, secret("last"))
-            ended.append((await spec(client))["holderIdentity"])
-
-    elector = Elector(Candidate(lease=LEASE, identity="a"), client, clock=clock, random=SeededRandom())
-    leading = asyncio.create_task(lead(elector, work, clock=clock, shutdown_timeout=10.0))
-    await until(lambda: elector.is_leading)
-    await turns(3)
-    leading.cancel()
-    await asyncio.gather(leading, return_exceptions=True)
-    assert ended == ["a"]
-
-
-async def test_work_that_does_not_end_in_time_is_cancelled(client, clock):
-    cut = []
-
-    async def work():
-        try:
-            await asyncio.get_running_loop().create_future()
-        except asyncio.CancelledError:
-            try:
-                await asyncio.get_running_loop().create_future()
-            except asyncio.CancelledError:
-                cut.append(clock.monotonic())
-                raise
-
-    timings = Timings(lease_duration=60, renew_deadline=50)
-    candidate = Candidate(lease=LEASE, identity="a", timings=timings)
-    elector = Elector(candidate, client, clock=clock, random=SeededRandom())
-    leading = asyncio.create_task(lead(elector, work, clock=clock, shutdown_timeout=10.0))
-    await until(lambda: elector.is_leading)
-    await turns(3)
-    leading.cancel()
-    await turns(5)
-    await pass_time(clock, 12)
-    await asyncio.gather(leading, return_exceptions=True)
-    assert cut == [10.0]
-    assert (await spec(client)).get("holderIdentity", "") == ""
-
-
-async def test_second_cancellation_cancels_keys_and_stops_renewal(client, clock):
-    async def work():
-        try:
-            await asyncio.get_running_loop().create_future()
-        finally:
-            await asyncio.get_running_loop().create_future()
-
-    elector = Elector(Candidate(lease=LEASE, identity="a"), client, clock=clock, random=SeededRandom())
-    leading = asyncio.create_task(lead(elector, work, clock=clock, shutdown_timeout=10.0))
-    await until(lambda: elector.is_leading)
-    await turns(3)
-    for _ in range(2):
-        leading.cancel()
-        await turns(3)
-    await asyncio.gather(leading, return_exceptions=True)
-    assert not {"work", "lease"} & {task.get_name() for task in asyncio.all_tasks()}
-
-
-async def test_finished_work_releases_lease(client, clock):
-    async def work():
-        return
-
-    elector = Elector(Candidate(lease=LEASE, identity="a"), client, clock=clock, random=SeededRandom())
-    await lead(elector, work, clock=clock, shutdown_timeout=10.0)
-    assert (await spec(client)).get("holderIdentity", "") == ""
