@@ -212,7 +212,7 @@ def _check_kind(
         mismatch = f"does not match the expected API version ({expected[0]})"
         raise status.BadRequest(f"the API version in the data ({sent_type[0]}) {mismatch}")
     version = gotext.quote(sent_type[0].rpartition("/")[2])
-    problem = not_converted(registry, sent_type, *expected)
+    problem = not_converted(registry, sent_type, f"{internal_package(expected[0])}.{expected[1]}")
     if registry.scheme.schemas.kind(*sent_type) is not None:
         try:
             decode_as(registry, parsed.tree, sent_type, text=parsed.text)
@@ -241,12 +241,16 @@ def not_registered(api_version: str, kind: str) -> str:
     return f"no kind {gotext.quote(kind)} is registered for {scheme}"
 
 
-def not_converted(registry: Registry, source: tuple[str, str], api_version: str, kind: str) -> str:
-    """Return the error for one kind that is sent in place of another."""
+def internal_package(api_version: str) -> str:
+    """Return the Go package of a group's internal types."""
+    return api_version.rpartition("/")[0].partition(".")[0] or "core"
+
+
+def not_converted(registry: Registry, source: tuple[str, str], target: str) -> str:
+    """Return the error for one kind that is sent in place of another, which is named with its Go package."""
     if registry.scheme.schemas.kind(*source) is None:
         return not_registered(*source)
-    group = api_version.rpartition("/")[0].partition(".")[0] or "core"
-    return f"converting ({_go_name(*source)}) to ({group}.{kind}): unknown conversion"
+    return f"converting ({_go_name(*source)}) to ({target}): unknown conversion"
 
 
 def type_of(tree: Any) -> tuple[str, str]:

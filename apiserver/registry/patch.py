@@ -29,6 +29,7 @@ from mockube.apiserver.registry.body import (
     decode_as,
     decode_unstructured,
     duplicate_fields,
+    internal_package,
     missing_kind,
     not_converted,
     not_registered,
@@ -280,16 +281,18 @@ def _check_type(call: Call, options: WriteOptions, outcome: Outcome) -> None:
         _check_custom_type(outcome.patched, api_version, kind)
         if call.subresource:
             return  # a patch of /status changes fields of the status only
-        _check_same_type(call, outcome, (api_version, kind))
+        call.type_error = _type_error(call, outcome, (api_version, kind))
+        if call.type_error is not None:
+            return
     if not api_version:
         _check_internal(call, options, outcome, kind or old["kind"])
     elif (api_version, kind or old["kind"]) != (old["apiVersion"], old["kind"]):
         patched_type = api_version, kind or old["kind"]
-        problem = not_converted(outcome.registry, patched_type, old["apiVersion"], old["kind"])
         if call.resource.custom and patched_type[1] != old["kind"]:
             # The scheme of a custom object's Scale has no other kinds.
-            problem = not_registered(*patched_type)
-        raise _invalid(outcome, problem)
+            raise _invalid(outcome, not_registered(*patched_type))
+        target = "v1" if call.resource.custom else internal_package(old["apiVersion"])
+        raise _invalid(outcome, not_converted(outcome.registry, patched_type, f"{target}.{old['kind']}"))
 
 
 _NO_TEXT: Final = ".apiVersion accessor error: <nil> is of the type <nil>, expected string"
@@ -304,8 +307,8 @@ def _check_custom_type(patched: Tree, api_version: str, kind: str) -> None:
         raise status.internal_error("Object 'apiVersion' is missing in 'object has no apiVersion field'")
 
 
-def _check_same_type(call: Call, outcome: Outcome, patched_type: tuple[str, str]) -> None:
-    """Refuse a patch that changes the kind of a custom object; the error names the new kind."""
+def _type_error(call: Call, outcome: Outcome, patched_type: tuple[str, str]) -> ApiError | None:
+    """Return the error of a patch that changes the kind of a custom object, which validation raises; it names the new kind."""
     api_version, kind = patched_type
     expected = {"kind": outcome.old["kind"], "apiVersion": outcome.old["apiVersion"]}
     field_errors = [
@@ -314,11 +317,8 @@ def _check_same_type(call: Call, outcome: Outcome, patched_type: tuple[str, str]
         if value != expected[name]
     ]
     if not field_errors:
-        return
-    patched_metadata = outcome.patched.get("metadata") or {}
-    if isinstance(patched_metadata, dict) and isinstance(patched_metadata.get("name", ""), str):
-        metadata.match_name({"metadata": dict(patched_metadata)}, call.name)
-    raise status.invalid(GroupKind(api_version.rpartition("/")[0], kind), call.name, field_errors)
+        return None
+    return status.invalid(GroupKind(api_version.rpartition("/")[0], kind), call.name, field_errors)
 
 
 def _check_internal(call: Call, options: WriteOptions, outcome: Outcome, kind: str) -> None:
