@@ -168,7 +168,6 @@ class Channel:
         del self.log[: read - self.start]
         del self.revisions[: read - self.start]
         self.start = read
-        self._batch = None
         self._long = 2 * len(self.log) + max(TRIM, len(self.watches))
 
 
@@ -212,7 +211,6 @@ class Hub:
         self._watches: set[Member] = set()
         self._progress: set[Member] = set()
         self._prepared: PreparedEvents | None = None
-        self._closed = False
         self._wake_channels = guard(self._end_turn)
 
     def prepare(self, events: Sequence[Event]) -> None:
@@ -244,8 +242,6 @@ class Hub:
             await asyncio.shield(self._turn)
 
     def enter(self, watch: Member) -> None:
-        if self._closed:
-            raise Closed("the store is closed")
         self._watches.add(watch)
         if watch.request.progress:
             self._progress.add(watch)
@@ -276,11 +272,9 @@ class Hub:
             watch.schedule_progress()
 
     def close(self) -> None:
-        self._closed = True
+        """End all watches. A turn that has begun ends by itself."""
         for watch in list(self._watches):
             watch.abort(Closed("the store is closed"))
-        if self._turn is not None:
-            self._end_turn()
 
     def _deliver(self, revision: Revision, events: Sequence[Event]) -> None:
         if len(events) == 1:
@@ -308,8 +302,8 @@ class Hub:
                 if watch.position < channel.end:
                     watch.wake()
         turn, self._turn = self._turn, None
-        if turn is not None and not turn.done():
-            turn.set_result(None)
+        assert turn is not None, "publish first"
+        turn.set_result(None)
 
 
 def without_previous(event: Event) -> Event:

@@ -5,10 +5,11 @@ import asyncio
 import pytest
 
 from mockube.apimachinery.clock import SteppedClock
-from mockube.etcd.embedded.store import MemoryStore
+from mockube.etcd.embedded.store import BURST, MemoryStore
 from mockube.etcd.embedded.watch import CATCH_UP
-from mockube.etcd.errors import Compacted, WatcherTooSlow
+from mockube.etcd.errors import Closed, Compacted, WatcherTooSlow
 from mockube.etcd.kv import Put, WatchRequest, prefix_end
+from tests.support.turns import turn, turns
 
 PODS = WatchRequest(key=b"/pods/", range_end=prefix_end(b"/pods/"))
 
@@ -66,6 +67,18 @@ async def test_long_past_is_read_in_pieces_without_gap():
     await store.close()
 
 
+async def test_watch_from_future_revision_gets_no_batch_before_it():
+    store = MemoryStore(clock=SteppedClock())
+    watch = await store.watch(WatchRequest(key=PODS.key, range_end=PODS.range_end, start_revision=4))
+    for _ in range(2):
+        await put_many(store, 1)
+        assert watch.take_pending(100) is None
+    await put_many(store, 1)
+    batch = watch.take_pending(100)
+    assert (batch.revision, [event.kv.mod_revision for event in batch.events]) == (4, [4])
+    await store.close()
+
+
 async def test_compaction_during_past_events_ends_watch():
     store = MemoryStore(clock=SteppedClock())
     await put_many(store, 2 * CATCH_UP)
@@ -102,3 +115,27 @@ async def test_continuous_writer_does_not_starve_readers():
     await put_many(store, 10_000)
     assert await reader == 10_000
     await store.close()
+
+
+async def test_cancelled_writer_does_not_cancel_others_that_wait_for_readers():
+    store = MemoryStore(clock=SteppedClock())
+    writers = [asyncio.create_task(put_many(store, 1)) for _ in range(BURST + 1)]
+    await turn()
+    cancelled, other = [writer for writer in writers if not writer.done()]
+    cancelled.cancel()
+    await other
+    assert cancelled.cancelled()
+    await store.close()
+
+
+async def test_writers_that_wait_for_readers_return_when_store_is_closed():
+    store = MemoryStore(clock=SteppedClock())
+    watch = await store.watch(PODS)
+    writers = [asyncio.create_task(put_many(store, 1)) for _ in range(BURST + 1)]
+    await turn()
+    assert sum(not writer.done() for writer in writers) == 2
+    await store.close()
+    await turns(3)
+    assert all(writer.done() for writer in writers)
+    with pytest.raises(Closed):
+        await anext(watch)
