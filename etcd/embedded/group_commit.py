@@ -130,11 +130,13 @@ class GroupCommit:
             self._failure = f"read-only until it is restarted: {reason}"
         gathering, writing = self._gathering, self._writing
         self._gathering, self._writing, self.head = _Batch(self._durable), None, self._durable
-        gathering.undo()
+        # The waiters first: they resume later, and would wait for ever if an undo raised an error.
         gathering.fail(Unavailable if kind.outcome_unknown else kind, reason)  # it was not written at all
         if writing is not None:
-            writing.undo()
             writing.fail(kind, reason)
+        gathering.undo()
+        if writing is not None:
+            writing.undo()
 
     def _on_end(self, task: asyncio.Task[None]) -> None:
         """Fail the waiters that the task did not complete."""

@@ -9,7 +9,7 @@ from mockube.etcd.embedded.disk import DiskThread
 from mockube.etcd.embedded.durable import DurableStore
 from mockube.etcd.embedded.group_commit import GroupCommit
 from mockube.etcd.embedded.store import MemoryStore
-from mockube.etcd.errors import Interrupted, Unavailable
+from mockube.etcd.errors import Interrupted, NoSpace, Unavailable
 from mockube.etcd.kv import Put, Range
 from tests.support.turns import turn, until
 
@@ -120,6 +120,35 @@ async def test_group_commit_that_returns_fails_its_writes(caplog):
         await commits.wait_durable()
     assert [str(error) for error in failures] == ["it returned before the store was closed"]
     assert caplog.messages == ["the log's writer failed"]
+    await commits.thread.close()
+
+
+async def test_cancelled_group_commit_reports_failure_and_fails_its_writes():
+    failures = []
+    commits = GroupCommit(None, 0, fail, on_failure=failures.append)
+    (task,) = [task for task in asyncio.all_tasks() if task.get_name() == "group commit"]
+    commits.record([b"entry"], head=1, undo=lambda: None)
+    writing = asyncio.create_task(commits.wait_durable())
+    task.cancel()
+    with pytest.raises(Unavailable, match="the event loop ended before the store was closed"):
+        await writing
+    assert [str(error) for error in failures] == ["the log's writer was cancelled"]
+    await commits.thread.close()
+
+
+async def test_failed_undo_is_reported_and_fails_its_writes():
+    class FullLog:
+        def append(self, *_args):
+            raise NoSpace("the disk is full")
+
+    failures = []
+    commits = GroupCommit(FullLog(), 0, fail, on_failure=failures.append)
+    commits.record([b"entry"], head=1, undo=fail)
+    writing = asyncio.create_task(commits.wait_durable())
+    await until(lambda: failures)
+    await turn()
+    assert isinstance(writing.exception(), NoSpace)
+    assert [str(error) for error in failures] == [FAULT]
     await commits.thread.close()
 
 
