@@ -72,6 +72,41 @@ async def test_failed_write_restores_leases(open_durable, clock):
     assert await state(store) == (2, {b"a": b"1"})
 
 
+async def test_changes_of_failed_write_are_undone_newest_first(open_durable):
+    """The revocation deletes the key of the lease: undone after the put, the lease would be granted without its key."""
+    disk = FaultyDisk()
+    store = await open_durable(disk=disk)
+    await store.grant(60, 7)
+    await store.put(put(b"a", lease=7))
+    disk.write_error = errno.ENOSPC
+    failed = await asyncio.gather(store.put(put(b"b")), store.revoke(7), return_exceptions=True)
+    assert [type(error) for error in failed] == [NoSpace] * 2
+    assert await state(store) == (2, {b"a": b"1"})
+    assert (await store.time_to_live(7, keys=True)).keys == [b"a"]
+
+
+async def test_lease_whose_failed_revocation_outlasted_it_expires_later(open_durable, clock):
+    disk = HeldDisk()
+    store = await open_durable(disk=disk)
+    await store.grant(60, 7)
+    await store.put(put(b"a", lease=7))
+    disk.hold("write")
+    revoking = asyncio.create_task(outcome(store.revoke(7)))
+    await until(lambda: disk.waiting)
+    clock.advance(60)
+    await turns(3)
+    disk.write_error = errno.ENOSPC
+    disk.release()
+    assert isinstance(await revoking, NoSpace)
+    assert (await store.time_to_live(7)).remaining == 60
+    disk.write_error = None
+    assert clock.next_due() == 60
+    async with await store.watch(WatchRequest(key=b"a")) as watch:
+        clock.advance(60)
+        await soon(watch)
+    assert await store.leases() == []
+
+
 async def test_lease_whose_expiry_cannot_be_written_restarts(open_durable, clock, caplog):
     disk = FaultyDisk()
     store = await open_durable(disk=disk)
@@ -88,6 +123,26 @@ async def test_lease_whose_expiry_cannot_be_written_restarts(open_durable, clock
         clock.advance(60)
         await soon(watch)
     assert await store.leases() == []
+
+
+async def test_cancelled_write_that_fails_does_not_affect_others(open_durable):
+    disk = HeldDisk()
+    store = await open_durable(disk=disk)
+    disk.hold("write")
+    cancelled, other = [asyncio.create_task(outcome(store.put(put(key)))) for key in (b"a", b"b")]
+    await until(lambda: disk.waiting)
+    cancelled.cancel()
+    await turns(3)
+    disk.write_error = errno.ENOSPC
+    supervising = asyncio.create_task(store.supervise())
+    disk.release()
+    await asyncio.wait([other, supervising], return_when=asyncio.FIRST_COMPLETED)
+    assert not supervising.done()
+    supervising.cancel()
+    assert isinstance(await other, NoSpace)
+    disk.write_error = None
+    assert (await store.put(put(b"c"))).revision == 2
+    assert await state(store) == (2, {b"c": b"1"})
 
 
 async def test_failed_compaction_is_undone(open_durable):
