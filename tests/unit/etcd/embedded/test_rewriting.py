@@ -1,6 +1,7 @@
 """A rewrite of a store in steps is atomic for readers, writers and watches, and after a crash."""
 
 import asyncio
+import errno
 import shutil
 from itertools import islice
 
@@ -11,9 +12,11 @@ from mockube.etcd.embedded import codec
 from mockube.etcd.embedded.durable import DurableStore
 from mockube.etcd.embedded.mvcc import STEP, Mvcc
 from mockube.etcd.embedded.store import MemoryStore
-from mockube.etcd.errors import Closed
+from mockube.etcd.errors import Closed, NoSpace
 from mockube.etcd.kv import Delete, Put, Range, Txn, WatchRequest
-from tests.support.turns import turn, turns
+from tests.support.stores.disks import HeldDisk
+from tests.support.stores.durable import outcome
+from tests.support.turns import turn, turns, until
 
 ALL = Range(key=b"/", range_end=b"0")
 OLD = {b"/%05d" % number: b"old" for number in range(0, 4 * STEP, 8)}
@@ -93,6 +96,38 @@ async def test_write_waits_for_several_rewrites(store):
     expected = {put.key: put.value for put in WANTED[1:]}
     assert await content(store, Range(key=b"/", range_end=b"0", revision=revision + 1)) == expected
     assert await content(store) == expected | {b"/x": b"later"}
+
+
+async def test_waiting_rewrites_run_one_after_the_other(store):
+    before = (await store.status()).revision
+    numbers = range(4)
+    revisions = await asyncio.gather(*(rewrite(store, WANTED[number:]) for number in numbers))
+    assert revisions == [before + 1 + number for number in numbers]
+    for number, revision in enumerate(revisions):
+        expected = {put.key: put.value for put in WANTED[number:]}
+        assert await content(store, Range(key=b"/", range_end=b"0", revision=revision)) == expected
+
+
+async def test_rewrite_begins_once_earlier_writes_are_durable(open_durable):
+    """If the log cannot be written, an earlier write is undone as the newest change: a rewrite must not have begun."""
+    disk = HeldDisk()
+    store = await open_durable(disk=disk)
+    await store.put(Put(key=b"/old", value=b"1"))
+    visited_keys = []
+    disk.hold("write")
+    writing = asyncio.create_task(outcome(store.put(Put(key=b"/new", value=b"1"))))
+    rewriting = asyncio.create_task(outcome(store.rewrite(b"/", WANTED, is_excluded=visited_keys.append)))
+    await until(lambda: disk.waiting)
+    await turns(20)
+    assert visited_keys == []
+    disk.write_error = errno.ENOSPC
+    disk.release()
+    assert [type(await writing), type(await rewriting)] == [NoSpace, NoSpace]
+    assert visited_keys == []
+    assert await content(store) == {b"/old": b"1"}
+    disk.write_error = None
+    await rewrite(store)
+    assert await content(store) == NEW
 
 
 async def test_revoked_lease_waits_for_rewrite(store):
