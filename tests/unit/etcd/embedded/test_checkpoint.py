@@ -80,13 +80,19 @@ async def test_two_snapshots_and_log_since_older_are_kept(open_durable, tmp_path
 
 @pytest.fixture
 async def hold_in_snapshot(open_durable):
-    """Return a function that pauses a store in a snapshot at revision 5002, and returns it with its disk."""
+    """Return a function that pauses a store in a snapshot at revision 5002, and returns it with its disk.
 
-    async def hold_in_snapshot():
+    The store may be compacted before; that compaction frees too little of the log for a snapshot.
+    """
+
+    async def hold_in_snapshot(*, is_compacted=False):
         disk = HeldDisk()
         store = await open_durable(segment_bytes=SMALL, disk=disk)
         await store.grant(60, 7)
         await store.put(put(b"leased", lease=7))
+        if is_compacted:
+            await store.compact(2)
+            await until(lambda: not store._in_checkpoint)
         await asyncio.gather(*(store.put(put(b"key %d" % n, b"before")) for n in range(5000)))
         disk.hold("write", by="snapshot", after=3)
         await store.compact(5002)
@@ -110,6 +116,24 @@ async def test_store_accepts_writes_during_snapshot(hold_in_snapshot, open_durab
     assert snapshot_paths(tmp_path) == [snapshot_path(tmp_path, 5002)]
     expected = await history(store)
     await store.close()
+    assert await history(await open_durable()) == expected
+
+
+async def test_sweep_waits_for_snapshot(hold_in_snapshot, open_durable, tmp_path, monkeypatch):
+    """A sweep that had begun before must not free what the snapshot still reads, if a later compaction allows it."""
+    monkeypatch.setattr(
+        "mockube.etcd.embedded.store.SWEEP", 0
+    )  # a sweep that frees nothing yet, and continues
+    store, disk = await hold_in_snapshot(is_compacted=True)
+    await asyncio.gather(*(store.delete(Delete(key=b"key %d" % n)) for n in range(5000)))
+    await store.compact(10_000)
+    monkeypatch.setattr("mockube.etcd.embedded.store.SWEEP", 20_000)
+    await turns(3)
+    disk.release()
+    await until(lambda: not store._in_checkpoint)
+    expected = await history(store)
+    await store.close()
+    assert len(read_snapshot(snapshot_path(tmp_path, 5002)).kvs) == 5001
     assert await history(await open_durable()) == expected
 
 

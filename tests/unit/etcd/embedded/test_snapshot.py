@@ -1,10 +1,16 @@
 """Snapshot files: valid, or damaged at a reported position."""
 
+import msgspec
 import pytest
 
+from mockube.etcd.embedded import frame
 from mockube.etcd.embedded.disk import Disk
 from mockube.etcd.embedded.mvcc import Mvcc
 from mockube.etcd.embedded.snapshot import (
+    MAGIC,
+    SYNC_BYTES,
+    Closing,
+    Keys,
     Opening,
     SnapshotWriter,
     read_snapshot,
@@ -12,8 +18,8 @@ from mockube.etcd.embedded.snapshot import (
     snapshot_revisions,
 )
 from mockube.etcd.errors import Corrupt, NoSpace
-from mockube.etcd.kv import Delete, EventKind, Put, Txn
-from tests.support.stores.disks import FaultyDisk
+from mockube.etcd.kv import Delete, EventKind, KeyValue, Put, Txn
+from tests.support.stores.disks import FaultyDisk, HeldDisk
 
 
 def core_at_revision_5():
@@ -86,6 +92,62 @@ def test_damage_of_snapshot_is_detected_and_located(tmp_path):
             read_snapshot(path)
         assert raised.value.path == str(path)
         assert raised.value.offset <= at
+
+
+def test_bytes_after_last_record_are_damage(tmp_path):
+    info = write_snapshot(tmp_path, core_at_revision_5())
+    path = snapshot_path(tmp_path, 5)
+    with path.open("ab") as file:
+        file.write(b"more")
+    with pytest.raises(Corrupt, match="a damaged record") as raised:
+        read_snapshot(path)
+    assert (raised.value.path, raised.value.offset) == (str(path), info.size)
+
+
+SAVED = (b"a", b"1", 2, 2, 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("records", "reason"),
+    [
+        pytest.param(
+            [Opening(5, 1), Closing(1, (), {})], "ends before it is complete", id="fewer keys than counted"
+        ),
+        pytest.param(
+            [Opening(5, 1), Keys([SAVED]), Closing(0, (), {})],
+            "ends before it is complete",
+            id="more keys than counted",
+        ),
+        pytest.param([Opening(5, 1), (9,), Closing(0, (), {})], "cannot be read", id="unknown record"),
+        pytest.param(
+            [Opening(5, 1), Keys([(b"a",)]), Closing(1, (), {})], "cannot be read", id="partial key"
+        ),
+    ],
+)
+def test_snapshot_of_intact_but_invalid_records_is_damaged(tmp_path, records, reason):
+    """A checksum says what was written, not that this program understands it."""
+    content = MAGIC
+    for record in records:
+        content += frame.encode(msgspec.msgpack.encode(record), len(content))
+    path = snapshot_path(tmp_path, 5)
+    path.write_bytes(content)
+    with pytest.raises(Corrupt, match=reason) as raised:
+        read_snapshot(path)
+    assert raised.value.path == str(path)
+
+
+def test_large_snapshot_is_synced_in_pieces(tmp_path):
+    """One long sync at the end would delay the syncs of the log."""
+    disk = HeldDisk()
+    kv = KeyValue(key=b"a", value=b"x" * (SYNC_BYTES // 3), create_revision=2, mod_revision=2, version=1)
+    writer = SnapshotWriter(disk, tmp_path, Opening(5, 1))
+    writer.begin()
+    syncs = []
+    for _ in range(10):
+        writer.add([kv])
+        syncs.append(disk.syncs)
+    assert syncs == [number // 3 for number in range(1, 11)]
+    writer.abandon()
 
 
 def test_unfinished_snapshot_has_no_final_name(tmp_path):
