@@ -42,6 +42,7 @@ class DirectoryLock:
             os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
 
 
+# O_NONBLOCK: to open a device may block, and POSIX does not define whether a FIFO does.
 LOCK_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 

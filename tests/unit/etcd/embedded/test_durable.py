@@ -1,10 +1,14 @@
 """The durable store: visibility of writes before and after the fsync, and state after a restart."""
 
 import asyncio
+import os
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
 from mockube.etcd.embedded.disk import Disk
+from mockube.etcd.embedded.lock import NAME, DirectoryLock
 from mockube.etcd.errors import (
     Closed,
     Compacted,
@@ -173,6 +177,27 @@ async def test_second_store_on_same_directory_is_refused(open_durable, tmp_path)
         await open_durable()
     await store.close()
     await open_durable()
+
+
+def descriptors_of(path):
+    """Return the open descriptors of a file in this process."""
+    descriptors = []
+    for entry in Path("/dev/fd").iterdir():
+        with suppress(OSError):  # the descriptor that listed them
+            if os.path.samestat(os.fstat(int(entry.name)), path.stat()):
+                descriptors.append(int(entry.name))
+    return descriptors
+
+
+def test_refused_lock_leaves_no_descriptor(tmp_path):
+    lock = DirectoryLock(tmp_path)
+    held = descriptors_of(tmp_path / NAME)
+    with pytest.raises(Locked):
+        DirectoryLock(tmp_path)
+    assert len(held) == 1
+    assert descriptors_of(tmp_path / NAME) == held
+    lock.release()
+    assert descriptors_of(tmp_path / NAME) == []
 
 
 async def test_disabled_fsync_is_logged_as_risk(open_durable, caplog):
