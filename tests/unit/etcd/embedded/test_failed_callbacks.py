@@ -7,7 +7,7 @@ import pytest
 from mockube.apimachinery.clock import SteppedClock
 from mockube.etcd.embedded.store import PACK_SECONDS, SWEEP, MemoryStore
 from mockube.etcd.kv import Put, WatchRequest
-from tests.support.turns import until
+from tests.support.turns import turns, until
 
 LARGE = 100_000
 """Bytes of a value that the store compresses once it is replaced."""
@@ -42,7 +42,7 @@ CALLBACKS = {
     "_sweep": (compact_more_than_one_sweep, "_core", 0.0),
     "_notify_progress": (request_progress, "_hub.notify_progress", 600.0),
     "_end_turn": (write, "_hub._woken", 0.0),
-    "_expire_leases": (grant, "_core", 60.0),
+    "_expire_leases": (grant, "_tasks", 60.0),
 }
 
 
@@ -67,3 +67,18 @@ async def test_failed_callback_of_store_is_logged_and_ends_it(name, caplog):
     assert isinstance(supervising.exception(), TypeError | AttributeError)
     (entry,) = map(caplog.handler.format, caplog.records)
     assert "Traceback (most recent call last)" in entry
+
+
+@pytest.mark.parametrize("name", [name for name in CALLBACKS if name != "_end_turn"])
+async def test_closed_store_leaves_no_callback(name, caplog):
+    """Only `_end_turn` is left, which the event loop calls next: writers wait for it."""
+    act, place, seconds = CALLBACKS[name]
+    clock = SteppedClock()
+    store = MemoryStore(clock=clock)
+    await act(store, clock)
+    await store.close()
+    assert clock.next_due() is None
+    break_attribute(store, place)
+    clock.advance(seconds)
+    await turns(3)
+    assert not caplog.records
