@@ -148,8 +148,6 @@ class Server(web.Server):
                 transport.abort()
             elif connection.writing_paused:
                 self._check_progress(connection, transport, now)
-            else:
-                self._stalled.pop(connection, None)
 
     def _check_progress(self, connection: Connection, transport: asyncio.Transport, now: float) -> None:
         pending_bytes = transport.get_write_buffer_size()

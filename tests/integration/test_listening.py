@@ -251,3 +251,15 @@ def test_failed_handshake_closes_its_connection_alone(caplog):
     run(scenario)
     (entry,) = logged_faults(caplog)
     assert "a connection could not be opened" in entry
+
+
+def test_client_that_speaks_no_tls_is_not_logged(caplog):
+    async def scenario():
+        async with Site(tls=certificates()) as site:
+            reader, writer = await site.connect()
+            writer.write(GET)
+            await read_until_closed(reader)
+            await until(lambda: len(site.server.unauthenticated) == 0)
+
+    run(scenario)
+    assert not [record for record in caplog.records if record.levelno >= logging.WARNING]

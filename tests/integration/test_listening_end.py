@@ -1,0 +1,178 @@
+"""The end of listening: requests are answered first, and neither a connection nor a handshake outlives it."""
+
+import asyncio
+import contextlib
+import ssl
+
+import pytest
+
+from mockube.apimachinery.clock import SteppedClock
+from mockube.apiserver.http.server import SHUTDOWN_SECONDS, Listener, Server, bind, listening
+from mockube.apiserver.request.response import text_response
+from tests.integration.test_listening import BEGINNING_OF_A_HANDSHAKE, GET, certificates
+from tests.support.turns import PATIENCE, turns, until
+
+DRAIN_SECONDS = 10.0
+
+
+class Site:
+    """A server that responds when the test allows it, and that ends when the test asks for it."""
+
+    def __init__(self, *, tls=None, before_drain=lambda _site: None):
+        self.clock = SteppedClock()
+        self.requests = 0
+        self.going = asyncio.Event()
+        self.server = Server(self._handle)
+        self.listener = Listener(socket=bind("127.0.0.1", 0), tls=tls)
+        self._stack = contextlib.AsyncExitStack()
+        self._before_drain = before_drain
+        self._writers = []
+
+    async def _handle(self, _request):
+        self.requests += 1
+        await self.going.wait()
+        return text_response("done")
+
+    async def begin(self):
+        opened = listening(
+            self.server,
+            [self.listener],
+            clock=self.clock,
+            drain_seconds=DRAIN_SECONDS,
+            before_drain=lambda: self._before_drain(self),
+            supervise=running,
+        )
+        await self._stack.enter_async_context(opened)
+
+    def end(self):
+        self.ending = asyncio.create_task(self._stack.aclose())
+        return self.ending
+
+    async def connect(self):
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.listener.port)
+        self._writers.append(writer)
+        return reader, writer
+
+    async def request(self):
+        reader, writer = await self.connect()
+        writer.write(GET)
+        await until(lambda: self.requests == 1)
+        return reader
+
+    async def close(self):
+        self.going.set()
+        for writer in self._writers:
+            writer.transport.abort()
+        await self.ending
+
+
+@contextlib.asynccontextmanager
+async def running(work):
+    task = asyncio.create_task(work())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+@pytest.fixture
+async def start():
+    sites = []
+
+    async def start(**settings):
+        sites.append(site := Site(**settings))
+        await site.begin()
+        return site
+
+    yield start
+    for site in sites:
+        await site.close()
+
+
+async def shake_hands(reader, writer):
+    """Complete a TLS handshake, and answer nothing from then on."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    received, sent = ssl.MemoryBIO(), ssl.MemoryBIO()
+    tls = context.wrap_bio(received, sent)
+    is_complete = False
+    while not is_complete:
+        with contextlib.suppress(ssl.SSLWantReadError):
+            tls.do_handshake()
+            is_complete = True
+        writer.write(sent.read())
+        if not is_complete:
+            received.write(await reader.read(1 << 16))
+
+
+async def test_begun_request_is_answered_and_its_connection_closed(start):
+    site = await start()
+    reader = await site.request()
+    ending = site.end()
+    await turns(50)
+    assert not ending.done()
+    site.going.set()
+    async with asyncio.timeout(PATIENCE):
+        response = await reader.read()
+        await ending
+    assert response.endswith(b"done")
+    assert b"Connection: close\r\n" in response
+
+
+async def test_request_that_is_not_answered_is_given_up_at_deadline(start):
+    site = await start()
+    await site.request()
+    ending = site.end()
+    await turns(50)
+    site.clock.advance(DRAIN_SECONDS - 1)
+    await turns(50)
+    assert not ending.done()
+    site.clock.advance(1)
+    async with asyncio.timeout(PATIENCE):
+        await ending
+
+
+async def test_streams_end_before_responses_are_awaited(start):
+    site = await start(before_drain=lambda site: site.going.set())
+    reader = await site.request()
+    ending = site.end()
+    async with asyncio.timeout(PATIENCE):
+        assert (await reader.read()).endswith(b"done")
+        await ending
+
+
+async def test_server_ends_as_soon_as_last_client_has_closed(start):
+    site = await start(tls=certificates())
+    reader, writer = await site.connect()
+    await shake_hands(reader, writer)
+    await until(lambda: site.server.connections)
+    ending = site.end()
+    await until(lambda: site.clock.next_due() is not None)
+    writer.transport.abort()
+    async with asyncio.timeout(PATIENCE):
+        await ending
+
+
+async def test_client_that_does_not_close_is_disconnected(start):
+    site = await start(tls=certificates())
+    reader, writer = await site.connect()
+    await shake_hands(reader, writer)
+    await until(lambda: site.server.connections)
+    ending = site.end()
+    await until(lambda: site.clock.next_due() is not None)
+    site.clock.advance(SHUTDOWN_SECONDS)
+    async with asyncio.timeout(PATIENCE):
+        with contextlib.suppress(ConnectionError):
+            await reader.read()
+        await ending
+
+
+async def test_handshakes_end_with_listener(start):
+    site = await start(tls=certificates())
+    _, writer = await site.connect()
+    writer.write(BEGINNING_OF_A_HANDSHAKE)
+    await until(lambda: len(site.server.unauthenticated) == 1)
+    async with asyncio.timeout(PATIENCE):
+        await site.end()
+    assert "a TLS handshake" not in {task.get_name() for task in asyncio.all_tasks()}
