@@ -15,13 +15,14 @@ from mockube.controller_manager.leaderelection.elector import (
     Candidate,
     Elector,
     LeaseLost,
+    Timings,
     lead,
 )
 from tests.support.controllers.candidates import LEASE, Candidacy, lease_spec, pass_time
 from tests.support.controllers.manager_client import client_of
 from tests.support.processes.failing_program import fail
 from tests.support.server.apiserver import running
-from tests.support.turns import until
+from tests.support.turns import turns, until
 
 
 @pytest.fixture
@@ -276,3 +277,44 @@ async def test_failed_renewal_cancels_work_and_releases_lease(client, clock, cap
     assert (await lease_spec(client)).get("holderIdentity", "") == ""
     (entry,) = (text for text in map(caplog.handler.format, caplog.records) if "lease failed" in text)
     assert "Traceback (most recent call last)" in entry
+
+
+class Slow(Candidacy):
+    """A manager whose work uses all the time that it gets to finish."""
+
+    finished_at = None
+
+    async def _work(self):
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            try:
+                await asyncio.get_running_loop().create_future()
+            finally:
+                self.finished_at = self._clock.monotonic()
+
+
+async def test_work_gets_no_time_to_finish_after_lease_is_lost(client, clock):
+    """Another manager may have begun."""
+    manager = Slow(client, clock, "slow")
+    manager.start()
+    await until(lambda: manager.elector.is_leading)
+    manager.line.is_cut = True
+    while manager.elector.is_leading:
+        await pass_time(clock, 0.5, [manager])
+    await pass_time(clock, 0.5, [manager])
+    assert manager.finished_at is not None
+    with pytest.raises(LeaseLost):
+        await manager.task
+
+
+async def test_release_without_response_is_given_up(client, clock):
+    manager = Candidacy(client, clock, "patient")
+    manager.start()
+    await until(lambda: manager.elector.is_leading)
+    await turns(5)
+    manager.line.hold_requests()
+    manager.task.cancel()
+    await until(lambda: manager.line.held)
+    await pass_time(clock, Timings().renew_deadline, [manager])
+    assert manager.task.done()

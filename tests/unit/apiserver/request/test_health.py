@@ -1,11 +1,12 @@
 """A health check that raises an error or does not return fails by its name, is logged once, and affects no other check."""
 
 import asyncio
+from types import SimpleNamespace
 
 import pytest
 
 from mockube.apimachinery.clock import SteppedClock
-from mockube.apiserver.request.health import CHECK_SECONDS, Health, ping
+from mockube.apiserver.request.health import CHECK_SECONDS, Health, ping, watch_cache_check
 from tests.support.server.handler_requests import request_of
 from tests.support.turns import until
 
@@ -92,3 +93,19 @@ async def test_cancelled_request_is_no_fault_of_check(caplog):
     with pytest.raises(asyncio.CancelledError):
         await answering
     assert not caplog.records
+
+
+class Cache:
+    """A watch cache whose first list is not complete."""
+
+    revision = 0
+
+    async def seconds_behind(self):
+        return 0.0
+
+
+async def test_watch_cache_is_not_ready_before_its_first_list():
+    backend = SimpleNamespace(watch_cache=Cache())
+    assert await watch_cache_check(backend)() == "not synced"
+    backend.watch_cache.revision = 1
+    assert await watch_cache_check(backend)() == ""

@@ -216,3 +216,18 @@ async def test_object_whose_view_fails_is_absent_until_repaired(clock):
     assert informer.lister.all() == []
     informer.put(pod("a", 3, {}))
     assert recorded.words == ["+a", "-a", "+a"]
+
+
+async def test_unusable_object_is_logged_again_after_its_deletion(clock):
+    """Another history of the server may have another object at the same version."""
+    counts = InformerCounts()
+    informer = Informer(PODS, clock=clock, counts=counts)
+    bad = pod("bad", 1, [])
+    informer.add_handler(lambda _: 1 / 0)
+    informer.put(bad)
+    informer.remove(pod("bad", 2, []))
+    informer.put(bad)
+    assert counts.unusable == 2
+    informer.replace([], 3)
+    informer.replace([bad], 4)
+    assert counts.unusable == 3

@@ -156,3 +156,15 @@ async def test_removed_informer_has_no_metrics(informers, metrics):
     assert value(metrics, "informer_objects") == 0
     informers.forget(CONFIG_MAPS)
     assert value(metrics, "informer_objects") is None
+
+
+async def test_removed_informer_ends_its_watch(informers, transport):
+    transport.will_stream(ScriptedStream().send_event("BOOKMARK", initial_events_end(2)))
+    informers.of(CONFIG_MAPS)
+    async with running_informers(informers):
+        informers.forget(CONFIG_MAPS)
+        await turns(5)
+        assert not {task.get_name() for task in asyncio.all_tasks()} & {
+            "informer of configmaps",
+            "reflector of configmaps",
+        }

@@ -10,7 +10,7 @@ import pytest
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.controller_manager.cache.informer import Informer
-from mockube.controller_manager.cache.reflector import Reflector
+from mockube.controller_manager.cache.reflector import GRACE, Reflector
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.kinds import CONFIG_MAPS
 from mockube.controller_manager.client.sender import FixedToken, Sender
@@ -346,3 +346,21 @@ async def test_program_error_ends_reflector(transport):
         stream.feed("not bytes")
         with pytest.raises(TypeError):
             await scene.running
+
+
+async def test_watch_has_time_limit_beyond_that_of_server(transport):
+    transport.will_stream(initial_list(revision=7))
+    async with running_reflector(transport) as scene:
+        await scene.informer.wait_synced()
+    (request, _) = transport.sent[0]
+    assert request.timeout == 300 + GRACE
+
+
+async def test_watch_list_of_busy_server_is_sent_again(transport):
+    busy = {"kind": "Status", "code": 429, "reason": "TooManyRequests", "message": "busy"}
+    transport.will_stream(ScriptedStream(429, busy), initial_list(tree("a", 3), revision=7))
+    async with running_reflector(transport) as scene:
+        await until(lambda: scene.clock.next_due() is not None)
+        scene.clock.advance(scene.clock.next_due())
+        await scene.informer.wait_synced()
+    assert transport.targets == [INITIAL, INITIAL]
