@@ -10,7 +10,8 @@ from tests.support.stores.workload import assert_busy, run
 @pytest.mark.parametrize("seed", range(4))
 async def test_every_answer_and_watch_is_explained_by_a_history(backend, seed):
     history = await run(backend.store, backend.workload(seed))
-    assert faults_of(history) == []
+    faults = faults_of(history)
+    assert not faults, "\n".join(faults)
     assert_busy(history)
 
 
@@ -19,4 +20,5 @@ async def test_durable_store_continues_history_after_restart(tmp_path):
     for seed in range(3):
         async with backends.durable(tmp_path) as backend:
             history = await run(backend.store, backend.workload(seed), history)
-    assert faults_of(history) == []
+    faults = faults_of(history)
+    assert not faults, "\n".join(faults)

@@ -253,7 +253,7 @@ def test_failed_handshake_closes_its_connection_alone(caplog):
     assert "a connection could not be opened" in entry
 
 
-def test_client_that_speaks_no_tls_is_not_logged(caplog):
+def test_failed_handshake_of_client_leaves_log_empty(caplog):
     async def scenario():
         async with Site(tls=certificates()) as site:
             reader, writer = await site.connect()
