@@ -125,6 +125,21 @@ def test_checker_allows_missing_compacted_previous_value():
 
 
 @pytest.mark.parametrize(
+    ("batches", "kinds"),
+    [
+        pytest.param([(5, 3, put_event(ONE), put_event(TWO))], set(), id="first batch"),
+        pytest.param([(5, 1), (6, 3, put_event(ONE), put_event(TWO))], set(), id="first batch with events"),
+        pytest.param(
+            [(5, 2, put_event(ONE)), (6, 3, put_event(TWO))], {"wrong previous value"}, id="second batch"
+        ),
+    ],
+)
+def test_checker_allows_missing_previous_values_in_first_batch_of_etcd(batches, kinds):
+    watched = stream(*batches, request=watch(start_revision=2, previous=True))
+    assert kinds_of(FIRST, SECOND, watched, first_batches_may_lack_previous=True) == kinds
+
+
+@pytest.mark.parametrize(
     ("order", "kinds"),
     [
         pytest.param([0, 1], set(), id="in the order of the writes"),

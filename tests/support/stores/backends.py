@@ -46,7 +46,12 @@ class Backend:
         return self.name == "etcd"
 
     def workload(self, seed: int) -> Workload:
-        return Workload(seed=seed, pass_time=self.pass_time, spares_deletions=self.forgets_deletions)
+        return Workload(
+            seed=seed,
+            pass_time=self.pass_time,
+            spares_deletions=self.forgets_deletions,
+            first_batches_may_lack_previous=self.name == "etcd",
+        )
 
     async def let_expire(self, seconds: float) -> None:
         """Let what is due in this many seconds happen, sooner or later."""

@@ -25,7 +25,8 @@ def faults_of(history: History) -> list[str]:
     for call in history.calls:
         faults += calls.faults_of(call)
     for stream in history.streams:
-        faults += StreamCheck(stream, replayed, timeline).faults()
+        lacking = history.first_batches_may_lack_previous
+        faults += StreamCheck(stream, replayed, timeline, first_batch_may_lack_previous=lacking).faults()
     return faults
 
 

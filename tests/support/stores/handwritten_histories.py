@@ -63,9 +63,10 @@ def delete_event(revision):
     return Event(kind=EventKind.DELETE, kv=tombstone)
 
 
-def kinds_of(*happened):
+def kinds_of(*happened, first_batches_may_lack_previous=False):
     """Return the kinds of fault in a history of a store that was empty at revision 1."""
     history = History(1)
+    history.first_batches_may_lack_previous = first_batches_may_lack_previous
     history.calls = [each for each in happened if isinstance(each, Call)]
     history.streams = [each for each in happened if isinstance(each, Stream)]
     return {fault.partition(":")[0] for fault in faults_of(history)}

@@ -107,6 +107,8 @@ class History:
         self.calls: list[Call] = []
         self.streams: list[Stream] = []
         self.ticks = itertools.count()
+        self.first_batches_may_lack_previous = False
+        """Etcd starts a watch before it notes that the client wants previous values."""
 
     def tick(self) -> int:
         return next(self.ticks)

@@ -21,7 +21,14 @@ Place = tuple[Revision, bytes]
 class StreamCheck:
     """One pass over a stream from its beginning to its end."""
 
-    def __init__(self, stream: Stream, replayed: Replay, timeline: Timeline) -> None:
+    def __init__(
+        self,
+        stream: Stream,
+        replayed: Replay,
+        timeline: Timeline,
+        *,
+        first_batch_may_lack_previous: bool = False,
+    ) -> None:
         self.stream = stream
         self.request = stream.request
         self.model = replayed.model
@@ -29,6 +36,8 @@ class StreamCheck:
         self.promised: Revision = HEAD
         """The highest revision of a batch: everything up to it must have been delivered."""
         self.delivered: dict[Place, Event] = {}
+        self._first_batch_may_lack_previous = first_batch_may_lack_previous
+        self._first_events_at = next((tick for tick, batch in stream.batches if batch.events), None)
         self.newest: Revision = HEAD
         """The revision of the last delivered event."""
 
@@ -68,7 +77,7 @@ class StreamCheck:
         return next((kind for kind, is_so in checks if is_so), None)
 
     def _content(self, event: Event, tick: float) -> Iterator[str]:
-        """The event equals the replay's; `previous` may be missing only where it is compacted."""
+        """The event equals the replay's; `previous` may be missing where it is compacted, and in a first batch of etcd."""
         revision, key = cluster_folder(event)
         truth = next((each for each in self.model.events.get(revision, ()) if each.kv.key == key), None)
         if truth is None or self.timeline.is_unwritten(revision, tick):
@@ -77,7 +86,10 @@ class StreamCheck:
         if event.kind is not truth.kind or event.kv != truth.kv:
             yield f"wrong event: {self._name()} delivered {words(event)}; replayed it is {words(truth)}"
         previous = truth.previous if self.request.previous else None
-        forgotten = event.previous is None and revision <= self.timeline.compacting.before(tick)
+        forgotten = event.previous is None and (
+            revision <= self.timeline.compacting.before(tick)
+            or (self._first_batch_may_lack_previous and tick == self._first_events_at)
+        )
         if not forgotten and not is_equal_result(event.previous, previous):
             yield f"wrong previous value: {self._name()} delivered {words(event)}; replayed it is {words(truth)}"
 

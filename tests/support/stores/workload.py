@@ -28,12 +28,15 @@ class Workload:
     """How to let leases expire; without it they are revoked."""
     spares_deletions: bool = False
     """Never compact at the very revision of a deletion."""
+    first_batches_may_lack_previous: bool = False
+    """The store may send the first events of a watch without the previous values that were requested."""
 
 
 async def run(store: KV, workload: Workload, history: History | None = None) -> History:
     """Drive a store that has no keys of the workload, or continue where `history` ends, after a restart."""
     base = (await store.status()).revision
     history = history or History(base)
+    history.first_batches_may_lack_previous = workload.first_batches_may_lack_previous
     followers = followers_of(store, history, workload.seed, base)
     observer = followers[0]
     actors = [
