@@ -43,6 +43,15 @@ async def test_sigterm_releases_lease(server):
     assert [line.rpartition("] ")[2] for line in manager.log[-1:]] == ["Stopped\n"]
 
 
+def test_second_signal_ends_manager_that_waits_for_server(server):
+    with ManagerProcess(server.kubeconfig) as manager:
+        server.signal(signal.SIGSTOP)  # so that the release of the lease gets no response
+        manager.signal(signal.SIGTERM)
+        manager.wait_logged("Stopping")
+        manager.signal(signal.SIGTERM)
+        assert manager.wait() == -signal.SIGTERM
+
+
 async def test_standby_manager_takes_over_after_kill(server):
     with ManagerProcess(server.kubeconfig, *QUICK) as first, Begun(server.kubeconfig, *QUICK) as second:
         holder = (await lease(server))["holderIdentity"]
