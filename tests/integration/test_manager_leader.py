@@ -224,22 +224,29 @@ class Stubborn(Candidacy):
                 await self.may_end.wait()
 
 
-async def test_leader_that_works_beyond_its_lease_is_unhealthy(client, clock):
-    """It would neither be the leader again nor end, so that a supervisor has to end it."""
+@pytest.fixture
+async def stubborn(client, clock):
     manager = Stubborn(client, clock, "stubborn")
     manager.start()
     await until(lambda: manager.elector.is_leading)
-    await pass_time(clock, 10, [manager])
-    assert manager.elector.problem() == ""
-    manager.line.is_cut = True
-    await pass_time(clock, 15 + TOLERATED_SECONDS - 2, [manager])
-    assert (manager.elector.problem(), manager.task.done()) == ("", False)
-    await pass_time(clock, 3, [manager])
-    assert manager.elector.problem() == "failed election to renew leadership on lease manager"
-    manager.may_end.set()
+    yield manager
+    manager.may_end.set()  # before that the event loop cannot be closed
+    await asyncio.gather(manager.task, return_exceptions=True)
+
+
+async def test_leader_that_works_beyond_its_lease_is_unhealthy(stubborn, clock):
+    """It would neither be the leader again nor end, so that a supervisor has to end it."""
+    await pass_time(clock, 10, [stubborn])
+    assert stubborn.elector.problem() == ""
+    stubborn.line.is_cut = True
+    await pass_time(clock, 15 + TOLERATED_SECONDS - 2, [stubborn])
+    assert (stubborn.elector.problem(), stubborn.task.done()) == ("", False)
+    await pass_time(clock, 3, [stubborn])
+    assert stubborn.elector.problem() == "failed election to renew leadership on lease manager"
+    stubborn.may_end.set()
     with pytest.raises(LeaseLost):
-        await manager.task
-    assert manager.elector.problem() == ""
+        await stubborn.task
+    assert stubborn.elector.problem() == ""
 
 
 async def test_failed_work_releases_lease(client, clock):

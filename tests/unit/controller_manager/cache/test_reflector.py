@@ -32,6 +32,8 @@ FAILED = {
     "message": "RequestWatchProgress is disabled",
 }
 EXPIRED = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old resource version"}
+GONE = {**EXPIRED, "reason": "Gone"}
+BUSY = {"kind": "Status", "code": 429, "reason": "TooManyRequests", "message": "busy"}
 
 
 class Never:
@@ -101,7 +103,8 @@ def transport():
 
 async def sleep_until_retry(scene, seconds):
     """Wait until the reflector sleeps for this many seconds, and advance the clock by them."""
-    await until(lambda: scene.clock.next_due() is not None)
+    await until(lambda: scene.running.done() or scene.clock.next_due() is not None)
+    assert not scene.running.done(), "the reflector failed"
     assert scene.clock.next_due() == pytest.approx(seconds)
     scene.clock.advance(seconds)
 
@@ -143,8 +146,8 @@ async def test_watch_list_is_not_requested_again_after_refusal(transport):
     transport.will(page(revision=7), page(tree("a", 8), revision=9))
     async with running_reflector(transport) as scene:
         await sleep_until_retry(scene, 0.8)
-        await scene.informer.when_reached(9)
         await until(lambda: not transport.streams)
+        assert scene.informer.revision == 9
     assert transport.targets[2:] == [watch_path(7), f"{PATH}?limit=500", watch_path(9)]
 
 
@@ -231,6 +234,7 @@ async def test_interrupted_watch_list_is_restarted(transport):
     [
         pytest.param(lambda: ScriptedStream(410, EXPIRED), id="as the answer"),
         pytest.param(lambda: ScriptedStream().send_event("ERROR", EXPIRED), id="in the stream"),
+        pytest.param(lambda: ScriptedStream().send_event("ERROR", GONE), id="gone, in the stream"),
     ],
 )
 async def test_expired_watch_leads_to_relist(transport, end):
@@ -356,11 +360,11 @@ async def test_watch_has_time_limit_beyond_that_of_server(transport):
     assert request.timeout == 300 + GRACE
 
 
-async def test_watch_list_of_busy_server_is_sent_again(transport):
-    busy = {"kind": "Status", "code": 429, "reason": "TooManyRequests", "message": "busy"}
-    transport.will_stream(ScriptedStream(429, busy), initial_list(tree("a", 3), revision=7))
+@pytest.mark.parametrize("refusal", [BUSY, EXPIRED, GONE], ids=lambda refusal: refusal["reason"])
+async def test_watch_list_is_requested_again_after_temporary_error(transport, refusal):
+    """Such an error does not show that the server has no such watches."""
+    transport.will_stream(ScriptedStream(refusal["code"], refusal), initial_list(tree("a", 3), revision=7))
     async with running_reflector(transport) as scene:
-        await until(lambda: scene.clock.next_due() is not None)
-        scene.clock.advance(scene.clock.next_due())
+        await sleep_until_retry(scene, 0.8)
         await scene.informer.wait_synced()
     assert transport.targets == [INITIAL, INITIAL]
