@@ -344,7 +344,7 @@ class Informers:
         if self._group is not None:
             resource = informer.resource
             self._tasks[resource] = start(
-                f"informer of {resource}", self._follow(informer), group=self._group, endless=True
+                f"informer of {resource}", self._follow(informer), group=self._group
             )
 
     async def _follow(self, informer: Informer[Any]) -> None:
