@@ -29,7 +29,7 @@ async def serve(config: Config) -> None:
     async with serving(manager.status_sources, _ports(config.serving, clock, random)) as urls:
         for url in urls:
             LOG.info("Health and metrics: %s", url)
-        working = start("manager", manager.run(), on_failure=manager.fail, endless=True)
+        working = start("manager", manager.run(), endless=True)
         waiting = start("signals", stopping.wait(), on_failure=manager.fail)
         await asyncio.wait({working, waiting}, return_when=asyncio.FIRST_COMPLETED)
         waiting.cancel()
