@@ -8,6 +8,7 @@ from prometheus_client import CollectorRegistry
 
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.controller_manager.cache.informer import Informers, Settings
+from mockube.controller_manager.cache.reflector import Reflector
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.kinds import CONFIG_MAPS
 from mockube.controller_manager.client.sender import FixedToken, Sender
@@ -100,6 +101,22 @@ async def test_failed_task_ends_all_informers(informers, transport):
         await running
     assert caught.group_contains(TypeError)
     assert "in the task reflector of configmaps" in first_cause(caught.value).__notes__
+
+
+async def test_reflector_that_returns_ends_all_informers(informers, monkeypatch):
+    """Its cache would receive no more events, and the resyncs would continue."""
+
+    async def return_at_once(_reflector):
+        return
+
+    monkeypatch.setattr(Reflector, "run", return_at_once)
+    informers.of(CONFIG_MAPS)
+    running = asyncio.create_task(informers.run())
+    await turns(10)
+    assert running.done()
+    with pytest.raises(ExceptionGroup) as caught:
+        await running
+    assert "it returned" in str(first_cause(caught.value))
 
 
 async def test_failed_handler_does_not_end_informers(informers, transport):
