@@ -24,6 +24,7 @@ class Site:
         self.going = asyncio.Event()
         self.server = Server(self._handle)
         self.listener = Listener(socket=bind("127.0.0.1", 0), tls=tls)
+        self.ending = None
         self._stack = contextlib.AsyncExitStack()
         self._before_drain = before_drain
         self._writers = []
@@ -60,10 +61,15 @@ class Site:
         return reader
 
     async def close(self):
+        """Also after a failed test, whose server may wait for the clock or may not have been asked to end."""
         self.going.set()
         for writer in self._writers:
             writer.transport.abort()
-        await self.ending
+        ending = self.ending or self.end()
+        while not ending.done():
+            self.clock.advance(DRAIN_SECONDS)
+            await turns(1)
+        await asyncio.gather(ending, return_exceptions=True)
 
 
 @contextlib.asynccontextmanager
@@ -137,6 +143,8 @@ async def test_streams_end_before_responses_are_awaited(start):
     site = await start(before_drain=lambda site: site.going.set())
     reader = await site.request()
     ending = site.end()
+    await turns(50)
+    assert site.going.is_set()
     async with asyncio.timeout(PATIENCE):
         assert (await reader.read()).endswith(b"done")
         await ending

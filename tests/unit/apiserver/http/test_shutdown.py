@@ -1,0 +1,90 @@
+"""The last steps of a shutdown: responses and open connections are awaited until a deadline, and no longer than necessary."""
+
+import asyncio
+
+import pytest
+
+from mockube.apimachinery.clock import SteppedClock
+from mockube.apiserver.http.server import Server
+from mockube.apiserver.request.response import text_response
+from tests.support.server.fake_transport import FakeTransport
+from tests.support.turns import turns
+
+SECONDS = 5.0
+
+
+class Site:
+    """A server with one connection, whose request is answered when the test allows it."""
+
+    def __init__(self):
+        self.clock = SteppedClock()
+        self.going = asyncio.Event()
+        self.server = Server(self._handle)
+        self.wire = FakeTransport(self.server())
+
+    async def _handle(self, _request):
+        await self.going.wait()
+        return text_response("done")
+
+    async def request(self):
+        self.wire.receive(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        await turns(20)
+
+    async def begin(self, step):
+        """Begin a step of the shutdown, which the test lets continue."""
+        task = asyncio.create_task(step(self.clock, SECONDS))
+        await turns(20)
+        return task
+
+
+@pytest.fixture
+async def site():
+    site = Site()
+    yield site
+    await site.server.shutdown(0.01)
+
+
+async def test_responses_are_awaited_until_deadline(site):
+    await site.request()
+    draining = await site.begin(site.server.drain)
+    site.clock.advance(SECONDS - 1)
+    await turns(20)
+    assert not draining.done()
+    site.clock.advance(1)
+    await turns(20)
+    assert draining.done()
+
+
+async def test_last_response_ends_wait_and_closes_its_connection(site):
+    await site.request()
+    draining = await site.begin(site.server.drain)
+    site.going.set()
+    await turns(20)
+    assert draining.done()
+    assert site.clock.next_due() is None
+    assert b"Connection: close\r\n" in site.wire.sent
+    assert site.wire.is_closed
+
+
+async def test_server_without_requests_is_not_awaited(site):
+    assert (await site.begin(site.server.drain)).done()
+
+
+async def test_open_connection_is_aborted_at_deadline(site):
+    aborting = await site.begin(site.server.abort_open)
+    site.clock.advance(SECONDS - 1)
+    await turns(20)
+    assert not site.wire.is_closed
+    site.clock.advance(1)
+    await turns(20)
+    assert site.wire.is_closed
+    assert aborting.done(), "the last connection is closed"
+
+
+async def test_last_closed_connection_ends_wait(site):
+    aborting = await site.begin(site.server.abort_open)
+    assert not aborting.done()
+    site.wire.close()
+    await turns(20)
+    assert aborting.done()
+    assert site.clock.next_due() is None
