@@ -3,12 +3,16 @@
 import gzip
 import hashlib
 
+import aiohttp
 import orjson
 import pytest
 
+from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.request.snapshots import PATH
+from mockube.etcd.archive import write
 from mockube.etcd.archive.lines import closing_line, entry_line, opening_line
-from mockube.etcd.embedded.store import Limits
+from mockube.etcd.embedded.store import Limits, MemoryStore
+from mockube.etcd.errors import Unavailable
 from mockube.etcd.kv import KeyValue
 from tests.support.server.apiserver import running
 from tests.support.server.foreign_values import VALUES, text
@@ -96,3 +100,20 @@ async def test_internal_allocation_objects_need_no_uid(client):
     kept = line(b"/registry/ranges/serviceips", orjson.dumps({"kind": "RangeAllocation", "apiVersion": "v1"}))
     assert (await client.put(f"{PATH}?replace=true", archive_of(GOOD, kept))).status == 200
     assert (await client.get(f"{MAPS}/a")).status == 200
+
+
+class BreakingStore(MemoryStore):
+    """A store that cannot be read at an earlier revision, as when it is no longer reachable."""
+
+    async def range(self, request):
+        if request.revision:
+            raise Unavailable("the store is not reachable")
+        return await super().range(request)
+
+
+async def test_snapshot_that_cannot_be_completed_does_not_look_complete(monkeypatch):
+    monkeypatch.setattr(write, "PAGE", 1)
+    async with running(clock=SteppedClock(), kv=BreakingStore(clock=SteppedClock())) as client:
+        await client.post(MAPS, {"metadata": {"name": "second"}})
+        with pytest.raises(aiohttp.ClientPayloadError):
+            await client.get(PATH)

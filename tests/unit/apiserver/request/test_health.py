@@ -6,7 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 from mockube.apimachinery.clock import SteppedClock
-from mockube.apiserver.request.health import CHECK_SECONDS, Health, ping, watch_cache_check
+from mockube.apiserver.request.health import CHECK_SECONDS, Health, ping, store_check, watch_cache_check
+from mockube.etcd.errors import Unavailable
 from tests.support.server.handler_requests import request_of
 from tests.support.turns import until
 
@@ -109,3 +110,20 @@ async def test_watch_cache_is_not_ready_before_its_first_list():
     assert await watch_cache_check(backend)() == "not synced"
     backend.watch_cache.revision = 1
     assert await watch_cache_check(backend)() == ""
+
+
+class Failing:
+    """A store, and a watch cache that asks it, without a connection."""
+
+    revision = 1
+
+    async def status(self):
+        raise Unavailable("no etcd is reachable")
+
+    seconds_behind = status
+
+
+@pytest.mark.parametrize("check", [store_check, watch_cache_check])
+async def test_check_of_unreachable_store_returns_its_error(check):
+    backend = SimpleNamespace(kv=Failing(), watch_cache=Failing())
+    assert await check(backend)() == "no etcd is reachable"
