@@ -286,7 +286,7 @@ class ApiServer:
 
     def _cache_of(self, group: str, resource: str) -> ResourceCache:
         row = self.registry.rows[GroupResource(group, resource)]
-        return self.registry.watch_cache.resource_cache(self.registry.layout.resource_cache(row))
+        return self.registry.watch_cache.resource_cache(self.registry.layout.prefix(row))
 
     def _claim_resource_caches(self) -> None:
         for name in self.registry.rows:
@@ -298,7 +298,7 @@ class ApiServer:
         row = self.registry.rows.get(name)
         if row is None:
             return
-        prefix = self.registry.layout.resource_cache(row)
+        prefix = self.registry.layout.prefix(row)
         versions, relabels = self.catalog.api_versions(name), self.catalog.is_relabelled(name)
         self.registry.watch_cache.expect_kind(prefix, row.kind, versions, relabels=relabels)
         if prefix not in self._resource_caches:

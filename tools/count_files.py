@@ -54,7 +54,7 @@ def trace_module(out: Path, module: str, *, at_once: bool) -> None:
         nonlocal imports
         if frame.f_code.co_name == "<module>" and frame.f_globals.get("__name__") != "__main__":
             imports += {"call": 1, "return": -1}.get(event, 0)
-        elif event == "call" and not imports:
+        elif event == "call" and not imports and not _is_resumed(frame):
             seen.add(frame.f_code.co_filename)
 
     def start(*_: object) -> None:
@@ -74,6 +74,11 @@ def trace_module(out: Path, module: str, *, at_once: bool) -> None:
     runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
+def _is_resumed(frame: FrameType) -> bool:
+    """Whether a coroutine goes on that was called before, such as a background task."""
+    return frame.f_code.co_code[frame.f_lasti + 1] != 0
+
+
 def _is_ours(file: Path) -> bool:
     return file.is_relative_to(ROOT) and file.relative_to(ROOT).parts[0] in PACKAGES
 
@@ -81,7 +86,7 @@ def _is_ours(file: Path) -> bool:
 @contextlib.contextmanager
 def process(out: Path, module: str, *flags: str, at_once: bool = False) -> Iterator[subprocess.Popen[bytes]]:
     command = [sys.executable, __file__, "--trace", str(out), str(int(at_once)), module, *flags]
-    child = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    child = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     try:
         yield child
     finally:
@@ -173,7 +178,9 @@ def files_of_up(folder: Path, out: Path) -> list[str]:
         "--secure-port=7444",
     ]
     with process(out, "mockube", *flags, at_once=True) as child:
-        wait(kubeconfig.exists, "the kubeconfig")
+        assert child.stdout is not None
+        if not any(b"Ctrl+C" in line for line in child.stdout):
+            raise SystemExit("mockube up ended before it was ready")
         return recorded_files(child, out)
 
 

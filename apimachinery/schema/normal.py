@@ -11,6 +11,7 @@ from enum import Enum
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from mockube.apimachinery import quantity, timestamps
+from mockube.apimachinery.gonumbers import round_trip
 from mockube.apimachinery.memoize import memoize
 from mockube.apimachinery.pieces import sorted_items
 from mockube.apimachinery.schema import base64text, either
@@ -35,9 +36,6 @@ _TAKEN_AS_IT_IS: Final = {Shape.STRING: str, Shape.BOOLEAN: bool}
 
 _INT32: Final = 2**31
 _INT64: Final = 2**63
-
-_WHOLE_FLOATS: Final = 2.0**53
-"""A smaller float without a fraction is exactly one integer."""
 
 _MAX_TIME_LENGTH: Final = 40
 """The maximum length of a time that is cached: longer ones are rare."""
@@ -306,11 +304,10 @@ def _byte(value: Any) -> int:
 
 
 def _number(value: Any) -> float | int:
-    """Go writes a float without a point if there is nothing behind it."""
+    """Go writes a float without a point and without an exponent if there is nothing behind the point."""
     if value.__class__ is not int and value.__class__ is not float:
         raise WrongKind
-    number = float(value)
-    return int(number) if number.is_integer() and abs(number) < _WHOLE_FLOATS else number
+    return round_trip(float(value))
 
 
 def _int_or_string(value: Any) -> int | str:

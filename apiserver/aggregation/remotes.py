@@ -86,7 +86,7 @@ class Remotes:
     def __init__(self, backend: Backend, api_services: Resource) -> None:
         self._backend = backend
         self._api_services = api_services
-        self.prefix = backend.layout.resource_cache(api_services)
+        self.prefix = backend.layout.prefix(api_services)
         self._entries: dict[bytes, tuple[int, Remote | None]] = {}
         self._served: dict[GroupVersion, Remote] = {}
         self._groups: frozenset[str] = frozenset()

@@ -33,7 +33,7 @@ class TrustController:
         required = required_object()
         resource = resources(required.resource)
         self.prefix = registry.layout.object(resource, required.namespace, required.name)
-        self._cache = registry.watch_cache.resource_cache(registry.layout.resource_cache(resource))
+        self._cache = registry.watch_cache.resource_cache(registry.layout.prefix(resource))
         self._is_outdated = asyncio.Event()
 
     def handle_change(self, _change: Change) -> None:

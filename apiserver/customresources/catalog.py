@@ -243,9 +243,9 @@ def equivalent_resources(catalog: Catalog, layout: Layout) -> Callable[[Resource
 
     def equivalents(row: Resource) -> Sequence[Resource]:
         if row not in equivalents_by_row:
-            cache_of = layout.resource_cache
+            prefix = layout.prefix(row)
             equivalents_by_row[row] = [
-                other for other in catalog.rows.values() if cache_of(other) == cache_of(row)
+                each for each in catalog.rows.values() if layout.prefix(each) == prefix
             ]
         return equivalents_by_row[row]
 

@@ -93,7 +93,7 @@ class Establishing:
         self._registry = registry
         self._catalog = catalog
         self._row: Resource = registry.rows[DEFINITIONS]
-        self._resource_cache = registry.watch_cache.resource_cache(registry.layout.resource_cache(self._row))
+        self._resource_cache = registry.watch_cache.resource_cache(registry.layout.prefix(self._row))
         self.prefix = self._resource_cache.prefix
         self._definitions: dict[str, _ParsedDefinition] = {}
         self._used_names = UsedNames()

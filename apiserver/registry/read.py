@@ -72,7 +72,7 @@ async def list_objects(registry: Registry, call: Call) -> ListResult:
         await wait_for(registry, revision)
     elif options.resource_version != "0":
         await registry.watch_cache.fresh()
-    resource_cache = registry.watch_cache.resource_cache(registry.layout.resource_cache(call.resource))
+    resource_cache = registry.watch_cache.resource_cache(registry.layout.prefix(call.resource))
     if chosen.label is not None and not resource_cache.is_indexed(chosen.label[0]):
         with closing(resource_cache.index_label(chosen.label[0], QUICK_SLICE)) as steps:
             for _ in steps:

@@ -96,7 +96,7 @@ class Backend(Struct, frozen=True, kw_only=True):
         """Return the resource cache of a resource; it is looked up once, because admission uses it at every write."""
         cache = self.resource_caches.get(resource)
         if cache is None:
-            folder = self.layout.resource_cache(self.rows[resource])
+            folder = self.layout.prefix(self.rows[resource])
             cache = self.resource_caches[resource] = self.watch_cache.resource_cache(folder)
         return cache
 
@@ -104,7 +104,7 @@ class Backend(Struct, frozen=True, kw_only=True):
         """Return an object from the store; None if it does not exist."""
         key = self.layout.object(resource, namespace, name)
         kvs = (await self.kv.range(Range(key=key))).kvs
-        return self._read(self.layout.resource_cache(resource), kvs[0]) if kvs else None
+        return self._read(self.layout.prefix(resource), kvs[0]) if kvs else None
 
     def _read(self, prefix: bytes, kv: KeyValue) -> Stored:
         """Return the object of a value; a value that the watch cache has read is not checked again."""
@@ -123,7 +123,7 @@ class Backend(Struct, frozen=True, kw_only=True):
 
     def readable(self, resource: Resource, kvs: Iterable[KeyValue]) -> Iterator[Stored]:
         """Yield the objects of values, without those that cannot be read."""
-        prefix = self.layout.resource_cache(resource)
+        prefix = self.layout.prefix(resource)
         for kv in kvs:
             try:
                 yield self._read(prefix, kv)

@@ -78,7 +78,7 @@ def _watching(
 ) -> Iterator[Sequence[_Watcher]]:
     """Subscribe a watcher for each resource until the end of the block; it is also notified of missed changes."""
     watch_cache = backend.watch_cache
-    caches = [watch_cache.resource_cache(backend.layout.resource_cache(each)) for each in resources]
+    caches = [watch_cache.resource_cache(backend.layout.prefix(each)) for each in resources]
     watchers = [make(cache) for cache in caches]
     watch_cache.on_reset += [watcher.handle_missed_change for watcher in watchers]
     for cache, watcher in zip(caches, watchers, strict=True):

@@ -261,7 +261,7 @@ async def watch(registry: Registry, call: Call) -> tuple[Stream, ListOptions]:
     version = get_version(options.resource_version)
     await _reach(registry, options, version)
     await registry.watch_cache.wait_consistent()
-    resource_cache = registry.watch_cache.resource_cache(registry.layout.resource_cache(call.resource))
+    resource_cache = registry.watch_cache.resource_cache(registry.layout.prefix(call.resource))
     converter = tolerant_client_version_converter(registry, call.resource)
     remote = remote_conversion(registry, call.resource)
     stream = Stream(_prefix(registry, call, chosen), resource_cache, chosen, converter, remote)

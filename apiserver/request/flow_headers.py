@@ -56,7 +56,7 @@ class Flows:
         self._backend = backend
         layout, rows = backend.layout, backend.rows
         self._caches = [
-            backend.watch_cache.resource_cache(layout.resource_cache(rows[name]))
+            backend.watch_cache.resource_cache(layout.prefix(rows[name]))
             for name in (FLOW_SCHEMAS, PRIORITY_LEVELS)
         ]
         self._revisions: tuple[int, int] | None = None

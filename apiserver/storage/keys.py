@@ -26,13 +26,14 @@ class Layout:
     def __init__(self, prefix: str) -> None:
         self.root = f"/{prefix.strip('/')}/".encode()
 
-    def resource_cache(self, resource: Resource) -> bytes:
+    def prefix(self, resource: Resource) -> bytes:
+        """Return the prefix of all objects of a resource."""
         return self.root + resource.folder
 
     def scope(self, resource: Resource, namespace: str) -> bytes:
         """Return the prefix of the objects in a namespace; "" for all namespaces."""
-        resource_cache = self.resource_cache(resource)
-        return resource_cache + _folder(namespace) if namespace else resource_cache
+        prefix = self.prefix(resource)
+        return prefix + _folder(namespace) if namespace else prefix
 
     def object(self, resource: Resource, namespace: str, name: str) -> bytes:
         segment = _segment(name)

@@ -129,7 +129,7 @@ class Manager:
         name = GroupResource(informer.resource.group, informer.resource.plural)
         if name not in self._changes:
             resource_cache = self.backend.watch_cache.resource_cache(
-                self.backend.layout.resource_cache(self.backend.rows[name])
+                self.backend.layout.prefix(self.backend.rows[name])
             )
             self._changes[name] = LastChanges(resource_cache)
         return informer.is_synced and informer.revision >= self._changes[name].revision

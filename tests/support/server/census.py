@@ -35,7 +35,7 @@ class Census:
         backend = server.registry
         self._resource_caches = {
             f"{name.resource}.{name.group}".rstrip("."): backend.watch_cache.resource_cache(
-                backend.layout.resource_cache(row)
+                backend.layout.prefix(row)
             )
             for name, row in backend.rows.items()
             if name.resource not in UNCOUNTED

@@ -190,6 +190,7 @@ def in_schema(tree):
             id="schema or strings",
         ),
         pytest.param({"maximum": 1.0, "minimum": 0.5}, {"maximum": 1, "minimum": 0.5}, id="numbers"),
+        pytest.param({"maximum": 2.0**62}, {"maximum": 4611686018427388000}, id="large number"),
         pytest.param({"default": None, "enum": [None, 1.0]}, {"enum": [None, 1.0]}, id="JSON in a schema"),
         pytest.param(
             {"properties": {"a": {"not": {"items": {"title": ""}}}}},
