@@ -75,6 +75,8 @@ def main() -> int:
             for group in report.sorted():
                 for case in group.smallest(options.examples):
                     print(json.dumps({"signature": group.signature, "count": group.count, **case}), file=file)
+    if not report.requests:
+        raise SystemExit("no requests were sent; resources are named by their plural, such as jobs")
     print(report.summary())
     return int(report.same < report.requests * options.minimum / 100)
 
