@@ -26,8 +26,8 @@ _NAMED_ESCAPES = {
 
 # Go's encoder makes JSON safe to paste into HTML and JavaScript.
 _HTML = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
-_INVALID_BYTES = re.compile("[\udc80-\udcff]+")
-"""Bytes that `surrogateescape` did not decode."""
+_INVALID_BYTES: Final = [chr(code) for code in range(0xDC80, 0xDD00)]
+"""The bytes that are not UTF-8, as `surrogateescape` decodes them."""
 HTML_ESCAPES: Final = str.maketrans(_HTML)
 _HTML_BYTES = [(character.encode(), escape.encode()) for character, escape in _HTML.items()]
 
@@ -51,7 +51,13 @@ class NumberError(ValueError):
 
 def decode_utf8(data: bytes) -> str:
     """Decode UTF-8 with U+FFFD for each byte of an invalid sequence; Python has one for the sequence."""
-    return _INVALID_BYTES.sub(lambda run: "\ufffd" * len(run[0]), data.decode(errors="surrogateescape"))
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        text = data.decode(errors="surrogateescape")
+        for character in _INVALID_BYTES:
+            text = text.replace(character, "\ufffd")
+        return text
 
 
 def quote(text: str) -> str:

@@ -12,9 +12,10 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Final
-from urllib.parse import parse_qs
 
 from msgspec import Struct
+
+from mockube.apimachinery import uri
 
 _VERBS: Mapping[str, str] = {
     "POST": "create",
@@ -27,7 +28,7 @@ _VERBS: Mapping[str, str] = {
 _NAMESPACE_SUBRESOURCES = frozenset({"status", "finalize"})
 """Subresources of a namespace itself: /namespaces/NS/status is not a resource `status` in NS."""
 _PREFIXES = frozenset({"watch", "proxy"})
-_ABNORMAL_PATH = re.compile(r"%2[fF]|//|/\.{1,2}(?:/|$)")
+_ABNORMAL_PATH = re.compile(r"//|/\.{1,2}(?:/|$)")
 
 
 class RequestInfo(Struct, frozen=True, kw_only=True, cache_hash=True):
@@ -49,7 +50,7 @@ class RequestInfo(Struct, frozen=True, kw_only=True, cache_hash=True):
     is_complete: bool = True
     """Whether something follows the verb that the path names."""
     is_plain: bool = True
-    """Whether the path has no escaped slash and no segment that is empty, `.` or `..`; others find no resource."""
+    """Whether the path has no segment that is empty, `.` or `..`; others find no resource."""
 
 
 def parse(method: str, path: str, *, watch: bool) -> RequestInfo:
@@ -116,16 +117,7 @@ def _collection_verb(verb: str, *, watch: bool) -> str:
 
 
 def parse_query(query: str) -> Mapping[str, Sequence[str]]:
-    """Return the parameters; as in Go, a pair with a semicolon or an invalid escape is ignored."""
-    return (_parse_usual_query if len(query) <= _USUAL_LENGTH else _parse_query)(query)
+    return (_parse_usual_query if len(query) <= _USUAL_LENGTH else uri.parse_query)(query)
 
 
-def _parse_query(query: str) -> Mapping[str, Sequence[str]]:
-    if ";" in query or _WRONG_ESCAPE.search(query):
-        pairs = query.split("&")
-        query = "&".join(pair for pair in pairs if ";" not in pair and not _WRONG_ESCAPE.search(pair))
-    return parse_qs(query, keep_blank_values=True)
-
-
-_WRONG_ESCAPE: Final = re.compile(r"%(?![0-9a-fA-F]{2})")
-_parse_usual_query = lru_cache(maxsize=1024)(_parse_query)
+_parse_usual_query = lru_cache(maxsize=1024)(uri.parse_query)

@@ -2,11 +2,10 @@
 
 from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
-from urllib.parse import unquote
 
 from msgspec import Struct
 
-from mockube.apimachinery import status
+from mockube.apimachinery import status, uri
 from mockube.apimachinery.clock import Clock
 from mockube.apiserver.authn.authenticators import PresentedCredentials
 from mockube.apiserver.user import User, with_authenticated
@@ -38,7 +37,7 @@ class RequestHeaders(Struct, frozen=True, kw_only=True, dict=True):
         for prefix in map(str.lower, self.extra_prefixes):
             for header, values in values_by_header.items():
                 if header.startswith(prefix):
-                    extra.setdefault(unquote(header.removeprefix(prefix)), []).extend(values)
+                    extra.setdefault(uri.unescape(header.removeprefix(prefix)), []).extend(values)
         return User(
             name=name, uid=_first_value(values_by_header, self.uid), groups=tuple(groups), extra=extra
         )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from aiohttp import hdrs, web
 from aiohttp.http import HttpVersion11, RawRequestMessage, StreamWriter
 
-from mockube.apimachinery import status
+from mockube.apimachinery import status, uri
 from mockube.apiserver.authn.authenticators import ClientCertificate
 from mockube.apiserver.http.backend_connection import LIMIT
 from mockube.apiserver.http.response import Refusal, render, write_pieces
@@ -79,7 +79,12 @@ class SocketClient:
         if url.absolute:
             url = url.relative()
         return Request(
-            message.method, url.path, url.query_string, message.headers, self, version=message.version
+            message.method,
+            uri.unescape(url.raw_path),
+            url.raw_query_string,
+            message.headers,
+            self,
+            version=message.version,
         )
 
     @property

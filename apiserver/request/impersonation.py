@@ -9,12 +9,11 @@ error is that of the first.
 from collections.abc import Callable, Mapping, Sequence
 from string import ascii_letters, digits
 from typing import Final
-from urllib.parse import unquote
 
 from msgspec import Struct, field, structs
 from msgspec.structs import replace
 
-from mockube.apimachinery import errors, names, status
+from mockube.apimachinery import errors, names, status, uri
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.status import Forbidden
@@ -57,7 +56,7 @@ def read(headers: Sequence[tuple[str, str]]) -> Impersonation | None:
     extra: dict[str, list[str]] = {}
     for name, value in headers:
         if name.startswith(EXTRA):
-            extra.setdefault(_extra_key(name.removeprefix(EXTRA)), []).append(value)
+            extra.setdefault(uri.unescape(name.removeprefix(EXTRA)), []).append(value)
     if user:
         return Impersonation(user=user, groups=named, uid=uid, extra=extra)
     if named or uid or extra:
@@ -327,16 +326,6 @@ def _key_problem(key: str) -> str:
 
 _PATH_CHARACTERS: Final = frozenset(f"{ascii_letters}{digits}/-._~%!$&'()*+,;=:")
 _INVALID_PATH: Final = "Invalid path (regex used for validation is '[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')"
-
-
-def _extra_key(encoded: str) -> str:
-    """Decode a key as Go's url.PathUnescape does; one with a bad encoding is returned unchanged."""
-    parts = encoded.split("%")[1:]
-    is_well_encoded = all(len(part) >= 2 and set(part[:2]) <= _HEXADECIMAL for part in parts)
-    return unquote(encoded) if is_well_encoded else encoded
-
-
-_HEXADECIMAL: Final = frozenset("0123456789abcdefABCDEF")
 
 
 def _as_go(groups: Sequence[str], uid: str, extra: Mapping[str, Sequence[str]]) -> str:

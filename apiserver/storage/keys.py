@@ -7,6 +7,8 @@ from functools import lru_cache
 from typing import Final, Protocol
 
 from mockube.apimachinery import status
+from mockube.apimachinery.gotext import quote
+from mockube.apimachinery.names import check_path_segment_name
 
 MASTER_LEASES: Final = b"masterleases/"
 """The folder of the addresses of servers; no resource is stored there."""
@@ -43,18 +45,28 @@ class Layout:
 
 
 def _folder(namespace: str) -> bytes:
-    return _usual_folder(namespace) if len(namespace) <= _USUAL_LENGTH else _segment(namespace) + b"/"
+    return _usual_folder(namespace) if len(namespace) <= _USUAL_LENGTH else _make_folder(namespace)
 
 
-@lru_cache(maxsize=1024)
-def _usual_folder(namespace: str) -> bytes:
-    return _segment(namespace) + b"/"
+def _make_folder(namespace: str) -> bytes:
+    if namespace in {"", ".", ".."} or "/" in namespace:
+        raise status.BadRequest(f"Namespace parameter invalid: {quote(namespace)}")
+    return namespace.encode() + b"/"
 
 
+_usual_folder = lru_cache(maxsize=1024)(_make_folder)
 _USUAL_LENGTH: Final = 63
 
 
-def _segment(text: str) -> bytes:
-    if text in {"", ".", ".."} or "/" in text or "%" in text:
-        raise status.BadRequest(f'invalid path segment "{text}"')
-    return text.encode()
+def _segment(name: str) -> bytes:
+    if name in {"", ".", ".."} or "/" in name or "%" in name:
+        raise _invalid_name(name)
+    return name.encode()
+
+
+def _invalid_name(name: str) -> status.BadRequest:
+    if not name:
+        return status.BadRequest("Name parameter required.")
+    return status.BadRequest(
+        f"Name parameter invalid: {quote(name)}: {';'.join(check_path_segment_name(name))}"
+    )

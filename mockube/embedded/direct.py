@@ -10,10 +10,10 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Final
-from urllib.parse import unquote
 
 from multidict import CIMultiDict
 
+from mockube.apimachinery import uri
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import request_entity_too_large
 from mockube.apiserver.authn.authenticators import NO_CERTIFICATE, ClientCertificate
@@ -84,7 +84,9 @@ class DirectTransport:
         """Run in a task of its own: a request is completed even if its client has stopped waiting, as over a socket."""
         path, _, query = request.target.partition("?")
         sent = CIMultiDict({"Host": "localhost", **request.headers, **headers})
-        handled = self._handle_request(HandlerRequest(request.method, unquote(path), query, sent, client))
+        handled = self._handle_request(
+            HandlerRequest(request.method, uri.unescape(path), query, sent, client)
+        )
         running = asyncio.get_running_loop().create_task(handled)
         self._running.add(running)
         running.add_done_callback(partial(self._on_end, client))

@@ -87,6 +87,23 @@ async def test_concurrent_patches_lose_no_change(client):
 
 
 @pytest.mark.parametrize(
+    ("path", "status", "message"),
+    [
+        (f"{MAPS}/a%25b", 400, 'Name parameter invalid: "a%b": may not contain \'%\''),
+        (f"{MAPS}/a%252Fb", 400, 'Name parameter invalid: "a%2Fb": may not contain \'%\''),
+        (f"{MAPS}/%2525", 400, 'Name parameter invalid: "%25": may not contain \'%\''),
+        (f"{MAPS}/%ff", 404, 'configmaps "\ufffd" not found'),
+        (f"{MAPS}/%c3%a9", 404, 'configmaps "é" not found'),
+        ("/api/v1/namespaces/a%25b/configmaps/c", 404, 'configmaps "c" not found'),
+        (f"{MAPS}?fieldSelector=metadata.name%2525", 400, "invalid selector: 'metadata.name%25'; can't understand 'metadata.name%25'"),
+    ],
+)  # fmt: skip
+async def test_escapes_are_decoded_once(client, path, status, message):
+    answer = await client.get(path)
+    assert (answer.status, answer.body["message"]) == (status, message)
+
+
+@pytest.mark.parametrize(
     ("path", "status"),
     [
         pytest.param(f"{MAPS}/..", 404, id="dots"),

@@ -1,11 +1,11 @@
-"""Continue tokens, protobuf, YAML of up to 3 MiB, and one long text beside many items take linear time."""
+"""Queries, continue tokens, protobuf, YAML of up to 3 MiB, and one long text beside many items take linear time."""
 
 import base64
 
 import orjson
 import pytest
 
-from mockube.apimachinery import gotext
+from mockube.apimachinery import gotext, uri
 from mockube.apimachinery.patch import json_patch, strategic
 from mockube.apimachinery.patch.apply import FieldManager, Versions
 from mockube.apimachinery.patch.apply.atoms import atom_of_type
@@ -47,6 +47,25 @@ def refused_or_not(run):
 
 def parametrize_make(of):
     return pytest.mark.parametrize("make", [pytest.param(make, id=name) for name, make in of.items()])
+
+
+# --- queries
+
+QUERIES = {
+    "invalid UTF-8": lambda size: "a=" + "%ff" * (size // 3),
+    "invalid UTF-8 in text": lambda size: "a=" + "b%ff" * (size // 4),
+    "escaped letters": lambda size: "a=" + "%c3%a9" * (size // 6),
+    "wrong escapes": lambda size: "a=" + "%2g" * (size // 3),
+    "wrong escape at the end": lambda size: "a=" + "%2f" * (size // 3) + "%",
+    "backslashes": lambda size: "a=" + "\\" * size,
+    "pairs": lambda size: "a&" * (size // 2),
+    "equals signs": lambda size: "=" * size,
+}
+
+
+@parametrize_make(QUERIES)
+def test_queries_take_linear_time(make):
+    check_linear(make, uri.parse_query, 1_000_000, **LENIENT)
 
 
 # --- continue tokens

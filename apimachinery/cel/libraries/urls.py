@@ -3,12 +3,12 @@
 import re
 from collections.abc import Callable
 from typing import Any, Final
-from urllib.parse import quote, unquote_to_bytes
+from urllib.parse import quote
 
 from mockube.apimachinery import gotext
 from mockube.apimachinery.cel.declarations import declare
 from mockube.apimachinery.cel.values import CelError, Opaque
-from mockube.apimachinery.uri import is_request_uri
+from mockube.apimachinery.uri import is_request_uri, parse_query, unescape, unescape_bytes
 
 DECLARED: Final = declare(
     """
@@ -41,7 +41,7 @@ class URL(Opaque):
         self.host = ""
         if rest.startswith("//") and (self.scheme or not rest.startswith("///")):
             authority, slash, path = rest[2:].partition("/")
-            self.host = _unescape(authority.rpartition("@")[2])
+            self.host = unescape(authority.rpartition("@")[2])
             rest = slash + path
         self.path = rest if rest.startswith("/") or not self.scheme else ""
 
@@ -69,15 +69,11 @@ class URL(Opaque):
     def escaped_path(self) -> str:
         if _is_escaped(self.path):
             return self.path
-        return quote(unquote_to_bytes(self.path), safe=_NO_PATH_ESCAPE.replace("[", "").replace("]", ""))
+        return quote(unescape_bytes(self.path), safe=_NO_PATH_ESCAPE.replace("[", "").replace("]", ""))
 
 
 def _is_escaped(path: str) -> bool:
     return re.fullmatch(r"(?:[A-Za-z0-9\-_.~!$&'()*+,;=:@/\[\]]|%[0-9A-Fa-f]{2})*", path) is not None
-
-
-def _unescape(text: str) -> str:
-    return gotext.decode_utf8(unquote_to_bytes(text)) if "%" in text else text
 
 
 def request_uri_problem(text: str) -> str:
@@ -127,18 +123,6 @@ def _url(text: str) -> URL:
     return URL(text)
 
 
-def _query(url: URL) -> dict[str, list[str]]:
-    values: dict[str, list[str]] = {}
-    for part in url.query.split("&"):
-        if not part or ";" in part:
-            continue
-        key, _, value = part.partition("=")
-        if _BAD_ESCAPE.search(part):
-            continue
-        values.setdefault(_unescape(key.replace("+", " ")), []).append(_unescape(value.replace("+", " ")))
-    return values
-
-
 FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "string_to_url": _url,
     "url_get_scheme": lambda url: url.scheme,
@@ -146,6 +130,6 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "url_get_hostname": lambda url: url.hostname,
     "url_get_port": lambda url: url.port,
     "url_get_escaped_path": lambda url: url.escaped_path,
-    "url_get_query": _query,
+    "url_get_query": lambda url: parse_query(url.query),
     "is_url_string": is_request_uri,
 }

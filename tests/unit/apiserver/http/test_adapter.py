@@ -38,6 +38,18 @@ async def test_request_has_method_headers_and_body_as_sent():
     assert wire.sent.endswith(b"\r\n\r\n{}")
 
 
+@pytest.mark.parametrize("query", [b"a=%2525", b"a=%25zz", b"a=b+c", b"a=%ff", b"a=%c3%a9%26"])
+async def test_query_is_not_decoded(query):
+    queries = []
+
+    async def handle(request):
+        queries.append(request.query_string)
+        return Response(200)
+
+    await transport_after(handle, GET.replace(b"c=d", query))
+    assert queries == [query.decode()]
+
+
 async def test_written_response_is_not_written_again():
     async def handle(request):
         response = Response(200, [b"once"])
