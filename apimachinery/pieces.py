@@ -63,6 +63,7 @@ def with_encoded_lists(value: Any, option: int | None = None) -> Any:
         return value
     if len(value) <= ENCODED_PIECE:
         return [with_encoded_lists(item, option) for item in value]
+    # A fragment of several items is written into the list as it is. To join the fragments would copy a large text twice.
     starts = range(0, len(value), ENCODED_PIECE)
     texts = (orjson.dumps(value[start : start + ENCODED_PIECE], option=option)[1:-1] for start in starts)
-    return orjson.Fragment(b"[%b]" % b",".join(texts))
+    return [*map(orjson.Fragment, texts)]

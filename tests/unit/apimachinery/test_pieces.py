@@ -176,4 +176,4 @@ def test_no_long_list_is_encoded_in_one_call():
     """The last call only copies the texts of long lists."""
     result = with_encoded_lists({"spec": {"a": [1] * ENCODED_PIECE, "b": [1] * (ENCODED_PIECE + 1)}})
     assert result["spec"]["a"] == [1] * ENCODED_PIECE
-    assert isinstance(result["spec"]["b"], orjson.Fragment)
+    assert [*map(type, result["spec"]["b"])] == [orjson.Fragment] * 2
