@@ -2,6 +2,7 @@
 that is not written in Python no other thread runs.
 """
 
+import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from heapq import merge
 from itertools import pairwise
@@ -11,8 +12,10 @@ import orjson
 
 PIECE: Final = 4096
 """Items for one call: a few milliseconds, whatever they are."""
+LARGE: Final = 256 * 1024
+"""Bytes of a value that is encoded in pieces."""
 ENCODED_PIECE: Final = 256
-"""Items of a list for one call that encodes them: they may have as many fields as a container."""
+"""Items of a list or an object for one call that encodes them: they may have as many fields as a container."""
 
 _T = TypeVar("_T", bound=Any)
 _V = TypeVar("_V")
@@ -55,15 +58,49 @@ def release(items: list[Any]) -> None:
         del items[-PIECE:]
 
 
-def with_encoded_lists(value: Any, option: int | None = None) -> Any:
-    """Return an equal value for `orjson.dumps`, in which long lists are encoded already, piece by piece."""
-    if isinstance(value, dict):
-        return {key: with_encoded_lists(item, option) for key, item in value.items()}
-    if not isinstance(value, list):
-        return value
-    if len(value) <= ENCODED_PIECE:
-        return [with_encoded_lists(item, option) for item in value]
-    # A fragment of several items is written into the list as it is. To join the fragments would copy a large text twice.
-    starts = range(0, len(value), ENCODED_PIECE)
-    texts = (orjson.dumps(value[start : start + ENCODED_PIECE], option=option)[1:-1] for start in starts)
-    return [*map(orjson.Fragment, texts)]
+def encoder(size: int) -> Callable[..., bytes]:
+    """Return the function that encodes a value which a client sent in `size` bytes; with defaults it may be ten times as long."""
+    return orjson.dumps if size < LARGE else encode
+
+
+def encode(value: Any, option: int | None = None, depth: int = sys.maxsize) -> bytes:
+    """Return the same as `orjson.dumps`, encoded in pieces; what is nested deeper than `depth` is not divided.
+
+    The buffer of `orjson.dumps` grows by copies: to encode 20 MB in one call takes 60 ms, most of it in the kernel.
+    """
+    texts: list[bytes] = []
+    _encode(value, option, depth, texts.append)
+    return b"".join(texts)
+
+
+def _encode(value: Any, option: int | None, depth: int, write: Callable[[bytes], object]) -> None:
+    if not depth or not value or not isinstance(value, dict | list):
+        write(orjson.dumps(value, option=option))
+    elif len(value) > ENCODED_PIECE:
+        _encode_long(value, option, write)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            write(b"," if index else b"[")
+            _encode(item, option, depth - 1, write)
+        write(b"]")
+    else:
+        mark = b"{"
+        for key, item in _members(value, option):
+            write(mark + orjson.dumps({key: 0})[1:-2])
+            _encode(item, option, depth - 1, write)
+            mark = b","
+        write(b"}")
+
+
+def _encode_long(value: Any, option: int | None, write: Callable[[bytes], object]) -> None:
+    make, items = (list, value) if isinstance(value, list) else (dict, [*_members(value, option)])
+    starts = range(0, len(items), ENCODED_PIECE)
+    texts = (orjson.dumps(make(items[start : start + ENCODED_PIECE]), option=option) for start in starts)
+    write(next(texts)[:-1])
+    for text in texts:
+        write(b"," + text[1:-1])
+    write(b"]" if make is list else b"}")
+
+
+def _members(value: Mapping[str, Any], option: int | None) -> Iterable[tuple[str, Any]]:
+    return sorted_items(value) if option == orjson.OPT_SORT_KEYS else value.items()

@@ -11,6 +11,7 @@ import orjson
 
 from mockube.apimachinery.gotext import escape_html
 from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.pieces import ENCODED_PIECE, encode
 from mockube.apimachinery.schema import minors
 from mockube.apimachinery.tree import Tree
 from mockube.apimachinery.version import openapi_version
@@ -39,6 +40,8 @@ _NOT_OF_CLIENTS: Final = frozenset(
     {"admission.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "imagepolicy.k8s.io"}
 )
 """Groups without such an entry in documents of custom resources, for which upstream uses client-go's scheme."""
+_MEMBERS: Final = 3
+"""The depth of the parts that are encoded one by one: paths and schemas."""
 MAX_TEXTS: Final = 16
 """The number of cached documents of custom kinds: a client reads those of a few groups repeatedly."""
 _VERSION_INFO: Final = "io.k8s.apimachinery.pkg.version.Info"
@@ -196,7 +199,7 @@ class Documents:
         return _text(orjson.dumps({"paths": dict(sorted(paths.items()))}))
 
     def _make_v2(self, *, protobuf: bool = False) -> Text:
-        text = _text(gnostic.encode(self._v2) if protobuf else orjson.dumps(self._v2))
+        text = _text(gnostic.encode(self._v2) if protobuf else encode(self._v2, depth=_MEMBERS))
         self._release_definitions()
         return text
 
@@ -236,7 +239,8 @@ class Documents:
         info = _CUSTOM_INFO if custom else self._info
         paths = dict(sorted(paths.items()))
         document = {"openapi": "3.0.0", "info": info, "paths": paths, "components": components}
-        return _text(escape_html(orjson.dumps(document)))
+        depth = _MEMBERS if len(names) > ENCODED_PIECE else 0
+        return _text(escape_html(encode(document, depth=depth)))
 
     def _schema_of(self, name: str, folder: str) -> Tree:
         schema = self._definitions.schema(name, V3)

@@ -12,14 +12,14 @@ import logging
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, Protocol
 
 import msgspec
 import orjson
 
-from mockube.apimachinery import meta
+from mockube.apimachinery import meta, pieces
 from mockube.apimachinery.fields import SelectableField
-from mockube.apimachinery.pieces import with_encoded_lists
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.wire.protobuf import envelope
 from mockube.apiserver.wire.protobuf.varint import ProtobufError
@@ -173,8 +173,6 @@ def _as_item(value: bytes, revision: int) -> bytes:
 
 # --- canonical text
 
-_LARGE: Final = 256 * 1024
-"""Bytes of an object that is encoded piece by piece: with its defaults it may become ten times as long."""
 _METADATA = tuple(field for field in meta.FIELD_ORDER if field != "resourceVersion")
 """The stored fields of metadata in Kubernetes' order, on which the position of the resourceVersion depends."""
 _STORED_FIELDS = frozenset(_METADATA)
@@ -182,23 +180,25 @@ _IDENTITY = _METADATA[: _METADATA.index("uid") + 1]
 _FURTHER = tuple(sorted(_METADATA[len(_IDENTITY) :]))
 
 
-def canonical(tree: Tree) -> bytes:
-    """Return the text to store for an object; its resourceVersion is omitted."""
+def canonical(tree: Tree, size: int = 0) -> bytes:
+    """Return the text to store for an object that a client sent in `size` bytes; its resourceVersion is omitted."""
     metadata = tree["metadata"]
     ordered = {field: metadata[field] for field in meta.in_order(metadata.keys() & _STORED_FIELDS)}
     head = {"kind": tree["kind"], "apiVersion": tree["apiVersion"], "metadata": ordered}
-    encoded = orjson.dumps(head | {field: value for field, value in tree.items() if field != "metadata"})
+    encoded = pieces.encoder(size)(
+        head | {field: value for field, value in tree.items() if field != "metadata"}
+    )
     # orjson's buffer is several times as large as its content, so a value that is kept is copied.
-    return bytes(memoryview(encoded))
+    return bytes(memoryview(encoded)) if size < pieces.LARGE else encoded
 
 
-def canonical_custom(tree: Tree) -> bytes:
+def canonical_custom(tree: Tree, size: int = 0) -> bytes:
     """Return the text to store for a custom object: all fields except its identity are sorted, as in Go's maps."""
     metadata = tree["metadata"]
     identity = {field: metadata[field] for field in _IDENTITY if field in metadata}
     head = orjson.dumps({"kind": tree["kind"], "apiVersion": tree["apiVersion"], "metadata": identity})
-    further = _members({field: metadata[field] for field in _FURTHER if field in metadata})
-    others = _members({field: value for field, value in tree.items() if field not in _HEAD_FIELDS})
+    further = _members({field: metadata[field] for field in _FURTHER if field in metadata}, size)
+    others = _members({field: value for field, value in tree.items() if field not in _HEAD_FIELDS}, size)
     return b"%b%b}%b}" % (head[:-2], further, others)
 
 
@@ -214,13 +214,12 @@ class Resource(Protocol):
 
 def encoder(resource: Resource, size: int = 0) -> Callable[[Tree], bytes]:
     """Return the function that encodes objects of a resource, of about `size` bytes, to be stored."""
-    encode, option = (canonical_custom, orjson.OPT_SORT_KEYS) if resource.custom else (canonical, None)
-    return encode if size < _LARGE else lambda tree: encode(with_encoded_lists(tree, option))
+    return partial(canonical_custom if resource.custom else canonical, size=size)
 
 
-def _members(fields: Tree) -> bytes:
+def _members(fields: Tree, size: int) -> bytes:
     """Return the text of an object's fields, after a comma."""
-    return b"," + orjson.dumps(fields, option=orjson.OPT_SORT_KEYS)[1:-1] if fields else b""
+    return b"," + pieces.encoder(size)(fields, option=orjson.OPT_SORT_KEYS)[1:-1] if fields else b""
 
 
 # --- values of the store

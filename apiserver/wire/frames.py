@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 
-from mockube.apimachinery.pieces import with_encoded_lists
+from mockube.apimachinery.pieces import encoder
 from mockube.apiserver.wire import yaml_codec
 from mockube.apiserver.wire.negotiation import Format
 from mockube.apiserver.wire.protobuf import envelope
@@ -35,17 +35,12 @@ FRAMES: Mapping[Format, Callable[[str, Any], bytes]] = {
 }
 
 
-def _json_object(tree: Any) -> bytes:
-    return orjson.dumps(with_encoded_lists(tree))
-
-
 _ENCODERS: Mapping[Format, Callable[[Any], bytes]] = {
-    Format.JSON: _json_object,
     Format.YAML: yaml_codec.dump,
     Format.PROTOBUF: envelope.encode,
 }
 
 
-def encode_object(tree: Any, format_: Format) -> bytes:
-    """Return the body of a response with one object."""
-    return _ENCODERS[format_](tree)
+def encode_object(tree: Any, format_: Format, size: int = 0) -> bytes:
+    """Return the body of a response with one object, which was made of about `size` bytes."""
+    return encoder(size)(tree) if format_ is Format.JSON else _ENCODERS[format_](tree)

@@ -11,11 +11,13 @@ from mockube.apimachinery import tree
 from mockube.apimachinery.patch import gofmt, json_merge
 from mockube.apimachinery.pieces import (
     ENCODED_PIECE,
+    LARGE,
     PIECE,
+    encode,
+    encoder,
     release,
     sorted_in_pieces,
     sorted_items,
-    with_encoded_lists,
 )
 from tests.support.seeded import source
 
@@ -165,15 +167,42 @@ def test_sort_keys_are_freed_in_pieces():
 
 @pytest.mark.parametrize("size", [0, 1, ENCODED_PIECE, ENCODED_PIECE + 1, 2 * ENCODED_PIECE, MANY])
 @pytest.mark.parametrize("option", [None, orjson.OPT_SORT_KEYS])
-def test_long_lists_are_encoded_like_others(size, option):
-    items = [{"name": f"\u00e9{number}", "args": [None, 1.5, [], {}]} for number in range(size)]
-    value = {"spec": {"b": items, "a": [items]}, "kind": "Pod"}
-    encoded = orjson.dumps(with_encoded_lists(value, option), option=option)
-    assert encoded == orjson.dumps(value, option=option)
+@pytest.mark.parametrize("depth", [0, 1, 2, 3, 100])
+def test_values_are_encoded_like_by_orjson(size, option, depth):
+    items = [{"name": f"\u00e9{number}", "args": [None, 1.5, [], {}, [[]]]} for number in range(size)]
+    members = {f'k"{number}': {"b": number, "a": "\u2028"} for number in reversed(range(size))}
+    value = {
+        "spec": {"b": items, "a": [items, members]},
+        "kind": "Pod",
+        "data": members,
+        "": orjson.Fragment(b"1"),
+    }
+    assert encode(value, option=option, depth=depth) == orjson.dumps(value, option=option)
+    assert encode([value, items], option=option, depth=depth) == orjson.dumps([value, items], option=option)
 
 
-def test_no_long_list_is_encoded_in_one_call():
-    """The last call only copies the texts of long lists."""
-    result = with_encoded_lists({"spec": {"a": [1] * ENCODED_PIECE, "b": [1] * (ENCODED_PIECE + 1)}})
-    assert result["spec"]["a"] == [1] * ENCODED_PIECE
-    assert [*map(type, result["spec"]["b"])] == [orjson.Fragment] * 2
+@pytest.mark.parametrize(
+    "value", [{"a": "\ud800"}, {"\ud800": [{}]}, {"a": [object()]}, [{"a": {1: []}}], 1 << 70]
+)
+def test_invalid_value_is_refused_like_by_orjson(value):
+    with pytest.raises(TypeError) as expected:
+        orjson.dumps(value)
+    with pytest.raises(expected.type):
+        encode(value)
+
+
+def test_no_long_part_is_encoded_in_one_call(monkeypatch):
+    lengths = []
+
+    def dumps(value, option=None, dumps=orjson.dumps):
+        lengths.append(len(value) if isinstance(value, list | dict) else 1)
+        return dumps(value, option=option)
+
+    monkeypatch.setattr(orjson, "dumps", dumps)
+    encode({"spec": {"a": [1] * MANY, "b": [{str(number): 1 for number in range(MANY)}]}})
+    assert max(lengths) == ENCODED_PIECE
+
+
+def test_small_values_are_encoded_in_one_call():
+    assert encoder(LARGE - 1) is orjson.dumps
+    assert encoder(LARGE) is encode
