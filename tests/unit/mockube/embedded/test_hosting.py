@@ -1,13 +1,14 @@
 """An asynchronous context manager that runs in its own thread."""
 
 import asyncio
+import gc
 import threading
 from concurrent.futures import CancelledError
 from contextlib import asynccontextmanager
 
 import pytest
 
-from mockube.embedded.background_loop import HostedRun
+from mockube.embedded.background_loop import Collection, HostedRun
 from tests.support.turns import PATIENCE
 
 
@@ -99,3 +100,56 @@ def test_hosted_run_may_be_closed_before_opening():
     with pytest.raises((asyncio.CancelledError, CancelledError)):
         hosted.opened.result(timeout=PATIENCE)
     hosted.close()
+
+
+@pytest.fixture
+def restored_collection():
+    was_enabled = gc.isenabled()
+    yield
+    (gc.enable if was_enabled else gc.disable)()
+
+
+@pytest.mark.usefixtures("restored_collection")
+@pytest.mark.parametrize("is_enabled", [True, False])
+def test_garbage_collection_is_paused_until_all_blocks_are_open(is_enabled):
+    (gc.enable if is_enabled else gc.disable)()
+    collection = Collection()
+    with collection.paused():
+        with collection.paused():
+            assert not gc.isenabled()
+        assert not gc.isenabled()
+    assert gc.isenabled() is is_enabled
+
+
+@pytest.mark.usefixtures("restored_collection")
+def test_failed_start_enables_garbage_collection():
+    @asynccontextmanager
+    async def broken():
+        assert not gc.isenabled()
+        raise ZeroDivisionError
+        yield
+
+    gc.enable()
+    hosted = HostedRun(broken, name="hosted")
+    hosted.start()
+    with pytest.raises(ZeroDivisionError):
+        hosted.opened.result(timeout=PATIENCE)
+    assert gc.isenabled()
+
+
+@pytest.mark.usefixtures("restored_collection")
+def test_block_opens_without_garbage_collection():
+    states = []
+
+    @asynccontextmanager
+    async def block():
+        states.append(gc.isenabled())
+        yield
+
+    gc.enable()
+    hosted = HostedRun(block, name="hosted")
+    hosted.start()
+    hosted.opened.result(timeout=PATIENCE)
+    states.append(gc.isenabled())
+    hosted.close()
+    assert states == [False, True]
