@@ -87,9 +87,9 @@ async def microseconds(
 
     async def work_off(pieces: Iterator[Any]) -> None:
         for piece in pieces:
-            done = work(piece)
-            if done is not None and hasattr(done, "__await__"):
-                await done
+            result = work(piece)
+            if result is not None and hasattr(result, "__await__"):
+                await result
 
     best = float("inf")
     for turn in range(ROUNDS):
@@ -105,9 +105,9 @@ async def stages(server: ApiServer) -> dict[str, float]:
     options = write_options(request, "CreateOptions")
     bare: Tree = {"kind": "Pod", "apiVersion": "v1"}
     decoded = orjson.dumps(bare | decode_as(backend, POD).tree)
-    begun = read_object(backend, request, options)
-    metadata.set_system_fields(begun, request, now=backend.clock.now(), random=backend.random)
-    read = orjson.dumps(begun)
+    tree = read_object(backend, request, options)
+    metadata.set_system_fields(tree, request, now=backend.clock.now(), random=backend.random)
+    read = orjson.dumps(tree)
     admitted = _attributes(request, orjson.loads(read))
     await backend.admission.mutate(backend, admitted)
     stored = (await create(backend, call("pods", with_name(POD, "stored")))).stored
@@ -131,7 +131,7 @@ async def stages(server: ApiServer) -> dict[str, float]:
         "validation": (of(whole), lambda tree: backend.rules.check_create(PODS, tree)),
         "encode": (lambda _: ready, canonical),
         "store": (lambda number: Txn(then=(Put(key=b"/bench/%d" % number, value=whole),)), backend.kv.txn),
-        "answer": (lambda number: Stored(b"", whole, number + 1), lambda made: made.text),
+        "answer": (lambda number: Stored(b"", whole, number + 1), lambda stored: stored.text),
     }
     return {name: await microseconds(*stage) for name, stage in table.items()}
 
@@ -167,8 +167,8 @@ async def main() -> None:
         await create(backend, call("deployments", with_name(DEPLOYMENT, ONE), group="apps"))
         gc.freeze()  # as the server does when it is ready
 
-        async def carry_out(made: Call) -> None:
-            await (create if made.verb == "create" else patch)(backend, made)
+        async def carry_out(call: Call) -> None:
+            await (create if call.verb == "create" else patch)(backend, call)
 
         report = await stages(server)
         totals = {

@@ -82,8 +82,8 @@ async def report() -> None:
     if shutil.which("wrk") is None:
         print("\nwrk is not on PATH: requests a second are not measured.")
         return
-    with TemporaryDirectory() as made:
-        folder = Path(made)
+    with TemporaryDirectory() as path:
+        folder = Path(path)
         async with api_server(folder) as api:
             await _fill(api)
             print(f"\n{'requests/s over TLS':<20}{'API server':>12}{'bare':>10}{'ratio':>8}")
@@ -207,9 +207,9 @@ async def _measure_rate(folder: Path, url: str, shape: Shape, number: int) -> fl
     )  # fmt: skip
     output = (await process.communicate())[0].decode()
     assert "Non-2xx" not in output, output
-    found = re.search(r"Requests/sec:\s+([\d.]+)", output)
-    assert found is not None, output
-    return float(found[1])
+    match = re.search(r"Requests/sec:\s+([\d.]+)", output)
+    assert match is not None, output
+    return float(match[1])
 
 
 if __name__ == "__main__":

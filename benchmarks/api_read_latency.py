@@ -55,18 +55,18 @@ async def read(session: aiohttp.ClientSession, path: str) -> float:
 
 async def waits(session: aiohttp.ClientSession, url: str, form: dict[str, str] | None) -> list[float]:
     """Return the latencies of the reads of one object, in seconds, shortest first."""
-    found: list[float] = []
+    latencies: list[float] = []
 
     async def one_by_one() -> None:
         while True:
-            found.append(await read(session, f"{COLLECTION}/pod-0"))
+            latencies.append(await read(session, f"{COLLECTION}/pod-0"))
             await asyncio.sleep(PAUSE)
 
     tasks = [asyncio.create_task(one_by_one()) for _ in range(READERS)]
     await (asyncio.sleep(SECONDS) if form is None else lists(f"{url}{COLLECTION}", form))
     for task in tasks:
         task.cancel()
-    return sorted(found)
+    return sorted(latencies)
 
 
 async def lists(url: str, form: dict[str, str]) -> None:
@@ -89,9 +89,9 @@ async def main() -> None:
             await fill(session)
             print(f"{'ms, beside a list of ' + str(PODS) + ' Pods as':<40}{'half':>8}{'99 %':>8}{'reads':>8}")
             for name, form in FORMS.items():
-                found = await waits(session, url, form)
-                half, maximum = found[len(found) // 2], found[len(found) * 99 // 100]
-                print(f"{name:<40}{half * 1e3:>8.1f}{maximum * 1e3:>8.1f}{len(found):>8}")
+                latencies = await waits(session, url, form)
+                half, maximum = latencies[len(latencies) // 2], latencies[len(latencies) * 99 // 100]
+                print(f"{name:<40}{half * 1e3:>8.1f}{maximum * 1e3:>8.1f}{len(latencies):>8}")
 
 
 if __name__ == "__main__":

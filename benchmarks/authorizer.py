@@ -46,12 +46,12 @@ def put(rights: Rights, resource: str, tree: dict[str, object]) -> None:
 
 def make_rights() -> Rights:
     rights = Rights(("Node", "RBAC"), rbac.rules_of_nodes(), STORED)
-    for wanted in rbac.policy():
-        tree = wanted.tree()
+    for required in rbac.policy():
+        tree = required.tree()
         put(
             rights,
-            wanted.resource[2],
-            tree | {"metadata": tree["metadata"] | {"namespace": wanted.namespace}},
+            required.resource[2],
+            tree | {"metadata": tree["metadata"] | {"namespace": required.namespace}},
         )
     for number in range(NAMESPACES):
         metadata = {"name": "own", "namespace": f"ns{number}"}
@@ -78,15 +78,15 @@ def questions(groups: Sequence[str]) -> list[Attributes]:
 
 
 def measure(
-    name: str, authorization: Authorization, asked: list[Attributes], before: Callable[[], None]
+    name: str, authorization: Authorization, questions: list[Attributes], before: Callable[[], None]
 ) -> None:
-    count, begun = 0, time.perf_counter()
-    while time.perf_counter() - begun < SECONDS:
+    count, started = 0, time.perf_counter()
+    while time.perf_counter() - started < SECONDS:
         before()
-        for question in asked:
+        for question in questions:
             authorization.decide(question)
-        count += len(asked)
-    print(f"{name:<14} {count / (time.perf_counter() - begun):>12,.0f} decisions/s")
+        count += len(questions)
+    print(f"{name:<14} {count / (time.perf_counter() - started):>12,.0f} decisions/s")
 
 
 def main() -> None:

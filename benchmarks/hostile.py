@@ -147,11 +147,11 @@ def attack(port: int, control: Connection, options: argparse.Namespace) -> list[
 
 
 async def run(options: argparse.Namespace) -> int:
-    with TemporaryDirectory() as made:
-        tokens, port, secure_port = Path(made) / "tokens.csv", _free_port(), _free_port()
+    with TemporaryDirectory() as folder:
+        tokens, port, secure_port = Path(folder) / "tokens.csv", _free_port(), _free_port()
         tokens.write_text(f'{TOKEN},admin,admin,"system:masters"\n')
         flags = (
-            f"--http-port={port}", f"--secure-port={secure_port}", f"--cert-dir={made}", f"--token-auth-file={tokens}",
+            f"--http-port={port}", f"--secure-port={secure_port}", f"--cert-dir={folder}", f"--token-auth-file={tokens}",
         )  # fmt: skip
         async with _process("-m", "mockube.apiserver", *flags, url=f"https://{HOST}:{secure_port}") as pid:
             await asyncio.to_thread(fill, port, options.objects, options.size)

@@ -127,8 +127,8 @@ def _object(kind: str, name: str, fields: Mapping[str, Any], api_version: str = 
 
 def _fitting(shape: Shape, size: int) -> Shape:
     """Scale a shape down if its body exceeds the size, as the size of an item is an estimate."""
-    taken = len(orjson.dumps(shape(size)))
-    return shape if taken <= size else lambda size: shape(size * size // taken)
+    length = len(orjson.dumps(shape(size)))
+    return shape if length <= size else lambda size: shape(size * size // length)
 
 
 def _bodies(size: int) -> Iterator[tuple[str, Request]]:
@@ -349,7 +349,7 @@ def _reads(size: int) -> Iterator[tuple[str, Request]]:
 
 def table(size: int) -> Mapping[str, Request]:
     """Return all requests by name."""
-    found = {
+    requests = {
         name: one
         for part in (
             _bodies,
@@ -369,7 +369,7 @@ def table(size: int) -> Mapping[str, Request]:
         "delete all of a namespace that ends": Request("DELETE", CROWD),
         "delete all": Request("DELETE", MAPS),
     }
-    return found | last
+    return requests | last
 
 
 def objects_before(objects: int, size: int, kinds: int = KINDS) -> Iterator[tuple[str, bytes]]:

@@ -71,8 +71,8 @@ async def measure(kv: KV, amount: int, watchers: tuple[int, ...] = (1, 100, 1000
         assert (await kv.range(Range(key=key(number)))).kvs
 
     async def read_thousand(_: int) -> None:
-        found = await kv.range(Range(key=PREFIX, range_end=prefix_end(PREFIX), limit=1000))
-        assert len(found.kvs) == 1000
+        page = await kv.range(Range(key=PREFIX, range_end=prefix_end(PREFIX), limit=1000))
+        assert len(page.kvs) == 1000
 
     figures["creates/s, 1 client"] = await rate(alone, write)
     figures[f"creates/s, {CLIENTS} clients"] = await rate(
@@ -105,10 +105,10 @@ async def deliveries(kv: KV, watchers: int, total: int) -> float:
 
     started = time.perf_counter()
     await asyncio.gather(rate(events, write, clients=8), *map(follow, streams))
-    taken = time.perf_counter() - started
+    seconds = time.perf_counter() - started
     for stream in streams:
         await stream.close()
-    return watchers * events / taken
+    return watchers * events / seconds
 
 
 # --- the stores
@@ -134,8 +134,8 @@ async def weigh(amount: int) -> Figures:
         before = resident()
         for number in range(amount):
             await kv.put(Put(key=key(number), value=bytes(VALUE[:1]) + VALUE[1:]))
-        grown = resident() - before
-        return {"bytes of memory for each byte stored": grown / (amount * (len(key(0)) + len(VALUE)))}
+        growth = resident() - before
+        return {"bytes of memory for each byte stored": growth / (amount * (len(key(0)) + len(VALUE)))}
 
 
 async def measure_durable(amount: int) -> Figures:

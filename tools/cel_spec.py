@@ -52,11 +52,11 @@ class NotApplicable(Exception):
 def tokens(text: str) -> Iterator[str]:
     at = 0
     while at < len(text):
-        found = _TOKEN.match(text, at)
-        assert found is not None, text[at : at + 40]
-        at = found.end()
-        if found.lastgroup is not None:
-            yield found[0]
+        match = _TOKEN.match(text, at)
+        assert match is not None, text[at : at + 40]
+        at = match.end()
+        if match.lastgroup is not None:
+            yield match[0]
 
 
 def parse(words: list[str], at: int = 0) -> tuple[Message, int]:
@@ -86,8 +86,8 @@ def parse(words: list[str], at: int = 0) -> tuple[Message, int]:
 
 
 def unescape(text: str) -> bytes:
-    def replace(found: re.Match[bytes]) -> bytes:
-        octal, hexadecimal, short, long, plain = found.groups()
+    def replace(match: re.Match[bytes]) -> bytes:
+        octal, hexadecimal, short, long, plain = match.groups()
         if octal:
             return bytes([int(octal, 8) & 255])
         if hexadecimal:

@@ -71,12 +71,12 @@ def download(module: str, folder: Path, *, seconds: float = SECONDS) -> Path:
     """Return where the files of a module are."""
     command = ["go", "mod", "download", "-json", module]
     try:
-        done = subprocess.run(command, cwd=folder, capture_output=True, check=False, timeout=seconds)
+        completed = subprocess.run(command, cwd=folder, capture_output=True, check=False, timeout=seconds)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise FetchError(f"{module} was not fetched: {error}") from error
-    answer: dict[str, Any] = json.loads(done.stdout or b"{}")
+    answer: dict[str, Any] = json.loads(completed.stdout or b"{}")
     if "Dir" not in answer:
-        raise FetchError(f"{module} was not fetched: {answer.get('Error') or done.stderr.decode()}")
+        raise FetchError(f"{module} was not fetched: {answer.get('Error') or completed.stderr.decode()}")
     return Path(answer["Dir"])
 
 

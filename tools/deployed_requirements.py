@@ -24,7 +24,7 @@ def parts() -> Mapping[str, str]:
     """Return the content of each file."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     roots = {"run": project["project"]["dependencies"], "build": project["dependency-groups"]["build"]}
-    lock = {found[1]: found[0] for found in ENTRY.finditer((ROOT / "requirements.lock").read_text())}
+    lock = {match[1]: match[0] for match in ENTRY.finditer((ROOT / "requirements.lock").read_text())}
     return {
         f"{name}.txt": "".join(lock[needed] for needed in sorted(closure(requirements)))
         for name, requirements in roots.items()
@@ -33,16 +33,16 @@ def parts() -> Mapping[str, str]:
 
 def closure(requirements: Iterable[str]) -> set[str]:
     """Return the names of the requirements and of all that they need."""
-    found: set[str] = set()
+    names: set[str] = set()
     left = [Requirement(one) for one in requirements]
     while left:
         requirement = left.pop()
         name = canonicalize_name(requirement.name)
-        if name in found or not _applies(requirement):
+        if name in names or not _applies(requirement):
             continue
-        found.add(name)
+        names.add(name)
         left += map(Requirement, requires(name) or ())
-    return found
+    return names
 
 
 def _applies(requirement: Requirement) -> bool:

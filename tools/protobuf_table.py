@@ -163,14 +163,14 @@ def members(body: str, slices: frozenset[str]) -> Iterator[tuple[int, Member]]:
 
 def reachable(roots: Iterable[str], messages: Mapping[str, Message]) -> dict[str, list[Row]]:
     """The rows of all that some kind contains: the rest of the Go packages is left behind."""
-    found: dict[str, list[Row]] = {}
+    messages_by_name: dict[str, list[Row]] = {}
     left = list(roots)
     while left:
         name = left.pop()
-        if name not in found and name in messages:
-            found[name] = rows(messages[ALIASES.get(name, name)])
-            left += [re.sub(r"^(\[\]|\*|map\[string\])", "", row[2]) for row in found[name]]
-    return found
+        if name not in messages_by_name and name in messages:
+            messages_by_name[name] = rows(messages[ALIASES.get(name, name)])
+            left += [re.sub(r"^(\[\]|\*|map\[string\])", "", row[2]) for row in messages_by_name[name]]
+    return messages_by_name
 
 
 def rows(message: Message) -> list[Row]:

@@ -44,10 +44,10 @@ def definitions_of(release: str) -> Mapping[str, Json]:
 
 def merging(schema: Json) -> Json:
     """How a use of a type merges. Strategies come as one text, "merge,retainKeys"."""
-    found = {ours: schema[theirs] for theirs, ours in EXTENSIONS.items() if theirs in schema}
-    if "patch_strategy" in found:
-        found["patch_strategy"] = found["patch_strategy"].split(",")
-    return found
+    extensions = {ours: schema[theirs] for theirs, ours in EXTENSIONS.items() if theirs in schema}
+    if "patch_strategy" in extensions:
+        extensions["patch_strategy"] = extensions["patch_strategy"].split(",")
+    return extensions
 
 
 def merge_type(go: Json, schema: Json, definitions: Mapping[str, Json]) -> Json:

@@ -17,8 +17,8 @@ def report(message: str) -> None:
 def run(*command: str | Path, environment: Mapping[str, str] | None = None) -> str:
     """What the command printed. One that fails makes all of it impossible, and is named."""
     words = [str(word) for word in command]
-    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        last = (done.stderr.strip() or done.stdout.strip() or "no word").splitlines()[-1]
+    completed = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+    if completed.returncode != 0:
+        last = (completed.stderr.strip() or completed.stdout.strip() or "no word").splitlines()[-1]
         raise Impossible(f"{' '.join(words[:4])} failed: {last}")
-    return done.stdout
+    return completed.stdout

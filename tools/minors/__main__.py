@@ -42,14 +42,14 @@ RELEASES = (
 
 def main() -> None:
     newer = newest = current_tables()
-    found = {}
+    minors = {}
     for release in RELEASES:
         tables = read(release, newest)
-        found[release.minor] = {
+        minors[release.minor] = {
             name: changed for name, table in tables.items() if (changed := changes(table, newer[name]))
         }
         newer = tables
-    text = orjson.dumps(found)
+    text = orjson.dumps(minors)
     path = SCHEMAS / "minors.json.gz"
     # Without a time in it, the same facts make the same file.
     path.write_bytes(gzip.compress(text, mtime=0))

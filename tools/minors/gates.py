@@ -44,8 +44,8 @@ CLIENT_SPEC = re.compile(
 
 
 def read_gates(release: Release) -> Gates:
-    found = of_server(release) | of_clients(release)
-    return {name: gate for name, gate in sorted(found.items()) if name not in NOT_OF_SERVER}
+    gates = of_server(release) | of_clients(release)
+    return {name: gate for name, gate in sorted(gates.items()) if name not in NOT_OF_SERVER}
 
 
 def of_clients(release: Release) -> Gates:
@@ -54,20 +54,20 @@ def of_clients(release: Release) -> Gates:
     file = download(release.module(module).replace(" ", "@")) / path
     if not file.exists():
         return {}
-    found = {}
+    gates = {}
     for name, text in CLIENT.findall(file.read_text()):
-        known = [
+        stages = [
             match
             for match in CLIENT_SPEC.finditer(text)
             if number(match["since"] or "1.0") <= number(release.minor)
         ]
-        if known:
-            found[name] = [
-                stage(known[-1]["how"]),
-                known[-1]["on"] == "true",
-                "LockToDefault: true" in known[-1]["rest"],
+        if stages:
+            gates[name] = [
+                stage(stages[-1]["how"]),
+                stages[-1]["on"] == "true",
+                "LockToDefault: true" in stages[-1]["rest"],
             ]
-    return found
+    return gates
 
 
 def of_server(release: Release) -> Gates:
@@ -90,10 +90,12 @@ def number(minor: str) -> int:
 
 def spec_of_minor(specs: list[dict[str, Any]], minor: str) -> list[Any] | None:
     """What a gate is in a minor, by what it became in each; nothing if it was not there yet."""
-    known = [spec for spec in specs if not spec["version"] or number(spec["version"]) <= number(minor)]
-    if not known:
+    present_specs = [
+        spec for spec in specs if not spec["version"] or number(spec["version"]) <= number(minor)
+    ]
+    if not present_specs:
         return None
-    spec = known[-1]
+    spec = present_specs[-1]
     return [stage(spec["preRelease"]), spec["default"], spec["lockToDefault"]]
 
 

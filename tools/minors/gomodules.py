@@ -56,8 +56,8 @@ def go_types(release: Release) -> dict[str, Any]:
         for path in (TOOLS / "gotypes").glob("*.go"):
             shutil.copy(path, folder)
         write_module(folder, [release.module(name) for name in TYPES])
-        found: dict[str, Any] = json.loads(go("run", ".", folder=folder))
-        return found
+        types: dict[str, Any] = json.loads(go("run", ".", folder=folder))
+        return types
 
 
 def additions(release: Release) -> dict[str, Any]:
@@ -74,15 +74,15 @@ def additions(release: Release) -> dict[str, Any]:
         (folder / "openapi" / "definitions.go").write_text(re.sub(r"(?m)^//go:build.*$", "", source))
         needed = [*required_version(release), f"k8s.io/kubernetes v{release.version}"]
         write_module(folder, needed, staging(release))
-        found: dict[str, Any] = json.loads(gzip.decompress(go("run", ".", folder=folder)))
-        return found
+        definitions: dict[str, Any] = json.loads(gzip.decompress(go("run", ".", folder=folder)))
+        return definitions
 
 
 def required_version(release: Release) -> list[str]:
     """The version of kube-openapi that the release was made with."""
-    found = re.search(r"(k8s\.io/kube-openapi) (v\S+)", (release.source / "go.mod").read_text())
-    assert found, "every release has been made with one"
-    return [f"{found[1]} {found[2]}"]
+    match = re.search(r"(k8s\.io/kube-openapi) (v\S+)", (release.source / "go.mod").read_text())
+    assert match, "every release has been made with one"
+    return [f"{match[1]} {match[2]}"]
 
 
 def staging(release: Release) -> list[str]:

@@ -19,7 +19,7 @@ GATED = {"v1 pods/resize": "InPlacePodVerticalScaling"}
 def read_resources(release: Release, gates: Mapping[str, Any]) -> Mapping[str, bool]:
     """By group and version and name, such as "apps/v1 deployments/scale"."""
     betas = read_betas((release.source / DEFAULTS).read_text())
-    found = {}
+    resources = {}
     for path in sorted((release.source / DISCOVERY).glob("*.json")):
         document = orjson.loads(path.read_bytes())
         if document["kind"] != "APIResourceList":
@@ -27,8 +27,8 @@ def read_resources(release: Release, gates: Mapping[str, Any]) -> Mapping[str, b
         version = document["groupVersion"]
         for row in document["resources"]:
             if is_stable(version) or (version, row["name"].partition("/")[0]) in betas:
-                found[f"{version} {row['name']}"] = True
-    return {name: True for name in found if name not in GATED or gates[GATED[name]][1]}
+                resources[f"{version} {row['name']}"] = True
+    return {name: True for name in resources if name not in GATED or gates[GATED[name]][1]}
 
 
 def is_stable(version: str) -> bool:
