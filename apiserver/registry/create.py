@@ -128,28 +128,29 @@ def _name_conflict(attributes: Attributes, tree: Tree, error: status.AlreadyExis
 
 async def _create_named(registry: Registry, attributes: Attributes, tree: Tree) -> ObjectResult | None:
     """Prepare, check and store an object; None if a claim failed."""
-    resource, size, run = registry.stored_row(attributes.resource), attributes.call.size, registry.worker.run
+    call, run = attributes.call, registry.worker.run
+    resource, size = registry.stored_row(attributes.resource), call.size
     tree = await run(size, _prepare, registry, attributes, resource, tree)
     claims = await registry.allocations.claims(registry, resource, tree, None, dry_run=attributes.dry_run)
     await run(size, _check, registry, attributes, resource, tree)
     attributes.name = metadata.ensure_metadata(tree).get("name", "")
     await registry.admission.validate(registry, attributes)
-    to_store = await to_storage(registry, attributes.call, tree) if resource.custom else tree
-    value = await run(size, encoder(resource, size), to_store)
+    to_store = await to_storage(registry, call, tree) if resource.custom else tree
+    value = await run(size, encoder(resource, call.bytes), to_store)
     if value.find(EMPTY_LIST) >= 0 and not resource.custom:
         tree, value = await run(size, without_empty_lists, registry, resource, tree, value)
     if raw := registry.scheme.strategy(resource).raw:
-        texts = {name: sent_text(attributes.call, name, tree) for name in raw}
+        texts = {name: sent_text(call, name, tree) for name in raw}
         value = canonical_with(tree, texts)
     conversion = registry.scheme.conversion(attributes.resource)
     if conversion is not None and conversion.remote is not None:
         tree = to_store  # a dry run calls the webhook again as well
     elif attributes.dry_run:
-        tree = await dry_run_result(registry, attributes.call, tree, to_store)
+        tree = await dry_run_result(registry, call, tree, to_store)
     try:
         return await _insert(registry, attributes, tree, value, claims)
     except TooLarge:
-        smaller = await run(size, metadata.without_managers, registry, attributes.call, value)
+        smaller = await run(size, metadata.without_managers, registry, call, value)
         if smaller is None:
             raise
         return await _insert(registry, attributes, tree, smaller, claims)

@@ -171,7 +171,7 @@ def _encode(registry: Registry, call: Call, tree: Tree, stored: Tree | None) -> 
     """Return an object as it is stored, and its text; None if it is the same as the stored one."""
     if tree == stored:
         return None
-    value = encoder(call.resource, call.size)(tree)
+    value = encoder(call.resource, call.bytes)(tree)
     if call.resource.custom or value.find(EMPTY_LIST) < 0:
         return tree, value
     tree, value = without_empty_lists(registry, registry.stored_row(call.resource), tree, value)

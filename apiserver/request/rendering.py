@@ -53,11 +53,11 @@ class Renderer:
     async def object(self, call: Call, answer: ObjectResult, output: OutputFormat) -> bytes:
         """Render an object, in the worker's thread if it is large. One that is stored in the output format needs no rendering."""
         size = call.size if answer.stored is None else _size(answer.stored)
-        return await self._worker.run(size, self._object, call, answer, output, size)
+        return await self._worker.run(size, self._object, call, answer, output)
 
-    def _object(self, call: Call, answer: ObjectResult, output: OutputFormat, size: int) -> bytes:
+    def _object(self, call: Call, answer: ObjectResult, output: OutputFormat) -> bytes:
         try:
-            return self._render(call, answer, output, size)
+            return self._render(call, answer, output)
         except ApiError:
             raise
         except Exception as error:
@@ -66,8 +66,9 @@ class Renderer:
             self._report(answer.stored, error)
             raise CorruptObject(answer.stored.key, answer.stored.revision, error) from error
 
-    def _render(self, call: Call, answer: ObjectResult, output: OutputFormat, size: int) -> bytes:
+    def _render(self, call: Call, answer: ObjectResult, output: OutputFormat) -> bytes:
         if output.view is View.OBJECT:
+            size = call.bytes if answer.stored is None else _size(answer.stored)
             return encode_object(answer.object(), output.format, size)
         tree = answer.object()
         if tree["kind"] == "Status":

@@ -33,7 +33,7 @@ class Collection:
         self._was_enabled = False
 
     @contextmanager
-    def paused(self) -> Iterator[None]:
+    def pause(self) -> Iterator[None]:
         with self._lock:
             if not self._pauses:
                 self._was_enabled = gc.isenabled()
@@ -118,7 +118,7 @@ class HostedRun(Generic[T]):
         self._main = main
         self._loop_ready.set()
         async with AsyncExitStack() as stack:
-            with _COLLECTION.paused():
+            with _COLLECTION.pause():
                 resource = await stack.enter_async_context(self._block())
             self.opened.set_result(resource)
             try:

@@ -114,8 +114,8 @@ def restored_collection():
 def test_garbage_collection_is_paused_until_all_blocks_are_open(is_enabled):
     (gc.enable if is_enabled else gc.disable)()
     collection = Collection()
-    with collection.paused():
-        with collection.paused():
+    with collection.pause():
+        with collection.pause():
             assert not gc.isenabled()
         assert not gc.isenabled()
     assert gc.isenabled() is is_enabled
