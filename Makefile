@@ -1,5 +1,5 @@
-# Sets up all that a machine needs, apart from Python 3.11+ and make.
-# PYTHON=python3.12 names an interpreter, ARGS="-k lease -x" is handed to the tool, as in `make test ARGS="-k lease"`.
+# Installs everything that development needs, apart from Python 3.11+ and make.
+# PYTHON=python3.12 selects an interpreter, ARGS="-k lease -x" is passed to the tool, as in `make test ARGS="-k lease"`.
 
 # In a checkout that is not writable, the environment is created in the user's cache folder.
 ifndef VENV
@@ -32,7 +32,7 @@ up: environment ## Start a cluster, and print the next commands
 test: environment ## Run every test
 	@$(PYTEST) -n auto --dist worksteal $(ARGS)
 
-test-all: definitions ## Run every test with all its cases, as before a release: every disturbance, 50,000 hostile requests
+test-all: definitions ## Run every test with all its cases, as before a release: a fault at every write, 50,000 hostile requests
 	@MOCKUBE_EVERY_DISTURBANCE=1 MOCKUBE_FULL_SIZE=1 MOCKUBE_HOSTILE_REQUESTS=50000 $(PYTEST) -n auto --dist worksteal $(ARGS)
 
 conformance: environment ## Replay the recorded responses of a real cluster; CONFORMANCE_DIR names another folder of recordings
@@ -44,19 +44,19 @@ cov: environment ## Run every test and list the lines that were not covered
 	@"$(BIN)/coverage" combine --quiet
 	@"$(BIN)/coverage" report
 
-compose-test: environment ## Bring compose.yaml up on a Docker engine, if need be one of its own, and kill its containers
+compose-test: environment ## Run compose.yaml on a Docker engine, start an engine if none is running, and kill its containers
 	@"$(BIN)/python" -m tools.compose_test "$(CACHE)/compose-test"
 
-fuzz: environment ## Look for bugs with random cases; MINUTES=60 SEED=7 ARGS="--targets yaml,patches --jobs 2"
+fuzz: environment ## Run the fuzzer; MINUTES=60 SEED=7 ARGS="--targets yaml,patches --jobs 2"
 	@"$(BIN)/python" -m tests.fuzz --minutes "$(or $(MINUTES),5)" --seed "$(or $(SEED),1)" $(ARGS)
 
-differential: environment ## Send random requests to a real kube-apiserver and to ours; ARGS="--requests 20000 --seed 7"
+differential: environment ## Send random requests to a real kube-apiserver and to mockube; ARGS="--requests 20000 --seed 7"
 	@"$(BIN)/python" -m tests.differential $(ARGS)
 
 record: environment ## Record the responses of a real control plane to a scenario; ARGS="tests/recorder/scenarios/refusals.yaml"
 	@"$(BIN)/python" -m tests.recorder $(ARGS)
 
-e2e: environment ## Run Kubernetes' conformance suite against a cluster of ours (needs Go); ARGS="--focus sig-apps --jobs 2"
+e2e: environment ## Run Kubernetes' conformance suite against a mockube cluster (needs Go); ARGS="--focus sig-apps --jobs 2"
 	@"$(BIN)/python" -m tests.e2e $(ARGS)
 
 definitions: environment ## Fetch the definitions that projects publish (needs Go); a test installs them

@@ -1,4 +1,4 @@
-"""The expressions of policies and webhooks: which variables they have, how they compile, and how they are evaluated."""
+"""CEL expressions of admission policies and webhooks: their variables, their compilation and their evaluation."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -10,7 +10,7 @@ from mockube.apimachinery import errors
 from mockube.apimachinery.cel import types
 from mockube.apimachinery.cel.attributes import LazyMap
 from mockube.apimachinery.cel.environment import CompiledExpression, Environment, Library, ResultTypeError
-from mockube.apimachinery.cel.language import WHOLE, Language
+from mockube.apimachinery.cel.language import FULL_LANGUAGE, Language
 from mockube.apimachinery.cel.libraries import patches
 from mockube.apimachinery.cel.program import ProgramError
 from mockube.apimachinery.cel.schema_types import DeclaredStructs
@@ -75,23 +75,23 @@ STRUCTS: Final[Mapping[str, Mapping[str, Type]]] = {
         "status": _k8s("NamespaceStatus"),
     },
 }
-"""What expressions see of a request and of its namespace."""
+"""The types of `request` and `namespaceObject` in expressions."""
 
 
 class BadExpression(Exception):
-    """Why an expression is refused; its text is upstream's."""
+    """An expression is invalid; the message is upstream's."""
 
     def __init__(self, detail: str, *, internal: bool = False) -> None:
         super().__init__(detail)
         self._internal = internal
 
     def field_error(self, path: Path, text: str) -> FieldError:
-        """Return the error of a field with that expression."""
+        """Return the error of a field that contains this expression."""
         return errors.internal(path, str(self)) if self._internal else errors.invalid(path, text, str(self))
 
 
 def compile_expression(environment: Environment, text: str, returns: Sequence[Type]) -> CompiledExpression:
-    """Return the expression, or raise BadExpression or ResultTypeError."""
+    """Compile an expression; raise BadExpression, or ResultTypeError if it has none of the types."""
     try:
         return environment.compile(text, None if types.ANY in returns else returns.__contains__)
     except Issues as issues:
@@ -101,7 +101,7 @@ def compile_expression(environment: Environment, text: str, returns: Sequence[Ty
 
 
 class OptionalVariables(Struct, frozen=True):
-    """Which variables there are besides the object, the old one, the request and the namespace."""
+    """The variables that exist besides `object`, `oldObject`, `request` and `namespaceObject`."""
 
     params: bool = False
     authorizer: bool = True
@@ -149,14 +149,14 @@ def _plain_environment(optional_variables: OptionalVariables, language: Language
     return _environment(optional_variables, None, language)
 
 
-_KEPT_KINDS: Final = frozenset(
+_EXPOSED_KINDS: Final = frozenset(
     ("any", "bool", "bytes", "double", "duration", "int", "null", "string", "timestamp", "uint")
 )
 
 
 def _variable_type(type_: Type) -> Type:
-    """Return the type of a variable for other expressions: that of a struct, such as an authorizer, is dynamic."""
-    if type_.kind in _KEPT_KINDS:
+    """Return the type that a variable has in other expressions: a struct, such as an authorizer, becomes dynamic."""
+    if type_.kind in _EXPOSED_KINDS:
         return type_
     if type_.kind == "list":
         return types.list_of(_variable_type(type_.parameters[0]))
@@ -166,9 +166,9 @@ def _variable_type(type_: Type) -> Type:
 
 
 class Compiler:
-    """Compiles the expressions of one policy, which may use its variables, those before them in their order."""
+    """A compiler for the expressions of one policy. An expression may use the variables that were added before it."""
 
-    def __init__(self, *, has_variables: bool = False, language: Language = WHOLE) -> None:
+    def __init__(self, *, has_variables: bool = False, language: Language = FULL_LANGUAGE) -> None:
         self.language = language
         self.types: dict[str, Type] | None = {} if has_variables else None
         self.variables: dict[str, CompiledExpression | BadExpression] = {}
@@ -177,7 +177,7 @@ class Compiler:
     def compile(
         self, text: str, returns: Sequence[Type], optional_variables: OptionalVariables
     ) -> CompiledExpression:
-        """Return the expression, or raise BadExpression."""
+        """Compile an expression, or raise BadExpression."""
         try:
             return compile_expression(self._environment(optional_variables), text, returns)
         except ResultTypeError as error:
@@ -187,7 +187,7 @@ class Compiler:
             raise BadExpression(detail) from error
 
     def add_variable(self, name: str, text: str, optional_variables: OptionalVariables) -> None:
-        """Compile a variable; an error is found again by the expressions that use it."""
+        """Compile a variable. If it is invalid, the error is raised here and again for each expression that uses it."""
         assert self.types is not None
         try:
             compiled = self.compile(text, ANY, optional_variables)
@@ -209,42 +209,42 @@ class Compiler:
 
 
 class TypeChecker:
-    """Checks the expressions of one policy against what is known of an object and of parameters; None is anything."""
+    """A type checker for the expressions of one policy. A type of None, for the object or the parameters, is unknown."""
 
     def __init__(
         self,
-        of_object: Type | None,
-        of_params: Type | None,
+        object_type: Type | None,
+        params_type: Type | None,
         structs: Mapping[str, Mapping[str, Type]],
         *,
         has_params: bool,
     ) -> None:
         self._variables: dict[str, Type] = {}
         declarations: dict[str, Type] = {
-            **dict.fromkeys(("object", "oldObject"), of_object or types.DYN),
+            **dict.fromkeys(("object", "oldObject"), object_type or types.DYN),
             "namespaceObject": _k8s("Namespace"),
             "request": _k8s("AdmissionRequest"),
             "authorizer": _k8s("authorization.Authorizer"),
             "variables": types.struct(_VARIABLES),
-            **({"params": of_params or types.DYN} if has_params else {}),
+            **({"params": params_type or types.DYN} if has_params else {}),
         }
-        named = {**STRUCTS, **structs, _VARIABLES: self._variables}
-        self._environment = Environment(declarations, DeclaredStructs(named))
+        all_structs = {**STRUCTS, **structs, _VARIABLES: self._variables}
+        self._environment = Environment(declarations, DeclaredStructs(all_structs))
 
     def add_variable(self, name: str, text: str) -> None:
-        """Let expressions use a variable; of one that is wrong itself nothing is known."""
+        """Declare a variable for later expressions; if its own expression is invalid, its type is dynamic."""
         try:
             self._variables[name] = _variable_type(self._environment.check(text).type)
         except Issues:
             self._variables[name] = types.DYN
 
     def check(self, text: str) -> None:
-        """Raise Issues if the types do not fit."""
+        """Raise Issues if the expression does not conform to the types."""
         self._environment.check(text)
 
 
 class Variables(LazyMap):
-    """The variables of a policy for one object: each is evaluated when it is first used, and then kept."""
+    """The variables of a policy for one object; each is evaluated on first use and then cached."""
 
     type_name = _VARIABLES
 
@@ -255,7 +255,7 @@ class Variables(LazyMap):
         self._activation = activation
         self._results: dict[str, Any] = {}
         self.cost = 0
-        """Return the cost of evaluations since the last call."""
+        """The cost of the evaluations since `take_cost` was last called."""
 
     def find(self, key: Any, /) -> tuple[bool, Any]:
         if key not in self._compiled:
@@ -280,5 +280,6 @@ class Variables(LazyMap):
         return value
 
     def take_cost(self) -> int:
+        """Return the cost of the evaluations since the last call, and reset it."""
         cost, self.cost = self.cost, 0
         return cost

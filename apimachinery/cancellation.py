@@ -1,4 +1,4 @@
-"""Cancellation of work in threads: long loops check now and then whether their requester has disconnected, and stop.
+"""Cancellation of work in threads: a long loop checks now and then whether the client has disconnected, and stops.
 
 Independent of the event loop. Outside `cancelled_by` no work is cancelled.
 """
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 
 class Cancelled(Exception):
-    """The requester has disconnected: the result is of no use."""
+    """The client that requested the work has disconnected: the result is not needed."""
 
 
 class _Current(threading.local):
@@ -21,7 +21,7 @@ _CURRENT = _Current()
 
 @contextmanager
 def cancelled_by(cancellation: threading.Event) -> Iterator[None]:
-    """Do the work of one requester in this thread; the event is set when the requester disconnects."""
+    """Cancel the work of this thread when the event is set, which happens when the client disconnects."""
     _CURRENT.cancellation = cancellation
     try:
         yield
@@ -30,7 +30,7 @@ def cancelled_by(cancellation: threading.Event) -> Iterator[None]:
 
 
 def raise_if_cancelled() -> None:
-    """Raise `Cancelled` if the requester of this thread's work has disconnected."""
+    """Raise `Cancelled` if the client that requested this thread's work has disconnected."""
     cancellation = _CURRENT.cancellation
     if cancellation is not None and cancellation.is_set():
         raise Cancelled

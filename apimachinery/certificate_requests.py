@@ -1,4 +1,4 @@
-"""Whether a PKCS#10 certificate request is signed by the key that it names, as Go's x509 sees it."""
+"""Verification of the signature of a PKCS#10 certificate request, as Go's crypto/x509 does it."""
 
 from collections.abc import Mapping
 from typing import Final, TypeAlias
@@ -13,7 +13,7 @@ Key: TypeAlias = rsa.RSAPublicKey | ec.EllipticCurvePublicKey | ed25519.Ed25519P
 
 _RSA, _ECDSA, _ED25519 = "RSA", "ECDSA", "Ed25519"
 _ALGORITHMS: Final[Mapping[ObjectIdentifier, tuple[str, HashAlgorithm | None]]] = {
-    SignatureAlgorithmOID.RSA_WITH_SHA1: (_RSA, SHA1()),  # noqa: S303 - Go takes it for requests
+    SignatureAlgorithmOID.RSA_WITH_SHA1: (_RSA, SHA1()),  # noqa: S303 - Go accepts it for requests
     SignatureAlgorithmOID.RSA_WITH_SHA256: (_RSA, SHA256()),
     SignatureAlgorithmOID.RSA_WITH_SHA384: (_RSA, SHA384()),
     SignatureAlgorithmOID.RSA_WITH_SHA512: (_RSA, SHA512()),
@@ -24,7 +24,7 @@ _ALGORITHMS: Final[Mapping[ObjectIdentifier, tuple[str, HashAlgorithm | None]]] 
     ObjectIdentifier("1.2.840.10045.4.1"): (_ECDSA, SHA1()),  # noqa: S303
     SignatureAlgorithmOID.ED25519: (_ED25519, None),
 }
-"""What Go verifies: the kind of the key, and the digest unless the parameters name it."""
+"""The signature algorithms that Go verifies: the type of the key, and the digest unless the parameters name it."""
 _KEYS: Final = (
     (rsa.RSAPublicKey, _RSA, "*rsa.PublicKey", "crypto/rsa: verification error"),
     (ec.EllipticCurvePublicKey, _ECDSA, "*ecdsa.PublicKey", "x509: ECDSA verification failure"),
@@ -34,19 +34,19 @@ _UNKNOWN: Final = "x509: cannot verify signature: algorithm unimplemented"
 
 
 def signature_problem(request: x509.CertificateSigningRequest) -> str:
-    """Return what is wrong with the signature, or an empty string. A request may be signed with SHA-1, not with MD5."""
+    """Return the error of an invalid signature, or "". A signature may use SHA-1 but not MD5."""
     algorithm = request.signature_algorithm_oid
     if algorithm == SignatureAlgorithmOID.RSA_WITH_MD5:
         return "x509: cannot verify signature: insecure algorithm MD5-RSA"
-    needed, digest = _ALGORITHMS.get(algorithm, ("", None))
+    algorithm_key_type, digest = _ALGORITHMS.get(algorithm, ("", None))
     try:
         key = request.public_key()
     except (UnsupportedAlgorithm, ValueError):
         return _UNKNOWN
-    for kind, name, go_type, failure in _KEYS:
-        if needed and isinstance(key, kind):
-            if needed != name:
-                return f"x509: signature algorithm specifies an {needed} public key, but have public key of type {go_type}"
+    for key_class, key_type, go_type, failure in _KEYS:
+        if algorithm_key_type and isinstance(key, key_class):
+            if algorithm_key_type != key_type:
+                return f"x509: signature algorithm specifies an {algorithm_key_type} public key, but have public key of type {go_type}"
             return "" if _is_signed(request, key, digest) else failure
     return _UNKNOWN
 

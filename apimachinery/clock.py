@@ -1,7 +1,7 @@
-"""Time, injected.
+"""The injected time: the protocol of clocks, the real clock and a clock for tests.
 
-Logic takes a `Clock` and never reads one of its own, so that a test, and one day the whole control plane, can run on
-a clock that the test steps. This is the only module that may touch the wall clock or sleep.
+Code receives a `Clock` as an argument, so that it can run on a clock that a test advances. This is the only module that
+may read the wall clock or sleep.
 """
 
 import asyncio
@@ -10,40 +10,42 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
-from mockube.apimachinery.alarms import Alarms
+from mockube.apimachinery.timers import TimerHeap
 
 
 class Timer(Protocol):
-    """Something that will happen, unless it is cancelled first."""
+    """A scheduled callback that can be cancelled."""
 
     def cancel(self) -> None: ...
 
 
 class Clock(Protocol):
+    """A source of time and timers."""
+
     def now(self) -> datetime:
-        """Return the time of day in UTC: for objects and messages."""
+        """Return the current date and time in UTC, for objects and messages."""
 
     def monotonic(self) -> float:
-        """Seconds since some start, never going back: for deadlines and durations."""
+        """Return the seconds since an arbitrary start, which never decrease, for deadlines and durations."""
 
     def call_later(self, delay: float, callback: Callable[[], None]) -> Timer:
-        """Call back in the running event loop after `delay` seconds."""
+        """Schedule a callback in the running event loop after `delay` seconds."""
 
     async def sleep(self, seconds: float) -> None: ...
 
 
 async def sleep_by_timer(clock: Clock, seconds: float) -> None:
-    """Sleep with the timers of a clock."""
-    woken = asyncio.Event()
-    timer = clock.call_later(seconds, woken.set)
+    """Sleep by means of a timer of the clock."""
+    elapsed = asyncio.Event()
+    timer = clock.call_later(seconds, elapsed.set)
     try:
-        await woken.wait()
+        await elapsed.wait()
     finally:
         timer.cancel()
 
 
 class RealClock:
-    """The machine's own clock and the event loop's own timers."""
+    """The machine's clock and the event loop's timers."""
 
     def now(self) -> datetime:
         return datetime.now(UTC)
@@ -58,12 +60,12 @@ class RealClock:
 
 
 class SteppedClock:
-    """A clock that stands still until `advance` is called; then due callbacks run in order, each at its time."""
+    """A clock that stands still until `advance` is called, which runs the due callbacks in order, each at its time."""
 
     def __init__(self, start: datetime = datetime(2030, 1, 1, tzinfo=UTC)) -> None:
         self._start = start
         self._elapsed = 0.0
-        self._alarms = Alarms()
+        self._timers = TimerHeap()
 
     def now(self) -> datetime:
         return self._start + timedelta(seconds=self._elapsed)
@@ -72,20 +74,20 @@ class SteppedClock:
         return self._elapsed
 
     def call_later(self, delay: float, callback: Callable[[], None]) -> Timer:
-        return self._alarms.set(self._elapsed + max(delay, 0.0), callback)
+        return self._timers.add(self._elapsed + max(delay, 0.0), callback)
 
     async def sleep(self, seconds: float) -> None:
         await sleep_by_timer(self, seconds)
 
     def advance(self, seconds: float) -> None:
-        """Let `seconds` pass at once. Tasks that were asleep run when the event loop next turns."""
+        """Advance the clock and run the due callbacks. Sleeping tasks resume in the next iteration of the event loop."""
         until = self._elapsed + seconds
-        while (alarm := self._alarms.pop(until)) is not None:
-            self._elapsed = max(self._elapsed, alarm.due)
-            alarm.ring()
+        while (scheduled := self._timers.pop_due(until)) is not None:
+            self._elapsed = max(self._elapsed, scheduled.due)
+            scheduled.run()
         self._elapsed = until
 
     def next_due(self) -> float | None:
-        """Seconds until something happens by itself, or None if nothing will."""
-        alarm = self._alarms.next()
-        return None if alarm is None else alarm.due - self._elapsed
+        """Return the seconds until the next callback is due, or None if there is none."""
+        scheduled = self._timers.peek()
+        return None if scheduled is None else scheduled.due - self._elapsed

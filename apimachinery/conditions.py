@@ -1,4 +1,4 @@
-"""Conditions: the list in `status.conditions` where each type is True, False or Unknown, with time and reason."""
+"""Conditions in `status.conditions`: each type is True, False or Unknown, with a time and a reason."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -18,7 +18,7 @@ def get(obj: ReadOnlyTree, condition_type: str) -> ReadOnlyTree | None:
 
 
 def status(obj: ReadOnlyTree, condition_type: str) -> str:
-    """True, False or Unknown, as texts; a condition that is absent is unknown."""
+    """Return "True", "False" or "Unknown"; an absent condition is unknown."""
     condition = get(obj, condition_type)
     return condition["status"] if condition else "Unknown"
 
@@ -32,33 +32,33 @@ def is_false(obj: ReadOnlyTree, condition_type: str) -> bool:
 
 
 def has_condition(obj: ReadOnlyTree, condition: Mapping[str, Any]) -> bool:
-    """Return whether the object has this condition with these values already."""
+    """Return whether the object has this condition with all these values."""
     present = get(obj, condition["type"])
     return present is not None and all(present.get(field) == value for field, value in condition.items())
 
 
 _OPTIONAL_FIELDS = ("observedGeneration", "reason", "message")
-"""Fields that a new condition sets or removes each time."""
+"""The fields that are removed if the new condition does not have them."""
 
 
 def set_condition(
     conditions: Sequence[ReadOnlyTree], condition: Mapping[str, Any], now: datetime
 ) -> list[ReadOnlyTree]:
-    """Return the list with this condition at its old place, or at the end.
+    """Return the list with the condition replaced, or appended if it is new.
 
-    `lastTransitionTime` is when the status last changed: it stays if only other fields are new.
+    `lastTransitionTime` is when the status last changed: it stays if only other fields change.
     """
-    since = condition.get("lastTransitionTime") or format_time(now)
+    transition_time = condition.get("lastTransitionTime") or format_time(now)
     old = next((old for old in conditions if old.get("type") == condition["type"]), None)
     if old is None:
-        return [*conditions, {**condition, "lastTransitionTime": since}]
+        return [*conditions, {**condition, "lastTransitionTime": transition_time}]
     if old.get("status") == condition["status"]:
-        since = old.get("lastTransitionTime") or since
+        transition_time = old.get("lastTransitionTime") or transition_time
     other_fields = {field: value for field, value in old.items() if field not in _OPTIONAL_FIELDS}
-    new = {**other_fields, **condition, "lastTransitionTime": since}
+    new = {**other_fields, **condition, "lastTransitionTime": transition_time}
     return [new if present is old else present for present in conditions]
 
 
 def with_condition(obj: ReadOnlyTree, condition: Mapping[str, Any], now: datetime) -> dict[str, Any]:
-    """The object with this condition in its status."""
+    """Return the object with this condition set in its status."""
     return with_value(obj, ("status", "conditions"), set_condition(of(obj), condition, now))

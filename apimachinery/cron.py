@@ -1,4 +1,4 @@
-"""Schedules of CronJobs, such as `*/5 * * * *` or `@hourly`: the dialect and the arithmetic of robfig/cron v3."""
+"""Schedules of CronJobs, such as `*/5 * * * *` or `@hourly`: the syntax and the arithmetic of robfig/cron v3."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -11,7 +11,7 @@ from mockube.apimachinery import gotext
 from mockube.apimachinery.durations import DurationError, parse_duration
 
 NEVER: Final = datetime.min.replace(tzinfo=UTC)
-"""The next time of a schedule without any time within five years; Go's zero time."""
+"""The result of `next` for a schedule without a time in the next five years: Go's zero time."""
 _YEARS: Final = 5
 _SECOND: Final = timedelta(seconds=1)
 _MINUTE: Final = timedelta(minutes=1)
@@ -20,17 +20,19 @@ _DAY: Final = timedelta(days=1)
 
 
 class ScheduleError(ValueError):
-    """A text is not a schedule; the message is that of upstream's parser."""
+    """A text is not a valid schedule; the message is robfig/cron's."""
 
 
 class _Bounds(NamedTuple):
+    """The range of a field and the names of its values."""
+
     minimum: int
     maximum: int
     names: Mapping[str, int]
 
 
-class _Field(NamedTuple):
-    """The values that a field allows, and whether it does so by a star."""
+class _FieldValues(NamedTuple):
+    """The values that a field allows, and whether the field is a star."""
 
     values: frozenset[int]
     is_star: bool
@@ -56,101 +58,109 @@ _DESCRIPTORS: Final = {
     "@midnight": "0 0 * * *",
     "@hourly": "0 * * * *",
 }
-_EVERY: Final = "@every "
-_ZONES: Final = ("TZ=", "CRON_TZ=")
+_EVERY_PREFIX: Final = "@every "
+_ZONE_PREFIXES: Final = ("TZ=", "CRON_TZ=")
 
 
-class EveryInterval(Struct, frozen=True):
-    """After so long, again and again."""
+class ConstantDelaySchedule(Struct, frozen=True):
+    """A schedule with a constant delay between two times: `@every 5m`."""
 
     delay: timedelta
 
     def next(self, after: datetime) -> datetime:
+        """Return the first time after `after`, in whole seconds."""
         return after.replace(microsecond=0) + self.delay
 
 
-class Calendar(Struct, frozen=True):
-    """At times of the calendar of a zone."""
+class SpecSchedule(Struct, frozen=True):
+    """A schedule of five fields, evaluated in a time zone."""
 
-    minute: _Field
-    hour: _Field
-    day: _Field
-    month: _Field
-    weekday: _Field
+    minute: _FieldValues
+    hour: _FieldValues
+    day: _FieldValues
+    month: _FieldValues
+    weekday: _FieldValues
     zone: tzinfo
 
     def next(self, after: datetime) -> datetime:
-        """The first time after this one, in its zone; `NEVER` if there is none within five years."""
+        """Return the first time after `after`, in the zone of `after`; `NEVER` if there is none within five years."""
         if after == NEVER:
             return NEVER
         time = (after.astimezone(UTC) + _SECOND).replace(microsecond=0).astimezone(self.zone)
         last_year = time.year + _YEARS
-        is_begun = False
+        is_truncated = False
         while time.year <= last_year:
-            later, is_begun = self._next_candidate(time, is_begun=is_begun)
-            if later is None:
+            candidate, is_truncated = self._next_candidate(time, is_truncated=is_truncated)
+            if candidate is None:
                 return time.astimezone(after.tzinfo)
-            time = later
+            time = candidate
         return NEVER
 
-    def _next_candidate(self, time: datetime, *, is_begun: bool) -> tuple[datetime | None, bool]:
-        """A later time before which none is one of the schedule; None if this one is.
+    def _next_candidate(self, time: datetime, *, is_truncated: bool) -> tuple[datetime | None, bool]:
+        """Return a later time before which the schedule has no time, or None if `time` is in the schedule.
 
-        What is finer than the first step is cut off with it: from then on `is_begun`.
+        The first step of a search sets the smaller units to their minimum. `is_truncated` is true from then on.
         """
         if time.month not in self.month.values:
-            first = time if is_begun else self._at(time.replace(day=1, hour=0, minute=0, second=0))
+            first = (
+                time
+                if is_truncated
+                else self._resolve_wall_time(time.replace(day=1, hour=0, minute=0, second=0))
+            )
             year, month = first.year + first.month // 12, first.month % 12 + 1
-            return self._at(first.replace(year=year, month=month)), True
+            return self._resolve_wall_time(first.replace(year=year, month=month)), True
         if not self._is_day(time):
-            midnight = time if is_begun else self._at(time.replace(hour=0, minute=0, second=0))
-            return self._near_midnight(self._at(midnight.replace(tzinfo=None) + _DAY)), True
+            midnight = (
+                time if is_truncated else self._resolve_wall_time(time.replace(hour=0, minute=0, second=0))
+            )
+            return self._start_of_day(self._resolve_wall_time(midnight.replace(tzinfo=None) + _DAY)), True
         if time.hour not in self.hour.values:
-            hour = time if is_begun else self._at(time.replace(minute=0, second=0))
+            hour = time if is_truncated else self._resolve_wall_time(time.replace(minute=0, second=0))
             return self._add(hour, _HOUR), True
         if time.minute not in self.minute.values or time.second:
             return self._add(time, _MINUTE - timedelta(seconds=time.second)), True
-        return None, is_begun
+        return None, is_truncated
 
     def _is_day(self, time: datetime) -> bool:
-        """Both must match where one of them is a star; otherwise one is enough."""
+        """Return whether the day matches: both fields must match if one is a star; otherwise one match is enough."""
         is_day = time.day in self.day.values
         is_weekday = time.isoweekday() % 7 in self.weekday.values
         if self.day.is_star or self.weekday.is_star:
             return is_day and is_weekday
         return is_day or is_weekday
 
-    def _at(self, wall: datetime) -> datetime:
-        """What Go makes of a wall clock's time, be it twice there or not at all."""
+    def _resolve_wall_time(self, wall: datetime) -> datetime:
+        """Return the time of a wall-clock reading, as Go's time.Date resolves ambiguous and nonexistent readings."""
         naive = wall.replace(tzinfo=UTC, fold=0)
         guess = naive - self._offset(naive)
         return (naive - self._offset(guess)).astimezone(self.zone)
 
     def _offset(self, utc: datetime) -> timedelta:
+        """Return the zone's offset from UTC at a time."""
         return utc.astimezone(self.zone).utcoffset() or timedelta()
 
-    def _near_midnight(self, time: datetime) -> datetime:
-        """The beginning of a day, should the clocks be changed at midnight."""
+    def _start_of_day(self, time: datetime) -> datetime:
+        """Move a time near midnight to the hour 0: a clock change can shift midnight. robfig/cron does the same."""
         if time.hour == 0:
             return time
         return self._add(time, _HOUR * (24 - time.hour if time.hour > 12 else -time.hour))
 
     def _add(self, time: datetime, span: timedelta) -> datetime:
-        """So much later, however the clocks are changed meanwhile."""
+        """Add elapsed time, independent of clock changes in between."""
         return (time.astimezone(UTC) + span).astimezone(self.zone)
 
 
-Schedule = EveryInterval | Calendar
+Schedule = ConstantDelaySchedule | SpecSchedule
 
 
 def parse(schedule: str) -> Schedule:
-    """Raise `ScheduleError` if this is not a schedule. Without a time zone it is one of UTC."""
+    """Parse a schedule; raise `ScheduleError` if it is invalid. The default time zone is UTC."""
     zone: tzinfo = UTC
     if not schedule:
         raise ScheduleError("empty spec string")
-    if schedule.startswith(_ZONES):
+    if schedule.startswith(_ZONE_PREFIXES):
         zone, schedule = _split_zone(schedule)
-    if schedule.startswith(_EVERY):
+    if schedule.startswith(_EVERY_PREFIX):
         return _parse_every(schedule)
     if schedule.startswith("@"):
         if schedule not in _DESCRIPTORS:
@@ -160,8 +170,8 @@ def parse(schedule: str) -> Schedule:
     if len(fields) != len(_FIELDS):
         field_list = " ".join(fields)
         raise ScheduleError(f"expected exactly {len(_FIELDS)} fields, found {len(fields)}: [{field_list}]")
-    minute, hour, day, month, weekday = map(_field, fields, _FIELDS)
-    return Calendar(minute, hour, day, month, weekday, zone)
+    minute, hour, day, month, weekday = map(_parse_field, fields, _FIELDS)
+    return SpecSchedule(minute, hour, day, month, weekday, zone)
 
 
 def _split_zone(schedule: str) -> tuple[tzinfo, str]:
@@ -173,39 +183,39 @@ def _split_zone(schedule: str) -> tuple[tzinfo, str]:
     return zone_of(name), rest.strip()
 
 
-def _parse_every(schedule: str) -> EveryInterval:
+def _parse_every(schedule: str) -> ConstantDelaySchedule:
     try:
-        nanoseconds = parse_duration(schedule.removeprefix(_EVERY))
+        nanoseconds = parse_duration(schedule.removeprefix(_EVERY_PREFIX))
     except DurationError as problem:
         raise ScheduleError(f"failed to parse duration {schedule}: {problem}") from problem
-    return EveryInterval(timedelta(seconds=max(1, nanoseconds // 10**9)))
+    return ConstantDelaySchedule(timedelta(seconds=max(1, nanoseconds // 10**9)))
 
 
-def _field(text: str, bounds: _Bounds) -> _Field:
-    parts = [_range(part, bounds) for part in text.split(",") if part]
+def _parse_field(text: str, bounds: _Bounds) -> _FieldValues:
+    parts = [_parse_range(part, bounds) for part in text.split(",") if part]
     values = frozenset(value for part in parts for value in part.values)
-    return _Field(values, is_star=any(part.is_star for part in parts))
+    return _FieldValues(values, is_star=any(part.is_star for part in parts))
 
 
-def _range(text: str, bounds: _Bounds) -> _Field:
-    """`*`, a number or `low-high`, and after a slash the step."""
+def _parse_range(text: str, bounds: _Bounds) -> _FieldValues:
+    """Parse `*`, a number or `low-high`, optionally followed by a slash and the step."""
     limits, *steps = text.split("/")
     low, *high = limits.split("-")
     is_star = low in ("*", "?")
     if is_star:
         first, last = bounds.minimum, bounds.maximum
     else:
-        first = _number(low, bounds)
+        first = _parse_number_or_name(low, bounds)
         if len(high) > 1:
             raise ScheduleError(f"too many hyphens: {text}")
-        last = _number(high[0], bounds) if high else first
+        last = _parse_number_or_name(high[0], bounds) if high else first
     if len(steps) > 1:
         raise ScheduleError(f"too many slashes: {text}")
-    step = _parse(steps[0]) if steps else 1
+    step = _parse_number(steps[0]) if steps else 1
     if steps and not high:
         last = bounds.maximum
     _check_range(first, last, step, bounds, text)
-    return _Field(frozenset(range(first, last + 1, step)), is_star=is_star and step == 1)
+    return _FieldValues(frozenset(range(first, last + 1, step)), is_star=is_star and step == 1)
 
 
 def _check_range(first: int, last: int, step: int, bounds: _Bounds, text: str) -> None:
@@ -219,12 +229,12 @@ def _check_range(first: int, last: int, step: int, bounds: _Bounds, text: str) -
         raise ScheduleError(f"step of range should be a positive number: {text}")
 
 
-def _number(text: str, bounds: _Bounds) -> int:
-    named = bounds.names.get(text.lower())
-    return _parse(text) if named is None else named
+def _parse_number_or_name(text: str, bounds: _Bounds) -> int:
+    number = bounds.names.get(text.lower())
+    return _parse_number(text) if number is None else number
 
 
-def _parse(text: str) -> int:
+def _parse_number(text: str) -> int:
     try:
         number = gotext.parse_int(text, function="Atoi")
     except gotext.NumberError as problem:
@@ -240,12 +250,12 @@ LOCAL: Final = "Local"
 
 
 def zone_of(name: str) -> tzinfo:
-    """The zone of a name that has no problem; no name and `Local` are UTC."""
+    """Return the zone of a valid name; "" and `Local` are UTC."""
     return UTC if name in ("", LOCAL) else ZoneInfo(name)
 
 
 def zone_problem(name: str) -> str:
-    """Why there is no such time zone; empty if there is."""
+    """Return the error of an unknown time zone, or ""."""
     if name in ("", LOCAL):
         return ""
     try:

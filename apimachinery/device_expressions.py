@@ -1,4 +1,4 @@
-"""The expressions in CEL that select devices: what they may mention, and whether a device is selected."""
+"""CEL expressions that select devices: their variable `device`, and their evaluation for a device."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -9,7 +9,7 @@ from mockube.apimachinery.cel.cost.ranges import Range
 from mockube.apimachinery.cel.environment import CompiledExpression, Environment
 from mockube.apimachinery.cel.libraries import semver
 from mockube.apimachinery.cel.libraries.quantities import QuantityValue, quantity_value
-from mockube.apimachinery.cel.macros import BINDINGS
+from mockube.apimachinery.cel.macros import MACROS_WITH_BIND
 from mockube.apimachinery.cel.program import ProgramError
 from mockube.apimachinery.cel.schema_types import DeclaredStructs, DeclaredType, sizes_of
 from mockube.apimachinery.cel.source import Issues
@@ -24,7 +24,7 @@ _NAME: Final = "kubernetes.DRADevice"
 
 
 class SelectorError(ValueError):
-    """An expression that cannot be evaluated."""
+    """An expression cannot be compiled or evaluated for a device."""
 
 
 def _entries(key: DeclaredType, value: DeclaredType) -> DeclaredType:
@@ -33,7 +33,7 @@ def _entries(key: DeclaredType, value: DeclaredType) -> DeclaredType:
 
 
 def _by_name(value: DeclaredType) -> DeclaredType:
-    """Return the type of attributes or capacities: by their domains, then by their identifiers."""
+    """Return the type of a map of attributes or capacities by domain, then by identifier."""
     domain, identifier = DeclaredType(types.STRING, 63), DeclaredType(types.STRING, 32)
     return _entries(domain, _entries(identifier, value))
 
@@ -51,18 +51,18 @@ _DEVICE: Final = DeclaredType(types.struct(_NAME), fields=_FIELDS)
 @cache
 def environment() -> Environment:
     structs = DeclaredStructs({_NAME: {name: declared.type for name, declared in _FIELDS.items()}})
-    return Environment({"device": _DEVICE.type}, structs, macros=BINDINGS)
+    return Environment({"device": _DEVICE.type}, structs, macros=MACROS_WITH_BIND)
 
 
 def sizes(path: tuple[str, ...]) -> Range | None:
-    """Return how large a part of a device may be: every attribute is as large, whatever its name."""
+    """Return the possible sizes of a part of a device; all attributes have the same, whatever their names."""
     if path[:1] == ("device",) and path[1:2] == ("attributes",) and len(path) == 4:
         path = (*path[:3], "@keys" if path[3] == "@keys" else "@values")
     return sizes_of(_DEVICE, path)
 
 
 def selects(expression: str, driver: str, device: ReadOnlyTree) -> bool:
-    """Whether an expression selects a device, or `SelectorError`."""
+    """Return whether an expression selects a device; raise `SelectorError` if it cannot be evaluated."""
     try:
         value, _ = _compiled(expression).program.evaluate({"device": _value(driver, device)}, MAX_COST)
     except (Issues, ProgramError) as error:
@@ -84,7 +84,7 @@ _compiled = memoize(256, max_length=10 * 1024)(_compile)
 
 
 class _Domains(dict[str, Any]):
-    """A domain without attributes of the device is empty."""
+    """Attributes or capacities by domain; every other domain reads as empty."""
 
     def __missing__(self, key: str) -> Mapping[str, Any]:
         return {}

@@ -1,4 +1,4 @@
-"""Spans of time as Go writes them: `1h30m0s`, `250ms`. A span is a whole number of nanoseconds."""
+"""Durations as Go formats and parses them: `1h30m0s`, `250ms`. A duration is a whole number of nanoseconds."""
 
 import re
 from collections.abc import Mapping
@@ -69,7 +69,7 @@ def parse_duration(text: str) -> Nanoseconds:
 
 
 def _parse_part(text: str, position: int) -> tuple[Nanoseconds, int]:
-    """The number and unit at a place, and where what is left begins."""
+    """Parse the number and the unit at a position; return the duration and the position after them."""
     match = _PART.match(text, position)
     assert match is not None  # the pattern matches anything
     integer, fraction, unit = match.groups("")
@@ -90,7 +90,7 @@ def _parse_part(text: str, position: int) -> tuple[Nanoseconds, int]:
 
 
 def _parse_fraction(digits: str, size: Nanoseconds) -> Nanoseconds:
-    """In floating point, as Go does it, so that the last nanosecond is the same."""
+    """Return the duration of a fraction, computed in floating point as Go does, so that the last nanosecond is the same."""
     number, scale = 0, 1.0
     for digit in digits:
         longer = number * 10 + int(digit)

@@ -1,7 +1,7 @@
-"""Field errors: what is wrong with one field of an object, in upstream's words.
+"""Errors of single fields of an object, with upstream's messages (apimachinery's field.Error).
 
-`FieldError` is a record, not an exception: a validation collects many and `mockube.apimachinery.status.invalid`
-raises them as one. The module formats errors; the rules are in the modules that validate.
+`FieldError` is a record, not an exception: a validation collects many, and `mockube.apimachinery.status.invalid` makes
+one exception of them. This module formats errors; the rules are in the modules that validate.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -14,17 +14,17 @@ from mockube.apimachinery import gotext
 from mockube.apimachinery.paths import Path
 
 MAX_VALUE_TEXT: Final = 64 * 1024
-"""Characters of a value or a detail that one error shows. Upstream shows all, though that be megabytes."""
+"""The maximum number of characters of a value or a detail in one error. Upstream has no limit."""
 
 MAX_TEXT: Final = 256 * 1024
-"""Characters of all errors of one answer: when that many are shown, the others are counted."""
+"""The maximum number of characters of all errors in one response. Further errors are only counted."""
 
 
 Error = TypeVar("Error")
 
 
 class ErrorType(Enum):
-    """The reason a client sees in a status cause. `text` begins the message."""
+    """The type of a field error: `reason` is that of the status cause, `text` begins the message."""
 
     NOT_FOUND = "FieldValueNotFound", "Not found"
     REQUIRED = "FieldValueRequired", "Required value"
@@ -48,17 +48,17 @@ class _Omitted(Enum):
 
 
 OMITTED: Final = _Omitted.OMITTED
-"""As a value: the message shows none."""
+"""A `value` that stands for none: the message contains no value."""
 
 
 class DisplayedValue(Struct, frozen=True):
-    """As a value: the text that shows it, which is not JSON."""
+    """A `value` that is not JSON, with the text that the message shows for it."""
 
     text: str
 
 
 class FieldError(Struct, frozen=True, kw_only=True):
-    """One thing wrong at one place. An object in `value` is shown with its keys in the order they have."""
+    """An error of one field. The keys of an object in `value` are printed in the object's order."""
 
     type: ErrorType
     field: str
@@ -66,7 +66,7 @@ class FieldError(Struct, frozen=True, kw_only=True):
     detail: str = ""
 
     def body(self) -> str:
-        """The message without the field's name, as a status cause carries it."""
+        """Return the message without the field's name, as in a status cause."""
         parts = [self.type.text]
         if self.value is not OMITTED:
             parts.append(_format_value(self.value))
@@ -94,7 +94,7 @@ def _format_value(value: Any) -> str:
 
 
 def shorten(text: str, limit: int) -> str:
-    """A text, or its beginning and how much is left out."""
+    """Return the text, or its beginning and the number of omitted characters."""
     excess = len(text) - limit
     return text if excess <= 0 else f"{text[:limit]}... ({excess} more characters)"
 
@@ -124,14 +124,14 @@ def not_found(path: Path, value: Any) -> FieldError:
 
 
 def not_supported(path: Path, value: Any, supported: Iterable[str]) -> FieldError:
-    """`supported` is shown in the order given: upstream sorts some lists and not others."""
+    """Return the error of an unsupported value. `supported` is printed in the given order: upstream sorts only some lists."""
     names = ", ".join(map(gotext.quote, supported))
     detail = f"supported values: {names}" if names else ""
     return FieldError(type=ErrorType.NOT_SUPPORTED, field=str(path), value=value, detail=detail)
 
 
 def too_long(path: Path, limit: int, unit: str = "byte") -> FieldError:
-    """`unit` is the singular of what is counted. The value itself is never shown."""
+    """Return the error of a value that is too long, without the value. `unit` is the singular of the counted unit."""
     return FieldError(
         type=ErrorType.TOO_LONG, field=str(path), detail=f"may not be more than {_pluralize(limit, unit)}"
     )
@@ -155,15 +155,17 @@ def _pluralize(count: int, unit: str) -> str:
 
 
 def aggregate(errors: Iterable[object]) -> str:
-    """Many errors as one message: each text once, in brackets if there are several."""
-    return join_messages(*within_limit([*errors], str))
+    """Return one message for many errors: each text once, in brackets if there are several (utilerrors.Aggregate)."""
+    return join_messages(*format_within_limit([*errors], str))
 
 
-def within_limit(errors: Sequence[Error], show: Callable[[Error], str]) -> tuple[list[str], int]:
-    """Return the texts that fit into one response, and the number of further errors, whose texts are not made."""
+def format_within_limit(
+    errors: Sequence[Error], format_error: Callable[[Error], str]
+) -> tuple[list[str], int]:
+    """Return the texts that fit into one response, and the number of further errors, which are not formatted."""
     remaining, texts = MAX_TEXT, []
     for error in errors:
-        texts.append(show(error))
+        texts.append(format_error(error))
         remaining -= len(texts[-1])
         if remaining <= 0:
             break
@@ -171,13 +173,13 @@ def within_limit(errors: Sequence[Error], show: Callable[[Error], str]) -> tuple
 
 
 def join_messages(texts: Iterable[str], omitted_count: int = 0) -> str:
-    """Join texts of errors into one message, which ends with the number of further ones."""
-    different = list(dict.fromkeys(texts))
+    """Join the texts of errors into one message, which ends with the number of omitted errors."""
+    unique = list(dict.fromkeys(texts))
     if omitted_count:
-        different.append(more(omitted_count))
-    return different[0] if len(different) == 1 else f"[{', '.join(different)}]" if different else ""
+        unique.append(omitted_errors_text(omitted_count))
+    return unique[0] if len(unique) == 1 else f"[{', '.join(unique)}]" if unique else ""
 
 
-def more(omitted_count: int) -> str:
-    """What stands for errors that are not shown."""
+def omitted_errors_text(omitted_count: int) -> str:
+    """Return the text that replaces the omitted errors."""
     return f"{omitted_count} more error{'' if omitted_count == 1 else 's'}"

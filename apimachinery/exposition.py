@@ -1,6 +1,6 @@
-"""Metrics as the text that Prometheus reads, written as Go's client writes it.
+"""Metrics in Prometheus' text format, formatted as Go's client library does.
 
-Families are in the order of their names, samples in that of their labels, and a count is written without a fraction.
+Families are sorted by name and samples by labels, and a whole number has no fraction.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,7 +11,7 @@ from mockube.apimachinery.gotext import format_g
 
 _BOUNDS: Final = ("le", "quantile")
 _TYPES: Final = {"info": "gauge", "stateset": "gauge", "gaugehistogram": "histogram", "unknown": "untyped"}
-_NOT_GO: Final = ("_created", "_gsum", "_gcount")
+_SUFFIXES_NOT_IN_GO: Final = ("_created", "_gsum", "_gcount")
 _ESCAPED: Final = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
 _ESCAPED_HELP: Final = str.maketrans({"\\": r"\\", "\n": r"\n"})
 
@@ -37,12 +37,12 @@ class Family(Protocol):
 
 
 def cumulative_buckets(bounds: Sequence[float], counts: Iterable[int]) -> list[tuple[str, float]]:
-    """Return the number of observations up to each bound of a histogram; `counts` are of each bucket, the last without bound."""
+    """Return the observations up to each bound of a histogram. `counts` is per bucket; the last bucket has no bound."""
     return [*zip((*map(str, bounds), "+Inf"), map(float, accumulate(counts)), strict=True)]
 
 
 def metrics_text(families: Iterable[Family]) -> bytes:
-    """Return the text of the families that have samples."""
+    """Format the families that have samples."""
     with_samples = [(_name(family), family) for family in families if family.samples]
     named = sorted(with_samples, key=lambda pair: pair[0])
     return "".join(line for name, family in named for line in _lines(name, family)).encode()
@@ -52,7 +52,7 @@ def _name(family: Family) -> str:
     if family.type == "info":
         return f"{family.name}_info"
     is_total = family.type == "counter" and not family.name.endswith("_total")
-    # A counter of upstream's that does not end so has samples of that very name.
+    # A counter of upstream's without that suffix has samples with the family's own name.
     is_plain = bool(family.samples) and family.samples[0].name == family.name
     return f"{family.name}_total" if is_total and not is_plain else family.name
 
@@ -62,7 +62,7 @@ def _lines(name: str, family: Family) -> Iterator[str]:
     yield f"# TYPE {name} {_TYPES.get(family.type, family.type)}\n"
     metrics: dict[tuple[tuple[str, str], ...], list[Sample]] = {}
     for sample in family.samples:
-        if not sample.name.endswith(_NOT_GO) or sample.name == name:
+        if not sample.name.endswith(_SUFFIXES_NOT_IN_GO) or sample.name == name:
             labels = tuple(sorted(pair for pair in sample.labels.items() if pair[0] not in _BOUNDS))
             metrics.setdefault(labels, []).append(sample)
     for labels in sorted(metrics):
@@ -72,7 +72,7 @@ def _lines(name: str, family: Family) -> Iterator[str]:
 
 
 def _sort_key(sample: Sample) -> int:
-    """Buckets in their order, then the sum, then the count."""
+    """Sort the buckets first, in their order, then the sum, then the count."""
     return sample.name.endswith("_sum") + 2 * sample.name.endswith("_count")
 
 

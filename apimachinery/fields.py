@@ -1,7 +1,7 @@
 """Field selectors: `status.phase=Running,spec.nodeName!=`.
 
-Which fields a resource offers, and where they are in an object, is the resource's business: here a field is a name
-with a text. A field that is absent is an empty text.
+Each resource defines its selectable fields and their paths. In this module a field is a name with a text; an absent field
+is an empty text.
 """
 
 import re
@@ -12,10 +12,12 @@ from msgspec import Struct
 
 
 class FieldSelectorError(ValueError):
-    """Something is not a field selector; the message is upstream's."""
+    """A text is not a valid field selector; the message is upstream's."""
 
 
 class Term(Struct, frozen=True):
+    """One requirement: a field is equal to a value, or is not."""
+
     field: str
     value: str
     equal: bool = True
@@ -25,11 +27,11 @@ class Term(Struct, frozen=True):
 
 
 Transform: TypeAlias = Callable[[str, str], tuple[str, str]]
-"""A resource's own names for a field and its value; both empty if the term has no effect."""
+"""A function that maps a field and its value to the resource's own; both are empty if the term has no effect."""
 
 
 class Selector(Struct, frozen=True):
-    """Terms that must all hold; without any it matches everything."""
+    """Terms that must all match. A selector without terms matches everything."""
 
     terms: tuple[Term, ...] = ()
 
@@ -45,8 +47,10 @@ class Selector(Struct, frozen=True):
         return next((term.value for term in self.terms if term.equal and term.field == field), None)
 
     def transform(self, function: Transform) -> "Selector":
-        named = ((*function(term.field, term.value), term.equal) for term in self.terms)
-        return Selector(tuple(Term(field, value, equal) for field, value, equal in named if field or value))
+        transformed = ((*function(term.field, term.value), term.equal) for term in self.terms)
+        return Selector(
+            tuple(Term(field, value, equal) for field, value, equal in transformed if field or value)
+        )
 
     def __str__(self) -> str:
         return ",".join(map(str, self.terms))
@@ -61,7 +65,7 @@ _PARTS = re.compile(r"(.*?)(!=|==?)(.*)", re.DOTALL)
 
 
 def escape(value: str) -> str:
-    """A value as a selector's text holds it."""
+    """Escape a value for the text of a selector."""
     return _SPECIAL.sub(r"\\\1", value)
 
 
@@ -80,7 +84,7 @@ def _unescape(match: re.Match[str]) -> str:
 
 
 def parse(text: str) -> Selector:
-    """Return the selector of a text; raise `FieldSelectorError` if it is invalid."""
+    """Parse a field selector; raise `FieldSelectorError` if it is invalid."""
     terms = (_parse_term(term, text) for term in sorted(_TERM.findall(text)))
     return Selector(tuple(term for term in terms if term.field or term.value))
 
@@ -94,17 +98,17 @@ def _parse_term(term: str, text: str) -> Term:
 
 
 class SelectableField(Struct, frozen=True):
-    """What a field selector may select by."""
+    """A field that field selectors can use."""
 
     label: str
     paths: tuple[tuple[str, ...], ...]
-    """Where its value is in the stored object: at the first of them that is not empty."""
+    """The paths of the value in a stored object: the first one that is not empty counts."""
     absent: str = ""
-    """What a field that is not there counts as: Go's zero value, as text."""
+    """The value of an absent field: Go's zero value, as text."""
 
 
 def selectable(label: str, *paths: str, absent: str = "") -> SelectableField:
-    """Name a field by its path, unless it is elsewhere in the stored object."""
+    """Return a selectable field. Its path in the stored object is the label, unless paths are given."""
     return SelectableField(label, tuple(tuple(path.split(".")) for path in paths or (label,)), absent)
 
 

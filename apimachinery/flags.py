@@ -1,7 +1,7 @@
 """Flags in the syntax of Kubernetes' programs: `--flag value`, `--flag=value`, `--a_b` for `--a-b`, lists, durations.
 
-A flag is a field of a settings record, annotated with a `Flag`; `Sections` makes a parser of such records. Readers
-convert a flag's text to its value, or raise an error; argparse adds the flag's name.
+A flag is a field of a settings record, annotated with a `Flag`; `Sections` builds a parser from such records. A reader
+converts a flag's text to its value or raises an error, to which argparse adds the flag's name.
 """
 
 import argparse
@@ -24,7 +24,7 @@ MIN_SERVICE_ADDRESSES: Final = 8
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Flag:
-    """Annotates a field of a settings record that is set by the flag of its name."""
+    """The annotation of a field in a settings record. The flag has the field's name."""
 
     help: str
     read: Callable[[str], Any] = str
@@ -32,9 +32,9 @@ class Flag:
     metavar: str = ""
     short: str = ""
     repeats: bool = False
-    """May be given more than once; what was given is gathered."""
-    bare: str = ""
-    """What the flag means without a value; "" if it must have one."""
+    """Whether the flag can be given more than once; the values are collected in a tuple."""
+    value_if_bare: str = ""
+    """The value of the flag if it is given without one, as pflag's NoOptDefVal; "" if a value is required."""
 
 
 # --- readers
@@ -48,7 +48,7 @@ def boolean(text: str) -> bool:
 
 
 def version(text: str) -> str:
-    """A boolean, raw, or a version, which begins with v."""
+    """Read a boolean, `raw`, or a version, which begins with v."""
     return text if text == "raw" or text.startswith("v") else str(boolean(text)).lower()
 
 
@@ -60,7 +60,7 @@ def port(text: str) -> int:
 
 
 def port_range(text: str) -> range:
-    """Two ports and all between them: `30000-32767`."""
+    """Read the first and the last port of a range: `30000-32767`."""
     low, dash, high = text.partition("-")
     if not dash or port(low) > port(high):
         raise ArgumentTypeError(f"{quote(text)} is not a range of ports such as 30000-32767")
@@ -73,8 +73,8 @@ def non_negative_int(text: str) -> int:
     return int(text)
 
 
-def number_of(text: str) -> int:
-    """Return a number of workers or tries: nothing works with none."""
+def positive_int(text: str) -> int:
+    """Read a number that must be at least 1, such as a number of workers."""
     number = non_negative_int(text)
     if number == 0:
         raise ArgumentTypeError("at least 1 is needed")
@@ -92,21 +92,21 @@ def positive(text: str) -> float:
 
 
 def seconds(text: str) -> float:
-    """A duration as Go writes it, which may not be negative."""
+    """Read a Go duration that is not negative."""
     try:
         span = parse_duration(text)
     except DurationError as error:
         raise ArgumentTypeError(str(error)) from error
     if span < 0:
-        raise ArgumentTypeError(f"{text} is less than nothing")
+        raise ArgumentTypeError(f"{text} is negative: use 0s or more")
     return span / 1e9
 
 
 def positive_duration(text: str) -> float:
-    """A duration as Go writes it, which is not nothing either."""
+    """Read a Go duration that is longer than 0."""
     if (span := seconds(text)) > 0:
         return span
-    raise ArgumentTypeError(f"{text} is no time at all")
+    raise ArgumentTypeError(f"{text} is too short: use more than 0s")
 
 
 def address(text: str) -> str:
@@ -117,12 +117,12 @@ def address(text: str) -> str:
 
 
 def hosts(text: str) -> tuple[str, ...]:
-    """A list of names and addresses."""
+    """Read a list of host names and IP addresses."""
     return tuple(map(_host, comma_separated(text)))
 
 
 def host_patterns(text: str) -> tuple[str, ...]:
-    """A list of names and addresses; *.example.com stands for any label, * for any name."""
+    """Read a list of host names and IP addresses. The * in *.example.com matches any label, * alone any name."""
     return tuple(word if word == "*" else _host_pattern(word) for word in comma_separated(text))
 
 
@@ -141,7 +141,7 @@ def _host(text: str) -> str:
 
 
 def network(text: str) -> str:
-    """A range of addresses in CIDR notation. Of two, for both families of addresses, each must be one."""
+    """Read one range of addresses in CIDR notation, without host bits."""
     try:
         return str(ip_network(text))
     except (AddressValueError, NetmaskValueError, ValueError) as error:
@@ -151,7 +151,7 @@ def network(text: str) -> str:
 
 
 def service_networks(text: str) -> tuple[str, ...]:
-    """The ranges of cluster IPs: one, or one of each family of addresses."""
+    """Read the ranges of cluster IPs: one, or one of each address family."""
     ranges = networks(text) or DEFAULT_SERVICE_NETWORKS
     if ip_network(ranges[0]).num_addresses < MIN_SERVICE_ADDRESSES:
         raise ArgumentTypeError(
@@ -161,11 +161,11 @@ def service_networks(text: str) -> tuple[str, ...]:
 
 
 def networks(text: str) -> tuple[str, ...]:
-    """A list of ranges of addresses, of which each host's part may be anything, as upstream takes them."""
+    """Read a list of at most one range of addresses per address family; host bits are ignored, as upstream does."""
     ranges = tuple(_network(word) for word in comma_separated(text))
     families = {ip_network(range_text).version for range_text in ranges}
     if len(ranges) > 2 or len(families) < len(ranges):
-        raise ArgumentTypeError(f"{quote(text)} has more than one range of a family of addresses")
+        raise ArgumentTypeError(f"{quote(text)} has more than one range of an address family")
     return ranges
 
 
@@ -177,12 +177,12 @@ def _network(text: str) -> str:
 
 
 def comma_separated(text: str) -> tuple[str, ...]:
-    """A list with commas between its elements."""
+    """Split a list at its commas; blanks around the elements and empty elements are dropped."""
     return tuple(word.strip() for word in text.split(",") if word.strip())
 
 
 def quantities(text: str) -> tuple[tuple[str, str], ...]:
-    """Amounts by name, `cpu=32,memory=256Gi`."""
+    """Read amounts by resource name: `cpu=32,memory=256Gi`."""
     pairs = []
     for word in comma_separated(text):
         name, equals, amount = word.partition("=")
@@ -196,7 +196,7 @@ def quantities(text: str) -> tuple[tuple[str, str], ...]:
 
 
 def labels(text: str) -> tuple[tuple[str, str], ...]:
-    """`disk=ssd,tier=front`."""
+    """Read labels: `disk=ssd,tier=front`."""
     return tuple(_label(word) for word in comma_separated(text))
 
 
@@ -204,8 +204,8 @@ def _label(word: str) -> tuple[str, str]:
     key, equals, value = word.partition("=")
     problems = check_label_key(key) + check_label_value(value)
     if not equals or problems:
-        problem = problems[0] if equals else "KEY=VALUE is one"
-        raise ArgumentTypeError(f"{quote(word)} is no label: {problem}")
+        problem = problems[0] if equals else "it must be KEY=VALUE"
+        raise ArgumentTypeError(f"{quote(word)} is not a label: {problem}")
     return key, value
 
 
@@ -222,7 +222,7 @@ VERSION = Flag(
     "print the version and exit; raw prints all details; vX.Y.Z-ANY reports this version of the same release (false)",
     version,
     metavar="true|raw|VERSION",
-    bare="true",
+    value_if_bare="true",
 )
 
 
@@ -230,7 +230,7 @@ VERSION = Flag(
 
 
 class Sections:
-    """Settings records by name, each a section of the help, titled with its docstring."""
+    """A parser for settings records by name. Each record is a section of the help, with its docstring as the title."""
 
     def __init__(self, sections: Mapping[str, type[Any]], *, ignored: Iterable[str], **texts: str) -> None:
         self._sections = sections
@@ -239,9 +239,9 @@ class Sections:
         for section, record in sections.items():
             group = self.parser.add_argument_group(record.__doc__)
             for name, flag in flags_of(record).items():
-                _add(group, section, name, flag)
+                _add_argument(group, section, name, flag)
         self.parser.add_argument_group("Help").add_argument(
-            "-h", "--help", action="help", help="show this and end"
+            "-h", "--help", action="help", help="print this help and exit"
         )
         for dest, name in self._ignored.items():
             self.parser.add_argument(
@@ -251,9 +251,9 @@ class Sections:
     def parse(
         self, arguments: Sequence[str], environment: Mapping[str, str], prefix: str
     ) -> tuple[dict[str, Any], list[str]]:
-        """Return a record for each section, and the names of the ignored flags among the arguments.
+        """Return a record for each section, and the names of the ignored flags in the arguments.
 
-        `PREFIX_A_B` in the environment stands for `--a-b`, which overrides it.
+        The variable `PREFIX_A_B` in the environment sets `--a-b`; the argument overrides it.
         """
         values = vars(
             self.parser.parse_args(
@@ -261,7 +261,7 @@ class Sections:
             )
         )
         records = {
-            section: record(**_of_section(values, section)) for section, record in self._sections.items()
+            section: record(**_section_values(values, section)) for section, record in self._sections.items()
         }
         return records, [name for dest, name in self._ignored.items() if dest in values]
 
@@ -272,12 +272,12 @@ class Sections:
 
 
 def flags_of(record: type[Any]) -> Mapping[str, Flag]:
-    """The flag of each field."""
+    """Return the flags of a settings record, by field."""
     hints = get_type_hints(record, include_extras=True)
     return {name: hint.__metadata__[0] for name, hint in hints.items()}
 
 
-def _add(group: Any, section: str, name: str, flag: Flag) -> None:
+def _add_argument(group: Any, section: str, name: str, flag: Flag) -> None:
     names = [f"-{flag.short}"] if flag.short else []
     options: dict[str, Any] = {
         "dest": f"{section}.{name}",
@@ -288,24 +288,24 @@ def _add(group: Any, section: str, name: str, flag: Flag) -> None:
     }
     if flag.read is boolean:
         options |= {"nargs": "?", "const": True, "metavar": "true|false"}
-    if flag.bare:
-        options |= {"nargs": "?", "const": flag.read(flag.bare)}
+    if flag.value_if_bare:
+        options |= {"nargs": "?", "const": flag.read(flag.value_if_bare)}
     if flag.repeats:
         options["action"] = "append"
     group.add_argument(*names, f"--{name.replace('_', '-')}", **options)
 
 
-def _of_section(values: Mapping[str, Any], section: str) -> dict[str, Any]:
-    mine = {
+def _section_values(values: Mapping[str, Any], section: str) -> dict[str, Any]:
+    section_values = {
         dest.removeprefix(f"{section}."): value
         for dest, value in values.items()
         if dest.startswith(f"{section}.")
     }
-    return {name: _join_repetitions(value) for name, value in mine.items()}
+    return {name: _join_repetitions(value) for name, value in section_values.items()}
 
 
 def _join_repetitions(value: Any) -> Any:
-    """Return the values of a flag's repetitions as one tuple."""
+    """Join the values of a repeated flag into one tuple."""
     if not isinstance(value, list):
         return value
     return tuple(part for item in value for part in (item if isinstance(item, tuple) else (item,)))

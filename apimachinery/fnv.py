@@ -1,4 +1,4 @@
-"""The hashes of Go's hash/fnv, by the number of their bits."""
+"""The FNV-1 and FNV-1a hashes of Go's hash/fnv, with 32, 64 or 128 bits."""
 
 from typing import Final
 

@@ -1,6 +1,6 @@
-"""The formats of texts that a schema can require, by the rules of upstream's OpenAPI library.
+"""The string formats of schemas, with the rules of upstream's OpenAPI library.
 
-Each rule takes time linear in the text. Formats that are not here are ignored, as upstream ignores them.
+The time of each rule is linear in the text. Unknown formats are ignored, as upstream does.
 """
 
 import re
@@ -42,14 +42,14 @@ def _is_date(text: str) -> bool:
 
 
 def _is_date_time(text: str) -> bool:
-    """What follows a second T is not looked at."""
+    """Return whether a text is a date and a time. What follows a second T is ignored, as upstream does."""
     parts = text.lower().split("t", 2)
     match = _TIME.fullmatch(parts[1]) if len(parts) > 1 and _is_date(parts[0]) else None
     return match is not None and match[1] <= "23" and match[2] <= "59" and match[3] <= "59"
 
 
 def _is_duration(text: str) -> bool:
-    """As Go writes durations, or any text with a number and a unit in it: `3 days`."""
+    """Return whether a text is a Go duration, or contains a number and a unit: `3 days`."""
     try:
         durations.parse_duration(text)
     except ValueError:
@@ -72,7 +72,7 @@ def _has_unit(text: str) -> bool:
 
 
 def _is_ipv4(text: str) -> bool:
-    """Leading zeros are accepted, and an IPv6 address with an IPv4 address in it counts as well."""
+    """Return whether a text is an IPv4 address, perhaps with leading zeros, or an IPv6 address that contains one."""
     separator = next((character for character in text if character in ".:"), "")
     return "." in text and (_is_dotted(text) if separator == "." else _is_sloppy_ipv6(text))
 
@@ -90,7 +90,7 @@ def _is_number_up_to(limit: int, text: str) -> bool:
 
 
 def _is_sloppy_ipv6(text: str) -> bool:
-    """Groups may have more than four digits, if the first of them are zeros."""
+    """Return whether a text is an IPv6 address, whose groups may have extra leading zeros."""
     head, separator, last = text.rpartition(":")
     if separator and "." in last:
         return _is_dotted(last) and _is_sloppy_ipv6(f"{head}:0:0")
@@ -145,7 +145,7 @@ def _is_label(label: str) -> bool:
 
 
 def _is_host_character(character: str) -> bool:
-    """A letter, an ASCII digit or a symbol."""
+    """Return whether a character is a letter, an ASCII digit or a symbol."""
     return character in _DIGITS or (character != "" and category(character)[0] in "LS")
 
 
@@ -235,5 +235,5 @@ _RULES: Final[Mapping[str, Rule]] = {
 
 
 def rule(form: str) -> Rule | None:
-    """The rule of a format, whose name may have hyphens anywhere; None if upstream ignores it."""
+    """Return the rule of a format, or None if upstream ignores the format. Hyphens in the name are ignored."""
     return _RULES.get(form.replace("-", ""))

@@ -1,7 +1,7 @@
-"""Numbers of JSON as Go reads and writes them where no type is known.
+"""JSON numbers as Go decodes and encodes them without a type.
 
-A whole number that fits into 64 bits is read as int64, and every other as float64, which is written with the fewest
-digits that distinguish it from others, and without a fraction or an exponent if it has none and is below 1e21.
+A whole number that fits into 64 bits is decoded as int64, every other number as float64. A float64 is encoded with the
+fewest digits that identify it; a whole one below 1e21 has neither a fraction nor an exponent.
 """
 
 import math
@@ -23,17 +23,17 @@ def is_whole(value: Number) -> bool:
 
 
 def to_int(value: Number) -> int:
-    """The digits of a number without a fraction."""
+    """Return a whole number as an integer, exactly as its decimal digits."""
     return value if isinstance(value, int) else int(Decimal(repr(value)))
 
 
 def int64(value: float) -> int:
-    """As the processor converts: what does not fit is the least number."""
+    """Convert to int64 as the processor does: a number out of range becomes the smallest int64."""
     return math.trunc(value) if -_INT64 <= value < _INT64 else -_INT64
 
 
 def round_trip(value: Number) -> Number:
-    """A number after it was read and written once; beyond 64 bits the digits that Go would write are left out."""
+    """Return a number after Go decodes and encodes it. Beyond 64 bits it stays a float, although Go writes its digits."""
     if value.__class__ is int and -_INT64 <= value < _INT64:
         return value
     number = float(value)
@@ -41,15 +41,15 @@ def round_trip(value: Number) -> Number:
     return written if -_INT64 <= written < _INT64 else number
 
 
-def rewritten(tree: Any) -> Any:
-    """A tree with its numbers as Go writes them; the same tree if that changes nothing."""
+def with_go_numbers(tree: Any) -> Any:
+    """Return a tree with its numbers as Go encodes them; the same tree if none changes."""
     if tree.__class__ in (int, float):
         return round_trip(tree)
     if tree.__class__ is dict:
-        changed = {name: new for name, item in tree.items() if (new := rewritten(item)) is not item}
+        changed = {name: new for name, item in tree.items() if (new := with_go_numbers(item)) is not item}
         return tree | changed if changed else tree
     if tree.__class__ is list:
-        items = [rewritten(item) for item in tree]
+        items = [with_go_numbers(item) for item in tree]
         return items if any(map(_differ, items, tree)) else tree
     return tree
 

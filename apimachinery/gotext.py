@@ -1,7 +1,6 @@
-"""Values as Go writes them into messages and reads them from text: `%q`, `%v`, `json.Marshal`, `strconv`.
+"""Values as Go formats and parses them: `%q`, `%v`, `json.Marshal`, `strconv`.
 
-People and tools match Kubernetes' messages exactly, and Go's way of writing a value is part of them. Independent of
-Kubernetes.
+People and tools match Kubernetes' messages exactly, and Go's format of a value is part of them. Independent of Kubernetes.
 """
 
 import math
@@ -27,7 +26,7 @@ _NAMED_ESCAPES = {
 # Go's encoder makes JSON safe to paste into HTML and JavaScript.
 _HTML = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 _INVALID_BYTES: Final = [chr(code) for code in range(0xDC80, 0xDD00)]
-"""The bytes that are not UTF-8, as `surrogateescape` decodes them."""
+"""The characters that `surrogateescape` decodes invalid bytes to."""
 HTML_ESCAPES: Final = str.maketrans(_HTML)
 _HTML_BYTES = [(character.encode(), escape.encode()) for character, escape in _HTML.items()]
 
@@ -39,18 +38,18 @@ BOOLEANS: Final = {
     **dict.fromkeys(("1", "t", "T", "TRUE", "true", "True"), True),
     **dict.fromkeys(("0", "f", "F", "FALSE", "false", "False"), False),
 }
-"""The booleans that strconv reads, by their texts."""
+"""The texts of booleans that strconv.ParseBool accepts."""
 
 
 class NumberError(ValueError):
-    """A text is not the number or boolean it should be, as `strconv.NumError`; the message is strconv's."""
+    """A text is not a valid number or boolean; the message is that of strconv.NumError."""
 
     def __init__(self, function: str, text: str, problem: str) -> None:
         super().__init__(f"strconv.{function}: parsing {quote(text)}: {problem}")
 
 
 def decode_utf8(data: bytes) -> str:
-    """Decode UTF-8 with U+FFFD for each byte of an invalid sequence; Python has one for the sequence."""
+    """Decode UTF-8 with U+FFFD for each byte of an invalid sequence, where Python has one for the whole sequence."""
     try:
         return data.decode()
     except UnicodeDecodeError:
@@ -61,7 +60,7 @@ def decode_utf8(data: bytes) -> str:
 
 
 def quote(text: str) -> str:
-    """A string as `%q` shows it."""
+    """Format a string as `%q` does."""
     if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
     return '"' + "".join(map(_escape, text)) + '"'
@@ -79,7 +78,7 @@ def _escape(character: str) -> str:
 
 
 def quote_bytes(text: str) -> str:
-    """A string as package time shows it: byte by byte, and only ASCII."""
+    """Quote a string as package time does: byte by byte, in ASCII."""
     return '"' + "".join(map(_escape_byte, text.encode())) + '"'
 
 
@@ -90,7 +89,7 @@ def _escape_byte(byte: int) -> str:
 
 
 def format_v(value: Any) -> str:
-    """A boolean or number as `%v` shows it."""
+    """Format a boolean or number as `%v` does."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
@@ -99,7 +98,7 @@ def format_v(value: Any) -> str:
 
 
 def marshal(value: Any) -> str:
-    """A JSON tree as `json.Marshal` writes it: compact, HTML escaped, keys in the order they are given."""
+    """Encode a JSON tree as `json.Marshal` does: compact, with HTML escaped; the keys keep their order."""
     if isinstance(value, dict):
         return "{" + ",".join(f"{_marshal_text(key)}:{marshal(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list | tuple):
@@ -112,7 +111,7 @@ def marshal(value: Any) -> str:
 
 
 def marshal_prefix(value: Any, limit: int) -> str:
-    """As `marshal`, but only about `limit` characters of it are made; a shortened text ends with dots."""
+    """Return about the first `limit` characters of `marshal(value)`, with dots at the end if it is shortened."""
     pieces, length = [], 0
     for piece in _pieces(value, limit):
         pieces.append(piece)
@@ -141,7 +140,7 @@ def _pieces(value: Any, limit: int) -> Iterator[str]:
 
 
 def marshal_indent(value: Any) -> Iterator[str]:
-    """The lines of a JSON tree without floating numbers as `json.MarshalIndent` writes it, a space for each level."""
+    """Yield the lines of `json.MarshalIndent` with one space per level, for a JSON tree without floating-point numbers."""
     return _marshal_lines(value, "", "", "")
 
 
@@ -165,7 +164,7 @@ def _marshal_lines(value: Any, indent: str, before: str, after: str) -> Iterator
 
 
 def escape_html(text: bytes) -> bytes:
-    """Return JSON with the escapes of Go's encoder."""
+    """Escape HTML characters in JSON text as Go's encoder does."""
     for character, escape in _HTML_BYTES:
         text = text.replace(character, escape)
     return text
@@ -182,7 +181,7 @@ def _marshal_float(value: float) -> str:
 
 
 def format_g(value: float) -> str:
-    """A number in the shortest form, as strconv writes it by "g"."""
+    """Format a number in its shortest form, as strconv.FormatFloat with "g"."""
     if not math.isfinite(value):
         return "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
     return _exponential(value) if _is_exponential(value, 1e-4, 1e6) else _positional(value)
@@ -209,7 +208,7 @@ def parse_bool(text: str) -> bool:
 
 
 def parse_int(text: str, *, bits: int = 64, function: str = "ParseInt") -> int:
-    """A signed decimal number of so many bits, as strconv reads it."""
+    """Parse a signed decimal number that fits into `bits` bits, as strconv.ParseInt does."""
     if not _INTEGER.fullmatch(text):
         raise NumberError(function, text, "invalid syntax")
     limit = 1 << (bits - 1)
@@ -217,14 +216,14 @@ def parse_int(text: str, *, bits: int = 64, function: str = "ParseInt") -> int:
 
 
 def parse_uint(text: str, *, bits: int = 64) -> int:
-    """An unsigned decimal number of so many bits, as strconv reads it."""
+    """Parse an unsigned decimal number that fits into `bits` bits, as strconv.ParseUint does."""
     if not _UNSIGNED.fullmatch(text):
         raise NumberError("ParseUint", text, "invalid syntax")
     return _parse_int_within(text, 0, (1 << bits) - 1, "ParseUint")
 
 
 def int_or_none(text: str, *, bits: int = 64) -> int | None:
-    """A signed decimal number of so many bits, or None for any other text, however long it is."""
+    """Parse a signed decimal number that fits into `bits` bits; return None for any other text."""
     try:
         return parse_int(text, bits=bits)
     except NumberError:
@@ -232,7 +231,7 @@ def int_or_none(text: str, *, bits: int = 64) -> int | None:
 
 
 def _parse_int_within(text: str, minimum: int, maximum: int, function: str) -> int:
-    # Python refuses to convert thousands of digits; but for leading zeros none of them could be in range.
+    # Python refuses to convert thousands of digits. After the leading zeros, more than 20 digits are always out of range.
     digits = text.lstrip("+-").lstrip("0") or "0"
     value = int(digits) * (-1 if text[0] == "-" else 1) if len(digits) <= 20 else maximum + 1
     if not minimum <= value <= maximum:

@@ -1,10 +1,10 @@
-"""How kinds and resources are named: with their API group, and with or without a version."""
+"""Names of kinds and resources with their API group, and API versions (GroupResource, GroupKind, GroupVersion)."""
 
 from typing import NamedTuple
 
 
 class GroupResource(NamedTuple):
-    """A resource whatever its version. Prints as `deployments.apps`, or `pods` for the core group."""
+    """A resource in any version. Its text is `deployments.apps`, or `pods` in the core group."""
 
     group: str
     resource: str
@@ -17,7 +17,7 @@ NO_RESOURCE = GroupResource("", "")
 
 
 class GroupKind(NamedTuple):
-    """A kind whatever its version. Prints as `Deployment.apps`, or `Pod` for the core group."""
+    """A kind in any version. Its text is `Deployment.apps`, or `Pod` in the core group."""
 
     group: str
     kind: str
@@ -27,7 +27,7 @@ class GroupKind(NamedTuple):
 
 
 class GroupVersion(NamedTuple):
-    """What `apiVersion` holds: `apps/v1`, or `v1` for the core group."""
+    """The value of `apiVersion`: `apps/v1`, or `v1` in the core group."""
 
     group: str
     version: str

@@ -1,4 +1,4 @@
-"""The host of an HTTP Host header, without its port. Independent of servers."""
+"""Parsing of the host in an HTTP Host header. Independent of servers."""
 
 from ipaddress import ip_address
 from typing import Final
@@ -37,6 +37,6 @@ def is_loopback(name: str) -> bool:
 
 
 def is_local_or_address(header: str) -> bool:
-    """Return whether a Host header names this machine or an address, for which no name server was used."""
+    """Return whether a Host header is empty, localhost or an IP address: names that no name server resolves."""
     name = host_name(header)
     return name is not None and (name in ("", LOCAL) or is_address(name))

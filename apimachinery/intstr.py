@@ -1,6 +1,6 @@
-"""A number or a text in the same field: `maxSurge: 1` or `"25%"`, a port's number or its name.
+"""IntOrString: a number or a text in the same field, such as `maxSurge: 1` or `"25%"`, or a port's number or name.
 
-In an object it is an `int` or a `str`, and that is its type here too.
+The value is an `int` or a `str`, here as in an object.
 """
 
 from typing import TypeAlias
@@ -15,7 +15,7 @@ class IntOrStringError(ValueError):
 
 
 def parse(text: str) -> IntOrString:
-    """A number if the text is one of 32 bits, else the text: how command lines give such a value."""
+    """Parse the text of a command line: a number if it fits into 32 bits, otherwise the text itself (intstr.Parse)."""
     try:
         return gotext.parse_int(text, bits=32)
     except gotext.NumberError:
@@ -23,7 +23,7 @@ def parse(text: str) -> IntOrString:
 
 
 def scaled_value(value: IntOrString | None, total: int, *, round_up: bool) -> int:
-    """A number as it is; a percentage of the total, rounded to a whole number."""
+    """Return a number unchanged, or a percentage of the total, rounded to a whole number."""
     if value is None:
         raise IntOrStringError("nil value for IntOrString")
     if isinstance(value, int):

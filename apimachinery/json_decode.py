@@ -1,5 +1,5 @@
-"""Decode JSON as orjson does, without one long call: a text may have a million objects, and during a call of orjson no
-other thread runs.
+"""JSON decoding as by orjson, but in several short calls: a text can have a million objects, and no other thread runs
+during a call of orjson.
 """
 
 import re
@@ -7,17 +7,18 @@ from typing import Any, Final
 
 import orjson
 
-MANY: Final = 1 << 14
-"""Objects and arrays for one call of orjson: about 2 milliseconds."""
+MAX_CONTAINERS_PER_CALL: Final = 1 << 14
+"""The maximum number of objects and arrays for one call of orjson, which takes about 2 milliseconds."""
 
 _STRING: Final = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
-_UNENDED: Final = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+\\?\Z'
+_UNTERMINATED: Final = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+\\?\Z'
 _BRACKETS: Final = re.compile(
-    rb'(?:[^"\[\]{}]++|%b){0,4096}+(\[[ \t\n\r]*+\]|\{[ \t\n\r]*+\}|[\[\]{}]|%b)?+' % (_STRING, _UNENDED),
+    rb'(?:[^"\[\]{}]++|%b){0,4096}+(\[[ \t\n\r]*+\]|\{[ \t\n\r]*+\}|[\[\]{}]|%b)?+'
+    % (_STRING, _UNTERMINATED),
     re.DOTALL,
 )
-"""What is before a bracket that is not in a string, and the bracket; an empty object or array as one, and a string
-without an end as one.
+"""The text before a bracket that is not in a string, and the bracket itself; an empty object or array, and a string
+without an end, match as one bracket.
 """
 _STRINGS: Final = re.compile(rb'(?:[^"]*+(%b))++' % _STRING, re.DOTALL)
 _COMMA: Final = re.compile(rb"[ \t\n\r]*+,")
@@ -27,14 +28,14 @@ _CLOSING: Final = {ord("]"): _ARRAY, ord("}"): _OBJECT}
 
 
 def decode(text: bytes) -> Any:
-    """The same as `orjson.loads`; a text with many objects and arrays is decoded piece by piece."""
-    if text.count(b"{") + text.count(b"[") <= MANY:
+    """Decode as `orjson.loads` does, but a text with many objects and arrays in pieces."""
+    if text.count(b"{") + text.count(b"[") <= MAX_CONTAINERS_PER_CALL:
         return orjson.loads(text)
-    return _Decoding(text).result()
+    return _PiecewiseDecoder(text).result()
 
 
 class _Container:
-    """An object or array whose end is not found yet."""
+    """An object or array whose end the decoder has not reached."""
 
     __slots__ = ("after_decoded", "bracket", "count", "decoded", "opening", "start")
 
@@ -42,22 +43,22 @@ class _Container:
         self.bracket = bracket
         self.opening = opening
         self.start = opening + 1
-        """Where the members begin that are not decoded yet."""
+        """The start of the members that are not decoded yet."""
         self.count = 0
-        """The objects and arrays in these members."""
+        """The number of objects and arrays in these members."""
         self.decoded: Any = None
-        """The members that are decoded; None if there are none."""
+        """The decoded members; None if none are decoded."""
         self.after_decoded = False
-        """Whether a decoded member is before `start`, and not its comma."""
+        """Whether `start` is directly after a decoded member, before its comma."""
 
 
-class _Decoding:
-    """The decoding of one text. A container is decoded in pieces if many others are in it."""
+class _PiecewiseDecoder:
+    """A decoder for one text. A container is decoded in pieces if it contains many others."""
 
     def __init__(self, text: bytes) -> None:
         self._text = text
         self._open = [_Container(_ARRAY, -1)]
-        """The first one is around the text, as if the text were the member of an array."""
+        """The containers that are open. The first stands for the document: the text is treated as the member of an array."""
 
     def result(self) -> Any:
         for match in _BRACKETS.finditer(self._text):
@@ -65,34 +66,35 @@ class _Decoding:
             if start < 0:
                 continue
             if self._text[start] == _QUOTE:
-                raise _fault("a string does not end")
+                raise _decode_error("a string does not end")
             if end > start + 1:
                 self._count(1, end)
             elif self._text[start] in _CLOSING:
                 self._close(start)
             else:
                 self._open.append(_Container(self._text[start], start))
-        around = self._open.pop()
+        document = self._open.pop()
         if self._open:
-            raise _fault("a bracket is not closed")
-        if around.decoded is None:
+            raise _decode_error("a bracket is not closed")
+        if document.decoded is None:
             return orjson.loads(self._text)
-        self._require_blank(around, len(self._text))
-        return around.decoded[0]
+        self._require_blank(document, len(self._text))
+        return document.decoded[0]
 
     def _count(self, count: int, end: int) -> None:
-        """Count the containers of a member that ends; decode the members so far if they have many."""
+        """Add the containers of a complete member to the count; decode the members so far if there are many."""
         container = self._open[-1]
         container.count += count
-        if container.count >= MANY and (comma := _COMMA.match(self._text, end)):
+        if container.count >= MAX_CONTAINERS_PER_CALL and (comma := _COMMA.match(self._text, end)):
             self._decode_members(container, comma.end() - 1)
             container.start, container.count = comma.end(), 0
 
     def _close(self, end: int) -> None:
+        """Close the innermost container, whose closing bracket is at `end`."""
         container = self._open.pop()
         if not self._open or container.bracket != _CLOSING[self._text[end]]:
-            raise _fault("a bracket closes nothing")
-        if container.decoded is None and container.count < MANY:
+            raise _decode_error("a bracket closes nothing")
+        if container.decoded is None and container.count < MAX_CONTAINERS_PER_CALL:
             self._count(container.count + 1, end + 1)
             return
         if container.decoded is None:
@@ -104,19 +106,19 @@ class _Decoding:
         self._add(container, end + 1)
 
     def _decode_members(self, container: _Container, end: int) -> None:
-        """Decode the members from `start` up to a comma or the end; there must be one."""
+        """Decode the members from `start` to a comma or the end; at least one is required."""
         members = self._text[container.start : end]
         if container.opening < 0 or container.after_decoded or not members.strip(_BLANKS):
-            raise _fault("a comma is wrong")
+            raise _decode_error("a comma is wrong")
         _extend(container, orjson.loads((b"[%b]" if container.bracket == _ARRAY else b"{%b}") % members))
 
     def _add(self, container: _Container, end: int) -> None:
-        """Add a decoded container to the one around it, after the members before it."""
+        """Add a decoded container to the enclosing one, after the members before it."""
         outer = self._open[-1]
         before = self._text[outer.start : container.opening]
         comma = _COMMA.match(self._text, end)
         if outer.after_decoded or (comma and outer.opening < 0):
-            raise _fault("there is more than one value")
+            raise _decode_error("there is more than one value")
         if outer.bracket == _ARRAY:
             members = orjson.loads(b"[%bnull]" % before)
             members[-1] = container.decoded
@@ -130,7 +132,7 @@ class _Decoding:
 
     def _require_blank(self, container: _Container, end: int) -> None:
         if self._text[container.start : end].strip(_BLANKS):
-            raise _fault("a comma is missing")
+            raise _decode_error("a comma is missing")
 
 
 def _extend(container: _Container, members: Any) -> None:
@@ -142,5 +144,5 @@ def _extend(container: _Container, members: Any) -> None:
         container.decoded.update(members)
 
 
-def _fault(message: str) -> orjson.JSONDecodeError:
+def _decode_error(message: str) -> orjson.JSONDecodeError:
     return orjson.JSONDecodeError(message, "", 0)

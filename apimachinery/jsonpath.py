@@ -1,7 +1,8 @@
-"""JSONPath as columns of definitions have it, by the grammar and the rules of client-go.
+"""JSONPath, as in the printer columns of CustomResourceDefinitions, with the grammar and the rules of client-go.
 
-Fields, with dots escaped by a backslash; `['name']`, `[0]`, `[-1]`, `[*]`, slices and unions; `..`, `.*`; and filters, such as
-`.status.conditions[?(@.type=="Ready")].status`. What cannot be evaluated, such as an index beyond a list, finds nothing.
+It supports fields, with dots escaped by a backslash; `['name']`, `[0]`, `[-1]`, `[*]`, slices and unions; `..`, `.*`; and
+filters, such as `.status.conditions[?(@.type=="Ready")].status`. A path that cannot be evaluated, such as one with an index
+beyond a list, finds nothing.
 """
 
 import re
@@ -12,13 +13,13 @@ from itertools import islice
 from typing import Any, Final, TypeAlias
 
 Step: TypeAlias = Callable[[list[Any]], list[Any]]
-"""Returns what it finds in all values together."""
+"""A function from a list of values to the values that the step finds in all of them."""
 MAX_RESULTS: Final = 100_000
-"""Values that a step may find: several `..` find each value many times."""
+"""The maximum number of values that a step may find: several `..` find each value many times."""
 
 
 class JSONPathError(ValueError):
-    """The text is no path."""
+    """A text is not a valid path; the message is client-go's."""
 
 
 class _NoResult(Exception):
@@ -36,7 +37,7 @@ _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
 
 
 def parse(text: str) -> Callable[[Any], Sequence[Any]]:
-    """Return a function that finds all values of a path in a tree."""
+    """Parse a path; return a function that finds all its values in a tree. Raise `JSONPathError` if the path is invalid."""
     steps = _parse(text)
 
     def find(tree: Any) -> Sequence[Any]:
@@ -60,7 +61,7 @@ def _evaluate(steps: Sequence[Step], values: list[Any]) -> list[Any]:
 
 
 def _parse(text: str) -> Sequence[Step]:
-    """Return the steps up to the end, or up to a brace that closes the path: what is behind it is text."""
+    """Return the steps up to the end, or up to a closing brace: upstream treats the rest as text."""
     steps: list[Step] = []
     position = 0
     while position < len(text) and text[position] != "}":
@@ -86,7 +87,7 @@ def _parse_step(text: str, position: int, *, after_recursion: bool) -> tuple[Ste
         return _parse_quoted(text, position)
     if head == ".":
         match = _FIELD.match(text, position + 1)
-        assert match is not None, "it matches nothing at all, too"
+        assert match is not None, "the pattern matches an empty text, too"
         name = match[0]
         return (_all_children if name == "*" else partial(_field, name.replace("\\", ""))), match.end()
     if head in "+-" or head.isdecimal():
@@ -109,7 +110,7 @@ def _is_word(character: str) -> bool:
 
 
 def _format_character(character: str) -> str:
-    """Return a character as Go's %#U prints it."""
+    """Format a character as Go's `%#U` does."""
     code = f"U+{ord(character):04X}"
     return f"{code} '{character}'" if character.isprintable() else code
 
@@ -179,7 +180,7 @@ def _parse_filter(text: str, position: int) -> tuple[Step, int]:
 
 
 def _end_of_filter(text: str, start: int) -> int:
-    """Return where the closing bracket of a filter is, which may have one quoted text."""
+    """Return the position of the closing parenthesis of a filter, which may contain one quoted text."""
     quote, is_closed = "", False
     for position in range(start, len(text)):
         character = text[position]
@@ -199,7 +200,7 @@ def _end_of_filter(text: str, start: int) -> int:
 
 
 class _Byte(int):
-    """A byte of a text, which is shown as a number and is none."""
+    """A byte of a text. It is printed as a number, but a comparison with it has no result."""
 
 
 def _field(name: str, values: list[Any]) -> list[Any]:
@@ -275,7 +276,7 @@ def _filter(matches: Callable[[Any], bool], values: list[Any]) -> list[Any]:
 
 
 def _exists(steps: Sequence[Step], item: Any) -> bool:
-    """Whether something is found, or a step that fails was given something, as upstream."""
+    """Return whether steps find a value. If a step fails, its input counts, as upstream."""
     values = [item]
     with suppress(_NoResult):
         for step in steps:
@@ -295,7 +296,7 @@ _ORDERED: Final = (int, float, str)
 
 
 def _compare_results(left: Sequence[Step], comparator: str, right: Sequence[Step], item: Any) -> bool:
-    """Compare one value with another of the same type; what has no value is passed over."""
+    """Compare the single results of two paths, which must be of the same type; return False if a path finds nothing."""
     sides = []
     for steps in (left, right):
         results = _evaluate(steps, [item])

@@ -1,4 +1,4 @@
-"""Logs as klog writes them: `I1231 23:59:59.000000   42 serve.py:30] words`, or one JSON object a line."""
+"""Log formats of klog: `I1231 23:59:59.000000   42 serve.py:30] message`, or one JSON object per line."""
 
 import logging
 from collections.abc import Mapping
@@ -23,8 +23,8 @@ class Logging(Struct, frozen=True, kw_only=True):
     ] = "text"
 
 
-DEBUG_FROM = 4
-"""The verbosity from which on debugging messages are logged, too."""
+DEBUG_VERBOSITY = 4
+"""The lowest verbosity at which debug messages are logged."""
 _LETTERS: Mapping[int, str] = {
     logging.DEBUG: "I",
     logging.INFO: "I",
@@ -35,11 +35,11 @@ _LETTERS: Mapping[int, str] = {
 
 
 def attach(root: logging.Logger, settings: Logging, stream: TextIO | None = None) -> None:
-    """Write all records of a logger to a stream, or to stderr."""
+    """Replace the handlers of a logger by one that writes to a stream, by default to stderr."""
     handler = logging.StreamHandler(stream)
     handler.setFormatter(_FORMATTERS[settings.logging_format]())
     root.handlers[:] = [handler]
-    root.setLevel(logging.DEBUG if settings.v >= DEBUG_FROM else logging.INFO)
+    root.setLevel(logging.DEBUG if settings.v >= DEBUG_VERBOSITY else logging.INFO)
 
 
 class KlogFormatter(logging.Formatter):
@@ -59,16 +59,16 @@ class JsonFormatter(logging.Formatter):
             "msg": _message_text(self, record),
         }
         if record.levelno < logging.WARNING:
-            line["v"] = DEBUG_FROM if record.levelno < logging.INFO else 0
+            line["v"] = DEBUG_VERBOSITY if record.levelno < logging.INFO else 0
         return orjson.dumps(line).decode()
 
 
 def _message_text(formatter: logging.Formatter, record: logging.LogRecord) -> str:
-    words = record.getMessage().translate(_ESCAPES)
+    message = record.getMessage().translate(_ESCAPES)
     if record.exc_info:
         lines = formatter.formatException(record.exc_info).splitlines()
-        words = "\n".join([words, *(line.translate(_ESCAPES) for line in lines)])
-    return words
+        message = "\n".join([message, *(line.translate(_ESCAPES) for line in lines)])
+    return message
 
 
 _CONTROLS: Final = (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029, *range(0xD800, 0xE000))
@@ -76,7 +76,7 @@ _ESCAPES: Final[Mapping[int, str]] = {
     point: "\\n" if point == 0x0A else f"\\x{point:02x}" if point < 0x100 else f"\\u{point:04x}"
     for point in _CONTROLS
 }
-"""Escapes, so that text from a client cannot begin a line or move the cursor of a terminal, and can be encoded."""
+"""Escapes for log messages: text from a client must not start a line or control a terminal, and must be encodable."""
 
 
 _FORMATTERS: Mapping[str, type[logging.Formatter]] = {"text": KlogFormatter, "json": JsonFormatter}

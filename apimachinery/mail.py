@@ -1,11 +1,11 @@
-"""Whether a text is one mail address, as Go's `mail.ParseAddress` decides (RFC 5322)."""
+"""Validation of mail addresses (RFC 5322), as by Go's `mail.ParseAddress`."""
 
 import re
 from ipaddress import ip_address
 from typing import Final
 
 _SPACES: Final = re.compile(r"[ \t]*")
-# By what they may not contain: to name all of Unicode makes Python compile for 30 ms.
+# The patterns exclude characters: one that lists all of Unicode takes Python 30 ms to compile.
 _ATOM: Final = re.compile(r'[^\x00- "(),:;<>@\[\\\]\x7f]+')
 _QUOTED: Final = re.compile(r'"(?:[^\x00-\x08\n-\x1f"\\\x7f]|\\[^\x00-\x08\n-\x1f\x7f])*+"')
 _LITERAL: Final = re.compile(r"\[([^\x00- \[\\\]\x7f]*+)\]")
@@ -13,10 +13,11 @@ _COMMENT_PART: Final = re.compile(r"[^\\()]++|\\.|\\\Z|[()]", re.DOTALL)
 
 
 class _NoAddress(Exception):
-    """The text does not have what is needed at a position."""
+    """The text does not have the expected form at a position."""
 
 
 def is_mail_address(text: str) -> bool:
+    """Return whether a text is exactly one address."""
     try:
         end, count = _address(text, 0, may_be_group=True)
         return _skip_comments(text, end) == len(text) and count == 1
@@ -25,7 +26,7 @@ def is_mail_address(text: str) -> bool:
 
 
 def _address(text: str, position: int, *, may_be_group: bool) -> tuple[int, int]:
-    """The end of an address or a group, and the number of addresses in it."""
+    """Parse an address or a group; return its end and the number of its addresses."""
     position = _skip_spaces(text, position)
     if position == len(text):
         raise _NoAddress
@@ -63,7 +64,7 @@ def _group(text: str, position: int) -> tuple[int, int]:
 
 
 def _specification(text: str, position: int) -> int:
-    """The end of `local@domain`."""
+    """Return the end of `local@domain`."""
     position = _skip_spaces(text, position)
     if text.startswith('"', position):
         end = _match_end(_QUOTED, text, position)
@@ -95,7 +96,7 @@ def _dot_atom(text: str, position: int) -> int:
 
 
 def _skip_phrase(text: str, position: int) -> int:
-    """The end of the words before an address; a name may begin with dots and have several in a row."""
+    """Return the end of a phrase, the words before an address; it may begin with dots and have several in a row."""
     position = _skip_word(text, _skip_spaces(text, position))
     while True:
         position = _skip_spaces(text, _skip_comments(text, position))
@@ -110,7 +111,7 @@ def _skip_word(text: str, position: int) -> int:
 
 
 def _comment(text: str, position: int) -> int:
-    """The end of a comment whose parenthesis is open."""
+    """Return the end of a comment that is open at the position."""
     depth = 1
     while depth:
         match = _COMMENT_PART.match(text, position)

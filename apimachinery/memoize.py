@@ -1,7 +1,7 @@
-"""A cache of a function's answers by text, for small vocabularies whose words are looked up again and again.
+"""A cache of a function's results by text, for small vocabularies whose words are looked up often.
 
-Unlike `functools.lru_cache` it keeps no long texts: they are rare, and a client that sends many cannot fill the
-memory. A full cache is emptied, and the vocabulary is soon in it again.
+Unlike `functools.lru_cache` it does not cache long texts, so that a client that sends many cannot fill the memory. A full
+cache is cleared; the vocabulary is soon cached again.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ Answer = TypeVar("Answer")
 def memoize(
     max_entries: int, *, max_length: int
 ) -> Callable[[Callable[[Text], Answer]], Callable[[Text], Answer]]:
-    """Decorate a pure function; the caller calls the lookup itself, so a cached answer costs a dictionary's time."""
+    """Return a decorator that caches a pure function. The result is the lookup itself: a hit costs one dictionary access."""
 
     def decorate(function: Callable[[Text], Answer]) -> Callable[[Text], Answer]:
         return _Answers(function, max_entries, max_length).__getitem__

@@ -1,7 +1,7 @@
-"""What every object carries: its name, its labels, its owners … read from the tree, and changed in a copy.
+"""Access to the metadata of objects: name, labels, owner references and so on.
 
-Trees are never changed in place, because stored ones are shared: a `with_…` function answers with a new tree
-that shares all but the path which changes. An absent field reads as empty.
+Trees are never mutated, because stored trees are shared: a `with_…` function returns a new tree that shares every
+unchanged part with the old one. An absent field reads as empty.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,13 +18,13 @@ FIELD_ORDER: Final = (
     "deletionTimestamp", "deletionGracePeriodSeconds", "labels", "annotations", "ownerReferences", "finalizers",
     "managedFields",
 )  # fmt: skip
-"""The order of an object's metadata in JSON."""
+"""The order of the fields of metadata in JSON."""
 _OMITTED_IF_EMPTY: Final = frozenset(FIELD_ORDER) - {"deletionGracePeriodSeconds"}
-"""A grace period of no seconds is not the same as none."""
+"""The fields that are left out when empty. A grace period of 0 seconds is different from none."""
 
 
 class _Positions(dict[str, int]):
-    """The positions of the fields of metadata; fields that are not of metadata are last."""
+    """The positions of the fields of metadata; unknown fields are last."""
 
     def __missing__(self, field: str) -> int:
         return len(self)
@@ -34,7 +34,7 @@ _POSITIONS: Final = _Positions((field, position) for position, field in enumerat
 
 
 def in_order(fields: Iterable[str]) -> list[str]:
-    """Fields of metadata in their order."""
+    """Sort fields of metadata in the order of JSON."""
     return sorted(fields, key=_POSITIONS.__getitem__)
 
 
@@ -94,7 +94,7 @@ def owner_references(obj: ReadOnlyTree) -> Sequence[ReadOnlyTree]:
 
 
 def controller_of(obj: ReadOnlyTree) -> ReadOnlyTree | None:
-    """The reference to the owner that manages the object; there is at most one."""
+    """Return the owner reference of the managing controller; an object has at most one."""
     return next((owner for owner in owner_references(obj) if owner.get("controller") is True), None)
 
 
@@ -117,7 +117,7 @@ def _time(obj: ReadOnlyTree, field: str) -> datetime | None:
 
 
 def is_deleting(obj: ReadOnlyTree) -> bool:
-    """Whether a deletion was requested; finalizers or a grace period keep the object."""
+    """Return whether a deletion was requested; finalizers or a grace period delay it."""
     return bool(metadata(obj).get("deletionTimestamp"))
 
 
@@ -129,13 +129,13 @@ def deletion_grace_period_seconds(obj: ReadOnlyTree) -> int | None:
 
 
 def with_value(tree: ReadOnlyTree, path: Sequence[str], value: Any) -> dict[str, Any]:
-    """The tree with another value at the end of a path of fields, which is made where it is missing."""
+    """Return the tree with a value set at a path of fields; missing objects on the path are created."""
     field, *rest = path
     return {**tree, field: with_value(tree.get(field) or _EMPTY, rest, value) if rest else value}
 
 
 def with_metadata(obj: ReadOnlyTree, **changes: Any) -> dict[str, Any]:
-    """The object with other metadata; what is empty then is left out, and the rest stands in its order."""
+    """Return the object with changed metadata, its fields in order and without empty ones."""
     changed = {**metadata(obj), **changes}
     ordered = {
         field: value
@@ -146,12 +146,12 @@ def with_metadata(obj: ReadOnlyTree, **changes: Any) -> dict[str, Any]:
 
 
 def with_labels(obj: ReadOnlyTree, changes: Mapping[str, str | None]) -> dict[str, Any]:
-    """Labels set, or taken away where the change is None."""
+    """Return the object with labels set, or removed where the change is None."""
     return with_metadata(obj, labels=_merge(labels(obj), changes))
 
 
 def with_annotations(obj: ReadOnlyTree, changes: Mapping[str, str | None]) -> dict[str, Any]:
-    """Annotations set, or taken away where the change is None."""
+    """Return the object with annotations set, or removed where the change is None."""
     return with_metadata(obj, annotations=_merge(annotations(obj), changes))
 
 
@@ -170,7 +170,7 @@ def without_finalizer(obj: ReadOnlyTree, finalizer: str) -> dict[str, Any]:
 
 
 def controller_reference(owner: ReadOnlyTree) -> dict[str, Any]:
-    """The owner reference of a controller in an object that it created."""
+    """Return the owner reference to a controller, for an object that it creates (metav1.NewControllerRef)."""
     return {
         "apiVersion": api_version(owner),
         "kind": kind(owner),

@@ -1,7 +1,7 @@
-"""What Kubernetes calls a valid name: for each form of name a check that returns what is wrong with one.
+"""Validation of names: one check for each form of name.
 
-A check returns upstream's messages, none if the name is good; where in an object the name stands is the caller's
-business. `generate_name` makes names that a check accepts if it accepts the base.
+A check returns upstream's messages, or none if the name is valid; the caller adds the field's path. `generate_name`
+returns a name that is valid if the base is.
 """
 
 import re
@@ -19,7 +19,7 @@ GENERATED_BASE_MAX_LENGTH: Final = LABEL_MAX_LENGTH - randomness.SUFFIX_LENGTH
 
 CHARACTERS: Final = "characters"
 BYTES: Final = "bytes"
-"""Lengths are counted in bytes always. Upstream's older checks call them characters, its newer ones bytes."""
+"""The unit in the message. Lengths are always counted in bytes; upstream's older checks call them characters."""
 
 EMPTY: Final = "must be non-empty"
 
@@ -142,8 +142,8 @@ def check_dns1035_label(value: str) -> list[str]:
 
 
 def mask_trailing_dash(prefix: str) -> str:
-    """A `generateName` as a name to be checked: a dash at its end is allowed, something will follow it."""
-    # Upstream takes the character before the dash away too.
+    """Return a `generateName` in a form that can be checked as a name: a trailing dash is valid there."""
+    # Upstream removes the character before the dash, too.
     return f"{prefix[:-2]}a" if len(prefix) > 1 and prefix.endswith("-") else prefix
 
 
@@ -151,18 +151,20 @@ def mask_trailing_dash(prefix: str) -> str:
 
 
 def check_label_key(value: str) -> list[str]:
-    """A label's or annotation's key, a finalizer, a resource's name: what upstream also calls a qualified name."""
+    """Check a qualified name: the key of a label or annotation, a finalizer, or the name of a resource."""
     return (
-        [] if len(value) <= _USUAL_KEY_LENGTH and _is_usual_label_key(value) else _label_key_problems(value)
+        []
+        if len(value) <= _MAX_CACHED_KEY_LENGTH and _is_label_key_cached(value)
+        else _label_key_problems(value)
     )
 
 
-# Every write checks keys, and nearly always the same few; a long one shall not fill the memory.
-_USUAL_KEY_LENGTH: Final = 80
+# Every write checks keys, and nearly always the same few. Long keys are not cached, to limit the memory.
+_MAX_CACHED_KEY_LENGTH: Final = 80
 
 
 @lru_cache(maxsize=4096)
-def _is_usual_label_key(value: str) -> bool:
+def _is_label_key_cached(value: str) -> bool:
     return not _label_key_problems(value)
 
 
@@ -173,11 +175,11 @@ def _label_key_problems(value: str) -> list[str]:
         return [f"a valid label key {_KEY_NAME.message} {optional_prefix}"]
     problems = []
     if slash:
-        wrong = check_dns1123_subdomain(prefix, BYTES) if prefix else [EMPTY]
-        problems = [f"prefix part {problem}" for problem in wrong]
-    wrong = _check_length(name, LABEL_MAX_LENGTH, BYTES) if name else [EMPTY]
-    wrong += _check_format(name, _KEY_NAME)
-    return problems + [f"name part {problem}" for problem in wrong]
+        part_problems = check_dns1123_subdomain(prefix, BYTES) if prefix else [EMPTY]
+        problems = [f"prefix part {problem}" for problem in part_problems]
+    part_problems = _check_length(name, LABEL_MAX_LENGTH, BYTES) if name else [EMPTY]
+    part_problems += _check_format(name, _KEY_NAME)
+    return problems + [f"name part {problem}" for problem in part_problems]
 
 
 def check_label_value(value: str) -> list[str]:
@@ -185,7 +187,7 @@ def check_label_value(value: str) -> list[str]:
 
 
 def check_kube_finalizer_name(value: str) -> list[str]:
-    """A finalizer where only Kubernetes' own may go without a domain."""
+    """Check a finalizer; only Kubernetes' own may have no domain."""
     problems = check_label_key(value)
     if "/" not in value and value not in STANDARD_FINALIZERS:
         problems.append("name is neither a standard finalizer name nor is it fully qualified")
@@ -196,7 +198,7 @@ def check_kube_finalizer_name(value: str) -> list[str]:
 
 
 def check_path_segment_name(value: str) -> list[str]:
-    """A name that only has to fit into a URL."""
+    """Check a name that only has to be valid as a segment of a URL's path."""
     return [f"may not be '{value}'"] if value in (".", "..") else check_path_segment_prefix(value)
 
 
@@ -227,7 +229,7 @@ def check_config_map_key(value: str) -> list[str]:
 
 
 def check_http_path(value: str) -> list[str]:
-    """What follows the domain in a domain-prefixed path."""
+    """Check the part after the domain in a domain-prefixed path."""
     return _check_format(value, _HTTP_PATH)
 
 
@@ -276,12 +278,12 @@ def _check_format(value: str, form: _Format) -> list[str]:
 
 
 def _check_parent_directory(value: str) -> list[str]:
-    """Keys and variables become file names: none may lead out of its directory."""
+    """Check that a key, which becomes a file name, does not lead out of its directory."""
     if value in (".", ".."):
         return [f"must not be '{value}'"]
     return ["must not start with '..'"] if value.startswith("..") else []
 
 
 def generate_name(base: str, source: randomness.Random) -> str:
-    """The name for a `generateName`: the base, shortened so that the whole still fits a label, and a suffix."""
+    """Return a name for a `generateName`: the base, shortened so that the name is valid as a label, and a random suffix."""
     return base[:GENERATED_BASE_MAX_LENGTH] + randomness.suffix(source)

@@ -1,6 +1,6 @@
-"""Field paths: where in an object an error is (`spec.containers[0].ports[1].name`).
+"""Field paths in errors: `spec.containers[0].ports[1].name`.
 
-A path is extended on the way down and printed only when something is wrong, so extending is cheap and shares the parent.
+Validation extends a path at every step, but prints it only for an error: extending is cheap and shares the parent.
 """
 
 from typing import Final
@@ -8,11 +8,11 @@ from typing import Final
 from msgspec import Struct
 
 MAX_STEP: Final = 1024
-"""The number of printed characters of a step: a valid key of a map is not longer, but others may have millions."""
+"""The maximum number of printed characters of a step. Valid keys of maps are shorter; invalid ones can have millions."""
 
 
 class Path(Struct, frozen=True):
-    """One step and the way to it. The path without steps prints as Go prints nil, which is what upstream shows."""
+    """A path: one step and the parent path. A path without steps is printed as `<nil>`, as upstream does."""
 
     parent: "Path | None" = None
     step: str | int = ""
@@ -39,7 +39,7 @@ class Path(Struct, frozen=True):
 
 
 def format_step(step: str) -> str:
-    """A step as far as it is printed."""
+    """Return a step, shortened to its printed length."""
     return step if len(step) <= MAX_STEP else f"{step[:MAX_STEP]}..."
 
 

@@ -1,4 +1,4 @@
-"""What both processes read of a pod's spec: its containers, the Secrets that it names, and its kernel parameters."""
+"""Access to a pod's spec for both processes: its containers, the Secrets that it references, and its sysctls."""
 
 import re
 from collections.abc import Iterator
@@ -12,17 +12,17 @@ _SECRET_REFERENCES: Final = {
     **dict.fromkeys(("cephfs", "cinder", "flexVolume", "rbd", "scaleIO", "iscsi", "storageos"), "secretRef"),
     "csi": "nodePublishSecretRef",
 }
-"""Where a volume names a Secret, by its source."""
+"""The field of a volume's source that references a Secret."""
 
 
 def every_container(spec: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
-    """Yield the containers of a pod in the order in which they begin."""
+    """Yield the init containers, the containers and the ephemeral containers of a pod."""
     for field in _CONTAINERS:
         yield from spec.get(field) or ()
 
 
 def secret_names(spec: ReadOnlyTree) -> Iterator[Any]:
-    """Yield the Secrets that a pod names: to pull images, in environments and in volumes. Some may be empty."""
+    """Yield the names of the Secrets that a pod references: image pull secrets, environments and volumes. A name can be empty."""
     yield from (reference.get("name") for reference in spec.get("imagePullSecrets") or ())
     for container in every_container(spec):
         for source in container.get("envFrom") or ():
@@ -42,7 +42,7 @@ def _secret_names_of_volume(volume: ReadOnlyTree) -> Iterator[Any]:
 
 
 def dotted_sysctl(name: str) -> str:
-    """Return a kernel parameter with dots between its parts: where slashes stand between them, a dot is part of a name."""
+    """Return a sysctl with dots as separators. If the separators are slashes, dots in the parts become slashes."""
     separator = re.search(r"[./]", name)
     if separator is None or separator[0] == ".":
         return name

@@ -1,8 +1,8 @@
-"""Quantities of resources, `100m` or `1.5Gi`: exact decimals that print in Kubernetes' canonical form.
+"""Quantities of resources, such as `100m` or `1.5Gi`: exact decimals, printed in Kubernetes' canonical form.
 
-What a text means and how it is printed after a round trip is upstream's, down to what looks like accident there: some
-texts are kept as they were written, and beyond `E` a number loses its suffix. Numbers finer than a billionth are
-rounded away from zero: a request for a little is not a request for nothing.
+Parsing and printing follow upstream exactly, even where its behaviour looks accidental: some texts are printed as they
+were written, and a number beyond `E` loses its suffix. Numbers are rounded away from zero to a billionth, so that a
+request for a tiny amount does not become a request for nothing.
 """
 
 import re
@@ -16,7 +16,7 @@ from mockube.apimachinery import gotext
 NANO: Final = -9
 MILLI: Final = -3
 
-# No part gives back what it took: where the rest does not fit then, it fits in no other way.
+# The quantifiers are possessive: a text that does not match this way matches in no other way.
 _PARTS = re.compile(r"([+-]?)([0-9]*+)(?:\.([0-9]*+))?+([eEinumkKMGTP]*+[-+]?+[0-9]*+)")
 
 _WRONG_FORMAT: Final = (
@@ -26,29 +26,31 @@ _WRONG_NUMBER: Final = "unable to parse numeric part of quantity"
 _WRONG_SUFFIX: Final = "unable to parse quantity's suffix"
 
 SPACE: Final = " \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
-"""What JSON may have around a quantity, within its quotes: upstream does not undo escapes before it trims."""
+"""The characters that are trimmed from a quantity in a JSON string. Upstream trims before it decodes escapes."""
 
 _INT64_DIGITS: Final = 18
 _BINARY_DIGITS: Final = 14
 _MAX_INT64: Final = Decimal(2**63 - 1)
 
-# A text may have as many digits as fit into a request. A sum may not: that of 1 and 1e99999999 is rounded up to the
-# most significant digits rather than written out.
+# A text can have as many digits as fit into a request. The digits of a sum are limited: 1 + 1e99999999 is rounded up to
+# its most significant digits.
 _READ_DIGITS: Final = 10_000_000
 _SUM_DIGITS: Final = 10_000
-_READING = Context(prec=_READ_DIGITS, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[Inexact, InvalidOperation])
-_ROUNDING = Context(
+_READ_CONTEXT = Context(prec=_READ_DIGITS, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[Inexact, InvalidOperation])
+_ROUND_CONTEXT = Context(
     prec=_READ_DIGITS, Emin=MIN_EMIN, Emax=MAX_EMAX, rounding=ROUND_UP, traps=[InvalidOperation]
 )
-_SUMS = Context(prec=_SUM_DIGITS, Emin=MIN_EMIN, Emax=MAX_EMAX, rounding=ROUND_UP, traps=[InvalidOperation])
+_SUM_CONTEXT = Context(
+    prec=_SUM_DIGITS, Emin=MIN_EMIN, Emax=MAX_EMAX, rounding=ROUND_UP, traps=[InvalidOperation]
+)
 
 
 class QuantityError(ValueError):
-    """A text is not a quantity, in upstream's words."""
+    """A text is not a valid quantity; the message is upstream's."""
 
 
 class Format(Enum):
-    """How a quantity was written, and so how it is printed."""
+    """The format of a quantity: the one it was written in, in which it is also printed."""
 
     DECIMAL_SI = "DecimalSI"
     BINARY_SI = "BinarySI"
@@ -71,7 +73,7 @@ _UNITS: Final = {
 
 @total_ordering
 class Quantity:
-    """A number and the way to print it. Quantities are equal if their numbers are: `1` and `1000m`."""
+    """A number and its format. Quantities with the same number are equal: `1` and `1000m`."""
 
     __slots__ = ("_text", "format", "number")
 
@@ -99,34 +101,34 @@ class Quantity:
         return bool(self.number)
 
     def __add__(self, other: "Quantity") -> "Quantity":
-        return Quantity(_SUMS.add(self.number, other.number), self._format_with(other))
+        return Quantity(_SUM_CONTEXT.add(self.number, other.number), self._format_with(other))
 
     def __sub__(self, other: "Quantity") -> "Quantity":
-        return Quantity(_SUMS.subtract(self.number, other.number), self._format_with(other))
+        return Quantity(_SUM_CONTEXT.subtract(self.number, other.number), self._format_with(other))
 
     def __mul__(self, factor: int) -> "Quantity":
-        return Quantity(_SUMS.multiply(self.number, Decimal(factor)), self.format)
+        return Quantity(_SUM_CONTEXT.multiply(self.number, Decimal(factor)), self.format)
 
     def __neg__(self) -> "Quantity":
         return Quantity(self.number.copy_negate(), self.format)
 
     def _format_with(self, other: "Quantity") -> Format:
-        """Nothing is written in no way: it takes the other's."""
+        """Return the format of a sum: that of `self`, or the other's if `self` is 0."""
         return self.format if self.number else other.format
 
     @property
     def is_whole(self) -> bool:
-        """Whether it has no fraction."""
+        """Whether the number has no fraction."""
         return _exponent(self.number) >= 0 or self.number == self.number.to_integral_value()
 
     def round_up(self, scale: int) -> "Quantity":
-        """At most so fine as 10**scale, rounded away from zero."""
+        """Return the quantity rounded away from zero to a multiple of 10**scale."""
         rounded = _round_up(self.number, scale)
         return self if rounded is self.number else Quantity(rounded, self.format)
 
     def scaled_value(self, scale: int = 0) -> int:
-        """Return the value in units of 10**scale, rounded away from zero and limited to 64 bits."""
-        count = self.number.scaleb(-scale, _READING).to_integral_value(ROUND_UP, _ROUNDING)
+        """Return the number in units of 10**scale, rounded away from zero and limited to 64 bits."""
+        count = self.number.scaleb(-scale, _READ_CONTEXT).to_integral_value(ROUND_UP, _ROUND_CONTEXT)
         return int(_cap(count))
 
 
@@ -134,8 +136,8 @@ ZERO: Final = Quantity(0)
 
 
 def parse(text: str) -> Quantity:
-    """Return the quantity of a text; raise `QuantityError` if there is none."""
-    return _parse_usual(text) if len(text) <= _USUAL_LENGTH else _parse(text)
+    """Parse a quantity; raise `QuantityError` if the text is invalid."""
+    return _parse_cached(text) if len(text) <= _MAX_CACHED_LENGTH else _parse(text)
 
 
 def _parse(text: str) -> Quantity:
@@ -143,26 +145,26 @@ def _parse(text: str) -> Quantity:
     if match is None or not text:
         raise QuantityError(_WRONG_FORMAT)
     sign, integer, fraction, suffix = match.groups("")
-    base, exponent, form = _interpret(suffix)
+    base, exponent, form = _parse_suffix(suffix)
     digits = (integer.lstrip("0") or "0") + fraction
     scale = -len(fraction) if base == 2 else exponent - len(fraction)
     number = Decimal(f"{sign}{digits}E{scale}")
     if base == 2:
-        number = _READING.multiply(number, 2**exponent)
+        number = _READ_CONTEXT.multiply(number, 2**exponent)
     if _fits_int64(digits, scale, base, exponent):
-        return Quantity(number, form, text if _is_kept(digits, scale, base) else "")
+        return Quantity(number, form, text if _is_text_canonical(digits, scale, base) else "")
     if not integer and not fraction:
         raise QuantityError(_WRONG_NUMBER)
     return _round(number, form)
 
 
-# Most objects have one of a few quantities; long texts are rare, and are not cached, to limit the memory.
-_USUAL_LENGTH: Final = 24
-_parse_usual = lru_cache(maxsize=16384)(_parse)
+# Most objects use a few common quantities. Long texts are rare and are not cached, to limit the memory.
+_MAX_CACHED_LENGTH: Final = 24
+_parse_cached = lru_cache(maxsize=16384)(_parse)
 
 
 def from_json(value: Any) -> Quantity:
-    """The quantity in an object: a text, or a number without quotes."""
+    """Return the quantity of a value in an object: a string, a number, or null for 0."""
     if isinstance(value, str):
         return parse(value.strip(SPACE))
     if value is None:
@@ -172,7 +174,7 @@ def from_json(value: Any) -> Quantity:
     raise QuantityError(_WRONG_FORMAT)
 
 
-def _interpret(suffix: str) -> _Unit:
+def _parse_suffix(suffix: str) -> _Unit:
     if suffix in _UNITS:
         return _UNITS[suffix]
     if suffix[0] not in "eE":
@@ -186,20 +188,20 @@ def _interpret(suffix: str) -> _Unit:
 
 
 def _fits_int64(digits: str, scale: int, base: int, exponent: int) -> bool:
-    """Whether upstream counts in 64 bits, and neither rounds nor caps."""
+    """Return whether upstream parses the number as an int64 amount, without rounding or capping."""
     if base == 10:
         return len(digits) <= _INT64_DIGITS and scale >= NANO
     return scale == 0 and len(digits) + exponent * 3 // 10 <= _BINARY_DIGITS
 
 
 class Int64Amount(NamedTuple):
-    """A number in 64 bits times a power of ten, as upstream counts while it can."""
+    """A 64-bit number times a power of ten: upstream's int64Amount."""
 
     value: int
     scale: int
 
     def plus(self, other: "Int64Amount") -> "Int64Amount | None":
-        """Return the sum, or None if 64 bits do not hold it."""
+        """Return the sum, or None if it does not fit into 64 bits."""
         if not other.value or not self.value:
             return other if other.value else self
         scale = min(self.scale, other.scale)
@@ -208,17 +210,17 @@ class Int64Amount(NamedTuple):
         return Int64Amount(sum(parts), scale) if fits else None
 
     def int64_value(self) -> int | None:
-        """Return the integer, or None where upstream sees none: not in `1000m` either."""
+        """Return the integer, or None if upstream returns none: for a negative scale, even in `1000m`, or more than 64 bits."""
         number = self.value * 10**self.scale if self.scale >= 0 else 2**63
         return number if -(2**63) <= number < 2**63 else None
 
 
 def amount_of(text: str) -> Int64Amount | None:
-    """Return the amount that a valid text is read as, or None if upstream takes a decimal for it."""
+    """Return the amount of a valid text, or None if upstream uses a decimal (infDecAmount) for it."""
     match = _PARTS.fullmatch(text)
     assert match is not None
     sign, integer, fraction, suffix = match.groups("")
-    base, exponent, _ = _interpret(suffix)
+    base, exponent, _ = _parse_suffix(suffix)
     digits = (integer.lstrip("0") or "0") + fraction
     scale = -len(fraction) if base == 2 else exponent - len(fraction)
     if not _fits_int64(digits, scale, base, exponent):
@@ -228,26 +230,26 @@ def amount_of(text: str) -> Int64Amount | None:
 
 
 def milli_value(text: str) -> int:
-    """A thousand times a valid quantity, as upstream computes it in 64 bits: what does not fit loses its upper digits."""
+    """Return a thousand times a valid quantity, as upstream computes it: a large number keeps only its low 64 bits."""
     amount, number = amount_of(text), parse(text).number
     power = _exponent(number) - MILLI
     if amount is not None or power < 0:
         count = parse(text).scaled_value(MILLI)
         return 0 if amount is not None and abs(count) >= _MAX_INT64 else count
-    unscaled = int(number.scaleb(-_exponent(number), _READING))
+    unscaled = int(number.scaleb(-_exponent(number), _READ_CONTEXT))
     return _low_64_bits(_low_64_bits(unscaled) * (10**power if power < _INT64_POWERS else -(2**63)))
 
 
 _INT64_POWERS: Final = 19
-"""How many powers of ten 64 bits hold."""
+"""The number of powers of ten that fit into 64 bits."""
 
 
 def _low_64_bits(number: int) -> int:
     return (number + 2**63) % 2**64 - 2**63
 
 
-def _is_kept(digits: str, scale: int, base: int) -> bool:
-    """Whether upstream takes a text for canonical already, without looking closely."""
+def _is_text_canonical(digits: str, scale: int, base: int) -> bool:
+    """Return whether upstream considers a text canonical by its quick check, and so keeps it."""
     if base == 2:
         return int(digits) % 8 != 0
     return scale % 3 == 0 and not digits.endswith("000") and digits[0] != "0"
@@ -265,7 +267,7 @@ def _round(number: Decimal, form: Format) -> Quantity:
 def _round_up(number: Decimal, scale: int) -> Decimal:
     if _exponent(number) >= scale:
         return number
-    return number.quantize(Decimal(1).scaleb(scale), context=_ROUNDING)
+    return number.quantize(Decimal(1).scaleb(scale), context=_ROUND_CONTEXT)
 
 
 def _exponent(number: Decimal) -> int:
@@ -279,14 +281,14 @@ def _cap(number: Decimal) -> Decimal:
 
 
 def _canonical(number: Decimal, form: Format) -> str:
-    """No fraction, and the largest unit that needs none."""
+    """Return the canonical form: no fraction, and the largest unit that needs none."""
     if not number:
         return "0"
     if form is Format.BINARY_SI and number.copy_abs() >= 1024 and number == number.to_integral_value():
         return _binary(int(number))
-    number = number.normalize(_READING)
+    number = number.normalize(_READ_CONTEXT)
     exponent = _exponent(number) // 3 * 3
-    return f"{number.scaleb(-exponent, _READING):f}{_decimal_suffix(exponent, form)}"
+    return f"{number.scaleb(-exponent, _READ_CONTEXT):f}{_decimal_suffix(exponent, form)}"
 
 
 def _decimal_suffix(exponent: int, form: Format) -> str:

@@ -1,6 +1,6 @@
 """Injected randomness: uids and name suffixes come from a `Random`, so that a test can determine them.
 
-Like `clock.py` for the time, this is the only module that may use the machine's randomness.
+This is the only module that may use the machine's randomness, as `clock.py` is for the time.
 """
 
 import hashlib
@@ -8,29 +8,31 @@ import os
 from typing import Final, Protocol
 
 SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
-"""An alphabet without vowels and digits that look like them, so that names contain no words."""
+"""The characters of suffixes, without vowels and digits that look like vowels, so that names contain no words."""
 
 SUFFIX_LENGTH = 5
 
 _CHARACTERS: Final = SUFFIX_ALPHABET.encode().ljust(32) * 8
-"""The character that the lowest five bits of a byte choose."""
-_NO_CHOICE: Final = bytes(byte for byte in range(256) if byte & 0x1F >= len(SUFFIX_ALPHABET))
+"""The character for each byte, chosen by its lowest five bits."""
+_REJECTED_BYTES: Final = bytes(byte for byte in range(256) if byte & 0x1F >= len(SUFFIX_ALPHABET))
 
 
 class Random(Protocol):
+    """A source of random bytes."""
+
     def bytes(self, count: int) -> bytes:
-        """Return so many bytes: unpredictable ones, or those that a test has determined."""
+        """Return `count` bytes: unpredictable ones, or those that a test determines."""
 
 
 class SystemRandom:
-    """The operating system's own randomness."""
+    """The operating system's randomness."""
 
     def bytes(self, count: int) -> bytes:
         return os.urandom(count)
 
 
 class SeededRandom:
-    """The same bytes for the same seed, on every machine and Python."""
+    """A reproducible source: a seed yields the same bytes on every machine and version of Python."""
 
     def __init__(self, seed: int = 0) -> None:
         self._seed = str(seed).encode()
@@ -42,7 +44,7 @@ class SeededRandom:
 
 
 def uid(random: Random) -> str:
-    """A random (version 4) UUID, as objects carry in `metadata.uid`."""
+    """Return a random UUID (version 4) for `metadata.uid`."""
     drawn = bytearray(random.bytes(16))
     drawn[6] = drawn[6] & 0x0F | 0x40
     drawn[8] = drawn[8] & 0x3F | 0x80
@@ -51,14 +53,14 @@ def uid(random: Random) -> str:
 
 
 def suffix(random: Random, length: int = SUFFIX_LENGTH) -> str:
-    """What is put behind `generateName`, and behind the names of pods."""
+    """Return a random suffix for names, such as those from `generateName`."""
     characters = ""
     while len(characters) < length:
-        # Five bits choose a character; a choice beyond the alphabet is thrown away to keep all equally likely.
-        characters += random.bytes(2 * length).translate(_CHARACTERS, _NO_CHOICE).decode()
+        # Five bits choose a character. Values beyond the alphabet are dropped, so that all characters are equally likely.
+        characters += random.bytes(2 * length).translate(_CHARACTERS, _REJECTED_BYTES).decode()
     return characters[:length]
 
 
 def fraction(random: Random) -> float:
-    """A number from 0 up to, but not, 1: what jitter is made of."""
+    """Return a number of at least 0 and less than 1, for jitter."""
     return int.from_bytes(random.bytes(4)) / 2**32

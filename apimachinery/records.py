@@ -1,6 +1,6 @@
-"""Configuration files as records: errors are those of Go's strict decoder.
+"""Decoding of configuration files into records, with the errors of Go's strict decoder.
 
-A record is a subclass of `Record`. A field that a file leaves out, or that is null, keeps its default.
+A record is a subclass of `Record`. A field that is absent or null keeps its default.
 """
 
 import re
@@ -18,26 +18,26 @@ _GO_TYPES: Final = {"str": "string", "bool": "bool"}
 
 
 class ConfigurationError(ValueError):
-    """What is wrong with a configuration; the text is upstream's."""
+    """A configuration is invalid; the message is upstream's."""
 
 
 class Record(Struct, frozen=True, kw_only=True, rename="camel"):
-    pass
+    """The base class of the records of configuration files."""
 
 
 def decode(tree: Any, kind: type[Struct]) -> Any:
-    """Return the record of a kind, or raise ConfigurationError."""
+    """Decode a tree into a record of a class, or raise ConfigurationError."""
     try:
         record = msgspec.convert(without_nulls(tree), kind)
     except msgspec.ValidationError as error:
-        raise ConfigurationError(_as_go(str(error), kind)) from error
+        raise ConfigurationError(_go_message(str(error), kind)) from error
     if unknown := [f"unknown field {quote(name)}" for name in unknown_fields(tree, kind)]:
         raise ConfigurationError(f"strict decoding error: {', '.join(unknown)}")
     return record
 
 
 def unknown_fields(tree: Any, kind: type, path: str = "") -> Iterator[str]:
-    """Yield the fields that a kind does not have, in the order in which upstream finds them."""
+    """Yield the paths of the fields that a class does not declare, in the order of upstream's decoder."""
     types_by_name = {field.encode_name: field.type for field in structs.fields(kind)}
     for name in sorted(tree or ()):
         value = tree[name]
@@ -53,7 +53,7 @@ def unknown_fields(tree: Any, kind: type, path: str = "") -> Iterator[str]:
 
 
 def _record_of(type_: Any) -> tuple[type[Struct] | None, bool]:
-    """Return the record that a field's type leads to, and whether it is a list of them."""
+    """Return the record class in a field's type, and whether the field is a list of such records."""
     parts = [
         argument
         for argument in get_args(type_)
@@ -65,27 +65,28 @@ def _record_of(type_: Any) -> tuple[type[Struct] | None, bool]:
 
 
 def without_nulls(tree: Any) -> Any:
-    """Return a tree without the fields that are null: Go leaves them as they are."""
+    """Return a tree without null fields: Go leaves a field unchanged for null."""
     if isinstance(tree, dict):
         return {name: without_nulls(value) for name, value in tree.items() if value is not None}
     return [without_nulls(value) for value in tree] if isinstance(tree, list) else tree
 
 
-def _as_go(problem: str, kind: type[Struct]) -> str:
+def _go_message(problem: str, kind: type[Struct]) -> str:
+    """Convert a message of msgspec to that of Go's decoder."""
     match = _MISTYPED.fullmatch(problem)
     if match is None:
         return problem
     expected_type, json_type = match[1].partition(" |")[0], match[2]
     names = re.sub(r"\[[^\[\]]*+\]", "", match[3] or "").split(".")
-    owner, type_ = _owner(kind, names, _GO_TYPES.get(expected_type, expected_type))
+    owner, type_ = _go_owner_and_type(kind, names, _GO_TYPES.get(expected_type, expected_type))
     json_kind = _GO_KINDS.get(json_type, json_type)
     return (
         f"json: cannot unmarshal {json_kind} into Go struct field {owner}.{'.'.join(names)} of type {type_}"
     )
 
 
-def _owner(kind: type[Struct], names: Sequence[str], go_type: str) -> tuple[str, str]:
-    """Return the record that a field belongs to, and the type of the field, as Go names them."""
+def _go_owner_and_type(kind: type[Struct], names: Sequence[str], go_type: str) -> tuple[str, str]:
+    """Return the Go names of the record that contains a field, and of the field's type."""
     owner, record, is_list = kind, kind, False
     for name in names:
         owner = record

@@ -1,6 +1,6 @@
-"""SPDY/3.1 frames, in both directions: what streams of exec, attach and port-forward are made of. No I/O.
+"""Parsing and writing of SPDY/3.1 frames, for the streams of exec, attach and port-forward. No I/O.
 
-Of the protocol there is what those use: streams, their headers and data, resets, pings and the end of a session.
+Only the parts of the protocol that these use are supported: streams, headers, data, resets, pings and GOAWAY.
 """
 
 import struct
@@ -12,9 +12,9 @@ from msgspec import Struct
 
 VERSION: Final = 3
 MAX_FRAME: Final = 1 << 20
-"""Bytes of a frame that is read."""
+"""The maximum size of a received frame in bytes."""
 MAX_HEADERS: Final = 64 * 1024
-"""Bytes of a block of headers, once it is no longer compressed."""
+"""The maximum size of a decompressed block of headers in bytes."""
 FIN: Final = 0x01
 SYN_STREAM, SYN_REPLY, RST_STREAM, SETTINGS, PING, GOAWAY, HEADERS, WINDOW_UPDATE = 1, 2, 3, 4, 6, 7, 8, 9
 _HEAD: Final = struct.Struct("!II")
@@ -40,21 +40,21 @@ DICTIONARY: Final = (
     b"".join(len(word).to_bytes(4, "big") + word.replace("_", " ").encode() for word in _WORDS.split())
     + _TEXT.encode()
 )
-"""With which headers are compressed, from section 2.6.10.1 of the specification."""
+"""The compression dictionary of headers, from section 2.6.10.1 of the specification."""
 
 
 class SpdyError(Exception):
-    """What was received is no SPDY, or too large."""
+    """A received frame is invalid or too large."""
 
 
 class ControlFrame(Struct, frozen=True):
     type: int
     stream: int
-    """0 if there is none."""
+    """The stream's id; 0 for a frame without a stream."""
     flags: int = 0
     headers: Mapping[str, str] | None = None
     value: int = 0
-    """The status of a reset or a GOAWAY, the id of a ping."""
+    """The status of a RST_STREAM or a GOAWAY, or the id of a PING."""
 
 
 class DataFrame(Struct, frozen=True):
@@ -71,13 +71,14 @@ Frame = ControlFrame | DataFrame
 
 
 class FrameReader:
-    """A parser from bytes to frames. It buffers at most one incomplete frame."""
+    """A parser of received bytes. It buffers at most one incomplete frame."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
         self._inflate = zlib.decompressobj(zdict=DICTIONARY)
 
     def feed(self, data: bytes) -> Iterator[Frame]:
+        """Add received bytes; yield the frames that are complete."""
         self._buffer += data
         while len(self._buffer) >= _HEAD.size:
             first, second = _HEAD.unpack_from(self._buffer)
@@ -129,7 +130,7 @@ class FrameReader:
 
 
 class FrameWriter:
-    """Frames in, bytes out."""
+    """An encoder of the frames of one connection, whose headers share a compression context."""
 
     def __init__(self) -> None:
         self._deflate = zlib.compressobj(zdict=DICTIONARY)

@@ -1,7 +1,7 @@
-"""The errors of the API, one class for each reason, and the `Status` object that reports them to a client.
+"""The errors of the API, one class for each reason, and their `Status` objects.
 
-The server raises them anywhere and one file turns them into HTTP; a client turns an answer back into them with
-`from_tree`. Callers decide by class. The functions below the classes write upstream's messages, to the letter.
+The server raises these errors anywhere, and one file converts them to HTTP responses; a client converts a response back
+with `from_tree`. Callers distinguish errors by class. The functions below the classes have exactly upstream's messages.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,10 +15,10 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.groups import NO_RESOURCE, GroupKind, GroupResource
 
 MAX_MESSAGE: Final = 2 * errors.MAX_TEXT
-"""Characters of the message of any error."""
+"""The maximum number of characters of an error's message."""
 
 _MAX_NAME: Final = 1024
-"""Characters of a name: one that is longer is no object's."""
+"""The maximum number of characters of a name in a message. No valid name is longer."""
 
 
 class Cause(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -28,7 +28,7 @@ class Cause(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Details(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """What the error is about; `kind` is a kind or a resource, as upstream's constructor has it."""
+    """The details of a status. `kind` is a kind or a resource, as in upstream's constructor of the error."""
 
     name: str = ""
     group: str = ""
@@ -45,7 +45,7 @@ class Details(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="cam
 
 
 class ApiError(Exception):
-    """The root of everything the API answers with instead of doing it."""
+    """The base class of the errors that the API returns."""
 
     reason: ClassVar[str] = ""
     default_code: ClassVar[int] = 500
@@ -58,7 +58,7 @@ class ApiError(Exception):
         self.code = code or self.default_code
 
     def status(self) -> dict[str, Any]:
-        """The `Status` object to answer with."""
+        """Return the `Status` object of the error."""
         return _tree("Failure", self.message, self.reason, self.details, self.code)
 
 
@@ -125,7 +125,7 @@ class InternalError(ApiError):
 
 
 class ServerTimeout(ApiError):
-    """The server could not do it just now; nothing was done."""
+    """The server could not process the request now; nothing was changed."""
 
     reason, default_code = "ServerTimeout", 500
 
@@ -135,16 +135,16 @@ class ServiceUnavailable(ApiError):
 
 
 class Timeout(ApiError):
-    """The time allotted is over; it may have been done all the same."""
+    """The request timed out; it may have been processed nevertheless."""
 
     reason, default_code = "Timeout", 504
 
 
 class Unknown(ApiError):
-    """An error without a reason: what upstream makes of an unexpected error."""
+    """An error without a reason, such as one with an unexpected status code."""
 
 
-# Of two reasons with one code the later class counts: the one that promises less.
+# If two classes have the same code, the later one counts: it makes the weaker promise.
 _BY_REASON: Final[Mapping[str, type[ApiError]]] = {
     cls.reason: cls for cls in ApiError.__subclasses__() if cls.reason
 }
@@ -152,19 +152,19 @@ _BY_CODE: Final[Mapping[int, type[ApiError]]] = {cls.default_code: cls for cls i
 
 
 def from_tree(tree: Mapping[str, Any], code: int) -> ApiError:
-    """Return the error of a `Status` object. Its reason decides, or the code if the reason is unknown."""
+    """Return the error of a `Status` object. The reason selects the class, or the code if the reason is unknown."""
     cls = _BY_REASON.get(tree.get("reason", "")) or _BY_CODE.get(code, Unknown)
     details = msgspec.convert(tree["details"], Details) if tree.get("details") is not None else None
     return cls(tree.get("message", ""), details, code=code)
 
 
 def success(details: Details | None = None, *, code: int = 0) -> dict[str, Any]:
-    """The `Status` object of something that is done and has nothing to show, such as a deletion."""
+    """Return the `Status` object of a success without an object to return, such as a deletion."""
     return _tree("Success", "", "", details, code)
 
 
 def _tree(outcome: str, message: str, reason: str, details: Details | None, code: int) -> dict[str, Any]:
-    """A `Status` object, its fields in Kubernetes' order and the empty ones left out."""
+    """Return a `Status` object with its fields in Kubernetes' order and without empty ones."""
     fields = {
         "message": message,
         "reason": reason,
@@ -215,14 +215,14 @@ def forbidden(resource: GroupResource, name: str, problem: str, causes: Sequence
 
 
 def invalid(kind: GroupKind, name: str, field_errors: Sequence[FieldError]) -> Invalid:
-    """Every error is a cause; the message has each text once."""
-    texts, omitted_count = errors.within_limit(field_errors, str)
+    """Return the error of an invalid object. Each field error is a cause; the message contains each text once."""
+    texts, omitted_count = errors.format_within_limit(field_errors, str)
     causes = [
         Cause(reason=error.type.reason, message=text.removeprefix(f"{error.field}: "), field=error.field)
         for error, text in zip(field_errors, texts, strict=False)
     ]
     if omitted_count:
-        causes.append(Cause(message=errors.more(omitted_count)))
+        causes.append(Cause(message=errors.omitted_errors_text(omitted_count)))
     message = f"{_quote_name(kind, name)} is invalid"
     if field_errors:
         message += f": {errors.join_messages(texts, omitted_count)}"
@@ -278,7 +278,7 @@ def generic(
     name: str = "",
     server_message: str = "",
 ) -> ApiError:
-    """Return the error for an answer that has only a code and perhaps a text."""
+    """Return the error of a response without a `Status` object (NewGenericServerResponse)."""
     cls, message = _GENERIC.get(code) or _unexpected_status(code)
     if (code, verb) == (409, "POST"):
         cls = AlreadyExists

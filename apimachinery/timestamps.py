@@ -1,7 +1,7 @@
-"""Times as Kubernetes writes them: RFC 3339 to the second (`metav1.Time`) or to the microsecond (`MicroTime`).
+"""Times in Kubernetes' formats: RFC 3339 with seconds (`metav1.Time`) or microseconds (`metav1.MicroTime`).
 
-Reads what Go's `time.Parse` reads by the same layouts, more than RFC 3339 allows, and refuses the rest in its words.
-A time is an aware `datetime`; what is finer than a microsecond is cut off.
+Parsing accepts what Go's `time.Parse` accepts for these layouts, which is more than RFC 3339, and has its error messages.
+A time is an aware `datetime`, truncated to microseconds.
 """
 
 import re
@@ -13,11 +13,11 @@ from typing import Final, NamedTuple
 from mockube.apimachinery.gotext import quote_bytes
 
 _MAX_SECONDS: Final = float(2**63 // 10**9)
-"""Seconds: 292 years."""
+"""The seconds in Go's longest `time.Duration`: 292 years."""
 
 
 class TimestampError(ValueError):
-    """A text is not a time; the message is Go's."""
+    """A text is not a valid time; the message is Go's."""
 
 
 def format_time(time: datetime) -> str:
@@ -30,22 +30,22 @@ def format_micro_time(time: datetime) -> str:
 
 
 def parse_time(text: str) -> datetime:
-    """A `metav1.Time`, or `TimestampError`."""
+    """Parse a `metav1.Time`, or raise `TimestampError`."""
     return _parse(text, _TIME)
 
 
 def parse_micro_time(text: str) -> datetime:
-    """A `MicroTime`, or `TimestampError`. It must have six digits behind the point."""
+    """Parse a `metav1.MicroTime`, which must have six decimal places, or raise `TimestampError`."""
     return _parse(text, _MICRO_TIME)
 
 
 def span_of(seconds: float) -> timedelta:
-    """So many seconds, at most as many as Go's `time.Duration` can hold: no number in an object is too large."""
+    """Return a duration, limited to the range of Go's `time.Duration`, so that any number in an object is valid."""
     return timedelta(seconds=max(-_MAX_SECONDS, min(seconds, _MAX_SECONDS)))
 
 
 def after(time: datetime, span: timedelta) -> datetime:
-    """The moment so much later; the last that a `datetime` can hold, or the first, where there is none."""
+    """Return `time + span`, limited to the range of `datetime`."""
     try:
         return time + span
     except OverflowError:
@@ -53,7 +53,7 @@ def after(time: datetime, span: timedelta) -> datetime:
 
 
 class _Element(NamedTuple):
-    """A part of a layout as Go writes it, what it accepts, and the bounds of the number it holds, if it holds one."""
+    """An element of a Go layout: its text, the pattern that it accepts, and the name and bounds of its number, if any."""
 
     text: str
     pattern: str
@@ -86,7 +86,7 @@ class _Layout(NamedTuple):
 
 
 def _layout(fraction: str, pattern: str) -> _Layout:
-    """`pattern` has the digits of the fraction as its group."""
+    """Return a layout. The group of `pattern` matches the digits of the fraction."""
     full_pattern = (
         "([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{1,2}):([0-9]{2}):([0-9]{2})"
         f"{pattern}(?:Z|([+-])([01][0-9]|2[0-4]):([0-5][0-9]|60))"
@@ -119,12 +119,12 @@ def _to_datetime(*parts: str | None) -> datetime:
 
 
 def _problem(text: str, layout: _Layout) -> str:
-    """Return Go's message for a text that is no time, without the text itself."""
+    """Return Go's message for an invalid text, without the text itself."""
     rest = text
     for element in layout.elements:
-        beyond = _offset_problem(rest) if element is _ZONE else ""
-        if beyond:
-            return beyond
+        offset_problem = _offset_problem(rest) if element is _ZONE else ""
+        if offset_problem:
+            return offset_problem
         match = re.match(element.pattern, rest)
         if match is None:
             return f" as {quote_bytes(layout.text)}: cannot parse {quote_bytes(rest)} as {quote_bytes(element.text)}"
@@ -141,7 +141,7 @@ def _offset_problem(rest: str) -> str:
     if match is None:
         return ""
     hours, minutes = match.groups("0")
-    # Go checks both before it looks at the sign, and the later finding counts.
+    # Go checks hours and minutes before the sign, and reports the later error.
     if int(minutes) > 60:
         return ": time zone offset minute out of range"
     return ": time zone offset hour out of range" if int(hours) > 24 else ""

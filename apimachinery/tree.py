@@ -1,19 +1,19 @@
-"""A decoded object: its types, as every package names them, and the order of its members."""
+"""The type aliases of decoded objects, and the sorting of their keys."""
 
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from mockube.apimachinery.pieces import sorted_in_pieces
+from mockube.apimachinery.piecewise import sorted_in_pieces
 
 Tree: TypeAlias = dict[str, Any]
-"""An object that its holder may change."""
+"""A decoded object that its owner may change."""
 
 ReadOnlyTree: TypeAlias = Mapping[str, Any]
-"""An object that is shared and must not be changed."""
+"""A decoded object that is shared and must not be changed."""
 
 
 def sorted_keys(value: Any) -> Any:
-    """Return the value with the members of its objects in the order of their names, as Go writes maps."""
+    """Return a value with the keys of all its objects sorted, as Go encodes maps."""
     if isinstance(value, dict):
         return {name: sorted_keys(value[name]) for name in sorted_in_pieces(value)}
     return [*map(sorted_keys, value)] if isinstance(value, list) else value

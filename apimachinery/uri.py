@@ -1,4 +1,4 @@
-"""URIs and their escapes, as Go's package url reads them."""
+"""Parsing of URIs, queries and percent escapes, as by Go's net/url."""
 
 import re
 from ipaddress import IPv4Address, IPv6Address, ip_address
@@ -10,7 +10,7 @@ _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*+):")
 _BAD_ESCAPE: Final = re.compile("%(?![0-9a-fA-F]{2})")
 _ASCII_ESCAPE: Final = re.compile("%(?!25)[0-7]")
-"""Escapes of ASCII characters but the percent sign are not accepted in a host."""
+"""Escapes that are invalid in a host: those of ASCII characters other than the percent sign."""
 _NOT_IN_HOST: Final = re.compile(r"""[\x00-\x7f](?<![A-Za-z0-9\-_.~!$&'()*+,;=:\[\]<>"%])""")
 _ESCAPED_IN_ZONE: Final = re.compile("%([0-9a-fA-F]{2})")
 _USER: Final = re.compile(r"[A-Za-z0-9\-._:~!$&'()*+,;=%@]*")
@@ -35,18 +35,18 @@ def parse_query(query: str) -> dict[str, list[str]]:
 
 
 def unescape(text: str) -> str:
-    """Decode the escapes, with U+FFFD for bytes that are not UTF-8; a text with an invalid escape is returned unchanged."""
+    """Decode percent escapes, with U+FFFD for invalid UTF-8. A text with an invalid escape is returned unchanged."""
     if text.isascii() and "%" not in text:
         return text
     return gotext.decode_utf8(unescape_bytes(text)) if _is_well_escaped(text) else text
 
 
 def unescape_bytes(text: str) -> bytes:
-    """Decode the escapes, all of which are valid."""
+    """Decode percent escapes, which must all be valid."""
     data = text.encode(errors="surrogateescape")
     if b"%" not in data:
         return data
-    # `urllib.parse.unquote_to_bytes` makes an object for each escape: 300,000 for 1 MiB. Python's own escapes need none.
+    # `urllib.parse.unquote_to_bytes` creates an object for each escape: 300,000 for 1 MiB. Python's own escapes need none.
     python_escapes = data.replace(b"\\", b"\\\\").replace(b"%", b"\\x")
     return python_escapes.decode("unicode_escape").encode("latin-1")
 
@@ -56,6 +56,7 @@ def _is_well_escaped(text: str) -> bool:
 
 
 def is_request_uri(text: str) -> bool:
+    """Return whether Go's url.ParseRequestURI accepts a text."""
     if not text or _CONTROL.search(text):
         return False
     if text == "*":
@@ -80,27 +81,27 @@ def _is_authority(scheme: str, authority: str) -> bool:
     return (
         _USER.fullmatch(user) is not None
         and _is_well_escaped(user)
-        and (_is_literal(host) if "[" in host else _is_host(scheme, host))
+        and (_is_ipv6_literal(host) if "[" in host else _is_host(scheme, host))
     )
 
 
 def _is_host(scheme: str, host: str) -> bool:
-    """Only http and https are strict about colons in it."""
+    """Return whether a host with an optional port is valid. For http and https, it may contain only the colon of the port."""
     colon = host.find(":") if scheme in ("http", "https") else host.rfind(":")
-    return (colon < 0 or _PORT.fullmatch(host, colon) is not None) and _is_escaped_well(host)
+    return (colon < 0 or _PORT.fullmatch(host, colon) is not None) and _has_valid_host_characters(host)
 
 
-def _is_escaped_well(host: str) -> bool:
+def _has_valid_host_characters(host: str) -> bool:
     return not (_BAD_ESCAPE.search(host) or _ASCII_ESCAPE.search(host) or _NOT_IN_HOST.search(host))
 
 
-def _is_literal(host: str) -> bool:
-    """An IPv6 address in brackets."""
+def _is_ipv6_literal(host: str) -> bool:
+    """Return whether a host is an IPv6 address in brackets, with an optional zone and port."""
     address, bracket, port = host[1:].rpartition("]")
     if not host.startswith("[") or "[" in address or not bracket or not _PORT.fullmatch(port):
         return False
     name, separator, zone = address.partition("%25")
-    if not _is_escaped_well(name) or (separator and not _is_zone(zone)):
+    if not _has_valid_host_characters(name) or (separator and not _is_zone(zone)):
         return False
     try:
         parsed = ip_address(unescape(name) + (f"%{zone and 'zone'}" if separator else ""))

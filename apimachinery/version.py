@@ -1,4 +1,4 @@
-"""The release of Kubernetes that a process is of: `/version`, and the flag --version."""
+"""The Kubernetes version of a process: the document of `/version`, and the flag --version."""
 
 import platform
 import re
@@ -15,7 +15,7 @@ Document: TypeAlias = dict[str, Any]
 
 MAJOR, MINOR, PATCH = "1", "36", "3"
 _EMULATION_SINCE: Final = "1.33"
-_OF_SERVERS: Final = ("emulation", "minCompatibility")
+_SERVER_FIELDS: Final = ("emulation", "minCompatibility")
 _RAW: Final = "raw"
 _ARCHITECTURES: Final = {
     "x86_64": "amd64",
@@ -31,23 +31,23 @@ _ARCHITECTURES: Final = {
     "riscv64": "riscv64",
     "loongarch64": "loong64",
 }
-"""Go's names of processors, by the machine's."""
+"""Go's names of processor architectures, by the machine's name."""
 _NUMBERS: Final = re.compile(r"\s*v?([0-9]+(?:\.[0-9]+)*)(.*)", re.ASCII | re.DOTALL)
 _PARTS: Final = r"[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*"
 _EXTRA: Final = re.compile(rf"(?:-({_PARTS}))?(?:\+({_PARTS}))?\s*", re.ASCII)
 
 
 def version(minor: str = minors.NEWEST) -> str:
-    """The release that a server of a minor is of, as "1.36.3"."""
+    """Return the release of a minor version, such as "1.36.3"."""
     if minor == minors.NEWEST:
         return f"{MAJOR}.{MINOR}.{PATCH}"
     release = minors.changes(minor, "release")["version"]
-    assert release is not None, "every minor has its version"
+    assert release is not None, "every minor has a release"
     return msgspec.json.decode(release, type=str)
 
 
 def version_document(minor: str = minors.NEWEST, git_version: str = "") -> Document:
-    """/version of a server of a minor release; `git_version` is reported instead of the release."""
+    """Return the document of `/version`; `git_version` replaces the release in it."""
     major, number, _ = version(minor).split(".")
     emulation = {
         "emulationMajor": major,
@@ -70,12 +70,12 @@ def version_document(minor: str = minors.NEWEST, git_version: str = "") -> Docum
 
 
 def openapi_version(minor: str) -> str:
-    """What OpenAPI documents name as their version: the minor since there are versions to emulate."""
+    """Return the version in OpenAPI documents: the release before 1.31, the minor version since."""
     return f"v{version(minor)}" if minors.is_before(minor, "1.31") else minor
 
 
 def architecture(machine: str) -> str:
-    """Go's name of a processor."""
+    """Return Go's name of a processor architecture."""
     return _ARCHITECTURES.get(machine.lower(), machine)
 
 
@@ -90,26 +90,26 @@ def print_version(flag: str, minor: str = minors.NEWEST) -> None:
 
 
 def version_text(flag: str, minor: str = minors.NEWEST) -> str:
-    """What --version prints before the process ends; "" if it does not end."""
+    """Return the text that --version prints before the process exits; "" if it does not exit."""
     if flag == _RAW:
         return f"version.Info{{{', '.join(_fields(minor))}}}"
     return f"Kubernetes v{version(minor)}" if flag == "true" else ""
 
 
 def _fields(minor: str) -> list[str]:
-    """The fields of Go's record; what a server emulates is not known before it runs."""
+    """Return the fields of Go's version.Info. Those about emulation are empty: they are unknown before a server runs."""
     return [
-        f"{name[0].upper()}{name[1:]}:{quote('' if name.startswith(_OF_SERVERS) else text)}"
+        f"{name[0].upper()}{name[1:]}:{quote('' if name.startswith(_SERVER_FIELDS) else text)}"
         for name, text in version_document(minor).items()
     ]
 
 
 def version_problem(flag: str, minor: str = minors.NEWEST) -> str:
-    """What is wrong with a version to be reported instead of the release: it must be one of the same release."""
+    """Return the error of a version to report instead of the release; it must have the same major, minor and patch."""
     default = f"v{version(minor)}"
     if not flag.startswith("v") or flag == default:
         return ""
-    if problem := _semantic_problem(flag):
+    if problem := _semantic_version_problem(flag):
         return problem
     if _components(flag) != _components(default):
         return f"version {quote(flag)} must match major/minor/patch of default version {quote(default)}"
@@ -121,23 +121,23 @@ def _components(text: str) -> str:
     return match[1] if match else ""
 
 
-def _semantic_problem(text: str) -> str:
-    """What keeps a text from being a semantic version, as upstream words it; "" if nothing does."""
+def _semantic_version_problem(text: str) -> str:
+    """Return upstream's error if a text is not a semantic version, or ""."""
     match = _NUMBERS.fullmatch(text)
     if match is None:
         return f"could not parse {quote(text)} as version"
     components = match[1].split(".")
     if len(components) != 3:
         return f"illegal version string {quote(text)}"
-    if zero := _zero_prefixed(components):
+    if zero := _first_zero_prefixed(components):
         return f"illegal zero-prefixed version component {quote(zero)} in {quote(text)}"
     extra = _EXTRA.fullmatch(match[2])
     if extra is None:
         return f"could not parse pre-release/metadata ({match[2]}) in version {quote(text)}"
-    if zero := _zero_prefixed([part for part in (extra[1] or "").split(".") if part.isdigit()]):
+    if zero := _first_zero_prefixed([part for part in (extra[1] or "").split(".") if part.isdigit()]):
         return f"illegal zero-prefixed version component {quote(zero)} in {quote(text)}"
     return ""
 
 
-def _zero_prefixed(components: list[str]) -> str:
+def _first_zero_prefixed(components: list[str]) -> str:
     return next((part for part in components if part.startswith("0") and part != "0"), "")

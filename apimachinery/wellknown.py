@@ -1,6 +1,6 @@
-"""Names that Kubernetes itself gives meaning to: labels, annotations, finalizers, taints, reasons, namespaces.
+"""Names that Kubernetes defines: labels, annotations, finalizers, taints, reasons and namespaces.
 
-A name belongs here if more than one room uses it, or if a client relies on it. Data only.
+A name belongs here if more than one package uses it, or if clients rely on it. Data only.
 """
 
 from typing import Final
@@ -38,7 +38,7 @@ LABEL_HEADLESS_SERVICE: Final = "service.kubernetes.io/headless"
 LABEL_ENDPOINT_SLICE_MANAGED_BY: Final = "endpointslice.kubernetes.io/managed-by"
 LABEL_ENDPOINT_SLICE_SKIP_MIRROR: Final = "endpointslice.kubernetes.io/skip-mirror"
 LABEL_SPECIFIED_DELETE: Final = "apps.kruise.io/specified-delete"
-"""A user requested the deletion of this pod."""
+"""A user's request to delete a pod."""
 
 # --- annotations
 
@@ -55,7 +55,7 @@ ANNOTATION_MIRROR_POD: Final = "kubernetes.io/config.mirror"
 ANNOTATION_JOB_COMPLETION_INDEX: Final = "batch.kubernetes.io/job-completion-index"
 ANNOTATION_CRONJOB_SCHEDULED_TIMESTAMP: Final = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 ANNOTATION_LEADER: Final = "control-plane.alpha.kubernetes.io/leader"
-"""On Endpoints and ConfigMaps that are the lock of an old leader election."""
+"""The record of a leader election that uses an Endpoints or ConfigMap object as its lock."""
 ANNOTATION_LAST_CHANGE_TRIGGER_TIME: Final = "endpoints.kubernetes.io/last-change-trigger-time"
 ANNOTATION_ENDPOINTS_OVER_CAPACITY: Final = "endpoints.kubernetes.io/over-capacity"
 ANNOTATION_PV_BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
@@ -74,7 +74,7 @@ FINALIZER_VAC_PROTECTION: Final = "kubernetes.io/vac-protection"
 FINALIZER_JOB_TRACKING: Final = "batch.kubernetes.io/job-tracking"
 
 STANDARD_FINALIZERS: Final = frozenset({FINALIZER_NAMESPACE, FINALIZER_ORPHAN, FINALIZER_FOREGROUND})
-"""The finalizers that go without a domain."""
+"""The finalizers that are valid without a domain."""
 
 # --- taints
 

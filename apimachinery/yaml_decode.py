@@ -1,8 +1,7 @@
-"""YAML text to trees that JSON can hold, by the rules of YAML 1.1 as sigs.k8s.io/yaml has them.
+"""Decoding of YAML into JSON trees, by the rules of YAML 1.1 in sigs.k8s.io/yaml.
 
-Keys become texts; `yaml_scalars` has the rules of all other scalars. The time to read a text grows with its length only:
-libyaml returns one event after another, each is processed once, and what aliases add is counted before it is copied. The
-limits of aliases are upstream's.
+Keys become strings; `yaml_scalars` has the rules of all other scalars. The time is linear in the text: each event of
+libyaml is processed once, and the size of an alias is counted before it is expanded. The limits of aliases are upstream's.
 """
 
 import re
@@ -27,51 +26,51 @@ from yaml.scanner import ScannerError
 
 from mockube.apimachinery import gotext
 from mockube.apimachinery.patch import gofmt
-from mockube.apimachinery.yaml_scalars import MAX_SHOWN, YamlError, is_merge, refusal, scalar_value
+from mockube.apimachinery.yaml_scalars import MAX_VALUE_LENGTH, YamlError, is_merge, scalar_value, yaml_error
 
 MAX_DEPTH: Final = 200
 MAX_ALIASED_TEXT: Final = 4 << 20
-"""Characters that aliases may add to a document: more than any store takes of one object."""
+"""The maximum number of characters that aliases add to a document: more than a store accepts for one object."""
 MAX_STRICT_ERRORS: Final = 100
 MAX_TAG_DIRECTIVES: Final = 100
-"""libyaml compares each with all before it."""
-_PART: Final = 64 * 1024
-"""Bytes that are parsed at once."""
+"""The maximum number of %TAG directives. libyaml compares each with all before it."""
+_CHUNK_BYTES: Final = 64 * 1024
+"""The number of bytes per chunk for libyaml."""
 _DIRECTIVES: Final = re.compile(rb"(?:\A|[\r\n]|\xc2\x85|\xe2\x80[\xa8\xa9]|\xef\xbb\xbf)%TAG")
 
 
 class LoadedDocument(Struct, frozen=True):
     tree: Any
-    complaints: tuple[str, ...] = ()
-    """Report what strict decoding refuses: repeated keys. The last one counts."""
+    strict_errors: tuple[str, ...] = ()
+    """The errors of strict decoding: duplicate keys. The last value of a key counts."""
 
 
 def load(data: bytes) -> LoadedDocument:
-    """The first document of a text; a text without one is null."""
+    """Decode the first document of a text; a text without a document is null."""
     return next(load_all(data), LoadedDocument(None))
 
 
 def load_all(data: bytes) -> Iterator[LoadedDocument]:
-    """Iterate over the documents of a text, each parsed on demand."""
+    """Yield the documents of a text, each decoded on demand."""
     try:
-        text = _as_utf8(data)
+        text = _to_utf8(data)
         if text.count(b"%TAG") > MAX_TAG_DIRECTIVES and _has_many_directives(text):
             raise YamlError("error converting YAML to JSON: yaml: too many %TAG directives")
-        yield from _documents(CParser(text if len(text) <= _PART else _Parts(text)))
+        yield from _documents(CParser(text if len(text) <= _CHUNK_BYTES else _ChunkedReader(text)))
     except (yaml.YAMLError, UnicodeError) as error:
-        raise refusal(_problem(error)) from error
+        raise yaml_error(_problem(error)) from error
 
 
-class _Parts:
-    """A stream of a long text. Other threads can run between two parts, but not while libyaml parses a whole text."""
+class _ChunkedReader:
+    """A stream that returns a long text in chunks, so that other threads can run while libyaml parses it."""
 
     def __init__(self, text: bytes) -> None:
         self._text = text
         self._start = 0
 
-    def read(self, size: int = _PART, /) -> bytes:
+    def read(self, size: int = _CHUNK_BYTES, /) -> bytes:
         start = self._start
-        self._start += min(size, _PART)
+        self._start += min(size, _CHUNK_BYTES)
         return self._text[start : self._start]
 
 
@@ -81,8 +80,8 @@ def _documents(parser: Any) -> Iterator[LoadedDocument]:
         while type(parser.get_event()) is not StreamEndEvent:
             document = _Document(parser.get_event)
             tree = document.value(parser.get_event(), 0)
-            parser.get_event()  # the document's end: what follows may show that there is none
-            yield LoadedDocument(tree, document.complaints())
+            parser.get_event()  # the document's end, or an error if the document continues
+            yield LoadedDocument(tree, document.strict_errors())
     finally:
         parser.dispose()
 
@@ -91,14 +90,14 @@ def _has_many_directives(text: bytes) -> bool:
     return any(islice(_DIRECTIVES.finditer(text), MAX_TAG_DIRECTIVES, None))
 
 
-def _as_utf8(data: bytes) -> bytes:
+def _to_utf8(data: bytes) -> bytes:
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return data.decode("utf-16").encode()
     return data
 
 
 def _problem(error: Exception) -> str:
-    """As Go's library words it: its scanner counts lines from one, its parser from zero, and line zero is not named."""
+    """Return the message of Go's library: its scanner counts lines from 1, its parser from 0, and line 0 is left out."""
     if isinstance(error, ReaderError):
         return str(error.reason)
     problem: str = getattr(error, "problem", None) or str(error)
@@ -112,36 +111,37 @@ def _problem(error: Exception) -> str:
 
 
 class _Anchor:
-    """A value that aliases can name, with what an expansion of it costs."""
+    """An anchored value, with the costs of expanding an alias of it."""
 
     __slots__ = ("is_open", "nodes", "size", "value")
 
     def __init__(self, value: Any) -> None:
         self.value = value
         self.is_open = True
-        """As long as the value is being read: an alias in it would make it contain itself."""
+        """Whether the value is still being read: an alias inside it would make it contain itself."""
         self.nodes = 0
         self.size: int | None = None
 
 
 class _Document:
-    """Makes the tree of one document and counts its nodes as upstream does."""
+    """A decoder of one document, which counts nodes as upstream does."""
 
     def __init__(self, read: Any) -> None:
         self._read = read
         self._anchors: dict[str, _Anchor] = {}
         self._nodes = 1  # the document itself
-        self._aliased = 0
+        self._aliased_nodes = 0
         self._aliased_text = 0
-        self._set_twice: list[str] = []
+        self._duplicate_keys: list[str] = []
 
-    def complaints(self) -> tuple[str, ...]:
-        if not self._set_twice:
+    def strict_errors(self) -> tuple[str, ...]:
+        """Return the error about the duplicate keys, if there are any."""
+        if not self._duplicate_keys:
             return ()
-        return ("yaml: unmarshal errors:\n  " + "\n  ".join(self._set_twice),)
+        return ("yaml: unmarshal errors:\n  " + "\n  ".join(self._duplicate_keys),)
 
     def value(self, event: Any, depth: int) -> Any:
-        """Return the value that begins with an event."""
+        """Return the value that starts with an event."""
         kind, self._nodes = type(event), self._nodes + 1
         if kind is ScalarEvent:
             value = scalar_value(event)
@@ -154,7 +154,7 @@ class _Document:
         collection: Any = {} if kind is MappingStartEvent else []
         anchor = None if event.anchor is None else self._open(event, collection)
         if depth >= MAX_DEPTH:
-            raise refusal("exceeded max depth")
+            raise yaml_error("exceeded max depth")
         if kind is MappingStartEvent:
             self._fill_mapping(collection, depth + 1)
         else:
@@ -182,69 +182,69 @@ class _Document:
                 continue
             key = self.value(event, depth)
             if isinstance(key, dict | list):
-                raise refusal(f"invalid map key: {_format_value(key)}")
+                raise yaml_error(f"invalid map key: {_format_value(key)}")
             event = self._read()
             line = event.start_mark.line + 1
-            self._set(mapping, key, self.value(event, depth), line)
+            self._set_key(mapping, key, self.value(event, depth), line)
 
-    def _set(self, mapping: dict[str, Any], key: Any, value: Any, line: int) -> None:
-        name = key if isinstance(key, str) else _key(key, value)
-        if name in mapping and len(self._set_twice) < MAX_STRICT_ERRORS:
-            self._set_twice.append(f"line {line}: key {_format_value(key)} already set in map")
+    def _set_key(self, mapping: dict[str, Any], key: Any, value: Any, line: int) -> None:
+        name = key if isinstance(key, str) else _key_text(key, value)
+        if name in mapping and len(self._duplicate_keys) < MAX_STRICT_ERRORS:
+            self._duplicate_keys.append(f"line {line}: key {_format_value(key)} already set in map")
         mapping[name] = value
 
     def _merge(self, target: dict[str, Any], depth: int) -> None:
         """Merge the mappings of a `<<` key: the first of a list wins, and later keys of `target` win over both."""
         event = self._read()
         if type(event) is not SequenceStartEvent:
-            self._merge_one(target, self._mapping(event, depth), event)
+            self._merge_mapping(target, self._mapping(event, depth), event)
             return
         if event.anchor is not None:
-            self._close(self._open(event, []), self._nodes)  # as a merge it counts for nothing
+            self._close(self._open(event, []), self._nodes)  # the anchor of a merge list has no nodes
         maps: list[tuple[dict[str, Any], Any]] = []
         while type(event := self._read()) is not SequenceEndEvent:
             maps.append((self._mapping(event, depth), event))
         for mapping, start in reversed(maps):
-            self._merge_one(target, mapping, start)
+            self._merge_mapping(target, mapping, start)
 
-    def _merge_one(self, target: dict[str, Any], mapping: dict[str, Any], event: Any) -> None:
+    def _merge_mapping(self, target: dict[str, Any], mapping: dict[str, Any], event: Any) -> None:
         line = event.start_mark.line + 1
         for key, value in mapping.items():
-            self._set(target, key, value, line)
+            self._set_key(target, key, value, line)
 
     def _mapping(self, event: Any, depth: int) -> dict[str, Any]:
         is_mapping = type(event) is MappingStartEvent or (
             type(event) is AliasEvent and isinstance(self._find_anchor(event).value, dict)
         )
         if not is_mapping:
-            raise refusal("map merge requires map or sequence of maps as the value")
+            raise yaml_error("map merge requires map or sequence of maps as the value")
         mapping: dict[str, Any] = self.value(event, depth)
         return mapping
 
     def _find_anchor(self, event: Any) -> _Anchor:
         anchor = self._anchors.get(event.anchor)
         if anchor is None:
-            raise refusal(f"unknown anchor '{event.anchor}' referenced")
+            raise yaml_error(f"unknown anchor '{event.anchor}' referenced")
         return anchor
 
     def _expand(self, event: Any, anchor: _Anchor) -> Any:
-        """A copy of what an alias names, after its nodes are counted."""
+        """Count the nodes of an alias and return a copy of its value."""
         if anchor.is_open:
-            raise refusal(f"anchor '{event.anchor}' value contains itself")
+            raise yaml_error(f"anchor '{event.anchor}' value contains itself")
         self._nodes += anchor.nodes
-        self._aliased += anchor.nodes
-        if self._aliased > 100 and self._nodes > 1000:
+        self._aliased_nodes += anchor.nodes
+        if self._aliased_nodes > 100 and self._nodes > 1000:
             self._check_ratio()
         if anchor.size is None:
             anchor.size = _size(anchor.value)
         self._aliased_text += anchor.size
         if self._aliased_text > MAX_ALIASED_TEXT:
-            raise refusal("document contains excessive aliasing")
+            raise yaml_error("document contains excessive aliasing")
         return _copy(anchor.value)
 
     def _check_ratio(self) -> None:
-        if self._aliased / self._nodes > allowed_alias_ratio(self._nodes):
-            raise refusal("document contains excessive aliasing")
+        if self._aliased_nodes / self._nodes > allowed_alias_ratio(self._nodes):
+            raise yaml_error("document contains excessive aliasing")
 
 
 _FEW_NODES: Final = 400_000
@@ -252,7 +252,7 @@ _MANY_NODES: Final = 4_000_000
 
 
 def allowed_alias_ratio(nodes: int) -> float:
-    """Which part of a document's nodes may come from aliases: nearly all of a small one, a tenth of a large one."""
+    """Return the maximum ratio of a document's nodes from aliases: nearly all of a small document, a tenth of a large one."""
     if nodes <= _FEW_NODES:
         return 0.99
     if nodes >= _MANY_NODES:
@@ -274,7 +274,7 @@ def _copy(value: Any) -> Any:
     return [_copy(item) for item in value] if isinstance(value, list) else value
 
 
-def _key(key: Any, value: Any) -> str:
+def _key_text(key: Any, value: Any) -> str:
     if isinstance(key, bool):
         return "true" if key else "false"
     if key is None:
@@ -286,4 +286,6 @@ def _key(key: Any, value: Any) -> str:
 def _format_value(value: Any) -> str:
     if value is None:
         return "<nil>"
-    return gofmt.syntax(value).replace("map[string]interface {}", "map[interface {}]interface {}")[:MAX_SHOWN]
+    return gofmt.format_go_syntax(value).replace("map[string]interface {}", "map[interface {}]interface {}")[
+        :MAX_VALUE_LENGTH
+    ]

@@ -1,4 +1,4 @@
-"""The values of YAML's scalars by the rules of YAML 1.1, as sigs.k8s.io/yaml has them.
+"""The values of YAML scalars, by the rules of YAML 1.1 in sigs.k8s.io/yaml.
 
 `y`, `on` and their like are booleans, `017` is an octal number, dates are texts.
 """
@@ -11,8 +11,8 @@ from yaml.events import ScalarEvent
 
 from mockube.apimachinery import gotext
 
-MAX_SHOWN: Final = 200
-"""Characters of a value in an error."""
+MAX_VALUE_LENGTH: Final = 200
+"""The maximum number of characters of a value in an error."""
 
 _TAG: Final = "tag:yaml.org,2002:"
 _STR, _BOOL, _INT, _FLOAT, _NULL, _MERGE, _TIMESTAMP, _BINARY = (
@@ -20,41 +20,41 @@ _STR, _BOOL, _INT, _FLOAT, _NULL, _MERGE, _TIMESTAMP, _BINARY = (
 )
 _RESOLVABLE: Final = frozenset({_STR, _BOOL, _INT, _FLOAT, _NULL, _TIMESTAMP})
 
-_INFINITE: Final = {
+_NON_FINITE: Final = {
     sign + word: go_name
     for sign, go_name in (("", "+Inf"), ("+", "+Inf"), ("-", "-Inf"))
     for word in (".inf", ".Inf", ".INF")
 } | dict.fromkeys((".nan", ".NaN", ".NAN"), "NaN")
-"""Numbers that JSON cannot hold, as Go names them."""
-_WORDS: Final[dict[str, Any]] = (
+"""The numbers that JSON cannot represent, with Go's names."""
+_CONSTANTS: Final[dict[str, Any]] = (
     dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"), True)
     | dict.fromkeys(("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"), False)
     | dict.fromkeys(("", "~", "null", "Null", "NULL"))
 )
-_BEGINNINGS: Final = frozenset("yYnNtTfFoO~+-.0123456789")
-"""Of the plain texts that may be something else than texts."""
+_FIRST_CHARACTERS: Final = frozenset("yYnNtTfFoO~+-.0123456789")
+"""The first characters of the plain scalars that can be other than strings."""
 
 _INTEGER: Final = re.compile(r"[-+]?(?:0[bB][01]+|0[xX][0-9a-fA-F]+|0[oO]?[0-7]+|0|[1-9][0-9]*)")
 _FRACTION: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
-"""No position of a text can be reached in two ways, so the time to match grows with its length alone."""
+"""The pattern is unambiguous, so that the time of a match is linear in the text."""
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}")
 _MAX_INTEGER_LENGTH: Final = 70
-"""Characters: a sign, a prefix and 64 binary digits, with some zeros before them."""
+"""The maximum number of characters of an integer: a sign, a prefix and 64 binary digits, with some leading zeros."""
 
 
 class YamlError(ValueError):
-    """Not YAML, or not such as JSON can hold; the message is upstream's."""
+    """A text is not valid YAML, or JSON cannot represent it; the message is upstream's."""
 
 
-def refusal(problem: str) -> YamlError:
+def yaml_error(problem: str) -> YamlError:
     return YamlError(f"error converting YAML to JSON: yaml: {problem}")
 
 
 def is_text(text: str) -> bool:
-    """Whether a plain scalar is read as the text that it is."""
-    if text and text[0] not in _BEGINNINGS:
+    """Return whether a plain scalar is a string rather than a value of another type."""
+    if text and text[0] not in _FIRST_CHARACTERS:
         return text != "<<"
-    return text not in _INFINITE and _resolve(text)[0] == _STR
+    return text not in _NON_FINITE and _resolve(text)[0] == _STR
 
 
 def is_merge(event: Any) -> bool:
@@ -64,7 +64,7 @@ def is_merge(event: Any) -> bool:
 def scalar_value(event: Any) -> Any:
     text, tag = event.value, event.tag
     if tag is None:
-        if not event.implicit[0] or (text and text[0] not in _BEGINNINGS):
+        if not event.implicit[0] or (text and text[0] not in _FIRST_CHARACTERS):
             return text
         return _resolve(text)[1]
     if tag == _BINARY:
@@ -75,7 +75,7 @@ def scalar_value(event: Any) -> Any:
 
 
 def _resolve_tagged(tag: str, text: str) -> Any:
-    """A scalar with an explicit tag."""
+    """Return the value of a scalar with an explicit tag."""
     resolved_tag, value = _resolve(text)
     if tag == _TIMESTAMP and _DATE.match(text):
         return text
@@ -84,26 +84,26 @@ def _resolve_tagged(tag: str, text: str) -> Any:
     names = (f"!!{full_tag.removeprefix(_TAG)}" for full_tag in (resolved_tag, tag))
     problem = "cannot decode {} `{}` as a {}"
     resolved_tag, tag = names
-    raise refusal(problem.format(resolved_tag, text[:MAX_SHOWN], tag))
+    raise yaml_error(problem.format(resolved_tag, text[:MAX_VALUE_LENGTH], tag))
 
 
 def _binary(text: str) -> str:
     try:
         return gotext.decode_utf8(base64.b64decode(text.replace("\n", "").replace("\r", ""), validate=True))
     except ValueError as error:
-        raise refusal("!!binary value contains invalid base64 data") from error
+        raise yaml_error("!!binary value contains invalid base64 data") from error
 
 
 def _resolve(text: str) -> tuple[str, Any]:
-    """The tag and the value of a plain text."""
-    value = _WORDS.get(text, _WORDS)
-    if value is not _WORDS:
+    """Return the tag and the value of a plain scalar."""
+    value = _CONSTANTS.get(text, _CONSTANTS)
+    if value is not _CONSTANTS:
         return (_NULL if value is None else _BOOL), value
     first = text[0]
     if first not in "+-.0123456789":
         return _STR, text
-    if text in _INFINITE:
-        raise YamlError(f"error converting YAML to JSON: json: unsupported value: {_INFINITE[text]}")
+    if text in _NON_FINITE:
+        raise YamlError(f"error converting YAML to JSON: json: unsupported value: {_NON_FINITE[text]}")
     if first == ".":
         return _fraction(text, text) if _FRACTION.fullmatch(text) else (_STR, text)
     plain = text.replace("_", "") if "_" in text else text
@@ -123,7 +123,7 @@ def _integer(plain: str) -> int:
 
 
 def _fraction(plain: str, text: str) -> tuple[str, Any]:
-    """Without a fraction it is what JSON writes without one; what is too large is a text."""
+    """Return the tag and the value of a number with a fraction or an exponent; a number that is too large is a string."""
     value = float(plain)
     if value in (float("inf"), float("-inf")):
         return _STR, text

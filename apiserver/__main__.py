@@ -15,14 +15,14 @@ import uvloop
 
 from mockube.apimachinery import klog
 from mockube.apimachinery.records import ConfigurationError
-from mockube.apiserver import garbage
+from mockube.apiserver import interpreter_memory
 from mockube.apiserver.audit.audit import BadAuditLog
 from mockube.apiserver.audit.policy import BadPolicy
 from mockube.apiserver.authn.serviceaccount.keys import BadKey
 from mockube.apiserver.authn.token_file import BadTokenFile
 from mockube.apiserver.config.command_line import parse
 from mockube.apiserver.config.tls import insecure_suites
-from mockube.apiserver.kubeconfig import BadKubeconfig, NotOurs
+from mockube.apiserver.kubeconfig import BadKubeconfig, OtherKubeconfig
 from mockube.apiserver.pki.cert_dir import BadFolder
 from mockube.apiserver.serve import notify_ready, serve
 from mockube.apiserver.supervision import TaskFailed
@@ -43,15 +43,15 @@ _FILE_ERRORS = (
     ConfigurationError,
     BadPolicy,
     BadTokenFile,
-    NotOurs,
+    OtherKubeconfig,
 )
 
 
 def main(arguments: Sequence[str]) -> int:
     gc.freeze()
-    gc.set_threshold(*garbage.THRESHOLD)
+    gc.set_threshold(*interpreter_memory.THRESHOLD)
     gc.enable()
-    old_objects = garbage.OldObjects()
+    old_objects = interpreter_memory.OldObjects()
     config = parse(arguments, os.environ)
     klog.attach(logging.getLogger(), config.logging)
     for name in config.ignored:
@@ -64,7 +64,7 @@ def main(arguments: Sequence[str]) -> int:
     def ready() -> None:
         # The objects that exist now are in use until the process ends.
         old_objects.begin()
-        old_objects.age_often(asyncio.get_running_loop())
+        old_objects.age_periodically(asyncio.get_running_loop())
         sys.setswitchinterval(SWITCH_SECONDS)
         notify_ready(os.environ)
 

@@ -29,9 +29,10 @@ from mockube.apiserver.bootstrap.flow_schemas import FlowSchemaStatus
 from mockube.apiserver.bootstrap.flowcontrol import FLOW_SCHEMAS, PRIORITY_LEVELS
 from mockube.apiserver.bootstrap.rbac import rules_of_nodes
 from mockube.apiserver.bootstrap.rbac_hook import BootstrapRoles
-from mockube.apiserver.customresources.catalog import Name, equivalent_resources
-from mockube.apiserver.customresources.conversion_webhook import Reviews
-from mockube.apiserver.customresources.establishing import DEFINITIONS, Establishing
+from mockube.apiserver.customresources.catalog import GroupVersionResource, equivalent_resources
+from mockube.apiserver.customresources.controller import DEFINITIONS, DefinitionController
+from mockube.apiserver.customresources.conversion_webhook import ReviewDependencies
+from mockube.apiserver.event_loop import Worker
 from mockube.apiserver.http.aggregator import Aggregator, ConversionCaller
 from mockube.apiserver.http.backend_connection import Dialer
 from mockube.apiserver.http.outgoing_client import RemoteServices
@@ -42,7 +43,6 @@ from mockube.apiserver.http.settings import Settings
 from mockube.apiserver.http.webhook_client import WebhookClient
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.registry import GROUPS, printer_of_kind
-from mockube.apiserver.long_work import Worker
 from mockube.apiserver.metrics.audit import AuditMetrics
 from mockube.apiserver.metrics.authentication import CredentialMetrics
 from mockube.apiserver.metrics.requests import AccessMetrics, RequestMetrics
@@ -51,11 +51,11 @@ from mockube.apiserver.metrics.webhooks import ConversionMetrics
 from mockube.apiserver.openapi.documents import DocumentCache, Documents
 from mockube.apiserver.registry.component_statuses import ComponentStatuses
 from mockube.apiserver.registry.custom_metrics import CustomMetrics
-from mockube.apiserver.registry.patch import merge_into
+from mockube.apiserver.registry.patch import patch_as_server
 from mockube.apiserver.registry.resource_metrics import ResourceMetrics
 from mockube.apiserver.registry.reviews.verbs import review_verbs
 from mockube.apiserver.registry.watch_stream import end_watches
-from mockube.apiserver.request import snapshots
+from mockube.apiserver.request import snapshot_endpoint
 from mockube.apiserver.request.audit import AuditIds, Observer
 from mockube.apiserver.request.endpoints import BINDINGS, Routes
 from mockube.apiserver.request.filter import Config
@@ -69,7 +69,7 @@ from mockube.apiserver.request.openapi import openapi_pages, openid_pages
 from mockube.apiserver.request.pages import RenewedPages, api_pages, with_index
 from mockube.apiserver.request.rendering import Renderer
 from mockube.apiserver.request.zpages import zpages
-from mockube.apiserver.storage.consistency import SelfCheck
+from mockube.apiserver.storage.consistency import ConsistencyCheck
 from mockube.apiserver.storage.keys import Layout
 from mockube.apiserver.storage.resource_cache import ResourceCache
 from mockube.apiserver.supervision import Supervisor
@@ -78,7 +78,7 @@ from mockube.etcd.embedded.store import EmbeddedStore
 from mockube.etcd.kv import KV
 
 
-def catalog() -> Mapping[Name, Resource]:
+def catalog() -> Mapping[GroupVersionResource, Resource]:
     """Return every built-in resource by group, version and name."""
     return {(row.group, row.version, row.name): row for group in GROUPS for row in group.resources}
 
@@ -105,9 +105,9 @@ class ApiServer:
         dialer = Dialer(settings.kubelets, sockets)
         self._webhook_client = WebhookClient(dialer, sockets)
         caller = ConversionCaller(self._webhook_client, settings.webhook_services, lambda: self.registry)
-        reviews = Reviews(post=caller.post, clock=clock, random=random, metrics=self._conversions)
+        reviews = ReviewDependencies(post=caller.post, clock=clock, random=random, metrics=self._conversions)
         self.catalog = make_catalog(settings, schemas, reviews)
-        self.resources: Mapping[Name, Resource] = self.catalog.rows
+        self.resources: Mapping[GroupVersionResource, Resource] = self.catalog.rows
         self.rights = rights = self._rights(settings)
         self._webhooks = Environment(
             caller=self._webhook_client,
@@ -131,18 +131,18 @@ class ApiServer:
         self._resource_caches: dict[bytes, GroupResource] = {}
         self._claim_resource_caches()
         self._consistency = ConsistencyMetrics(self._resource_caches)
-        self.self_check = SelfCheck(kv, watch_cache, clock=clock, count=self._consistency.count)
+        self.consistency_check = ConsistencyCheck(kv, watch_cache, clock=clock, count=self._consistency.count)
         self.proxy = ReverseProxy(settings.kubelets, settings.connection_clock)
         self.handler = self._handler(trust, settings)
         self.http = Server(
             self.handler.handle, clock=settings.connection_clock, authorities=settings.authorities
         )
-        watch_cache.on_reset.append(self.handler.watching.expire_all)
+        watch_cache.on_reset.append(self.handler.watch_handler.expire_all)
         self._running, self._is_started = AsyncExitStack(), False
 
     def end_streams(self) -> None:
         """End watches and proxied streams, which do not end by themselves."""
-        self.handler.watching.end_all()
+        self.handler.watch_handler.end_all()
         self.proxy.end_all()
         self.aggregator.proxy.end_all()
 
@@ -171,7 +171,7 @@ class ApiServer:
             self._find_core,
             clock=backend.clock,
             random=backend.random,
-            label=partial(merge_into, backend, self.resources["", "v1", "secrets"]),
+            label=partial(patch_as_server, backend, self.resources["", "v1", "secrets"]),
             is_anonymous_limited="AlwaysAllow" in settings.authorization_modes,
             remote=self._remote.authentication,
             counts=self._credentials,
@@ -192,7 +192,7 @@ class ApiServer:
             ),
             "/metrics/slis": metrics_page(self._health.collect, backend.clock),
             **self._zpages(settings),
-            snapshots.PATH: snapshots.page(backend, self.on_restored),
+            snapshot_endpoint.PATH: snapshot_endpoint.page(backend, self.on_restored),
         }
         reviews = review_verbs(authentication.bearer, authorization, authentication.accounts)
         own_verbs = BINDINGS | ComponentStatuses(probe).verbs() | reviews
@@ -247,9 +247,11 @@ class ApiServer:
 
     def _renewed_pages(self, address: str, others: Pages) -> Pages:
         def make_pages() -> Pages:
-            left_out = tuple(f"/apis/{group}/" for group in self.aggregator.replaced_metrics())
-            own = {path: page for path, page in others.items() if not path.startswith(left_out)}
-            return with_index({**self._pages(address), **own})
+            replaced_prefixes = tuple(f"/apis/{group}/" for group in self.aggregator.replaced_metrics())
+            local_pages = {
+                path: page for path, page in others.items() if not path.startswith(replaced_prefixes)
+            }
+            return with_index({**self._pages(address), **local_pages})
 
         pages = RenewedPages(make_pages)
         for changes in (self.catalog.on_change, self.aggregator.remotes.on_change):
@@ -268,8 +270,8 @@ class ApiServer:
         kinds, others = catalog.kinds, self.aggregator.other_groups()
         foreign, replaced = [*self.aggregator.foreign_documents()], self.aggregator.replaced_metrics()
         groups = [group for group in catalog.groups if group.name not in replaced]
-        rows, customs = documented_resources(catalog), catalog.listed_customs
-        documents = Documents(rows, customs, kinds.strategies, foreign, kinds.minor, self._documents)
+        rows, custom_versions = documented_resources(catalog), catalog.listed_versions
+        documents = Documents(rows, custom_versions, kinds.strategies, foreign, kinds.minor, self._documents)
         return {
             **api_pages(
                 groups, address=address, others=others, minor=kinds.minor, git_version=self._git_version
@@ -279,7 +281,7 @@ class ApiServer:
             **self.aggregator.pages(),
         }
 
-    def stored_row(self, name: Name) -> Resource:
+    def stored_row(self, name: GroupVersionResource) -> Resource:
         """Return the row of a resource, which need not be served."""
         group, _, resource = name
         return self.registry.rows[GroupResource(group, resource)]
@@ -378,10 +380,10 @@ class ApiServer:
             start("authorization-config", self.authorizers.run)
         definitions = backend.rows[DEFINITIONS]
         start("api-service-registration", Registration(backend, definitions, aggregated, USER_AGENT).run)
-        establishing = Establishing(backend, self.catalog)
-        await establishing.catch_up()
-        self.on_restored.append(establishing.wait_idle)
-        start("crd-establishing", establishing.run)
+        definition_controller = DefinitionController(backend, self.catalog)
+        await definition_controller.catch_up()
+        self.on_restored.append(definition_controller.wait_idle)
+        start("crd-establishing", definition_controller.run)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -14,20 +14,20 @@ from mockube.apiserver.admission.webhooks.dispatch import Environment
 from mockube.apiserver.allocation.services import SERVICES, ServiceAllocator
 from mockube.apiserver.authz.rights import Rights
 from mockube.apiserver.customresources.catalog import Catalog
-from mockube.apiserver.customresources.conversion_webhook import Reviews
+from mockube.apiserver.customresources.conversion_webhook import ReviewDependencies
 from mockube.apiserver.customresources.registries import AllDecoder, AllRules, AllSchemas
 from mockube.apiserver.http.settings import Settings
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.apiextensions import v1beta1
 from mockube.apiserver.kinds.kind_rules import Defaulter, KindRules, UnprivilegedRules
 from mockube.apiserver.kinds.metrics import resource_metrics
-from mockube.apiserver.kinds.registry import kinds_of
-from mockube.apiserver.outgoing import Outbound
+from mockube.apiserver.kinds.served_kinds import kinds_of
+from mockube.apiserver.outgoing import OutgoingDependencies
 from mockube.apiserver.packs.registry import pack_kinds, pack_webhooks
-from mockube.apiserver.registry.registry import Allocations, Registry, Scheme
+from mockube.apiserver.registry.registry import Allocators, Registry, Scheme
 from mockube.apiserver.storage.keys import Layout
 from mockube.apiserver.storage.lease_manager import LeaseManager
-from mockube.apiserver.storage.shapes import Shapes
+from mockube.apiserver.storage.shapes import TypeCheckedReader
 from mockube.apiserver.storage.watch_cache import WatchCache
 from mockube.etcd.kv import KV
 
@@ -35,12 +35,12 @@ EVENTS = (GroupResource("", "events"), GroupResource("events.k8s.io", "events"))
 """The resource of events, which two groups serve."""
 
 
-def make_catalog(settings: Settings, schemas: Schemas, reviews: Reviews) -> Catalog:
+def make_catalog(settings: Settings, schemas: Schemas, reviews: ReviewDependencies) -> Catalog:
     kinds = kinds_of(settings.minor, settings.overrides)
     groups = (*kinds.groups, *resource_metrics.GROUPS) if settings.simulate_metrics else kinds.groups
     catalog = Catalog(groups, kinds=kinds, reviews=reviews)
-    for customs in pack_kinds(settings.packs, schemas):
-        catalog.add(customs)
+    for custom_versions in pack_kinds(settings.packs, schemas):
+        catalog.add(custom_versions)
     return catalog
 
 
@@ -50,7 +50,7 @@ def make_admission(
     webhooks: Environment,
     rights: Rights,
     metrics: Metrics,
-    outbound: Outbound,
+    outbound: OutgoingDependencies,
 ) -> Admission:
     enabled_plugins = plugins(
         webhooks, rights.authorization, metrics, settings.plugins, settings.minor, outbound
@@ -89,7 +89,7 @@ def make_registry(  # noqa: PLR0913 - each argument is a dependency
 
         format_values_of(rules, settings.minor)
     watch_cache = WatchCache(
-        kv, layout.root, clock=clock, read=Shapes(schemas, {v1beta1.HEAD: v1beta1.to_v1}).read
+        kv, layout.root, clock=clock, read=TypeCheckedReader(schemas, {v1beta1.HEAD: v1beta1.to_v1}).read
     )
     services = ServiceAllocator(
         networks=settings.service_cluster_ip_ranges, node_ports=settings.service_node_ports
@@ -112,8 +112,8 @@ def make_registry(  # noqa: PLR0913 - each argument is a dependency
         rows=catalog.stored_rows,
         scheme=scheme,
         admission=admission,
-        allocations=Allocations(
-            claimants={SERVICES: services}, lease_managers=dict.fromkeys(EVENTS, event_leases)
+        allocators=Allocators(
+            by_resource={SERVICES: services}, lease_managers=dict.fromkeys(EVENTS, event_leases)
         ),
         permits=rights.permits,
         watch_list=settings.watch_list,

@@ -18,30 +18,32 @@ NAME = "mockube"
 USER = "kubernetes-admin"
 
 
-class NotOurs(Exception):
-    """The existing kubeconfig has other clusters, so it is not overwritten."""
+class OtherKubeconfig(Exception):
+    """The existing file is not a kubeconfig of mockube, so it is not overwritten."""
 
 
-def write(
-    path: Path, *, server: str, authority: bytes, client: Pair, token: str = "", user: str = USER
-) -> None:
-    """Write a kubeconfig that only its owner can read; replace only one that `write` created, or raise `NotOurs`."""
-    if path.exists() and not _is_ours(path.read_bytes()):
-        raise NotOurs(f"{path} contains other clusters and is not overwritten: name another file")
+def write(path: Path, *, server: str, ca: bytes, client: Pair, token: str = "", user: str = USER) -> None:
+    """Write a kubeconfig that only its owner can read.
+
+    Raise `OtherKubeconfig` rather than replace a file that `write` did not create.
+    """
+    if path.exists() and not _is_mockube_kubeconfig(path.read_bytes()):
+        raise OtherKubeconfig(
+            f"{path} was not created by mockube and is not overwritten: pass another path to "
+            "--write-kubeconfig or --write-manager-kubeconfig"
+        )
     path.parent.mkdir(parents=True, exist_ok=True)
-    tree = document(server=server, authority=authority, client=client, token=token, user=user)
+    tree = document(server=server, ca=ca, client=client, token=token, user=user)
     write_private(path, yaml.dump(tree, Dumper=yaml.CSafeDumper, sort_keys=False).encode())
 
 
-def document(
-    *, server: str, authority: bytes, client: Pair, token: str, user: str = USER
-) -> Mapping[str, Any]:
+def document(*, server: str, ca: bytes, client: Pair, token: str, user: str = USER) -> Mapping[str, Any]:
     credentials = {
         "client-certificate-data": _encode(client.certificate),
         "client-key-data": _encode(client.key),
         **({"token": token} if token else {}),
     }
-    cluster = {"server": server, "certificate-authority-data": _encode(authority)}
+    cluster = {"server": server, "certificate-authority-data": _encode(ca)}
     return {
         "apiVersion": "v1",
         "kind": "Config",
@@ -52,7 +54,8 @@ def document(
     }
 
 
-def _is_ours(text: bytes) -> bool:
+def _is_mockube_kubeconfig(text: bytes) -> bool:
+    """Return whether the text is a kubeconfig with the cluster of mockube alone, or an empty one."""
     try:
         tree = load(text).tree
     except YamlError:
@@ -71,7 +74,7 @@ def _encode(data: bytes) -> str:
 
 
 class BadKubeconfig(ValueError):
-    """A kubeconfig is invalid; the message has the reason."""
+    """A kubeconfig is invalid; the message contains the reason."""
 
 
 def read_endpoint(path: Path) -> Endpoint:

@@ -10,7 +10,7 @@ from mockube.apimachinery import gotext, status
 from mockube.apimachinery.clock import Clock
 from mockube.apiserver.wire.go_json import syntax_error
 
-_MAX_SHOWN: Final = 2048
+_MAX_QUOTED_CHARACTERS: Final = 2048
 """Characters of a response that an error quotes."""
 
 
@@ -28,7 +28,7 @@ class Tls(Struct, frozen=True, kw_only=True):
     insecure: bool = False
 
 
-class Outgoing(Struct, frozen=True, kw_only=True):
+class OutgoingRequest(Struct, frozen=True, kw_only=True):
     url: str
     method: str = "GET"
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -39,7 +39,7 @@ class Outgoing(Struct, frozen=True, kw_only=True):
     follows_redirects: bool = False
 
 
-class Answer(Struct, frozen=True, kw_only=True):
+class RemoteResponse(Struct, frozen=True, kw_only=True):
     code: int
     reason: str
     headers: Mapping[str, str]
@@ -52,8 +52,8 @@ class Answer(Struct, frozen=True, kw_only=True):
 
 
 class Send(Protocol):
-    async def __call__(self, request: Outgoing, /) -> Answer:
-        """Return the answer, or raise CallFailed."""
+    async def __call__(self, request: OutgoingRequest, /) -> RemoteResponse:
+        """Return the response, or raise CallFailed."""
 
 
 RETRY_SECONDS: Final = 0.5
@@ -82,7 +82,10 @@ class ReviewFailed(Exception):
 
 
 class Reviewer(Struct, frozen=True, kw_only=True):
-    """Sends reviews to a webhook, and returns the status of its answers. `observe` is called with the result of each attempt."""
+    """Sends reviews to a webhook, and returns the status of its responses.
+
+    `observe` is called with the result of each attempt.
+    """
 
     endpoint: Endpoint
     send: Send
@@ -115,10 +118,10 @@ class Reviewer(Struct, frozen=True, kw_only=True):
             delay *= RETRY_FACTOR
         raise AssertionError
 
-    async def _post(self, body: bytes) -> Answer:
+    async def _post(self, body: bytes) -> RemoteResponse:
         endpoint = self.endpoint
         separator = "&" if "?" in endpoint.url else "?"
-        request = Outgoing(
+        request = OutgoingRequest(
             url=f"{endpoint.url}{separator}timeout={self.seconds:g}s",
             method="POST",
             headers={
@@ -143,12 +146,14 @@ class _BadStatus(Exception):
         self.code = code
 
 
-def _status_of(answer: Answer, kind: str = "") -> Mapping[str, Any]:
+def _status_of(answer: RemoteResponse, kind: str = "") -> Mapping[str, Any]:
     """Return the status of a review, or raise _BadStatus or ReviewFailed."""
     if answer.code >= 400:
         is_text = answer.headers.get("content-type", "").startswith("text/")
         message = gotext.decode_utf8(answer.body).strip() if is_text else "unknown"
-        raise _BadStatus(str(status.generic(answer.code, server_message=message[:_MAX_SHOWN])), answer.code)
+        raise _BadStatus(
+            str(status.generic(answer.code, server_message=message[:_MAX_QUOTED_CHARACTERS])), answer.code
+        )
     try:
         tree = orjson.loads(answer.body)
     except orjson.JSONDecodeError as error:
@@ -166,7 +171,7 @@ def _status_of(answer: Answer, kind: str = "") -> Mapping[str, Any]:
     return review_status
 
 
-class Outbound(NamedTuple):
+class OutgoingDependencies(NamedTuple):
     """The dependencies of admission plugins that call other servers."""
 
     send: Send

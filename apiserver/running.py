@@ -21,7 +21,7 @@ from mockube.apiserver.app import ApiServer
 from mockube.apiserver.bootstrap.cluster import (
     ServerProperties,
     authentication_config_map,
-    cluster,
+    cluster_objects,
     packed_definitions,
 )
 from mockube.apiserver.bootstrap.endpoint_reconciler import EndpointReconciler
@@ -88,7 +88,7 @@ async def running(config: Config, dependencies: Dependencies) -> AsyncIterator[A
         _add_roles(server, config, has_manager_inside=dependencies.has_manager_inside)
         await stack.enter_async_context(server)
         required_objects = (
-            *cluster(_facts(config, dependencies), server.catalog.groups),
+            *cluster_objects(_server_properties(config, dependencies), server.catalog.groups),
             *packed_definitions(config.features.packs),
         )
 
@@ -171,7 +171,7 @@ def _start_tasks(
         partial(recreate_deleted, backend, server.stored_row, objects_to_recreate, backend.clock),
     )
     if is_on("DetectCacheInconsistency", config.features.feature_gates):
-        start("watch-cache-check", server.self_check.run)
+        start("watch-cache-check", server.consistency_check.run)
 
 
 def _follow_certificates(config: Config, server: ApiServer, dependencies: Dependencies) -> None:
@@ -180,7 +180,7 @@ def _follow_certificates(config: Config, server: ApiServer, dependencies: Depend
     trust = TrustController(
         server.registry,
         server.stored_row,
-        lambda: authentication_config_map(_facts(config, dependencies)),
+        lambda: authentication_config_map(_server_properties(config, dependencies)),
     )
     start("authentication-trust", trust.run)
     if certificates.follows_files:
@@ -254,7 +254,7 @@ def _authorities(credentials: Credentials) -> Authorities | None:
     return None if is_certain else Authorities(certificates)
 
 
-def _facts(config: Config, dependencies: Dependencies) -> ServerProperties:
+def _server_properties(config: Config, dependencies: Dependencies) -> ServerProperties:
     return ServerProperties(
         minor=config.features.kubernetes_version,
         port=dependencies.port,

@@ -15,7 +15,7 @@ from mockube.apiserver.config.command_line import Config, exposure_warnings
 from mockube.apiserver.config.settings import Serving
 from mockube.apiserver.http.server import Listener, bind
 from mockube.apiserver.running import Dependencies, running
-from mockube.apiserver.serving_credentials import Credentials, gather
+from mockube.apiserver.serving_credentials import Credentials, load_credentials
 
 LOG = logging.getLogger(__name__)
 
@@ -29,9 +29,9 @@ async def serve(config: Config, *, once_ready: Callable[[], None]) -> None:
     """Serve until a signal stops it."""
     clock, random = RealClock(), SystemRandom()
     _allow_many_files()
-    stopping = _on_stop_signal()
+    stopping = _stop_signal_event()
     serving, address = config.serving, _advertised_address(config.serving)
-    credentials = gather(config, address, now=clock.now(), random=random)
+    credentials = load_credentials(config, address, now=clock.now(), random=random)
     listeners = _bind(serving, credentials)
     dependencies = Dependencies(
         listeners=listeners,
@@ -76,7 +76,7 @@ def _allow_many_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (maximum, maximum))
 
 
-def _on_stop_signal() -> asyncio.Event:
+def _stop_signal_event() -> asyncio.Event:
     """Return an event that the first signal sets; the second signal ends the process as usual."""
     stopping = asyncio.Event()
     loop, signals = asyncio.get_running_loop(), (signal.SIGTERM, signal.SIGINT)

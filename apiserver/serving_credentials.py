@@ -57,18 +57,15 @@ class Credentials(Struct, frozen=True, kw_only=True):
 
     def write_kubeconfig(self, path: Path, url: str) -> None:
         """Write the kubeconfig of the administrator for the server at a URL."""
-        kubeconfig.write(
-            path, server=url, authority=self.server_ca, client=self.admin, token=self.admin_token
-        )
+        kubeconfig.write(path, server=url, ca=self.server_ca, client=self.admin, token=self.admin_token)
 
     def write_manager_kubeconfig(self, path: Path, url: str) -> None:
         """Write the kubeconfig of the controller manager for the server at a URL."""
-        kubeconfig.write(
-            path, server=url, authority=self.server_ca, client=self.manager, user=cert_dir.MANAGER.name
-        )
+        kubeconfig.write(path, server=url, ca=self.server_ca, client=self.manager, user=cert_dir.MANAGER.name)
 
 
-def gather(config: Config, address: str, *, now: datetime, random: Random) -> Credentials:
+def load_credentials(config: Config, address: str, *, now: datetime, random: Random) -> Credentials:
+    """Read the certificates and keys that flags name, and create those that are missing."""
     serving, authentication = config.serving, config.authentication
     hosts = [host for host in (serving.bind_address, address, *serving.tls_san) if host]
     server = cert_dir.server_subject(hosts, config.services.service_cluster_ip_range[0])
@@ -77,11 +74,13 @@ def gather(config: Config, address: str, *, now: datetime, random: Random) -> Cr
         *(serving.proxy_client_cert_file, serving.proxy_client_key_file),
         *(config.kubelets.kubelet_client_certificate, config.kubelets.kubelet_client_key),
     )
-    users = [file.absolute() for file in named if file is not None]
+    configured_files = [file.absolute() for file in named if file is not None]
     admin = cert_dir.ADMIN if serving.write_kubeconfig is None else cert_dir.KUBECONFIG_ADMIN
     with (
         _folder(config) as path,
-        cert_dir.prepare_folder(path, server, now=now, random=random, users=users, admin=admin) as pki_folder,
+        cert_dir.prepare_folder(
+            path, server, now=now, random=random, configured_files=configured_files, admin=admin
+        ) as pki_folder,
     ):
         authority = pki_folder.certificate(cert_dir.AUTHORITY)
         serving_certificate = serving.tls_cert_file or pki_folder.certificate(cert_dir.SERVER)
@@ -107,7 +106,7 @@ def gather(config: Config, address: str, *, now: datetime, random: Random) -> Cr
             ),
             server_ca=certificate if serving.tls_cert_file else authority.read_bytes(),
             hosts=server.hosts,
-            trust=_trust(config, token, pki_folder.key(cert_dir.ACCOUNTS)),
+            trust=_trust(config, token, pki_folder.key(cert_dir.SERVICE_ACCOUNTS)),
             admin=pki_folder.pair(cert_dir.CLIENT),
             admin_token=token,
             manager=pki_folder.pair(cert_dir.CONTROLLERS),

@@ -10,9 +10,9 @@ from typing import Final
 
 from mockube.apimachinery.clock import Clock
 from mockube.apiserver.config.settings import Store
-from mockube.apiserver.snapshots import opened_snapshot, restore_target
+from mockube.apiserver.snapshot_files import opened_snapshot, restore_target
 from mockube.apiserver.storage.keys import Layout
-from mockube.etcd.archive.lines import check_not_half_restored
+from mockube.etcd.archive.lines import check_restore_complete
 from mockube.etcd.archive.restore import NotEmpty, restore
 from mockube.etcd.embedded.directory import create_after, is_new
 from mockube.etcd.embedded.disk import Disk
@@ -32,7 +32,7 @@ STORE_FOLDER = "etcd"
 async def open_store(settings: Store, clock: Clock) -> AsyncIterator[KV]:
     kv = await _open(settings, clock)
     try:
-        await check_not_half_restored(kv, Layout(settings.etcd_prefix).root)
+        await check_restore_complete(kv, Layout(settings.etcd_prefix).root)
         yield kv
     finally:
         await kv.close()
@@ -44,7 +44,7 @@ async def _open(settings: Store, clock: Clock) -> KV:
     if settings.snapshot is None:
         return await _open_embedded(settings, clock)
     async with opened_snapshot(settings.snapshot, replaces=False) as archive:
-        kv = await _open_embedded(settings, clock, restored=archive.opening.revision)
+        kv = await _open_embedded(settings, clock, restored=archive.header.revision)
         try:
             await restore(kv, archive, restore_target(Layout(settings.etcd_prefix).root), replace=False)
         except NotEmpty as error:  # for example after a restart with a store on disk

@@ -47,7 +47,7 @@ def node_name(user: User) -> str | None:
     return user.name.removeprefix(NODE)
 
 
-class Impersonated(Struct, frozen=True, kw_only=True):
+class ImpersonatedUser(Struct, frozen=True, kw_only=True):
     """An impersonated user. `constraint` is the verb that allowed the impersonation; "" for the legacy mode."""
 
     user: User

@@ -28,10 +28,16 @@ from mockube.apiserver.app import ApiServer, catalog
 from mockube.apiserver.authn.chain import Trust
 from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.body import decode_as, read_object
-from mockube.apiserver.registry.call import Attributes, Body, Call, Operation, write_options
 from mockube.apiserver.registry.create import create
 from mockube.apiserver.registry.patch import patch
-from mockube.apiserver.storage.stored import Stored, canonical
+from mockube.apiserver.registry.request_context import (
+    Attributes,
+    Body,
+    Operation,
+    RequestContext,
+    write_options,
+)
+from mockube.apiserver.storage.stored import StoredObject, canonical
 from mockube.apiserver.user import User
 from mockube.apiserver.wire.parse import parse
 from mockube.etcd.embedded.store import MemoryStore
@@ -59,10 +65,10 @@ ONE = "one"
 """The name of the patched objects."""
 
 
-def call(resource: str, body: Tree, *, group: str = "", language: str = "") -> Call:
+def request_context(resource: str, body: Tree, *, group: str = "", language: str = "") -> RequestContext:
     """Return a create request, or a patch request of the given patch type."""
     row = ROWS[group, "v1", resource]
-    return Call(
+    return RequestContext(
         verb="patch" if language else "create",
         resource=row,
         namespace="default" if row.namespaced else "",
@@ -101,7 +107,7 @@ async def microseconds(
 
 
 async def stages(server: ApiServer) -> dict[str, float]:
-    backend, request = server.registry, call("pods", POD)
+    backend, request = server.registry, request_context("pods", POD)
     options = write_options(request, "CreateOptions")
     bare: Tree = {"kind": "Pod", "apiVersion": "v1"}
     decoded = orjson.dumps(bare | decode_as(backend, POD).tree)
@@ -110,7 +116,7 @@ async def stages(server: ApiServer) -> dict[str, float]:
     read = orjson.dumps(tree)
     admitted = _attributes(request, orjson.loads(read))
     await backend.admission.mutate(backend, admitted)
-    stored = (await create(backend, call("pods", with_name(POD, "stored")))).stored
+    stored = (await create(backend, request_context("pods", with_name(POD, "stored")))).stored
     assert stored is not None
     whole, ready = stored.value, orjson.loads(stored.value)
 
@@ -131,28 +137,28 @@ async def stages(server: ApiServer) -> dict[str, float]:
         "validation": (of(whole), lambda tree: backend.rules.check_create(PODS, tree)),
         "encode": (lambda _: ready, canonical),
         "store": (lambda number: Txn(then=(Put(key=b"/bench/%d" % number, value=whole),)), backend.kv.txn),
-        "answer": (lambda number: Stored(b"", whole, number + 1), lambda stored: stored.text),
+        "answer": (lambda number: StoredObject(b"", whole, number + 1), lambda stored: stored.text),
     }
     return {name: await microseconds(*stage) for name, stage in table.items()}
 
 
-def _attributes(request: Call, tree: Tree) -> Attributes:
-    return Attributes(operation=Operation.CREATE, call=request, name="bench", object=tree)
+def _attributes(request: RequestContext, tree: Tree) -> Attributes:
+    return Attributes(operation=Operation.CREATE, context=request, name="bench", object=tree)
 
 
-def writes() -> dict[str, Callable[[int], Call]]:
+def writes() -> dict[str, Callable[[int], RequestContext]]:
     """Return whole writes, each with unique data."""
 
     def annotation(number: int) -> Tree:
         return {"metadata": {"annotations": {"number": str(number)}}}
 
     return {
-        "create a Pod": lambda number: call("pods", with_name(POD, f"pod-{number}")),
-        "create a ConfigMap": lambda number: call("configmaps", with_name(MAP, f"map-{number}")),
-        "merge patch of a ConfigMap": lambda number: call(
+        "create a Pod": lambda number: request_context("pods", with_name(POD, f"pod-{number}")),
+        "create a ConfigMap": lambda number: request_context("configmaps", with_name(MAP, f"map-{number}")),
+        "merge patch of a ConfigMap": lambda number: request_context(
             "configmaps", {"data": {"number": str(number)}}, language="merge-patch"
         ),
-        "strategic merge patch of a Deployment": lambda number: call(
+        "strategic merge patch of a Deployment": lambda number: request_context(
             "deployments", annotation(number), group="apps", language="strategic-merge-patch"
         ),
     }
@@ -162,13 +168,13 @@ async def main() -> None:
     async with ApiServer(MemoryStore(clock=RealClock()), trust=Trust(tokens={})) as server:
         backend = server.registry
         for resource in ("namespaces", "serviceaccounts"):
-            await create(backend, call(resource, {"metadata": {"name": "default"}}))
-        await create(backend, call("configmaps", with_name(MAP, ONE)))
-        await create(backend, call("deployments", with_name(DEPLOYMENT, ONE), group="apps"))
+            await create(backend, request_context(resource, {"metadata": {"name": "default"}}))
+        await create(backend, request_context("configmaps", with_name(MAP, ONE)))
+        await create(backend, request_context("deployments", with_name(DEPLOYMENT, ONE), group="apps"))
         gc.freeze()  # as the server does when it is ready
 
-        async def carry_out(call: Call) -> None:
-            await (create if call.verb == "create" else patch)(backend, call)
+        async def carry_out(context: RequestContext) -> None:
+            await (create if context.verb == "create" else patch)(backend, context)
 
         report = await stages(server)
         totals = {

@@ -21,7 +21,7 @@ from mockube.apiserver.authz.rights import Rights
 from mockube.apiserver.bootstrap import rbac
 from mockube.apiserver.kinds.registry import GROUPS
 from mockube.apiserver.storage.resource_cache import Change, ChangeKind
-from mockube.apiserver.storage.stored import Stored
+from mockube.apiserver.storage.stored import StoredObject
 from mockube.apiserver.user import User
 
 STORED: Final = frozenset(row.group_resource for group in GROUPS for row in group.resources)
@@ -41,7 +41,9 @@ QUESTIONS = (
 def put(rights: Rights, resource: str, tree: dict[str, object]) -> None:
     metadata = tree["metadata"]
     key = f"{resource}/{orjson.dumps(metadata).decode()}".encode()
-    rights.rbac.change(resource, Change(ChangeKind.ADDED, Stored(key, orjson.dumps(tree), 1), None, 0.0))
+    rights.rbac.change(
+        resource, Change(ChangeKind.ADDED, StoredObject(key, orjson.dumps(tree), 1), None, 0.0)
+    )
 
 
 def make_rights() -> Rights:

@@ -26,7 +26,7 @@ from mockube.apiserver.pki.issue import Issuer, Pair, Subject, make_authority
 from mockube.controller_manager.cache.informer import Informer
 from mockube.controller_manager.cache.reflector import parse_watch_event
 from mockube.controller_manager.client.client import Client
-from mockube.controller_manager.client.connect import Connection, connect
+from mockube.controller_manager.client.connect import ClientOptions, connect
 from mockube.controller_manager.client.kinds import PODS
 from mockube.controller_manager.client.kubeconfig import Access
 from mockube.controller_manager.workloads import indexes, ownership
@@ -112,7 +112,7 @@ async def event_cost() -> float:
 
 async def measure(authority: bytes, port: int) -> None:
     access = Access(server=f"https://127.0.0.1:{port}", authority=authority, token="t" * 900)
-    async with connect(Connection(access=access, clock=RealClock())) as client:
+    async with connect(ClientOptions(access=access, clock=RealClock())) as client:
         for at_once in (1, 16):
             best = min([await request_cost(client, at_once) for _ in range(ROUNDS)])
             print(f"a request, {at_once:2} at once  {best:6.1f}")

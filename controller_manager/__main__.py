@@ -3,7 +3,7 @@
 import gc
 
 if __name__ == "__main__":
-    gc.disable()  # what is imported stays: to look for garbage in it took a tenth of the start
+    gc.disable()  # imported modules stay alive: collections during the imports took a tenth of the start-up time
 
 import logging
 import os
@@ -16,26 +16,26 @@ from mockube.apimachinery import klog
 from mockube.controller_manager import catalog
 from mockube.controller_manager.client.kubeconfig import KubeconfigError
 from mockube.controller_manager.command_line import parse
-from mockube.controller_manager.config.selection import OFF, controllers_run_nowhere
+from mockube.controller_manager.config.selection import DISABLED_UPSTREAM, disabled_upstream
 from mockube.controller_manager.serve import serve
 from mockube.controller_manager.supervision import ManagerFailed
 
 LOG = logging.getLogger(__name__)
 
-COLLECT_AFTER = (50_000, 20, 100)
-"""Python's own garbage: caches are many small objects that stay, and looking through them often costs much for nothing."""
+GC_THRESHOLDS = (50_000, 20, 100)
+"""High thresholds of the garbage collector, because traversing caches of many small objects is expensive."""
 
 
 def main(arguments: Sequence[str]) -> int:
     gc.freeze()
-    gc.set_threshold(*COLLECT_AFTER)
+    gc.set_threshold(*GC_THRESHOLDS)
     gc.enable()
     config = parse(arguments, os.environ, catalog.NAMES)
     klog.attach(logging.getLogger(), config.logging)
     for name in config.ignored:
         LOG.warning("--%s is not implemented and is ignored", name)
-    for name in controllers_run_nowhere(config.controllers.controllers):
-        LOG.warning("--controllers: %s does not run: %s", name, OFF[name])
+    for name in disabled_upstream(config.controllers.controllers):
+        LOG.warning("--controllers: %s is disabled: %s", name, DISABLED_UPSTREAM[name])
     try:
         uvloop.run(serve(config))
     except (OSError, KubeconfigError, ManagerFailed) as error:

@@ -1,4 +1,4 @@
-"""The one place that wires the controller manager together: client → leader → informers, controllers, engines."""
+"""The composition root of the controller manager: client, leader election, informers, controllers and runnables."""
 
 import logging
 import socket
@@ -15,14 +15,14 @@ from mockube.apimachinery.status import ApiError
 from mockube.controller_manager import catalog
 from mockube.controller_manager.cache.informer import Settings as InformerSettings
 from mockube.controller_manager.client.client import Client
-from mockube.controller_manager.client.connect import AGENT, Connection, connect
+from mockube.controller_manager.client.connect import AGENT, ClientOptions, connect
 from mockube.controller_manager.client.kinds import NAMESPACES
 from mockube.controller_manager.client.kubeconfig import Access, access_of, rate_of
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.transport import HttpTransport
-from mockube.controller_manager.client.wire import NoAnswer, Transport
+from mockube.controller_manager.client.wire import NoResponse, Transport
 from mockube.controller_manager.config.configz import configz
-from mockube.controller_manager.config.selection import is_wanted
+from mockube.controller_manager.config.selection import is_controller_enabled
 from mockube.controller_manager.config.settings import Config
 from mockube.controller_manager.control.cluster_identity import ClusterIdentity
 from mockube.controller_manager.control.controller import Controller
@@ -43,7 +43,7 @@ from mockube.controller_manager.running import Dependencies, ManagerRun
 
 LOG = logging.getLogger(__name__)
 
-WAITING_SECONDS = 1.0
+SERVER_RETRY_SECONDS = 1.0
 
 
 class Manager:
@@ -56,7 +56,7 @@ class Manager:
         access: Access | None = None,
         transport: Callable[[Access], Transport] = HttpTransport,
     ) -> None:
-        """`access` replaces the kubeconfig's server and credentials; `transport` makes the connection."""
+        """Create a manager. `access` overrides the kubeconfig's server and credentials; `transport` connects to it."""
         self._config = config
         self._clock = clock
         self._random = random
@@ -74,36 +74,36 @@ class Manager:
         ProcessCollector(registry=self._metrics.registry)
 
     def fail(self, name: str, error: Exception) -> None:
-        """Let the health check of this name fail until the process has ended."""
+        """Let the health check of this name fail until the process ends."""
         problem = f"{type(error).__name__}: {error}"
         self._checks[name] = lambda: problem
 
     async def run(self) -> None:
-        """Wait for the server and the lease, then run until cancelled. A manager that loses the lease waits for it again."""
-        async with connect(self._connection()) as client:
+        """Wait for the server and the lease, then run until cancelled. After the loss of the lease, wait for it again."""
+        async with connect(self._client_options()) as client:
             await self._wait_for_server(client)
             if self._config.leading.leader_elect:
                 await self._lead(client, self._elector(client))
             else:
-                await self._work_alone(client)
+                await self._run_without_election(client)
 
     async def _wait_for_server(self, client: Client) -> None:
         is_reported = False
         while True:
             try:
                 await client.raw("GET", "/version")
-            except (NoAnswer, ApiError) as error:
+            except (NoResponse, ApiError) as error:
                 if not is_reported:
                     LOG.warning("Waiting for the API server at %s: %s", self._access.server, error)
                 is_reported = True
-                await self._clock.sleep(WAITING_SECONDS)
+                await self._clock.sleep(SERVER_RETRY_SECONDS)
             else:
                 LOG.info("API server: %s", self._access.server)
                 return
 
-    def _connection(self, may_write: Callable[[], bool] | None = None) -> Connection:
+    def _client_options(self, may_write: Callable[[], bool] | None = None) -> ClientOptions:
         server = self._config.server
-        return Connection(
+        return ClientOptions(
             access=self._access,
             clock=self._clock,
             rate=rate_of(server, self._access),
@@ -135,7 +135,7 @@ class Manager:
             try:
                 await lead(
                     elector,
-                    lambda: self._work(client, elector),
+                    lambda: self._run_as_leader(client, elector),
                     clock=self._clock,
                     shutdown_timeout=shutdown_timeout,
                     on_failure=self.fail,
@@ -143,43 +143,47 @@ class Manager:
             except LeaseLost as error:
                 LOG.error("leaderelection lost: %s. All work was cancelled until it is acquired again", error)  # noqa: TRY400 - it is no fault
 
-    async def _work_alone(self, client: Client) -> None:
+    async def _run_without_election(self, client: Client) -> None:
         shutdown_timeout = self._config.controllers.controller_shutdown_timeout
         while True:
             await run_without_lease(
-                lambda: self._work(client, None), clock=self._clock, shutdown_timeout=shutdown_timeout
+                lambda: self._run_as_leader(client, None),
+                clock=self._clock,
+                shutdown_timeout=shutdown_timeout,
             )
 
-    async def _work(self, client: Client, elector: Elector | None) -> None:
-        """Run the work of the leader with connections of its own, over which nothing is written after the lease is
-        lost.
+    async def _run_as_leader(self, client: Client, elector: Elector | None) -> None:
+        """Run controllers and runnables with connections of their own, which refuse writes after the loss of the lease.
 
         Returns when the server holds another cluster than at the beginning.
         """
-        async with connect(self._connection(elector.may_write if elector else None)) as worker:
+        async with connect(self._client_options(elector.may_write if elector else None)) as leader_client:
             config = self._config
-            work = ManagerRun(
-                self._dependencies(worker), controllers=_controllers(config), runnables=_runnables(config)
+            manager_run = ManagerRun(
+                self._dependencies(leader_client),
+                controllers=_controllers(config),
+                runnables=_runnables(config),
             )
-            identity = ClusterIdentity(work.informers.of(NAMESPACES))
-            parts = [*work.running, *work.supports]
-            self._checks |= {name: partial(work.problem, name) for name in parts}
-            LOG.info("Controllers: %s", ", ".join(sorted(work.running)) or "none")
+            identity = ClusterIdentity(manager_run.informers.of(NAMESPACES))
+            parts = [*manager_run.runners, *manager_run.services]
+            self._checks |= {name: partial(manager_run.problem, name) for name in parts}
+            LOG.info("Controllers: %s", ", ".join(sorted(manager_run.runners)) or "none")
             if elector is not None and elector.lease is not None:
-                recorder = Recorders(writer=work.events, client=client).of(AGENT)
+                recorder = Recorders(writer=manager_run.events, client=client).of(AGENT)
                 recorder.record(
                     elector.lease, "Normal", "LeaderElection", f"{elector.identity} became leader"
                 )
-            self._metrics.registry.register(work.events)
+            self._metrics.registry.register(manager_run.events)
             try:
                 shutdown_timeout = config.controllers.controller_shutdown_timeout
                 await identity.run_until_changed(
-                    work.run(), clock=self._clock, shutdown_timeout=shutdown_timeout
+                    manager_run.run(), clock=self._clock, shutdown_timeout=shutdown_timeout
                 )
             finally:
-                self._metrics.registry.unregister(work.events)
+                self._metrics.registry.unregister(manager_run.events)
                 for name in parts:
-                    if name not in work.failures:  # such a check fails until the process has ended
+                    # The check of a failed part fails until the process ends.
+                    if name not in manager_run.failures:
                         del self._checks[name]
 
     def _dependencies(self, client: Client) -> Dependencies:
@@ -207,17 +211,17 @@ def _controllers(config: Config) -> list[Controller]:
     return [
         replace(controller, workers=_workers(controller, config))
         for controller in catalog.CONTROLLERS
-        if _is_wanted(controller.name, config)
+        if _is_enabled(controller.name, config)
     ]
 
 
 def _runnables(config: Config) -> list[Runnable]:
-    return [runnable for runnable in catalog.RUNNABLES if _is_wanted(runnable.name, config)]
+    return [runnable for runnable in catalog.RUNNABLES if _is_enabled(runnable.name, config)]
 
 
-def _is_wanted(name: str, config: Config) -> bool:
+def _is_enabled(name: str, config: Config) -> bool:
     by_default = catalog.runs_by_default(name, simulates=config.simulation.simulate_nodes > 0)
-    return is_wanted(name, config.controllers.controllers, by_default=by_default)
+    return is_controller_enabled(name, config.controllers.controllers, by_default=by_default)
 
 
 def _workers(controller: Controller, config: Config) -> int:

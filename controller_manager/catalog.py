@@ -1,4 +1,4 @@
-"""Every controller and engine there is, a line each."""
+"""The list of all controllers and runnables."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -141,10 +141,10 @@ WITH_SIMULATED_NODES: Final = frozenset(
         SERVICE_LOAD_BALANCERS.name,
     }
 )
-"""Run by default only with `--simulate-nodes`: elsewhere others do their work."""
+"""Controllers and runnables that run by default only with `--simulate-nodes`: other clusters have components for this."""
 
 DISABLED_BY_DEFAULT: Final = frozenset({BOOTSTRAP_SIGNER.name, TOKEN_CLEANER.name})
-"""Run only where `--controllers` names them, as upstream."""
+"""Controllers that run only if `--controllers` names them, as upstream."""
 
 WORKERS: Final[Mapping[str, str]] = {
     "deployment-controller": "concurrent_deployment_syncs",
@@ -170,5 +170,5 @@ NAMES: Final = frozenset(
 
 
 def runs_by_default(name: str, *, simulates: bool) -> bool:
-    """Whether the star of `--controllers` means it; `simulates` is whether there are simulated nodes."""
+    """Return whether `*` in `--controllers` includes a controller; `simulates` is whether nodes are simulated."""
     return name not in DISABLED_BY_DEFAULT and (simulates or name not in WITH_SIMULATED_NODES)

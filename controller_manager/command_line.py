@@ -1,4 +1,4 @@
-"""A command line becomes a `Config`, or the process exits with 2 and names the wrong flag."""
+"""Parse a command line into a `Config`, or exit with code 2 and a message that names the invalid flag."""
 
 from collections.abc import Collection, Mapping, Sequence
 from ipaddress import ip_address
@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from mockube.apimachinery.flags import Sections
 from mockube.controller_manager.config.networks import allocates, node_ranges
-from mockube.controller_manager.config.selection import missing_names, unknown_names
+from mockube.controller_manager.config.selection import unimplemented_names, unknown_names
 from mockube.controller_manager.config.settings import (
     PROCESS,
     SECTIONS,
@@ -23,13 +23,13 @@ from mockube.controller_manager.kubelet.stages.query import StageError
 
 ENVIRONMENT = "MOCKUBE_CONTROLLER_MANAGER"
 JITTER = 1.2
-"""How much longer than its period a wait for the next try may be, which the deadline has to leave room for."""
+"""The jitter factor of leader election: the renew deadline must exceed a retry period that is stretched by it."""
 
 
 def parse(
     arguments: Sequence[str], environment: Mapping[str, str], controller_names: Collection[str]
 ) -> Config:
-    """`controller_names` are the names of the controllers that there are."""
+    """Return the settings of a command line and its environment; `controller_names` are the names of all controllers."""
     sections = Sections(
         SECTIONS,
         ignored=IGNORED,
@@ -50,20 +50,24 @@ def parse(
 
 
 def _version_problem(flag: str) -> str:
-    """For `--version`: print it and exit."""
+    """Return an error message about `--version`, or print the version and exit if the flag asks for that."""
     if flag == "false":
         return ""
-    from mockube.apimachinery.version import print_version, version_problem  # noqa: PLC0415 - for few
+    from mockube.apimachinery.version import print_version, version_problem  # noqa: PLC0415 - rarely needed
 
     print_version(flag)
     return version_problem(flag)
 
 
 def _problem(config: Config, controller_names: Collection[str]) -> str:
-    """What is wrong with flags that are each right on its own; "" if nothing is."""
+    """Return an error message about flags that are valid on their own but not together; "" if there is none."""
     leading, serving = config.leading, config.serving
-    named = _names_problem(config.controllers.controllers, controller_names)
-    if problem := named or _simulation_problem(config.simulation) or _joint_problem(config):
+    names_problem = _names_problem(config.controllers.controllers, controller_names)
+    if (
+        problem := names_problem
+        or _simulation_problem(config.simulation)
+        or _files_and_ranges_problem(config)
+    ):
         return problem
     if config.server.kubeconfig is None and not config.server.master:
         return "no API server: set --kubeconfig or --master"
@@ -79,16 +83,19 @@ def _problem(config: Config, controller_names: Collection[str]) -> str:
 
 
 def _names_problem(selection: Sequence[str], controller_names: Collection[str]) -> str:
-    if strangers := unknown_names(selection, controller_names):
-        return f"--controllers: there is no {', '.join(strangers)}"
-    if absent := missing_names(selection):
-        return f"--controllers: {', '.join(absent)} is not supported"
-    return ""
+    unknown = [
+        f'"{name}" is not in the list of known controllers'
+        for name in unknown_names(selection, controller_names)
+    ]
+    unimplemented = [
+        f'"{name}" is not implemented by mockube; remove it' for name in unimplemented_names(selection)
+    ]
+    return "; ".join(f"--controllers: {problem}" for problem in (*unknown, *unimplemented))
 
 
 def _simulation_problem(simulation: Simulation) -> str:
     if simulation.simulate_nodes > MAX_NODES:
-        return f"--simulate-nodes: no more than {MAX_NODES} have addresses"
+        return f"--simulate-nodes: at most {MAX_NODES} nodes can have addresses"
     try:
         load_stages(simulation.stages)
     except StageError as error:
@@ -97,14 +104,14 @@ def _simulation_problem(simulation: Simulation) -> str:
 
 
 def _runtime_problem(simulation: Simulation) -> str:
-    runs = simulation.container_runtime == PROCESS
-    if runs != (simulation.images is not None):
+    runs_processes = simulation.container_runtime == PROCESS
+    if runs_processes != (simulation.images is not None):
         return f"--images and --container-runtime={PROCESS} must be set together"
     if simulation.images is None:
         return ""
     if simulation.stages:
         return f"--container-runtime={PROCESS} cannot be combined with --stages"
-    from mockube.controller_manager.kubelet.processes.images import (  # noqa: PLC0415 - for few
+    from mockube.controller_manager.kubelet.processes.images import (  # noqa: PLC0415 - rarely needed
         ImageMapError,
         load_images,
     )
@@ -116,7 +123,7 @@ def _runtime_problem(simulation: Simulation) -> str:
     return ""
 
 
-def _joint_problem(config: Config) -> str:
+def _files_and_ranges_problem(config: Config) -> str:
     try:
         if allocates(config):
             node_ranges(config)

@@ -1,4 +1,4 @@
-"""Serve the manager's health, metrics and configuration over HTTP, with a certificate that is given or self-signed."""
+"""Serve the manager's health, metrics and configuration over HTTP or HTTPS, with a given or a self-signed certificate."""
 
 import logging
 import ssl
@@ -26,11 +26,11 @@ from mockube.apimachinery.randomness import Random
 LOG: Final = logging.getLogger(__name__)
 
 CERTIFICATE_LIFETIME: Final = timedelta(days=365)
-BACKDATED: Final = timedelta(minutes=5)
-"""So that a client whose clock is a little behind accepts it too."""
+BACKDATE: Final = timedelta(minutes=5)
+"""How far `notBefore` lies in the past, so that a client whose clock is slow accepts the certificate."""
 
 
-def context(certificate: Path, key: Path) -> ssl.SSLContext:
+def tls_context(certificate: Path, key: Path) -> ssl.SSLContext:
     ssl_context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     ssl_context.minimum_version = ssl.TLSVersion.TLSv1_2
     ssl_context.load_cert_chain(certificate, key)
@@ -38,22 +38,23 @@ def context(certificate: Path, key: Path) -> ssl.SSLContext:
 
 
 def request_client_certificates(tls: ssl.SSLContext, authority: Path) -> None:
-    """A client may show a certificate; one that the authority has not signed is turned away at the door."""
+    """Request client certificates; the handshake fails for one that the CA has not signed."""
     tls.load_verify_locations(cadata=authority.read_text())
     tls.verify_mode = ssl.CERT_OPTIONAL
 
 
-def self_signed(address: str, *, now: datetime, random: Random) -> ssl.SSLContext:
-    return context_of_pair(*self_signed_pair(address, now=now, random=random))
+def self_signed_tls_context(address: str, *, now: datetime, random: Random) -> ssl.SSLContext:
+    """Return a TLS context with a new self-signed certificate for an address."""
+    return tls_context_of_pair(*self_signed_certificate(address, now=now, random=random))
 
 
-def self_signed_pair(address: str, *, now: datetime, random: Random) -> tuple[bytes, bytes]:
-    """A certificate and its key, as PEM."""
+def self_signed_certificate(address: str, *, now: datetime, random: Random) -> tuple[bytes, bytes]:
+    """Return a self-signed certificate and its key, as PEM."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
     hosts = x509.SubjectAlternativeName([x509.DNSName("localhost"), x509.IPAddress(ip_address(address))])
     builder = x509.CertificateBuilder(name, name, key.public_key(), int.from_bytes(random.bytes(16)) | 1)
-    builder = builder.not_valid_before(now - BACKDATED).not_valid_after(now + CERTIFICATE_LIFETIME)
+    builder = builder.not_valid_before(now - BACKDATE).not_valid_after(now + CERTIFICATE_LIFETIME)
     certificate = builder.add_extension(hosts, critical=False).sign(key, hashes.SHA256())
     private = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
@@ -61,31 +62,34 @@ def self_signed_pair(address: str, *, now: datetime, random: Random) -> tuple[by
     return certificate.public_bytes(serialization.Encoding.PEM), private
 
 
-def context_of_pair(certificate: bytes, key: bytes) -> ssl.SSLContext:
-    """OpenSSL reads certificates from files only, so it is written to a private file for a moment."""
+def tls_context_of_pair(certificate: bytes, key: bytes) -> ssl.SSLContext:
+    """Return the TLS context of a certificate and its key.
+
+    OpenSSL reads certificates from files only, so both are written to a private folder and deleted at once.
+    """
     with tempfile.TemporaryDirectory() as folder:
         public, private = Path(folder, "certificate.pem"), Path(folder, "key.pem")
         public.write_bytes(certificate)
         private.write_bytes(key)
-        return context(public, private)
+        return tls_context(public, private)
 
 
 Check = Callable[[], str]
-"""Answers what is wrong, or "" if all is well."""
+"""A health check: returns the problem, or "" if there is none."""
 
 ENDPOINTS: Final = ("healthz", "livez", "readyz")
 
 
 class StatusSources(Struct, frozen=True, kw_only=True):
     checks: Mapping[str, Check]
-    """By name; it may grow while it is served."""
+    """The health checks by name; checks may be added and removed at any time."""
     registry: CollectorRegistry
     settings: Any
-    """As JSON."""
+    """The JSON value of `/configz`."""
 
 
 class Port(Struct, frozen=True, kw_only=True):
-    """0 is any that is free."""
+    """An address and a port to listen on; port 0 chooses a free one."""
 
     address: str
     number: int
@@ -95,7 +99,7 @@ class Port(Struct, frozen=True, kw_only=True):
 @asynccontextmanager
 async def serving(sources: StatusSources, ports: Sequence[Port]) -> AsyncIterator[Sequence[str]]:
     """Serve on all ports; yields the URLs."""
-    runner = web.ServerRunner(web.Server(_Pages(sources).answer, access_log=None))
+    runner = web.ServerRunner(web.Server(_Endpoints(sources).handle, access_log=None))
     await runner.setup()
     try:
         for port in ports:
@@ -112,21 +116,25 @@ def _host(address: str) -> str:
     return f"[{address}]" if ":" in address else address
 
 
-class _Pages:
+class _Endpoints:
     def __init__(self, sources: StatusSources) -> None:
         self._sources = sources
         self._broken_checks: set[str] = set()
         """The names of checks that raised an error when they were last called."""
 
-    async def answer(self, request: web.BaseRequest) -> web.Response:
+    async def handle(self, request: web.BaseRequest) -> web.Response:
         first, _, name = request.path.strip("/").partition("/")
-        if _is_rebound(request):
+        if _is_dns_rebinding(request):
             return _text("421 Misdirected Request: unknown host name\n", 421)
         if request.method not in ("GET", "HEAD"):
             return web.Response(status=405)
         if first in ENDPOINTS:
-            return self._single_check(name) if name else self._all(first, verbose="verbose" in request.query)
-        if _is_stranger(request):
+            return (
+                self._single_check(name)
+                if name
+                else self._all_checks(first, verbose="verbose" in request.query)
+            )
+        if _lacks_client_certificate(request):
             return _text("Unauthorized\n", 401)
         if request.path == "/metrics":
             return web.Response(
@@ -137,7 +145,7 @@ class _Pages:
             return web.Response(body=orjson.dumps(self._sources.settings), content_type="application/json")
         return _text("404 page not found\n", 404)
 
-    def _all(self, endpoint: str, *, verbose: bool) -> web.Response:
+    def _all_checks(self, endpoint: str, *, verbose: bool) -> web.Response:
         problems = {name: self._problem(name, check) for name, check in [*self._sources.checks.items()]}
         failed = any(problems.values())
         if not (failed or verbose):
@@ -169,14 +177,14 @@ class _Pages:
         return problem
 
 
-def _is_rebound(request: web.BaseRequest) -> bool:
-    """Whether a request on a loopback address is for another name, as of a page that has its name resolve to this machine."""
-    host, own = request.headers.get(hdrs.HOST, ""), request.get_extra_info("sockname")
-    return own is not None and is_loopback(own[0]) and not is_local_or_address(host)
+def _is_dns_rebinding(request: web.BaseRequest) -> bool:
+    """Return whether a request to a loopback address names another host, as after a DNS rebinding attack."""
+    host, local_address = request.headers.get(hdrs.HOST, ""), request.get_extra_info("sockname")
+    return local_address is not None and is_loopback(local_address[0]) and not is_local_or_address(host)
 
 
-def _is_stranger(request: web.BaseRequest) -> bool:
-    """Refuse clients without a certificate, where certificates authenticate clients."""
+def _lacks_client_certificate(request: web.BaseRequest) -> bool:
+    """Return whether client certificates are required and the client has not sent one."""
     tls = request.get_extra_info("ssl_object")
     return tls is not None and tls.context.verify_mode != ssl.CERT_NONE and not tls.getpeercert()
 

@@ -1,4 +1,4 @@
-"""Provision volumes for claims, as an external CSI provisioner does, and create its storage class."""
+"""Provision volumes for claims, as an external CSI provisioner does, and create the default storage class."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -28,7 +28,7 @@ from mockube.controller_manager.control.controller import Controller, Watch
 from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.control.runner import Loop
 from mockube.controller_manager.workloads.volumes import (
-    MIGRATED,
+    MIGRATED_PLUGINS,
     PROVISIONED_BY,
     SELECTED_NODE,
     STORAGE_PROVISIONER,
@@ -38,7 +38,7 @@ from mockube.controller_manager.workloads.volumes import (
     waits_for_consumer,
 )
 
-NAME: Final = "standard"
+STORAGE_CLASS_NAME: Final = "standard"
 
 
 def default_storage_class(*, default: bool) -> dict[str, Any]:
@@ -46,10 +46,10 @@ def default_storage_class(*, default: bool) -> dict[str, Any]:
         "kind": STORAGE_CLASSES.kind,
         "apiVersion": STORAGE_CLASSES.api_version,
         "metadata": {
-            "name": NAME,
+            "name": STORAGE_CLASS_NAME,
             "annotations": {ANNOTATION_DEFAULT_STORAGE_CLASS: "true" if default else "false"},
         },
-        "provisioner": SIMULATED,
+        "provisioner": SIMULATED_PROVISIONER,
         "reclaimPolicy": "Delete",
         "volumeBindingMode": "Immediate",
         "allowVolumeExpansion": True,
@@ -57,7 +57,7 @@ def default_storage_class(*, default: bool) -> dict[str, Any]:
 
 
 class DefaultClassCreator:
-    """Made once when the manager begins; what a user does with the class then is the user's."""
+    """Creates the storage class once when the manager starts; later changes by users are not reverted."""
 
     def __init__(self, context: Context) -> None:
         self._client = context.client
@@ -70,7 +70,7 @@ class DefaultClassCreator:
         )
 
     async def run(self) -> None:
-        self._loop.add(Key("", NAME))
+        self._loop.add(Key("", STORAGE_CLASS_NAME))
         await self._loop.run()
 
     async def _create_storage_class(self, _: Key) -> None:
@@ -87,38 +87,38 @@ SIMULATED_STORAGE_CLASS: Final = Runnable(
 )
 
 
-SIMULATED: Final = "simulated.mockube.dev"
-"""The provisioner of the class that the simulation offers."""
+SIMULATED_PROVISIONER: Final = "simulated.mockube.dev"
+"""The provisioner of the storage class that a simulated cluster has."""
 
-ANSWERED: Final = frozenset(
+SIMULATED_PROVISIONERS: Final = frozenset(
     {
-        SIMULATED,
+        SIMULATED_PROVISIONER,
         "docker.io/hostpath",
         "efs.csi.aws.com",
         "hostpath.csi.k8s.io",
         "k8s.io/minikube-hostpath",
         "rancher.io/local-path",
-        *MIGRATED.values(),
+        *MIGRATED_PLUGINS.values(),
     }
 )
-"""The provisioners that it simulates: those of usual clouds and of local clusters."""
+"""The provisioners that are simulated: those of common clouds and of local clusters."""
 
-_DIRECTORIES: Final = "/var/lib/mockube/volumes"
-"""Where no directory is ever made: there are no machines."""
+_HOST_PATH_ROOT: Final = "/var/lib/mockube/volumes"
+"""The parent of host paths in volumes; no directory is created, because nodes are simulated."""
 
 
 def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
-    """A key with a namespace is a claim's, one without is a volume's."""
+    """Provision a volume for a claim, or delete a released volume. A key with a namespace names a claim, else a volume."""
     if key.namespace:
         claim = caches.of(PERSISTENT_VOLUME_CLAIMS).get(*key)
         return EMPTY_PLAN if claim is None else _provision(caches, claim)
     volume = caches.of(PERSISTENT_VOLUMES).get(*key)
-    return _delete(volume) if volume is not None and _is_to_go(volume) else EMPTY_PLAN
+    return _delete(volume) if volume is not None and _should_delete(volume) else EMPTY_PLAN
 
 
 def _provision(caches: Caches, claim: ReadOnlyTree) -> Plan:
     storage_class = caches.of(STORAGE_CLASSES).get("", class_name(claim))
-    if storage_class is None or not _is_wanted(claim, storage_class):
+    if storage_class is None or not _should_provision(claim, storage_class):
         return EMPTY_PLAN
     volume = _volume(claim, storage_class)
     if caches.of(PERSISTENT_VOLUMES).get("", meta.name(volume)) is not None:
@@ -127,7 +127,7 @@ def _provision(caches: Caches, claim: ReadOnlyTree) -> Plan:
     message = f"External provisioner is provisioning volume for claim {quoted}"
     done = ("ProvisioningSucceeded", "Successfully provisioned volume {name}")
     failed = ("ProvisioningFailed", "Error saving provisioned volume: {error}")
-    event = EventTemplate(about=claim, done=done, failed=failed)
+    event = EventTemplate(about=claim, on_success=done, on_failure=failed)
     return Plan(
         actions=(
             RecordEvent(about=claim, type="Normal", reason="Provisioning", message=message),
@@ -136,12 +136,12 @@ def _provision(caches: Caches, claim: ReadOnlyTree) -> Plan:
     )
 
 
-def _is_wanted(claim: ReadOnlyTree, storage_class: ReadOnlyTree) -> bool:
-    marks = meta.annotations(claim)
+def _should_provision(claim: ReadOnlyTree, storage_class: ReadOnlyTree) -> bool:
+    annotations = meta.annotations(claim)
     if meta.is_deleting(claim) or claim["spec"].get("volumeName"):
         return False
-    is_ours = marks.get(STORAGE_PROVISIONER) in ANSWERED
-    return is_ours and (SELECTED_NODE in marks or not waits_for_consumer(storage_class))
+    is_simulated = annotations.get(STORAGE_PROVISIONER) in SIMULATED_PROVISIONERS
+    return is_simulated and (SELECTED_NODE in annotations or not waits_for_consumer(storage_class))
 
 
 def _volume(claim: ReadOnlyTree, storage_class: ReadOnlyTree) -> dict[str, Any]:
@@ -169,14 +169,14 @@ def _volume(claim: ReadOnlyTree, storage_class: ReadOnlyTree) -> dict[str, Any]:
 
 
 def _source(driver: str, name: str) -> dict[str, Any]:
-    """A driver is named like a host. What is named otherwise is older than drivers, and lends out directories."""
+    """Return the volume source. The names of CSI drivers contain no slash; older provisioners create host paths."""
     if "/" in driver:
-        return {"hostPath": {"path": f"{_DIRECTORIES}/{name}", "type": "DirectoryOrCreate"}}
+        return {"hostPath": {"path": f"{_HOST_PATH_ROOT}/{name}", "type": "DirectoryOrCreate"}}
     return {"csi": {"driver": driver, "volumeHandle": name}}
 
 
 def _node_affinity(storage_class: ReadOnlyTree) -> dict[str, Any]:
-    """The node affinity of a volume: the allowed topologies of its class."""
+    """Return the node affinity of a volume: the allowed topologies of its class."""
     terms = [
         {
             "matchExpressions": [
@@ -189,11 +189,11 @@ def _node_affinity(storage_class: ReadOnlyTree) -> dict[str, Any]:
     return {"required": {"nodeSelectorTerms": terms}} if terms else {}
 
 
-def _is_to_go(volume: ReadOnlyTree) -> bool:
+def _should_delete(volume: ReadOnlyTree) -> bool:
     is_released = (volume.get("status") or {}).get("phase") == "Released"
     policy = volume["spec"].get("persistentVolumeReclaimPolicy")
-    is_mine = meta.annotations(volume).get(PROVISIONED_BY) in ANSWERED
-    return is_mine and is_released and policy == "Delete" and not meta.is_deleting(volume)
+    is_simulated = meta.annotations(volume).get(PROVISIONED_BY) in SIMULATED_PROVISIONERS
+    return is_simulated and is_released and policy == "Delete" and not meta.is_deleting(volume)
 
 
 def _delete(volume: ReadOnlyTree) -> Plan:
@@ -201,11 +201,11 @@ def _delete(volume: ReadOnlyTree) -> Plan:
     return Plan(actions=(Delete(resource=PERSISTENT_VOLUMES, objects=(ref,)),))
 
 
-def _of_itself(_: Caches, change: Change) -> Iterable[Key]:
+def _own_key(_: Caches, change: Change) -> Iterable[Key]:
     return () if change.new is None else (Key.of(change.new),)
 
 
-def _of_class(caches: Caches, change: Change) -> Iterable[Key]:
+def _claims_of_class(caches: Caches, change: Change) -> Iterable[Key]:
     claims = caches.of(PERSISTENT_VOLUME_CLAIMS).all()
     return (Key.of(claim) for claim in claims if class_name(claim) == meta.name(change.last_known))
 
@@ -214,11 +214,11 @@ PROVISIONER: Final = Controller(
     name="simulated-provisioner",
     queue="simulated_provisioner",
     service_account="",
-    event_component=SIMULATED,
+    event_component=SIMULATED_PROVISIONER,
     watches=(
-        Watch(resource=PERSISTENT_VOLUME_CLAIMS, keys=_of_itself),
-        Watch(resource=PERSISTENT_VOLUMES, keys=_of_itself),
-        Watch(resource=STORAGE_CLASSES, keys=_of_class),
+        Watch(resource=PERSISTENT_VOLUME_CLAIMS, keys=_own_key),
+        Watch(resource=PERSISTENT_VOLUMES, keys=_own_key),
+        Watch(resource=STORAGE_CLASSES, keys=_claims_of_class),
     ),
     reconcile=reconcile,
     workers=5,

@@ -1,4 +1,4 @@
-"""What a manager does while it leads: informers, controllers, engines, events; begun and ended in the right order."""
+"""Run what a leader runs: informers, controllers, runnables and the event recorder, started and stopped in order."""
 
 from collections.abc import Iterable
 from contextlib import AsyncExitStack
@@ -15,20 +15,20 @@ from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.config.settings import Config
 from mockube.controller_manager.control.controller import Controller
 from mockube.controller_manager.control.events.recorder import EventWriter, Recorders
-from mockube.controller_manager.control.runnable import Context, Runnable, Running, WaitForKinds
+from mockube.controller_manager.control.runnable import Context, Runnable, Runner, WaitForKinds
 from mockube.controller_manager.control.runner import ControllerRunner
 from mockube.controller_manager.metrics.controllers import Metrics
 from mockube.controller_manager.supervision import (
-    all_of,
     cancel_and_wait,
     first_failure,
     start,
+    wait_for_all,
     yield_to_loop,
 )
 
 
 class Dependencies(Struct, frozen=True, kw_only=True):
-    """What a manager works with."""
+    """The dependencies that all controllers and runnables of a manager share."""
 
     client: Client
     clock: Clock
@@ -39,9 +39,10 @@ class Dependencies(Struct, frozen=True, kw_only=True):
 
 
 class ManagerRun:
-    """Everything is built first, so that handlers and indexes are there when the informers begin.
+    """One run of all controllers and runnables, from the acquisition of the lease until its end.
 
-    Only what needs kinds that not every server has is built when the server has them.
+    All are built first, so that their handlers and indexes exist when the informers start. A controller of kinds that
+    the server does not serve yet is built when it serves them.
     """
 
     def __init__(
@@ -54,56 +55,56 @@ class ManagerRun:
         )
         self.informers = Informers(dependencies.client, dependencies.informer_settings)
         self.events = EventWriter(dependencies.clock, dependencies.random)
-        self.supports = {"informers": self.informers.run, "events": self.events.run}
-        """What runs as long as anything else does."""
+        self.services = {"informers": self.informers.run, "events": self.events.run}
+        """What controllers and runnables depend on: it is stopped after them."""
         self._shared: dict[type, Any] = {}
         self.failures: dict[str, str] = {}
-        """The failure of each part: the manager ends then."""
-        self.running: dict[str, Running] = {
+        """The errors of failed parts, by name. A failure ends the manager."""
+        self.runners: dict[str, Runner] = {
             controller.name: self._controller_runner(controller) for controller in controllers
         }
-        self.running |= {
+        self.runners |= {
             runnable.name: runnable.build(self._context(runnable.service_account)) for runnable in runnables
         }
 
     async def run(self) -> None:
-        """Run until cancelled, or until a part fails, whose error is raised.
+        """Run until cancelled, or until a part fails; raise its error.
 
-        Reconciliations in progress finish while the informers still run and events are written. When one of those two
-        has failed, they are cancelled, because they may wait for a cache that no longer advances.
+        Informers and event recorder run until the reconciliations in progress have finished. If one of the two fails, the
+        reconciliations are cancelled, because they may wait for a cache that no longer advances.
         """
         async with AsyncExitStack() as stack:
-            supports = [
-                start(name, run(), on_failure=self._fail, endless=True) for name, run in self.supports.items()
+            services = [
+                start(name, run(), on_failure=self._fail, endless=True) for name, run in self.services.items()
             ]
-            stack.push_async_callback(cancel_and_wait, supports)
-            running = start("running", self._run_all(), endless=True)
-            stack.push_async_callback(cancel_and_wait, [running])
+            stack.push_async_callback(cancel_and_wait, services)
+            runners = start("running", self._run_all(), endless=True)
+            stack.push_async_callback(cancel_and_wait, [runners])
             try:
-                await first_failure([running, *supports])
+                await first_failure([runners, *services])
             except Exception:
-                while not running.done():
-                    running.cancel()
+                while not runners.done():
+                    runners.cancel()
                     await yield_to_loop()
                 raise
 
     def problem(self, name: str) -> str:
-        """The failure of a part, or "" if there is none."""
+        """Return the error of a failed part; "" if it has not failed."""
         return self.failures.get(name, "")
 
     async def _run_all(self) -> None:
-        """Until cancelled: all are cancelled, and waited for. One that fails ends the others, and its error is raised."""
-        await all_of(
+        """Run all runners until cancelled, or until one fails: then cancel and await the others, and raise its error."""
+        await wait_for_all(
             [
                 start(name, runner.run(), on_failure=self._fail, endless=True)
-                for name, runner in self.running.items()
+                for name, runner in self.runners.items()
             ]
         )
 
     def _fail(self, name: str, error: Exception) -> None:
         self.failures[name] = f"{type(error).__name__}: {error}"
 
-    def _controller_runner(self, controller: Controller) -> Running:
+    def _controller_runner(self, controller: Controller) -> Runner:
         context = self._context(controller.service_account)
         build = partial(ControllerRunner, controller, context)
         return WaitForKinds(controller.needs, build, context) if controller.needs else build()

@@ -1,4 +1,4 @@
-"""One manager's life: its ports open, it works, and at a signal it ends in order."""
+"""Run a manager as a process: open its ports, run its work, and stop in order after a signal."""
 
 import asyncio
 import logging
@@ -9,10 +9,10 @@ from typing import Any
 
 from mockube.apimachinery.clock import Clock, RealClock
 from mockube.apimachinery.randomness import Random, SystemRandom
-from mockube.controller_manager import http_endpoints as certificate
+from mockube.controller_manager import http_endpoints
 from mockube.controller_manager.app import Manager
 from mockube.controller_manager.client.kubeconfig import KubeconfigError
-from mockube.controller_manager.config.settings import Config, Serving
+from mockube.controller_manager.config.settings import Config, SecureServing
 from mockube.controller_manager.http_endpoints import Port, serving
 from mockube.controller_manager.supervision import ManagerFailed, first_cause, start
 
@@ -22,63 +22,63 @@ LOOPBACK = "127.0.0.1"
 
 
 async def serve(config: Config) -> None:
-    """Run until a signal to stop. Raises any other error that ended it."""
+    """Run a manager until SIGTERM or SIGINT. Raises the error if it ends for another reason."""
     clock, random = RealClock(), SystemRandom()
-    stopping = _on_stop_signal()
+    stop_signal = _stop_signal_event()
     manager = Manager(config, clock=clock, random=random)
     async with serving(manager.status_sources, _ports(config.serving, clock, random)) as urls:
         for url in urls:
             LOG.info("Health and metrics: %s", url)
-        working = start("manager", manager.run(), endless=True)
-        waiting = start("signals", stopping.wait(), on_failure=manager.fail)
-        await asyncio.wait({working, waiting}, return_when=asyncio.FIRST_COMPLETED)
-        waiting.cancel()
-        if not working.done():
-            LOG.info("Stopping: current keys are finished, a second signal cancels them")
-            working.cancel()
-        for task in (working, waiting):
+        manager_task = start("manager", manager.run(), endless=True)
+        signal_task = start("signals", stop_signal.wait(), on_failure=manager.fail)
+        await asyncio.wait({manager_task, signal_task}, return_when=asyncio.FIRST_COMPLETED)
+        signal_task.cancel()
+        if not manager_task.done():
+            LOG.info("Stopping: waiting for reconciliations in progress; a second signal cancels them")
+            manager_task.cancel()
+        for task in (manager_task, signal_task):
             with suppress(asyncio.CancelledError):
-                await _end_of(task)
+                await _await_task(task)
     LOG.info("Stopped")
 
 
-async def _end_of(task: asyncio.Task[Any]) -> None:
+async def _await_task(task: asyncio.Task[Any]) -> None:
     try:
         await task
     except (OSError, KubeconfigError):
         raise
     except Exception as error:
         cause = first_cause(error)
-        raise ManagerFailed(f"the manager ends: {type(cause).__name__}: {cause}") from error
+        raise ManagerFailed(f"the manager failed: {type(cause).__name__}: {cause}") from error
 
 
-def _ports(settings: Serving, clock: Clock, random: Random) -> list[Port]:
+def _ports(settings: SecureServing, clock: Clock, random: Random) -> list[Port]:
     ports = []
     address = settings.bind_address
     if settings.secure_port:
         if settings.tls_cert_file is not None and settings.tls_private_key_file is not None:
-            tls = certificate.context(settings.tls_cert_file, settings.tls_private_key_file)
+            tls = http_endpoints.tls_context(settings.tls_cert_file, settings.tls_private_key_file)
         else:
-            tls = certificate.self_signed(address, now=clock.now(), random=random)
+            tls = http_endpoints.self_signed_tls_context(address, now=clock.now(), random=random)
         if settings.client_ca_file is not None:
-            certificate.request_client_certificates(tls, settings.client_ca_file)
+            http_endpoints.request_client_certificates(tls, settings.client_ca_file)
         ports.append(Port(address=address, number=settings.secure_port, tls=tls))
     if settings.metrics_port is not None:
-        own = address if ip_address(address).is_loopback else LOOPBACK
-        ports.append(Port(address=own, number=settings.metrics_port))
+        metrics_address = address if ip_address(address).is_loopback else LOOPBACK
+        ports.append(Port(address=metrics_address, number=settings.metrics_port))
     return ports
 
 
-def _on_stop_signal() -> asyncio.Event:
-    """Set by the first signal to stop; the second one has its default effect."""
-    stopping = asyncio.Event()
+def _stop_signal_event() -> asyncio.Event:
+    """Return an event that the first SIGTERM or SIGINT sets; a second signal has its default effect."""
+    stop_event = asyncio.Event()
     loop, signals = asyncio.get_running_loop(), (signal.SIGTERM, signal.SIGINT)
 
     def stop() -> None:
-        stopping.set()
+        stop_event.set()
         for number in signals:
             loop.remove_signal_handler(number)
 
     for number in signals:
         loop.add_signal_handler(number, stop)
-    return stopping
+    return stop_event

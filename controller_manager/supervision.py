@@ -1,8 +1,8 @@
 """Start and end the tasks of a manager, so that none of them ends unnoticed.
 
-What a task raises is logged once, with its traceback and the names of the tasks that it passes through, and raised to
-the caller that awaits the task. The manager's health checks then fail under the name of the part that failed, everything else
-ends in order, and the process ends with an error. A supervisor of processes starts it again.
+The error of a task is logged once, with its traceback and the names of the tasks that it passes through, and raised to
+the caller that awaits the task. Then the health check of the failed part fails, everything else ends in order, and the
+process exits with an error. A supervisor of processes starts it again.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ def start(
 ) -> asyncio.Task[_T]:
     """Start a task that the group or the caller awaits.
 
-    An `endless` one fails if it ends without being cancelled.
+    An `endless` task fails if it ends without being cancelled.
     """
     coroutine = _report_end(name, work, on_failure, endless=endless)
     try:
@@ -85,21 +85,21 @@ async def _report_end(
 
 def log_failure(name: str, error: Exception) -> None:
     """Log the error with its traceback, unless a task has done that, and note the name in it."""
-    leaves = _leaves(error)
-    if not any(_is_noted(leaf) for leaf in leaves):
+    leaf_errors = _leaf_errors(error)
+    if not any(_is_noted(leaf_error) for leaf_error in leaf_errors):
         LOG.error("%s failed", name, exc_info=error)
-    for leaf in leaves:
-        leaf.add_note(f"{_NOTE}{name}")
+    for leaf_error in leaf_errors:
+        leaf_error.add_note(f"{_NOTE}{name}")
 
 
 async def _refuse_inner_cancellation(work: Coroutine[Any, Any, _T]) -> _T:
-    """Raise an error if the work ends as cancelled, but nobody has cancelled its task: asyncio would take it for wanted."""
+    """Raise an error if the work ends as cancelled but its task was not: asyncio would take the task for cancelled."""
     try:
         return await work
     except asyncio.CancelledError as error:
         if _is_cancelled():
             raise
-        raise RuntimeError("what it awaited was cancelled") from error
+        raise RuntimeError("something that it awaited was cancelled") from error
 
 
 def _is_cancelled() -> bool:
@@ -109,13 +109,13 @@ def _is_cancelled() -> bool:
 
 
 def first_cause(error: BaseException) -> BaseException:
-    """What began it, within groups of errors."""
-    return _leaves(error)[0]
+    """Return the first error within nested exception groups."""
+    return _leaf_errors(error)[0]
 
 
-def _leaves(error: BaseException) -> list[BaseException]:
+def _leaf_errors(error: BaseException) -> list[BaseException]:
     if isinstance(error, BaseExceptionGroup):
-        return [leaf for inner_error in error.exceptions for leaf in _leaves(inner_error)]
+        return [leaf_error for inner_error in error.exceptions for leaf_error in _leaf_errors(inner_error)]
     return [error]
 
 
@@ -125,13 +125,13 @@ def _is_noted(error: BaseException) -> bool:
 
 @coroutine
 def yield_to_loop() -> Generator[None, None, None]:
-    """Every other task that can run does so once."""
+    """Suspend the current task until all other ready tasks have run once."""
     yield
 
 
 @asynccontextmanager
 async def timeout(clock: Clock, seconds: float) -> AsyncIterator[None]:
-    """Cancel the block after so many seconds, and raise `TimeoutError` instead."""
+    """Cancel the block after `seconds`, and raise `TimeoutError`."""
     task = asyncio.current_task()
     assert task is not None
     expired = False
@@ -141,12 +141,12 @@ async def timeout(clock: Clock, seconds: float) -> AsyncIterator[None]:
         expired = True
         task.cancel()
 
-    before = task.cancelling()
+    cancellations_before = task.cancelling()
     timer = clock.call_later(seconds, expire)
     try:
         yield
     except asyncio.CancelledError:
-        if expired and task.uncancel() <= before:
+        if expired and task.uncancel() <= cancellations_before:
             raise TimeoutError(f"not done within {seconds:g} seconds") from None
         raise
     finally:
@@ -154,11 +154,12 @@ async def timeout(clock: Clock, seconds: float) -> AsyncIterator[None]:
 
 
 async def run_all(**runs: Coroutine[None, None, None]) -> None:
-    """Run all until cancelled, or until one fails, whose error is raised: then all are cancelled and awaited."""
-    await all_of([start(name, run, endless=True) for name, run in runs.items()])
+    """Run all until cancelled, or until one fails: then cancel and await the others, and raise its error."""
+    await wait_for_all([start(name, run, endless=True) for name, run in runs.items()])
 
 
-async def all_of(tasks: "Sequence[asyncio.Task[None]]") -> None:
+async def wait_for_all(tasks: "Sequence[asyncio.Task[None]]") -> None:
+    """Wait until all tasks have ended, or one fails: then cancel and await the others, and raise its error."""
     try:
         await first_failure(tasks)
     finally:
@@ -166,16 +167,16 @@ async def all_of(tasks: "Sequence[asyncio.Task[None]]") -> None:
 
 
 async def cancel_and_wait(tasks: "Sequence[asyncio.Task[Any]]") -> None:
-    """Cancel the tasks and wait until all have ended; a second cancellation reaches them, too."""
+    """Cancel the tasks and wait until all have ended. A second cancellation of the caller cancels them again."""
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def run_with(work: Coroutine[Any, Any, _T], *, beside: "Sequence[asyncio.Task[Any]]") -> _T:
-    """Return the result of the work; if a task beside it fails first, raise that error. All are ended then."""
-    main = asyncio.create_task(work)  # what it raises is raised here, and logged by the caller's task
-    pending: set[asyncio.Task[Any]] = {main, *beside}
+async def run_with(work: Coroutine[Any, Any, _T], *, background_tasks: "Sequence[asyncio.Task[Any]]") -> _T:
+    """Return the result of the work, or raise the error of a background task that fails first. Cancels all of them."""
+    main = asyncio.create_task(work)  # its error is raised here, and logged by the caller's task
+    pending: set[asyncio.Task[Any]] = {main, *background_tasks}
     try:
         while not main.done():
             ended, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
@@ -183,11 +184,11 @@ async def run_with(work: Coroutine[Any, Any, _T], *, beside: "Sequence[asyncio.T
                 task.result()
         return main.result()
     finally:
-        await cancel_and_wait([main, *beside])
+        await cancel_and_wait([main, *background_tasks])
 
 
 async def first_failure(tasks: "Sequence[asyncio.Task[None]]") -> None:
-    """Wait until a task raises, or all have ended; raise its error."""
+    """Wait until a task fails, and raise its error, or until all have ended."""
     if not tasks:
         await asyncio.get_running_loop().create_future()
     ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)

@@ -65,7 +65,7 @@ class Event(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Range(Struct, frozen=True, kw_only=True, gc=False):
-    """Read one key, or the keys of [key, range_end) in byte order."""
+    """A read of one key, or of the keys in [key, range_end) in byte order."""
 
     key: bytes
     range_end: bytes | None = None
@@ -93,7 +93,7 @@ Operation: TypeAlias = Range | Put | Delete
 
 
 class Target(Enum):
-    """What a comparison compares. An absent key has version, revisions and lease 0, and no value."""
+    """The field of a key that a comparison reads. An absent key has version, revisions and lease 0, and no value."""
 
     VERSION = "VERSION"
     CREATE = "CREATE"
@@ -116,7 +116,7 @@ class Relation(Enum):
 
 
 class Compare(Struct, frozen=True, kw_only=True, gc=False):
-    """True if the relation holds between `key`'s target and the operand. The VALUE of an absent key never matches."""
+    """A comparison of a key's target with an operand. The VALUE of an absent key never matches."""
 
     key: bytes
     target: Target
@@ -125,7 +125,7 @@ class Compare(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Txn(Struct, frozen=True, kw_only=True, gc=False):
-    """Execute `then` if every comparison holds, else `otherwise`: all of it at one revision, or nothing."""
+    """A transaction: `then` if every comparison holds, else `otherwise`; executed at one revision, or not at all."""
 
     compare: Sequence[Compare] = ()
     then: Sequence[Operation] = ()
@@ -133,7 +133,7 @@ class Txn(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class WatchRequest(Struct, frozen=True, kw_only=True, gc=False):
-    """Watch one key, or [key, range_end), from `start_revision` on; HEAD means from the next change on."""
+    """A watch of one key, or of [key, range_end), from `start_revision` on; HEAD means from the next change on."""
 
     key: bytes
     range_end: bytes | None = None

@@ -1,6 +1,6 @@
-"""What a user holds: the command line, the cluster handle and the pytest plugin.
+"""The user interface of mockube: the command line, `mockube.Cluster` and the pytest plugin.
 
-A module belongs here if a person calls it by name. It may use every other package; none may use it.
+A module belongs here if users run or import it, or if it implements that. It may import every other package; none may import it.
 """
 
 from mockube.exports import __getattr__

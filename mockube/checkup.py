@@ -1,6 +1,6 @@
-"""Checks of a machine: whether clusters can run on it.
+"""Checks of a machine for `mockube doctor`: whether clusters can run on it.
 
-Wrong is what keeps a cluster from running; a note is what may be of interest.
+A check fails for a problem that prevents a cluster from running; a note is information.
 """
 
 import os
@@ -22,16 +22,16 @@ from msgspec import Struct
 
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.version import MINOR
-from mockube.clusters.named_cluster import State, cluster_folders, clusters_folder, look
-from mockube.clusters.ports import LOOPBACK, UPSTREAM, holder, is_free
+from mockube.clusters.named_cluster import State, cluster_folders, clusters_folder, inspect_cluster
+from mockube.clusters.ports import LOOPBACK, UPSTREAM_PORT, is_free, port_user
 from mockube.failure import Failure
 
-FILES: Final = 1024
-"""Each client that watches holds a socket for each kind it watches."""
-DISK: Final = 200 << 20
-OLDEST_MOMENT: Final = datetime.fromisoformat("2026-01-01T00:00:00Z")
-SKEW: Final = 1
-"""How many minor versions kubectl may be away from its server, as Kubernetes promises it."""
+MIN_OPEN_FILES: Final = 1024
+"""Every watch of every client needs a socket."""
+MIN_FREE_BYTES: Final = 200 << 20
+EARLIEST_TIME: Final = datetime.fromisoformat("2026-01-01T00:00:00Z")
+MAX_VERSION_SKEW: Final = 1
+"""The number of minor versions by which kubectl may differ from its server, by the version skew policy of Kubernetes."""
 
 
 class CheckResult(StrEnum):
@@ -42,26 +42,26 @@ class CheckResult(StrEnum):
 
 class Finding(Struct, frozen=True, kw_only=True):
     verdict: CheckResult
-    words: str
+    message: str
 
 
 Check: TypeAlias = Callable[[Mapping[str, str], Clock], Finding]
 
 
-def ok(words: str) -> Finding:
-    return Finding(verdict=CheckResult.OK, words=words)
+def ok(message: str) -> Finding:
+    return Finding(verdict=CheckResult.OK, message=message)
 
 
-def note(words: str) -> Finding:
-    return Finding(verdict=CheckResult.NOTE, words=words)
+def note(message: str) -> Finding:
+    return Finding(verdict=CheckResult.NOTE, message=message)
 
 
-def failed(words: str) -> Finding:
-    return Finding(verdict=CheckResult.WRONG, words=words)
+def failed(message: str) -> Finding:
+    return Finding(verdict=CheckResult.WRONG, message=message)
 
 
-def look_around(environment: Mapping[str, str], clock: Clock) -> Iterator[tuple[str, Finding]]:
-    """What is found of each thing, by its name. What cannot be looked at is wrong."""
+def run_checks(environment: Mapping[str, str], clock: Clock) -> Iterator[tuple[str, Finding]]:
+    """Yield the name and finding of each check. A check that raises an error has failed."""
     for name, check in CHECKS.items():
         try:
             yield name, check(environment, clock)
@@ -83,18 +83,18 @@ def _system(_environment: Mapping[str, str], _clock: Clock) -> Finding:
     return note(f"{summary}: if mockube is killed with SIGKILL, its processes may keep running")
 
 
-def _files(_environment: Mapping[str, str], _clock: Clock) -> Finding:
+def _open_files(_environment: Mapping[str, str], _clock: Clock) -> Finding:
     limit, maximum = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if limit >= FILES:
+    if limit >= MIN_OPEN_FILES:
         return ok(f"{limit} files may be open at a time")
     return failed(f"only {limit} files may be open at a time: run `ulimit -n {maximum}`")
 
 
-def _folder(environment: Mapping[str, str], _clock: Clock) -> Finding:
+def _clusters_folder(environment: Mapping[str, str], _clock: Clock) -> Finding:
     return _writable(clusters_folder(environment))
 
 
-def _temporary(_environment: Mapping[str, str], _clock: Clock) -> Finding:
+def _temporary_folder(_environment: Mapping[str, str], _clock: Clock) -> Finding:
     try:
         return _writable(Path(tempfile.gettempdir()))
     except FileNotFoundError as error:
@@ -102,27 +102,31 @@ def _temporary(_environment: Mapping[str, str], _clock: Clock) -> Finding:
 
 
 def _writable(folder: Path) -> Finding:
-    """The folder, or the nearest one above it that there is."""
-    there = next(path for path in (folder, *folder.parents) if path.exists())
-    if not there.is_dir():
-        return failed(f"{there} is a file instead of a folder: move it, or set XDG_DATA_HOME")
-    if not os.access(there, os.W_OK | os.X_OK):
-        return failed(f"{there} is not writable: run `chmod u+rwx` on it, or set XDG_DATA_HOME")
+    """Check that the folder is writable, or, if it does not exist, its nearest parent that exists."""
+    folder_or_parent = next(path for path in (folder, *folder.parents) if path.exists())
+    if not folder_or_parent.is_dir():
+        return failed(f"{folder_or_parent} is a file instead of a folder: move it, or set XDG_DATA_HOME")
+    if not os.access(folder_or_parent, os.W_OK | os.X_OK):
+        return failed(f"{folder_or_parent} is not writable: run `chmod u+rwx` on it, or set XDG_DATA_HOME")
     return ok(f"{folder} is writable")
 
 
 def _disk(environment: Mapping[str, str], _clock: Clock) -> Finding:
-    there = next(path for path in clusters_folder(environment).parents if path.exists())
-    free = shutil.disk_usage(there).free
-    summary = f"{free >> 20} MiB are free at {there}"
-    return ok(summary) if free >= DISK else failed(f"{summary}: logs and data need {DISK >> 20}")
+    folder_or_parent = next(path for path in clusters_folder(environment).parents if path.exists())
+    free_bytes = shutil.disk_usage(folder_or_parent).free
+    summary = f"{free_bytes >> 20} MiB are free at {folder_or_parent}"
+    return (
+        ok(summary)
+        if free_bytes >= MIN_FREE_BYTES
+        else failed(f"{summary}: logs and data need {MIN_FREE_BYTES >> 20}")
+    )
 
 
 def _port(environment: Mapping[str, str], _clock: Clock) -> Finding:
-    if is_free(LOOPBACK, UPSTREAM):
-        return ok(f"{UPSTREAM} is free")
+    if is_free(LOOPBACK, UPSTREAM_PORT):
+        return ok(f"{UPSTREAM_PORT} is free")
     return note(
-        f"{UPSTREAM} is in use by {holder(UPSTREAM, environment)}: `mockube up` needs --secure-port=0"
+        f"{UPSTREAM_PORT} is in use by {port_user(UPSTREAM_PORT, environment)}: `mockube up` needs --secure-port=0"
     )
 
 
@@ -138,29 +142,29 @@ def _kubectl(_environment: Mapping[str, str], _clock: Clock) -> Finding:
     path = shutil.which("kubectl")
     if path is None:
         return note("not found: see https://kubernetes.io/docs/tasks/tools")
-    answer = subprocess.run(  # noqa: S603 - it was found by its name
+    result = subprocess.run(  # noqa: S603 - it was found by its name
         [path, "version", "--client"], capture_output=True, text=True, check=False
     )
-    version = re.search(r"v(\d+)\.(\d+)\S*", answer.stdout)
+    version = re.search(r"v(\d+)\.(\d+)\S*", result.stdout)
     if version is None:
-        return failed(f"{path} does not print its version: {(answer.stderr or answer.stdout).strip()}")
-    if abs(int(version[2]) - int(MINOR)) > SKEW:
+        return failed(f"{path} does not print its version: {(result.stderr or result.stdout).strip()}")
+    if abs(int(version[2]) - int(MINOR)) > MAX_VERSION_SKEW:
         return note(f"{version[0]} at {path}, which is not within the supported skew of 1.{MINOR}")
     return ok(f"{version[0]} at {path}")
 
 
 def _clusters(environment: Mapping[str, str], _clock: Clock) -> Finding:
-    clusters = [look(folder) for folder in cluster_folders(environment)]
-    dead = [cluster.folder.name for cluster in clusters if cluster.state is State.DEAD]
-    if dead:
-        return failed(f"{', '.join(dead)}: killed: run `mockube down --name {dead[0]}` to clean up")
-    live = [cluster.folder.name for cluster in clusters if cluster.state is State.RUNNING]
-    return ok(f"{len(clusters)} clusters, running: {', '.join(live) or 'none'}")
+    clusters = [inspect_cluster(folder) for folder in cluster_folders(environment)]
+    killed = [cluster.folder.name for cluster in clusters if cluster.state is State.DEAD]
+    if killed:
+        return failed(f"{', '.join(killed)}: killed: run `mockube down --name {killed[0]}` to clean up")
+    running = [cluster.folder.name for cluster in clusters if cluster.state is State.RUNNING]
+    return ok(f"{len(clusters)} clusters, running: {', '.join(running) or 'none'}")
 
 
-def _time(environment: Mapping[str, str], clock: Clock) -> Finding:
+def _clock_time(environment: Mapping[str, str], clock: Clock) -> Finding:
     now = clock.now()
-    if now < OLDEST_MOMENT:
+    if now < EARLIEST_TIME:
         return failed(f"the clock is at {now:%Y-%m-%d}: certificates will not be valid")
     for folder in cluster_folders(environment):
         for certificate in folder.pki.glob("*.crt"):
@@ -172,13 +176,13 @@ def _time(environment: Mapping[str, str], clock: Clock) -> Finding:
 CHECKS: Final[Mapping[str, Check]] = {
     "Python": _python,
     "system": _system,
-    "open files": _files,
-    "clusters' folder": _folder,
-    "temporary folder": _temporary,
+    "open files": _open_files,
+    "clusters' folder": _clusters_folder,
+    "temporary folder": _temporary_folder,
     "disk": _disk,
     "address": _loopback,
     "port": _port,
     "kubectl": _kubectl,
     "clusters": _clusters,
-    "clock": _time,
+    "clock": _clock_time,
 }

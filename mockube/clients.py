@@ -1,6 +1,6 @@
-"""Clients of other projects, made for one cluster. Each is imported on first use.
+"""Clients of other Python libraries for one cluster. Each library is imported on first use.
 
-They get a token instead of the kubeconfig's certificate, for which each of them would write files of its own.
+They authenticate by a token, because with a client certificate each library would write files of its own.
 """
 
 from importlib import import_module
@@ -14,47 +14,47 @@ from mockube.failure import Failure
 
 
 class NotInstalled(Failure):
-    """With the name of the package."""
+    """The library is not installed; the message names the package."""
 
 
 class Endpoint(Struct, frozen=True, kw_only=True):
-    """What a client needs of a cluster."""
+    """The address, CA certificate and token with which clients connect to a cluster."""
 
     url: str
     authority: Path
     token: str
     folder: Path
-    """Where a file may be written."""
+    """A folder for a kubeconfig."""
 
 
 def kubernetes(endpoint: Endpoint) -> Any:
-    """An `ApiClient` of the official client."""
-    return _official(endpoint, "kubernetes.client", "kubernetes")
+    """Return an `ApiClient` of the official client."""
+    return _openapi_client(endpoint, "kubernetes.client", "kubernetes")
 
 
 def kubernetes_asyncio(endpoint: Endpoint) -> Any:
-    """An `ApiClient` of the official client's asynchronous sister, for the event loop that runs."""
-    return _official(endpoint, "kubernetes_asyncio.client", "kubernetes-asyncio")
+    """Return an `ApiClient` of kubernetes_asyncio, for the running event loop."""
+    return _openapi_client(endpoint, "kubernetes_asyncio.client", "kubernetes-asyncio")
 
 
 def kr8s(endpoint: Endpoint) -> Any:
-    return _module("kr8s", "kr8s").api(kubeconfig=_kubeconfig(endpoint))
+    return _import_client("kr8s", "kr8s").api(kubeconfig=_kubeconfig(endpoint))
 
 
 async def kr8s_async(endpoint: Endpoint) -> Any:
-    return await _module("kr8s.asyncio", "kr8s").api(kubeconfig=_kubeconfig(endpoint))
+    return await _import_client("kr8s.asyncio", "kr8s").api(kubeconfig=_kubeconfig(endpoint))
 
 
 def lightkube(endpoint: Endpoint, *, client: str = "Client") -> Any:
-    """`client` is the name of its class."""
-    library = _module("lightkube", "lightkube")
+    """Return a client of lightkube; `client` is the name of its class."""
+    library = _import_client("lightkube", "lightkube")
     config = library.KubeConfig.from_file(_kubeconfig(endpoint))
     return getattr(library, client)(config=config, namespace="default", trust_env=False)
 
 
-def _official(endpoint: Endpoint, module: str, package: str) -> Any:
-    """The two are made by one generator, and alike."""
-    library = _module(module, package)
+def _openapi_client(endpoint: Endpoint, module: str, package: str) -> Any:
+    """Return an `ApiClient` of one of the two libraries that are generated from the OpenAPI specification."""
+    library = _import_client(module, package)
     configuration = library.Configuration(host=endpoint.url)
     configuration.ssl_ca_cert = str(endpoint.authority)
     configuration.api_key = {"authorization": endpoint.token, "BearerToken": endpoint.token}
@@ -62,7 +62,7 @@ def _official(endpoint: Endpoint, module: str, package: str) -> Any:
     return library.ApiClient(configuration=configuration)
 
 
-def _module(name: str, package: str) -> Any:
+def _import_client(name: str, package: str) -> Any:
     try:
         return import_module(name)
     except ModuleNotFoundError as error:

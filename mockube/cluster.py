@@ -1,7 +1,7 @@
-"""`mockube.Cluster`: a control plane in this process for notebooks, scripts and tests, which ends with its block.
+"""`mockube.Cluster`: a control plane in this process for notebooks, scripts and tests, which stops at the end of its block.
 
-It runs in an event loop in a thread of its own, whatever thread uses it: `with` returns a cluster whose methods block,
-and `async with` one whose methods are awaited. Methods that neither block nor are awaited are in `Handle`.
+It runs in an event loop in a background thread: `with` returns a cluster whose methods block, and `async with` one
+whose methods are awaited. Methods that neither block nor are awaited are in `Handle`.
 """
 
 import asyncio
@@ -18,26 +18,26 @@ from mockube.apimachinery.schema import minors
 from mockube.cluster_client import Condition
 from mockube.controller_manager.client.client import Parsed
 from mockube.controller_manager.kubelet.addresses import MAX_NODES
-from mockube.embedded.background_loop import HostedRun
-from mockube.embedded.control_plane import ClusterOptions, Plane, control_plane
+from mockube.embedded.background_loop import BackgroundContext
+from mockube.embedded.control_plane import ClusterOptions, EmbeddedControlPlane, control_plane
 from mockube.embedded.handle import Fault, Handle, NotStarted
 from mockube.processes.defaults import KRUISE, NODES
 
 __all__ = ["AsyncCluster", "Cluster", "Fault", "NotStarted"]
 
 TIMEOUT: Final = 30.0
-"""Seconds that are waited for a condition."""
+"""The default timeout of `wait` and `wait_gone`, in seconds."""
 
 T = TypeVar("T")
 Objects: TypeAlias = list[Parsed]
 
 
 class AsyncCluster(Handle):
-    """What `async with Cluster() as cluster` gives."""
+    """A running cluster with asynchronous methods, which `async with Cluster()` returns."""
 
     async def apply(self, manifests: str | Path) -> Objects:
-        """Apply YAML of any number of documents, or a file of it; answers with the objects as they are now."""
-        return await self._do(self._plane.reach.apply(manifests))
+        """Apply the objects of a YAML text or file with server-side apply, and return the resulting objects."""
+        return await self._do(self._plane.client.apply(manifests))
 
     async def wait(
         self,
@@ -48,9 +48,12 @@ class AsyncCluster(Handle):
         *,
         namespace: str = "default",
     ) -> Parsed:
-        """Until the object meets the condition: the type of one that shall be True, or a question about the object."""
-        reach = self._plane.reach
-        return await self._do(reach.wait(kind, name, condition, seconds=timeout, namespace=namespace))
+        """Wait until an object meets a condition, and return it; raise TimeoutError if it does not.
+
+        The condition is the type of a status condition that must be True, or a predicate of the object.
+        """
+        client = self._plane.client
+        return await self._do(client.wait(kind, name, condition, seconds=timeout, namespace=namespace))
 
     async def wait_gone(
         self,
@@ -60,42 +63,43 @@ class AsyncCluster(Handle):
         *,
         namespace: str = "default",
     ) -> None:
-        """Until there is no such object."""
-        await self._do(self._plane.reach.wait_gone(kind, name, seconds=timeout, namespace=namespace))
+        """Wait until the object does not exist; raise TimeoutError if it still does."""
+        await self._do(self._plane.client.wait_gone(kind, name, seconds=timeout, namespace=namespace))
 
     async def get(self, kind: str, name: str, *, namespace: str = "default") -> Parsed:
-        return await self._do(self._plane.reach.get(kind, name, namespace=namespace))
+        return await self._do(self._plane.client.get(kind, name, namespace=namespace))
 
     async def list(self, kind: str, *, namespace: str = "default", labels: str = "") -> Objects:
-        """Those that a selector of labels means; "" as the namespace is all of them."""
-        return await self._do(self._plane.reach.list(kind, namespace=namespace, labels=labels))
+        """Return the objects that match a label selector; "" as the namespace means all namespaces."""
+        return await self._do(self._plane.client.list(kind, namespace=namespace, labels=labels))
 
     async def delete(self, kind: str, name: str, *, namespace: str = "default") -> None:
-        await self._do(self._plane.reach.delete(kind, name, namespace=namespace))
+        await self._do(self._plane.client.delete(kind, name, namespace=namespace))
 
     async def advance(self, seconds: float) -> None:
-        """Let so many seconds pass at once for the server and the controllers, with all that happens in them."""
+        """Advance the clock of server and controllers by some seconds, and run everything that is due by then."""
         await self._do(self._plane.advance(seconds))
 
     async def kr8s(self) -> Any:
-        """An API object of `kr8s.asyncio`."""
+        """Return an API object of `kr8s.asyncio`."""
         return await clients.kr8s_async(self._endpoint)
 
     def lightkube(self) -> Any:
-        """An `AsyncClient` of lightkube. It is yours to close."""
+        """Return an `AsyncClient` of lightkube. The caller closes it."""
         return clients.lightkube(self._endpoint, client="AsyncClient")
 
     async def _do(self, work: Coroutine[Any, Any, T]) -> T:
-        return await asyncio.wrap_future(self._hosted.submit(work))
+        return await asyncio.wrap_future(self._context.submit(work))
 
 
 class Cluster(Handle):
-    """A context manager. `packs` are kinds to serve besides Kubernetes' own, `version` is the minor release to be.
+    """A control plane in this process, as a context manager.
 
+    `packs` are packs of kinds to serve besides those of Kubernetes, `version` is the minor release of Kubernetes.
     `flags` are more flags of the API server, and `manager_flags` of the controller manager. `webhook_services` maps
-    Services of webhooks and APIServices to addresses, as `{"NAMESPACE/NAME": "HOST:PORT"}`, where these are not
-    processes of this cluster. `images` maps images to local commands, as a map or as the path of a file of one: containers of
-    these run as processes of this machine.
+    Services of webhooks and APIServices to addresses, as `{"NAMESPACE/NAME": "HOST:PORT"}`, if they run outside of the
+    cluster. `images` maps images to local commands, as a map or the path of a YAML file: containers with these images
+    run as local processes.
     """
 
     def __init__(  # noqa: PLR0913 - each is an option of the cluster
@@ -119,20 +123,22 @@ class Cluster(Handle):
             manager_flags=tuple(manager_flags),
             images=images,
         )
-        super().__init__(HostedRun[Plane](partial(control_plane, options), name="mockube"))
+        super().__init__(
+            BackgroundContext[EmbeddedControlPlane](partial(control_plane, options), name="mockube")
+        )
 
     @property
     def awaited(self) -> AsyncCluster:
-        """The same cluster, for an event loop."""
-        return AsyncCluster(self._hosted, self._clients)
+        """The same cluster with asynchronous methods."""
+        return AsyncCluster(self._context, self._clients)
 
-    # --- from its begin to its end
+    # --- start and stop
 
     def start(self) -> Self:
-        """Start as at the begin of a block; for notebooks. Calling `stop` is optional: the cluster ends with the process."""
+        """Start without a `with` block, for notebooks. Calling `stop` is optional: the cluster stops with the process."""
         self._start()
         try:
-            self._hosted.opened.result()
+            self._context.opened.result()
         except Exception as error:
             raise NotStarted(_reason(error)) from error
         except KeyboardInterrupt:
@@ -142,7 +148,7 @@ class Cluster(Handle):
 
     def stop(self) -> None:
         self._clients.close()
-        self._hosted.close()
+        self._context.close()
 
     def __enter__(self) -> Self:
         return self.start()
@@ -155,7 +161,7 @@ class Cluster(Handle):
     async def __aenter__(self) -> AsyncCluster:
         self._start()
         try:
-            await asyncio.wrap_future(self._hosted.opened)
+            await asyncio.wrap_future(self._context.opened)
         except Exception as error:
             raise NotStarted(_reason(error)) from error
         except asyncio.CancelledError:
@@ -166,22 +172,22 @@ class Cluster(Handle):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._hosted.stop()
-        await asyncio.wait([asyncio.wrap_future(self._hosted.ended)])
+        self._context.stop()
+        await asyncio.wait([asyncio.wrap_future(self._context.ended)])
         self.stop()
 
     def _start(self) -> None:
         try:
-            self._hosted.start()
+            self._context.start()
         except RuntimeError as error:
             raise NotStarted("a Cluster can be started once: create another one") from error
-        weakref.finalize(self, self._hosted.close)
+        weakref.finalize(self, self._context.close)
 
     # --- requests
 
     def apply(self, manifests: str | Path) -> Objects:
-        """Apply YAML of any number of documents, or a file of it; answers with the objects as they are now."""
-        return self._do(self._plane.reach.apply(manifests))
+        """Apply the objects of a YAML text or file with server-side apply, and return the resulting objects."""
+        return self._do(self._plane.client.apply(manifests))
 
     def wait(
         self,
@@ -192,42 +198,45 @@ class Cluster(Handle):
         *,
         namespace: str = "default",
     ) -> Parsed:
-        """Until the object meets the condition: the type of one that shall be True, or a question about the object."""
-        reach = self._plane.reach
-        return self._do(reach.wait(kind, name, condition, seconds=timeout, namespace=namespace))
+        """Wait until an object meets a condition, and return it; raise TimeoutError if it does not.
+
+        The condition is the type of a status condition that must be True, or a predicate of the object.
+        """
+        client = self._plane.client
+        return self._do(client.wait(kind, name, condition, seconds=timeout, namespace=namespace))
 
     def wait_gone(
         self, kind: str, name: str, timeout: float = TIMEOUT, *, namespace: str = "default"
     ) -> None:
-        """Until there is no such object."""
-        self._do(self._plane.reach.wait_gone(kind, name, seconds=timeout, namespace=namespace))
+        """Wait until the object does not exist; raise TimeoutError if it still does."""
+        self._do(self._plane.client.wait_gone(kind, name, seconds=timeout, namespace=namespace))
 
     def get(self, kind: str, name: str, *, namespace: str = "default") -> Parsed:
-        return self._do(self._plane.reach.get(kind, name, namespace=namespace))
+        return self._do(self._plane.client.get(kind, name, namespace=namespace))
 
     def list(self, kind: str, *, namespace: str = "default", labels: str = "") -> Objects:
-        """Those that a selector of labels means; "" as the namespace is all of them."""
-        return self._do(self._plane.reach.list(kind, namespace=namespace, labels=labels))
+        """Return the objects that match a label selector; "" as the namespace means all namespaces."""
+        return self._do(self._plane.client.list(kind, namespace=namespace, labels=labels))
 
     def delete(self, kind: str, name: str, *, namespace: str = "default") -> None:
-        self._do(self._plane.reach.delete(kind, name, namespace=namespace))
+        self._do(self._plane.client.delete(kind, name, namespace=namespace))
 
     def advance(self, seconds: float) -> None:
-        """Let so many seconds pass at once for the server and the controllers, with all that happens in them."""
+        """Advance the clock of server and controllers by some seconds, and run everything that is due by then."""
         self._do(self._plane.advance(seconds))
 
     # --- clients
 
     def lightkube(self) -> Any:
-        """A `Client` of lightkube."""
-        return self._closing(clients.lightkube(self._endpoint))
+        """Return a `Client` of lightkube."""
+        return self._close_at_end(clients.lightkube(self._endpoint))
 
     def kr8s(self) -> Any:
-        """An API object of kr8s."""
+        """Return an API object of kr8s."""
         return clients.kr8s(self._endpoint)
 
     def _do(self, work: Coroutine[Any, Any, T]) -> T:
-        future = self._hosted.submit(work)
+        future = self._context.submit(work)
         try:
             return future.result()
         except KeyboardInterrupt:
@@ -236,7 +245,7 @@ class Cluster(Handle):
 
 
 def _reason(error: BaseException) -> str:
-    """What it was that failed first, in however many blocks."""
+    """Return the message of an error, or of the first error in nested exception groups."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return str(error) or type(error).__name__

@@ -1,7 +1,7 @@
-"""Requests to a running control plane: apply manifests, wait for conditions of objects, or until it is usable.
+"""A client of a running control plane: apply manifests, wait for conditions of objects, or until the cluster is usable.
 
-Independent of processes: it works with any API server. Resources are found by discovery, which is repeated for an
-unknown kind, so that new definitions are found.
+It works with any API server. Resources are found by discovery, which is repeated for an unknown kind, so that new
+CustomResourceDefinitions are found.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
@@ -17,31 +17,31 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.yaml_decode import load_all
 from mockube.controller_manager.cache.reflector import parse_watch_event, split_lines
 from mockube.controller_manager.client.client import Client, ListOptions, Parsed
-from mockube.controller_manager.client.connect import Connection, connect
+from mockube.controller_manager.client.connect import ClientOptions, connect
 from mockube.controller_manager.client.discovery import discover
 from mockube.controller_manager.client.kubeconfig import read
 from mockube.controller_manager.client.resources import Key, Resource
-from mockube.controller_manager.client.wire import NoAnswer
+from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.supervision import timeout
-from mockube.resizing import wanted_by
+from mockube.resizing import desired_node_count
 
 NAME: Final = "mockube"
 """The field manager and the User-Agent."""
 
-AS_LONG_AS_IT_TAKES: Final = 86400.0
-_PAUSE: Final = 0.1
-"""Seconds until a request without an answer is repeated."""
+DEFAULT_TIMEOUT: Final = 86400.0
+_RETRY_SECONDS: Final = 0.1
+"""The time after which a request without a response is repeated."""
 
 Condition: TypeAlias = str | Callable[[ReadOnlyTree], object]
 """The type of a condition that must be True, or a predicate of the object."""
 
 
-class Unknown(Exception):
+class UnknownKind(Exception):
     """The server does not serve this kind."""
 
 
 class ServerClient:
-    """A client of one server. Errors are those of `mockube.apimachinery.status`, by their names."""
+    """A client of one server. Its errors are the classes of `mockube.apimachinery.status`."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -49,7 +49,7 @@ class ServerClient:
         self._resources: Sequence[Resource[ReadOnlyTree]] = ()
 
     async def apply(self, manifests: str | Path) -> list[Parsed]:
-        """Apply YAML of any number of documents, or a file of it, on the server; answers with the objects as they are now."""
+        """Apply the objects of a YAML text or file with server-side apply, and return the resulting objects."""
         return [await self._apply(tree) for tree in objects(manifests)]
 
     async def wait(
@@ -61,7 +61,7 @@ class ServerClient:
         seconds: float,
         namespace: str = "default",
     ) -> Parsed:
-        """Return the object when it first meets the condition; raises `TimeoutError` if it does not in time."""
+        """Wait until an object meets a condition, and return it; raise TimeoutError if it does not in time."""
         last: Parsed | None = None
         try:
             async with timeout(self._clock, seconds):
@@ -72,19 +72,19 @@ class ServerClient:
                         if satisfies(last, condition):
                             return last
         except TimeoutError as error:
-            raise TimeoutError(_not_met(kind, name, condition, seconds, last)) from error
+            raise TimeoutError(_timeout_message(kind, name, condition, seconds, last)) from error
 
     async def wait_gone(self, kind: str, name: str, *, seconds: float, namespace: str = "default") -> None:
-        """Wait until it is deleted; raises `TimeoutError` if it still exists after so many seconds."""
+        """Wait until the object does not exist; raise TimeoutError if it still does after the time."""
         key = Key(namespace, name)
         try:
             async with timeout(self._clock, seconds):
                 resource = await self._resource(*_kind_and_group(kind))
-                selecting = ListOptions(field_selector=_selector(resource, key))
-                while (object_list := await self._client.list(resource, **selecting)).items:
+                options = ListOptions(field_selector=_selector(resource, key))
+                while (object_list := await self._client.list(resource, **options)).items:
                     await self._wait_for_change(resource, key, object_list.resource_version, seconds)
         except TimeoutError as error:
-            raise TimeoutError(f"{kind} {name} is still there after {seconds:g} seconds") from error
+            raise TimeoutError(f"{kind} {name} still exists after {seconds:g} seconds") from error
 
     async def get(self, kind: str, name: str, *, namespace: str = "default") -> Parsed:
         resource = await self._resource(*_kind_and_group(kind))
@@ -101,7 +101,7 @@ class ServerClient:
         await self._client.delete(resource, Key(namespace if resource.namespaced else "", name))
 
     async def wait_usable(self, nodes: int, *, seconds: float) -> None:
-        """Wait until pods can be created and scheduled: so many nodes are ready, and the service account exists."""
+        """Wait until pods can be created and scheduled: `nodes` nodes are ready, and the default ServiceAccount exists."""
         async with timeout(self._clock, seconds):
             ready: set[str] = set()
             while len(ready) < nodes:
@@ -119,28 +119,31 @@ class ServerClient:
         return await self._client.patch(resource, key, tree, kind="apply", field_manager=NAME, force=True)
 
     async def _resource(self, kind: str, group: str | None) -> Resource[ReadOnlyTree]:
-        """Find a resource by kind or plural; the first one with this name if no group is set."""
+        """Return a resource by its kind or plural name; the first one with that name if the group is None."""
         if (resource := _find_kind(self._resources, kind, group)) is None:
             self._resources = (await discover(self._client)).with_verbs("get")
             resource = _find_kind(self._resources, kind, group)
         if resource is None:
-            raise Unknown(f"{kind}.{group}" if group else kind)
+            name = f"{kind}.{group}" if group else kind
+            raise UnknownKind(f'the server doesn\'t have a resource type "{name}"')
         return replace(resource, metadata_only=False)
 
     async def _wait_for_change(
         self, resource: Resource[ReadOnlyTree], key: Key, version: str, seconds: float
     ) -> None:
-        """Wait for the next event of the object."""
+        """Wait for the next watch event of an object, or the end of the watch."""
         query = {"fieldSelector": _selector(resource, key), "resourceVersion": version}
-        async with self._client.watch(resource, query, within=seconds) as stream:
+        async with self._client.watch(resource, query, timeout_seconds=seconds) as stream:
             async for _ in stream.chunks():
                 return
 
     async def _watch(
         self, resource: Resource[ReadOnlyTree], selector: str, seconds: float
     ) -> AsyncIterator[Parsed]:
-        """Yield the objects as they are, and after each change, until the watch ends."""
-        async with self._client.watch(resource, {"fieldSelector": selector}, within=seconds) as stream:
+        """Yield the matching objects, and each of them again after a change, until the watch ends."""
+        async with self._client.watch(
+            resource, {"fieldSelector": selector}, timeout_seconds=seconds
+        ) as stream:
             async for batch in split_lines(stream.chunks()):
                 for line in batch:
                     event_type, tree, _ = parse_watch_event(line)
@@ -154,24 +157,24 @@ async def wait_usable(
     *,
     clock: Clock,
     report: Callable[[str], None],
-    seconds: float = AS_LONG_AS_IT_TAKES,
+    seconds: float = DEFAULT_TIMEOUT,
 ) -> int:
-    """Wait until a new control plane is usable: every node is ready, and the service account exists.
+    """Wait until a new control plane is usable, and return its number of nodes.
 
-    Return the number of nodes: the store may have another than the flag. Requests are repeated until the server
-    answers; the caller checks whether it has ended.
+    Every node is ready, and the default ServiceAccount exists. The store may request another number of nodes than the
+    flag. Requests are repeated until the server responds; the caller checks whether the server has exited.
     """
     while True:
         try:
-            connection = Connection(access=read(kubeconfig), clock=clock, agent=NAME)
-            async with connect(connection) as client:
-                desired = await wanted_by(client, nodes)
+            options = ClientOptions(access=read(kubeconfig), clock=clock, agent=NAME)
+            async with connect(options) as client:
+                desired = await desired_node_count(client, nodes)
                 report("API server ready")
                 await ServerClient(client).wait_usable(desired, seconds=seconds)
                 report(f"{desired} nodes ready")
                 return desired
-        except NoAnswer:
-            await clock.sleep(_PAUSE)
+        except NoResponse:
+            await clock.sleep(_RETRY_SECONDS)
 
 
 def _find_kind(
@@ -184,12 +187,12 @@ def _find_kind(
 
 
 def _selector(resource: Resource[ReadOnlyTree], key: Key) -> str:
-    inside = f",metadata.namespace={key.namespace}" if resource.namespaced else ""
-    return f"metadata.name={key.name}{inside}"
+    namespace_selector = f",metadata.namespace={key.namespace}" if resource.namespaced else ""
+    return f"metadata.name={key.name}{namespace_selector}"
 
 
 def objects(manifests: str | Path) -> Iterator[Parsed]:
-    """Yield the objects of all documents, those of a list one by one; empty documents are skipped."""
+    """Yield the objects of all documents and of the lists in them; empty documents are skipped."""
     text = manifests.read_text() if isinstance(manifests, Path) else manifests
     for loaded in load_all(text.encode()):
         document = loaded.tree
@@ -199,26 +202,26 @@ def objects(manifests: str | Path) -> Iterator[Parsed]:
             yield document
 
 
-def _not_met(
+def _timeout_message(
     kind: str, name: str, condition: Condition, seconds: float, last: Mapping[str, Any] | None
 ) -> str:
-    condition_text = condition if isinstance(condition, str) else "as requested"
+    problem = f"was not {condition}" if isinstance(condition, str) else "did not meet the condition"
     if last is None:
         return f"{kind} {name} was not created within {seconds:g} seconds"
     status = orjson.dumps(last.get("status") or {}).decode()
-    return f"{kind} {name} was not {condition_text} within {seconds:g} seconds; its status is {status}"
+    return f"{kind} {name} {problem} within {seconds:g} seconds; its status is {status}"
 
 
 def _kind_and_group(name: str) -> tuple[str, str | None]:
-    """`Deployment`, `deployments` or `Deployment.apps`."""
+    """Split a name such as `Deployment`, `deployments` or `Deployment.apps` into kind and group; None for no group."""
     kind, dot, group = name.partition(".")
     return kind, group if dot else None
 
 
 def satisfies(tree: ReadOnlyTree, condition: Condition) -> bool:
-    """Conditions of an older generation do not count."""
+    """Return whether an object meets a condition. A condition that was observed at an older generation is not met."""
     if not isinstance(condition, str):
         return bool(condition(tree))
     status: dict[str, Any] = tree.get("status") or {}
-    seen = status.get("observedGeneration", meta.generation(tree))
-    return seen >= meta.generation(tree) and conditions.is_true(tree, condition)
+    observed_generation = status.get("observedGeneration", meta.generation(tree))
+    return observed_generation >= meta.generation(tree) and conditions.is_true(tree, condition)

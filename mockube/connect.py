@@ -1,4 +1,4 @@
-"""The connection of mockube's commands to any API server."""
+"""The client with which mockube's commands send requests to any API server."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,8 +13,8 @@ AGENT: Final = "mockube"
 
 @asynccontextmanager
 async def open_client(access: Access, clock: Clock) -> AsyncIterator[Client]:
-    """A client, whose connections are closed at the end."""
-    from mockube.controller_manager.client.connect import Connection, connect  # noqa: PLC0415 - HTTP is imported only if it is used
+    """Yield a client, whose connections are closed at the end of the block."""
+    from mockube.controller_manager.client.connect import ClientOptions, connect  # noqa: PLC0415 - HTTP is imported only if it is used
 
-    async with connect(Connection(access=access, clock=clock, agent=AGENT)) as client:
+    async with connect(ClientOptions(access=access, clock=clock, agent=AGENT)) as client:
         yield client

@@ -1,7 +1,7 @@
-"""What `mockube demo` shows: a short sequence of requests to the embedded store, with its responses.
+"""The demonstration of `mockube demo`: a short sequence of requests to the embedded store, with its responses.
 
-Every answer printed is the store's own. Time is stepped, so that an hour costs nothing and the story is always the
-same. It uses no API server: it writes the keys that one would write.
+It uses no API server, and writes the keys that one would write. The clock is stepped, so that the output is always the
+same and an hour passes at once.
 """
 
 from collections.abc import Awaitable, Callable
@@ -47,27 +47,27 @@ FIRST_KEYS = (
 )
 
 
-class Out(Protocol):
+class Output(Protocol):
     def write(self, text: str, /) -> object: ...
 
 
 class Demonstration(Struct, frozen=True, kw_only=True):
-    """What a scene plays on. Keys and values are text here and bytes in the store."""
+    """The store, the clock and the output of a demonstration. Keys and values are text here and bytes in the store."""
 
     store: KV
     clock: SteppedClock
-    out: Out
+    out: Output
 
-    def print_step(self, did: str, answer: str) -> None:
-        self.out.write(f"  {did:<54}  {answer}".rstrip() + "\n")
+    def print_step(self, action: str, outcome: str) -> None:
+        self.out.write(f"  {action:<54}  {outcome}".rstrip() + "\n")
 
     async def put(self, key: str, value: str, lease: LeaseId = NO_LEASE) -> Revision:
-        done = await self.store.put(Put(key=key.encode(), value=value.encode(), lease=lease))
-        self.print_step(f"put {key}", f"revision {done.revision}")
-        return done.revision
+        result = await self.store.put(Put(key=key.encode(), value=value.encode(), lease=lease))
+        self.print_step(f"put {key}", f"revision {result.revision}")
+        return result.revision
 
     async def read(self, key: str, revision: Revision = HEAD) -> str:
-        """The key's value at a revision, or why there is none."""
+        """Return the key's value at a revision, or a message if there is none."""
         try:
             result = await self.store.range(Range(key=key.encode(), revision=revision))
         except Compacted as error:
@@ -75,13 +75,13 @@ class Demonstration(Struct, frozen=True, kw_only=True):
         return result.kvs[0].value.decode() if result.kvs else "no such key"
 
     async def watch(self, prefix: str) -> Watch:
-        """Watch from the next change on."""
+        """Start a watch of a prefix, from the next change on."""
         return await self.store.watch(
             WatchRequest(key=prefix.encode(), range_end=prefix_end(prefix.encode()))
         )
 
     async def print_events(self, watch: Watch, until: Revision) -> None:
-        """Print the events of a watch up to a revision that must be reached."""
+        """Print the events of a watch, until it has reached a revision."""
         async for batch in watch:
             for event in batch.events:
                 line = f"watched: {event.kind.value} {event.kv.key.decode()}"
@@ -110,19 +110,19 @@ async def _replace(demonstration: Demonstration, expected: Revision, phase: str)
             otherwise=(Range(key=WEB_0.encode()),),
         )
     )
-    answer = f"done, revision {result.revision}"
+    outcome = f"done, revision {result.revision}"
     if not result.succeeded:
         (current,) = result.results
         assert isinstance(current, RangeResult)
-        answer = f"refused: it changed at revision {current.kvs[0].mod_revision}"
-    demonstration.print_step(f"make web-0 {phase} if unchanged since revision {expected}", answer)
+        outcome = f"refused: it changed at revision {current.kvs[0].mod_revision}"
+    demonstration.print_step(f"make web-0 {phase} if unchanged since revision {expected}", outcome)
 
 
 async def compare_and_swap(demonstration: Demonstration) -> None:
-    """Two writers read the same revision: one write succeeds, the other fails."""
-    seen = (await demonstration.store.range(Range(key=WEB_0.encode()))).kvs[0].mod_revision
-    await _replace(demonstration, seen, "Running")
-    await _replace(demonstration, seen, "Failed")
+    """Let two writers read the same revision: the first write succeeds, the second fails."""
+    revision = (await demonstration.store.range(Range(key=WEB_0.encode()))).kvs[0].mod_revision
+    await _replace(demonstration, revision, "Running")
+    await _replace(demonstration, revision, "Failed")
 
 
 async def watch_while_writing(demonstration: Demonstration) -> None:
@@ -168,7 +168,7 @@ SECTIONS: tuple[tuple[str, Section], ...] = (
 )
 
 
-async def demonstrate(out: Out) -> None:
+async def demonstrate(out: Output) -> None:
     clock = SteppedClock()
     store = MemoryStore(clock=clock)
     demonstration = Demonstration(store=store, clock=clock, out=out)

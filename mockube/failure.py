@@ -1,11 +1,11 @@
-"""Failures of commands: one line, with what to do next.
+"""Errors of commands. The message is one line and says what to do next.
 
-Whatever is raised here reaches the terminal as `mockube: ...`; the exit codes stand in `mockube/cli/output.py`.
+The command line prints them as `mockube: ...`; `mockube/cli/output.py` has the exit codes.
 """
 
 
 class Failure(Exception):
-    """It could not be done."""
+    """The command failed."""
 
 
 class UsageError(Failure):
@@ -13,7 +13,7 @@ class UsageError(Failure):
 
 
 class Missing(Failure):
-    """What it is about does not exist."""
+    """The object of the command does not exist."""
 
 
 class TimedOut(Failure):

@@ -1,9 +1,9 @@
-"""The pytest plugin: a fixture `mockube` that gives a fresh `mockube.Cluster`, and words about it where a test fails.
+"""The pytest plugin: a fixture `mockube` that returns a new `mockube.Cluster`, and a report about it if a test fails.
 
-pytest loads it by itself wherever mockube is installed, so all that a cluster needs is imported on first use.
-Settings of pytest: `mockube_scope` is the scope of a cluster: `function`, which is the default, or a `class`,
-`module`, `package` or `session`; `mockube_nodes`, `mockube_packs` and `mockube_version` configure it. A marker sets
-it for one test, or for all of a module: `@pytest.mark.mockube(nodes=5)`.
+pytest loads the plugin wherever mockube is installed, so modules that a cluster needs are imported on first use.
+Settings of pytest: `mockube_scope` is the scope of the fixture (`function` by default, `class`, `module`, `package` or
+`session`); `mockube_nodes`, `mockube_packs` and `mockube_version` configure the cluster. A marker configures it for one
+test or for a module: `@pytest.mark.mockube(nodes=5)`.
 """
 
 import sys
@@ -25,14 +25,14 @@ OPTIONS: Final = ("nodes", "packs", "version", "flags", "manager_flags", "images
 """The options of the marker."""
 MARKER: Final = f"mockube({', '.join(f'{option}=...' for option in OPTIONS)}): options of the cluster of the fixture `mockube`"
 NAMES: Final = ("mockube", "mockube.testing")
-"""By which pytest may know this file: where it is installed, and where a conftest.py names it."""
+"""The names by which pytest registers this plugin: from its entry point, and from a conftest.py."""
 
 
 class _PlainFinder(MetaPathFinder):
-    """Finds the modules of mockube as they are.
+    """A finder that imports the modules of mockube without pytest's assertion rewriting.
 
-    pytest rewrites the assertions in all modules of a package with a plugin. Of mockube that takes ten times as long as their
-    import, in each run where the result cannot be written beside the files.
+    pytest rewrites the assertions in all modules of a package with a plugin. For mockube that takes ten times as long as the
+    import, in each run in which the result cannot be cached beside the files.
     """
 
     def find_spec(
@@ -48,13 +48,13 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
     parser.addini(
         SCOPE, "scope of a cluster: function, class, module, package or session", default="function"
     )
-    parser.addini(NODES, "how many nodes a cluster has (3)", default="")
-    parser.addini(PACKS, "kinds that a cluster serves besides Kubernetes' own (kruise)", default=None)
-    parser.addini(VERSION, "minor release of Kubernetes of a cluster (1.36)", default="")
+    parser.addini(NODES, "number of nodes of a cluster (3)", default="")
+    parser.addini(PACKS, "packs of kinds to serve besides those of Kubernetes (kruise)", default=None)
+    parser.addini(VERSION, "minor release of Kubernetes that a cluster has (1.36)", default="")
     for name in NAMES:
         if pluginmanager.get_plugin(name) is None:
             pluginmanager.set_blocked(name)
-    sys.meta_path.insert(0, _FINDER)  # as early as that, since a conftest.py may import mockube
+    sys.meta_path.insert(0, _FINDER)  # before any conftest.py, which may import mockube
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -71,7 +71,7 @@ def _scope(fixture_name: str, config: pytest.Config) -> Any:  # noqa: ARG001 - p
 
 @pytest.fixture(scope=_scope)
 def mockube(request: pytest.FixtureRequest) -> "Iterator[Cluster]":
-    """A control plane of one's own, inside this process."""
+    """A control plane inside this process, for one test or scope."""
     options = _options(request)
     from mockube.cluster import Cluster  # noqa: PLC0415 - see the top
 
@@ -80,7 +80,7 @@ def mockube(request: pytest.FixtureRequest) -> "Iterator[Cluster]":
 
 
 def _options(request: pytest.FixtureRequest) -> dict[str, Any]:
-    """Of the settings, and over them of the marker that is nearest."""
+    """Return the options of the settings, which the nearest marker overrides."""
     options: dict[str, Any] = {}
     nodes, packs = request.config.getini(NODES), request.config.getini(PACKS)
     if nodes:
@@ -94,18 +94,18 @@ def _options(request: pytest.FixtureRequest) -> dict[str, Any]:
     marker = request.node.get_closest_marker(FIXTURE)
     if marker is None:
         return options
-    strange = [
+    unknown = [
         repr(argument)
         for argument in (*marker.args, *(name for name in marker.kwargs if name not in OPTIONS))
     ]
-    if strange:
-        takes = ", ".join(OPTIONS)
-        pytest.fail(f"the marker mockube takes {takes}, not {', '.join(strange)}", pytrace=False)
+    if unknown:
+        accepted = ", ".join(OPTIONS)
+        pytest.fail(f"the marker mockube takes {accepted}, not {', '.join(unknown)}", pytrace=False)
     return {**options, **marker.kwargs}
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """A test cannot set options of a cluster that is not its own."""
+    """Refuse a marker on a test whose cluster is shared with other tests."""
     scope = item.config.getini(SCOPE)
     own = any(marker.name == FIXTURE for marker in item.own_markers)
     if own and scope != "function" and FIXTURE in getattr(item, "fixturenames", ()):
@@ -122,7 +122,7 @@ def pytest_runtest_makereport(
     report = yield
     cluster = getattr(item, "funcargs", {}).get(FIXTURE)
     if report.failed and cluster is not None:
-        from mockube.embedded.failure_report import account  # noqa: PLC0415 - see the top
+        from mockube.embedded.failure_report import failure_sections  # noqa: PLC0415 - see the top
 
-        report.sections += account(cluster)
+        report.sections += failure_sections(cluster)
     return report

@@ -72,7 +72,7 @@ def page() -> str:
 
 def _command(name: str) -> Iterator[str]:
     parser = Parser(prog=f"mockube {name}")
-    COMMANDS[name].fill(parser)
+    COMMANDS[name].add_flags(parser)
     yield from _parser(f"## `mockube {name}`", parser.description, parser)
 
 

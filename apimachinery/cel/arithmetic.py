@@ -1,4 +1,4 @@
-"""Sums and products with Go's limits: what does not fit into 64 bits is an error."""
+"""Arithmetic operators with Go's limits: a result that does not fit into 64 bits is an error."""
 
 import math
 from typing import Any
@@ -42,16 +42,16 @@ def _timestamp(nanoseconds: int, offset: int) -> Timestamp:
     raise CelError("timestamp overflow")
 
 
-def _no_overload(operator: str, left: Any, kinds: tuple[type, ...]) -> CelError:
-    """Return the error for operands that do not fit; it names the operator if the left one never does."""
-    if type(left) in kinds or type(left) in RECEIVERS:
+def _no_overload(operator: str, left: Any, left_types: tuple[type, ...]) -> CelError:
+    """Return the error for operands without an overload; it names the operator if the left type has no overload."""
+    if type(left) in left_types or type(left) in RECEIVERS:
         return CelError("no such overload")
     return CelError(f"no such overload: {operator}")
 
 
-_ADDED = (int, float, Uint, bytes, list, GrowingList)
-_SUBTRACTED = (int, float, Uint)
-_COUNTED = (int, Uint)
+_ADDABLE_TYPES = (int, float, Uint, bytes, list, GrowingList)
+_SUBTRACTABLE_TYPES = (int, float, Uint)
+_INTEGER_TYPES = (int, Uint)
 
 
 def add(left: Any, right: Any) -> Any:
@@ -68,7 +68,7 @@ def add(left: Any, right: Any) -> Any:
         return _add_to_duration(left, right)
     if kind is Timestamp and type(right) is Duration:
         return _timestamp(left.nanoseconds + right.nanoseconds, left.offset)
-    raise _no_overload("_+_", left, _ADDED)
+    raise _no_overload("_+_", left, _ADDABLE_TYPES)
 
 
 def _add_to_duration(left: Duration, right: Any) -> Any:
@@ -102,13 +102,13 @@ def subtract(left: Any, right: Any) -> Any:
         return _timestamp(left.nanoseconds - right.nanoseconds, left.offset)
     if kind is Timestamp and type(right) is Timestamp:
         return _duration(left.nanoseconds - right.nanoseconds)
-    raise _no_overload("_-_", left, _SUBTRACTED)
+    raise _no_overload("_-_", left, _SUBTRACTABLE_TYPES)
 
 
 def multiply(left: Any, right: Any) -> Any:
     kind = type(left)
     if kind is not type(right) or kind not in (int, float, Uint):
-        raise _no_overload("_*_", left, _SUBTRACTED)
+        raise _no_overload("_*_", left, _SUBTRACTABLE_TYPES)
     if kind is int:
         return _int(left * right)
     return left * right if kind is float else _uint(int(left) * int(right))
@@ -117,7 +117,7 @@ def multiply(left: Any, right: Any) -> Any:
 def divide(left: Any, right: Any) -> Any:
     kind = type(left)
     if kind is not type(right) or kind not in (int, float, Uint):
-        raise _no_overload("_/_", left, _SUBTRACTED)
+        raise _no_overload("_/_", left, _SUBTRACTABLE_TYPES)
     if kind is float:
         return _divide_floats(left, right)
     if right == 0:
@@ -139,7 +139,7 @@ def _divide_floats(left: float, right: float) -> float:
 def modulo(left: Any, right: Any) -> Any:
     kind = type(left)
     if kind is not type(right) or kind not in (int, Uint):
-        raise _no_overload("_%_", left, _COUNTED)
+        raise _no_overload("_%_", left, _INTEGER_TYPES)
     if right == 0:
         raise CelError("modulus by zero")
     if kind is Uint:

@@ -1,6 +1,6 @@
-"""The nodes of an expression. The checker writes `type` and `overloads` into them, and resolves qualified names.
+"""The nodes of an expression. The checker sets their types and overloads, and resolves qualified names.
 
-A node's offset is where errors about it point: a call's is its parenthesis or its operator.
+The offset of a node is the position of its errors: for a call, that of its parenthesis or operator.
 """
 
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ class Expr:
 
 @dataclass(slots=True, eq=False)
 class Unspecified(Expr):
-    """Stands where an error was."""
+    """The node in place of a syntax error."""
 
 
 @dataclass(slots=True, eq=False)
@@ -36,7 +36,7 @@ class Select(Expr):
     field: str
     test_only: bool = False
     resolved: str | None = None
-    """The variable that the whole selection is a qualified name of."""
+    """The variable of which the selection is the qualified name, if any."""
 
 
 @dataclass(slots=True, eq=False)
@@ -56,7 +56,7 @@ class CreateList(Expr):
 class Entry(NamedTuple):
     offset: int
     key: Any
-    """An expression in a map, a name in a struct."""
+    """An expression in a map; the name of a field in a struct."""
     value: Expr
     optional: bool
 

@@ -1,6 +1,6 @@
-"""Variables with what is selected of them: how the keys and indexes of a chain are looked up, and what that costs.
+"""CEL attributes: a variable and its qualifiers (fields, indexes), with their cost.
 
-A frame is a list: the cost so far, its limit, and then the variables.
+A frame is a list of the cost so far, the cost limit, and the values of the variables.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,9 +18,9 @@ from mockube.apimachinery.cel.values import (
     Optional,
     Timestamp,
     Uint,
+    format_value,
     map_key,
     missing_key,
-    show,
     type_name,
 )
 
@@ -30,7 +30,7 @@ FIRST_VARIABLE = 2
 
 
 class FailedStep:
-    """Stands for an accumulator whose step failed: `||` and `&&` may yet absorb it."""
+    """The value of an accumulator whose step failed: `||` and `&&` may still absorb the error."""
 
     __slots__ = ("error",)
 
@@ -38,8 +38,8 @@ class FailedStep:
         self.error = error
 
 
-class Lazy:
-    """Stands for a variable that is evaluated when it is first used."""
+class LazyValue:
+    """The value of a variable that is evaluated on first use."""
 
     __slots__ = ("run",)
 
@@ -48,15 +48,18 @@ class Lazy:
 
 
 def load(slot: int) -> Run:
+    """Return the function that loads a variable."""
     return lambda frame: frame[slot]
 
 
 def load_guarded(slot: int) -> Run:
+    """Return the function that loads a variable, evaluates a lazy one, and raises the error of a failed step."""
+
     def load(frame: Frame) -> Any:
         value = frame[slot]
         if type(value) is FailedStep:
             raise value.error
-        if type(value) is Lazy:
+        if type(value) is LazyValue:
             value = frame[slot] = value.run(frame)
         return value
 
@@ -69,21 +72,21 @@ def check_limit(frame: Frame) -> None:
 
 
 class LazyMap:
-    """A map whose values are evaluated when they are first selected: a policy's variables."""
+    """A map whose values are evaluated on first use: the variables of an admission policy."""
 
     type_name = "kubernetes.variables"
 
     def find(self, key: Any, /) -> tuple[bool, Any]:
-        """Return whether there is such a key, and its value."""
+        """Return whether the key exists, and its value."""
         raise NotImplementedError
 
 
 def find(value: Any, key: Any) -> tuple[bool, Any]:
-    """Return whether there is such a key or index, and what is there; raise for an index of a wrong type."""
+    """Return whether a key or index exists, and its value; raise CelError for an unsupported type of index."""
     if isinstance(value, dict):
         if type(key) is not str:
-            if type(key) in NO_QUALIFIERS:
-                raise CelError(f"invalid qualifier type: types.{NO_QUALIFIERS[type(key)]}")
+            if type(key) in UNSUPPORTED_QUALIFIERS:
+                raise CelError(f"invalid qualifier type: types.{UNSUPPORTED_QUALIFIERS[type(key)]}")
             key = map_key(key)
         return (True, value[key]) if key in value else (False, None)
     if isinstance(value, list):
@@ -101,48 +104,51 @@ def _index(key: Any) -> int:
     if kind is float:
         if key.is_integer():
             return int(key)
-        raise CelError(f"unsupported index value {show(key)} in list")
+        raise CelError(f"unsupported index value {format_value(key)} in list")
     raise CelError(f"unsupported index type '{type_name(key)}' in list")
 
 
 def qualify(value: Any, key: Any) -> Any:
-    """Return what is at a key or index, or raise as cel-go does."""
+    """Return the value of a key or index; raise cel-go's error if it does not exist."""
     is_present, item = find(value, key)
     if is_present:
         return item
     if isinstance(value, list):
-        raise CelError(f"index out of bounds: {show(key)}")
+        raise CelError(f"index out of bounds: {format_value(key)}")
     if isinstance(value, Opaque) and isinstance(key, str):
         return value.select(key)
     raise missing_key(key)
 
 
-NO_QUALIFIERS: Final[Mapping[type, str]] = {
+UNSUPPORTED_QUALIFIERS: Final[Mapping[type, str]] = {
     bytes: "Bytes",
     type(None): "Null",
     Duration: "Duration",
     Timestamp: "Timestamp",
 }
-"""Values that nothing can be selected by, as cel-go calls their types."""
+"""Types that cannot be qualifiers, with cel-go's names for them."""
 
 
 class Qualifier(NamedTuple):
+    """A key or index that is selected from a value."""
+
     key: Any
     run: Run | None = None
-    """What evaluates the key, unless it is a constant. It adds its own cost."""
+    """The function that evaluates a key that is not constant. It adds its own cost."""
     optional: bool = False
 
 
 class Attribute(Struct, frozen=True):
-    """A variable, or what an expression returned, with the keys that are selected of it."""
+    """A variable, or the result of an expression, and the qualifiers that are applied to it."""
 
     base: Run
     qualifiers: tuple[Qualifier, ...] = ()
     slot: int | None = None
-    """Of a plain variable."""
+    """The slot of a variable that is not guarded."""
     branches: tuple[Run, "Attribute", "Attribute"] | None = None
-    """Of a conditional: what is selected of it is selected of both branches."""
+    """The condition and both operands of a conditional: qualifiers are applied to both operands."""
     test_only: bool = False
+    """Whether the attribute is a presence test of its last qualifier."""
 
     def select(self, qualifier: Qualifier) -> "Attribute":
         if self.branches is not None:
@@ -151,21 +157,21 @@ class Attribute(Struct, frozen=True):
         return replace(self, qualifiers=(*self.qualifiers, qualifier))
 
     def presence_test(self) -> "Attribute":
-        """Return a function that reports whether the last key exists."""
+        """Return the attribute that tests whether the last qualifier's key exists."""
         if self.branches is not None:
             condition, if_true, if_false = self.branches
             return replace(self, branches=(condition, if_true.presence_test(), if_false.presence_test()))
         return replace(self, test_only=True)
 
     def run(self, *, cost: int) -> Run:
-        """Return what evaluates it. The cost is that of the attribute itself; each qualifier costs one more."""
+        """Return the function that evaluates the attribute. `cost` excludes the qualifiers, which cost one each."""
         if self.branches is not None:
             return _run_branches(*self.branches)
         keys = self.qualifiers
         if self.test_only:
-            return _run_test(self.base, keys, max(cost - 1, 0))
+            return _run_presence_test(self.base, keys, max(cost - 1, 0))
         if any(key.run is not None or key.optional for key in keys):
-            return _run_general(self.base, keys, cost)
+            return _run_qualifiers(self.base, keys, cost)
         names = tuple(key.key for key in keys)
         if self.slot is None:
             return _run_keys(self.base, names, cost)
@@ -227,7 +233,7 @@ def _select_optional(frame: Frame, value: Optional, names: tuple[Any, ...]) -> A
     return Optional(item)
 
 
-def _run_general(base: Run, qualifiers: tuple[Qualifier, ...], cost: int) -> Run:
+def _run_qualifiers(base: Run, qualifiers: tuple[Qualifier, ...], cost: int) -> Run:
     def run_general(frame: Frame) -> Any:
         value = base(frame)
         frame[0] += cost
@@ -252,20 +258,20 @@ def _run_general(base: Run, qualifiers: tuple[Qualifier, ...], cost: int) -> Run
     return run_general
 
 
-def _run_test(base: Run, qualifiers: tuple[Qualifier, ...], cost: int) -> Run:
-    """Return a function that reports whether the last key exists."""
-    before = _run_general(base, qualifiers[:-1], cost) if len(qualifiers) > 1 else base
-    extra = cost if len(qualifiers) == 1 else 0
-    last = qualifiers[-1].key
+def _run_presence_test(base: Run, qualifiers: tuple[Qualifier, ...], cost: int) -> Run:
+    """Return the function that evaluates a presence test."""
+    operand = _run_qualifiers(base, qualifiers[:-1], cost) if len(qualifiers) > 1 else base
+    own_cost = cost if len(qualifiers) == 1 else 0
+    last_key = qualifiers[-1].key
 
     def test(frame: Frame) -> bool:
-        value = before(frame)
-        frame[0] += 1 + extra
+        value = operand(frame)
+        frame[0] += 1 + own_cost
         if type(value) is Optional:
             if not value.present:
                 return False
             value = value.value
-        return find(value, last)[0]
+        return find(value, last_key)[0]
 
     return test
 
@@ -274,10 +280,10 @@ def _run_branches(condition: Run, if_true: Attribute, if_false: Attribute) -> Ru
     run_true, run_false = if_true.run(cost=0), if_false.run(cost=0)
 
     def conditional(frame: Frame) -> Any:
-        chosen = condition(frame)
-        if chosen is True:
+        outcome = condition(frame)
+        if outcome is True:
             return run_true(frame)
-        if chosen is False:
+        if outcome is False:
             return run_false(frame)
         raise CelError("no such overload")
 

@@ -1,4 +1,4 @@
-"""Types of an expression, and what is wrong with them, in the words of cel-go."""
+"""The type checker, which reports errors with cel-go's messages."""
 
 from collections.abc import Callable
 from collections.abc import Mapping as ReadOnly
@@ -26,14 +26,14 @@ _NO_ISSUES: list[Issue] = []
 
 
 class StructTypes(Protocol):
-    """Structs by name: what fields they have."""
+    """The fields of structs, by the names of the structs."""
 
     def fields(self, name: str, /) -> ReadOnly[str, Type] | None:
         """Return None for a struct that does not exist."""
 
 
 class Checker:
-    """Checks one expression against variables, functions and structs; writes types and overloads into its nodes."""
+    """A checker of one expression; it sets the types and overloads of its nodes."""
 
     def __init__(self, variables: ReadOnly[str, Type], functions: Functions, structs: StructTypes) -> None:
         self.scopes: list[ReadOnly[str, Type]] = [variables]
@@ -41,23 +41,26 @@ class Checker:
         self.structs = structs
         self.issues: list[Issue] = []
         self.mapping = inference.Mapping()
-        self.free = 0
-        self.done: dict[int, tuple[Expr, list[Issue]]] = {}
-        """By identity: a macro may put a node into several places, and its errors count in each."""
+        self.type_variable_count = 0
+        self.checked_nodes: dict[int, tuple[Expr, list[Issue]]] = {}
+        """Each node with its errors, by identity: a macro may use a node several times, and each use counts its errors."""
 
     def check(self, node: Expr) -> None:
-        entry = self.done.get(id(node))
+        entry = self.checked_nodes.get(id(node))
         if entry is not None:
             if len(self.issues) < _MANY_ISSUES:
                 self.issues += entry[1]
             return
-        before = len(self.issues)
+        issue_count = len(self.issues)
         _CHECKS[type(node)](self, node)
-        self.done[id(node)] = node, self.issues[before:] if len(self.issues) > before else _NO_ISSUES
+        self.checked_nodes[id(node)] = (
+            node,
+            self.issues[issue_count:] if len(self.issues) > issue_count else _NO_ISSUES,
+        )
 
     def finish(self) -> None:
-        """Replace the type parameters in all types by what they stand for."""
-        for node, _ in self.done.values():
+        """Replace the type parameters in the types of all nodes by their substitutions."""
+        for node, _ in self.checked_nodes.values():
             node.type = inference.substitute(self.mapping, node.type, free_to_dyn=True)
 
     def report(self, offset: int, message: str) -> None:
@@ -79,14 +82,14 @@ class Checker:
         return types.type_of(types.struct(name)) if struct is not None else None
 
     def new_type_variable(self) -> Type:
-        self.free += 1
-        return types.type_parameter(f"_var{self.free - 1}")
+        self.type_variable_count += 1
+        return types.type_parameter(f"_var{self.type_variable_count - 1}")
 
     def is_assignable(self, left: list[Type], right: list[Type]) -> bool:
         return inference.assign(self.mapping, left, right)
 
     def literal(self, node: Literal) -> None:
-        """Its type is known since it was parsed."""
+        """Do nothing: the parser has set the type."""
 
     def check_unspecified(self, node: Unspecified) -> None:
         node.type = types.ERROR
@@ -112,10 +115,10 @@ class Checker:
         self.check(operand)
         operand_type = inference.substitute(self.mapping, operand.type)
         target = types.unwrap_optional(operand_type)
-        result = self._select_from(node, target, field)
+        result = self._selected_type(node, target, field)
         return types.optional_of(result) if optional or operand_type.is_optional else result
 
-    def _select_from(self, node: Expr, target: Type, field: str) -> Type:
+    def _selected_type(self, node: Expr, target: Type, field: str) -> Type:
         if target.kind == "map":
             return target.parameters[1]
         if target.kind == "struct":
@@ -174,7 +177,7 @@ class Checker:
         node.overloads = ("select_optional_field",)
 
     def resolve(self, node: Call, overloads: tuple[Overload, ...]) -> None:
-        """Find the overloads that fit; a call that several fit is decided at run time."""
+        """Set the overloads that match the arguments; if several match, one is chosen at run time."""
         args = [node.target, *node.args] if node.target is not None else node.args
         if node.function in ("_&&_", "_||_"):
             self.logic(node)
@@ -224,7 +227,7 @@ class Checker:
         return args, inference.substitute(fresh, overload.result)
 
     def join(self, previous: Type | None, current: Type) -> Type:
-        """Return the type of both; mixed lists are refused later, where they are."""
+        """Return the common type of two elements, or dyn; validators report mixed lists later."""
         if previous is None:
             return current
         if self.is_assignable([previous], [current]):
@@ -232,7 +235,7 @@ class Checker:
         return types.DYN
 
     def unwrap_optional(self, node: Expr, *, optional: bool) -> Type:
-        """Return the type of an element, without the optional that it is if it may be absent."""
+        """Return the type of an element; that of its value if the element is optional."""
         if optional and not node.type.is_optional and not node.type.is_dynamic:
             self.report(
                 node.offset, f"expected type '{types.optional_of(node.type)}' but found '{node.type}'"
@@ -323,7 +326,7 @@ class Checker:
 
 
 def qualified_name(node: Expr) -> str:
-    """Return the name that a chain of selections spells, or nothing if it is something else."""
+    """Return the qualified name of an identifier with selections; "" for another expression."""
     if isinstance(node, Ident):
         return node.name
     if isinstance(node, Select) and not node.test_only:

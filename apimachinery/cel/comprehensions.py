@@ -1,4 +1,4 @@
-"""Loops over lists and maps, as macros make them. The cost is checked at each element."""
+"""Evaluation of comprehensions, the loops of macros. The cost limit is checked at each element."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -8,7 +8,7 @@ from mockube.apimachinery.cel.values import CelError, from_map_key, type_name
 
 
 class Loop(NamedTuple):
-    """What a comprehension runs over, and the slots of its variables; the second is 0 if there is only one."""
+    """The range of a comprehension, its initial value, and the slots of its variables; `second` is 0 if there is one variable."""
 
     source: Run
     init: Run
@@ -18,12 +18,14 @@ class Loop(NamedTuple):
 
 
 class GrowingList(list[Any]):
-    """An accumulator without another reference: it is extended in place."""
+    """A list that only the accumulator refers to, so that it is extended in place."""
 
     __slots__ = ()
 
 
 class GrowingMap(dict[Any, Any]):
+    """A map that only the accumulator refers to, so that entries are added in place."""
+
     __slots__ = ()
 
 
@@ -38,15 +40,15 @@ def _items(loop: Loop, source: Any) -> Iterable[tuple[Any, Any]]:
 
 
 def fold(loop: Loop, condition: Run, step: Run, result: Run) -> Run:
-    """Return the loop as it is written, with its accumulator. A step that fails is an accumulator that fails."""
+    """Return the evaluation of a general comprehension. If a step fails, the accumulator becomes a FailedStep."""
     accumulator, first, second = loop.accumulator, loop.first, loop.second
 
     def run(frame: Frame) -> Any:
         source = loop.source(frame)
-        start = loop.init(frame)
-        if isinstance(start, (list, dict)) and not start:
-            start = GrowingList() if isinstance(start, list) else GrowingMap()
-        frame[accumulator] = start
+        accumulator_value = loop.init(frame)
+        if isinstance(accumulator_value, (list, dict)) and not accumulator_value:
+            accumulator_value = GrowingList() if isinstance(accumulator_value, list) else GrowingMap()
+        frame[accumulator] = accumulator_value
         for key, value in _items(loop, source):
             check_limit(frame)
             frame[first] = key
@@ -58,10 +60,10 @@ def fold(loop: Loop, condition: Run, step: Run, result: Run) -> Run:
                 frame[accumulator] = step(frame)
             except CelError as error:
                 frame[accumulator] = FailedStep(error)
-        folded = result(frame)
-        if type(folded) is GrowingList:
-            return list(folded)
-        return dict(folded) if type(folded) is GrowingMap else folded
+        result_value = result(frame)
+        if type(result_value) is GrowingList:
+            return list(result_value)
+        return dict(result_value) if type(result_value) is GrowingMap else result_value
 
     return run
 
@@ -75,18 +77,18 @@ def any_of(loop: Loop, predicate: Run) -> Run:
 
 
 def _quantifier(loop: Loop, predicate: Run, *, decisive: bool, condition_cost: int) -> Run:
-    """Return a loop that ends with the first decisive value, which also wins over errors.
+    """Return the evaluation of `all` or `exists`, which ends at the first decisive value; that value absorbs errors.
 
-    Its cost is that of the condition and the step that the macro writes.
+    The cost is that of the condition and the step of the macro's expansion.
     """
     first, second = loop.first, loop.second
     element_cost = condition_cost + 1
 
     def run(frame: Frame) -> bool:
         error: CelError | None = None
-        decided = False
+        is_decided = False
         for key, value in _items(loop, loop.source(frame)):
-            if decided:
+            if is_decided:
                 frame[0] += condition_cost
                 break
             frame[0] += element_cost
@@ -100,11 +102,11 @@ def _quantifier(loop: Loop, predicate: Run, *, decisive: bool, condition_cost: i
                 error = error or failure
                 continue
             if outcome is decisive:
-                decided = True
+                is_decided = True
             elif type(outcome) is not bool:
                 error = error or CelError("no such overload")
         frame[0] += 1
-        if decided:
+        if is_decided:
             return decisive
         if error is not None:
             raise error

@@ -1,4 +1,4 @@
-"""Functions that are named after types: what they make of values of other types, in Go's notation."""
+"""The conversion functions, which are named after types. Texts have Go's notation."""
 
 import math
 from collections.abc import Callable
@@ -96,7 +96,7 @@ _INFINITIES = frozenset(("inf", "infinity"))
 
 
 def _parse_float(text: str) -> float | None:
-    """Read a number as `strconv.ParseFloat` does, but for hexadecimal mantissas with underscores."""
+    """Parse a number as `strconv.ParseFloat` does, except hexadecimal mantissas with underscores; None if it is invalid."""
     bare = text.lstrip("+-") if text[:1] in ("+", "-") and text[1:2] not in ("+", "-") else text
     lower = bare.lower()
     if lower in _INFINITIES:
@@ -199,4 +199,4 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "int64_to_uint64": _uint_of_int,
     "string_to_uint64": _uint_of_text,
 }
-"""By overload."""
+"""The functions, by overload."""

@@ -1,4 +1,4 @@
-"""Declarations of functions: their overloads, which are written as tables of text, and the types in them."""
+"""Declarations of functions: their overloads and types, which are parsed from tables of text."""
 
 import re
 from collections.abc import Mapping
@@ -12,11 +12,11 @@ from mockube.apimachinery.cel.types import Type
 class Overload(Struct, frozen=True):
     id: str
     member: bool
-    """Whether it is called on its first argument."""
+    """Whether the function is called on its first argument."""
     args: tuple[Type, ...]
     result: Type
     parameters: tuple[str, ...]
-    """The type parameters that occur in it."""
+    """The type parameters of the arguments and the result."""
 
 
 Functions = Mapping[str, tuple[Overload, ...]]
@@ -44,7 +44,7 @@ _WORD = re.compile(r"[\w.]+|[(),]")
 
 
 def parse_type(text: str) -> Type:
-    """Read a type such as `map(string, list(A))`; a single capital letter is a type parameter."""
+    """Parse a type such as `map(string, list(A))`; a single letter is a type parameter."""
     words = _WORD.findall(text)
     type_, end = _parse(words, 0)
     assert end == len(words), text
@@ -70,7 +70,7 @@ def _parse(words: list[str], index: int) -> tuple[Type, int]:
 
 
 def declare(table: str) -> Functions:
-    """Read lines of `function overload (types) -> type`, or `function overload type.(types) -> type` for a method."""
+    """Parse lines of `function overload (types) -> type`, or `function overload type.(types) -> type` for a method."""
     functions: dict[str, tuple[Overload, ...]] = {}
     for line in filter(None, map(str.strip, table.splitlines())):
         function, id_, signature = line.split(maxsplit=2)
@@ -107,7 +107,7 @@ def _parameters(type_: Type) -> set[str]:
 
 
 def merge(*libraries: Functions) -> dict[str, tuple[Overload, ...]]:
-    """Return all functions; overloads of the same function follow each other."""
+    """Return the functions of all libraries, with the overloads of each function in the libraries' order."""
     functions: dict[str, tuple[Overload, ...]] = {}
     for library in libraries:
         for name, overloads in library.items():

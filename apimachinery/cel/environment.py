@@ -1,4 +1,4 @@
-"""An environment: the variables and functions that expressions may use, and how they are compiled with them."""
+"""An environment: the variables and functions of expressions, which it checks and compiles."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -12,7 +12,7 @@ from mockube.apimachinery.cel.cost import runtime
 from mockube.apimachinery.cel.cost.estimate import estimate_cost
 from mockube.apimachinery.cel.cost.ranges import Range
 from mockube.apimachinery.cel.declarations import Functions, merge
-from mockube.apimachinery.cel.language import WHOLE, Language
+from mockube.apimachinery.cel.language import FULL_LANGUAGE, Language
 from mockube.apimachinery.cel.lexer import tokenize
 from mockube.apimachinery.cel.libraries import LIBRARIES
 from mockube.apimachinery.cel.macros import MACROS, Macros
@@ -20,19 +20,19 @@ from mockube.apimachinery.cel.parser import MAX_DEPTH, Parser, TooDeep, Unexpect
 from mockube.apimachinery.cel.program import Program, plan
 from mockube.apimachinery.cel.recovery import syntax_errors
 from mockube.apimachinery.cel.schema_types import DeclaredStructs
-from mockube.apimachinery.cel.source import NOWHERE, Issue, Issues, Source
+from mockube.apimachinery.cel.source import NO_LOCATION, Issue, Issues, Source
 from mockube.apimachinery.cel.types import Type
 from mockube.apimachinery.cel.validators import children, validate
 
 MAX_CODE_POINTS: Final = 100_000
-_A, _B = types.type_parameter("A"), types.type_parameter("B")
+_TYPE_A, _TYPE_B = types.type_parameter("A"), types.type_parameter("B")
 TYPE_NAMES: Final[Mapping[str, Type]] = {
     name: types.type_of(type_)
     for name, type_ in {
         **{type_.name: type_ for type_ in (types.BOOL, types.BYTES, types.DOUBLE, types.DURATION, types.INT)},
         **{type_.name: type_ for type_ in (types.NULL, types.STRING, types.TIMESTAMP, types.UINT)},
-        "list": types.list_of(_A),
-        "map": types.map_of(_A, _B),
+        "list": types.list_of(_TYPE_A),
+        "map": types.map_of(_TYPE_A, _TYPE_B),
         "type": Type("type", "type"),
         "optional_type": types.optional_of(types.type_parameter("V")),
         "net.IP": types.opaque("net.IP"),
@@ -41,25 +41,27 @@ TYPE_NAMES: Final[Mapping[str, Type]] = {
 }
 """The types that expressions can name."""
 _DECLARED_NAMES = {"duration": types.type_of(types.DURATION), "timestamp": types.type_of(types.TIMESTAMP)}
-"""Further ones, where a schema declares types."""
+"""Types that expressions can name in addition if structs are declared."""
 
 
 class Library:
-    """Functions that are added to those that every expression has."""
+    """Functions in addition to those of every expression."""
 
     def __init__(
         self,
-        declared: Functions,
+        declarations: Functions,
         functions: Mapping[str, Callable[..., Any]],
         singletons: Mapping[str, Callable[..., Any]] | None = None,
     ) -> None:
-        """`singletons` are functions that look at their arguments themselves, in the place of those of the same name."""
-        self.DECLARED = declared
+        """Create a library; `singletons` replace functions of the same name and dispatch on their arguments themselves."""
+        self.DECLARED = declarations
         self.FUNCTIONS = functions
         self.SINGLETONS = singletons or {}
 
 
 class _Implementation:
+    """The standard library and other libraries, with their costs."""
+
     def __init__(self, *libraries: Any) -> None:
         self.declarations = merge(standard.DECLARED, *(library.DECLARED for library in libraries))
         self.functions: dict[str, Callable[..., Any]] = dict(standard.FUNCTIONS)
@@ -89,12 +91,12 @@ class CompiledExpression(Struct, frozen=True):
         return variable in variables_of(self.expr)
 
     def cost(self, sizes: Callable[[tuple[str, ...]], Range | None] = lambda _: None) -> Range:
-        """Return the least and the most that an evaluation may cost."""
+        """Return the minimum and maximum cost of an evaluation."""
         return estimate_cost(self.expr, sizes)
 
 
 class ResultTypeError(Exception):
-    """An expression has a value of a type that is not accepted."""
+    """The expression has a result type that is not accepted."""
 
     def __init__(self, type_: Type) -> None:
         super().__init__(str(type_))
@@ -102,7 +104,7 @@ class ResultTypeError(Exception):
 
 
 class Environment:
-    """Compiles expressions over variables with types. Structs are those that a schema declared."""
+    """A compiler of expressions with typed variables. `structs` are those that a schema declares."""
 
     def __init__(
         self,
@@ -110,7 +112,7 @@ class Environment:
         structs: StructTypes | None = None,
         libraries: tuple[Library, ...] = (),
         macros: Macros = MACROS,
-        language: Language = WHOLE,
+        language: Language = FULL_LANGUAGE,
     ) -> None:
         self.variables = {**TYPE_NAMES, **(_DECLARED_NAMES if structs else {}), **variables}
         for name in language.types:
@@ -118,41 +120,41 @@ class Environment:
         self.structs = structs or DeclaredStructs()
         self._macros = language.macros_of(macros)
         self._implementation = _Implementation(*LIBRARIES, *libraries) if libraries else _BASE
-        self._declared = language.functions_of(self._implementation.declarations)
+        self._functions = language.functions_of(self._implementation.declarations)
         self._checks_literals = language.checks_literals
 
     def check(self, text: str) -> Expr:
-        """Return the checked expression, or raise Issues."""
+        """Parse, check and validate an expression; raise Issues if it is invalid."""
         source = Source(text)
         expr = parse(source, self._macros)
-        checker = Checker(self.variables, self._declared, self.structs)
+        checker = Checker(self.variables, self._functions, self.structs)
         try:
             checker.check(expr)
             checker.finish()
             issues = checker.issues or validate(expr, checks_literals=self._checks_literals)
         except RecursionError:
-            raise Issues(source, [_too_deep()]) from None
+            raise Issues(source, [_recursion_limit_issue()]) from None
         if issues:
             raise Issues(source, issues)
         return expr
 
     def compile(self, text: str, accepts: Callable[[Type], bool] | None = None) -> CompiledExpression:
-        """Return the expression ready to be evaluated, or raise Issues, ResultTypeError or ProgramError."""
+        """Return the compiled expression; raise Issues, ResultTypeError or ProgramError if it is invalid."""
         expr = self.check(text)
         if accepts is not None and not accepts(expr.type):
             raise ResultTypeError(expr.type)
         return CompiledExpression(expr, plan(expr, self._implementation))
 
 
-def _too_deep() -> Issue:
-    return Issue(NOWHERE, f"expression recursion limit exceeded: {MAX_DEPTH}")
+def _recursion_limit_issue() -> Issue:
+    return Issue(NO_LOCATION, f"expression recursion limit exceeded: {MAX_DEPTH}")
 
 
 def parse(source: Source, macros: Macros = MACROS) -> Expr:
-    """Return the expression with its macros expanded, or raise Issues."""
+    """Parse an expression and expand its macros; raise Issues if it is invalid."""
     if len(source.text) > MAX_CODE_POINTS:
         size = f"size: {len(source.text)}, limit {MAX_CODE_POINTS}"
-        raise Issues(source, [Issue(NOWHERE, f"expression code point size exceeds limit: {size}")])
+        raise Issues(source, [Issue(NO_LOCATION, f"expression code point size exceeds limit: {size}")])
     tokens, issues = tokenize(source.text)
     parser = Parser(tokens, macros)
     try:
@@ -160,7 +162,7 @@ def parse(source: Source, macros: Macros = MACROS) -> Expr:
     except UnexpectedToken:
         issues = [*issues, *syntax_errors(source.text, tokens), *parser.issues]
     except (TooDeep, RecursionError):
-        issues = [*issues, _too_deep()]
+        issues = [*issues, _recursion_limit_issue()]
     else:
         if not issues and not parser.issues:
             return expr
@@ -169,15 +171,15 @@ def parse(source: Source, macros: Macros = MACROS) -> Expr:
 
 
 def variables_of(expr: Expr) -> set[str]:
-    """Return the names of the variables in an expression, including those of its own loops."""
+    """Return the names of the variables in an expression, including those of comprehensions."""
     names: set[str] = set()
-    seen: set[int] = set()
+    visited: set[int] = set()
     stack = [expr]
     while stack:
         node = stack.pop()
-        if id(node) in seen:
+        if id(node) in visited:
             continue
-        seen.add(id(node))
+        visited.add(id(node))
         if isinstance(node, Ident):
             names.add(node.name)
         elif isinstance(node, Select) and node.resolved is not None:

@@ -1,7 +1,7 @@
-"""Values that are not of the type that their schema declares: an expression that reads one fails, others do not.
+"""Values that do not have the type of their schema: only an expression that reads one fails.
 
-Validation takes 1000.0 for an integer, as Go reads it for a float, but an expression that the schema types as int does
-not. Objects seldom have such a number, so they are looked for only where a text of the object shows one.
+Validation accepts 1000.0 as an integer, but Go decodes it as a float, which an expression does not accept as an int.
+Such numbers are rare, so a caller first checks the object's JSON for them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,67 +13,67 @@ from mockube.apimachinery.cel.schema_values import MapList
 from mockube.apimachinery.cel.values import CelError
 
 Schema = Mapping[str, Any]
-_ENDS: Final = (b".0,", b".0}", b".0]")
-_NO_INTEGER: Final = "invalid data, expected int, got float64"
-_NEITHER: Final = "invalid data, expected XIntOrString value to be either a string or integer"
+_WHOLE_FLOAT_ENDS: Final = (b".0,", b".0}", b".0]")
+_NOT_AN_INTEGER: Final = "invalid data, expected int, got float64"
+_NOT_INT_OR_STRING: Final = "invalid data, expected XIntOrString value to be either a string or integer"
 
 
-class Fault:
-    """Stands for a value that cannot be read."""
+class InvalidValue:
+    """A value with another type than its schema's: reading it raises an error."""
 
-    __slots__ = ("problem",)
+    __slots__ = ("message",)
 
-    def __init__(self, problem: str) -> None:
-        self.problem = problem
+    def __init__(self, message: str) -> None:
+        self.message = message
 
-    def refuse(self) -> NoReturn:
-        raise CelError(self.problem)
+    def raise_error(self) -> NoReturn:
+        raise CelError(self.message)
 
 
-class _FaultyMap(dict[str, Any]):
-    """A map with members that cannot be read."""
+class _MapWithInvalidValues(dict[str, Any]):
+    """A map with invalid values, which raise an error when they are read."""
 
     __slots__ = ()
 
     def __getitem__(self, key: str) -> Any:
         value = super().__getitem__(key)
-        if type(value) is Fault:
-            value.refuse()
+        if type(value) is InvalidValue:
+            value.raise_error()
         return value
 
     def items(self) -> Any:
         for value in super().values():
-            if type(value) is Fault:
-                value.refuse()
+            if type(value) is InvalidValue:
+                value.raise_error()
         return super().items()
 
 
-class _FaultyList(list[Any]):
-    """A list with elements that cannot be read."""
+class _ListWithInvalidValues(list[Any]):
+    """A list with invalid values, which raise an error when they are read."""
 
     __slots__ = ()
 
     def __getitem__(self, index: Any) -> Any:
         value = super().__getitem__(index)
-        if type(value) is Fault:
-            value.refuse()
+        if type(value) is InvalidValue:
+            value.raise_error()
         return value
 
     def __iter__(self) -> Iterator[Any]:
         for value in super().__iter__():
-            if type(value) is Fault:
-                value.refuse()
+            if type(value) is InvalidValue:
+                value.raise_error()
             yield value
 
 
 def may_have_float_integers(tree: Any) -> bool:
-    """Whether an object may have a whole number that is a float."""
+    """Return whether an object may contain a float without a fraction."""
     text = orjson.dumps(tree)
-    return any(text.find(end) >= 0 for end in _ENDS)
+    return any(text.find(end) >= 0 for end in _WHOLE_FLOAT_ENDS)
 
 
-def with_faults(schema: Schema, value: Any) -> Any:
-    """Return a value, as its schema's converter made it, with faults in place of floats that should be integers."""
+def with_invalid_values(schema: Schema, value: Any) -> Any:
+    """Return a converted value with an InvalidValue in place of each float that its schema declares as an integer."""
     if type(value) is float:
         return _number(schema, value)
     if isinstance(value, dict):
@@ -86,23 +86,29 @@ def with_faults(schema: Schema, value: Any) -> Any:
 
 def _number(schema: Schema, value: float) -> Any:
     if schema.get("x-kubernetes-int-or-string"):
-        return Fault(_NEITHER)
-    return Fault(_NO_INTEGER) if schema.get("type") == "integer" else value
+        return InvalidValue(_NOT_INT_OR_STRING)
+    return InvalidValue(_NOT_AN_INTEGER) if schema.get("type") == "integer" else value
 
 
 def _map(schema: Schema, value: dict[str, Any]) -> dict[str, Any]:
     properties, additional = schema.get("properties") or {}, schema.get("additionalProperties")
     members = {}
     for key, item in value.items():
-        of = properties.get(key, additional)
-        members[key] = with_faults(of, item) if isinstance(of, Mapping) else item
-    return _FaultyMap(members) if any(type(item) is Fault for item in members.values()) else members
+        member_schema = properties.get(key, additional)
+        members[key] = (
+            with_invalid_values(member_schema, item) if isinstance(member_schema, Mapping) else item
+        )
+    return (
+        _MapWithInvalidValues(members)
+        if any(type(item) is InvalidValue for item in members.values())
+        else members
+    )
 
 
 def _list(items: Schema, value: list[Any]) -> list[Any]:
-    elements = [with_faults(items, item) for item in value]
-    if any(type(item) is Fault for item in elements):
-        return _FaultyList(elements)
+    elements = [with_invalid_values(items, item) for item in value]
+    if any(type(item) is InvalidValue for item in elements):
+        return _ListWithInvalidValues(elements)
     return (
         value.with_items(elements)
         if isinstance(value, MapList)

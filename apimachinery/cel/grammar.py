@@ -1,6 +1,6 @@
-"""The grammar of CEL as a network of states, from which errors list what could have followed.
+"""The grammar of CEL as a network of states, as in ANTLR, from which syntax errors list the expected tokens.
 
-It is used for what does not parse; what does is read by `parser.py`.
+It is used only for expressions that `parser.py` cannot parse.
 """
 
 import itertools
@@ -19,7 +19,7 @@ TOKENS: Final = (
     *("!", "?", ":", "+", "*", "/", "%", "true", "false", "null"),
     *("NUM_FLOAT", "NUM_INT", "NUM_UINT", "STRING", "BYTES", "IDENTIFIER", "ESC_IDENTIFIER"),
 )
-"""In the order in which messages list them."""
+"""All tokens, in the order in which messages list them."""
 
 
 class StateKind(Enum):
@@ -32,35 +32,37 @@ class StateKind(Enum):
 
 
 class Edge(NamedTuple):
-    """A way to another state: for nothing, by one of some tokens, by a rule, or if a precedence is high enough."""
+    """A transition to another state: without a token, by a token, by a rule, or by a minimum precedence."""
 
     target: "State"
     tokens: frozenset[str] = frozenset()
     rule: str = ""
     precedence: int = -1
-    """Of a rule that is called, or of the requested one."""
+    """The precedence with which the rule is called, or the minimum precedence."""
 
 
 class State(Struct, eq=False):
+    """A state of the network, in a rule of the grammar."""
+
     kind: StateKind
     rule: str
     edges: list[Edge] = field(default_factory=list)
 
 
-Run = Callable[["Parse"], None]
-"""What reads an element."""
+Run = Callable[["RuleParser"], None]
+"""Parses an element."""
 
 
 class Element(NamedTuple):
-    """A part of a rule between two states, and what reads it."""
+    """A part of a rule: its first and last state, and the function that parses it."""
 
     start: State
     end: State
     run: Run
 
 
-class Parse:
-    """What elements need of the parser that runs them; `recovery.py` has it."""
+class RuleParser:
+    """The parser that elements call; `recovery.py` implements it."""
 
     def match(self, state: State, tokens: frozenset[str]) -> None:
         raise NotImplementedError
@@ -78,30 +80,30 @@ class Parse:
         raise NotImplementedError
 
 
-Make = Callable[[str], Element]
-"""What makes an element of a rule of this name."""
+ElementFactory = Callable[[str], Element]
+"""Creates an element of the rule with the name."""
 
 
-def token(*tokens: str) -> Make:
+def token(*tokens: str) -> ElementFactory:
     def make(rule: str) -> Element:
         start, end = State(StateKind.BASIC, rule), State(StateKind.BASIC, rule)
         kinds = frozenset(tokens)
         start.edges.append(Edge(end, kinds))
-        return Element(start, end, lambda parse: parse.match(start, kinds))
+        return Element(start, end, lambda parser: parser.match(start, kinds))
 
     return make
 
 
-def rule_call(name: str, precedence: int = 0) -> Make:
+def rule_call(name: str, precedence: int = 0) -> ElementFactory:
     def make(rule: str) -> Element:
         start, end = State(StateKind.BASIC, rule), State(StateKind.BASIC, rule)
         start.edges.append(Edge(end, rule=name, precedence=precedence))
-        return Element(start, end, lambda parse: parse.call(start, name, precedence))
+        return Element(start, end, lambda parser: parser.call(start, name, precedence))
 
     return make
 
 
-def least_precedence(precedence: int) -> Make:
+def least_precedence(precedence: int) -> ElementFactory:
     def make(rule: str) -> Element:
         start, end = State(StateKind.BASIC, rule), State(StateKind.BASIC, rule)
         start.edges.append(Edge(end, precedence=precedence))
@@ -110,15 +112,15 @@ def least_precedence(precedence: int) -> Make:
     return make
 
 
-def sequence(*makes: Make) -> Make:
+def sequence(*factories: ElementFactory) -> ElementFactory:
     def make(rule: str) -> Element:
-        elements = [make_one(rule) for make_one in makes]
-        for before, after in itertools.pairwise(elements):
-            before.end.edges.append(Edge(after.start))
+        elements = [make_element(rule) for make_element in factories]
+        for previous, following in itertools.pairwise(elements):
+            previous.end.edges.append(Edge(following.start))
 
-        def run(parse: Parse) -> None:
+        def run(parser: RuleParser) -> None:
             for element in elements:
-                element.run(parse)
+                element.run(parser)
 
         return Element(elements[0].start, elements[-1].end, run)
 
@@ -129,85 +131,87 @@ def _first_tokens(element: Element) -> frozenset[str]:
     return next_tokens(element.start) - {EPSILON}
 
 
-def optional(make_one: Make) -> Make:
-    """An element that may be absent; one token decides."""
+def optional(make_element: ElementFactory) -> ElementFactory:
+    """Return an optional element; the next token decides."""
 
     def make(rule: str) -> Element:
-        inner = make_one(rule)
+        inner = make_element(rule)
         start, end = State(StateKind.BLOCK_START, rule), State(StateKind.BASIC, rule)
         start.edges += [Edge(inner.start), Edge(end)]
         inner.end.edges.append(Edge(end))
 
-        def run(parse: Parse) -> None:
-            parse.sync(start)
-            if parse.next_is(_first_tokens(inner)):
-                inner.run(parse)
+        def run(parser: RuleParser) -> None:
+            parser.sync(start)
+            if parser.next_is(_first_tokens(inner)):
+                inner.run(parser)
 
         return Element(start, end, run)
 
     return make
 
 
-def choice(*makes: Make) -> Make:
-    """One of several elements, which is predicted by as many tokens as it takes."""
+def choice(*factories: ElementFactory) -> ElementFactory:
+    """Return a choice of elements; a prediction by as many tokens as necessary decides."""
 
     def make(rule: str) -> Element:
-        inner = [make_one(rule) for make_one in makes]
+        inner = [make_element(rule) for make_element in factories]
         start, end = State(StateKind.BLOCK_START, rule), State(StateKind.BASIC, rule)
         for element in inner:
             start.edges.append(Edge(element.start))
             element.end.edges.append(Edge(end))
 
-        def run(parse: Parse) -> None:
-            parse.sync(start)
-            inner[parse.predict(start) - 1].run(parse)
+        def run(parser: RuleParser) -> None:
+            parser.sync(start)
+            inner[parser.predict(start) - 1].run(parser)
 
         return Element(start, end, run)
 
     return make
 
 
-def star(make_one: Make, *, predicted: bool) -> Make:
-    """An element any number of times; one token decides, or it is predicted."""
+def star(make_element: ElementFactory, *, predicted: bool) -> ElementFactory:
+    """Return an element that is repeated any number of times; the next token or a prediction decides."""
 
     def make(rule: str) -> Element:
-        inner = make_one(rule)
+        inner = make_element(rule)
         entry, back = State(StateKind.STAR_ENTRY, rule), State(StateKind.STAR_BACK, rule)
         end = State(StateKind.BASIC, rule)
         entry.edges += [Edge(inner.start), Edge(end)]
         inner.end.edges.append(Edge(back))
         back.edges.append(Edge(entry))
 
-        def has_next_item(parse: Parse) -> bool:
-            return parse.predict(entry) == 1 if predicted else parse.next_is(_first_tokens(inner))
+        def has_next_item(parser: RuleParser) -> bool:
+            return parser.predict(entry) == 1 if predicted else parser.next_is(_first_tokens(inner))
 
-        def run(parse: Parse) -> None:
-            parse.sync(entry)
-            while has_next_item(parse):
-                inner.run(parse)
-                parse.sync(back)
+        def run(parser: RuleParser) -> None:
+            parser.sync(entry)
+            while has_next_item(parser):
+                inner.run(parser)
+                parser.sync(back)
 
         return Element(entry, end, run)
 
     return make
 
 
-def plus(make_one: Make, *, predicted: bool) -> Make:
+def plus(make_element: ElementFactory, *, predicted: bool) -> ElementFactory:
     def make(rule: str) -> Element:
-        inner = make_one(rule)
+        inner = make_element(rule)
         start, back = State(StateKind.BLOCK_START, rule), State(StateKind.PLUS_BACK, rule)
         end = State(StateKind.BASIC, rule)
         start.edges.append(Edge(inner.start))
         inner.end.edges.append(Edge(back))
         back.edges += [Edge(start), Edge(end)]
 
-        def run(parse: Parse) -> None:
-            parse.sync(start)
+        def run(parser: RuleParser) -> None:
+            parser.sync(start)
             while True:
-                inner.run(parse)
-                parse.sync(back)
-                again = parse.predict(back) == 1 if predicted else parse.next_is(_first_tokens(inner))
-                if not again:
+                inner.run(parser)
+                parser.sync(back)
+                has_next_item = (
+                    parser.predict(back) == 1 if predicted else parser.next_is(_first_tokens(inner))
+                )
+                if not has_next_item:
                     return
 
         return Element(start, end, run)
@@ -215,14 +219,14 @@ def plus(make_one: Make, *, predicted: bool) -> Make:
     return make
 
 
-def _many(make_one: Make, *, predicted: bool) -> Make:
-    return sequence(make_one, star(sequence(token(","), make_one), predicted=predicted))
+def _comma_separated(make_element: ElementFactory, *, predicted: bool) -> ElementFactory:
+    return sequence(make_element, star(sequence(token(","), make_element), predicted=predicted))
 
 
 _FIELD = sequence(rule_call("optField"), token(":"), rule_call("expr"))
 _ENTRY = sequence(rule_call("optExpr"), token(":"), rule_call("expr"))
 _NAME = sequence(optional(token(".")), token("IDENTIFIER"))
-_RULES: Final[dict[str, Make]] = {
+_RULES: Final[dict[str, ElementFactory]] = {
     "start": sequence(rule_call("expr"), token(EOF)),
     "expr": sequence(
         rule_call("conditionalOr"),
@@ -295,11 +299,11 @@ _RULES: Final[dict[str, Make]] = {
         ),
         rule_call("literal"),
     ),
-    "exprList": _many(rule_call("expr"), predicted=False),
-    "listInit": _many(rule_call("optExpr"), predicted=True),
-    "fieldInitializerList": _many(_FIELD, predicted=True),
+    "exprList": _comma_separated(rule_call("expr"), predicted=False),
+    "listInit": _comma_separated(rule_call("optExpr"), predicted=True),
+    "fieldInitializerList": _comma_separated(_FIELD, predicted=True),
     "optField": sequence(optional(token("?")), rule_call("escapeIdent")),
-    "mapInitializerList": _many(_ENTRY, predicted=True),
+    "mapInitializerList": _comma_separated(_ENTRY, predicted=True),
     "escapeIdent": choice(token("IDENTIFIER"), token("ESC_IDENTIFIER")),
     "optExpr": sequence(optional(token("?")), rule_call("expr")),
     "literal": choice(
@@ -310,60 +314,64 @@ _RULES: Final[dict[str, Make]] = {
     ),
 }
 RECURSIVE: Final = frozenset(("relation", "calc", "member"))
-"""Rules whose loop is decided by precedence."""
+"""Left-recursive rules, whose loops depend on the precedence."""
 
 
 class Network(NamedTuple):
+    """The states of all rules, by the rules' names."""
+
     rules: dict[str, Element]
-    stops: dict[str, State]
-    followers: dict[str, list[State]]
-    """Where each rule is returned from to."""
+    stop_states: dict[str, State]
+    follow_states: dict[str, list[State]]
+    """The states after each call of a rule."""
 
 
 @cache
 def network() -> Network:
-    """Return the states of all rules; they are made when the first error is looked into."""
+    """Return the states of all rules. They are created when the first syntax error is analyzed."""
     rules = {name: make(name) for name, make in _RULES.items()}
-    stops = {name: State(StateKind.RULE_STOP, name) for name in rules}
-    followers: dict[str, list[State]] = {name: [] for name in rules}
+    stop_states = {name: State(StateKind.RULE_STOP, name) for name in rules}
+    follow_states: dict[str, list[State]] = {name: [] for name in rules}
     for name, element in rules.items():
-        element.end.edges.append(Edge(stops[name]))
+        element.end.edges.append(Edge(stop_states[name]))
     for element in rules.values():
         for state in _states(element.start):
             for edge in state.edges:
                 if edge.rule:
-                    followers[edge.rule].append(edge.target)
-    return Network(rules, stops, followers)
+                    follow_states[edge.rule].append(edge.target)
+    return Network(rules, stop_states, follow_states)
 
 
 def _states(start: State) -> Iterable[State]:
-    seen = {start}
+    visited = {start}
     stack = [start]
     while stack:
         state = stack.pop()
         yield state
         for edge in state.edges:
-            if edge.target not in seen:
-                seen.add(edge.target)
+            if edge.target not in visited:
+                visited.add(edge.target)
                 stack.append(edge.target)
 
 
 @cache
 def next_tokens(state: State) -> frozenset[str]:
-    """Return which tokens can follow within the rule; the empty one if its end can be reached without any."""
+    """Return the tokens that can follow a state in its rule; EPSILON is one of them if the rule can end."""
     tokens: set[str] = set()
-    _look(state, (), tokens, set())
+    _collect_next_tokens(state, (), tokens, set())
     return frozenset(tokens)
 
 
-def _look(state: State, stack: Sequence[State], tokens: set[str], seen: set[tuple[State, int]]) -> None:
+def _collect_next_tokens(
+    state: State, stack: Sequence[State], tokens: set[str], visited: set[tuple[State, int]]
+) -> None:
     key = (state, hash(tuple(stack)))
-    if key in seen:
+    if key in visited:
         return
-    seen.add(key)
+    visited.add(key)
     if state.kind is StateKind.RULE_STOP:
         if stack:
-            _look(stack[-1], stack[:-1], tokens, seen)
+            _collect_next_tokens(stack[-1], stack[:-1], tokens, visited)
         else:
             tokens.add(EPSILON)
         return
@@ -372,13 +380,13 @@ def _look(state: State, stack: Sequence[State], tokens: set[str], seen: set[tupl
             tokens |= edge.tokens
         elif edge.rule:
             if edge.target not in stack:
-                _look(network().rules[edge.rule].start, (*stack, edge.target), tokens, seen)
+                _collect_next_tokens(network().rules[edge.rule].start, (*stack, edge.target), tokens, visited)
         else:
-            _look(edge.target, stack, tokens, seen)
+            _collect_next_tokens(edge.target, stack, tokens, visited)
 
 
 def format_tokens(tokens: Iterable[str]) -> str:
-    """Return a set of tokens as messages show it."""
+    """Return a set of tokens as error messages list it."""
     names = [_token_name(kind) for kind in sorted(tokens, key=TOKENS.index)]
     return names[0] if len(names) == 1 else f"{{{', '.join(names)}}}"
 

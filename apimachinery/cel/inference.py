@@ -1,4 +1,4 @@
-"""Which types fit each other, and what type parameters stand for, as the checker of cel-go infers it."""
+"""Type inference: assignability of types and substitutions of type parameters, as in the checker of cel-go."""
 
 from collections.abc import Mapping as ReadOnly
 
@@ -7,7 +7,7 @@ from mockube.apimachinery.cel.types import Type
 
 
 class Mapping(dict[str, Type]):
-    """What type parameters stand for, by name. Changes can be undone back to a mark."""
+    """The substitutions of type parameters, by name. Changes can be undone back to a mark."""
 
     __slots__ = ("_changes",)
 
@@ -38,9 +38,7 @@ _SCALAR_KINDS = frozenset(
 
 
 def assign(mapping: Mapping, left: list[Type], right: list[Type]) -> bool:
-    """Return whether the types fit one by one. The mapping gets the substitutions needed for that, and none if they do
-    not fit.
-    """
+    """Return whether the types are pairwise assignable; if they are, add the necessary substitutions to the mapping."""
     if left == right and not any(map(_has_parameters, left)):
         return True
     mark = mapping.mark()
@@ -87,7 +85,7 @@ def _assignable(mapping: Mapping, left: Type, right: Type) -> bool:
 
 
 def _substitutes(mapping: Mapping, type_: Type, parameter: Type) -> tuple[bool, bool]:
-    """Whether the type can stand for the parameter, and whether something stands for it already."""
+    """Return whether a type can be substituted for a parameter, and whether the parameter already had a substitution."""
     if type_ == parameter:
         return True, True
     substitute_ = mapping.get(str(parameter))
@@ -136,7 +134,7 @@ def _equal_or_less_specific(left: Type, right: Type) -> bool:
 
 
 def substitute(mapping: ReadOnly[str, Type], type_: Type, *, free_to_dyn: bool = False) -> Type:
-    """Return the type with parameters replaced by what they stand for."""
+    """Return the type with its parameters replaced by their substitutions."""
     if type_.kind == "param":
         mapped_type = mapping.get(type_.name)
         if mapped_type is not None:

@@ -1,7 +1,7 @@
-"""The functions, macros and types that the expressions of older minor releases do not have.
+"""The functions, macros and types that new expressions cannot use in older minor releases.
 
-A minor release accepts in new expressions what the release before it had, so that a cluster can be downgraded by one.
-Stored expressions are evaluated with everything.
+A minor release accepts in new expressions the features of the release before, so that a cluster can be downgraded by one
+release. Stored expressions can use all features.
 """
 
 from functools import cache
@@ -21,11 +21,11 @@ _COMPREHENSIONS: Final = frozenset(
     or key[0] == "existsOne"
     or key in {(name, 3, True) for name in ("all", "exists", "exists_one")}
 )
-"""Those with two variables."""
+"""The macros with two variables."""
 
 
 class _Addition(Struct, frozen=True):
-    """What expressions may use from a minor on."""
+    """The features that new expressions can use since a minor release."""
 
     since: str
     overloads: frozenset[str] = frozenset()
@@ -58,13 +58,13 @@ _ADDITIONS: Final = (
 
 
 class Language(Struct, frozen=True):
-    """What new expressions lack of what there is."""
+    """The features that new expressions cannot use."""
 
     overloads: frozenset[str] = frozenset()
     macros: frozenset[tuple[str, int, bool]] = frozenset()
     types: frozenset[str] = frozenset()
     checks_literals: bool = True
-    """Whether durations, timestamps and patterns that are written out are looked at."""
+    """Whether literal durations, timestamps and patterns are validated."""
 
     def functions_of(self, declared: Functions) -> Functions:
         if not self.overloads:
@@ -81,15 +81,15 @@ class Language(Struct, frozen=True):
         return {key: macro for key, macro in macros.items() if key not in self.macros}
 
 
-WHOLE: Final = Language()
+FULL_LANGUAGE: Final = Language()
 
 
 @cache
 def language_of(minor: str) -> Language:
-    """What a server of a minor release accepts in new expressions."""
+    """Return the language of new expressions in a minor release."""
     later = [addition for addition in _ADDITIONS if minors.is_before(minor, addition.since)]
     if not later:
-        return WHOLE
+        return FULL_LANGUAGE
     return Language(
         frozenset().union(*(addition.overloads for addition in later)),
         frozenset().union(*(addition.macros for addition in later)),

@@ -1,4 +1,4 @@
-"""Text to tokens. A token is the longest that fits, as in the grammar of CEL; what fits nothing is an error, and is skipped."""
+"""The lexer. A token is the longest match, as in the grammar of CEL; text that matches no token is an error, and is skipped."""
 
 import re
 from typing import NamedTuple
@@ -38,24 +38,24 @@ _PARTIAL = {
     "`": re.compile(r"`[A-Za-z0-9_.\-/ ]*"),
     **{char: re.compile(re.escape(char)) for char in "&|="},
 }
-"""What the lexer reads of a token that does not come to an end, before the character that does not fit."""
+"""The text that the lexer consumes of an incomplete token, up to the first character that does not match."""
 
 
 class Token(NamedTuple):
     kind: str
-    """A class of tokens, such as STRING, or the token itself, such as `==`."""
+    """The class of the token, such as STRING, or its text, such as `==`."""
     text: str
     start: int
     position: int = 0
-    """Among the tokens and what is skipped between them."""
+    """Not set by the lexer."""
 
 
 SKIPPED = re.compile(r"[\t \r\n\f]+|//[^\n]*")
-"""What may stand between tokens."""
+"""Whitespace and comments between tokens."""
 
 
 def tokenize(text: str) -> tuple[list[Token], list[Issue]]:
-    """Return the tokens, the last of which is EOF, and what is no token."""
+    """Return the tokens, with EOF at the end, and the errors."""
     tokens: list[Token] = []
     issues: list[Issue] = []
     offset = 0

@@ -1,4 +1,4 @@
-"""The values of literals: escapes in strings and bytes, and numbers within their ranges."""
+"""Parsing of literals: escapes in strings and bytes, and ranges of numbers."""
 
 from mockube.apimachinery.cel.values import INT_MAX, INT_MIN, UINT_MAX, Uint
 
@@ -16,11 +16,11 @@ _HEX_DIGITS = {"x": 2, "X": 2, "u": 4, "U": 8}
 
 
 class BadLiteral(Exception):
-    """Its text is cel-go's message."""
+    """An invalid literal, with cel-go's message."""
 
 
 def unquote(text: str) -> str:
-    """Return what stands between the quotes, with escapes resolved."""
+    """Return the text between the quotes, with escapes resolved."""
     body, raw = _body(text)
     return body if raw or "\\" not in body else "".join(_unescape(body))
 
@@ -96,7 +96,7 @@ def _integer(text: str) -> int:
     base = 16 if digits.startswith("0x") else 10
     significant = digits.removeprefix("0x").lstrip("0")
     if len(significant) > 40:
-        return UINT_MAX + 1  # far out of every range: int() takes long for so many digits
+        return UINT_MAX + 1  # out of every range: int() is slow for many digits
     value = int(significant or "0", base)
     return -value if text.startswith("-") else value
 

@@ -1,4 +1,4 @@
-"""Macros: calls that the parser rewrites, most of them into comprehensions over a hidden accumulator."""
+"""Macros: calls that the parser expands, most of them to comprehensions with a hidden accumulator."""
 
 from collections.abc import Callable, Mapping
 
@@ -17,17 +17,17 @@ from mockube.apimachinery.cel.ast import (
 ACCUMULATOR = "@result"
 _RESERVED_ACCUMULATORS = (ACCUMULATOR, "__result__")
 UNUSED = "#unused"
-"""The variable of a comprehension that runs over nothing, to bind its accumulator."""
+"""The iteration variable of a comprehension over an empty list, which only binds its accumulator."""
 _SORT_INPUT = "@__sortBy_input__"
 
 Macro = Callable[[int, Expr | None, list[Expr]], Expr | None]
-"""Takes what it is called on and with; nothing comes of a call that is no macro after all."""
+"""Expands a call with an offset, a target and arguments; returns None if the call is not a macro."""
 Macros = Mapping[tuple[str, int, bool], Macro]
-"""By name, number of arguments, and whether they are called on a value."""
+"""Macros by name, number of arguments, and whether they have a target."""
 
 
 class MacroError(Exception):
-    """A macro's arguments are not what it takes."""
+    """The arguments of a macro are invalid."""
 
     def __init__(self, message: str, node: Expr) -> None:
         super().__init__(message)
@@ -53,9 +53,9 @@ def _has_macro(offset: int, _target: Expr | None, args: list[Expr]) -> Expr:
     return Select(offset, argument.operand, argument.field, test_only=True)
 
 
-def _variable(node: Expr, otherwise: str) -> str:
+def _variable(node: Expr, error_message: str) -> str:
     if not isinstance(node, Ident):
-        raise MacroError(otherwise, node)
+        raise MacroError(error_message, node)
     if node.name in _RESERVED_ACCUMULATORS:
         raise MacroError("iteration variable overwrites accumulator variable", node)
     return node.name
@@ -72,55 +72,55 @@ def _two_variables(first: Expr, second: Expr) -> tuple[str, str]:
     return _variable(first, ""), _variable(second, "")
 
 
-Parts = tuple[Expr, Expr, Expr, Expr]
-"""What a comprehension begins with, while what it goes on, its step, and its result."""
+ComprehensionParts = tuple[Expr, Expr, Expr, Expr]
+"""The initial value, the condition, the step and the result of a comprehension."""
 
 
-def _all(offset: int, args: list[Expr]) -> Parts:
+def _all(offset: int, args: list[Expr]) -> ComprehensionParts:
     condition = call(offset, "@not_strictly_false", accumulator(offset))
     step = call(offset, "_&&_", accumulator(offset), args[0])
     return literal(offset, True), condition, step, accumulator(offset)  # noqa: FBT003 -- it is the value
 
 
-def _exists(offset: int, args: list[Expr]) -> Parts:
+def _exists(offset: int, args: list[Expr]) -> ComprehensionParts:
     condition = call(offset, "@not_strictly_false", call(offset, "!_", accumulator(offset)))
     step = call(offset, "_||_", accumulator(offset), args[0])
     return literal(offset, False), condition, step, accumulator(offset)  # noqa: FBT003 -- it is the value
 
 
-def _exists_one(offset: int, args: list[Expr]) -> Parts:
-    one_more = call(offset, "_+_", accumulator(offset), literal(offset, 1))
-    step = call(offset, "_?_:_", args[0], one_more, accumulator(offset))
+def _exists_one(offset: int, args: list[Expr]) -> ComprehensionParts:
+    incremented = call(offset, "_+_", accumulator(offset), literal(offset, 1))
+    step = call(offset, "_?_:_", args[0], incremented, accumulator(offset))
     result = call(offset, "_==_", accumulator(offset), literal(offset, 1))
     return literal(offset, 0), literal(offset, True), step, result  # noqa: FBT003 -- it is the value
 
 
-def _collect(offset: int, start: Expr, step: Expr, condition: Expr | None) -> Parts:
+def _collect(offset: int, init: Expr, step: Expr, condition: Expr | None) -> ComprehensionParts:
     if condition is not None:
         step = call(offset, "_?_:_", condition, step, accumulator(offset))
-    return start, literal(offset, True), step, accumulator(offset)  # noqa: FBT003 -- it is the value
+    return init, literal(offset, True), step, accumulator(offset)  # noqa: FBT003 -- it is the value
 
 
-def _to_list(offset: int, args: list[Expr]) -> Parts:
+def _to_list(offset: int, args: list[Expr]) -> ComprehensionParts:
     condition = args[0] if len(args) == 2 else None
     step = call(offset, "_+_", accumulator(offset), CreateList(offset, [args[-1]]))
     return _collect(offset, CreateList(offset, []), step, condition)
 
 
-def _one_variable(parts: Callable[[int, list[Expr]], Parts], otherwise: str) -> Macro:
+def _one_variable(make_parts: Callable[[int, list[Expr]], ComprehensionParts], error_message: str) -> Macro:
     def expand(offset: int, target: Expr | None, args: list[Expr]) -> Expr:
         assert target is not None
-        variable = _variable(args[0], otherwise)
-        return Comprehension(offset, target, variable, "", ACCUMULATOR, *parts(offset, args[1:]))
+        variable = _variable(args[0], error_message)
+        return Comprehension(offset, target, variable, "", ACCUMULATOR, *make_parts(offset, args[1:]))
 
     return expand
 
 
-def _two_variable(parts: Callable[[int, list[Expr]], Parts]) -> Macro:
+def _two_variable(make_parts: Callable[[int, list[Expr]], ComprehensionParts]) -> Macro:
     def expand(offset: int, target: Expr | None, args: list[Expr]) -> Expr:
         assert target is not None
         first, second = _two_variables(args[0], args[1])
-        return Comprehension(offset, target, first, second, ACCUMULATOR, *parts(offset, args[2:]))
+        return Comprehension(offset, target, first, second, ACCUMULATOR, *make_parts(offset, args[2:]))
 
     return expand
 
@@ -170,11 +170,11 @@ def _optional_map(name: str) -> Macro:
         assert target is not None
         if not isinstance(args[0], Ident):
             raise MacroError(f"{name}() variable name must be a simple identifier", args[0])
-        mapped = _bind(offset, args[0].name, Call(offset, "value", target, []), args[1])
+        body = _bind(offset, args[0].name, Call(offset, "value", target, []), args[1])
         if name == "optMap":
-            mapped = call(offset, "optional.of", mapped)
+            body = call(offset, "optional.of", body)
         return call(
-            offset, "_?_:_", Call(offset, "hasValue", target, []), mapped, call(offset, "optional.none")
+            offset, "_?_:_", Call(offset, "hasValue", target, []), body, call(offset, "optional.none")
         )
 
     return expand
@@ -227,5 +227,5 @@ def _bind_name(offset: int, target: Expr | None, args: list[Expr]) -> Expr | Non
     return _bind(offset, args[0].name, args[1], args[2])
 
 
-BINDINGS: Macros = {**MACROS, ("bind", 3, True): _bind_name}
-"""With `cel.bind`, which few have."""
+MACROS_WITH_BIND: Macros = {**MACROS, ("bind", 3, True): _bind_name}
+"""The macros with `cel.bind`, which only some environments have."""

@@ -1,4 +1,4 @@
-"""Calls as closures: strict ones, whose arguments are evaluated first, and those that may do without one of theirs."""
+"""Calls as closures: strict calls, which evaluate all arguments first, and calls that may not evaluate one of them."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,8 +11,8 @@ from mockube.apimachinery.cel.values import (
     Optional,
     Uint,
     equals,
+    format_value,
     map_key,
-    show,
 )
 
 CallCost = int | Callable[[Sequence[Any], Any], int]
@@ -20,7 +20,7 @@ _PRIMITIVES = (bool, int, Uint, float, str)
 
 
 def strict_call(function: Callable[..., Any], args: tuple[Run, ...], cost: CallCost) -> Run:
-    """Return a call whose cost is added when its result is known."""
+    """Return the evaluation of a call: of its arguments, then of the function, with the call's cost."""
     if not isinstance(cost, int):
         return _measured_call(function, args, cost)
     if len(args) == 1:
@@ -78,7 +78,7 @@ def _call_of_measured(
     index: int,
     conversion: str,
 ) -> Run:
-    """Return a call that ends the evaluation if one of its arguments is an error."""
+    """Return the evaluation of a call that ends the whole evaluation if the measured argument is an error."""
     before, after = args[:index], args[index + 1 :]
 
     def call(frame: Frame) -> Any:
@@ -121,7 +121,7 @@ def logical_or(left: Run, right: Run) -> Run:
 
 
 def _logic(left: Run, right: Run, *, decisive: bool) -> Callable[[Frame], bool]:
-    """Return what one decisive operand decides, whatever the other one is or fails with."""
+    """Return the evaluation of `&&` or `||`: a decisive operand determines the result, even if the other one fails."""
 
     def logic(frame: Frame) -> bool:
         error: CelError | None = None
@@ -155,7 +155,7 @@ def not_strictly_false(operand: Run) -> Run:
 
 
 def optional_or(left: Run, right: Run, *, unwrap: bool) -> Run:
-    """Return the first value that is there; the second operand is evaluated only if the first one is absent."""
+    """Return the evaluation of `or` or `orValue`: the second operand is evaluated only if the first one is absent."""
 
     def run(frame: Frame) -> Any:
         first = left(frame)
@@ -192,7 +192,7 @@ def _create_list_with_optionals(elements: tuple[Run, ...], optional: frozenset[i
                 items.append(value)
             elif type(value) is not Optional:
                 raise CelError(
-                    f"cannot initialize optional list element from non-optional value {show(value)}"
+                    f"cannot initialize optional list element from non-optional value {format_value(value)}"
                 )
             elif value.present:
                 items.append(value.value)
@@ -210,7 +210,7 @@ def create_map(entries: tuple[tuple[Run, Run, bool], ...]) -> Run:
             value = value_run(frame)
             if optional and type(value) is not Optional:
                 raise CelError(
-                    f"cannot initialize optional entry '{show(key)}' from non-optional value {show(value)}"
+                    f"cannot initialize optional entry '{format_value(key)}' from non-optional value {format_value(value)}"
                 )
             if optional and not value.present:
                 items.pop(map_key(key), None)
@@ -229,7 +229,7 @@ def create_struct(make: Callable[[dict[str, Any]], Any], entries: tuple[tuple[st
             value = run(frame)
             if optional and type(value) is not Optional:
                 raise CelError(
-                    f"cannot initialize optional entry '{name}' from non-optional value {show(value)}"
+                    f"cannot initialize optional entry '{name}' from non-optional value {format_value(value)}"
                 )
             if optional and not value.present:
                 fields.pop(name, None)
@@ -242,7 +242,7 @@ def create_struct(make: Callable[[dict[str, Any]], Any], entries: tuple[tuple[st
 
 
 def constant_membership(element: Run, items: list[Any]) -> Run | None:
-    """Return a look-up in a list of constants, which costs nothing; None if they are no plain values."""
+    """Return the evaluation of `in` for a list of constants, which costs nothing; None if they are not all primitive values."""
     if not items:
         return lambda _: False
     if not all(type(item) in _PRIMITIVES for item in items):

@@ -1,4 +1,4 @@
-"""Tokens to an expression, with macros expanded. A syntax error raises `UnexpectedToken`; `recovery.py` finds the reason."""
+"""The parser, which expands macros. It raises UnexpectedToken for a syntax error; `recovery.py` then finds the messages."""
 
 from collections.abc import Callable, Sized
 
@@ -28,7 +28,7 @@ from mockube.apimachinery.cel.macros import MACROS, MacroError, Macros
 from mockube.apimachinery.cel.source import Issue
 
 MAX_DEPTH = 250
-"""How often a rule of the grammar may be within itself."""
+"""The maximum recursion depth of a rule of the grammar."""
 RESERVED = frozenset(
     [
         "as",
@@ -54,25 +54,25 @@ RESERVED = frozenset(
         "while",
     ]
 )
-_LEVELS = {
+_PRECEDENCE = {
     **dict.fromkeys(("<", "<=", ">=", ">", "==", "!=", "in"), 0),
     **dict.fromkeys("+-", 1),
     **dict.fromkeys("*/%", 2),
 }
-"""How tightly operators bind."""
-_FUNCTIONS = {operator: f"_{operator}_" for operator in _LEVELS} | {"in": "@in"}
+"""The precedence of binary operators; a higher one binds tighter."""
+_FUNCTIONS = {operator: f"_{operator}_" for operator in _PRECEDENCE} | {"in": "@in"}
 
 
 class UnexpectedToken(Exception):
-    """The tokens are no expression."""
+    """The tokens are not an expression."""
 
 
 class TooDeep(Exception):
-    """The expression is nested more often than the limit."""
+    """The expression is nested deeper than the limit."""
 
 
 class Parser:
-    """Reads one expression by recursive descent. Errors that do not end the reading are collected in `issues`."""
+    """A recursive descent parser of one expression. Errors that do not end the parsing are collected in `issues`."""
 
     def __init__(self, tokens: list[Token], macros: Macros = MACROS) -> None:
         self.tokens = tokens
@@ -91,14 +91,14 @@ class Parser:
     def kind(self) -> str:
         return self.tokens[self.position].kind
 
-    def take(self, kind: str) -> Token:
+    def expect(self, kind: str) -> Token:
         token = self.tokens[self.position]
         if token.kind != kind:
             raise UnexpectedToken
         self.position += 1
         return token
 
-    def skip(self, kind: str) -> bool:
+    def accept(self, kind: str) -> bool:
         if self.tokens[self.position].kind != kind:
             return False
         self.position += 1
@@ -114,42 +114,44 @@ class Parser:
             raise TooDeep
         expr = self.logic("||")
         if self.kind == "?":
-            offset = self.take("?").start
+            offset = self.expect("?").start
             if_true = self.logic("||")
-            self.take(":")
+            self.expect(":")
             expr = Call(offset, "_?_:_", None, [expr, if_true, self.expr()])
         self.depth -= 1
         return expr
 
     def logic(self, operator: str) -> Expr:
-        """Read what `||` or `&&` joins. The calls are balanced, as cel-go does it."""
+        """Parse operands of `||` or `&&`. The calls are balanced, as in cel-go."""
         terms: list[Expr] = []
         offsets: list[int] = []
         while True:
             terms.append(self.logic("&&") if operator == "||" else self.chain(0))
             if self.kind != operator:
                 return balance(f"_{operator}_", terms, offsets)
-            offsets.append(self.take(operator).start)
+            offsets.append(self.expect(operator).start)
 
-    def chain(self, level: int) -> Expr:
-        """Read operands with operators of at least this level between them, those of a level from left to right."""
+    def chain(self, precedence: int) -> Expr:
+        """Parse left-associative binary operators of at least this precedence."""
         left = self.unary()
         length = 0
         while True:
-            operator_level = _LEVELS.get(self.kind, -1)
-            if operator_level < level:
+            operator_precedence = _PRECEDENCE.get(self.kind, -1)
+            if operator_precedence < precedence:
                 return left
             length += 1
             if self.depth + length > MAX_DEPTH:
                 raise TooDeep
-            token = self.take(self.kind)
-            left = Call(token.start, _FUNCTIONS[token.kind], None, [left, self.chain(operator_level + 1)])
+            token = self.expect(self.kind)
+            left = Call(
+                token.start, _FUNCTIONS[token.kind], None, [left, self.chain(operator_precedence + 1)]
+            )
 
     def unary(self) -> Expr:
         token = self.tokens[self.position]
         if token.kind == "!" or (token.kind == "-" and not self._is_negative_number()):
             count = 0
-            while self.skip(token.kind):
+            while self.accept(token.kind):
                 count += 1
             operand = self.member()
             if count % 2 == 0:
@@ -171,14 +173,14 @@ class Parser:
         return expr
 
     def selection(self, operand: Expr) -> Expr:
-        dot = self.take(".").start
-        optional = self.skip("?")
+        dot = self.expect(".").start
+        optional = self.accept("?")
         token = self.tokens[self.position]
         if token.kind == ESCAPED:
             self.position += 1
             self.report(token.start, "unsupported syntax: '`'")
             return Select(dot, operand, "")
-        self.take("IDENTIFIER")
+        self.expect("IDENTIFIER")
         if optional:
             name = Literal(token.start, token.text, type=types.STRING)
             return Call(dot, "_?._", None, [operand, name])
@@ -187,20 +189,20 @@ class Parser:
         return Select(dot, operand, token.text)
 
     def index(self, operand: Expr) -> Expr:
-        offset = self.take("[").start
-        function = "_[?_]" if self.skip("?") else "_[_]"
+        offset = self.expect("[").start
+        function = "_[?_]" if self.accept("?") else "_[_]"
         index = self.expr()
-        self.take("]")
+        self.expect("]")
         return Call(offset, function, None, [operand, index])
 
     def call(self, function: str, target: Expr | None) -> Expr:
-        offset = self.take("(").start
+        offset = self.expect("(").start
         args: list[Expr] = []
         if self.kind != ")":
             args.append(self.expr())
-            while self.skip(","):
+            while self.accept(","):
                 args.append(self.expr())
-        self.take(")")
+        self.expect(")")
         macro = self.macros.get((function, len(args), target is not None))
         expanded = None
         if macro is not None:
@@ -220,9 +222,9 @@ class Parser:
         return read(self, token)
 
     def name(self, first: Token) -> Expr:
-        """Read an identifier, a call, or a message with its fields."""
-        leading = "." if self.skip(".") else ""
-        token = self.take("IDENTIFIER")
+        """Parse an identifier, a call, or a struct with its fields."""
+        leading = "." if self.accept(".") else ""
+        token = self.expect("IDENTIFIER")
         end = self.position
         while self.tokens[end].kind == "." and self.tokens[end + 1].kind == IDENTIFIER:
             end += 2
@@ -243,73 +245,73 @@ class Parser:
             del self.issues[issues:]
         return self.report(first.start, f"reserved identifier: {token.text}")
 
-    def begins(self, end: str, before: Sized) -> bool:
-        """Whether another element begins, behind its comma if it is not the first."""
-        if not before:
+    def has_next_element(self, end: str, elements: Sized) -> bool:
+        """Return whether another element follows, and consume the comma before it."""
+        if not elements:
             return self.kind not in (end, ",")
         if self.kind != "," or self.tokens[self.position + 1].kind == end:
             return False
-        self.take(",")
+        self.expect(",")
         return True
 
     def struct(self, name: str) -> Expr:
-        offset = self.take("{").start
+        offset = self.expect("{").start
         entries: list[Entry] = []
-        while self.begins("}", entries):
-            optional = self.skip("?")
+        while self.has_next_element("}", entries):
+            optional = self.accept("?")
             field = self.tokens[self.position]
             if field.kind == ESCAPED:
                 self.position += 1
                 self.report(field.start, "unsupported syntax: '`'")
             else:
-                self.take("IDENTIFIER")
-            colon = self.take(":").start
+                self.expect("IDENTIFIER")
+            colon = self.expect(":").start
             entries.append(Entry(colon, field.text, self.expr(), optional))
-        self.skip(",")
-        self.take("}")
+        self.accept(",")
+        self.expect("}")
         return CreateStruct(offset, name, entries)
 
     def parenthesis(self, _token: Token) -> Expr:
-        self.take("(")
+        self.expect("(")
         expr = self.expr()
-        self.take(")")
+        self.expect(")")
         return expr
 
     def list(self, _token: Token) -> Expr:
-        offset = self.take("[").start
+        offset = self.expect("[").start
         elements: list[Expr] = []
         optional: set[int] = set()
-        while self.begins("]", elements):
-            if self.skip("?"):
+        while self.has_next_element("]", elements):
+            if self.accept("?"):
                 optional.add(len(elements))
             elements.append(self.expr())
-        self.skip(",")
-        self.take("]")
+        self.accept(",")
+        self.expect("]")
         return CreateList(offset, elements, frozenset(optional))
 
     def map(self, _token: Token) -> Expr:
-        offset = self.take("{").start
+        offset = self.expect("{").start
         entries: list[Entry] = []
-        while self.begins("}", entries):
-            optional = self.skip("?")
+        while self.has_next_element("}", entries):
+            optional = self.accept("?")
             key = self.expr()
-            colon = self.take(":").start
+            colon = self.expect(":").start
             entries.append(Entry(colon, key, self.expr(), optional))
-        self.skip(",")
-        self.take("}")
+        self.accept(",")
+        self.expect("}")
         return CreateMap(offset, entries)
 
     def literal(self, token: Token) -> Expr:
         self.position += 1
-        value = _LITERALS.get(token.kind)
+        reader = _LITERALS.get(token.kind)
         text = token.text
         if token.kind == "-":
-            value = _LITERALS.get(self.kind) if self.kind in ("NUM_INT", "NUM_FLOAT") else None
+            reader = _LITERALS.get(self.kind) if self.kind in ("NUM_INT", "NUM_FLOAT") else None
             text += self.tokens[self.position].text
             self.position += 1
-        if value is None:
+        if reader is None:
             raise UnexpectedToken
-        read, type_ = value
+        read, type_ = reader
         try:
             return Literal(token.start, read(text), type=type_)
         except BadLiteral as error:
@@ -317,7 +319,7 @@ class Parser:
 
 
 def balance(function: str, terms: list[Expr], offsets: list[int]) -> Expr:
-    """Join terms by calls of two arguments, in a tree that is as deep on both sides."""
+    """Return the terms as a balanced tree of calls with two arguments."""
     if not offsets:
         return terms[0]
     middle = len(offsets) // 2

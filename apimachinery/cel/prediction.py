@@ -1,7 +1,7 @@
-"""Which of several ways a parser takes, by as many tokens as it needs: the adaptive prediction of ANTLR.
+"""The adaptive prediction of ANTLR: the choice of an alternative by as many tokens as necessary.
 
-Beyond the end of the rule that decides, every caller is followed, whether or not it is the actual one. As in ANTLR, the
-stacks of a state are one graph: in nested lists of negative numbers their number is exponential in the depth.
+Beyond the end of the deciding rule, all callers of the rule are followed, not only the actual one. As in ANTLR, the stacks
+of a state are one graph, because in nested lists of negative numbers their number is exponential in the depth.
 """
 
 import threading
@@ -14,19 +14,19 @@ from mockube.apimachinery.cel.grammar import RECURSIVE, State, StateKind, networ
 from mockube.apimachinery.cel.lexer import EOF, Token
 
 MAX_LOOKAHEAD: Final = 256
-"""How many tokens a prediction reads. Then it takes the first way, as ANTLR does if a text is ambiguous to its end."""
+"""The number of tokens after which a prediction chooses the first alternative, as ANTLR does for an ambiguous text."""
 
 
 class Stacks:
-    """A set of stacks of states to which called rules return. Equal sets are the same object."""
+    """A set of stacks of return states. Equal sets are the same object."""
 
     __slots__ = ("__weakref__", "has_empty", "returns")
 
     def __init__(self, returns: Mapping[State, "Stacks"], *, has_empty: bool) -> None:
         self.returns = returns
-        """The state on the top of some stacks, with what is below it."""
+        """The stacks below each state that is on top of a stack."""
         self.has_empty = has_empty
-        """Whether the empty stack is one of them."""
+        """Whether the set contains the empty stack."""
 
 
 _stacks: Final[WeakValueDictionary[object, Stacks]] = WeakValueDictionary()
@@ -56,88 +56,90 @@ def _union(stacks: Stacks, others: Stacks) -> Stacks:
 
 
 class Config(NamedTuple):
-    """A state that a way leads to, and where it returns to from the rules that it has called."""
+    """A state that an alternative reaches, with the stacks of states to which its called rules return."""
 
     state: State
-    way: int
+    alt: int
     stacks: Stacks
-    outside: bool = False
-    """Whether it has left the rule that decides."""
+    in_outer_context: bool = False
+    """Whether the alternative has left the deciding rule; ANTLR's `reachesIntoOuterContext`."""
 
 
 class NoViableAlternative(Exception):
-    """No way goes on at a token."""
+    """No alternative accepts a token."""
 
     def __init__(self, position: int) -> None:
         super().__init__()
         self.position = position
 
 
-class _Step:
-    """How far some tokens have led: to one way, or to configurations that differ still."""
+class _DfaState:
+    """The configurations after some tokens, and the predicted alternative, or 0 if more tokens are necessary."""
 
-    __slots__ = ("configs", "way")
+    __slots__ = ("alt", "configs")
 
     def __init__(self, configs: set[Config]) -> None:
         self.configs = _merge(configs)
-        ways = {config.way for config in configs}
-        self.way = min(ways) if len(ways) == 1 or _is_ambiguous(self.configs) else 0
+        alts = {config.alt for config in configs}
+        self.alt = min(alts) if len(alts) == 1 or _is_ambiguous(self.configs) else 0
 
 
 @lru_cache(maxsize=4096)
-def _first_step(state: State, precedence: int) -> _Step:
-    return _Step(_start(state, precedence))
+def _start_state(state: State, precedence: int) -> _DfaState:
+    return _DfaState(_start_configs(state, precedence))
 
 
 @lru_cache(maxsize=1024)
-def _next_step(configs: frozenset[Config], kind: str) -> _Step | None:
-    reached = _step(configs, kind)
-    return _Step(reached) if reached else None
+def _next_state(configs: frozenset[Config], kind: str) -> _DfaState | None:
+    successors = _move(configs, kind)
+    return _DfaState(successors) if successors else None
 
 
 def predict(state: State, tokens: Sequence[Token], position: int, precedence: int) -> int:
-    """Return the number of the way, or raise NoWay with the token that none can take."""
-    step = _first_step(state, precedence)
+    """Return the number of the alternative, from 1; raise NoViableAlternative with the position of the unexpected token."""
+    dfa_state = _start_state(state, precedence)
     end = position + MAX_LOOKAHEAD
-    while not step.way:
+    while not dfa_state.alt:
         if position == end:
-            return min(config.way for config in step.configs)
+            return min(config.alt for config in dfa_state.configs)
         kind = tokens[position].kind
-        following = _next_step(step.configs, kind)
-        if following is None:
-            finished = [config.way for config in step.configs if config.outside or _is_end(config)]
-            if finished:
-                return min(finished)
+        next_state = _next_state(dfa_state.configs, kind)
+        if next_state is None:
+            finished_alts = [
+                config.alt for config in dfa_state.configs if config.in_outer_context or _is_end(config)
+            ]
+            if finished_alts:
+                return min(finished_alts)
             raise NoViableAlternative(position)
         if kind == EOF:
-            return min(config.way for config in following.configs)
-        step = following
+            return min(config.alt for config in next_state.configs)
+        dfa_state = next_state
         position += 1
-    return step.way
+    return dfa_state.alt
 
 
 def _is_end(config: Config) -> bool:
     return config.state.kind is StateKind.RULE_STOP and config.stacks.has_empty
 
 
-def _start(state: State, precedence: int) -> set[Config]:
+def _start_configs(state: State, precedence: int) -> set[Config]:
     configs: set[Config] = set()
-    filtered = state.kind is StateKind.STAR_ENTRY and state.rule in RECURSIVE
-    for way, edge in enumerate(state.edges, 1):
-        minimum = precedence if filtered and way == 1 else None
-        _close(Config(edge.target, way, _EMPTY), configs, minimum)
+    is_precedence_filtered = state.kind is StateKind.STAR_ENTRY and state.rule in RECURSIVE
+    for alt, edge in enumerate(state.edges, 1):
+        minimum = precedence if is_precedence_filtered and alt == 1 else None
+        _add_closure(Config(edge.target, alt, _EMPTY), configs, minimum)
     return configs
 
 
-def _close(config: Config, configs: set[Config], minimum: int | None = None) -> None:
-    """Add what a config leads to without a token. A precedence that is not high enough leads nowhere."""
+def _add_closure(config: Config, configs: set[Config], minimum: int | None = None) -> None:
+    """Add the configurations that are reachable without a token; edges below the minimum precedence are not followed."""
     stack = [config]
     while stack:
         config = stack.pop()
         if config in configs:
             continue
         configs.add(config)
-        state, way, stacks, outside = config
+        state, alt, stacks, in_outer_context = config
         if state.kind is StateKind.RULE_STOP:
             stack += _after_return(config)
             continue
@@ -146,46 +148,52 @@ def _close(config: Config, configs: set[Config], minimum: int | None = None) -> 
                 continue
             if edge.rule:
                 start = network().rules[edge.rule].start
-                stack.append(Config(start, way, _intern({edge.target: stacks}), outside))
+                stack.append(Config(start, alt, _intern({edge.target: stacks}), in_outer_context))
             elif minimum is None or edge.precedence < 0 or edge.precedence >= minimum:
-                stack.append(Config(edge.target, way, stacks, outside))
+                stack.append(Config(edge.target, alt, stacks, in_outer_context))
 
 
 def _after_return(config: Config) -> list[Config]:
-    state, way, stacks, outside = config
-    after = [Config(caller, way, below, outside) for caller, below in stacks.returns.items()]
+    state, alt, stacks, in_outer_context = config
+    configs = [Config(caller, alt, below, in_outer_context) for caller, below in stacks.returns.items()]
     if stacks.has_empty:
-        after += [Config(follower, way, _EMPTY, outside=True) for follower in network().followers[state.rule]]
-    return after
+        configs += [
+            Config(follower, alt, _EMPTY, in_outer_context=True)
+            for follower in network().follow_states[state.rule]
+        ]
+    return configs
 
 
-def _step(configs: frozenset[Config], kind: str) -> set[Config]:
-    reached: set[Config] = set()
+def _move(configs: frozenset[Config], kind: str) -> set[Config]:
+    successors: set[Config] = set()
     for config in configs:
         for edge in config.state.edges:
             if kind in edge.tokens:
-                _close(Config(edge.target, *config[1:]), reached)
-    return reached
+                _add_closure(Config(edge.target, *config[1:]), successors)
+    return successors
 
 
 def _merge(configs: Iterable[Config]) -> frozenset[Config]:
-    """Return configs that differ in their stacks only as one."""
+    """Merge the stacks of configurations that are otherwise equal."""
     merged: dict[tuple[State, int, bool], Stacks] = {}
-    for state, way, stacks, outside in configs:
-        key = state, way, outside
+    for state, alt, stacks, in_outer_context in configs:
+        key = state, alt, in_outer_context
         merged[key] = _union(merged[key], stacks) if key in merged else stacks
-    return frozenset(Config(state, way, stacks, outside) for (state, way, outside), stacks in merged.items())
+    return frozenset(
+        Config(state, alt, stacks, in_outer_context)
+        for (state, alt, in_outer_context), stacks in merged.items()
+    )
 
 
 def _is_ambiguous(configs: Iterable[Config]) -> bool:
-    """Whether all ways lead to the same states, so that no further token distinguishes them."""
+    """Return whether all alternatives reach the same states, so that no further token distinguishes them."""
     by_state: dict[State, dict[int, Stacks]] = {}
-    for state, way, stacks, _ in configs:
-        ways = by_state.setdefault(state, {})
-        ways[way] = _union(ways[way], stacks) if way in ways else stacks
-    groups = {frozenset(ways) for ways in by_state.values()}
+    for state, alt, stacks, _ in configs:
+        alts = by_state.setdefault(state, {})
+        alts[alt] = _union(alts[alt], stacks) if alt in alts else stacks
+    groups = {frozenset(alts) for alts in by_state.values()}
     return (
         len(groups) == 1
         and len(next(iter(groups))) > 1
-        and all(len({*map(id, ways.values())}) == 1 for ways in by_state.values())
+        and all(len({*map(id, alts.values())}) == 1 for alts in by_state.values())
     )

@@ -1,4 +1,4 @@
-"""A checked expression to Python closures, which are called with a frame: the cost so far, its limit, and the variables."""
+"""The planner, which converts a checked expression to Python closures. They are called with a frame (see attributes.py)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
@@ -19,10 +19,10 @@ from mockube.apimachinery.cel.ast import (
 )
 from mockube.apimachinery.cel.attributes import (
     FIRST_VARIABLE,
-    NO_QUALIFIERS,
+    UNSUPPORTED_QUALIFIERS,
     Attribute,
     Frame,
-    Lazy,
+    LazyValue,
     Qualifier,
     Run,
     check_limit,
@@ -33,7 +33,7 @@ from mockube.apimachinery.cel.declarations import Functions, Overload
 from mockube.apimachinery.cel.libraries import patches
 from mockube.apimachinery.cel.macros import ACCUMULATOR, UNUSED
 from mockube.apimachinery.cel.schema_types import unescape
-from mockube.apimachinery.cel.standard import UNGUARDED
+from mockube.apimachinery.cel.standard import UNGUARDED_OVERLOADS
 from mockube.apimachinery.cel.values import (
     CelError,
     CelPanic,
@@ -47,26 +47,26 @@ from mockube.apimachinery.regexp import matcher
 from mockube.apimachinery.regexp.errors import RegexpError
 
 PER_CALL_LIMIT = 1_000_000
-"""What one evaluation may cost."""
+"""The cost limit of one evaluation."""
 
 CallCost = int | Callable[[Sequence[Any], Any], int]
 """The cost of a call: a number, or a function of the arguments and the result."""
 
 
 class ProgramError(Exception):
-    """An expression fails already when its constants are evaluated."""
+    """The evaluation of a constant in an expression fails."""
 
 
 class Implementation(Protocol):
-    """What functions do, and what they cost at run time."""
+    """The functions of expressions, and their cost at run time."""
 
     @property
     def functions(self) -> Mapping[str, Callable[..., Any]]:
-        """By overload."""
+        """The functions by overload."""
 
     @property
     def singletons(self) -> Mapping[str, Callable[..., Any]]:
-        """By name: these look at their arguments themselves."""
+        """Functions by name that dispatch on their arguments themselves."""
 
     @property
     def declarations(self) -> Functions: ...
@@ -82,7 +82,7 @@ Plan = Constant | Attribute | Run
 
 
 class Program:
-    """An expression that can be evaluated, any number of times and on any thread."""
+    """An expression that can be evaluated repeatedly, and on any thread."""
 
     __slots__ = ("_run", "_size", "_variables")
 
@@ -92,7 +92,7 @@ class Program:
         self._size = size
 
     def evaluate(self, variables: Mapping[str, Any], limit: int = PER_CALL_LIMIT) -> tuple[Any, int]:
-        """Return the value and what it cost; raise CelError or CostExceeded, with the cost in `cost`."""
+        """Return the value and its cost; raise CelError, whose `cost` is set, or CostExceeded."""
         frame: Frame = [None] * self._size
         frame[0], frame[1] = 0, limit
         for name, slot in self._variables.items():
@@ -124,9 +124,9 @@ class Planner:
         self.scopes: list[dict[str, int]] = []
         self.size = FIRST_VARIABLE
         self.guarded: set[int] = set()
-        """Slots that may stand for an error, or for what is not evaluated yet."""
+        """The slots of variables whose value may be a FailedStep or a LazyValue."""
         self.plans: dict[int, Plan] = {}
-        """Of nodes that a macro may have put into several places."""
+        """Plans by node identity, because a macro may use a node several times."""
 
     def slot(self, name: str) -> int:
         for scope in reversed(self.scopes):
@@ -194,7 +194,7 @@ class Planner:
         return operators.strict_call(function, tuple(map(run_of, plans)), cost)
 
     def function(self, expr: Call, overload: str, nodes: Sequence[Expr]) -> Callable[..., Any]:
-        """Return what is called: an overload if only one fits, or what chooses among them by the arguments."""
+        """Return the function to call: that of the overload, or a dispatch by the types of the arguments."""
         singleton = self.implementation.singletons.get(expr.function)
         if singleton is not None:
             return singleton
@@ -204,7 +204,7 @@ class Planner:
             return functions[overload]
         if overload:
             candidates = tuple(candidate for candidate in candidates if candidate.id == overload)
-        plain = overload in UNGUARDED
+        plain = overload in UNGUARDED_OVERLOADS
         return dispatch(expr.function, candidates, functions, plain=plain)
 
     def logical_and(self, nodes: Sequence[Expr]) -> Plan:
@@ -239,8 +239,8 @@ class Planner:
         attribute = attribute_of(self.plan(nodes[0]))
         key = self.plan(nodes[1])
         if isinstance(key, Constant):
-            if type(key.value) in NO_QUALIFIERS:
-                raise ProgramError(f"invalid qualifier type: types.{NO_QUALIFIERS[type(key.value)]}")
+            if type(key.value) in UNSUPPORTED_QUALIFIERS:
+                raise ProgramError(f"invalid qualifier type: types.{UNSUPPORTED_QUALIFIERS[type(key.value)]}")
             return attribute.select(Qualifier(key.value, None, optional))
         run = key.run(cost=0) if isinstance(key, Attribute) else key
         return attribute.select(Qualifier(None, run, optional))
@@ -264,7 +264,7 @@ class Planner:
 
     def create_struct(self, expr: CreateStruct) -> Plan:
         entries = tuple((entry.key, self.run(entry.value), entry.optional) for entry in expr.entries)
-        return operators.create_struct(patches.maker(expr.name), entries)
+        return operators.create_struct(patches.struct_constructor(expr.name), entries)
 
     def comprehension(self, expr: Comprehension) -> Plan:
         source = self.run(expr.range)
@@ -279,18 +279,18 @@ class Planner:
         variables = {expr.variable: first} | ({expr.variable2: second} if expr.variable2 else {})
         self.scopes += [scope, variables]
         loop = comprehensions.Loop(source, init, accumulator, first, second)
-        quantified = self.quantifier(expr, loop)
-        if quantified is None:
+        loop_run = self.quantifier(expr, loop)
+        if loop_run is None:
             condition, step = self.run(expr.condition), self.run(expr.step)
             self.scopes.pop()
-            quantified = comprehensions.fold(loop, condition, step, self.run(expr.result))
+            loop_run = comprehensions.fold(loop, condition, step, self.run(expr.result))
             self.scopes.pop()
-            return quantified
+            return loop_run
         del self.scopes[-2:]
-        return quantified
+        return loop_run
 
     def quantifier(self, expr: Comprehension, loop: comprehensions.Loop) -> Run | None:
-        """Plan `all` and `exists`, which are the most frequent ones, without their accumulator."""
+        """Plan `all` and `exists` without their accumulator, because they are the most frequent macros."""
         step = expr.step
         if not isinstance(step, Call) or expr.accumulator != ACCUMULATOR:
             return None
@@ -304,18 +304,18 @@ class Planner:
         self.scopes.append(scope)
         result = self.run(expr.result)
         self.scopes.pop()
-        lazy = Lazy(init)
+        lazy_value = LazyValue(init)
 
         def bind(frame: Frame) -> Any:
             check_limit(frame)
-            frame[slot] = lazy
+            frame[slot] = lazy_value
             return result(frame)
 
         return bind
 
 
 def property_name(expr: Select) -> str:
-    """Return the key that a selection looks up: the properties of a schema have escaped names in expressions."""
+    """Return the key of a selection; fields of structs have escaped names in expressions."""
     return unescape(expr.field) if expr.operand.type.kind == "struct" else expr.field
 
 
@@ -328,14 +328,14 @@ def check_pattern(pattern: Any) -> None:
 
 
 def may_differ(type_: Any) -> bool:
-    """Whether a value of this type may be of another type at run time."""
+    """Return whether values of this type may have another type at run time."""
     return type_.kind in ("dyn", "any", "param", "error") or any(map(may_differ, type_.parameters))
 
 
 def dispatch(
     name: str, overloads: Sequence[Overload], functions: Mapping[str, Callable[..., Any]], *, plain: bool
 ) -> Callable[..., Any]:
-    """Return what calls the first overload that takes the arguments as they are. A plain error does not name it."""
+    """Return a function that calls the first overload that accepts the arguments' types. `plain` errors do not name it."""
 
     def call(*args: Any) -> Any:
         for overload in overloads:
@@ -365,7 +365,7 @@ def run_of(planned: Plan) -> Run:
 
 
 def plain_attribute(planned: Plan) -> Attribute:
-    """Return the plan of a branch of a conditional: an attribute there has no cost of its own."""
+    """Return an operand of a conditional as an attribute."""
     return planned if isinstance(planned, Attribute) else Attribute(run_of(planned))
 
 

@@ -1,6 +1,6 @@
-"""Syntax errors: where tokens do not fit the grammar, what was expected, and where parsing continues.
+"""Error recovery of the parser, which finds the syntax errors of an expression and their messages.
 
-Messages, and how one error leads to the next, are those of ANTLR's default strategy, with the limits of cel-go.
+The messages, and the tokens at which parsing continues, are those of ANTLR's default error strategy, with cel-go's limits.
 """
 
 import re
@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from mockube.apimachinery.cel.grammar import (
     EPSILON,
-    Parse,
+    RuleParser,
     State,
     StateKind,
     format_tokens,
@@ -17,7 +17,7 @@ from mockube.apimachinery.cel.grammar import (
 )
 from mockube.apimachinery.cel.lexer import EOF, SKIPPED, Token
 from mockube.apimachinery.cel.prediction import NoViableAlternative, predict
-from mockube.apimachinery.cel.source import NOWHERE, Issue
+from mockube.apimachinery.cel.source import NO_LOCATION, Issue
 
 MAX_RECOVERIES: Final = 30
 MAX_LOOKAHEAD: Final = 256
@@ -26,14 +26,14 @@ _KEYWORD_AS_NAME = re.compile("no viable alternative at input '.(true|false|null
 
 
 class _Frame(NamedTuple):
-    """A rule that is being read: the state that called it, and its precedence."""
+    """A rule that is being parsed: the state that called it, and its precedence."""
 
     caller: State | None
     precedence: int
 
 
 class _Error(Exception):
-    """Ends a rule: the caller that reads the rule reports the message."""
+    """Ends a rule; `Recovery.call` reports the message."""
 
     def __init__(self, message: str, token: Token) -> None:
         super().__init__(message)
@@ -41,10 +41,12 @@ class _Error(Exception):
 
 
 class _Stop(Exception):
-    """Ends the reading: a limit is reached."""
+    """Ends the parsing, because a limit is reached."""
 
 
-class Recovery(Parse):
+class Recovery(RuleParser):
+    """A parser of the tokens that reports syntax errors and continues after them."""
+
     def __init__(self, text: str, tokens: list[Token]) -> None:
         self.text = text
         self.tokens = tokens
@@ -74,7 +76,7 @@ class Recovery(Parse):
         self.issues.append(_issue(token, message, self.text))
 
     def begin_error(self) -> bool:
-        """Whether an error is to be reported: while one is being recovered from, none is."""
+        """Begin error recovery; return whether to report the error: during recovery, no further errors are reported."""
         begins = not self.recovering
         self.recovering = True
         return begins
@@ -123,7 +125,7 @@ class Recovery(Parse):
             raise _Error(message, self.tokens[error.position]) from None
 
     def text_to(self, last: int) -> str:
-        """Return the text from the next token to another one, without what is no token."""
+        """Return the text from the current token to another token, without invalid text between tokens."""
         text = ""
         for i in range(self.position, last + 1):
             token = self.tokens[i]
@@ -135,7 +137,7 @@ class Recovery(Parse):
         return text
 
     def sync(self, state: State) -> None:
-        """See to it that the next token fits a decision, before it is made."""
+        """Delete or skip tokens that do not match, before a decision; ANTLR's `sync`."""
         self.state = state
         if self.recovering:
             return
@@ -161,7 +163,7 @@ class Recovery(Parse):
             self.report(f"extraneous input {_quote(self.token.text)} expecting {expected}", self.token)
 
     def delete_token(self) -> bool:
-        """Skip a token if the one after it fits."""
+        """Delete the current token if the next one matches; ANTLR's single-token deletion."""
         after = self.tokens[min(self.position + 1, len(self.tokens) - 1)]
         if after.kind not in self.expected_tokens():
             return False
@@ -171,7 +173,7 @@ class Recovery(Parse):
         return True
 
     def insert_token(self, state: State) -> bool:
-        """Continue as if the missing token were there, if the next one fits behind it."""
+        """Return whether the current token can follow a missing one, and report that; ANTLR's single-token insertion."""
         if self.token.kind not in self.following(state.edges[0].target):
             return False
         if self.begin_error():
@@ -184,7 +186,7 @@ class Recovery(Parse):
         return self.following(self.state)
 
     def following(self, state: State) -> frozenset[str]:
-        """Return which tokens can follow, in the rules that are being read."""
+        """Return the tokens that can follow a state, in the rules that are being parsed."""
         tokens = set(next_tokens(state))
         for frame in reversed(self.frames):
             if EPSILON not in tokens or frame.caller is None:
@@ -210,7 +212,7 @@ class Recovery(Parse):
         self.attempts += 1
 
     def recover(self) -> None:
-        """Skip what no rule that is being read can take."""
+        """Skip the tokens that no rule that is being parsed can continue with."""
         self.check_attempts()
         remaining_lookahead = MAX_LOOKAHEAD
         if self.last_error_at == self.position and self.state in self.last_error_states:
@@ -224,7 +226,7 @@ class Recovery(Parse):
         while self.token.kind != EOF and self.token.kind not in tokens:
             if limit == 0:
                 message = f"error recovery token lookahead limit exceeded: {MAX_LOOKAHEAD}"
-                self.issues.append(Issue(NOWHERE, message))
+                self.issues.append(Issue(NO_LOCATION, message))
                 raise _Stop
             limit = limit - 1 if limit is not None else None
             self.consume()
@@ -240,12 +242,12 @@ def _issue(token: Token, message: str, text: str) -> Issue:
 
 
 def syntax_errors(text: str, tokens: list[Token]) -> list[Issue]:
-    """Return why the tokens are no expression."""
+    """Return the syntax errors of tokens that are not an expression."""
     recovery = Recovery(text, tokens)
     try:
         recovery.call(None, "start", 0)
     except _Stop:
         pass
     except RecursionError:
-        recovery.issues.append(Issue(NOWHERE, "expression recursion limit exceeded: 250"))
+        recovery.issues.append(Issue(NO_LOCATION, "expression recursion limit exceeded: 250"))
     return recovery.issues

@@ -1,4 +1,4 @@
-"""Types from schemas of OpenAPI: what expressions see of an object, how large it may be, and how its values are read."""
+"""CEL types of OpenAPI schemas, with the maximum sizes of values, and the escaping of property names."""
 
 import re
 from collections.abc import Mapping
@@ -17,22 +17,22 @@ Schema = Mapping[str, Any]
 
 
 class DeclaredType(Struct, frozen=True):
-    """What a schema declares: a type, with the parts of it that expressions can reach."""
+    """The type of a schema, with the types of its fields and elements, and limits of its size."""
 
     type: Type
     max_elements: int = 0
-    """How many characters, elements or entries it has at most; 0 for what has no size."""
+    """The maximum number of characters, elements or entries; 0 for a type without a size."""
     min_size: int = 1
-    """How many bytes it takes at least, as JSON."""
+    """The minimum number of bytes as JSON."""
     fields: Mapping[str, "DeclaredType"] | None = None
-    """Of an object with properties, by escaped names."""
+    """The fields of an object with properties, by their escaped names."""
     key: "DeclaredType | None" = None
     element: "DeclaredType | None" = None
-    """Of a list, or the values of a map."""
+    """The type of a list's elements, or of a map's values."""
 
 
 class DeclaredStructs(Struct, frozen=True):
-    """The objects within declared types, by the names that they were given."""
+    """The fields of named structs, which are the objects of declared types."""
 
     by_name: Mapping[str, Mapping[str, Type]] = field(default_factory=dict)
 
@@ -49,7 +49,7 @@ _NAME = re.compile(r"[A-Za-z_\-./][A-Za-z0-9_\-./]*")
 
 
 def escape(name: str) -> str | None:
-    """Return a property's name as an identifier, or None if it cannot be one."""
+    """Return a property's name as an identifier; None if it cannot be escaped."""
     if name in RESERVED:
         return f"__{name}__"
     if not _NAME.fullmatch(name):
@@ -58,7 +58,7 @@ def escape(name: str) -> str | None:
 
 
 def unescape(name: str) -> str:
-    """Return the name of the property that an identifier stands for."""
+    """Return the property name of an escaped identifier."""
     if "__" not in name:
         return name
     if name in _RESERVED_ESCAPES:
@@ -89,7 +89,7 @@ _SCALARS = {
 
 
 def declare(schema: Schema, *, root: bool = False) -> DeclaredType | None:
-    """Return the type of what a schema describes, or None for what expressions do not see."""
+    """Return the declared type of a schema; None if expressions cannot access its values."""
     if schema.get("x-kubernetes-int-or-string"):
         length = schema.get("maxLength")
         return DeclaredType(types.DYN, max(length, 0) * 4 if length is not None else _MAX_TEXT_LENGTH, 1)
@@ -140,7 +140,7 @@ def _object(schema: Schema, *, root: bool) -> DeclaredType | None:
 
 
 def _root_metadata(properties: Schema) -> Schema:
-    """Keep the schema's metadata if it has the names that expressions always see."""
+    """Return the schema's own metadata if it declares the names that expressions can always access."""
     metadata = properties.get("metadata")
     names = metadata.get("properties") or {} if isinstance(metadata, Mapping) else {}
     has_names = all(name in names for name in ("name", "generateName"))
@@ -172,13 +172,13 @@ def _string(schema: Schema) -> DeclaredType:
 
 
 def name_structs(declared: DeclaredType, name: str) -> tuple[DeclaredType, dict[str, Mapping[str, Type]]]:
-    """Give the objects within a type names, by which a checker finds their fields."""
+    """Return the type with named structs in place of objects, and the fields of the structs."""
     structs: dict[str, Mapping[str, Type]] = {}
     return _name_structs(declared, name, structs), structs
 
 
 def declare_root(schema: Schema, name: str, structs: dict[str, Mapping[str, Type]]) -> Type | None:
-    """Return the type of a kind's objects, and add the objects within it to those that have names."""
+    """Return the type of a kind's objects, and add their named structs to `structs`."""
     declared = declare(schema, root=True)
     return None if declared is None else _name_structs(declared, name, structs).type
 
@@ -200,7 +200,7 @@ def _name_structs(declared: DeclaredType, name: str, structs: dict[str, Mapping[
 
 
 def _with_keywords(fields: dict[str, Type]) -> dict[str, Type]:
-    """Let keywords that are no words of the grammar be selected as they are: `self.namespace`."""
+    """Add reserved words under their plain names, which can be selected: `self.namespace`."""
     for escaped, word in _RESERVED_ESCAPES.items():
         if escaped in fields and word not in fields:
             fields[word] = fields[escaped]
@@ -208,7 +208,7 @@ def _with_keywords(fields: dict[str, Type]) -> dict[str, Type]:
 
 
 def sizes_of(root: DeclaredType, path: tuple[str, ...]) -> Range | None:
-    """Return the size limit of a value by its path, whose first step is a variable."""
+    """Return the range of the size of the value at a path, whose first element is a variable."""
     if not path:
         return None
     current: DeclaredType | None = root

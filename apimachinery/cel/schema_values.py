@@ -1,4 +1,4 @@
-"""Values of objects as their schema declares them: times, bytes and doubles, sets, and lists that are maps by keys."""
+"""Conversion of decoded JSON to the values of its schema: times, bytes, doubles, and lists that are sets or maps."""
 
 import base64
 import re
@@ -38,7 +38,7 @@ _UNIT_PREFIXES: Final = {
 
 
 def converter(schema: Schema) -> Convert | None:
-    """Return what makes values of decoded JSON, or None if they are the same."""
+    """Return the function that converts decoded JSON to values; None if no conversion is necessary."""
     if schema.get("x-kubernetes-int-or-string"):
         return None
     kind = schema.get("type")
@@ -71,7 +71,7 @@ def _object_converter(schema: Schema) -> Convert | None:
 
 
 def _properties_converter(converters: Mapping[str, Convert], nullable: frozenset[str]) -> Convert:
-    """Convert properties; one that is null is as good as absent."""
+    """Return the function that converts properties, and removes nullable ones that are null."""
 
     def convert(value: Any) -> Any:
         if not isinstance(value, dict):
@@ -156,19 +156,21 @@ _FORMATS: Final[dict[str, Convert]] = {
 
 
 class SetList(TypedList):
-    """A list of `x-kubernetes-list-type: set`: its order is of no consequence, and it has no element twice."""
+    """A list of `x-kubernetes-list-type: set`: the order does not matter, and a sum has no element twice."""
 
     __slots__ = ()
 
     def equals(self, other: list[Any], /) -> bool:
-        return len(self) == len(other) and all(any(equals(item, mine) for mine in self) for item in other)
+        return len(self) == len(other) and all(
+            any(equals(item, element) for element in self) for item in other
+        )
 
     def add(self, other: list[Any], /) -> list[Any]:
-        added = list(self)
-        added += [
+        joined = list(self)
+        joined += [
             item for i, item in enumerate(other) if not _is_in(item, self) and not _is_in(item, other[:i])
         ]
-        return SetList(added)
+        return SetList(joined)
 
 
 def _is_in(item: Any, items: Sequence[Any]) -> bool:
@@ -176,7 +178,7 @@ def _is_in(item: Any, items: Sequence[Any]) -> bool:
 
 
 class MapList(TypedList):
-    """A list of `x-kubernetes-list-type: map`: its elements are identified by the values of keys."""
+    """A list of `x-kubernetes-list-type: map`: elements are identified by the values of their keys."""
 
     __slots__ = ("_keys",)
 
@@ -185,7 +187,7 @@ class MapList(TypedList):
         self._keys = keys
 
     def with_items(self, items: list[Any]) -> "MapList":
-        """Return a list of other elements with the same keys."""
+        """Return a list of other items with the same keys."""
         return MapList(items, self._keys)
 
     def _key(self, item: Any) -> tuple[Any, ...]:
@@ -194,9 +196,9 @@ class MapList(TypedList):
         return tuple((type(item.get(key)), item.get(key)) for key in self._keys)
 
     def equals(self, other: list[Any], /) -> bool:
-        mine = {self._key(item): item for item in self}
+        own_items = {self._key(item): item for item in self}
         return len(self) == len(other) and all(
-            self._key(item) in mine and equals(mine[self._key(item)], item) for item in other
+            self._key(item) in own_items and equals(own_items[self._key(item)], item) for item in other
         )
 
     def add(self, other: list[Any], /) -> list[Any]:

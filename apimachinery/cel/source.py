@@ -1,4 +1,4 @@
-"""The text of an expression, places in it, and errors with the places that they are about, as cel-go prints them."""
+"""The text of an expression, and its errors with their locations, as cel-go prints them."""
 
 from bisect import bisect_right
 
@@ -7,13 +7,13 @@ from msgspec import Struct
 MAX_ERRORS = 100
 MAX_SNIPPET_BYTES = 16384
 WIDE_DOT, WIDE_MARK = "\N{FULLWIDTH FULL STOP}", "\N{FULLWIDTH CIRCUMFLEX ACCENT}"
-"""What stands below characters that are no ASCII."""
-NOWHERE = -1
-"""The offset of an error that is about no place."""
+"""The characters below those that are not ASCII."""
+NO_LOCATION = -1
+"""The offset of an error without a location."""
 
 
 class Source:
-    """An expression's text; lines count from one, columns from zero."""
+    """The text of an expression. Lines are counted from 1, columns from 0."""
 
     __slots__ = ("line_starts", "text")
 
@@ -41,7 +41,7 @@ class Issue(Struct, frozen=True):
     offset: int
     message: str
     location: tuple[int, int] | None = None
-    """The position, if it is not that of the offset: a lexer reports a line without text there."""
+    """The location, if it is not that of the offset: ANTLR reports column -1 in an empty text."""
 
     def display(self, source: Source) -> str:
         line, column = self.location or source.location(self.offset)
@@ -56,7 +56,7 @@ class Issue(Struct, frozen=True):
 
 
 class Issues(Exception):
-    """Why an expression does not compile; its text is what cel-go prints."""
+    """The errors of an expression, with cel-go's text."""
 
     def __init__(self, source: Source, issues: list[Issue]) -> None:
         super().__init__()

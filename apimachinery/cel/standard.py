@@ -1,4 +1,4 @@
-"""The standard library: what the functions that every expression has are declared as, and what they do."""
+"""The standard library: the declarations and implementations of the functions of every expression."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -11,7 +11,7 @@ from mockube.apimachinery.cel.values import (
     CelError,
     TypeValue,
     compare,
-    is_found,
+    equals_if_comparable,
     map_key,
     size,
     type_name,
@@ -19,7 +19,7 @@ from mockube.apimachinery.cel.values import (
 from mockube.apimachinery.regexp.errors import RegexpError
 from mockube.apimachinery.regexp.matcher import contains_match
 
-_COMPARED = (
+_COMPARISON_TYPES = (
     ("bool", "bool", "bool"),
     ("int64", "int", "int"),
     ("int64_double", "int", "double"),
@@ -35,7 +35,7 @@ _COMPARED = (
     ("timestamp", "timestamp", "timestamp"),
     ("duration", "duration", "duration"),
 )
-_ORDERS: dict[str, tuple[str, Callable[[int], bool]]] = {
+_RELATIONS: dict[str, tuple[str, Callable[[int], bool]]] = {
     "_<_": ("less", lambda order: order < 0),
     "_<=_": ("less_equals", lambda order: order <= 0),
     "_>_": ("greater", lambda order: order > 0),
@@ -43,8 +43,8 @@ _ORDERS: dict[str, tuple[str, Callable[[int], bool]]] = {
 }
 _COMPARISONS = "\n".join(
     f"{operator} {name}_{suffix} ({left}, {right}) -> bool"
-    for operator, (name, _) in _ORDERS.items()
-    for suffix, left, right in _COMPARED
+    for operator, (name, _) in _RELATIONS.items()
+    for suffix, left, right in _COMPARISON_TYPES
 )
 _TIME_GETTERS = "\n".join(
     f"{function} timestamp_to_{name} timestamp.() -> int\n{function} timestamp_to_{zoned} timestamp.(string) -> int"
@@ -126,9 +126,9 @@ def _comparison(operator: str, holds: Callable[[int], bool]) -> Callable[[Any, A
 
 
 def contains(element: Any, container: Any) -> bool:
-    """Whether a list has an element, or a map a key."""
+    """Return whether a list contains an element, or a map a key."""
     if isinstance(container, list):
-        return any(is_found(element, item) for item in container)
+        return any(equals_if_comparable(element, item) for item in container)
     if isinstance(container, dict):
         return map_key(element) in container
     raise CelError("no such overload")
@@ -169,7 +169,7 @@ SINGLETONS: Final[dict[str, Callable[..., Any]]] = {
     "_*_": arithmetic.multiply,
     "_/_": arithmetic.divide,
     "_%_": arithmetic.modulo,
-    **{operator: _comparison(operator, holds) for operator, (_, holds) in _ORDERS.items()},
+    **{operator: _comparison(operator, holds) for operator, (_, holds) in _RELATIONS.items()},
     "@in": contains,
     "in": contains,
     "_in_": contains,
@@ -185,5 +185,5 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "starts_with_string": lambda text, start: text.startswith(start),
     **conversions.FUNCTIONS,
 }
-UNGUARDED: Final = frozenset(("contains_string", "ends_with_string", "starts_with_string"))
-"""Overloads whose errors do not name them."""
+UNGUARDED_OVERLOADS: Final = frozenset(("contains_string", "ends_with_string", "starts_with_string"))
+"""Overloads whose errors do not name the function and the types."""

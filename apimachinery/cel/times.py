@@ -1,4 +1,4 @@
-"""Points and spans of time: how they are read, printed and taken apart."""
+"""Parsing, formatting and parts of timestamps and durations."""
 
 import re
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
@@ -28,7 +28,7 @@ GETTERS: Final = {
     "getSeconds": ("seconds", "seconds_tz"),
     "getMilliseconds": ("milliseconds", "milliseconds_with_tz"),
 }
-"""Functions, and how their overloads are named without a time zone and with one."""
+"""Functions, with the names of their overloads without and with a time zone."""
 DURATION_UNITS: Final = {
     "hours": 3600 * SECOND,
     "minutes": 60 * SECOND,
@@ -43,7 +43,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def parse(text: str) -> Timestamp | None:
-    """Read a time of RFC 3339 as Go does; None if it is none."""
+    """Parse a timestamp of RFC 3339 as Go does; None if it is invalid."""
     match = _RFC3339.fullmatch(text)
     if match is None:
         return None
@@ -75,7 +75,7 @@ def from_seconds(seconds: int) -> Timestamp:
 
 
 def text(value: Timestamp) -> str:
-    """Return it as Go's RFC3339Nano prints it, in the time zone that it was written in."""
+    """Return a timestamp in Go's RFC3339Nano format, with the offset of its text."""
     seconds, nanoseconds = divmod(value.nanoseconds, SECOND)
     time = datetime(1970, 1, 1, tzinfo=None) + timedelta(seconds=seconds + value.offset)  # noqa: DTZ001 -- local
     fraction = f".{nanoseconds:09d}".rstrip("0") if nanoseconds else ""
@@ -91,7 +91,7 @@ def duration_text(value: Duration) -> str:
 
 
 def seconds_of(value: Duration) -> float:
-    """Return it in seconds, rounded as Go does it: whole ones and the rest by themselves."""
+    """Return a duration in seconds, rounded as in Go: the whole seconds and the rest are converted separately."""
     whole_seconds = abs(value.nanoseconds) // SECOND
     rest = abs(value.nanoseconds) % SECOND
     seconds = whole_seconds + rest / 1e9
@@ -99,11 +99,11 @@ def seconds_of(value: Duration) -> float:
 
 
 class InvalidTimeAccess(Exception):
-    """A value is no time, or has no such part."""
+    """The value is not a timestamp or duration, or does not have the part."""
 
 
 def get(function: str, value: Any, zone: Any = None) -> int:
-    """Return a part of a time, or a duration in a unit."""
+    """Return a part of a timestamp, or a duration in a unit."""
     if type(value) is Duration and zone is None and GETTERS[function][0] in DURATION_UNITS:
         unit = DURATION_UNITS[GETTERS[function][0]]
         count = abs(value.nanoseconds) // unit

@@ -6,14 +6,16 @@ from msgspec import Struct
 
 
 class Type(Struct, frozen=True):
+    """A type; `kind` is its class, such as `list`."""
+
     kind: str
     name: str
     parameters: tuple["Type", ...] = ()
     nullable: bool = False
-    """Whether null is one of its values, as for the wrappers of Protocol Buffers."""
+    """Whether null is a value of the type, as for the wrapper types of Protocol Buffers."""
 
     def __str__(self) -> str:
-        """Return it as messages of the checker name it."""
+        """Return the type's name in messages of the checker."""
         short_name = _SHORT_NAMES.get(self.kind)
         if short_name is not None:
             return short_name
@@ -22,7 +24,7 @@ class Type(Struct, frozen=True):
         return f"{self.name}({', '.join(map(str, self.parameters))})"
 
     def declared_name(self) -> str:
-        """Return it by its full name, as messages about results name it."""
+        """Return the type's full name, as in messages about result types."""
         if not self.parameters:
             return f"wrapper({self.name})" if self.nullable else self.name
         return f"{self.name}({', '.join(part.declared_name() for part in self.parameters)})"
@@ -40,7 +42,7 @@ class Type(Struct, frozen=True):
         return self.kind == "opaque" and self.name == "optional_type"
 
     def is_assignable_from(self, other: "Type") -> bool:
-        """Return whether a value of the other type is one of this type, as far as the types determine it."""
+        """Return whether values of the other type are values of this type, as far as the types determine it."""
         if self is other or self.kind in ("dyn", "any", "param"):
             return True
         if self.nullable and other.kind == "null":

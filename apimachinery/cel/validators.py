@@ -1,4 +1,4 @@
-"""What is wrong with an expression beyond its types: constants that are no durations, times or patterns, mixed lists."""
+"""Validators of checked expressions: literal durations, timestamps and patterns, mixed lists and maps, and formats."""
 
 from collections.abc import Iterator
 
@@ -24,13 +24,17 @@ _LITERALS = ("duration", "timestamp", "matches")
 
 
 def validate(expr: Expr, *, checks_literals: bool = True) -> list[Issue]:
-    nodes = list(_walk(expr, within_format=False))
+    nodes = list(_walk(expr, is_in_format=False))
     issues: list[Issue] = []
     for function in _LITERALS if checks_literals else ():
         issues += _literal_arguments(function, [node for node, _ in nodes])
-    plain = [node for node, within_format in nodes if not within_format]
-    issues += [issue for node in plain if isinstance(node, CreateList) for issue in _mixed_list(node)]
-    issues += [issue for node in plain if isinstance(node, CreateMap) for issue in _mixed_map(node)]
+    nodes_outside_format = [node for node, is_in_format in nodes if not is_in_format]
+    issues += [
+        issue for node in nodes_outside_format if isinstance(node, CreateList) for issue in _mixed_list(node)
+    ]
+    issues += [
+        issue for node in nodes_outside_format if isinstance(node, CreateMap) for issue in _mixed_map(node)
+    ]
     for node, _ in nodes:
         if isinstance(node, Call) and node.function == "format":
             issues += _format(node)
@@ -53,18 +57,18 @@ def children(node: Expr) -> list[Expr]:
     return []
 
 
-def _walk(expr: Expr, *, within_format: bool) -> Iterator[tuple[Expr, bool]]:
-    """Yield each node once, and whether it is within a call of `format`, where lists may be mixed."""
-    seen: set[int] = set()
-    stack = [(expr, within_format)]
+def _walk(expr: Expr, *, is_in_format: bool) -> Iterator[tuple[Expr, bool]]:
+    """Yield each node once, and whether it is in a call of `format`, where lists may be mixed."""
+    visited: set[int] = set()
+    stack = [(expr, is_in_format)]
     while stack:
-        node, inside = stack.pop()
-        if id(node) in seen:
+        node, is_in_format = stack.pop()
+        if id(node) in visited:
             continue
-        seen.add(id(node))
-        yield node, inside
-        inside = inside or (isinstance(node, Call) and node.function == "format")
-        stack += [(child, inside) for child in reversed(children(node))]
+        visited.add(id(node))
+        yield node, is_in_format
+        is_in_format = is_in_format or (isinstance(node, Call) and node.function == "format")
+        stack += [(child, is_in_format) for child in reversed(children(node))]
 
 
 def _literal_arguments(function: str, nodes: list[Expr]) -> Iterator[Issue]:
@@ -77,7 +81,7 @@ def _literal_arguments(function: str, nodes: list[Expr]) -> Iterator[Issue]:
 
 
 def _is_valid(function: str, value: object) -> bool:
-    if value is None:  # the checker takes null for a time or a duration
+    if value is None:  # the checker accepts null as a timestamp or duration
         return False
     try:
         if function != "matches":
@@ -156,7 +160,7 @@ _KINDS: dict[str, tuple[str, ...]] = {
 
 
 def _format(node: Call) -> Iterator[Issue]:
-    """Check a constant text with the types of the elements of a list that is written out."""
+    """Check a literal format with the types of the elements of a literal list."""
     target, args = node.target, node.args
     if not isinstance(target, Literal) or not isinstance(target.value, str):
         return
@@ -165,21 +169,21 @@ def _format(node: Call) -> Iterator[Issue]:
     elements = args[0].elements
 
     def check(letter: str, _digits: int, index: int) -> str:
-        wrong = _wrong_argument(letter.lower(), elements[index])
-        if wrong is not None:
-            raise FormatError(WRONG_TYPE[letter.lower()].format(wrong.type.name), wrong)
+        mismatched = _wrong_argument(letter.lower(), elements[index])
+        if mismatched is not None:
+            raise FormatError(WRONG_TYPE[letter.lower()].format(mismatched.type.name), mismatched)
         return ""
 
     try:
-        used = interpolate(target.value, len(elements), check)[1]
+        argument_count = interpolate(target.value, len(elements), check)[1]
     except FormatError as error:
-        place = error.argument if isinstance(error.argument, Expr) else node
-        yield Issue(place.offset, str(error))
+        location_node = error.argument if isinstance(error.argument, Expr) else node
+        yield Issue(location_node.offset, str(error))
         return
-    if len(elements) > used:
+    if len(elements) > argument_count:
         yield Issue(
             node.offset,
-            f"too many arguments supplied to string.format (expected {used}, got {len(elements)})",
+            f"too many arguments supplied to string.format (expected {argument_count}, got {len(elements)})",
         )
 
 

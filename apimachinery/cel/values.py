@@ -1,7 +1,7 @@
-"""Values of expressions, and what all of them can do: be compared, named by type, and printed as Go prints them.
+"""Values of expressions, with their equality, order, type names and format.
 
-Python's own types are used where they mean the same: bool, int (64 bits, signed), float, str, bytes, None, list and
-dict. A dict's keys are as `map_key` makes them, since Python takes True for 1.
+Python's own types are values: bool, int (64 bits, signed), float, str, bytes, None, list and dict. The keys of a dict are
+converted by `map_key`, because True and 1 are equal in Python.
 """
 
 import math
@@ -20,28 +20,28 @@ MAX_UNIX_TIME: Final = 253402300799
 
 
 class CelError(Exception):
-    """An error of an evaluation; `||`, `&&` and comprehensions may absorb it. Its text is cel-go's message."""
+    """An error of an evaluation, with cel-go's message; `||`, `&&` and comprehensions may absorb it."""
 
     cost = 0
-    """What the evaluation cost until then."""
+    """The cost of the evaluation until the error."""
 
 
 class CelPanic(Exception):
-    """An error that ends the whole evaluation, where upstream's own code fails."""
+    """An error that ends the whole evaluation, where upstream's code panics."""
 
     def __str__(self) -> str:
         return f"internal error: {self.args[0]}"
 
 
 class CostExceeded(Exception):
-    """An evaluation was more expensive than its limit; nothing absorbs it."""
+    """The evaluation exceeded its cost limit; operators do not absorb this error."""
 
     def __str__(self) -> str:
         return "operation cancelled: actual cost limit exceeded"
 
 
 class Uint(int):
-    """An unsigned number of 64 bits."""
+    """An unsigned integer of 64 bits."""
 
     __slots__ = ()
 
@@ -52,9 +52,9 @@ class Duration(Struct, frozen=True):
 
 class Timestamp(Struct, frozen=True):
     nanoseconds: int
-    """Since 1970."""
+    """The time since 1970."""
     offset: int = 0
-    """Of the time zone that it was written in, in seconds; it is of no consequence but for how it is printed."""
+    """The offset of the time zone in its text, in seconds; only the format depends on it."""
 
     def at(self, zone: timezone | Any) -> datetime:
         return (_EPOCH + timedelta(seconds=self.nanoseconds // SECOND)).astimezone(zone)
@@ -87,22 +87,22 @@ class TypeValue(Struct, frozen=True):
 
 
 class Opaque:
-    """A value of a library's own type: an address, a quantity and the like."""
+    """A value of a library's own type, such as an address or a quantity."""
 
     __slots__ = ()
     type_name: str = ""
 
     def equals(self, other: object, /) -> bool:
-        """Whether it equals another value of any type."""
+        """Return whether the value equals another value of any type."""
         return self == other
 
     def select(self, field: str, /) -> Any:
-        """Return a field, or raise: most have none."""
+        """Return a field; raise CelError if it does not exist. Most types have no fields."""
         raise missing_key(field)
 
 
 def missing_key(key: Any) -> CelError:
-    return CelError(f"no such key: {show(key)}")
+    return CelError(f"no such key: {format_value(key)}")
 
 
 class _BoolKey:
@@ -116,7 +116,7 @@ _BOOL_KEYS = {True: _BoolKey(value=True), False: _BoolKey(value=False)}
 
 
 class _IdentityKey:
-    """A list or a map as a key: upstream hashes where it is, so that no other equals it."""
+    """A list or a map as a key. As upstream, it equals no other key, because its address is hashed."""
 
     __slots__ = ("value",)
 
@@ -125,7 +125,7 @@ class _IdentityKey:
 
 
 def map_key(value: Any) -> Any:
-    """Return what stands for the value in a dict."""
+    """Return the key of a value in a dict."""
     if value is True or value is False:
         return _BOOL_KEYS[value]
     if isinstance(value, (str, int, float, Duration, Timestamp, TypeValue)) or value is None:
@@ -166,12 +166,12 @@ def type_name(value: Any) -> str:
     return str(value.type_name)
 
 
-_SIMPLE = (str, bytes, bool)
-_NUMBERS = (int, float, Uint)
+_SIMPLE_TYPES = (str, bytes, bool)
+_NUMBER_TYPES = (int, float, Uint)
 
 
 class TypedList(list[Any]):
-    """A list that is compared and joined by its schema: a set, or a list that is a map by keys."""
+    """A list whose equality and concatenation depend on its schema: a set, or a map."""
 
     __slots__ = ()
 
@@ -183,11 +183,11 @@ class TypedList(list[Any]):
 
 
 def equals(left: Any, right: Any) -> bool:
-    """Whether two values of any types are equal."""
+    """Return whether two values of any types are equal."""
     kind = type(left)
-    if kind in _NUMBERS and type(right) in _NUMBERS:
+    if kind in _NUMBER_TYPES and type(right) in _NUMBER_TYPES:
         return _numbers_equal(left, right)
-    if kind in _SIMPLE or left is None or right is None:
+    if kind in _SIMPLE_TYPES or left is None or right is None:
         return kind is type(right) and bool(left == right)
     if isinstance(left, list):
         return isinstance(right, list) and _lists_equal(left, right)
@@ -209,7 +209,7 @@ def _numbers_equal(left: float, right: float) -> bool:
 
 
 def _in_range(number: float, other: float) -> bool:
-    """Whether a float can equal a number of the other's type: beyond its range it cannot, even if rounded values are equal."""
+    """Return whether a float is in the range of the other number's type; out of it they are not equal, even if rounded values are."""
     if type(number) is not float or type(other) is float:
         return True
     if type(other) is Uint:
@@ -220,19 +220,19 @@ def _in_range(number: float, other: float) -> bool:
 def _lists_equal(left: list[Any], right: list[Any]) -> bool:
     if isinstance(left, TypedList):
         return left.equals(right)
-    return len(left) == len(right) and all(map(_parts_equal, left, right))
+    return len(left) == len(right) and all(map(_elements_equal, left, right))
 
 
-def _parts_equal(left: Any, right: Any) -> bool:
-    """Whether elements are equal; upstream takes those for equal that cannot be compared."""
+def _elements_equal(left: Any, right: Any) -> bool:
+    """Return whether two elements are equal; as upstream, elements that cannot be compared count as equal."""
     try:
         return equals(left, right)
     except CelError:
         return True
 
 
-def is_found(item: Any, element: Any) -> bool:
-    """Whether an item is the element that is looked for: none that cannot be compared."""
+def equals_if_comparable(item: Any, element: Any) -> bool:
+    """Return whether an item equals an element; False if they cannot be compared."""
     try:
         return equals(item, element)
     except CelError:
@@ -242,7 +242,7 @@ def is_found(item: Any, element: Any) -> bool:
 def _maps_equal(left: dict[Any, Any], right: dict[Any, Any]) -> bool:
     if len(left) != len(right):
         return False
-    return all(key in right and _parts_equal(value, right[key]) for key, value in left.items())
+    return all(key in right and _elements_equal(value, right[key]) for key, value in left.items())
 
 
 def _optionals_equal(left: Optional, right: Optional) -> bool:
@@ -252,25 +252,25 @@ def _optionals_equal(left: Optional, right: Optional) -> bool:
 
 
 def compare(left: Any, right: Any) -> int:
-    """Return -1, 0 or 1; raise for what has no order."""
+    """Return -1, 0 or 1; raise CelError if the values have no order."""
     left_kind, right_kind = type(left), type(right)
-    if left_kind in _NUMBERS:
-        if right_kind not in _NUMBERS:
+    if left_kind in _NUMBER_TYPES:
+        if right_kind not in _NUMBER_TYPES:
             raise CelError("no such overload")
         if left_kind is float or right_kind is float:
             return _compare_floats(left, right)
-    elif left_kind is not right_kind or left_kind not in _ORDERED:
+    elif left_kind is not right_kind or left_kind not in _ORDERED_TYPES:
         raise CelError("no such overload")
     elif left_kind in (Duration, Timestamp):
         left, right = left.nanoseconds, right.nanoseconds
     return int(left > right) - int(left < right)
 
 
-_ORDERED = (str, bytes, bool, Duration, Timestamp)
-ORDERED: Final = (*_ORDERED, *_NUMBERS)
-"""Types whose values can be compared."""
+_ORDERED_TYPES = (str, bytes, bool, Duration, Timestamp)
+ORDERED: Final = (*_ORDERED_TYPES, *_NUMBER_TYPES)
+"""Types whose values have an order."""
 RECEIVERS: Final = (str, Duration, Timestamp)
-"""Types that have methods of their own: errors about operators do not name these."""
+"""Types with methods of their own: errors about operators on them do not name the operator."""
 
 
 def _compare_floats(left: float, right: float) -> int:
@@ -283,30 +283,34 @@ def _compare_floats(left: float, right: float) -> int:
 
 
 def size(value: Any) -> int:
-    """Return how many characters, bytes, elements or entries it has; raise for what has no size."""
+    """Return the number of characters, bytes, elements or entries; raise CelError for a value without a size."""
     if isinstance(value, (str, bytes, list, dict)):
         return len(value)
     raise CelError("no such overload: size")
 
 
-def show(value: Any) -> str:
-    """Return a value as `%v` of Go prints it."""
+def format_value(value: Any) -> str:
+    """Return a value in the format of Go's `%v`."""
     printer = _PRINTERS.get(type(value))
     if printer is not None:
         return printer(value)
     if isinstance(value, list):
-        return f"[{', '.join(map(show, value))}]"
+        return f"[{', '.join(map(format_value, value))}]"
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{show(from_map_key(key))}: {show(v)}" for key, v in value.items()) + "}"
+        return (
+            "{"
+            + ", ".join(f"{format_value(from_map_key(key))}: {format_value(v)}" for key, v in value.items())
+            + "}"
+        )
     return str(value)
 
 
-def _show_optional(value: Optional) -> str:
-    return f"optional({show(value.value)})" if value.present else "optional.none()"
+def _format_optional(value: Optional) -> str:
+    return f"optional({format_value(value.value)})" if value.present else "optional.none()"
 
 
 def format_double(value: float) -> str:
-    """Return a number as `%g` of Go prints it."""
+    """Return a number in the format of Go's `%g`."""
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):
@@ -328,7 +332,7 @@ def format_double(value: float) -> str:
 
 
 def format_fixed(value: float) -> str:
-    """Return a number with all its digits and no exponent."""
+    """Return a number with all its digits and without an exponent."""
     text = repr(value)
     if "e" not in text:
         return text.removesuffix(".0")
@@ -339,7 +343,7 @@ def format_fixed(value: float) -> str:
 
 
 def plain_decimal(digits: str, exponent: int) -> str:
-    """Return digits with the point after the first one moved by the exponent."""
+    """Return the decimal notation of digits, whose decimal point after the first digit is moved by the exponent."""
     if exponent < 0:
         return "0." + "0" * (-exponent - 1) + digits
     if len(digits) <= exponent + 1:
@@ -348,7 +352,7 @@ def plain_decimal(digits: str, exponent: int) -> str:
 
 
 def matches_type(value: Any, type_: Any) -> bool:
-    """Whether a value is of a declared type, as far as that can be checked at run time."""
+    """Return whether a value has a declared type, as far as that is checked at run time."""
     kind = type_.kind
     if kind in ("dyn", "any", "param"):
         return True
@@ -368,6 +372,6 @@ _PRINTERS: dict[type, Callable[[Any], str]] = {
     float: format_double,
     type(None): lambda _: "0",
     bytes: lambda value: f"[{' '.join(map(str, value))}]",
-    Optional: _show_optional,
+    Optional: _format_optional,
     TypeValue: lambda value: str(value.name),
 }

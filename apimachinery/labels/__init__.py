@@ -1,6 +1,6 @@
-"""Label selectors: parsed from text or from an object, printed canonically, and compiled to match fast.
+"""Label selectors: parsed from a text or an object, printed canonically, and compiled into fast predicates.
 
-A module belongs here if it implements the meaning of label selectors. Fields have their own, simpler language in
+A module belongs here if it implements the semantics of label selectors. Field selectors have a simpler syntax, in
 `mockube.apimachinery.fields`.
 """
 

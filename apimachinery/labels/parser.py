@@ -1,6 +1,6 @@
-"""The text form of label selectors: `app=web,tier in (front,back),!canary`.
+"""A parser for the text of label selectors: `app=web,tier in (front,back),!canary`.
 
-Reads what upstream's lexer and parser read, and refuses the rest in their words: a selector in a URL is the user's.
+It accepts what upstream's lexer and parser accept, with their error messages.
 """
 
 import re
@@ -22,7 +22,7 @@ from mockube.apimachinery.paths import ROOT
 _IDENTIFIER: Final = "identifier"
 _END: Final = "end of string"
 
-# A NUL ends a token and, where a token should begin, the text.
+# A NUL ends a token. A NUL at the start of a token ends the text.
 _TOKEN = re.compile(r"[ \t\r\n]*(?:(?P<symbol>[=!]=|[=!(),<>])|(?P<word>[^ \t\r\n=!(),<>\0]+))\0?")
 
 _BINARY: Final = {
@@ -37,13 +37,13 @@ _BINARY: Final = {
 
 
 def parse(text: str) -> Selector:
-    """Return the selector of a text; raise `SelectorError` if it is invalid."""
+    """Parse a selector; raise `SelectorError` if the text is invalid."""
     requirements = _Parser(text).parse()
     return Selector(tuple(requirements)) if requirements else EVERYTHING
 
 
 class _Token(NamedTuple):
-    """`kind` is the symbol itself, or one of the two names above: `in` and `notin` are words like others."""
+    """A token. `kind` is the symbol itself, or `_IDENTIFIER` or `_END`; `in` and `notin` are identifiers."""
 
     kind: str
     text: str
@@ -65,29 +65,29 @@ class _Parser:
         self._position = 0
 
     def parse(self) -> list[Requirement]:
-        if self._next.kind == _END:
+        if self._lookahead.kind == _END:
             return []
         requirements = [self._parse_requirement("!, identifier, or 'end of string'")]
-        while self._next.kind != _END:
-            if self._next.kind != ",":
+        while self._lookahead.kind != _END:
+            if self._lookahead.kind != ",":
                 raise self._unexpected_token(", expected: ',' or 'end of string'")
-            self._take()
+            self._consume()
             requirements.append(self._parse_requirement("identifier after ','"))
         return requirements
 
     @property
-    def _next(self) -> _Token:
+    def _lookahead(self) -> _Token:
         return self._tokens[self._position]
 
-    def _take(self) -> _Token:
+    def _consume(self) -> _Token:
         self._position += 1
         return self._tokens[self._position - 1]
 
     def _unexpected_token(self, expectation: str) -> SelectorError:
-        return SelectorError(f"found '{self._next.text}'{expectation}")
+        return SelectorError(f"found '{self._lookahead.text}'{expectation}")
 
     def _parse_requirement(self, expected: str) -> Requirement:
-        if self._next.kind not in (_IDENTIFIER, "!"):
+        if self._lookahead.kind not in (_IDENTIFIER, "!"):
             raise self._unexpected_token(f", expected: {expected}")
         try:
             return self._requirement()
@@ -95,57 +95,57 @@ class _Parser:
             raise SelectorError(f"unable to parse requirement: {problem}") from None
 
     def _requirement(self) -> Requirement:
-        excluded = self._next.kind == "!"
-        if excluded:
-            self._take()
+        is_negated = self._lookahead.kind == "!"
+        if is_negated:
+            self._consume()
         key = self._identifier()
-        wrong = check_key(key, ROOT)
-        if wrong:
-            raise SelectorError(errors.aggregate(wrong))
-        if excluded:
+        key_errors = check_key(key, ROOT)
+        if key_errors:
+            raise SelectorError(errors.aggregate(key_errors))
+        if is_negated:
             return require(key, Operator.DOES_NOT_EXIST)
-        if self._next.kind in (_END, ","):
+        if self._lookahead.kind in (_END, ","):
             return require(key, Operator.EXISTS)
         operator = self._operator()
         values = self._set() if operator in (Operator.IN, Operator.NOT_IN) else self._exact_value()
         return require(key, operator, sorted(values))
 
     def _identifier(self) -> str:
-        if self._next.kind != _IDENTIFIER:
+        if self._lookahead.kind != _IDENTIFIER:
             raise self._unexpected_token(", expected: identifier")
-        return self._take().text
+        return self._consume().text
 
     def _operator(self) -> Operator:
-        if self._next.text not in _BINARY:
+        if self._lookahead.text not in _BINARY:
             raise self._unexpected_token(
                 f", expected: {', '.join(operator.value for operator in _BINARY.values())}"
             )
-        return _BINARY[self._take().text]
+        return _BINARY[self._consume().text]
 
     def _exact_value(self) -> Sequence[str]:
-        return [""] if self._next.kind in (_END, ",") else [self._identifier()]
+        return [""] if self._lookahead.kind in (_END, ",") else [self._identifier()]
 
     def _set(self) -> set[str]:
-        if self._next.kind != "(":
+        if self._lookahead.kind != "(":
             raise self._unexpected_token(" expected: '('")
-        self._take()
-        if self._next.kind not in (_IDENTIFIER, ",", ")"):
+        self._consume()
+        if self._lookahead.kind not in (_IDENTIFIER, ",", ")"):
             raise self._unexpected_token(", expected: ',', ')' or identifier")
-        values = {""} if self._next.kind == ")" else self._members()
-        self._take()
+        values = {""} if self._lookahead.kind == ")" else self._members()
+        self._consume()
         return values
 
     def _members(self) -> set[str]:
-        """What stands before the closing parenthesis. A value may be missing between commas: it is empty then."""
+        """Return the values before the closing parenthesis. A missing value between commas is an empty string."""
         values: set[str] = set()
-        while self._next.kind != ")":
-            if self._next.kind == ",":
-                self._take()
-                if not values or self._next.kind in (",", ")"):
+        while self._lookahead.kind != ")":
+            if self._lookahead.kind == ",":
+                self._consume()
+                if not values or self._lookahead.kind in (",", ")"):
                     values.add("")
-            elif self._next.kind == _IDENTIFIER:
-                values.add(self._take().text)
-                if self._next.kind not in (",", ")"):
+            elif self._lookahead.kind == _IDENTIFIER:
+                values.add(self._consume().text)
+                if self._lookahead.kind not in (",", ")"):
                     raise self._unexpected_token(", expected: ',' or ')'")
             else:
                 raise self._unexpected_token(", expected: ',', or identifier")

@@ -1,4 +1,4 @@
-"""Label selectors: requirements that must all hold, compiled once into one function."""
+"""Label selectors: requirements that must all match, compiled into one predicate."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ Predicate: TypeAlias = Callable[[Mapping[str, str]], bool]
 
 
 class Operator(Enum):
-    """The value is upstream's name of the operator; `_SIGNS` has its sign in a selector's text."""
+    """The operators, with upstream's names. `_SIGNS` has their signs in the text of a selector."""
 
     IN = "in"
     NOT_IN = "notin"
@@ -49,11 +49,11 @@ _SIGNS: Final[Mapping[Operator, str]] = {
 
 
 class SelectorError(ValueError):
-    """The text or object is not a label selector; the message is upstream's."""
+    """A text or object is not a valid label selector; the message is upstream's."""
 
 
 class Requirement(Struct, frozen=True):
-    """One requirement; `require` creates valid ones."""
+    """One requirement of a selector. `require` returns a validated one."""
 
     key: str
     operator: Operator
@@ -69,7 +69,7 @@ class Requirement(Struct, frozen=True):
 
     @property
     def exact_value(self) -> str | None:
-        """The one value that the label may have, if there is only one."""
+        """The only value that the label can have, or None."""
         return self.values[0] if self.operator in _EXACT_MATCHES and len(self.values) == 1 else None
 
     def compile(self) -> Predicate:
@@ -77,7 +77,7 @@ class Requirement(Struct, frozen=True):
 
 
 def require(key: str, operator: Operator, values: Iterable[str] = (), path: Path = ROOT) -> Requirement:
-    """Return a valid requirement, or raise `SelectorError`."""
+    """Return a validated requirement, or raise `SelectorError`."""
     requirement = Requirement(key, operator, tuple(values))
     field_errors = [*check_key(key, path.child("key")), *_check_values(requirement, path.child("values"))]
     if field_errors:
@@ -93,12 +93,14 @@ def check_key(key: str, path: Path) -> list[FieldError]:
 def _check_values(requirement: Requirement, path: Path) -> list[FieldError]:
     values = requirement.values
     problem = _check_count(requirement.operator, len(values))
-    # Without values Go has a nil list, and prints that.
+    # Without values, Go prints a nil list.
     field_errors = [errors.invalid(path, values or None, problem)] if problem else []
     if requirement.operator in _BOUNDS:
         problem = "for 'Gt', 'Lt' operators, the value must be an integer"
-        wrong = [index for index, value in enumerate(values) if _integer(value) is None]
-        field_errors += [errors.invalid(path.index(index), values[index], problem) for index in wrong]
+        invalid_indexes = [index for index, value in enumerate(values) if _integer(value) is None]
+        field_errors += [
+            errors.invalid(path.index(index), values[index], problem) for index in invalid_indexes
+        ]
     for index, value in enumerate(values):
         problems = names.check_label_value(value)
         if problems:
@@ -181,15 +183,15 @@ _COMPILERS: Final[Mapping[Operator, Callable[[str, Sequence[str]], Predicate]]] 
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """Made by `parse`, `from_set` or `from_label_selector`, or of requirements from `require`.
+    """A label selector, from `parse`, `from_set`, `from_label_selector`, or requirements of `require`.
 
-    `matches(labels)` is the compiled selector. Requirements stand in the order of their keys, so that equal selectors
-    are equal and print alike.
+    `matches(labels)` is the compiled selector. The requirements are sorted by key, so that equivalent selectors compare
+    equal and have the same text.
     """
 
     requirements: tuple[Requirement, ...] = ()
     matches_nothing: bool = False
-    """Whether it matches no labels at all, whatever the requirements: the meaning of an absent selector."""
+    """Whether the selector matches nothing, independent of its requirements. An absent selector matches nothing."""
     matches: Predicate = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -199,7 +201,7 @@ class Selector:
 
     @property
     def empty(self) -> bool:
-        """It matches all labels."""
+        """Whether the selector matches all labels."""
         return not self.requirements and not self.matches_nothing
 
     def requires_exact_match(self, key: str) -> str | None:
@@ -221,12 +223,12 @@ def _never(_: Mapping[str, str]) -> bool:
     return False
 
 
-_MANY: Final = 16
-"""Requirements from which on they are looked up by the labels that an object has, instead of tested one by one."""
+_MAX_TESTED_IN_TURN: Final = 16
+"""The maximum number of requirements that are tested in turn. More are looked up by the labels of an object."""
 
 
 def _compile(requirements: Sequence[Requirement]) -> Predicate:
-    if len(requirements) > _MANY:
+    if len(requirements) > _MAX_TESTED_IN_TURN:
         return _compile_many(requirements)
     tests = tuple(requirement.compile() for requirement in requirements)
     if not tests:
@@ -244,15 +246,15 @@ def _compile(requirements: Sequence[Requirement]) -> Predicate:
 
 
 def _compile_many(requirements: Sequence[Requirement]) -> Predicate:
-    """A test whose time grows with the labels of an object, and not with the requirements."""
+    """Return a predicate whose time is linear in the labels of an object, not in the requirements."""
     by_key = {
         key: tuple(requirement.compile() for requirement in _merge_requirements(key, list(group)))
         for key, group in groupby(requirements, key=lambda requirement: requirement.key)
     }
-    needed = [key for key, tests in by_key.items() if not all(test({}) for test in tests)]
+    required_keys = [key for key, tests in by_key.items() if not all(test({}) for test in tests)]
 
     def all_hold(labels: Mapping[str, str]) -> bool:
-        if len(needed) > len(labels) or not all(key in labels for key in needed):
+        if len(required_keys) > len(labels) or not all(key in labels for key in required_keys):
             return False
         return all(test(labels) for key in labels for test in by_key.get(key, ()))
 
@@ -260,7 +262,7 @@ def _compile_many(requirements: Sequence[Requirement]) -> Predicate:
 
 
 def _merge_requirements(key: str, requirements: Sequence[Requirement]) -> Iterator[Requirement]:
-    """Return a few requirements that are equivalent to all requirements of one label."""
+    """Yield a few requirements that are equivalent to all requirements of one label."""
     values = {
         operator: [requirement.values for requirement in requirements if requirement.operator is operator]
         for operator in Operator
@@ -282,7 +284,7 @@ NOTHING: Final = Selector(matches_nothing=True)
 
 
 def from_set(labels: Mapping[str, str]) -> Selector:
-    """Return the selector of exactly these labels. They are an object's own, and so valid."""
+    """Return the selector that requires each of these labels. They must be valid."""
     return Selector(tuple(Requirement(key, Operator.EQUALS, (value,)) for key, value in labels.items()))
 
 
@@ -295,7 +297,7 @@ _OBJECT_OPERATORS: Final[Mapping[str, Operator]] = {
 
 
 def from_label_selector(selector: Mapping[str, Any] | None) -> Selector:
-    """Return the selector in an object's field, or raise `SelectorError`. An absent one selects nothing, an empty one everything."""
+    """Return the selector of a LabelSelector field, or raise `SelectorError`. None matches nothing, {} everything."""
     if selector is None:
         return NOTHING
     labels = selector.get("matchLabels") or {}
@@ -314,14 +316,16 @@ def _from_expression(expression: Mapping[str, Any]) -> Requirement:
 
 
 def selector_text(selector: Mapping[str, Any] | None) -> str:
-    """The selector in an object's field as Go prints it."""
+    """Format a LabelSelector field as Go prints it."""
     if selector is None:
         return "nil"
-    chosen = "".join(f"{key}: {value}," for key, value in sorted((selector.get("matchLabels") or {}).items()))
-    demands = "".join(map(_requirement, selector.get("matchExpressions") or ()))
+    match_labels = "".join(
+        f"{key}: {value}," for key, value in sorted((selector.get("matchLabels") or {}).items())
+    )
+    match_expressions = "".join(map(_requirement, selector.get("matchExpressions") or ()))
     return (
-        f"&LabelSelector{{MatchLabels:map[string]string{{{chosen}}},"
-        f"MatchExpressions:[]LabelSelectorRequirement{{{demands}}},}}"
+        f"&LabelSelector{{MatchLabels:map[string]string{{{match_labels}}},"
+        f"MatchExpressions:[]LabelSelectorRequirement{{{match_expressions}}},}}"
     )
 
 

@@ -1,7 +1,7 @@
-"""A JSON document while a JSON patch changes it: finding, reading, inserting and deleting by location.
+"""The copy-on-write document of a JSON patch: finding, reading, inserting and deleting by location.
 
-Owns copy-on-write: what no operation reached stays shared with the document before. A failing step raises
-`PatchNotApplicable` with the library's reason; which operation failed is for the caller to add.
+Parts that no operation reaches stay shared with the original document. A failing step raises `PatchNotApplicable` with the
+library's reason; the caller adds the operation to the message.
 """
 
 from typing import Any, Final, TypeAlias
@@ -10,19 +10,19 @@ import orjson
 
 from mockube.apimachinery import gotext
 from mockube.apimachinery.patch.errors import PatchNotApplicable
-from mockube.apimachinery.pieces import sorted_in_pieces
+from mockube.apimachinery.piecewise import sorted_in_pieces
 
 MAX_COPIED_BYTES: Final = 3 * 1024 * 1024
-"""What all `copy` operations of one patch may add to an object together."""
+"""The maximum number of bytes that all `copy` operations of one patch can add."""
 
 MAX_DEPTH: Final = 254
-"""How deep an object can be encoded."""
+"""The maximum depth of an object that can be encoded."""
 
 Container: TypeAlias = dict[str, Any] | list[Any]
 
 
 class Draft:
-    """A document while it is patched. A container may be changed once it is a copy of our own, and not before."""
+    """A document that is being patched. Only containers from `writable_copy` may be changed."""
 
     __slots__ = ("_copied_bytes", "_copies", "root")
 
@@ -32,6 +32,7 @@ class Draft:
         self.root = self.writable_copy(document)
 
     def writable_copy(self, container: Container) -> Container:
+        """Return the draft's own copy of a container; the container itself if it is one."""
         if id(container) in self._copies:
             return container
         copy: Container = dict(container) if isinstance(container, dict) else list(container)
@@ -39,25 +40,25 @@ class Draft:
         return copy
 
     def container(self, location: str) -> tuple[Container, str] | None:
-        """The object or list that the last step of a location is in, and that step. None if there is none."""
+        """Return the container of a location's last step, and that step; None if the container does not exist."""
         _, *steps = map(_unescape, location.split("/"))
         if not steps:
             return None
-        here = self.root
+        container = self.root
         for step in steps[:-1]:
             try:
-                child = read(here, step)
+                child = read(container, step)
             except PatchNotApplicable:
                 return None
             if not isinstance(child, dict | list):
                 return None
-            own = self.writable_copy(child)
-            write(here, step, own)
-            here = own
-        return here, steps[-1]
+            copy = self.writable_copy(child)
+            write(container, step, copy)
+            container = copy
+        return container, steps[-1]
 
     def copy(self, value: Any) -> Any:
-        """A copy that nothing else holds, so that one may be changed without the other."""
+        """Return a deep copy for a `copy` operation; its size counts towards the limit."""
         if value is None:
             return None
         text = _encode(value)
@@ -75,8 +76,8 @@ class Draft:
             return {key: self._copy(value[key]) for key in names}
         return [self._copy(item) for item in value] if isinstance(value, list) else value
 
-    def reach(self, value: Any, depth: int = 0) -> Any:
-        """Return the value as one that an operation has looked into."""
+    def deep_writable_copy(self, value: Any, depth: int = 0) -> Any:
+        """Return a value whose containers are all writable copies, as after an operation that reads all of it."""
         if not isinstance(value, dict | list):
             return value
         if depth > MAX_DEPTH:
@@ -84,11 +85,11 @@ class Draft:
         reached: Any = self.writable_copy(value)
         for step, member in reached.items() if isinstance(reached, dict) else enumerate(reached):
             if isinstance(member, dict | list):
-                reached[step] = self.reach(member, depth + 1)
+                reached[step] = self.deep_writable_copy(member, depth + 1)
         return reached
 
     def finish(self) -> Container:
-        """The document, with the keys of what was reached in order."""
+        """Return the document. The objects that operations reached have sorted keys."""
         _encode(self.root)
         for copy in self._copies.values():
             if isinstance(copy, dict):
@@ -99,7 +100,7 @@ class Draft:
 
 
 def _encode(value: Any) -> bytes:
-    """The value as JSON. Operations can nest a document deeper than any request may be; it ends here."""
+    """Encode a value. Operations can nest a document deeper than a request can be; that is an error here."""
     try:
         return orjson.dumps(value)
     except orjson.JSONEncodeError:
@@ -121,7 +122,7 @@ def _index(text: str) -> int:
 
 
 def _check_index(index: int, length: int) -> int:
-    """The index counted from the start, if it is one of a list of that length."""
+    """Return an index as counted from the start; raise `PatchNotApplicable` if it is out of range."""
     if not -length <= index < length:
         raise PatchNotApplicable(f"Unable to access invalid index: {index}: invalid index referenced")
     return index + length if index < 0 else index

@@ -1,32 +1,32 @@
-"""The errors of patches, one class for each cause. The messages are kube-apiserver's.
+"""The errors of patches, one class for each cause, with kube-apiserver's messages.
 
-The HTTP layer maps a class to a status: 400 for `Undecodable`, 413 for `TooManyOperations`, 422 for `PatchNotApplicable`,
-409 for `apply.Conflicts`, and 500 for the rest, for which upstream has no reason of its own.
+The HTTP layer maps each class to a status: 400 for `Undecodable`, 413 for `TooManyOperations`, 422 for `PatchNotApplicable`,
+409 for `apply.Conflicts`, and 500 for the rest, for which upstream has no reason.
 """
 
 
 class PatchError(Exception):
-    """The root of everything a patch raises on purpose."""
+    """The base class of the errors of patches."""
 
 
 class Undecodable(PatchError):
-    """The patch is not of its content type."""
+    """A patch cannot be decoded as its content type requires."""
 
 
 class TooManyOperations(PatchError):
-    """A JSON patch of too many operations."""
+    """A JSON patch has too many operations."""
 
     def __init__(self, limit: int, count: int) -> None:
         super().__init__(f"The allowed maximum operations in a JSON patch is {limit}, got {count}")
 
 
 class PatchNotApplicable(PatchError):
-    """The patch is well formed, but cannot be carried out on this object."""
+    """A valid patch cannot be applied to this object."""
 
 
 class TestFailed(PatchNotApplicable):
-    """An operation of a JSON patch found another value than it expected."""
+    """A `test` operation of a JSON patch failed."""
 
 
 class Unmergeable(PatchError):
-    """The patch contradicts the type of what it changes."""
+    """A strategic merge patch contradicts the type of the object."""

@@ -1,7 +1,7 @@
-"""JSON merge patches (RFC 7386), as kube-apiserver carries them out.
+"""JSON merge patches (RFC 7386), as kube-apiserver applies them.
 
-Upstream's library departs from the RFC in one place: nulls are dropped from a value that is put where there was no
-object, even inside lists, but not from a list or scalar that replaces an object.
+Upstream's library deviates from the RFC: it removes nulls, even inside lists, from a value that does not replace an object,
+but not from a list or scalar that replaces one.
 """
 
 from collections.abc import Mapping
@@ -10,14 +10,14 @@ from typing import Any
 from mockube.apimachinery.patch import gofmt
 from mockube.apimachinery.patch.draft import equal
 from mockube.apimachinery.patch.errors import Undecodable
-from mockube.apimachinery.pieces import sorted_in_pieces, sorted_items
+from mockube.apimachinery.piecewise import sorted_in_pieces, sorted_items
 
 
 def apply(document: Mapping[str, Any], patch: Any) -> dict[str, Any]:
-    """Return the document after the patch.
+    """Apply a patch and return the new document.
 
-    Objects that the patch reaches have sorted keys and all others are unchanged: the message has them in this order if
-    the result is not a valid object.
+    Objects that the patch reaches have sorted keys, and all others are unchanged. This order is visible in the message if
+    the result is invalid.
     """
     if patch is None:
         raise Undecodable("Invalid JSON Patch")
@@ -46,7 +46,7 @@ def _merged_value(current: Any, value: Any) -> Any:
 
 
 def _without_nulls(value: Any) -> Any:
-    """The value without members that are null, at any depth; elements that are null stay."""
+    """Return a value without null members at any depth; null elements of lists stay."""
     if isinstance(value, dict):
         return {key: _without_nulls(item) for key, item in sorted_items(value) if item is not None}
     if isinstance(value, list):
@@ -55,7 +55,7 @@ def _without_nulls(value: Any) -> Any:
 
 
 def diff(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """The patch that makes `after` of `before`, if no object in `after` has a null member: those cannot be written."""
+    """Return the patch that changes `before` into `after`. Objects in `after` must have no null members."""
     patch: dict[str, Any] = {key: None for key in before if key not in after}
     for key, value in after.items():
         current = before.get(key)

@@ -1,8 +1,8 @@
-"""JSON patches (RFC 6902), as kube-apiserver carries them out.
+"""JSON patches (RFC 6902), as kube-apiserver applies them.
 
-Upstream's library is laxer than the RFC, and clients rely on it: an index may be negative and counts from the end,
-`replace` sets a member that does not exist, `copy` of one that does not exist adds null, and `test` takes an absent
-member for null. The texts of its errors are what a client sees.
+Upstream's library is more lenient than the RFC, and clients rely on it: a negative index counts from the end, `replace`
+sets a missing member, `copy` of a missing member adds null, and `test` treats a missing member as null. Clients receive
+the texts of its errors.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -31,22 +31,22 @@ _FIELDS = frozenset({*_TEXT_FIELDS, "value"})
 
 
 def check(patch: Any) -> list[str]:
-    """Refuse what is not a list of operations. Returns complaints about fields that no operation has.
+    """Raise `Undecodable` unless a patch is a list of operations; return the errors about unknown fields of operations.
 
-    Upstream does this unless field validation is `Ignore`; then `apply` finds the error, and its message differs.
+    Upstream skips this check if field validation is `Ignore`; then `apply` finds the error and has another message.
     """
-    complaints = []
+    strict_errors = []
     for number, operation in enumerate(_expect_type(patch, list, "[]handlers.jsonPatchOp")):
         for name, value in _expect_type(operation, dict, "handlers.jsonPatchOp").items():
             if name in _TEXT_FIELDS:
                 _expect_type(value, str, "string", f"Go struct field jsonPatchOp.{name}")
             elif name not in _FIELDS:
-                complaints.append(f'json patch unknown field "[{number}].{name}"')
-    return complaints
+                strict_errors.append(f'json patch unknown field "[{number}].{name}"')
+    return strict_errors
 
 
-def growth(patch: Any) -> int:
-    """How many bytes larger a document may become than by those of the patch itself: copies may be of copies."""
+def max_growth(patch: Any) -> int:
+    """Return the maximum number of bytes that a patch's `copy` operations can add to a document."""
     copies = (
         any(isinstance(operation, dict) and operation.get("op") == "copy" for operation in patch)
         if isinstance(patch, list)
@@ -56,7 +56,7 @@ def growth(patch: Any) -> int:
 
 
 def _expect_type(value: Any, expected_type: type, name: str, target: str = "Go value") -> Any:
-    """Return the value if it is of the expected type, the type's empty value for null."""
+    """Return a value of the expected type; for null, the type's empty value."""
     if value is None:
         return expected_type()
     if isinstance(value, expected_type):
@@ -67,10 +67,10 @@ def _expect_type(value: Any, expected_type: type, name: str, target: str = "Go v
 
 
 def apply(document: Container, patch: Any) -> Any:
-    """Return the document after every operation, or raise `PatchError` without a change.
+    """Apply all operations and return the new document, or raise `PatchError`; `document` does not change.
 
-    Objects that an operation reaches have sorted keys and all others are unchanged: the message has them in this order
-    if the result is not a valid object.
+    Objects that an operation reaches have sorted keys, and all others are unchanged. This order is visible in the message
+    if the result is invalid.
     """
     operations = _operations(patch)
     if len(operations) > MAX_OPERATIONS:
@@ -78,10 +78,10 @@ def apply(document: Container, patch: Any) -> Any:
     draft = Draft(document)
     for operation in operations:
         kind = operation.get("op")
-        carry_out = _OPERATIONS.get(kind) if isinstance(kind, str) else None
-        if carry_out is None:
+        apply_operation = _OPERATIONS.get(kind) if isinstance(kind, str) else None
+        if apply_operation is None:
             raise PatchNotApplicable(f"Unexpected kind: {kind if isinstance(kind, str) else 'unknown'}")
-        carry_out(draft, operation)
+        apply_operation(draft, operation)
     return draft.finish()
 
 
@@ -99,10 +99,10 @@ def _operations(patch: Any) -> list[Operation]:
 
 # --- the operations
 
-_UNEXPLAINED = frozenset({"add", "remove", "copy"})
-"""The errors of these operations do not contain their path."""
+_WITHOUT_PATH_IN_ERRORS = frozenset({"add", "remove", "copy"})
+"""The operations whose errors do not contain their path."""
 
-_ABSENT = {
+_MISSING = {
     "path": "operation missing path field: missing value",
     "from": "operation, missing from field: missing value",
 }
@@ -113,10 +113,10 @@ def _location(operation: Operation, field: str = "path") -> str:
     if isinstance(location, str):
         return location
     kind = operation["op"]
-    if field == "path" and kind in _UNEXPLAINED:
+    if field == "path" and kind in _WITHOUT_PATH_IN_ERRORS:
         reason = "missing value"
     elif location is None:
-        reason = _ABSENT[field]
+        reason = _MISSING[field]
     else:
         reason = f"json: cannot unmarshal {gofmt.json_kind(location)} into Go value of type string"
     raise PatchNotApplicable(f"{kind} operation failed to decode {field}: {reason}")
@@ -130,7 +130,7 @@ def _find_container(draft: Draft, operation: Operation, location: str, problem: 
 
 
 @contextmanager
-def _explain_errors(explanation: str) -> Iterator[None]:
+def _prefix_errors(explanation: str) -> Iterator[None]:
     try:
         yield
     except PatchNotApplicable as error:
@@ -140,14 +140,14 @@ def _explain_errors(explanation: str) -> Iterator[None]:
 def _add(draft: Draft, operation: Operation) -> None:
     path = _location(operation)
     container, step = _find_container(draft, operation, path, f'doc is missing path: "{path}"')
-    with _explain_errors(f"error in add for path: '{path}'"):
+    with _prefix_errors(f"error in add for path: '{path}'"):
         insert(container, step, operation.get("value"))
 
 
 def _remove(draft: Draft, operation: Operation) -> None:
     path = _location(operation)
     container, step = _find_container(draft, operation, path, f'doc is missing path: "{path}"')
-    with _explain_errors(f"error in remove for path: '{path}'"):
+    with _prefix_errors(f"error in remove for path: '{path}'"):
         delete(container, step)
 
 
@@ -170,25 +170,26 @@ def _replace(draft: Draft, operation: Operation) -> None:
 def _move(draft: Draft, operation: Operation) -> None:
     source = _location(operation, "from")
     container, step = _find_container(draft, operation, source, f"doc is missing from path: {source}")
-    with _explain_errors(f"error in move for path: '{step}'"):
+    with _prefix_errors(f"error in move for path: '{step}'"):
         value = read(container, step)
         delete(container, step)
     path = _location(operation)
     container, step = _find_container(draft, operation, path, f"doc is missing destination path: {path}")
-    with _explain_errors(f"error in move for path: '{path}'"):
+    with _prefix_errors(f"error in move for path: '{path}'"):
         insert(container, step, value)
 
 
 def _copy(draft: Draft, operation: Operation) -> None:
     source = _location(operation, "from")
     container, step = _find_container(draft, operation, source, f"doc is missing from path: {source}")
-    with _explain_errors(f"error in copy for from: '{source}'"):
+    with _prefix_errors(f"error in copy for from: '{source}'"):
         read(container, step)
     path = _location(operation)
-    taken_from = container, step
+    source_step = container, step
     container, step = _find_container(draft, operation, path, f"doc is missing destination path: {path}")
-    copy = draft.copy(read(*taken_from))  # into which the destination may have led
-    with _explain_errors("error while adding value during copy"):
+    # Read again: the search for the destination may have replaced the value by a copy.
+    copy = draft.copy(read(*source_step))
+    with _prefix_errors("error while adding value during copy"):
         insert(container, step, copy)
 
 
@@ -198,11 +199,11 @@ def _test(draft: Draft, operation: Operation) -> None:
     container, step = actual, ""
     if path != "":
         container, step = _find_container(draft, operation, path, f"is missing path: {path}")
-        with _explain_errors(f"error in test for path: '{path}'"):
+        with _prefix_errors(f"error in test for path: '{path}'"):
             actual = read(container, step)
     if not equal(actual, operation.get("value")):
         raise TestFailed(f"testing value {path} failed: test failed")
-    reached = draft.reach(actual)
+    reached = draft.deep_writable_copy(actual)
     if path != "" and reached is not actual:
         write(container, step, reached)
 

@@ -1,6 +1,6 @@
-"""JSON whose numbers and texts stay as they were written: `2.0`, `1e3`, escapes of letters.
+"""JSON whose numbers and strings keep their original text: `2.0`, `1e3`, escaped letters.
 
-Upstream applies patches to the text of an object, and its message has that text if the result is invalid. Slow: only
+Upstream applies patches to the text of an object, and its message contains that text if the result is invalid. Slow: only
 for messages.
 """
 
@@ -17,7 +17,7 @@ from mockube.apimachinery.schema.document import Literal
 
 
 class _Text(str):
-    """A text, with the JSON that it was read from."""
+    """A string with its original JSON."""
 
     __slots__ = ("written",)
     written: str
@@ -38,12 +38,12 @@ class _Decoder(JSONDecoder):
 
 
 def loads(text: bytes) -> Any:
-    """Return the document of a valid text; its texts and numbers keep their original form."""
+    """Decode a valid text; its strings and numbers keep their original form."""
     return _Decoder().decode(gotext.decode_utf8(text))
 
 
 def dumps(value: Any) -> str:
-    """The document as Go's encoder writes it: without blanks, and what was read as it was written."""
+    """Encode a document as Go does, without blanks; strings and numbers of `loads` have their original form."""
     return _dump(value).translate(HTML_ESCAPES)
 
 

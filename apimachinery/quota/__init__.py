@@ -1,5 +1,4 @@
-"""The usage of objects for a ResourceQuota, and its limits: shared by admission, which charges, and by the controller,
-which counts.
+"""The usage of objects that a ResourceQuota limits, for the admission plugin and the controller.
 
 A module belongs here if it computes the usage of one resource, or computes with amounts. Pure.
 """

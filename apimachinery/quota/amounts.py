@@ -1,4 +1,4 @@
-"""Amounts by resource name, as quotas compute with them."""
+"""Arithmetic with amounts by resource name (apiserver's pkg/quota/v1)."""
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final, TypeAlias
@@ -27,7 +27,7 @@ def add(first: Amounts, second: Amounts) -> dict[str, Quantity]:
 
 
 def subtract(first: Amounts, second: Amounts) -> dict[str, Quantity]:
-    """The difference, where it is positive, and nothing elsewhere."""
+    """Return `first - second`, with 0 for every negative difference and for names that only `second` has."""
     rest = {name: amount - second[name] if name in second else amount for name, amount in first.items()}
     difference = {name: max(quantity.ZERO, amount) for name, amount in rest.items()}
     return {**dict.fromkeys(second, quantity.ZERO), **difference}
@@ -52,7 +52,7 @@ def exceeding_names(amounts: Amounts, limits: Amounts) -> set[str]:
     return {name for name, amount in amounts.items() if name in limits and amount > limits[name]}
 
 
-def show(amounts: Amounts) -> str:
+def pretty_print(amounts: Amounts) -> str:
     return ",".join(f"{name}={amount}" for name, amount in sorted(amounts.items()))
 
 

@@ -1,4 +1,4 @@
-"""What claims of devices use: so many devices of each class, which may also be extended resources of pods."""
+"""The quota evaluator of ResourceClaims: the devices of each class, which can also count as extended resources."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -14,15 +14,15 @@ from mockube.apimachinery.tree import ReadOnlyTree
 
 _BY_CLASS: Final = ".deviceclass.resource.k8s.io/devices"
 _MAX_DEVICES: Final = 32
-"""Of one claim: as many as all are taken to be."""
+"""The number of devices that a request for all devices counts as: the maximum of one claim."""
 _ANNOTATION: Final = "resource.kubernetes.io/extended-resource-claim"
 
 
 class Devices(Protocol):
-    """What there is besides the claim."""
+    """Access to the objects that the usage of a claim depends on."""
 
     def extended_resources(self) -> Mapping[str, str]:
-        """Return the extended resource of each device class, "" where it has none."""
+        """Return the extended resource of each device class; "" if it has none."""
 
     def pod(self, namespace: str, name: str) -> ReadOnlyTree | None: ...
 
@@ -34,10 +34,10 @@ class DeviceClaimEvaluator(Evaluator):
         super().__init__(GroupResource("resource.k8s.io", "resourceclaims"))
         self._devices = devices
 
-    def matching(self, names: Iterable[str]) -> Sequence[str]:
-        return [name for name in names if self._matches(name)]
+    def matching_resources(self, names: Iterable[str]) -> Sequence[str]:
+        return [name for name in names if self._is_matching_resource(name)]
 
-    def _matches(self, name: str) -> bool:
+    def _is_matching_resource(self, name: str) -> bool:
         if name == self.count_name or name.endswith(_BY_CLASS):
             return True
         if not is_extended_in_quota(name):
@@ -51,16 +51,16 @@ class DeviceClaimEvaluator(Evaluator):
         used: Amounts = {self.count_name: ONE}
         devices = (tree.get("spec") or {}).get("devices") or {}
         for request in devices.get("requests") or ():
-            used = add(used, _of_request(request))
-        return {**used, **self._as_extended(used, self._counted_with_pod(tree, now))}
+            used = add(used, _devices_of_request(request))
+        return {**used, **self._extended_resources(used, self._usage_of_pod(tree, now))}
 
-    def charges(
+    def handles(
         self, operation: str, subresource: str, _new: ReadOnlyTree, _old: ReadOnlyTree | None
     ) -> bool:
         return operation in (CREATE, UPDATE) and not subresource
 
-    def _as_extended(self, used: Amounts, of_pod: Amounts) -> Amounts:
-        """The devices once more under the names of extended resources, but for what the claim's pod is charged."""
+    def _extended_resources(self, used: Amounts, pod_usage_amounts: Amounts) -> Amounts:
+        """Return the devices as extended resources, without the amounts that the claim's pod is charged for."""
         extended, classes = dict[str, Quantity](), self._devices.extended_resources()
         for name, amount in used.items():
             device_class = name.removesuffix(_BY_CLASS)
@@ -70,12 +70,13 @@ class DeviceClaimEvaluator(Evaluator):
             if resource := classes.get(device_class):
                 extended[REQUESTS + resource] = amount
         rest = {
-            name: amount - of_pod[name] if name in of_pod else amount for name, amount in extended.items()
+            name: amount - pod_usage_amounts[name] if name in pod_usage_amounts else amount
+            for name, amount in extended.items()
         }
         return {name: amount for name, amount in rest.items() if amount > Quantity(0)}
 
-    def _counted_with_pod(self, claim: ReadOnlyTree, now: datetime) -> Amounts:
-        """What the pod uses for whose extended resources the claim was made, and for no other claim."""
+    def _usage_of_pod(self, claim: ReadOnlyTree, now: datetime) -> Amounts:
+        """Return the usage of the pod whose extended resources the claim was created for; {} for other claims."""
         owner = meta.controller_of(claim)
         if meta.annotations(claim).get(_ANNOTATION) != "true" or owner is None:
             return {}
@@ -86,12 +87,12 @@ class DeviceClaimEvaluator(Evaluator):
             return {}
         status = (pod.get("status") or {}).get("extendedResourceClaimStatus")
         if status is not None:
-            is_its_claim = status.get("resourceClaimName") == meta.name(claim)
+            is_claim_of_pod = status.get("resourceClaimName") == meta.name(claim)
         else:
-            is_its_claim = not any(
+            is_claim_of_pod = not any(
                 _comes_before(other, claim) for other in self._siblings(claim, owner["uid"])
             )
-        return pod_usage(pod, now) if is_its_claim else {}
+        return pod_usage(pod, now) if is_claim_of_pod else {}
 
     def _siblings(self, claim: ReadOnlyTree, owner: str) -> Iterable[ReadOnlyTree]:
         for other in self._devices.claims(meta.namespace(claim)):
@@ -108,19 +109,19 @@ def _comes_before(first: ReadOnlyTree, second: ReadOnlyTree) -> bool:
     return sort_key(first) < sort_key(second)
 
 
-def _of_request(request: ReadOnlyTree) -> Amounts:
-    """One request, or the most of each class among its alternatives."""
+def _devices_of_request(request: ReadOnlyTree) -> Amounts:
+    """Return the devices of a request: for each class, the maximum of its alternatives."""
     alternatives = request.get("firstAvailable")
     if alternatives:
         amounts: Amounts = {}
         for alternative in alternatives:
-            amounts = maximum(amounts, _of_exact(alternative))
+            amounts = maximum(amounts, _devices_of_exact_request(alternative))
         return {name: amount for name, amount in amounts.items() if amount}
     exactly = request.get("exactly")
-    return _of_exact(exactly) if exactly is not None else {}
+    return _devices_of_exact_request(exactly) if exactly is not None else {}
 
 
-def _of_exact(request: ReadOnlyTree) -> Amounts:
+def _devices_of_exact_request(request: ReadOnlyTree) -> Amounts:
     mode, count = request.get("allocationMode"), 0
     if mode == "ExactCount":
         count = request.get("count") or 0

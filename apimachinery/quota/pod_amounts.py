@@ -1,4 +1,4 @@
-"""What a pod requests and is limited to in all, with its node's status of a resize in progress."""
+"""The total requests and limits of a pod, including a resize in progress (component-helpers' PodRequests, PodLimits)."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -9,7 +9,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 _POD_LEVEL: Final = frozenset({"cpu", "memory"})
 
 _Effective = Callable[[ReadOnlyTree, ReadOnlyTree | None], Amounts]
-"""Of a container and its status, if the status has resources."""
+"""A function from a container, and its status if that has resources, to the container's amounts."""
 
 
 def pod_requests(pod: ReadOnlyTree) -> Amounts:
@@ -23,7 +23,7 @@ def pod_requests(pod: ReadOnlyTree) -> Amounts:
         return granted if infeasible else maximum(requests, granted)
 
     spec = pod.get("spec") or {}
-    total = {**_of_containers(pod, effective), **_of_pod(spec, "requests")}
+    total = {**_amounts_of_containers(pod, effective), **_pod_level_amounts(spec, "requests")}
     return add(total, read(spec.get("overhead")))
 
 
@@ -38,17 +38,17 @@ def pod_limits(pod: ReadOnlyTree) -> Amounts:
         return actual if infeasible else maximum(limits, actual)
 
     spec = pod.get("spec") or {}
-    total = {**_of_containers(pod, effective), **_of_pod(spec, "limits")}
+    total = {**_amounts_of_containers(pod, effective), **_pod_level_amounts(spec, "limits")}
     overhead = read(spec.get("overhead"))
     return add(total, {name: amount for name, amount in overhead.items() if total.get(name)})
 
 
 def has_pod_level(spec: ReadOnlyTree) -> bool:
-    """Whether the pod has requests of its own, so that its containers need none."""
-    return bool(_of_pod(spec, "requests") or _of_pod(spec, "limits"))
+    """Return whether the pod has pod-level resources, so that its containers need none."""
+    return bool(_pod_level_amounts(spec, "requests") or _pod_level_amounts(spec, "limits"))
 
 
-def _of_pod(spec: ReadOnlyTree, field: str) -> Amounts:
+def _pod_level_amounts(spec: ReadOnlyTree, field: str) -> Amounts:
     amounts = (spec.get("resources") or {}).get(field)
     return {
         name: amount
@@ -57,22 +57,22 @@ def _of_pod(spec: ReadOnlyTree, field: str) -> Amounts:
     }
 
 
-def _of_containers(pod: ReadOnlyTree, effective: _Effective) -> Amounts:
-    """Return what the containers need at once, or one init container beside the sidecars if that is more."""
+def _amounts_of_containers(pod: ReadOnlyTree, effective: _Effective) -> Amounts:
+    """Return the amounts of all running containers, or of an init container and the sidecars before it if those are more."""
     spec, statuses = pod.get("spec") or {}, _statuses(pod)
     running: Amounts = {}
     for container in spec.get("containers") or ():
         running = add(running, effective(container, statuses.get(container.get("name", ""))))
     sidecars: Amounts = {}
-    before: Amounts = {}
+    init_peak: Amounts = {}
     for container in spec.get("initContainers") or ():
         if container.get("restartPolicy") == "Always":
             sidecar = effective(container, statuses.get(container.get("name", "")))
             running, sidecars = add(running, sidecar), add(sidecars, sidecar)
-            before = maximum(before, sidecars)
+            init_peak = maximum(init_peak, sidecars)
         else:
-            before = maximum(before, add(effective(container, None), sidecars))
-    return maximum(running, before)
+            init_peak = maximum(init_peak, add(effective(container, None), sidecars))
+    return maximum(running, init_peak)
 
 
 def _statuses(pod: ReadOnlyTree) -> Mapping[str, ReadOnlyTree]:

@@ -1,4 +1,4 @@
-"""What pods use: of what they request and are limited to, and as objects."""
+"""The quota evaluator of pods: object counts, requests and limits."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -16,13 +16,13 @@ REQUESTS: Final = "requests."
 HUGE_PAGES: Final = "hugepages-"
 IMPLICIT_DEVICES: Final = "deviceclass.resource.kubernetes.io/"
 _COMPUTE: Final = ("cpu", "memory", "ephemeral-storage")
-_RESOURCES: Final = frozenset(
+_STANDARD_RESOURCES: Final = frozenset(
     {"pods", *_COMPUTE, *(f"{prefix}.{name}" for prefix in ("requests", "limits") for name in _COMPUTE)}
 )
 _REQUIRED: Final = frozenset(
     {"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"}
 )
-"""The amounts that every container must declare if a quota counts them."""
+"""The amounts that every container must declare if a quota limits them."""
 PODS: Final = GroupResource("", "pods")
 
 
@@ -45,12 +45,12 @@ class PodEvaluator(Evaluator):
     def __init__(self) -> None:
         super().__init__(PODS)
 
-    def matching(self, names: Iterable[str]) -> Sequence[str]:
-        return [name for name in names if self._matches(name)]
+    def matching_resources(self, names: Iterable[str]) -> Sequence[str]:
+        return [name for name in names if self._is_matching_resource(name)]
 
-    def _matches(self, name: str) -> bool:
+    def _is_matching_resource(self, name: str) -> bool:
         return (
-            name in _RESOURCES
+            name in _STANDARD_RESOURCES
             or name == self.count_name
             or name.startswith((HUGE_PAGES, REQUESTS + HUGE_PAGES))
             or is_extended_in_quota(name)
@@ -59,7 +59,7 @@ class PodEvaluator(Evaluator):
     def usage(self, tree: ReadOnlyTree, now: datetime) -> Amounts:
         return pod_usage(tree, now)
 
-    def charges(self, operation: str, subresource: str, new: ReadOnlyTree, old: ReadOnlyTree | None) -> bool:
+    def handles(self, operation: str, subresource: str, new: ReadOnlyTree, old: ReadOnlyTree | None) -> bool:
         if subresource:
             return subresource == "resize" and operation == UPDATE
         if operation == UPDATE and old is not None:
@@ -92,8 +92,10 @@ class PodEvaluator(Evaluator):
         missing_texts = (f"{name} for: {','.join(sorted(missing[name]))}" for name in sorted(missing))
         return f"must specify {'; '.join(missing_texts)}"
 
-    def frees(self, old: ReadOnlyTree, new: ReadOnlyTree, now: datetime) -> bool:
-        if is_terminating(old) != is_terminating(new) or _resources(old) != _resources(new):
+    def may_release_quota(self, old: ReadOnlyTree, new: ReadOnlyTree, now: datetime) -> bool:
+        if is_terminating(old) != is_terminating(new) or _container_resources(old) != _container_resources(
+            new
+        ):
             return True
         return is_live(old, now) and not is_live(new, now)
 
@@ -114,7 +116,7 @@ def _usage_of(requests: Amounts, limits: Amounts) -> dict[str, Quantity]:
 
 
 def is_live(pod: ReadOnlyTree, now: datetime) -> bool:
-    """Whether it has not ended, nor should have."""
+    """Return whether a pod counts: it has not ended, and its deletion grace period, if any, is not over (QuotaV1Pod)."""
     if (pod.get("status") or {}).get("phase") in ("Failed", "Succeeded"):
         return False
     deleted, grace = meta.deletion_timestamp(pod), meta.deletion_grace_period_seconds(pod)
@@ -131,11 +133,14 @@ def _is_best_effort(pod: ReadOnlyTree) -> bool:
     if qos_class:
         return bool(qos_class == "BestEffort")
     spec = pod.get("spec") or {}
-    holders = [spec] if spec.get("resources") is not None else []
-    holders = holders or [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
+    resource_owners = [spec] if spec.get("resources") is not None else []
+    resource_owners = resource_owners or [
+        *(spec.get("containers") or ()),
+        *(spec.get("initContainers") or ()),
+    ]
     resources = (
-        read((holder.get("resources") or {}).get(field))
-        for holder in holders
+        read((owner.get("resources") or {}).get(field))
+        for owner in resource_owners
         for field in ("requests", "limits")
     )
     return not any(amounts.get(name) for amounts in resources for name in ("cpu", "memory"))
@@ -154,8 +159,8 @@ def _cross_namespace_terms(pod: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
                 yield term
 
 
-def _resources(pod: ReadOnlyTree) -> Mapping[str, object]:
-    """Return the resources in the statuses of the containers."""
+def _container_resources(pod: ReadOnlyTree) -> Mapping[str, object]:
+    """Return the resources in the container statuses, by container."""
     status = pod.get("status") or {}
     container_statuses = (
         *(status.get("containerStatuses") or ()),

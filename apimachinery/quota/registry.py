@@ -1,12 +1,12 @@
-"""Which evaluator a resource has."""
+"""The registry of quota evaluators by resource."""
 
 from typing import Final
 
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.quota.devices import DeviceClaimEvaluator, Devices
 from mockube.apimachinery.quota.evaluator import Evaluator, ObjectCount
-from mockube.apimachinery.quota.objects import ClaimEvaluator, ServiceEvaluator
 from mockube.apimachinery.quota.pods import PodEvaluator
+from mockube.apimachinery.quota.services_and_claims import ClaimEvaluator, ServiceEvaluator
 
 IGNORED: Final = frozenset(
     {
@@ -22,11 +22,11 @@ IGNORED: Final = frozenset(
         GroupResource("events.k8s.io", "events"),
     }
 )
-"""What no quota counts."""
+"""The resources that quotas ignore."""
 
 
 class Evaluators(dict[GroupResource, Evaluator]):
-    """The evaluator of every resource that was requested."""
+    """The evaluators by resource; a missing one is created on first use and only counts objects."""
 
     def __init__(self, devices: Devices) -> None:
         special = (PodEvaluator(), ServiceEvaluator(), ClaimEvaluator(), DeviceClaimEvaluator(devices))

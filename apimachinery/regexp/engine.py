@@ -1,6 +1,6 @@
-"""The matching engine: RE2, which is to C++ what package regexp is to Go.
+"""The matching engine: RE2, the C++ counterpart of Go's package regexp.
 
-Its time is linear in the text and in the size of a program, and a program uses no more memory than it is given.
+Its time is linear in the text and in the size of the program, and the memory of a program is limited.
 """
 
 from functools import cache
@@ -12,13 +12,13 @@ _CLASS_MEMORY: Final = 1 << 20
 
 
 class Match(Protocol):
-    """Where a pattern matched, in bytes."""
+    """The start and the end of a match in bytes."""
 
     def span(self) -> tuple[int, int]: ...
 
 
 class Program(Protocol):
-    """A pattern that is ready to be matched."""
+    """A compiled pattern."""
 
     @property
     def programsize(self) -> int: ...
@@ -27,7 +27,7 @@ class Program(Protocol):
 
 
 def compile_program(pattern: str, memory: int) -> Program:
-    """Raise `ValueError` if the program needs more memory, or the engine does not support the syntax."""
+    """Compile a pattern; raise `ValueError` if it needs more than `memory` bytes, or the engine does not support its syntax."""
     options = re2.Options()
     options.max_mem = memory
     options.log_errors = False
@@ -36,12 +36,12 @@ def compile_program(pattern: str, memory: int) -> Program:
         program: Program = re2.compile(pattern.encode(errors="replace"), options)
     except re2.error as error:
         raise ValueError(str(error)) from None
-    # The package keeps the latest 128 programs; what is kept is the caller's decision.
+    # The package caches the latest 128 programs; the caller has its own cache.
     re2.purge()
     return program
 
 
 @cache
 def named_class_cost(pattern: str) -> int:
-    """Instructions for a class by one of the names that there are."""
+    """Return the number of instructions for a character class."""
     return compile_program(pattern, _CLASS_MEMORY).programsize

@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class Problem(StrEnum):
-    """What is wrong with a pattern, in Go's words."""
+    """The error codes of a pattern, with Go's texts."""
 
     CLASS_RANGE = "invalid character class range"
     ESCAPE = "invalid escape sequence"
@@ -22,7 +22,7 @@ class Problem(StrEnum):
 
 
 class RegexpError(ValueError):
-    """A pattern is refused; the message is that of Go's `regexp.Compile`."""
+    """A pattern is invalid; the message is that of Go's `regexp.Compile`."""
 
     def __init__(self, problem: Problem, fragment: str) -> None:
         super().__init__(f"error parsing regexp: {problem.value}: `{fragment}`")

@@ -1,4 +1,4 @@
-"""Escape sequences and character classes of a pattern."""
+"""Parsing of escape sequences and character classes."""
 
 from typing import Final
 
@@ -8,7 +8,7 @@ from mockube.apimachinery.regexp.errors import Problem, RegexpError
 
 _LAST_RUNE: Final = 0x10FFFF
 _RANGE_COST: Final = 12
-"""Instructions for a range of characters beyond ASCII, which is matched byte by byte."""
+"""The number of instructions for a range of characters beyond ASCII, which is matched byte by byte."""
 _PERL: Final = frozenset("dDsSwW")
 _POSIX: Final = unicode.words(
     "alnum alpha ascii blank cntrl digit graph lower print punct space upper word xdigit"
@@ -19,33 +19,33 @@ _CASED: Final = r"\p{Lu}\p{Ll}\p{Lt}"
 
 
 class Escapes:
-    """Of one pattern. Positions are indexes into its text; what is read begins at one and ends before another."""
+    """The escape sequences and classes of one pattern. Positions are indexes into its text; an end is exclusive."""
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._replaced: list[tuple[int, int, str]] = []
+        self._replacements: list[tuple[int, int, str]] = []
         self._last_posix_end = text.rfind(":]")
 
-    def rewritten(self) -> str:
-        """The pattern with the names of classes that the matching engine has."""
+    def engine_pattern(self) -> str:
+        """Return the pattern with the class names of the matching engine."""
         parts, position = [], 0
-        for start, end, replacement in self._replaced:
+        for start, end, replacement in self._replacements:
             parts += [self._text[position:start], replacement]
             position = end
         return "".join([*parts, self._text[position:]])
 
-    def class_(self, start: int, *, in_brackets: bool = False) -> tuple[int, int]:
-        r"""The end and the cost of a class by a name, such as `\d` or `\pL`; the start if there is none."""
+    def named_class(self, start: int, *, in_brackets: bool = False) -> tuple[int, int]:
+        r"""Return the end and the cost of a named class, such as `\d` or `\pL`; the start and 0 if there is none."""
         kind = self._text[start + 1 : start + 2]
         if self._text[start : start + 1] != "\\" or not kind:
             return start, 0
         if kind in _PERL:
             return start + 2, _RANGE_COST if kind.isupper() else 3
-        return self._unicode(start, in_brackets=in_brackets) if kind in "pP" else (start, 0)
+        return self._unicode_class(start, in_brackets=in_brackets) if kind in "pP" else (start, 0)
 
     # --- Unicode classes
 
-    def _unicode(self, start: int, *, in_brackets: bool) -> tuple[int, int]:
+    def _unicode_class(self, start: int, *, in_brackets: bool) -> tuple[int, int]:
         text = self._text
         if start + 2 >= len(text):
             raise RegexpError(Problem.CLASS_RANGE, text[start:])
@@ -61,13 +61,13 @@ class Escapes:
         engine_class = None if name is None else _engine_class(name, negated=negated, in_brackets=in_brackets)
         if name is None or engine_class is None:
             raise RegexpError(Problem.CLASS_RANGE, text[start:end])
-        self._replaced.append((start, end, engine_class))
+        self._replacements.append((start, end, engine_class))
         return end, named_class_cost(engine_class if in_brackets is False else f"[{engine_class}]")
 
     # --- one character
 
     def character(self, start: int) -> tuple[int, int]:
-        """The code point of an escape sequence, and its end."""
+        """Return the code point of an escape sequence, and its end."""
         text = self._text
         if start + 1 == len(text):
             raise RegexpError(Problem.TRAILING_BACKSLASH, "")
@@ -103,8 +103,8 @@ class Escapes:
 
     # --- classes in brackets
 
-    def bracket(self, start: int) -> tuple[int, int]:
-        """The end and the cost of a class such as `[a-z]`."""
+    def bracket_class(self, start: int) -> tuple[int, int]:
+        """Return the end and the cost of a class such as `[a-z]`."""
         text, position = self._text, start + 1
         negated = text.startswith("^", position)
         position += negated
@@ -115,14 +115,14 @@ class Escapes:
         return position + 1, cost
 
     def _member(self, position: int, start: int) -> tuple[int, int]:
-        end = self._posix(position)
+        end = self._posix_class_end(position)
         if end > position:
             return end, 3
-        end, cost = self.class_(position, in_brackets=True)
+        end, cost = self.named_class(position, in_brackets=True)
         return (end, cost) if end > position else self._range(position, start)
 
-    def _posix(self, position: int) -> int:
-        """The end of a class such as `[:alpha:]`, or the start if there is none."""
+    def _posix_class_end(self, position: int) -> int:
+        """Return the end of a class such as `[:alpha:]`, or the start if there is none."""
         text = self._text
         if not text.startswith("[:", position) or self._last_posix_end < position + 2:
             return position
@@ -149,7 +149,7 @@ class Escapes:
 
 
 def _engine_class(name: str, *, negated: bool, in_brackets: bool) -> str | None:
-    """How the matching engine writes a class, None if it cannot."""
+    """Return a class in the syntax of the matching engine; None if it has no such class."""
     if name in (unicode.ASSIGNED, unicode.UNASSIGNED):
         return None
     inside = {unicode.ASCII: r"\x00-\x7F", unicode.CASED: _CASED}.get(name)

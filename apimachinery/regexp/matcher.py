@@ -1,4 +1,4 @@
-"""Whether a text contains a match of a pattern, in time linear in the text."""
+"""Matching of patterns in time linear in the text, with limits and a cache of compiled programs."""
 
 from collections import OrderedDict
 from threading import Lock
@@ -11,12 +11,12 @@ from mockube.apimachinery.regexp.errors import Problem, RegexpError
 from mockube.apimachinery.regexp.parser import parse
 
 MAX_COST: Final = 350_000
-"""Instructions of a program: 0.2 s to compile. Go has no such bound: there, a class of many characters is one instruction."""
+"""The maximum number of instructions of a program: 0.2 s to compile. Go needs no limit: a class is one instruction there."""
 
 MAX_STEPS: Final = 10_000_000_000
-"""Instructions times characters of a search: 20 s at worst. Go takes longer, beyond the time of any request."""
-FREE_TEXT: Final = MAX_STEPS // MAX_COST
-"""Characters that may be searched with every program."""
+"""The maximum product of instructions and characters in a search: 20 s at worst. Go takes longer."""
+MAX_UNCHECKED_TEXT: Final = MAX_STEPS // MAX_COST
+"""The length up to which a text can be searched with any program."""
 
 _MIN_MEMORY: Final = 256 << 10
 _BYTES_PER_INSTRUCTION: Final = 64
@@ -25,7 +25,7 @@ _CACHED_BYTES: Final = 256 << 20
 
 @memoize(1024, max_length=300)
 def check(pattern: str) -> int:
-    """The estimated size of the program; `RegexpError` if there is none for this pattern."""
+    """Return the estimated size of a pattern's program; raise `RegexpError` if the pattern is invalid or too large."""
     cost = parse(pattern).cost
     if cost > MAX_COST:
         raise RegexpError(Problem.TOO_LARGE, pattern)
@@ -33,17 +33,17 @@ def check(pattern: str) -> int:
 
 
 def contains_match(pattern: str, text: str) -> bool:
-    """`RegexpError` if the pattern is none, or it would take too long to look for a match.
+    """Return whether a text contains a match; raise `RegexpError` if the pattern is invalid or the search would take too long.
 
-    `Cancelled` if the caller no longer waits for the answer: the search in one text is not interrupted.
+    Raise `Cancelled` if the work of this thread is cancelled. A search that has begun is not interrupted.
     """
     return _program(pattern, text).search(text.encode(errors="replace")) is not None
 
 
 def find_all(pattern: str, text: str, maximum: int = -1) -> list[str]:
-    """All matches, one after the other, or so many of them; errors as of `contains_match`.
+    """Return the matches, without overlap and at most `maximum` unless it is negative. Errors are those of `contains_match`.
 
-    An empty match next to the one before it is none, as in Go.
+    An empty match directly after another match is ignored, as in Go.
     """
     program = _program(pattern, text)
     data = text.encode(errors="replace")
@@ -71,27 +71,27 @@ def _after_character(data: bytes, position: int) -> int:
 def _program(pattern: str, text: str) -> Program:
     raise_if_cancelled()
     program = _PROGRAMS.get(pattern)
-    if len(text) > FREE_TEXT and len(text) * check(pattern) > MAX_STEPS:
+    if len(text) > MAX_UNCHECKED_TEXT and len(text) * check(pattern) > MAX_STEPS:
         raise RegexpError(Problem.TOO_LARGE, pattern)
     return program
 
 
 def compile_pattern(pattern: str) -> None:
-    """Have the program of a pattern ready; `RegexpError` if the pattern is none."""
+    """Compile a pattern into the cache; raise `RegexpError` if it is invalid."""
     raise_if_cancelled()
     _PROGRAMS.get(pattern)
 
 
 class _Programs:
-    """The programs that were used last, as many as the memory that they may use allows.
+    """A cache of the most recently used programs, limited by their memory.
 
-    Large objects are checked in a thread, so two threads may call this at once. A program is compiled without the lock:
-    that takes up to 0.2 s.
+    Several threads can use it: large objects are validated in threads. The lock is not held during a compilation, which
+    takes up to 0.2 s.
     """
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._used = 0
+        self._used_bytes = 0
         self._programs: OrderedDict[str, tuple[Program, int]] = OrderedDict()
         self._lock = Lock()
 
@@ -103,17 +103,17 @@ class _Programs:
                 return entry[0]
         program, cost = self._compile(pattern)
         with self._lock:
-            self._keep(pattern, program, cost)
+            self._cache(pattern, program, cost)
         return program
 
-    def _keep(self, pattern: str, program: Program, cost: int) -> None:
+    def _cache(self, pattern: str, program: Program, cost: int) -> None:
         if pattern in self._programs:
             return
         self._programs[pattern] = program, cost
-        self._used += _memory(cost)
-        while self._used > self._limit and len(self._programs) > 1:
-            _, (_, evicted) = self._programs.popitem(last=False)
-            self._used -= _memory(evicted)
+        self._used_bytes += _memory(cost)
+        while self._used_bytes > self._limit and len(self._programs) > 1:
+            _, (_, evicted_cost) = self._programs.popitem(last=False)
+            self._used_bytes -= _memory(evicted_cost)
 
     def _compile(self, pattern: str) -> tuple[Program, int]:
         parsed = parse(pattern)
@@ -125,7 +125,7 @@ class _Programs:
 
 
 def _memory(cost: int) -> int:
-    """Bytes that a program may use, twice what its instructions take; what is left is for the states it is in."""
+    """Return the memory limit of a program: twice the size of its instructions, the rest being for the states of a search."""
     return _MIN_MEMORY + _BYTES_PER_INSTRUCTION * cost
 
 

@@ -1,7 +1,7 @@
-"""The parser's record of a part of a pattern.
+"""The parser's records of the parts of a pattern.
 
 Go limits the height of the parse tree, the product of nested repeat counts and the size of the compiled program. Each
-is computed from the parts when an operand is made, so that the tree itself is not needed.
+operand has these values, computed from those of its parts, so that the parser needs no tree.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from typing import Final
 from msgspec import Struct
 
 UNBOUNDED: Final = -1
-"""As the upper count of a repetition."""
+"""The maximum count of a repetition without a limit."""
 
 
 class Op(Enum):
@@ -28,16 +28,18 @@ class Op(Enum):
 
 
 class Operand(Struct, kw_only=True):
+    """A part of a pattern on the parser's stack."""
+
     op: Op
     height: int = 1
     copies: int = 1
-    """The largest product of nested repeat counts in it."""
+    """The largest product of nested repeat counts in the operand."""
     size: int = 1
-    """Instructions of Go's compiled program."""
+    """The number of instructions of Go's program."""
     cost: int = 1
-    """Instructions of the matching engine's program, estimated: a class of characters beyond ASCII is many of them."""
+    """The estimated number of instructions of the matching engine, which needs many for a class beyond ASCII."""
     folds: bool = False
-    """Of a literal: whether case is ignored."""
+    """Whether a literal ignores case."""
 
     @property
     def is_pseudo(self) -> bool:
@@ -45,14 +47,16 @@ class Operand(Struct, kw_only=True):
 
     @property
     def is_character(self) -> bool:
-        """Whether it matches exactly one character."""
+        """Whether the operand matches exactly one character."""
         return self.op is Op.CLASS or (self.op is Op.LITERAL and self.size == 1)
 
 
 class LeftParenthesis(Operand, kw_only=True):
+    """An open group."""
+
     captures: bool
     flags: "Flags"
-    """Those that hold again behind the closing parenthesis."""
+    """The flags to restore after the closing parenthesis."""
 
 
 class Flags(Struct, frozen=True):
@@ -70,7 +74,7 @@ def capture(inner: Operand) -> Operand:
 
 
 def star(inner: Operand, *, symbol: str) -> Operand:
-    """`x*`, `x+` or `x?`."""
+    """Return the operand of `x*`, `x+` or `x?`."""
     extra = 2 if symbol == "*" else 1
     return Operand(
         op=Op.REPEAT,
@@ -82,7 +86,7 @@ def star(inner: Operand, *, symbol: str) -> Operand:
 
 
 def repeat(inner: Operand, minimum: int, maximum: int) -> Operand:
-    """`x{least,most}`."""
+    """Return the operand of `x{minimum,maximum}`."""
     count = minimum if maximum == UNBOUNDED else maximum
     return Operand(
         op=Op.REPEAT,
@@ -106,7 +110,7 @@ def concat(parts: Sequence[Operand]) -> Operand:
 
 
 def alternate(parts: Sequence[Operand]) -> Operand:
-    """Neighbours that match one character each become one class, and empty ones become one."""
+    """Return the operand of an alternation. Adjacent single characters become one class, adjacent empty operands one."""
     merged: list[Operand] = []
     for part in parts:
         last = merged[-1] if merged else None
@@ -118,7 +122,7 @@ def alternate(parts: Sequence[Operand]) -> Operand:
 
 
 def _combine(op: Op, parts: Sequence[Operand]) -> Operand:
-    """Parts of the same operation are no level of their own."""
+    """Combine parts. A part with the same operation adds no level."""
     forks = len(parts) - 1 if op is Op.ALTERNATE else 0
     return Operand(
         op=op,

@@ -1,7 +1,7 @@
-"""Reads a pattern as Go's package regexp/syntax does with the flags of `regexp.Compile`.
+"""A parser of patterns, equivalent to Go's package regexp/syntax with the flags of `regexp.Compile`.
 
-https://pkg.go.dev/regexp/syntax has the grammar. The result is what limits are checked by, and the pattern as the
-matching engine takes it; a pattern that Go refuses is a `RegexpError` with Go's message.
+https://pkg.go.dev/regexp/syntax has the grammar. The result is the pattern in the syntax of the matching engine, and its
+estimated cost. A pattern that Go rejects raises a `RegexpError` with Go's message.
 """
 
 import re
@@ -15,27 +15,27 @@ from mockube.apimachinery.regexp.operands import UNBOUNDED, Flags, LeftParenthes
 
 MAX_HEIGHT: Final = 1000
 MAX_SIZE: Final = (128 << 20) // 40
-"""Instructions of a program in Go, which takes 40 bytes for one."""
+"""The maximum number of instructions of a program in Go, where one has 40 bytes."""
 MAX_COUNT: Final = 1000
 
 _PLAIN: Final = re.compile(r"[^\\^$.|?*+()\[{]+")
 _COUNTS: Final = re.compile(r"\{(0|[1-9][0-9]*)(?:(,)(0|[1-9][0-9]*)?)?\}")
 _NAME: Final = re.compile(r"[A-Za-z0-9_]+")
 _DOT_COST: Final = 9
-"""Instructions for any character in UTF-8."""
+"""The number of instructions for any character in UTF-8."""
 
 
 class ParsedPattern(NamedTuple):
     """A pattern that Go accepts."""
 
     pattern: str
-    """With every class under its name in the matching engine."""
+    """The pattern in the syntax of the matching engine."""
     cost: int
     """The estimated size of the matching engine's program."""
 
 
 def parse(pattern: str) -> ParsedPattern:
-    """`RegexpError` with Go's message if Go refuses the pattern."""
+    """Parse a pattern; raise a `RegexpError` with Go's message if it is invalid."""
     return _Parser(pattern).parse()
 
 
@@ -47,14 +47,14 @@ class _Parser:
         self._stack: list[Operand] = []
         self._escapes = Escapes(text)
         self._repeated_from = -1
-        """Where the repetition begins that ends right here, if one does."""
+        """The start of the repetition that ends at the current position; -1 if there is none."""
         self._symbols: Mapping[str, Callable[[], None]] = {
             "(": self._open,
             ")": self._close,
-            "|": self._alternative,
+            "|": self._vertical_bar,
             "^": self._assertion,
             "$": self._assertion,
-            ".": self._any,
+            ".": self._any_character,
             "[": self._class,
             "*": self._symbol_repeat,
             "+": self._symbol_repeat,
@@ -78,7 +78,7 @@ class _Parser:
         self._close_alternation()
         if len(self._stack) != 1:
             raise RegexpError(Problem.MISSING_PARENTHESIS, text)
-        return ParsedPattern(self._escapes.rewritten(), self._stack[0].cost)
+        return ParsedPattern(self._escapes.engine_pattern(), self._stack[0].cost)
 
     # --- operands
 
@@ -94,7 +94,7 @@ class _Parser:
             raise RegexpError(Problem.NESTING_DEPTH, self._text)
 
     def _merge_literals(self) -> None:
-        """Join two literals on top: the next character is an operand of its own, so the last one is not repeated."""
+        """Join the two literals on top of the stack: an operand follows, so the last character is not repeated."""
         if len(self._stack) < 2:
             return
         last, before = self._stack[-1], self._stack[-2]
@@ -107,31 +107,31 @@ class _Parser:
         return Operand(op=Op.LITERAL, size=size, cost=cost, folds=self._flags.ignore_case)
 
     def _literals(self, text: str) -> None:
-        """A repetition behind them is of the last one alone."""
+        """Push literal characters. The last one is a separate operand, because a repetition applies to it alone."""
         each = 4 if self._flags.ignore_case else 1
         if len(text) > 1:
             self._push(self._literal(len(text) - 1, each * len(text[:-1].encode(errors="replace"))))
         self._push(self._literal(1, each * len(text[-1].encode(errors="replace"))))
 
-    def _take(self, operand: Operand, length: int) -> None:
+    def _push_and_advance(self, operand: Operand, length: int) -> None:
         self._push(operand)
         self._position += length
 
-    def _any(self) -> None:
-        self._take(Operand(op=Op.CLASS, cost=_DOT_COST), 1)
+    def _any_character(self) -> None:
+        self._push_and_advance(Operand(op=Op.CLASS, cost=_DOT_COST), 1)
 
     def _assertion(self) -> None:
-        self._take(Operand(op=Op.ASSERTION), 1)
+        self._push_and_advance(Operand(op=Op.ASSERTION), 1)
 
     def _class(self) -> None:
-        end, cost = self._escapes.bracket(self._position)
-        self._take(Operand(op=Op.CLASS, cost=cost), end - self._position)
+        end, cost = self._escapes.bracket_class(self._position)
+        self._push_and_advance(Operand(op=Op.CLASS, cost=cost), end - self._position)
 
     def _escape(self) -> None:
         text, start = self._text, self._position
         following = text[start + 1 : start + 2]
         if following and following in "AbBz":
-            self._take(Operand(op=Op.ASSERTION), 2)
+            self._push_and_advance(Operand(op=Op.ASSERTION), 2)
         elif following == "C":
             raise RegexpError(Problem.ESCAPE, "\\C")
         elif following == "Q":
@@ -141,12 +141,12 @@ class _Parser:
                 self._literals(quoted)
             self._position = len(text) if end < 0 else end + 2
         else:
-            end, cost = self._escapes.class_(start)
+            end, cost = self._escapes.named_class(start)
             if end > start:
-                self._take(Operand(op=Op.CLASS, cost=cost), end - start)
+                self._push_and_advance(Operand(op=Op.CLASS, cost=cost), end - start)
             else:
                 _, end = self._escapes.character(start)
-                self._take(self._literal(1, 4), end - start)
+                self._push_and_advance(self._literal(1, 4), end - start)
 
     # --- repetitions
 
@@ -158,7 +158,7 @@ class _Parser:
         start = self._position
         match = _COUNTS.match(self._text, start)
         if match is None:
-            self._take(self._literal(1, 1), 1)
+            self._push_and_advance(self._literal(1, 1), 1)
             return
         minimum = _count(match[1])
         maximum = _count(match[3]) if match[3] else UNBOUNDED if match[2] else minimum
@@ -169,7 +169,7 @@ class _Parser:
             raise RegexpError(Problem.REPEAT_COUNT, self._text[start:end])
 
     def _repeat(self, start: int, end: int, repeat: Callable[[Operand], Operand]) -> int:
-        """Repeat the operand on top; `end` is behind the operator, without the `?` that makes it lazy."""
+        """Repeat the operand on top of the stack; `end` is that of the operator, before the `?` that makes it lazy."""
         if self._text.startswith("?", end):
             end += 1
         if self._repeated_from >= 0:
@@ -208,7 +208,7 @@ class _Parser:
         self._position = end + 1
 
     def _open_with_flags(self, start: int) -> None:
-        """`(?i)` sets flags up to the end of the group around it, `(?i:` opens a group with them."""
+        """Parse flags: `(?i)` applies to the rest of the enclosing group, `(?i:` opens a group."""
         text, position = self._text, start + 2
         ignore_case, negated, has_flag = self._flags.ignore_case, False, False
         while position < len(text):
@@ -229,7 +229,7 @@ class _Parser:
                 break
         raise RegexpError(Problem.PERL_OPERATOR, text[start:position])
 
-    def _alternative(self) -> None:
+    def _vertical_bar(self) -> None:
         self._close_concatenation()
         self._push(Operand(op=Op.VERTICAL_BAR))
         self._position += 1
@@ -271,7 +271,7 @@ def _count(digits: str) -> int:
 
 
 def _is_named(text: str, start: int) -> bool:
-    """Go looks for the name only where at least one more character follows."""
+    """Return whether a named group starts here. As in Go, at least one more character must follow."""
     if text.startswith("(?P<", start):
         return len(text) > start + 4
     return text.startswith("(?<", start) and len(text) > start + 3

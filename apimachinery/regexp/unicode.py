@@ -50,7 +50,7 @@ ASCII, ASSIGNED, UNASSIGNED, CASED = "Ascii", "Assigned", "Cn", "LC"
 
 
 def class_name(text: str) -> str | None:
-    """The class that a name in a pattern stands for, None if there is none."""
+    """Return the canonical name of a class, or None if the name is unknown."""
     stripped = text.translate(_IGNORED)
     if not stripped.isascii():
         return None

@@ -1,6 +1,5 @@
-"""The model of types, and Go's way of reading and writing their values.
+"""The model of types, and the decoding of values as Go does it.
 
-A module belongs here if it builds types or walks a tree by its type alone: the model, the facts about the built-in
-types, decoding a tree as kube-apiserver does. Defaults, validation rules, patches and apply are elsewhere and use this
-model.
+A module belongs here if it builds types or processes a tree by its type alone: the model, the data of the built-in types,
+and decoding as in kube-apiserver. Defaults, validation, patches and server-side apply are elsewhere and use this model.
 """

@@ -1,6 +1,6 @@
-"""Bytes in JSON: base64 as Go's standard encoding reads it, with its complaints.
+"""Bytes in JSON: base64 as Go's standard encoding decodes it, with its errors.
 
-Go skips line ends, ignores left-over bits of the last character, and its error names the byte at which it stopped.
+Go skips line ends and ignores unused bits of the last character. Its error contains the offset at which it stopped.
 """
 
 import re
@@ -13,15 +13,15 @@ _FOREIGN: Final = re.compile(rb"[^A-Za-z0-9+/\r\n]")
 
 
 class Base64Error(ValueError):
-    """A text is not base64; the message is Go's, with the place in bytes."""
+    """A text is not valid base64; the message is Go's, with the offset in bytes."""
 
     def __init__(self, offset: int) -> None:
         super().__init__(f"illegal base64 data at input byte {offset}")
 
 
 def canonical(text: str) -> str:
-    """The text that Go writes of the bytes that it reads from `text`, or `Base64Error`."""
-    # Python's checks differ from Go's; but a text that is unchanged after decoding and encoding is valid in both.
+    """Return the text after Go decodes and encodes it; raise `Base64Error` if it is invalid."""
+    # Python's checks differ from Go's, but a text that is unchanged after decoding and encoding is valid for both.
     with suppress(ValueError):
         if encode(a2b_base64(text)) == text:
             return text
@@ -37,7 +37,7 @@ def encode(data: bytes) -> str:
 
 
 def _first_error(data: bytes) -> int | None:
-    """Where Go gives up. A place counts line ends, a quantum of four characters does not."""
+    """Return the offset at which Go stops, or None. Offsets count line ends; quanta of four characters do not."""
     foreign = _FOREIGN.search(data)
     end = foreign.start() if foreign else len(data)
     characters = end - sum(map(len, _NEWLINES.findall(data, 0, end)))
@@ -50,7 +50,7 @@ def _first_error(data: bytes) -> int | None:
 
 
 def _padding_error(data: bytes, start: int, *, missing: int) -> int | None:
-    """Padding completes the last quantum: one or two `=`, line ends around them, and then nothing."""
+    """Return the offset of an error in the padding, or None. Only `=` and line ends may follow up to the end."""
     position = start + 1
     if missing == 2:
         position = _skip_newlines(data, position)

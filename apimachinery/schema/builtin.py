@@ -1,7 +1,7 @@
-"""The built-in types of Kubernetes, made from the facts in `data/`.
+"""The built-in types of Kubernetes, from the files in `data/`.
 
-Reading them must cost a starting server almost nothing: only an index is read, and a struct's fields are made on first
-use. `data/README.md` has the source of the facts.
+Loading must not delay the start of a server: only an index is decoded, and the fields of a struct are created on first
+use. `data/README.md` describes the source of the data.
 """
 
 import gzip
@@ -21,13 +21,13 @@ from mockube.apimachinery.schema.model import Field, Shape, Type
 _ZEROS: Final = {Shape.STRING: "", Shape.INTEGER: 0, Shape.BOOLEAN: False}
 
 
-class _Use(Struct, frozen=True):
-    """A use of a type, as it is stored."""
+class _TypeUse(Struct, frozen=True):
+    """A type as one field or element uses it, in the stored form."""
 
     go: str
     shape: Shape
     name: str = ""
-    element: "_Use | None" = None
+    element: "_TypeUse | None" = None
     list_type: str = "atomic"
     map_keys: tuple[str, ...] = ()
     map_type: str = "granular"
@@ -37,7 +37,7 @@ class _Use(Struct, frozen=True):
 
 class _Field(Struct, frozen=True):
     name: str
-    type: _Use
+    type: _TypeUse
     required: bool = False
     pointer: bool = False
     omit_empty: bool = False
@@ -48,22 +48,22 @@ class _Field(Struct, frozen=True):
 
 class _Index(Struct, frozen=True):
     kinds: Mapping[str, Mapping[str, str]]
-    """By apiVersion and kind, the name of the struct."""
+    """The name of each kind's struct, by apiVersion and kind."""
     structs: Mapping[str, Raw]
-    """By name, the fields, not looked into yet."""
+    """The encoded fields of each struct, by its name."""
 
 
 _FIELDS = Decoder(list[_Field])
 
 
-_MINDED_EMPTY = frozenset(
+_VALIDATED_IF_EMPTY = frozenset(
     {("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps", "dependencies")}
 )
-"""Fields that are refused even if they are empty, and so must not be left out before."""
+"""The fields that validation rejects even if they are empty, and that decoding therefore must not leave out."""
 
 
 class BuiltinSchemas:
-    """The `Schemas` of one release of Kubernetes. Each type is created once, on first use."""
+    """The built-in `Schemas` of one minor release. Each struct is created once, on first use."""
 
     def __init__(self, index: _Index, descriptions: Descriptions) -> None:
         self._index = index
@@ -88,11 +88,11 @@ class BuiltinSchemas:
         if name not in self._index.structs:
             raise KeyError(name)
         version, struct = name.rsplit(".", 2)[-2:]
-        return self._make_type(_Use(go=f"{version}.{struct}", shape=Shape.STRUCT, name=name))
+        return self._make_type(_TypeUse(go=f"{version}.{struct}", shape=Shape.STRUCT, name=name))
 
-    def _make_type(self, use: _Use) -> Type:
-        # Types are many, and Python's garbage collector looks at each part of each: those of scalars have few.
-        of_struct: dict[str, Any] = {
+    def _make_type(self, use: _TypeUse) -> Type:
+        # The garbage collector visits each part of each type, and there are many types: scalars have few parts.
+        struct_callables: dict[str, Any] = {
             "load": partial(self._fields, use.name),
             "describe": partial(self._of_type, use.name),
         }
@@ -100,7 +100,7 @@ class BuiltinSchemas:
             shape=use.shape,
             name=use.name,
             go=use.go,
-            **(of_struct if use.name else {}),
+            **(struct_callables if use.name else {}),
             element=self._make_type(use.element) if use.element else None,
             list_type=use.list_type,
             map_keys=use.map_keys,
@@ -114,26 +114,28 @@ class BuiltinSchemas:
         return MappingProxyType({field.name: self._make_field(struct, field) for field in stored})
 
     def _make_field(self, struct: str, field: _Field) -> Field:
-        # Upstream's definitions declare the zero of what Go always writes.
-        always = not field.omit_empty and not field.pointer
+        # Upstream's definitions declare the zero value of a field that Go always writes as its default.
+        is_always_written = not field.omit_empty and not field.pointer
         return Field(
             name=field.name,
             type=self._make_type(field.type),
             required=field.required,
-            pointer=field.pointer or (struct, field.name) in _MINDED_EMPTY,
+            pointer=field.pointer or (struct, field.name) in _VALIDATED_IF_EMPTY,
             omit_empty=field.omit_empty,
             omit_zero=field.omit_zero,
             embedded=field.embedded,
-            default=_ZEROS.get(field.type.shape) if always and field.default is None else field.default,
+            default=_ZEROS.get(field.type.shape)
+            if is_always_written and field.default is None
+            else field.default,
             describe=partial(self._of_field, struct, field.name),
         )
 
 
 @cache
 def load(release: str = minors.NEWEST) -> BuiltinSchemas:
-    """The built-in types of a minor release, one of `minors.MINORS`.
+    """Return the built-in types of a minor release, one of `minors.MINORS`.
 
-    Once in a process: nothing about them changes, and they may be shared by all servers and threads in it.
+    They are loaded once per process. They do not change, so all servers and threads of the process can share them.
     """
     packed = get_data("mockube.apimachinery.schema", f"data/{minors.NEWEST}.json.gz")
     assert packed is not None, "the package is installed where its files can be read"

@@ -1,8 +1,8 @@
-"""Decode as kube-apiserver does: from a tree and its type, the tree that Go would keep, and the errors.
+"""Decoding as in kube-apiserver: a tree and its type yield the tree that Go would keep, and the errors.
 
-All writes take the quick half, `normal.py`; the slow half, `faults.py`, finds what is wrong. The caller decides whether
-that is an error, a warning or nothing, and how the message begins. A received text is checked for its depth and for
-duplicate keys, because parsers recurse on nested values and silently keep the last of two values with the same key.
+Every write uses the fast part, `normal.py`; the slow part, `faults.py`, finds the errors. The caller decides whether they
+are errors, warnings or ignored, and how the message begins. A received text is checked for its depth and for duplicate
+keys: parsers recurse on nested values, and silently keep only the last value of a duplicate key.
 """
 
 from itertools import accumulate
@@ -16,95 +16,96 @@ from mockube.apimachinery.schema.model import Type
 from mockube.apimachinery.schema.normal import Normaliser, WrongKind
 
 MAX_DEPTH: Final = 200
-"""Far above what any type needs, below what can be handled: orjson writes 254 levels, Python recurses about 1000."""
+"""The maximum depth of a text: more than any type needs, less than orjson's 254 levels and Python's recursion limit."""
 
 _ESCAPED_COLON: Final = b"\\u003"
-"""How a colon in a string may begin that orjson writes as itself."""
+"""The start of escaped colons in strings, which orjson encodes unescaped."""
 
 _BRACKETS: Final = b"{[]}"
-_ALL_ELSE: Final = bytes(set(range(256)) - set(_BRACKETS))
-_STEPS: Final = bytes.maketrans(_BRACKETS, bytes((1, 1, 255, 255)))
-"""One level down for what opens and one up for what closes, which is 255 in a signed byte."""
+_OTHER_BYTES: Final = bytes(set(range(256)) - set(_BRACKETS))
+_DEPTH_CHANGES: Final = bytes.maketrans(_BRACKETS, bytes((1, 1, 255, 255)))
+"""The change of the depth at each bracket: 1 at an opening one, -1 (255 as a signed byte) at a closing one."""
 
-_PIECE: Final = 1 << 16
-"""Bytes for one call: no other thread runs meanwhile."""
+_PIECE_SIZE: Final = 1 << 16
+"""The number of bytes per call: no other thread runs during a call."""
 
 
 class DecodeError(ValueError):
-    """The document is not of its type; the message is Go's."""
+    """A document does not conform to its type; the message is Go's."""
 
 
 class DecodedObject(Struct, frozen=True):
     tree: Any
     strict: tuple[str, ...] = ()
-    """What strict decoding refuses: `unknown field "spec.x"`, `duplicate field "spec.y"`."""
+    """The errors of strict decoding: `unknown field "spec.x"`, `duplicate field "spec.y"`."""
 
 
 class Decoder:
-    """Decodes for all types, each compiled when it is first needed; `normaliser` may have compiled some before."""
+    """A decoder for all types, each compiled on first use. A shared `normaliser` may already have compiled some."""
 
     def __init__(self, normaliser: Normaliser | None = None) -> None:
         self._normaliser = normaliser or Normaliser()
 
-    def decode_applied(self, of: Type, tree: Any, *, strict: bool, before: Any = None) -> DecodedObject:
-        """Decode the result of server-side apply, which was not read from a text."""
-        return self.decode(of, tree, strict=strict, before=before)
+    def decode_applied(self, type_: Type, tree: Any, *, strict: bool, before: Any = None) -> DecodedObject:
+        """Decode the result of server-side apply, which has no text."""
+        return self.decode(type_, tree, strict=strict, before=before)
 
     def decode(
-        self, of: Type, tree: Any, *, text: bytes = b"", strict: bool = True, before: Any = None
+        self, type_: Type, tree: Any, *, text: bytes = b"", strict: bool = True, before: Any = None
     ) -> DecodedObject:
-        """Decode without changing `tree`. `text` is the JSON from which it was read, if any, and makes messages exact.
+        """Decode a tree without changing it, or raise DecodeError. `text` is its JSON, if any, for exact messages.
 
-        `before` is a decoded tree from which `tree` was made, if any: what they share is not decoded again.
+        `before` is the decoded tree that `tree` is a change of, if any: parts that both share are not decoded again.
         """
         if strict and text and has_duplicates(text, tree):
-            return self._decode_duplicates(of, document.parse(text))
+            return self._decode_duplicates(type_, document.parse(text))
         pruned: list[str] = []
         try:
-            normal = self._normaliser.normalise(of, tree, pruned, before)
+            normal = self._normaliser.normalise(type_, tree, pruned, before)
         except (WrongKind, ValueError) as refusal:
-            error = faults.find(of, document.parse(text) if text else tree).error
-            assert error, f"{of.go} was refused for no reason"
+            error = faults.find(type_, document.parse(text) if text else tree).error
+            assert error, f"{type_.go} was refused without an error"
             raise DecodeError(error) from refusal
-        unknown = faults.find(of, tree).strict if strict and pruned else ()
+        unknown = faults.find(type_, tree).strict if strict and pruned else ()
         return DecodedObject(normal, unknown)
 
-    def _decode_duplicates(self, of: Type, read: Any) -> DecodedObject:
-        """The tree has only one of the values, so the document itself is checked first."""
-        findings = faults.find(of, read)
+    def _decode_duplicates(self, type_: Type, read: Any) -> DecodedObject:
+        """Decode a document with duplicate keys. A tree has only the last value of each, so the document itself is checked."""
+        findings = faults.find(type_, read)
         if findings.error:
             raise DecodeError(findings.error)
         return DecodedObject(
-            self._normaliser.normalise(of, document.merge_repeated_fields(of, read), []), findings.strict
+            self._normaliser.normalise(type_, document.merge_repeated_fields(type_, read), []),
+            findings.strict,
         )
 
 
-# --- depth and duplicate keys of a JSON text, from its punctuation: one pass without parsing
+# --- the depth and the duplicate keys of a JSON text, from its punctuation in one pass, without parsing
 
 
 def is_too_deep(text: bytes) -> bool:
-    """Return whether a JSON text is nested deeper than `MAX_DEPTH`. For an invalid text the result may be anything."""
+    """Return whether a JSON text is nested deeper than `MAX_DEPTH`. The result for an invalid text is undefined."""
     if len(text) <= MAX_DEPTH:
         return False
     return text.count(b"{") + text.count(b"[") > MAX_DEPTH and _depth(text) > MAX_DEPTH
 
 
 def has_duplicates(text: bytes, tree: Any) -> bool:
-    """Whether an object in `text` has a key twice; `tree` is what orjson read from it."""
+    """Return whether an object in `text` has duplicate keys; `tree` is the text as orjson decodes it."""
     written = orjson.dumps(tree)
     if written == text:
         return False
     if text.find(_ESCAPED_COLON) < 0:
-        # Then strings have as many colons in both, and every member has one more.
+        # Strings have equally many colons in both texts, and every member has one more.
         return written.count(b":") != text.count(b":")
     return _members(written) != _members(text)
 
 
 def _depth(text: bytes) -> int:
-    steps = memoryview(_punctuation(text).translate(_STEPS, _ALL_ELSE)).cast("b")
+    depth_changes = memoryview(_punctuation(text).translate(_DEPTH_CHANGES, _OTHER_BYTES)).cast("b")
     depth = deepest = 0
-    for start in range(0, len(steps), _PIECE):
-        piece = steps[start : start + _PIECE]
+    for start in range(0, len(depth_changes), _PIECE_SIZE):
+        piece = depth_changes[start : start + _PIECE_SIZE]
         deepest_here = max(accumulate(piece, initial=depth))
         deepest = max(deepest, deepest_here)
         depth += sum(piece)
@@ -112,16 +113,16 @@ def _depth(text: bytes) -> int:
 
 
 def _members(text: bytes) -> int:
-    """How many members all objects have together: each has one colon."""
+    """Return the number of members of all objects: each has one colon."""
     return _punctuation(text).count(b":")
 
 
 def _punctuation(text: bytes) -> bytes:
-    """What is not in strings."""
+    """Return the text outside of strings."""
     unescaped = text.replace(rb"\\", b"").replace(rb"\"", b"")
     pieces, in_string = [], 0
-    for start in range(0, len(unescaped), _PIECE):
-        parts = unescaped[start : start + _PIECE].split(b'"')
+    for start in range(0, len(unescaped), _PIECE_SIZE):
+        parts = unescaped[start : start + _PIECE_SIZE].split(b'"')
         pieces.append(b"".join(parts[in_string::2]))
         in_string ^= (len(parts) - 1) & 1
     return b"".join(pieces)

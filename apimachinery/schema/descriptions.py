@@ -1,7 +1,4 @@
-"""Upstream's descriptions of types and fields, read on first use.
-
-Knows the OpenAPI definitions that `kubernetes-validate` carries, as texts for people; how types are built is elsewhere.
-"""
+"""Upstream's descriptions of types and fields, loaded on first use from `kubernetes-validate`'s OpenAPI definitions."""
 
 from collections.abc import Mapping
 from functools import cache, cached_property
@@ -26,7 +23,7 @@ class _Document(Struct, frozen=True, rename={"definitions": "$defs"}):
 
 
 class Descriptions:
-    """The texts of one release, "1.36". What has none is described by an empty text."""
+    """The descriptions of one minor release, such as "1.36". A missing description is an empty text."""
 
     def __init__(self, release: str) -> None:
         self._release = release
@@ -36,8 +33,8 @@ class Descriptions:
         return self._definition(definition).description
 
     def of_field(self, definition: str, field: str) -> str:
-        described = self._definition(definition).properties.get(field)
-        return described.description if described else ""
+        schema = self._definition(definition).properties.get(field)
+        return schema.description if schema else ""
 
     def _find(self, definition: str) -> _Definition:
         text = self._definitions.get(definition)
@@ -49,7 +46,7 @@ class Descriptions:
 
 
 def openapi_definitions(release: str) -> Mapping[str, Raw]:
-    """Every definition of a release by its name, each still JSON text."""
+    """Return the definitions of a minor release by name, each as undecoded JSON."""
     # Finding the package is a hundred times faster than importing it, and only its files are used.
     package = find_spec("kubernetes_validate")
     origin = package and package.origin

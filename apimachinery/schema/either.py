@@ -1,6 +1,6 @@
-"""Fields that hold a schema or something else, which are found inside the schema of a custom resource.
+"""Fields of JSONSchemaProps that contain a schema or a value of another type, such as JSONSchemaPropsOrBool.
 
-Go looks at the first character and then reads the value as one type or another; which, is all that is known here.
+Go selects the type by the first character of the JSON value. This module has only these types.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,12 +12,12 @@ from mockube.apimachinery.schema.model import Shape, Type
 
 
 class Either(Struct, frozen=True, kw_only=True):
-    """What may stand in such a field. Go reads any other value as null, unless there is a `refusal`."""
+    """The types of such a field. Go decodes any other value as null, unless there is a `refusal`."""
 
     types: Mapping[type, Type]
-    """By the class of the JSON value, the type that it is read as."""
+    """The type of a value, by the class of the JSON value."""
     refusal: str = ""
-    """Go's message if the value is of another class."""
+    """Go's error for a value of another class."""
 
 
 _BOOLEAN: Final = Type(shape=Shape.BOOLEAN, go="bool")
@@ -43,14 +43,14 @@ _BY_GO: Final[Mapping[str, Callable[[Type], Either]]] = {
 }
 
 
-def is_either(of: Type) -> bool:
-    return of.shape is Shape.ANY and of.element is not None
+def is_either(type_: Type) -> bool:
+    return type_.shape is Shape.ANY and type_.element is not None
 
 
-def either(of: Type) -> Either:
-    return _BY_GO[of.go.rpartition(".")[2]](of.items)
+def either(type_: Type) -> Either:
+    return _BY_GO[type_.go.rpartition(".")[2]](type_.items)
 
 
 def written_value(value: Any) -> Any:
-    """What Go writes of a value that it read: an empty list is nothing to it."""
+    """Return the value that Go encodes: null for an empty list."""
     return None if value == [] else value

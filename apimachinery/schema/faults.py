@@ -1,10 +1,10 @@
-"""What Go's decoder would complain about in a document, to the letter and in its order.
+"""The exact errors of Go's decoder for a document, in its order.
 
-The slow half of decoding: it runs only if something is wrong, and then walks the document again as Go does. Go
-keeps the first wrong kind of JSON and reads on; it gives up at once where a type reads its own JSON; and if nothing
-of that sort was wrong, it lists the fields that it does not know and those that come twice.
+This is the slow part of decoding: it runs only if there is an error, and then walks the document as Go does. Go records
+the first value of a wrong type and continues, but stops at an error of a type with its own unmarshaler. Without such
+errors, strict decoding reports the unknown and the duplicate fields.
 
-A document is a tree, or what `document.py` makes of a text, which alone can have fields that come twice.
+A document is a tree, or the result of `document.parse`; only the latter can have duplicate fields.
 """
 
 from collections.abc import Iterable
@@ -22,7 +22,7 @@ from mockube.apimachinery.schema.normal import WrongKind, scalar_reader
 MAX_STRICT_ERRORS: Final = 100
 
 UNTYPED: Final = Type(shape=Shape.ANY, go="interface {}")
-"""The type of a document of which nothing is known, but that no field of it should come twice."""
+"""The type of a document without a schema, in which only duplicate fields are errors."""
 
 _KINDS: Final = {
     dict: "object",
@@ -34,36 +34,36 @@ _KINDS: Final = {
     float: "number",
     Literal: "number",
 }
-"""What Go calls a JSON value, by the class that it has here."""
+"""Go's names of the JSON values, by their classes in Python."""
 
-_READS_ITSELF: Final = {
+_UNMARSHALED_AS: Final = {
     Shape.QUANTITY: "",
     Shape.INT_OR_STRING: "int32",
     Shape.TIME: "string",
     Shape.MICRO_TIME: "string",
 }
-"""The types that read their own JSON, and the Go type that each first reads it into."""
+"""The types with their own unmarshaler, and the Go type that it first decodes into."""
 
-_SHOWS_NUMBER: Final = frozenset((Shape.INTEGER, Shape.NUMBER, Shape.INT_OR_STRING))
-"""Types that take numbers: Go's error names the number that does not fit."""
+_NUMBER_IN_ERROR: Final = frozenset((Shape.INTEGER, Shape.NUMBER, Shape.INT_OR_STRING))
+"""The types of numbers. Go's error for them contains the number that does not fit."""
 
 _READ_AS: Final = {
     ("[]uint8", "array"): Type(shape=Shape.LIST, go="[]uint8", element=Type(shape=Shape.INTEGER, go="uint8")),
     (UNTYPED.go, "object"): Type(shape=Shape.MAP, element=UNTYPED),
     (UNTYPED.go, "array"): Type(shape=Shape.LIST, element=UNTYPED),
 }
-"""The Go types that read one kind of JSON as another type."""
+"""The Go types that decode one kind of JSON value as another type."""
 
 
 class Faults(Struct, frozen=True, kw_only=True):
     error: str = ""
-    """Why the document cannot be decoded; then there is no other error."""
+    """The error if the document cannot be decoded; then there are no strict errors."""
     strict: tuple[str, ...] = ()
-    """What strict decoding refuses, at most `MAX_STRICT_ERRORS` of it."""
+    """The errors of strict decoding, at most `MAX_STRICT_ERRORS`."""
 
 
 class _Location(Struct, frozen=True):
-    """Where the walk is: for type errors by Go's fields, for strict errors by the document's path."""
+    """A position in the document: Go's struct and fields for type errors, the document's path for strict errors."""
 
     struct: str = ""
     fields: tuple[str, ...] = ()
@@ -80,18 +80,20 @@ class _Location(Struct, frozen=True):
         return _Location(self.struct, self.fields, f"{self.path}[{index}]")
 
     def member(self, name: str) -> str:
-        # Below a long key there may be many places, each with a path.
+        # There can be many paths below a long key.
         step = format_step(name)
         return f"{self.path}.{step}" if self.path else step
 
 
 class _TypeError(Struct, frozen=True):
+    """Go's json.UnmarshalTypeError."""
+
     value: str
     go: str
     struct: str = ""
     fields: tuple[str, ...] = ()
 
-    def at(self, location: _Location) -> "_TypeError":
+    def with_location(self, location: _Location) -> "_TypeError":
         return _TypeError(self.value, self.go, location.struct, location.fields + self.fields)
 
     def __str__(self) -> str:
@@ -99,21 +101,24 @@ class _TypeError(Struct, frozen=True):
         return f"json: cannot unmarshal {self.value} into Go {into} of type {self.go}"
 
 
-_Complaint: TypeAlias = _TypeError | str
+_Error: TypeAlias = _TypeError | str
 
 
-class _GaveUp(Exception):
-    def __init__(self, complaint: _Complaint, location: _Location) -> None:
-        self.complaint = _at(complaint, location)
+class _DecodingStopped(Exception):
+    """An unmarshaler of a type failed: Go stops here."""
+
+    def __init__(self, error: _Error, location: _Location) -> None:
+        self.error = _with_location(error, location)
 
 
-def _at(complaint: _Complaint, location: _Location) -> _Complaint:
-    return complaint.at(location) if isinstance(complaint, _TypeError) else complaint
+def _with_location(error: _Error, location: _Location) -> _Error:
+    return error.with_location(location) if isinstance(error, _TypeError) else error
 
 
-def find(of: Type, document: Any) -> Faults:
+def find(type_: Type, document: Any) -> Faults:
+    """Return the errors of a document."""
     walk = _Walk()
-    error = walk.complaint(of, document)
+    error = walk.error(type_, document)
     return Faults(strict=tuple(walk.strict)) if error is None else Faults(error=str(error))
 
 
@@ -122,90 +127,90 @@ class _Walk:
 
     def __init__(self) -> None:
         self.strict: dict[str, None] = {}
-        self._first: _Complaint | None = None
+        self._first_error: _Error | None = None
 
-    def complaint(self, of: Type, document: Any) -> _Complaint | None:
-        """What Go would report, or None if it would take the document."""
+    def error(self, type_: Type, document: Any) -> _Error | None:
+        """Return the error that Go reports, or None if it accepts the document."""
         try:
-            self._value(of, document, _Location())
-        except _GaveUp as end:
-            return end.complaint
-        return self._first
+            self._value(type_, document, _Location())
+        except _DecodingStopped as end:
+            return end.error
+        return self._first_error
 
-    def _value(self, of: Type, value: Any, location: _Location) -> None:
-        """Null fits everywhere."""
+    def _value(self, type_: Type, value: Any, location: _Location) -> None:
+        """Check a value; null is valid for every type."""
         if value is None:
             return
         json = _KINDS[value.__class__]
-        of = _READ_AS.get((of.go, json), of)
-        inside = {
+        type_ = _READ_AS.get((type_.go, json), type_)
+        visit_nested = {
             (Shape.STRUCT, "object"): self._struct,
             (Shape.MAP, "object"): self._map,
             (Shape.LIST, "array"): self._list,
-        }.get((of.shape, json))
-        if inside is not None:
-            inside(of, value, location)
-        elif of.shape in (Shape.STRUCT, Shape.MAP, Shape.LIST):
-            self._save(_TypeError(json, of.go), location)
-        elif either.is_either(of):
-            self._either(of, value, location)
+        }.get((type_.shape, json))
+        if visit_nested is not None:
+            visit_nested(type_, value, location)
+        elif type_.shape in (Shape.STRUCT, Shape.MAP, Shape.LIST):
+            self._save_error(_TypeError(json, type_.go), location)
+        elif either.is_either(type_):
+            self._either(type_, value, location)
         else:
-            self._scalar(of, value, location)
+            self._scalar(type_, value, location)
 
-    def _struct(self, of: Type, value: Any, location: _Location) -> None:
+    def _struct(self, type_: Type, value: Any, location: _Location) -> None:
         seen: set[str] = set()
         for name, item in _members(value):
-            field = of.fields.get(name)
+            field = type_.fields.get(name)
             if field is None:
-                self._save_strict("unknown", location.member(name))
+                self._save_strict_error("unknown", location.member(name))
                 continue
             self._check_duplicate(name, seen, location)
-            self._value(field.type, item, location.field(of, field))
+            self._value(field.type, item, location.field(type_, field))
 
-    def _map(self, of: Type, value: Any, location: _Location) -> None:
+    def _map(self, type_: Type, value: Any, location: _Location) -> None:
         seen: set[str] = set()
         for key, item in _members(value):
             self._check_duplicate(key, seen, location)
-            self._value(of.items, item, location.key(key))
+            self._value(type_.items, item, location.key(key))
 
-    def _list(self, of: Type, value: list[Any], location: _Location) -> None:
+    def _list(self, type_: Type, value: list[Any], location: _Location) -> None:
         for index, item in enumerate(value):
-            self._value(of.items, item, location.index(index))
+            self._value(type_.items, item, location.index(index))
 
-    def _either(self, of: Type, value: Any, location: _Location) -> None:
-        """What is in there Go decodes anew, and not strictly."""
-        choice = either.either(of)
-        chosen = choice.types.get(dict if value.__class__ is Members else value.__class__)
-        if chosen is not None:
-            complaint = _Walk().complaint(chosen, value)
-            if complaint is not None:
-                raise _GaveUp(complaint, location)
+    def _either(self, type_: Type, value: Any, location: _Location) -> None:
+        """Check a schema or another value. Go decodes it separately and not strictly."""
+        choice = either.either(type_)
+        chosen_type = choice.types.get(dict if value.__class__ is Members else value.__class__)
+        if chosen_type is not None:
+            error = _Walk().error(chosen_type, value)
+            if error is not None:
+                raise _DecodingStopped(error, location)
         elif choice.refusal:
-            raise _GaveUp(choice.refusal, location)
+            raise _DecodingStopped(choice.refusal, location)
 
-    def _scalar(self, of: Type, value: Any, location: _Location) -> None:
+    def _scalar(self, type_: Type, value: Any, location: _Location) -> None:
         try:
-            scalar_reader(of)(value.number() if isinstance(value, Literal) else value)
+            scalar_reader(type_)(value.number() if isinstance(value, Literal) else value)
         except WrongKind:
-            complaint: _Complaint = _TypeError(_describe(value, of), _READS_ITSELF.get(of.shape, of.go))
-        except ValueError as error:
-            complaint = str(error)
+            error: _Error = _TypeError(_describe(value, type_), _UNMARSHALED_AS.get(type_.shape, type_.go))
+        except ValueError as problem:
+            error = str(problem)
         else:
             return
-        if of.shape in _READS_ITSELF:
-            raise _GaveUp(complaint, location)
-        self._save(complaint, location)
+        if type_.shape in _UNMARSHALED_AS:
+            raise _DecodingStopped(error, location)
+        self._save_error(error, location)
 
-    def _save(self, complaint: _Complaint, location: _Location) -> None:
-        if self._first is None:
-            self._first = _at(complaint, location)
+    def _save_error(self, error: _Error, location: _Location) -> None:
+        if self._first_error is None:
+            self._first_error = _with_location(error, location)
 
     def _check_duplicate(self, name: str, seen: set[str], location: _Location) -> None:
         if name in seen:
-            self._save_strict("duplicate", location.member(name))
+            self._save_strict_error("duplicate", location.member(name))
         seen.add(name)
 
-    def _save_strict(self, problem: str, path: str) -> None:
+    def _save_strict_error(self, problem: str, path: str) -> None:
         if len(self.strict) < MAX_STRICT_ERRORS:
             self.strict[f"{problem} field {gotext.quote(path)}"] = None
 
@@ -214,8 +219,8 @@ def _members(value: dict[str, Any] | Members) -> Iterable[tuple[str, Any]]:
     return value.items() if isinstance(value, dict) else value
 
 
-def _describe(value: Any, of: Type) -> str:
+def _describe(value: Any, type_: Type) -> str:
     json = _KINDS[value.__class__]
-    if json != "number" or of.shape not in _SHOWS_NUMBER:
+    if json != "number" or type_.shape not in _NUMBER_IN_ERROR:
         return json
     return f"number {value if isinstance(value, Literal) else gotext.marshal(value)}"

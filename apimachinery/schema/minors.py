@@ -1,7 +1,7 @@
-"""The minor releases of Kubernetes that a server can be of, and in what the older ones differ from the newest.
+"""The supported minor releases of Kubernetes, and the differences of the older ones from the newest.
 
-`data/minors.json.gz` contains, for each, the differences of its tables from those of the next minor. It is read only if an older
-minor is requested. `tools/minors` generates it.
+`data/minors.json.gz` contains, for each minor, the differences of its tables from those of the next one. It is loaded only
+if an older minor is requested. `tools/minors` generates it.
 """
 
 import gzip
@@ -18,17 +18,17 @@ from mockube.apimachinery.gotext import quote
 
 NEWEST: Final = "1.36"
 OLDER: Final = ("1.35", "1.34", "1.33", "1.32", "1.31", "1.30", "1.29")
-"""From the newest to the oldest, as the data has them."""
+"""The older minors, from newest to oldest, in the order of the data."""
 MINORS: Final = (NEWEST, *OLDER)
 
 Changes: TypeAlias = Mapping[str, Raw | None]
-"""What of a table is another than in 1.36, by key, not looked into yet; None for what is not there."""
+"""The rows of a table that differ from 1.36, by key and undecoded; None for rows that do not exist."""
 
 _NULL: Final = b"null"
 
 
 def read_minor(text: str) -> str:
-    """The minor that a flag or an argument means: `1.31`, or `v1.31`."""
+    """Read the minor of a flag or argument: `1.31` or `v1.31`."""
     minor = text.removeprefix("v")
     if minor not in MINORS:
         raise ArgumentTypeError(f"{quote(text)} is not one of the minor releases {OLDER[-1]} to {NEWEST}")
@@ -36,7 +36,7 @@ def read_minor(text: str) -> str:
 
 
 def is_before(minor: str, other: str) -> bool:
-    """Whether a minor is older than another."""
+    """Return whether a minor is older than another."""
     return number(minor) < number(other)
 
 
@@ -46,7 +46,7 @@ def number(minor: str) -> int:
 
 @cache
 def changes(minor: str, table: str) -> Changes:
-    """In what a table of a minor release differs from that of 1.36."""
+    """Return the differences of a minor's table from that of 1.36."""
     if minor == NEWEST:
         return {}
     raw_changes: dict[str, Raw] = {}
@@ -63,7 +63,7 @@ def _data() -> Mapping[str, Mapping[str, Mapping[str, Raw]]]:
 
 
 def table_of_minor(table: Mapping[str, Raw], minor: str, name: str) -> Mapping[str, Raw]:
-    """A table of 1.36 as it is in another minor."""
+    """Return a table of 1.36 as it is in another minor."""
     changed_rows = changes(minor, name)
     return (
         {key: value for key, value in {**table, **changed_rows}.items() if value is not None}

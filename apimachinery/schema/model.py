@@ -1,8 +1,7 @@
-"""The model of a type: its fields in JSON, how lists and maps merge, and its name in Go.
+"""The model of types: fields, merging of lists and maps, and names in Go.
 
-Everything that walks types reads this: decoding, strategic merge, server-side apply, explain, OpenAPI. Built-in types
-and custom resources are the same records. Independent of particular types and of data; `builtin.py` makes the records
-of the built-in types.
+Decoding, strategic merge patches, server-side apply, explain and OpenAPI use it. Built-in types and custom resources have
+the same records. Independent of particular types; `builtin.py` creates the built-in ones.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -15,7 +14,7 @@ from msgspec import Struct
 
 
 class Shape(Enum):
-    """The form of a value in JSON, as far as forms are handled differently."""
+    """The forms of values in JSON that are handled differently."""
 
     STRUCT = "struct"
     MAP = "map"
@@ -27,13 +26,13 @@ class Shape(Enum):
     QUANTITY = "quantity"
     INT_OR_STRING = "int-or-string"
     SCALAR = "scalar"
-    """A string, a number or a boolean: a string with a format in the schema of a custom resource."""
+    """A string, a number or a boolean: for a string with a format in the schema of a custom resource."""
     TIME = "time"
     MICRO_TIME = "micro-time"
     BYTES = "bytes"
-    """Base64 in a string."""
+    """A string with base64."""
     ANY = "any"
-    """JSON that is kept as it is: RawExtension, FieldsV1, a schema's default."""
+    """Arbitrary JSON, which is not changed: RawExtension, FieldsV1, a schema's default."""
 
 
 NO_FIELDS: Final[Mapping[str, "Field"]] = MappingProxyType({})
@@ -49,36 +48,36 @@ def _no_description() -> str:
 
 
 class Type(Struct, frozen=True, kw_only=True, eq=False, dict=True):
-    """A type as one field, element or kind uses it. Compared by identity: two uses of a struct are two types.
+    """A type as one field, element or kind uses it. Types are compared by identity: two uses of a struct are two types.
 
-    A struct may contain itself, so its fields are created on first use, and then cached.
+    A struct can contain itself, so its fields are created on first use and then cached.
     """
 
     shape: Shape
     name: str = ""
-    """A struct's OpenAPI definition, as "io.k8s.api.core.v1.Container"; empty for the rest."""
+    """The OpenAPI definition of a struct, such as "io.k8s.api.core.v1.Container"; empty for other shapes."""
     go: str = ""
-    """As Go's decoder names it in an error: "v1.Container", "[]v1.Container", "map[string]string", "int32"."""
+    """The name in errors of Go's decoder: "v1.Container", "[]v1.Container", "map[string]string", "int32"."""
     load: Callable[[], Mapping[str, "Field"]] = _no_fields
-    """Creates `fields`; not part of the public interface."""
+    """A function that returns `fields`; not part of the public interface."""
     element: "Type | None" = None
-    """See `items`, which is for where there must be one. Of ANY, the schema that it may also be (`either.py`)."""
+    """The type of elements or values, as `items`. For ANY, the alternative schema (`either.py`)."""
     list_type: str = "atomic"
-    """A list's, for server-side apply: "atomic", "set" or "map"."""
+    """The merging of a list in server-side apply: "atomic", "set" or "map"."""
     map_keys: tuple[str, ...] = ()
-    """Which fields name an element of a list whose `list_type` is "map"."""
+    """The fields that identify an element of a list whose `list_type` is "map"."""
     map_type: str = "granular"
-    """A map's or struct's, for server-side apply: "granular" or "atomic"."""
+    """The merging of a map or struct in server-side apply: "granular" or "atomic"."""
     merge_key: str = ""
-    """Which field names an element of a list in a strategic merge patch; empty if none does."""
+    """The field that identifies an element of a list in a strategic merge patch; empty if there is none."""
     patch_strategy: frozenset[str] = NO_STRATEGY
-    """Of "merge", "retainKeys" and "replace", in a strategic merge patch; empty means replace."""
+    """The strategies in a strategic merge patch: "merge", "retainKeys" or "replace". An empty set means replace."""
     describe: Callable[[], str] = _no_description
-    """Creates `description`, which is long and seldom used."""
+    """A function that returns `description`, which is long and seldom used."""
 
     @cached_property
     def fields(self) -> Mapping[str, "Field"]:
-        """A struct's fields by their names in JSON, in the order in which Go writes them."""
+        """The fields of a struct by their names in JSON, in Go's order."""
         return self.load()
 
     @property
@@ -89,7 +88,7 @@ class Type(Struct, frozen=True, kw_only=True, eq=False, dict=True):
 
     @property
     def description(self) -> str:
-        """Return upstream's description of a struct."""
+        """Upstream's description of a struct."""
         return self.describe()
 
     def __repr__(self) -> str:
@@ -102,20 +101,20 @@ class Field(Struct, frozen=True, kw_only=True, eq=False):
     name: str
     type: Type
     required: bool = False
-    """By OpenAPI; Go's decoder does not care."""
+    """Whether OpenAPI requires the field. Go's decoder ignores it."""
     pointer: bool = False
-    """Absent and zero are different: Go keeps a zero that was given."""
+    """Whether absent and zero are different: Go keeps an explicit zero."""
     omit_empty: bool = False
-    """Go leaves the field out when it is empty; otherwise it is always written, as its zero or null if need be.
+    """Whether Go leaves out the field if it is empty. Otherwise it always encodes the field, perhaps as zero or null.
     A struct is never empty."""
     omit_zero: bool = False
-    """Go leaves the field out when it is a struct of which nothing is set."""
+    """Whether Go leaves out the field if it is a struct without set fields."""
     embedded: tuple[str, ...] = ()
-    """The Go structs in between, whose fields JSON shows as the outer one's own; Go's errors name them."""
+    """The embedded Go structs that contain the field, which are not visible in JSON. Go's errors name them."""
     default: Any = None
-    """What upstream's type declares as default, as server-side apply assumes for a list map's absent key."""
+    """The default that upstream's type declares. Server-side apply uses it for an absent key of a list map."""
     describe: Callable[[], str] = _no_description
-    """Makes `description`."""
+    """A function that returns `description`."""
 
     @property
     def description(self) -> str:
@@ -123,15 +122,15 @@ class Field(Struct, frozen=True, kw_only=True, eq=False):
 
 
 class Schemas(Protocol):
-    """Every type that a server has, by its name. It can be a key of caches of what is compiled from it."""
+    """All types of a server, by name. It is hashable, as a key of caches of compiled types."""
 
     def __hash__(self) -> int: ...
 
     def kind(self, api_version: str, kind: str) -> Type | None:
-        """The type of a kind's objects, as ("apps/v1", "Deployment"), or None if there is no such kind."""
+        """Return the type of a kind, such as ("apps/v1", "Deployment"), or None if the kind is unknown."""
 
     def definition(self, name: str) -> Type:
-        """The struct of that OpenAPI definition. KeyError if there is none."""
+        """Return the struct of an OpenAPI definition; raise KeyError if there is none."""
 
     def kinds(self) -> Iterable[tuple[str, str]]:
-        """Every (apiVersion, kind)."""
+        """Return the (apiVersion, kind) of every kind."""

@@ -1,8 +1,8 @@
-"""Objects as kube-apiserver keeps them: a tree that Go would decode into its structs and encode again.
+"""Normalisation of objects: the tree that results if Go decodes a tree into its structs and encodes it again.
 
-What the types do not know is gone, what is empty is left out or written as Go does, values are in canonical form, and
-fields are in Go's order. Each struct is compiled into a function once; that of a whole kind runs at every write.
-Why a tree was refused, and which fields went, is for `faults.py` to find out: here it costs nothing.
+Unknown fields are dropped, empty values are left out or encoded as Go does, values are canonical, and fields are in Go's
+order. Each struct is compiled once into a function, which runs at every write. To keep it fast, it does not report why it
+failed or which fields it dropped; `faults.py` does.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,106 +13,110 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from mockube.apimachinery import quantity, timestamps
 from mockube.apimachinery.gonumbers import round_trip
 from mockube.apimachinery.memoize import memoize
-from mockube.apimachinery.pieces import sorted_items
+from mockube.apimachinery.piecewise import sorted_items
 from mockube.apimachinery.schema import base64text, either
 from mockube.apimachinery.schema.model import Field, Shape, Type
 
 Pruned: TypeAlias = list[str]
-"""Takes the name of each field that was not known, so that one can see whether there were any."""
+"""A list that collects the names of the dropped unknown fields."""
 
-Read: TypeAlias = Callable[[Any, Any, Pruned], Any]
-"""What Go would write of a value that is not null, beside what was there before: the parts that are that very object
-are in this form already, and not read again.
+Reader: TypeAlias = Callable[[Any, Any, Pruned], Any]
+"""A function that normalises a value other than null. Its second argument is the old value: parts that are identical to it
+are already normalised and are reused.
 """
 
-_ReadScalar: TypeAlias = Callable[[Any], Any]
-"""What Go would write of a value that is not null and has no structure."""
+_ScalarReader: TypeAlias = Callable[[Any], Any]
+"""A function that normalises a scalar other than null."""
 
 _EMPTY: Final[Mapping[str, Any]] = {}
 
-_TAKEN_AS_IT_IS: Final = {Shape.STRING: str, Shape.BOOLEAN: bool}
-"""Values of these need no reading if they are of that class."""
+_UNCHANGED_CLASSES: Final = {Shape.STRING: str, Shape.BOOLEAN: bool}
+"""The classes of the values that need no normalisation, by shape."""
 
 
 _INT32: Final = 2**31
 _INT64: Final = 2**63
 
 _MAX_TIME_LENGTH: Final = 40
-"""The maximum length of a time that is cached: longer ones are rare."""
+"""The maximum length of cached times; longer ones are rare."""
 
 _NO_TIME: Final = datetime(1, 1, 1, tzinfo=UTC)
-"""What Go holds where no time was stored, and writes as null."""
+"""Go's zero time, which is encoded as null."""
 
 
 class WrongKind(Exception):
-    """The value is of another kind of JSON than the type, or a number out of its range."""
+    """A value has a wrong JSON type for its type, or is a number out of range."""
 
 
-class _Row(NamedTuple):
-    """What is done with a field; a tuple, as it is taken apart for every value."""
+class _CompiledField(NamedTuple):
+    """The compiled form of a field; a tuple, because it is unpacked for every value."""
 
     position: int
-    plain: type | None
-    read: Read
+    unchanged_class: type | None
+    read: Reader
     drops_empty: bool
     absent_value: Any
 
 
 class Normaliser:
-    """`normalise` for all types; what it compiled it keeps, by the name of the struct. Threads may share it."""
+    """A normaliser for all types, which caches compiled structs by name. Threads can share it."""
 
     def __init__(self) -> None:
-        self._structs: dict[str, Read] = {}
+        self._compiled_structs: dict[str, Reader] = {}
         self._nested = {Shape.STRUCT: self._struct, Shape.LIST: self._list, Shape.MAP: self._map}
 
     def normalise(self, struct: Type, tree: Any, pruned: Pruned, before: Any = None) -> Any:
-        """A new tree, which may share parts with `tree`; or `WrongKind` or ValueError. Null is an empty object.
+        """Return the normalised tree, which can share parts with `tree`. Raise `WrongKind` or ValueError. Null is an empty object.
 
-        `before` is a tree in this form from which `tree` was made, if there is one.
+        `before` is the normalised tree that `tree` is a change of, if any.
         """
         return self._struct(struct)({} if tree is None else tree, before, pruned)
 
-    def _reader(self, of: Type) -> Read:
-        compile_nested = self._either if either.is_either(of) else self._nested.get(of.shape)
+    def _reader(self, type_: Type) -> Reader:
+        compile_nested = self._either if either.is_either(type_) else self._nested.get(type_.shape)
         if compile_nested is not None:
-            return compile_nested(of)
-        read = scalar_reader(of)
+            return compile_nested(type_)
+        read = scalar_reader(type_)
         return lambda value, _before, _pruned: read(value)
 
-    def _struct(self, struct: Type) -> Read:
-        read = self._structs.get(struct.name)
+    def _struct(self, struct: Type) -> Reader:
+        read = self._compiled_structs.get(struct.name)
         if read is None:
-            read = self._structs[struct.name] = self._compile(struct)
+            read = self._compiled_structs[struct.name] = self._compile(struct)
         return read
 
-    def _row(self, position: int, field: Field) -> _Row:
-        return _Row(
+    def _compile_field(self, position: int, field: Field) -> _CompiledField:
+        return _CompiledField(
             position=position,
-            plain=_TAKEN_AS_IT_IS.get(field.type.shape),
+            unchanged_class=_UNCHANGED_CLASSES.get(field.type.shape),
             read=self._reader(field.type),
             drops_empty=drops_empty(field),
             absent_value=absent_value(field),
         )
 
-    def _compile(self, struct: Type) -> Read:
+    def _compile(self, struct: Type) -> Reader:
         fields = struct.fields
         positions = {name: position for position, name in enumerate(fields)}
-        always = [
+        always_written = [
             (name, default)
             for name, field in fields.items()
             if (default := absent_value(field)) is not OMITTED
         ]
-        rows: dict[str, _Row] = {}
+        compiled_fields: dict[str, _CompiledField] = {}
 
-        def find(name: str) -> _Row | None:
-            """Return a row, created when its field is first seen: most fields never are, and a struct may contain itself."""
+        def find_field(name: str) -> _CompiledField | None:
+            """Compile a field on first use: most are never used, and a struct can contain itself."""
             field = fields.get(name)
-            return None if field is None else rows.setdefault(name, self._row(positions[name], field))
+            return (
+                None
+                if field is None
+                else compiled_fields.setdefault(name, self._compile_field(positions[name], field))
+            )
 
-        return _read_struct(rows, find, positions, always)
+        return _read_struct(compiled_fields, find_field, positions, always_written)
 
-    def _list(self, of: Type) -> Read:
-        read, plain, null = self._element(of)
+    def _list(self, type_: Type) -> Reader:
+        read, unchanged_class, null_value = self._element(type_)
 
         def read_list(value: Any, before: Any, pruned: Pruned) -> list[Any]:
             if value.__class__ is not list:
@@ -120,8 +124,8 @@ class Normaliser:
             known_ids = {*map(id, before)} if before.__class__ is list else ()
             return [
                 item
-                if item.__class__ is plain or id(item) in known_ids
-                else fresh_copy(null)
+                if item.__class__ is unchanged_class or id(item) in known_ids
+                else fresh_copy(null_value)
                 if item is None
                 else read(item, None, pruned)
                 for item in value
@@ -129,17 +133,17 @@ class Normaliser:
 
         return read_list
 
-    def _map(self, of: Type) -> Read:
-        read, plain, null = self._element(of)
+    def _map(self, type_: Type) -> Reader:
+        read, unchanged_class, null_value = self._element(type_)
 
         def read_map(value: Any, _: Any, pruned: Pruned) -> dict[str, Any]:
             if value.__class__ is not dict:
                 raise WrongKind
-            # Go writes a map in the order of its keys.
+            # Go encodes a map sorted by key.
             return {
                 key: item
-                if item.__class__ is plain
-                else fresh_copy(null)
+                if item.__class__ is unchanged_class
+                else fresh_copy(null_value)
                 if item is None
                 else read(item, None, pruned)
                 for key, item in sorted_items(value)
@@ -147,19 +151,19 @@ class Normaliser:
 
         return read_map
 
-    def _element(self, of: Type) -> tuple[Read, type | None, Any]:
-        # Protocol Buffers, in which upstream stores objects with bytes, do not distinguish no bytes from null.
-        absent = "" if of.items.shape is Shape.BYTES else zero(of.items)
-        return self._reader(of.items), _TAKEN_AS_IT_IS.get(of.items.shape), absent
+    def _element(self, type_: Type) -> tuple[Reader, type | None, Any]:
+        # Upstream stores objects with bytes as Protocol Buffers, which do not distinguish empty bytes from null.
+        absent = "" if type_.items.shape is Shape.BYTES else zero(type_.items)
+        return self._reader(type_.items), _UNCHANGED_CLASSES.get(type_.items.shape), absent
 
-    def _either(self, of: Type) -> Read:
-        choice = either.either(of)
-        readers = {json: self._reader(chosen) for json, chosen in choice.types.items()}
+    def _either(self, type_: Type) -> Reader:
+        choice = either.either(type_)
+        readers = {json: self._reader(chosen_type) for json, chosen_type in choice.types.items()}
 
         def read_either(value: Any, _before: Any, _pruned: Pruned) -> Any:
             read = readers.get(value.__class__)
             if read is not None:
-                # Below, Go decodes separately and not strictly: unknown fields are not reported.
+                # Go decodes this value separately and not strictly: its unknown fields are not reported.
                 return either.written_value(read(value, None, []))
             if choice.refusal:
                 raise ValueError(choice.refusal)
@@ -169,12 +173,12 @@ class Normaliser:
 
 
 def _read_struct(
-    rows: Mapping[str, _Row],
-    find: Callable[[str], _Row | None],
+    compiled_fields: Mapping[str, _CompiledField],
+    find_field: Callable[[str], _CompiledField | None],
     positions: Mapping[str, int],
-    always: Sequence[tuple[str, Any]],
-) -> Read:
-    """`find` returns a row that is not in `rows` yet; `always` has the fields that are written even if absent."""
+    always_written: Sequence[tuple[str, Any]],
+) -> Reader:
+    """Return the reader of a struct. `find_field` compiles a field; `always_written` has the values of absent fields."""
 
     def read_struct(value: Any, before: Any, pruned: Pruned) -> dict[str, Any]:
         if value.__class__ is not dict:
@@ -183,24 +187,24 @@ def _read_struct(
         struct = {}
         latest, in_order = -1, True
         for name, item in value.items():
-            row = rows.get(name) or find(name)
-            if row is None:
+            compiled = compiled_fields.get(name) or find_field(name)
+            if compiled is None:
                 pruned.append(name)
                 continue
-            position, plain, read, drops, field_value = row
-            if item.__class__ is plain:
+            position, unchanged_class, read, omits_empty, field_value = compiled
+            if item.__class__ is unchanged_class:
                 field_value = item
             elif item is None:
                 field_value = fresh_copy(field_value)
             else:
-                was = old_values.get(name)
-                field_value = item if item is was else read(item, was, pruned)
-            if field_value is OMITTED or (drops and not field_value):
+                old_value = old_values.get(name)
+                field_value = item if item is old_value else read(item, old_value, pruned)
+            if field_value is OMITTED or (omits_empty and not field_value):
                 continue
             struct[name] = field_value
             in_order = in_order and position > latest
             latest = position
-        for name, default in always:
+        for name, default in always_written:
             if name not in struct:
                 struct[name] = fresh_copy(default)
                 in_order = False
@@ -211,7 +215,7 @@ def _read_struct(
     return read_struct
 
 
-# --- absent values: what Go writes for them, and what it leaves out, decided once for each field
+# --- absent values: the values that Go encodes for them, or leaves out, determined once per field
 
 
 class _Omitted(Enum):
@@ -219,12 +223,12 @@ class _Omitted(Enum):
 
 
 OMITTED: Final = _Omitted.OMITTED
-"""What is written of a field that is left out."""
+"""The value of a field that Go leaves out."""
 
 _EMPTIABLE: Final = frozenset(
     (Shape.STRING, Shape.INTEGER, Shape.NUMBER, Shape.BOOLEAN, Shape.BYTES, Shape.LIST, Shape.MAP)
 )
-"""What can be empty in Go. The other shapes are structs there, and those never are."""
+"""The shapes that can be empty in Go. The others are structs in Go, which are never empty."""
 
 _ZERO: Final = {
     Shape.STRING: "",
@@ -234,43 +238,43 @@ _ZERO: Final = {
     Shape.QUANTITY: "0",
     Shape.INT_OR_STRING: 0,
 }
-"""What is not here and no struct is null when nothing is in it."""
+"""Go's zero values by shape. All other shapes except structs are null."""
 
 
 _RETAINED_EMPTY: Final = frozenset({"[]v2.HPAScalingPolicy"})
-"""Types of lists that are left out if they are absent, and not if they are empty: then no default is filled in."""
+"""The types of lists that are left out only if they are absent: an empty one prevents the default."""
 
 
-def zero(of: Type) -> Any:
-    """What Go writes of a variable of this type that nothing was stored in."""
-    if of.shape is not Shape.STRUCT:
-        return _ZERO.get(of.shape)
-    written = {name: absent_value(field) for name, field in of.fields.items()}
+def zero(type_: Type) -> Any:
+    """Return the encoded zero value of a type."""
+    if type_.shape is not Shape.STRUCT:
+        return _ZERO.get(type_.shape)
+    written = {name: absent_value(field) for name, field in type_.fields.items()}
     return {name: value for name, value in written.items() if value is not OMITTED}
 
 
 def absent_value(field: Field) -> Any:
-    """What Go writes of a field that was null or not given."""
+    """Return the value that Go encodes for a field that is null or absent."""
     if field.omit_zero or (field.omit_empty and (field.pointer or field.type.shape in _EMPTIABLE)):
         return OMITTED
     return None if field.pointer else zero(field.type)
 
 
 def drops_empty(field: Field) -> bool:
-    """Whether Go leaves the field out when a false value is in it: an empty text or list, 0, no time."""
+    """Return whether Go leaves out the field if its value is false in Python: an empty string or list, 0, no time."""
     if field.type.go in _RETAINED_EMPTY:
         return False
     return not field.pointer and (field.omit_zero or (field.omit_empty and field.type.shape in _EMPTIABLE))
 
 
 def fresh_copy(written: Any) -> Any:
-    """What `zero` or `absent` made once and many trees show, as this tree's own, to be filled in."""
+    """Return a copy of a value of `zero` or `absent_value`, which a tree can own and change."""
     if written.__class__ is not dict:
         return written
     return {name: fresh_copy(value) for name, value in written.items()}
 
 
-# --- scalars: a reader takes a value that is not null, and raises `WrongKind`, or a ValueError with Go's message
+# --- scalars: a reader gets a value other than null, and raises `WrongKind`, or a ValueError with Go's message
 
 
 def _string(value: Any) -> str:
@@ -304,7 +308,7 @@ def _byte(value: Any) -> int:
 
 
 def _number(value: Any) -> float | int:
-    """Go writes a float without a point and without an exponent if there is nothing behind the point."""
+    """Return a float as Go encodes it: without a fraction and an exponent if it is whole."""
     if value.__class__ is not int and value.__class__ is not float:
         raise WrongKind
     return round_trip(float(value))
@@ -324,7 +328,7 @@ def _quantity(value: Any) -> str:
 
 
 def _bytes(value: Any) -> str:
-    """Base64, or a list of what the bytes are as numbers, which Go reads, too."""
+    """Return the canonical base64 of a string, or of a list of numbers, which Go also accepts."""
     if value.__class__ is list:
         return base64text.encode(bytes(0 if item is None else _byte(item) for item in value))
     return base64text.canonical(_string(value))
@@ -354,7 +358,7 @@ def _any(value: Any) -> Any:
     return value
 
 
-_READERS: Final[Mapping[Shape, _ReadScalar]] = {
+_READERS: Final[Mapping[Shape, _ScalarReader]] = {
     Shape.STRING: _string,
     Shape.BOOLEAN: _boolean,
     Shape.NUMBER: _number,
@@ -365,9 +369,9 @@ _READERS: Final[Mapping[Shape, _ReadScalar]] = {
     Shape.MICRO_TIME: _micro_time,
     Shape.ANY: _any,
 }
-_INTEGERS: Final[Mapping[str, _ReadScalar]] = {"int32": _int32, "int64": _int64, "uint8": _byte}
+_INTEGERS: Final[Mapping[str, _ScalarReader]] = {"int32": _int32, "int64": _int64, "uint8": _byte}
 
 
-def scalar_reader(of: Type) -> _ReadScalar:
-    """Return the function that reads values of a type without structure."""
-    return _INTEGERS[of.go] if of.shape is Shape.INTEGER else _READERS[of.shape]
+def scalar_reader(type_: Type) -> _ScalarReader:
+    """Return the function that normalises the scalars of a type."""
+    return _INTEGERS[type_.go] if type_.shape is Shape.INTEGER else _READERS[type_.shape]

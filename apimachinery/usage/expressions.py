@@ -1,6 +1,6 @@
-"""The expressions of kwok's ResourceUsages: CEL with quantities that can be computed with, and with the time.
+"""The expressions of kwok's ResourceUsages: CEL with arithmetic on quantities and functions of the time.
 
-The variables `pod`, `node` and `container` are the objects, in which maps of metadata are never absent.
+The variables are the objects `pod`, `node` and `container`; `metadata.labels` and `metadata.annotations` always exist.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,9 +25,9 @@ from mockube.apimachinery.timestamps import TimestampError, parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
 
 COST_LIMIT: Final = 20_000
-"""Of one evaluation: an expression is evaluated for each container, while others wait."""
+"""The cost limit of one evaluation: an expression is evaluated for every container, and blocks other work."""
 MAX_EXPRESSIONS: Final = 1024
-"""Compiled expressions that are cached."""
+"""The maximum number of cached compiled expressions."""
 
 _Q: Final = "kubernetes.Quantity"
 _DECLARED: Final = declare(
@@ -59,14 +59,14 @@ _VARIABLES: Final = {"pod": types.DYN, "node": types.DYN, "container": types.DYN
 
 
 class UsageError(Exception):
-    """An expression cannot be read or evaluated, or its value is no amount."""
+    """An expression cannot be compiled or evaluated, or its value is not an amount."""
 
 
 class Expressions:
-    """Expressions as they are evaluated now; each is compiled once."""
+    """An evaluator of expressions, with a cache of compiled ones."""
 
     def __init__(self, clock: Clock, random: Random, *libraries: Library) -> None:
-        """`libraries` are functions besides those of usage."""
+        """Add `libraries` to the functions of usage expressions."""
         functions: dict[str, Callable[..., Any]] = {
             "usage_quantity": _quantity,
             "usage_now": lambda: _timestamp(clock.now()),
@@ -82,11 +82,11 @@ class Expressions:
         self._compile = lru_cache(MAX_EXPRESSIONS)(self._compile_text)
 
     def amount(self, text: str, pod: ReadOnlyTree, node: ReadOnlyTree, container: ReadOnlyTree) -> Quantity:
-        """The amount that an expression gives for a container. Raises `UsageError`."""
+        """Evaluate an expression for a container and return the amount; raise `UsageError` if that fails."""
         return _amount(self.value(text, pod, node, container))
 
     def value(self, text: str, pod: ReadOnlyTree, node: ReadOnlyTree, container: ReadOnlyTree) -> Any:
-        """What an expression gives, of whatever type. Raises `UsageError`."""
+        """Evaluate an expression for a container and return a value of any type; raise `UsageError` if that fails."""
         compiled = self._compile(text)
         if isinstance(compiled, str):
             raise UsageError(compiled)
@@ -98,7 +98,7 @@ class Expressions:
         return value
 
     def _compile_text(self, text: str) -> CompiledExpression | str:
-        """The error of an invalid expression is cached as well."""
+        """Compile an expression, or return its error, so that the error is cached as well."""
         try:
             return self._environment.compile(text)
         except (Issues, ProgramError) as error:
@@ -106,7 +106,7 @@ class Expressions:
 
 
 def _with_maps(obj: ReadOnlyTree) -> dict[str, Any]:
-    """With the maps of metadata that Go has even where there is nothing in them."""
+    """Return an object in which labels and annotations exist, as they do in Go."""
     metadata = obj.get("metadata") or {}
     return {**obj, "metadata": {"annotations": {}, "labels": {}, **metadata}}
 
@@ -139,7 +139,7 @@ def _timestamp(time: datetime) -> Timestamp:
 
 
 def _seconds_since(obj: Any, now: datetime) -> float:
-    """Seconds since an object was created, or since a point in time."""
+    """Return the seconds since an object was created, or since a timestamp."""
     if isinstance(obj, Timestamp):
         return (_timestamp(now).nanoseconds - obj.nanoseconds) / SECOND
     try:
@@ -150,12 +150,12 @@ def _seconds_since(obj: Any, now: datetime) -> float:
 
 
 def _binary(
-    of_quantities: Callable[[Quantity, Any], Quantity | bool], otherwise: Callable[[Any, Any], Any]
+    operate_on_quantities: Callable[[Quantity, Any], Quantity | bool], otherwise: Callable[[Any, Any], Any]
 ) -> Callable[[Any, Any], Any]:
     def operate(left: Any, right: Any) -> Any:
         if not isinstance(left, QuantityValue):
             return otherwise(left, right)
-        result = of_quantities(left.quantity, right)
+        result = operate_on_quantities(left.quantity, right)
         return quantity_value(result) if isinstance(result, Quantity) else result
 
     return operate

@@ -1,7 +1,7 @@
-"""How much each container of a pod uses, and of what.
+"""The simulated usage of each container of a pod, by resource.
 
-A ResourceUsage of the pod's name decides, else the first ClusterResourceUsage that selects the pod, else the pod's
-annotations, else what the container requests.
+The source is the ResourceUsage with the pod's name, else the first ClusterResourceUsage that selects the pod, else the
+pod's annotations, else the container's requests.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,30 +18,30 @@ ANNOTATIONS: Final[Mapping[str, str]] = {
     "cpu": "kwok.x-k8s.io/usage-cpu",
     "memory": "kwok.x-k8s.io/usage-memory",
 }
-"""Of pods, as kwok has them: how much each of its containers uses."""
-SHARE: Final = Decimal("0.5")
-"""Of its requests, which a container uses of which nothing else is known."""
+"""The annotations of pods with the usage of each container, by resource; kwok defines them."""
+REQUEST_RATIO: Final = Decimal("0.5")
+"""The ratio of its requests that a container uses if no usage is declared."""
 MIN_USAGE: Final[Mapping[str, Quantity]] = {
     "cpu": quantity.parse("1m"),
     "memory": quantity.parse("16Mi"),
 }
-"""What a container uses that requests nothing."""
+"""The usage of a container without requests, by resource."""
 
 
 class Usages(Protocol):
     """The objects that declare usage."""
 
     def of_pod(self, namespace: str, name: str) -> ReadOnlyTree | None:
-        """The ResourceUsage of this name."""
+        """Return the ResourceUsage with this name."""
 
     def of_cluster(self) -> Iterable[ReadOnlyTree]:
-        """The ClusterResourceUsages, in the order in which they count."""
+        """Return the ClusterResourceUsages, in the order of their precedence."""
 
 
 def containers_usage(
     pod: ReadOnlyTree, node: ReadOnlyTree, usages: Usages, expressions: Expressions
 ) -> dict[str, Amounts]:
-    """By the name of each container that runs, in their order; the amounts always hold cpu and memory if they are known."""
+    """Return the usage of each running container, by name and in order. An amount that cannot be computed is left out."""
     rules = _rules(pod, usages)
     return {
         container["name"]: dict(_usage(pod, node, container, rules, expressions))
@@ -58,7 +58,7 @@ def total(amounts: Iterable[Amounts]) -> dict[str, Quantity]:
 
 
 def running_containers(pod: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
-    """Those of a pod that runs, sidecars last, without those that do not run by their status."""
+    """Yield the containers of a running pod that run by their status; sidecars are last."""
     spec, status = pod.get("spec") or {}, pod.get("status") or {}
     if status.get("phase") != "Running":
         return
@@ -82,9 +82,9 @@ def running_containers(pod: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
 
 
 def _rules(pod: ReadOnlyTree, usages: Usages) -> Iterable[ReadOnlyTree]:
-    own = usages.of_pod(meta.namespace(pod), meta.name(pod))
-    if own is not None:
-        return (own.get("spec") or {}).get("usages") or ()
+    pod_usage_object = usages.of_pod(meta.namespace(pod), meta.name(pod))
+    if pod_usage_object is not None:
+        return (pod_usage_object.get("spec") or {}).get("usages") or ()
     for cluster_usage in usages.of_cluster():
         spec = cluster_usage.get("spec") or {}
         if _selects(spec.get("selector") or {}, pod):
@@ -133,4 +133,4 @@ def _simulated_usage(pod: ReadOnlyTree, container: ReadOnlyTree, resource: str) 
         return MIN_USAGE[resource]
     amount = quantity.from_json(request)
     form = Format.BINARY_SI if resource == "memory" else Format.DECIMAL_SI
-    return Quantity(amount.number * SHARE, form).round_up(0 if resource == "memory" else NANO)
+    return Quantity(amount.number * REQUEST_RATIO, form).round_up(0 if resource == "memory" else NANO)

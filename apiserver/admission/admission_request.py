@@ -6,7 +6,7 @@ import orjson
 
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.registry.call import Attributes, Call, Operation
+from mockube.apiserver.registry.request_context import Attributes, Operation, RequestContext
 from mockube.apiserver.user import User
 
 _OPTIONS: Final = {
@@ -33,16 +33,16 @@ def admission_request(attributes: Attributes, row: Resource, resource: Resource)
         "requestKind": _kind(own, attributes),
         "requestResource": _resource(own),
         "operation": attributes.operation.value,
-        "userInfo": _user_info(attributes.call.user),
+        "userInfo": _user_info(attributes.context.user),
         "dryRun": attributes.dry_run,
-        "options": _options(attributes.operation, attributes.call),
+        "options": _options(attributes.operation, attributes.context),
         **{field: value for field, value in named.items() if value},
     }
 
 
 def _kind(row: Resource, attributes: Attributes) -> Tree:
     """Return the kind of the written object; a subresource may have another kind than its resource."""
-    subresource = attributes.call.subresource
+    subresource = attributes.context.subresource
     (group, version), kind = row.group_version, row.kind
     if subresource is not None and subresource.kind:
         (group, version), kind = subresource.group_version or row.group_version, subresource.kind
@@ -63,15 +63,15 @@ def _user_info(user: User) -> Tree:
     return {name: value for name, value in fields.items() if value}
 
 
-def _options(operation: Operation, call: Call) -> Tree | None:
+def _options(operation: Operation, context: RequestContext) -> Tree | None:
     if operation not in _OPTIONS:
         return None
     kind, fields = _OPTIONS[operation]
     options: Tree = {"kind": kind, "apiVersion": "meta.k8s.io/v1"}
-    if operation is Operation.DELETE and call.body.data:
-        return options | _sent_options(call.body.data)
+    if operation is Operation.DELETE and context.body.data:
+        return options | _sent_options(context.body.data)
     for field in fields:
-        if value := call.parameter(field):
+        if value := context.parameter(field):
             options[field] = _option(field, value)
     return options
 

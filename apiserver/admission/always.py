@@ -1,8 +1,8 @@
 """AlwaysAdmit and AlwaysDeny: admit or reject every write."""
 
 from mockube.apiserver.admission.plugin import Plugin, forbidden
-from mockube.apiserver.registry.call import Attributes, Operation
 from mockube.apiserver.registry.registry import Backend
+from mockube.apiserver.registry.request_context import Attributes, Operation
 
 
 class AlwaysAdmit(Plugin):

@@ -7,8 +7,8 @@ from mockube.apimachinery import errors
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.admission.plugin import PODS, WRITE, Plugin, forbidden
-from mockube.apiserver.registry.call import Attributes, Operation
 from mockube.apiserver.registry.registry import Backend
+from mockube.apiserver.registry.request_context import Attributes, Operation
 
 _ALWAYS: Final = "Always"
 _LISTS: Final = ("initContainers", "containers", "ephemeralContainers")

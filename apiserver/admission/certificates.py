@@ -12,8 +12,8 @@ from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.admission.plugin import UPDATE, Plugin, forbidden
 from mockube.apiserver.kinds.certificates.validation import parse_request
-from mockube.apiserver.registry.call import Attributes
 from mockube.apiserver.registry.registry import Registry
+from mockube.apiserver.registry.request_context import Attributes
 
 GROUP = "certificates.k8s.io"
 REQUEST, APPROVAL, STATUS = (
@@ -25,7 +25,7 @@ MASTERS = "system:masters"
 
 
 def _check(registry: Registry, attributes: Attributes, verb: str, signer: str, refusal: str) -> None:
-    user, domain = attributes.call.user, signer.partition("/")[0]
+    user, domain = attributes.context.user, signer.partition("/")[0]
     if not any(registry.permits(user, verb, SIGNERS, name) for name in (signer, f"{domain}/*")):
         raise forbidden(attributes, f"{refusal} {gotext.quote(signer)}")
 
@@ -70,7 +70,7 @@ class CertificateSigning(Plugin):
 
 
 class CertificateSubjectRestriction(Plugin):
-    """Refuse a CSR for a member of system:masters."""
+    """Refuses a CSR for a member of system:masters."""
 
     targets = frozenset({REQUEST})
 

@@ -55,9 +55,9 @@ from mockube.apiserver.admission.webhooks.plugins import (
 from mockube.apiserver.authz.chain import Authorization, RemoteAnswerNeeded, retry_async_decision
 from mockube.apiserver.metrics.admission import ADMIT, QUICK, VALIDATE, AdmissionMetrics, PolicyMetrics
 from mockube.apiserver.metrics.requests import Durations
-from mockube.apiserver.outgoing import Outbound
-from mockube.apiserver.registry.call import Attributes, Operation, Target
+from mockube.apiserver.outgoing import OutgoingDependencies
 from mockube.apiserver.registry.registry import Registry
+from mockube.apiserver.registry.request_context import Attributes, Operation, Target
 
 PLUGINS: Sequence[type[Plugin]] = (
     AlwaysAdmit,
@@ -173,7 +173,7 @@ def plugins(
     metrics: Metrics,
     switches: PluginSelection = DEFAULT_PLUGINS,
     minor: str = minors.NEWEST,
-    outbound: Outbound | None = None,
+    outbound: OutgoingDependencies | None = None,
 ) -> Iterator[Plugin]:
     """Create the plugins of one server."""
     dependencies, configured = (authorization, webhooks.equivalents), switches.configurations
@@ -199,7 +199,7 @@ def plugins(
     )
 
 
-def _image_policy(settings: ImagePolicySettings | None, outbound: Outbound | None) -> Plugin:
+def _image_policy(settings: ImagePolicySettings | None, outbound: OutgoingDependencies | None) -> Plugin:
     assert settings is not None, "the flags are refused otherwise"
     assert outbound is not None, "there is a client"
     return ImagePolicyWebhook(settings, outbound)
@@ -295,7 +295,7 @@ class Admission:
         if attributes.operation is Operation.CREATE:
             # A new object depends on others: on its namespace, its limits and its account.
             await registry.watch_cache.fresh()
-        if attributes.call.is_internal:
+        if attributes.context.is_internal:
             return
         plugin_set = self._mutating.plugins_for(registry, attributes)
         await _run(plugin_set, registry, attributes)
@@ -304,5 +304,5 @@ class Admission:
             await _run(plugin_set, registry, attributes)
 
     async def validate(self, registry: Registry, attributes: Attributes) -> None:
-        if not attributes.call.is_internal:
+        if not attributes.context.is_internal:
             await _run(self._validating.plugins_for(registry, attributes), registry, attributes)

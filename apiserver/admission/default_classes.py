@@ -9,8 +9,8 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.wellknown import ANNOTATION_DEFAULT_INGRESS_CLASS, ANNOTATION_DEFAULT_STORAGE_CLASS
 from mockube.apiserver.admission.plugin import CLAIMS, Plugin
-from mockube.apiserver.registry.call import Attributes
 from mockube.apiserver.registry.registry import Backend
+from mockube.apiserver.registry.request_context import Attributes
 
 STORAGE_CLASSES = GroupResource("storage.k8s.io", "storageclasses")
 INGRESS_CLASSES = GroupResource("networking.k8s.io", "ingressclasses")
@@ -27,8 +27,8 @@ class DefaultStorageClass(Plugin):
         assert claim is not None
         if "storageClassName" in claim["spec"] or BETA_STORAGE_CLASS in meta.annotations(claim):
             return
-        marks = (ANNOTATION_DEFAULT_STORAGE_CLASS, BETA_DEFAULT_STORAGE_CLASS)
-        if name := _default_class(backend, STORAGE_CLASSES, marks):
+        annotation_names = (ANNOTATION_DEFAULT_STORAGE_CLASS, BETA_DEFAULT_STORAGE_CLASS)
+        if name := _default_class(backend, STORAGE_CLASSES, annotation_names):
             claim["spec"] = claim["spec"] | {"storageClassName": name}
 
 
@@ -45,10 +45,12 @@ class DefaultIngressClass(Plugin):
             ingress["spec"] = spec | {"ingressClassName": name}
 
 
-def _default_class(backend: Backend, classes: GroupResource, marks: Sequence[str]) -> str:
+def _default_class(backend: Backend, classes: GroupResource, annotation_names: Sequence[str]) -> str:
     """Return the name of the default class; "" if there is none."""
     trees = [stored.tree() for stored in backend.list_cached(classes)]
-    defaults = [tree for tree in trees if any(meta.annotations(tree).get(mark) == "true" for mark in marks)]
+    defaults = [
+        tree for tree in trees if any(meta.annotations(tree).get(name) == "true" for name in annotation_names)
+    ]
     defaults.sort(key=meta.name)
     defaults.sort(key=lambda tree: meta.metadata(tree).get("creationTimestamp", ""), reverse=True)
     return meta.name(defaults[0]) if defaults else ""

@@ -3,8 +3,8 @@
 from mockube.apimachinery.tree import Tree
 from mockube.apimachinery.wellknown import TAINT_NOT_READY, TAINT_UNREACHABLE
 from mockube.apiserver.admission.plugin import PODS, WRITE, Plugin
-from mockube.apiserver.registry.call import Attributes
 from mockube.apiserver.registry.registry import Backend
+from mockube.apiserver.registry.request_context import Attributes
 
 EFFECT = "NoExecute"
 

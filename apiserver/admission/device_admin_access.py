@@ -11,8 +11,8 @@ from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.admission.namespace_lifecycle import NAMESPACES
 from mockube.apiserver.admission.plugin import WRITE, Plugin, wait_for_earlier_writes
-from mockube.apiserver.registry.call import Attributes, Operation
 from mockube.apiserver.registry.registry import Registry
+from mockube.apiserver.registry.request_context import Attributes, Operation
 
 _GROUP: Final = "resource.k8s.io"
 _CLAIMS, _TEMPLATES = "resourceclaims", "resourceclaimtemplates"
@@ -52,8 +52,8 @@ def _admin_access_path(attributes: Attributes, tree: Tree) -> Path | None:
     if attributes.subresource != "status" or _first_with_access(_results(attributes.old or {})) is not None:
         return None
     first = _first_with_access(_results(tree))
-    here = ROOT.child("status", "allocation", "devices", "results")
-    return None if first is None else here.index(first).child(_ADMIN)
+    results_path = ROOT.child("status", "allocation", "devices", "results")
+    return None if first is None else results_path.index(first).child(_ADMIN)
 
 
 _ADMIN: Final = "adminAccess"

@@ -9,8 +9,8 @@ from msgspec import Struct
 from mockube.apimachinery.status import TooManyRequests
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.admission.plugin import WRITE, Plugin
-from mockube.apiserver.registry.call import Attributes
 from mockube.apiserver.registry.registry import Backend
+from mockube.apiserver.registry.request_context import Attributes
 
 DEFAULT_SIZE: Final = 4096
 SERVER: Final = "Server"
@@ -27,7 +27,7 @@ def _event_key(event: ReadOnlyTree) -> str:
 KEYS: Final[Mapping[str, Callable[[Attributes], str]]] = {
     SERVER: lambda _: "",
     "Namespace": lambda attributes: attributes.namespace,
-    "User": lambda attributes: attributes.call.user.name,
+    "User": lambda attributes: attributes.context.user.name,
     "SourceAndObject": lambda attributes: _event_key(attributes.object or {}),
 }
 

@@ -12,9 +12,9 @@ from msgspec import Struct
 from mockube.apimachinery import meta, status
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.admission.plugin import POD, WRITE, Plugin, forbidden
-from mockube.apiserver.outgoing import Endpoint, Outbound, Reviewer, ReviewFailed
-from mockube.apiserver.registry.call import Attributes
+from mockube.apiserver.outgoing import Endpoint, OutgoingDependencies, Reviewer, ReviewFailed
 from mockube.apiserver.registry.registry import Backend
+from mockube.apiserver.registry.request_context import Attributes
 
 LOG: Final = logging.getLogger(__name__)
 MAX_CACHED_ANSWERS: Final = 1024
@@ -39,7 +39,7 @@ class ImagePolicyWebhook(Plugin):
     operations = WRITE
     targets = frozenset({POD, _EPHEMERAL})
 
-    def __init__(self, settings: ImagePolicySettings, outbound: Outbound) -> None:
+    def __init__(self, settings: ImagePolicySettings, outbound: OutgoingDependencies) -> None:
         self._settings = settings
         self._reviewer = Reviewer(
             endpoint=settings.endpoint,
@@ -65,7 +65,7 @@ class ImagePolicyWebhook(Plugin):
                 return
             self._cache_review(key, answer)
         for name, value in (answer.get("auditAnnotations") or {}).items():
-            attributes.call.annotations[f"{_PREFIX}{name}"] = value
+            attributes.context.annotations[f"{_PREFIX}{name}"] = value
         if not answer.get("allowed"):
             reason = answer.get("reason")
             message = f"image policy webhook backend denied one or more images: {reason}" if reason else ""
@@ -83,7 +83,7 @@ class ImagePolicyWebhook(Plugin):
                 status.generic(403, server_message=str(error)) if error.code == HTTPStatus.FORBIDDEN else None
             )
             raise refused or forbidden(attributes, str(error)) from error
-        attributes.call.annotations[f"{_PREFIX}failed-open"] = "true"
+        attributes.context.annotations[f"{_PREFIX}failed-open"] = "true"
 
     def _answer(self, key: bytes) -> Mapping[str, Any] | None:
         until, answer = self._answers.get(key, (0.0, None))

@@ -10,8 +10,8 @@ from mockube.apimachinery.quantity import Quantity
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.admission.plugin import CLAIM, CREATE, POD, UPDATE, WRITE, Plugin, forbidden
 from mockube.apiserver.admission.pod_resources import Amounts, amounts, pod_total
-from mockube.apiserver.registry.call import Attributes, Operation, Target
 from mockube.apiserver.registry.registry import Backend
+from mockube.apiserver.registry.request_context import Attributes, Operation, Target
 
 LIMIT_RANGES = GroupResource("", "limitranges")
 ANNOTATION = "kubernetes.io/limit-ranger"
@@ -32,7 +32,7 @@ class LimitRanger(Plugin):
     targets = frozenset({POD, RESIZE, CLAIM})
 
     def handles(self, operation: Operation, target: Target) -> bool:
-        """A pod's resources can change only when it is created or resized, and a claim's whenever it is written."""
+        """Return whether a write can change resources: of a pod its creation or resize, of a claim any write."""
         only = {POD: CREATE, RESIZE: UPDATE}.get(target, WRITE)
         return operation in only and super().handles(operation, target)
 
@@ -41,7 +41,7 @@ class LimitRanger(Plugin):
         assert pod is not None
         if attributes.target != CLAIM:
             for limits in _limit_ranges(backend, attributes.namespace):
-                await backend.worker.run(attributes.call.size, _set_defaults, pod, limits)
+                await backend.worker.run(attributes.context.size, _set_defaults, pod, limits)
 
     async def validate(self, backend: Backend, attributes: Attributes) -> None:
         written = attributes.object
@@ -49,7 +49,7 @@ class LimitRanger(Plugin):
         check = _check_claim if attributes.target == CLAIM else _check_pod
         for limits in _limit_ranges(backend, attributes.namespace):
             problem = await backend.worker.run(
-                attributes.call.size, _first_problems, check, limits, written["spec"]
+                attributes.context.size, _first_problems, check, limits, written["spec"]
             )
             if problem:
                 raise forbidden(attributes, problem)

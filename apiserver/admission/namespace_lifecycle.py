@@ -10,8 +10,8 @@ from mockube.apimachinery.wellknown import (
     NAMESPACE_SYSTEM,
 )
 from mockube.apiserver.admission.plugin import Plugin, forbidden
-from mockube.apiserver.registry.call import Attributes, Operation
 from mockube.apiserver.registry.registry import Backend
+from mockube.apiserver.registry.request_context import Attributes, Operation
 
 IMMORTAL_NAMESPACES = frozenset({NAMESPACE_DEFAULT, NAMESPACE_SYSTEM, NAMESPACE_PUBLIC})
 NAMESPACES = GroupResource("", "namespaces")

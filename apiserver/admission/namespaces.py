@@ -8,9 +8,9 @@ from mockube.apimachinery import status
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import AlreadyExists, ApiError
 from mockube.apiserver.admission.plugin import CREATE, Plugin, forbidden
-from mockube.apiserver.registry.call import Attributes, Body, Call, Operation
 from mockube.apiserver.registry.create import create
 from mockube.apiserver.registry.registry import Registry
+from mockube.apiserver.registry.request_context import Attributes, Body, Operation, RequestContext
 from mockube.apiserver.user import MASTERS, User
 
 NAMESPACES: Final = GroupResource("", "namespaces")
@@ -34,9 +34,9 @@ class NamespaceAutoProvision(Plugin):
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": attributes.namespace}}
         )
         row = registry.rows[NAMESPACES]
-        call = Call(verb="create", resource=row, user=_SERVER, body=Body(data=body))
+        context = RequestContext(verb="create", resource=row, user=_SERVER, body=Body(data=body))
         try:
-            await create(registry, call)
+            await create(registry, context)
         except AlreadyExists:
             pass
         except ApiError as error:

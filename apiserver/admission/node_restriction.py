@@ -15,8 +15,8 @@ from mockube.apiserver.admission.plugin import POD, Plugin, forbidden, wait_for_
 from mockube.apiserver.authz.chain import Attributes as Question
 from mockube.apiserver.authz.chain import Authorization
 from mockube.apiserver.authz.node.references import of_pod
-from mockube.apiserver.registry.call import Attributes, Operation, Target
 from mockube.apiserver.registry.registry import Registry
+from mockube.apiserver.registry.request_context import Attributes, Operation, Target
 from mockube.apiserver.user import NODE, node_name
 
 _CREATE, _UPDATE, _DELETE = Operation.CREATE, Operation.UPDATE, Operation.DELETE
@@ -47,11 +47,11 @@ class NodeRestriction(Plugin):
         return super().handles(operation, target) and _check_of(target) is not None
 
     async def mutate(self, registry: Registry, attributes: Attributes) -> None:
-        node = node_name(attributes.call.user)
+        node = node_name(attributes.context.user)
         if node is None:
             return
         if not node:
-            problem = f"could not determine node from user {quote(attributes.call.user.name)}"
+            problem = f"could not determine node from user {quote(attributes.context.user.name)}"
             raise forbidden(attributes, problem)
         check = _check_of(attributes.target)
         assert check is not None
@@ -267,7 +267,7 @@ def _audience_problem(authorization: Authorization, registry: Registry, attribut
             missing.append(error.message)
     if missing:
         return f"error validating audience {quote(audience)}: {errors.aggregate(missing)}"
-    user = attributes.call.user
+    user = attributes.context.user
     access = Question(
         user=user,
         verb="request-serviceaccounts-token-audience",

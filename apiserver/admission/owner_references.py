@@ -10,8 +10,8 @@ from mockube.apiserver.admission.policies.matching import Equivalents
 from mockube.apiserver.authz.chain import Attributes as Question
 from mockube.apiserver.authz.chain import Authorization, Decision
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.registry.call import Attributes, Operation
 from mockube.apiserver.registry.registry import Backend
+from mockube.apiserver.registry.request_context import Attributes, Operation
 
 _EXEMPT: Final = ("", "pods", "status")
 _DELETE: Final = "cannot set an ownerRef on a resource you can't delete"
@@ -58,8 +58,8 @@ class OwnerReferencesPermissionEnforcement(Plugin):
         ]
         if not rows:
             problem = "cannot set blockOwnerDeletion in this case because cannot find RESTMapping for"
-            lacking = f"no matches for kind {quote(kind)} in version {quote(api_version)}"
-            raise forbidden(attributes, f"{problem} APIVersion {api_version} Kind {kind}: {lacking}")
+            mapping_problem = f"no matches for kind {quote(kind)} in version {quote(api_version)}"
+            raise forbidden(attributes, f"{problem} APIVersion {api_version} Kind {kind}: {mapping_problem}")
         return rows
 
     def _require(self, attributes: Attributes, question: Question, problem: str) -> None:
@@ -82,7 +82,7 @@ def _newly_blocking(new: Sequence[ReadOnlyTree], old: Sequence[ReadOnlyTree]) ->
 def _deletion(attributes: Attributes) -> Question:
     row = attributes.resource
     return Question(
-        user=attributes.call.user,
+        user=attributes.context.user,
         verb="delete",
         group=row.group,
         version=row.version,
@@ -97,7 +97,7 @@ def _finalizing(
     attributes: Attributes, group: str, version: str, resource: str, name: str, namespace: str
 ) -> Question:
     return Question(
-        user=attributes.call.user,
+        user=attributes.context.user,
         verb="update",
         group=group,
         version=version,

@@ -5,8 +5,8 @@ from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.admission.default_classes import BETA_STORAGE_CLASS
 from mockube.apiserver.admission.plugin import CLAIMS, UPDATE, Plugin, forbidden
-from mockube.apiserver.registry.call import Attributes
 from mockube.apiserver.registry.registry import Backend
+from mockube.apiserver.registry.request_context import Attributes
 
 STORAGE_CLASSES = GroupResource("storage.k8s.io", "storageclasses")
 

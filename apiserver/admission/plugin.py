@@ -6,8 +6,8 @@ from mockube.apimachinery import gotext, names, status
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import Cause, Forbidden
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.registry.call import Attributes, Operation, Target
 from mockube.apiserver.registry.registry import Registry
+from mockube.apiserver.registry.request_context import Attributes, Operation, Target
 
 CREATE = frozenset({Operation.CREATE})
 UPDATE = frozenset({Operation.UPDATE})

@@ -8,8 +8,8 @@ from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.status import ApiError, Unknown
 from mockube.apiserver.admission.namespace_lifecycle import NAMESPACES
 from mockube.apiserver.admission.plugin import PODS, Plugin
-from mockube.apiserver.registry.call import Attributes
 from mockube.apiserver.registry.registry import Backend
+from mockube.apiserver.registry.request_context import Attributes
 
 _ANNOTATION: Final = "scheduler.alpha.kubernetes.io/node-selector"
 _DEFAULT: Final = "clusterDefaultNodeSelector"
@@ -68,10 +68,10 @@ def _labels(text: str) -> Mapping[str, str]:
     """Parse `a=b, c=d`."""
     selector: dict[str, str] = {}
     for part in text.split(",") if text else ():
-        halves = part.split("=")
-        if len(halves) != 2:
-            raise Unknown(f"invalid selector: [{' '.join(halves)}]", code=500)
-        name, value = (half.strip() for half in halves)
+        sides = part.split("=")
+        if len(sides) != 2:
+            raise Unknown(f"invalid selector: [{' '.join(sides)}]", code=500)
+        name, value = (side.strip() for side in sides)
         problems = [*names.check_label_key(name), *names.check_label_value(value)]
         if problems:
             raise Unknown(f"Invalid value: {quote(name)}: {'; '.join(problems)}", code=500)

@@ -4,8 +4,8 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.wellknown import LABEL_REGION, LABEL_ZONE
 from mockube.apiserver.admission.plugin import POD, Plugin
-from mockube.apiserver.registry.call import Attributes, Target
 from mockube.apiserver.registry.registry import Backend
+from mockube.apiserver.registry.request_context import Attributes, Target
 
 NODES = GroupResource("", "nodes")
 BINDING: Target = "", "pods", "binding"

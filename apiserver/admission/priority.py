@@ -1,4 +1,4 @@
-"""Priority: a pod's priority follows from its PriorityClass only."""
+"""Priority: sets the priority of a pod to that of its PriorityClass."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -7,8 +7,8 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.admission.plugin import POD, WRITE, Plugin, forbidden
-from mockube.apiserver.registry.call import Attributes, Operation
 from mockube.apiserver.registry.registry import Backend
+from mockube.apiserver.registry.request_context import Attributes, Operation
 
 PRIORITY_CLASSES = GroupResource("scheduling.k8s.io", "priorityclasses")
 PREEMPT = "PreemptLowerPriority"
@@ -73,7 +73,7 @@ class Priority(Plugin):
 
 
 def _keep_computed_fields(pod: Tree, old: Mapping[str, Any]) -> None:
-    """Keep the computed fields that an update leaves out."""
+    """Keep the computed fields that an update omits."""
     computed = {field: old[field] for field in ("priority", "preemptionPolicy") if field in old}
     pod["spec"] = computed | pod["spec"]
 

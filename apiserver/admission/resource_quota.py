@@ -23,10 +23,16 @@ from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.admission.plugin import CLAIM, POD, WRITE, Plugin, forbidden
 from mockube.apiserver.kinds.api_resource import STATUS
 from mockube.apiserver.registry import metadata
-from mockube.apiserver.registry.call import Attributes, Call, Operation, Target, WriteOptions
 from mockube.apiserver.registry.registry import Registry
+from mockube.apiserver.registry.request_context import (
+    Attributes,
+    Operation,
+    RequestContext,
+    Target,
+    WriteOptions,
+)
 from mockube.apiserver.registry.update import MODIFIED
-from mockube.apiserver.storage.stored import Stored, canonical
+from mockube.apiserver.storage.stored import StoredObject, canonical
 from mockube.apiserver.user import User
 from mockube.etcd.kv import Compare, Txn
 from mockube.etcd.kv import Target as Comparand
@@ -78,14 +84,14 @@ class _Request(Struct, kw_only=True, eq=False):
 class _Quota(Struct, frozen=True, kw_only=True):
     """A quota as it was read, and its usage."""
 
-    stored: Stored
+    stored: StoredObject
     name: str
     hard: Amounts
     used: Amounts
     requirements: Sequence[ReadOnlyTree]
 
 
-class _Waiting(Struct):
+class _NamespaceQueue(Struct):
     """The writes that wait for one namespace. The holder of the lock charges all of them."""
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -100,8 +106,8 @@ class ResourceQuota(Plugin):
     def __init__(self, limited: Sequence[LimitedResource] = ()) -> None:
         self._limited = limited
         self.needs = None if limited else QUOTAS
-        self._waiting: dict[str, _Waiting] = {}
-        self._own_writes: dict[bytes, Stored] = {}
+        self._waiting: dict[str, _NamespaceQueue] = {}
+        self._own_writes: dict[bytes, StoredObject] = {}
         """The last writes, until the watch cache has them."""
         self._evaluators: Evaluators | None = None
 
@@ -121,7 +127,7 @@ class ResourceQuota(Plugin):
         evaluator = self._evaluators[attributes.resource.group_resource]
         request = _Request(attributes=attributes, evaluator=evaluator, limited=self._limited)
         operation, subresource = attributes.operation.value, attributes.subresource
-        if evaluator.charges(operation, subresource, request.object, attributes.old):
+        if evaluator.handles(operation, subresource, request.object, attributes.old):
             await self._charge(registry, request)
             if request.error is not None:
                 raise request.error
@@ -138,10 +144,10 @@ class ResourceQuota(Plugin):
                     waiting.requests = [*(other for other in batch if not other.is_done), *waiting.requests]
 
     @contextmanager
-    def _queue_up(self, request: _Request) -> Iterator[_Waiting]:
+    def _queue_up(self, request: _Request) -> Iterator[_NamespaceQueue]:
         """Add a write to those that wait for the namespace; remove it if it is cancelled."""
         namespace = request.attributes.namespace
-        waiting = self._waiting.setdefault(namespace, _Waiting())
+        waiting = self._waiting.setdefault(namespace, _NamespaceQueue())
         waiting.users += 1
         waiting.requests.append(request)
         try:
@@ -175,7 +181,7 @@ class ResourceQuota(Plugin):
     def _quotas(self, registry: Registry, namespace: str) -> list[_Quota]:
         return [_quota_of(self._latest_quota(stored)) for stored in registry.list_cached(QUOTAS, namespace)]
 
-    def _latest_quota(self, seen: Stored) -> Stored:
+    def _latest_quota(self, seen: StoredObject) -> StoredObject:
         written = self._own_writes.get(seen.key)
         if written is None or written.revision > seen.revision:
             return written or seen
@@ -198,7 +204,7 @@ class ResourceQuota(Plugin):
         result = await registry.kv.txn(transaction)
         for key, value in zip(keys, values, strict=True):
             if result.succeeded:
-                self._own_writes[key] = Stored(key, value, result.revision)
+                self._own_writes[key] = StoredObject(key, value, result.revision)
             else:
                 self._own_writes.pop(key, None)
         while len(self._own_writes) > MAX_WRITTEN:
@@ -206,7 +212,7 @@ class ResourceQuota(Plugin):
         return result.succeeded
 
 
-def _quota_of(stored: Stored) -> _Quota:
+def _quota_of(stored: StoredObject) -> _Quota:
     tree = stored.tree()
     state = tree.get("status") or {}
     return _Quota(
@@ -220,7 +226,7 @@ def _quota_of(stored: Stored) -> _Quota:
 
 def _encode_status(registry: Registry, namespace: str, quota: _Quota) -> bytes:
     row = registry.rows[QUOTAS]
-    call = Call(
+    context = RequestContext(
         verb="update",
         resource=row,
         subresource=row.subresource(STATUS.name),
@@ -231,7 +237,7 @@ def _encode_status(registry: Registry, namespace: str, quota: _Quota) -> bytes:
     )
     old = quota.stored.tree()
     new = {**old, "status": {**(old.get("status") or {}), "used": amounts.to_tree(quota.used)}}
-    new = metadata.manage_change(registry, call, new, old, WriteOptions())
+    new = metadata.manage_change(registry, context, new, old, WriteOptions())
     to_store = {name: value for name, value in new["metadata"].items() if name != "resourceVersion"}
     return canonical({**new, "metadata": to_store})
 
@@ -278,7 +284,7 @@ def _check_covered(
 ) -> None:
     """Reject a write that uses a limited resource which no quota counts."""
     evaluator, attributes = request.evaluator, request.attributes
-    counted_names = {name for quota in charged_quotas for name in evaluator.matching(quota.hard)}
+    counted_names = {name for quota in charged_quotas for name in evaluator.matching_resources(quota.hard)}
     missing = {
         name
         for limit in request.limited
@@ -307,7 +313,7 @@ def _format_scope(scope: ReadOnlyTree) -> str:
 def _counts_object(quota: _Quota, request: _Request) -> bool:
     """Return whether a quota counts the object; raise Forbidden if a counted object lacks a request."""
     evaluator, attributes = request.evaluator, request.attributes
-    names = evaluator.matching(quota.hard)
+    names = evaluator.matching_resources(quota.hard)
     if not names or not is_counted(evaluator, quota.requirements, request.object):
         return False
     if problem := evaluator.problem(names, request.object):
@@ -336,7 +342,7 @@ def _charge_quota(attributes: Attributes, quota: _Quota, added: Amounts) -> _Quo
     names = amounts.exceeding_names(amounts.mask(used, added.keys()), quota.hard)
     if names and attributes.subresource != "status":
         texts = [
-            amounts.show(amounts.mask(resource_list, names))
+            amounts.pretty_print(amounts.mask(resource_list, names))
             for resource_list in (added, quota.used, quota.hard)
         ]
         problem = "exceeded quota: {}, requested: {}, used: {}, limited: {}".format(quota.name, *texts)

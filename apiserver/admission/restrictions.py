@@ -1,4 +1,4 @@
-"""What pods and Services may not request, by LimitPodHardAntiAffinityTopology, DenyServiceExternalIPs,
+"""Plugins that refuse requests of pods and Services: LimitPodHardAntiAffinityTopology, DenyServiceExternalIPs,
 NodeDeclaredFeatureValidator and PodResizeValidator.
 """
 
@@ -13,8 +13,8 @@ from mockube.apimachinery.quota.pod_amounts import pod_requests
 from mockube.apimachinery.status import Cause
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.admission.plugin import POD, PODS, UPDATE, WRITE, Plugin, forbidden
-from mockube.apiserver.registry.call import Attributes, Target
 from mockube.apiserver.registry.registry import Backend
+from mockube.apiserver.registry.request_context import Attributes, Target
 
 _HOSTNAME: Final = "kubernetes.io/hostname"
 _OS: Final = "kubernetes.io/os"
@@ -72,8 +72,10 @@ class NodeDeclaredFeatureValidator(Plugin):
         if stored is None:
             raise forbidden(attributes, f"node {quote(name)} not found")
         declared = (stored.tree().get("status") or {}).get("declaredFeatures") or ()
-        if lacking := ", ".join(feature for feature in needed if feature not in declared):
-            problem = f"pod update requires features {lacking} which are not available on node {quote(name)}"
+        if missing_text := ", ".join(feature for feature in needed if feature not in declared):
+            problem = (
+                f"pod update requires features {missing_text} which are not available on node {quote(name)}"
+            )
             raise forbidden(attributes, problem)
 
 
@@ -118,9 +120,9 @@ class PodResizeValidator(Plugin):
         if system != "linux":
             problem = f"pod resize is only supported on linux nodes, node {quote(name)} is {quote(system)}"
             raise forbidden(attributes, problem, [Cause(reason="UnsupportedPlatform")])
-        lacking = "; ".join(_missing_resources(pod, stored.tree()))
-        if lacking:
-            problem = f"node didn't have enough allocatable resources: {lacking}"
+        missing_text = "; ".join(_missing_resources(pod, stored.tree()))
+        if missing_text:
+            problem = f"node didn't have enough allocatable resources: {missing_text}"
             raise forbidden(attributes, problem, [Cause(reason="NodeCapacity")])
 
 

@@ -22,8 +22,8 @@ from mockube.apiserver.authz.rbac.policy import (
     NoRole,
     Policy,
 )
-from mockube.apiserver.registry.call import Attributes
 from mockube.apiserver.registry.registry import Registry
+from mockube.apiserver.registry.request_context import Attributes
 from mockube.apiserver.user import MASTERS
 
 _BIND: Final = "bind"
@@ -43,9 +43,9 @@ class RoleEscalation(Plugin):
 
     async def mutate(self, registry: Registry, attributes: Attributes) -> None:
         """Reject a role or a binding that grants too much; the object is not changed."""
-        call, tree, old = attributes.call, attributes.object, attributes.old
+        context, tree, old = attributes.context, attributes.object, attributes.old
         assert tree is not None
-        if MASTERS in call.user.groups or (old is not None and _is_garbage_collector_update(tree, old)):
+        if MASTERS in context.user.groups or (old is not None and _is_garbage_collector_update(tree, old)):
             return
         await wait_for_earlier_writes(registry, attributes)
         if attributes.resource.name in (ROLES, CLUSTER_ROLES):
@@ -55,7 +55,7 @@ class RoleEscalation(Plugin):
 
     def _check_role(self, attributes: Attributes, tree: Tree, old: Tree | None) -> None:
         # A create has no name in its URL, so a permission for one name does not allow it.
-        if self._is_allowed(attributes, "escalate", attributes.resource.name, attributes.call.name):
+        if self._is_allowed(attributes, "escalate", attributes.resource.name, attributes.context.name):
             return
         self._check(attributes, tree.get("rules") or ())
         is_aggregated = _has_aggregation(tree) or (old is not None and _has_aggregation(old))
@@ -81,7 +81,7 @@ class RoleEscalation(Plugin):
         self, attributes: Attributes, verb: str, resource: str, name: str, *, group: str = GROUP
     ) -> bool:
         question = Question(
-            user=attributes.call.user,
+            user=attributes.context.user,
             verb=verb,
             group=group,
             version="*",
@@ -97,7 +97,7 @@ class RoleEscalation(Plugin):
             raise _forbidden_error(attributes, problem)
 
     def _problem(self, attributes: Attributes, rules: Sequence[PolicyRule]) -> str:
-        return escalation(self._policy, attributes.call.user, attributes.namespace, rules)
+        return escalation(self._policy, attributes.context.user, attributes.namespace, rules)
 
 
 def _forbidden_error(attributes: Attributes, problem: str) -> status.Forbidden:

@@ -7,8 +7,8 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.admission.plugin import PODS, Plugin, forbidden, unreachable
 from mockube.apiserver.kinds.common.checks import canonical
 from mockube.apiserver.registry.body import has_sent_empty
-from mockube.apiserver.registry.call import Attributes
 from mockube.apiserver.registry.registry import Backend
+from mockube.apiserver.registry.request_context import Attributes
 
 RUNTIME_CLASSES = GroupResource("node.k8s.io", "runtimeclasses")
 
@@ -32,7 +32,7 @@ class RuntimeClass(Plugin):
         pod_fixed = ((runtime or {}).get("overhead") or {}).get("podFixed")
         if pod_fixed and not _is_same(overhead, pod_fixed):
             raise _other_overhead(attributes)
-        if not pod_fixed and (overhead or has_sent_empty(attributes.call, "spec", "overhead")):
+        if not pod_fixed and (overhead or has_sent_empty(attributes.context, "spec", "overhead")):
             raise forbidden(
                 attributes,
                 "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead",

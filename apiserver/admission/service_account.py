@@ -12,8 +12,8 @@ from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apimachinery.wellknown import ANNOTATION_MIRROR_POD
 from mockube.apiserver.admission.plugin import POD, WRITE, Plugin, forbidden, unreachable
 from mockube.apiserver.authn.serviceaccount.tokens import POD_TOKEN_SECONDS
-from mockube.apiserver.registry.call import Attributes, Operation, Target
 from mockube.apiserver.registry.registry import Backend
+from mockube.apiserver.registry.request_context import Attributes, Operation, Target
 
 EPHEMERAL: Target = "", "pods", "ephemeralcontainers"
 SERVICE_ACCOUNTS = GroupResource("", "serviceaccounts")
@@ -46,7 +46,7 @@ class ServiceAccount(Plugin):
             spec["serviceAccountName"] = spec["serviceAccount"] = name
             account = await _find_account(backend, attributes, name)
             if _wants_token(spec, account):
-                await backend.worker.run(attributes.call.size, _mount_token, spec, backend.random)
+                await backend.worker.run(attributes.context.size, _mount_token, spec, backend.random)
             if not spec.get("imagePullSecrets") and account.get("imagePullSecrets"):
                 spec["imagePullSecrets"] = account["imagePullSecrets"]
             await _check_secrets(backend, attributes, spec, account)
@@ -70,7 +70,7 @@ async def _check_secrets(backend: Backend, attributes: Attributes, spec: Tree, a
     """Refuse secrets that are not the account's, if it enforces mountable secrets."""
     if BOOLEANS.get(meta.annotations(account).get(ENFORCE, "")):
         find = _secret_problems if attributes.target == POD else _ephemeral_secret_problems
-        problem = await backend.worker.run(attributes.call.size, lambda: next(find(spec, account), ""))
+        problem = await backend.worker.run(attributes.context.size, lambda: next(find(spec, account), ""))
         if problem:
             raise forbidden(attributes, problem)
 
@@ -117,13 +117,13 @@ def _mount_token(spec: Tree, source: Random) -> None:
     for field in ("initContainers", "containers"):
         if not spec.get(field):
             continue
-        lacks = [not _mounts_at_path(container) for container in spec[field]]
-        needed = needed or any(lacks)
+        needs_mounts = [not _mounts_at_path(container) for container in spec[field]]
+        needed = needed or any(needs_mounts)
         spec[field] = [
             container | {"volumeMounts": [*container.get("volumeMounts", ()), dict(mount)]}
-            if lack
+            if needs_mount
             else container
-            for container, lack in zip(spec[field], lacks, strict=True)
+            for container, needs_mount in zip(spec[field], needs_mounts, strict=True)
         ]
     if needed and present is None:
         spec["volumes"] = [*volumes, {"name": name, "projected": _projection()}]
@@ -152,10 +152,10 @@ def _secret_problems(spec: Tree, account: ReadOnlyTree) -> Iterator[str]:
             yield f'volume with secret.secretName="{secret}" {ending}'
     for field, kind in (("initContainers", "init container"), ("containers", "container")):
         yield from _container_secret_problems(spec.get(field) or (), kind, account)
-    pull = {secret.get("name") for secret in account.get("imagePullSecrets", ())}
+    image_pull_secrets = {secret.get("name") for secret in account.get("imagePullSecrets", ())}
     for index, reference in enumerate(spec.get("imagePullSecrets", ())):
         name = reference.get("name", "")
-        if name not in pull:
+        if name not in image_pull_secrets:
             yield f'imagePullSecrets[{index}].name="{name}" {_error_suffix(account, "imagePullSecret")}'
 
 

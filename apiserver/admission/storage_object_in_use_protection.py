@@ -9,8 +9,8 @@ from mockube.apimachinery.wellknown import (
     FINALIZER_VAC_PROTECTION,
 )
 from mockube.apiserver.admission.plugin import CLAIM, Plugin
-from mockube.apiserver.registry.call import Attributes, Target
 from mockube.apiserver.registry.registry import Backend
+from mockube.apiserver.registry.request_context import Attributes, Target
 
 FINALIZERS: Mapping[Target, str] = {
     ("", "persistentvolumes", ""): FINALIZER_PV_PROTECTION,

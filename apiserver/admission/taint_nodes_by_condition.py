@@ -2,8 +2,8 @@
 
 from mockube.apimachinery.wellknown import TAINT_NOT_READY
 from mockube.apiserver.admission.plugin import Plugin
-from mockube.apiserver.registry.call import Attributes
 from mockube.apiserver.registry.registry import Backend
+from mockube.apiserver.registry.request_context import Attributes
 
 EFFECT = "NoSchedule"
 

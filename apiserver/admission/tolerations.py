@@ -14,8 +14,8 @@ from mockube.apiserver.admission.plugin import PODS, WRITE, Plugin
 from mockube.apiserver.kinds.common.checks import canonical
 from mockube.apiserver.kinds.common.resource_names import is_extended
 from mockube.apiserver.kinds.core.pod.strategy import BEST_EFFORT, qos_class
-from mockube.apiserver.registry.call import Attributes, Operation
 from mockube.apiserver.registry.registry import Backend
+from mockube.apiserver.registry.request_context import Attributes, Operation
 from mockube.apiserver.wire.go_json import syntax_error
 
 Toleration = Mapping[str, Any]

@@ -6,9 +6,9 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import SCALE, Resource
 from mockube.apiserver.kinds.kind import NotConverted
 from mockube.apiserver.registry.body import decode_as
-from mockube.apiserver.registry.call import Attributes, Operation
 from mockube.apiserver.registry.convert import from_stored, remote_conversion, to_stored
 from mockube.apiserver.registry.registry import Registry
+from mockube.apiserver.registry.request_context import Attributes, Operation
 from mockube.apiserver.registry.subresources import scale
 
 _SYSTEM_FIELDS: Final = ("uid", "creationTimestamp")
@@ -58,13 +58,13 @@ def _is_own(attributes: Attributes, tree: Tree) -> bool:
 
 def _is_scale(attributes: Attributes) -> bool:
     """Return whether a write to the scale subresource is admitted with the whole object."""
-    subresource, written = attributes.call.subresource, attributes.object or attributes.old
+    subresource, written = attributes.context.subresource, attributes.object or attributes.old
     is_scale = subresource is not None and subresource.kind == SCALE.kind
     return is_scale and written is not None and bool(written["kind"] != SCALE.kind)
 
 
 def _has_other_kind(attributes: Attributes) -> bool:
-    subresource = attributes.call.subresource
+    subresource = attributes.context.subresource
     return subresource is not None and bool(subresource.kind)
 
 

@@ -12,11 +12,11 @@ from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.aggregation.remotes import Documents, Remote, Remotes, remote_of
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.registry.call import Call, WriteOptions
-from mockube.apiserver.registry.registry import OF_WRONG_TYPES, Registry
+from mockube.apiserver.registry.registry import WRONG_TYPE_ERRORS, Registry
+from mockube.apiserver.registry.request_context import RequestContext, WriteOptions
 from mockube.apiserver.registry.resource_watchers import watched_keys
-from mockube.apiserver.registry.update import change
-from mockube.apiserver.storage.stored import Stored
+from mockube.apiserver.registry.update import guaranteed_update
+from mockube.apiserver.storage.stored import StoredObject
 from mockube.apiserver.user import User
 from mockube.etcd.errors import KVError
 
@@ -60,7 +60,7 @@ class Availability:
         """Services and EndpointSlices."""
         self._remotes = remotes
         self._inspect = inspect
-        self._remote_services: dict[bytes, Stored] = {}
+        self._remote_services: dict[bytes, StoredObject] = {}
         """The APIServices of other servers, by key."""
         self._wait = RETRY_SECONDS[0]
         self._timer: Timer | None = None
@@ -84,20 +84,20 @@ class Availability:
                 changed.clear()
                 for watcher in watchers[1:]:
                     watcher.take()  # it does not matter which have changed
-                has_remotes_now, all_pass = await self._check_all(
+                has_remotes_now, all_available = await self._check_all(
                     watchers[0].take(known_keys=self._remote_services)
                 )
                 if has_remotes_now != has_remotes:
                     return has_remotes_now
                 if has_remotes_now:
-                    self._schedule_recheck(changed, all_pass=all_pass)
+                    self._schedule_recheck(changed, all_available=all_available)
                     await self._registry.clock.sleep(PAUSE_SECONDS)
 
-    def _schedule_recheck(self, changed: asyncio.Event, *, all_pass: bool) -> None:
-        self._wait = RETRY_SECONDS[0] if all_pass else min(2 * self._wait, RETRY_SECONDS[1])
+    def _schedule_recheck(self, changed: asyncio.Event, *, all_available: bool) -> None:
+        self._wait = RETRY_SECONDS[0] if all_available else min(2 * self._wait, RETRY_SECONDS[1])
         if self._timer is not None:
             self._timer.cancel()
-        delay = RECHECK_SECONDS if all_pass else self._wait
+        delay = RECHECK_SECONDS if all_available else self._wait
         self._timer = self._registry.clock.call_later(delay, changed.set)
 
     async def _check_all(self, keys: Sequence[bytes]) -> tuple[bool, bool]:
@@ -116,10 +116,10 @@ class Availability:
         results = await asyncio.gather(*map(self._try_to_check, self._remote_services.values()))
         return bool(self._remote_services), all(results)
 
-    async def _try_to_check(self, stored: Stored) -> bool:
+    async def _try_to_check(self, stored: StoredObject) -> bool:
         try:
             return await self._check(stored.tree())
-        except OF_WRONG_TYPES as error:
+        except WRONG_TYPE_ERRORS as error:
             self._registry.watch_cache.report_malformed(stored, error)
             return True
 
@@ -130,7 +130,7 @@ class Availability:
         return bool(available["status"] == "True")
 
     async def _write_condition(self, tree: Tree, available: Tree) -> None:
-        call = Call(
+        context = RequestContext(
             verb="update",
             resource=self._api_services,
             subresource=self._api_services.subresource("status"),
@@ -142,9 +142,9 @@ class Availability:
             return _with_condition(old, available, self._registry.clock)
 
         try:
-            await change(self._registry, call, WriteOptions(), transform)
+            await guaranteed_update(self._registry, context, WriteOptions(), transform)
         except (ApiError, KVError) as error:
-            LOG.warning("availability of %s was not stored: %s", call.name, error)
+            LOG.warning("availability of %s was not stored: %s", context.name, error)
 
     async def _available(self, tree: Tree) -> Tree:
         remote = remote_of(tree)

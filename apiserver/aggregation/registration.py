@@ -15,16 +15,16 @@ from msgspec.json import Decoder
 from mockube.apimachinery.groups import GroupVersion
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
+from mockube.apiserver.event_loop import yield_to_loop
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.long_work import yield_to_loop
 from mockube.apiserver.registry import metadata
-from mockube.apiserver.registry.call import Body, Call, WriteOptions
 from mockube.apiserver.registry.create import create
 from mockube.apiserver.registry.delete import delete
-from mockube.apiserver.registry.registry import OF_WRONG_TYPES, Registry
+from mockube.apiserver.registry.registry import WRONG_TYPE_ERRORS, Registry
+from mockube.apiserver.registry.request_context import Body, RequestContext, WriteOptions
 from mockube.apiserver.registry.resource_watchers import watched_keys
-from mockube.apiserver.registry.update import change
-from mockube.apiserver.storage.stored import Stored
+from mockube.apiserver.registry.update import guaranteed_update
+from mockube.apiserver.storage.stored import StoredObject
 from mockube.apiserver.user import User
 from mockube.etcd.errors import KVError
 
@@ -112,42 +112,42 @@ class Registration:
             return
         del self._servers[version]
         if present is not None and present.labels.get(AUTOMANAGED) == ALWAYS:
-            await self._attempt(name, delete(self._registry, self._call("delete", name, {})))
+            await self._attempt(name, delete(self._registry, self._context("delete", name, {})))
 
-    def _served_versions(self, stored: Stored) -> Iterator[GroupVersion]:
+    def _served_versions(self, stored: StoredObject) -> Iterator[GroupVersion]:
         try:
             spec = _read(stored.value).spec
-        except OF_WRONG_TYPES as error:
+        except WRONG_TYPE_ERRORS as error:
             self._registry.watch_cache.report_malformed(stored, error)
         else:
             for version in spec.versions:
                 if version.served:
                     yield GroupVersion(spec.group, version.name)
 
-    async def _register(self, name: str, version: GroupVersion, present: Stored | None) -> None:
+    async def _register(self, name: str, version: GroupVersion, present: StoredObject | None) -> None:
         spec = {"group": version.group, "version": version.version} | PRIORITY
         if present is None:
             tree = {"metadata": {"name": name, "labels": {AUTOMANAGED: ALWAYS}}, "spec": spec}
-            await create(self._registry, self._call("create", "", tree))
+            await create(self._registry, self._context("create", "", tree))
         elif present.labels.get(AUTOMANAGED) == ALWAYS and present.shared_tree()["spec"] != spec:
-            registry, call, options = self._registry, self._call("update", name, {}), WriteOptions()
+            registry, context, options = self._registry, self._context("update", name, {}), WriteOptions()
 
             async def transform(old: Tree) -> Tree:
-                return metadata.manage_change(registry, call, old | {"spec": spec}, old, options)
+                return metadata.manage_change(registry, context, old | {"spec": spec}, old, options)
 
-            await change(registry, call, options, transform)
+            await guaranteed_update(registry, context, options, transform)
 
     async def _attempt(self, name: str, work: Awaitable[object]) -> None:
         try:
             await work
         except (ApiError, KVError) as error:
             LOG.debug("%s was not registered or removed: %s", name, error)
-        except OF_WRONG_TYPES:
+        except WRONG_TYPE_ERRORS:
             LOG.warning("APIService %s is invalid", name)
 
-    def _call(self, verb: str, name: str, tree: Tree) -> Call:
+    def _context(self, verb: str, name: str, tree: Tree) -> RequestContext:
         body = Body(data=orjson.dumps(tree), media_type="application/json") if tree else Body(data=b"")
-        return Call(
+        return RequestContext(
             verb=verb,
             resource=self._api_services,
             name=name,

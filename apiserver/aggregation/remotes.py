@@ -11,9 +11,9 @@ from mockube.apimachinery import conditions
 from mockube.apimachinery.groups import GroupVersion
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.registry.registry import OF_WRONG_TYPES, Backend
+from mockube.apiserver.registry.registry import WRONG_TYPE_ERRORS, Backend
 from mockube.apiserver.storage.resource_cache import Change
-from mockube.apiserver.storage.stored import Stored
+from mockube.apiserver.storage.stored import StoredObject
 
 FindRow: TypeAlias = Callable[[str, str, str], Resource | None]
 """Returns the row of a resource by group, version and name."""
@@ -129,7 +129,7 @@ class Remotes:
         self.notify()
 
     def notify(self) -> None:
-        """Invalidate the pages that describe what is served."""
+        """Invalidate the pages that describe the served resources."""
         for notify in self.on_change:
             notify()
 
@@ -146,12 +146,12 @@ class Remotes:
         for name in self.documents.keys() - {remote.name for remote in self._served.values()}:
             del self.documents[name]
 
-    def _read(self, stored: Stored) -> Remote | None:
+    def _read(self, stored: StoredObject) -> Remote | None:
         if _HAS_SERVICE not in stored.value:
             return None
         try:
             return remote_of(stored.tree())
-        except OF_WRONG_TYPES as error:
+        except WRONG_TYPE_ERRORS as error:
             self._backend.watch_cache.report_malformed(stored, error)
             return None
 

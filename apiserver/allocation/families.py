@@ -65,8 +65,10 @@ def init_ip_families(spec: Tree, old: Tree | None, configured: Sequence[str]) ->
         if field_errors:
             return field_errors
     families = spec.get("ipFamilies") or [configured[0]]
-    dual = spec["ipFamilyPolicy"] != SINGLE and (selectorless or len(configured) == 2)
-    spec["ipFamilies"] = [families[0], OTHER[families[0]]] if dual and len(families) == 1 else families
+    is_dual_stack = spec["ipFamilyPolicy"] != SINGLE and (selectorless or len(configured) == 2)
+    spec["ipFamilies"] = (
+        [families[0], OTHER[families[0]]] if is_dual_stack and len(families) == 1 else families
+    )
     return ()
 
 

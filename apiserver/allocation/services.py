@@ -29,8 +29,8 @@ from mockube.apiserver.allocation.node_ports import (
 from mockube.apiserver.kinds.common.addresses import Network
 from mockube.apiserver.kinds.core.service.cluster_ips import check_cluster_ips
 from mockube.apiserver.kinds.core.service.strategy import needs_cluster_ip, needs_node_port
-from mockube.apiserver.registry.registry import NO_CLAIMS, OF_WRONG_TYPES, Backend, Claims
-from mockube.apiserver.storage.stored import Stored, canonical
+from mockube.apiserver.registry.registry import NO_ALLOCATIONS, WRONG_TYPE_ERRORS, Allocations, Backend
+from mockube.apiserver.storage.stored import StoredObject, canonical
 from mockube.etcd.kv import Compare, Delete, Put, Target
 
 SERVICES, ENDPOINTS = GroupResource("", "services"), GroupResource("", "endpoints")
@@ -40,21 +40,21 @@ SERVICE = GroupKind("", "Service")
 
 
 class ServiceAllocator(Struct, frozen=True, kw_only=True):
-    """The `Claimant` of Services. The first network has the default IP family."""
+    """The `Allocator` of Services. The first network has the default IP family."""
 
     networks: Sequence[Network]
     node_ports: range
 
-    async def claim(
+    async def allocate(
         self, backend: Backend, new: Tree | None, old: Tree | None, *, dry_run: bool = False
-    ) -> Claims:
+    ) -> Allocations:
         if new is None:
             return await self._release(backend, old or {})
         old_spec = {} if old is None else old["spec"]
         if field_errors := _check_addresses(new["spec"], old_spec or None):
             raise status.invalid(SERVICE, meta.name(new), field_errors)
         if needs_cluster_ip(new["spec"]) and not is_well_formed(new["spec"]):
-            return NO_CLAIMS
+            return NO_ALLOCATIONS
         new["spec"] = dict(new["spec"])
         await self._allocate_addresses(backend, new, old_spec, dry_run=dry_run)
         new_addresses, old_addresses = _allocated_addresses(new["spec"]), _allocated_addresses(old_spec)
@@ -63,7 +63,7 @@ class ServiceAllocator(Struct, frozen=True, kw_only=True):
             [address for address in old_addresses if address not in new_addresses],
         )
         record = await self._allocate_ports(backend, new, old_spec, dry_run=dry_run)
-        return Claims(
+        return Allocations(
             compare=[
                 *(
                     Compare(key=_key(backend, address), target=Target.MOD, operand=0)
@@ -78,19 +78,19 @@ class ServiceAllocator(Struct, frozen=True, kw_only=True):
             ],
         )
 
-    async def _release(self, backend: Backend, old: Tree) -> Claims:
+    async def _release(self, backend: Backend, old: Tree) -> Allocations:
         """Release the addresses and ports of a deleted Service, and delete its Endpoints: a later Service must not get them."""
         deletes = [Delete(key=_key(backend, address)) for address in _allocated_addresses(old["spec"])]
         endpoints = backend.layout.object(backend.rows[ENDPOINTS], meta.namespace(old), meta.name(old))
         deletes.append(Delete(key=endpoints))
         node_ports = allocated_node_ports(old["spec"])
         if not node_ports:
-            return Claims(then=deletes)
+            return Allocations(then=deletes)
         record = await read_node_ports(backend, self.node_ports, _used_port_lister(backend))
         record.release(node_ports)
-        return Claims(compare=[record.compare(backend)], then=[*deletes, record.put(backend)])
+        return Allocations(compare=[record.compare(backend)], then=[*deletes, record.put(backend)])
 
-    async def reclaim(self, backend: Backend, namespace: str, name: str) -> Claims:
+    async def release_unreadable(self, backend: Backend, namespace: str, name: str) -> Allocations:
         """Release the addresses and node ports of a Service that cannot be read.
 
         Its addresses are found by the IPAddress objects that refer to it. The owner of a node port is not recorded:
@@ -109,13 +109,13 @@ class ServiceAllocator(Struct, frozen=True, kw_only=True):
         deletes.append(Delete(key=backend.layout.object(backend.rows[ENDPOINTS], namespace, name)))
         unreadable = backend.watch_cache.unreadable.below(backend.layout.scope(services, ""))
         if [key for key in unreadable if key != own]:
-            return Claims(then=deletes)
+            return Allocations(then=deletes)
         record.release_all_except(
             port for stored in backend.list_cached(SERVICES) for port in _ports_of(stored)
         )
         if not record.is_changed:
-            return Claims(then=deletes)
-        return Claims(compare=[record.compare(backend)], then=[*deletes, record.put(backend)])
+            return Allocations(then=deletes)
+        return Allocations(compare=[record.compare(backend)], then=[*deletes, record.put(backend)])
 
     async def _allocate_addresses(
         self, backend: Backend, new: Tree, old_spec: Tree, *, dry_run: bool
@@ -203,7 +203,7 @@ def _used_port_lister(backend: Backend) -> UsedPortLister:
     return list_used_ports
 
 
-def _ports_of(stored: Stored) -> frozenset[int]:
+def _ports_of(stored: StoredObject) -> frozenset[int]:
     return allocated_node_ports(stored.tree()["spec"])
 
 
@@ -219,7 +219,7 @@ def _networks_of_service_cidrs(backend: Backend) -> Iterator[tuple[Network, str]
             condition = conditions.get(tree, "Ready") or {}
             readiness = "False" if meta.is_deleting(tree) else condition.get("status", "")
             yield from [(ip_network(cidr), readiness) for cidr in tree["spec"].get("cidrs") or ()]
-        except OF_WRONG_TYPES as error:
+        except WRONG_TYPE_ERRORS as error:
             backend.watch_cache.report_malformed(stored, error)
 
 

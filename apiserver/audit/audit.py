@@ -28,7 +28,7 @@ from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.audit.policy import DEFAULT_POLICY, AuditDecision, Level, Policy, read
 from mockube.apiserver.authz.chain import Decision, DecisionAndReason
 from mockube.apiserver.request_info import RequestInfo
-from mockube.apiserver.user import Impersonated, User
+from mockube.apiserver.user import ImpersonatedUser, User
 
 LOG = logging.getLogger(__name__)
 
@@ -61,7 +61,7 @@ class RequestProperties(Protocol):
         """The user whose credentials were sent."""
 
     @property
-    def impersonated(self) -> Impersonated | None: ...
+    def impersonated(self) -> ImpersonatedUser | None: ...
 
     @property
     def decision(self) -> DecisionAndReason | None:

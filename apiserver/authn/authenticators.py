@@ -139,7 +139,7 @@ ANONYMOUS_PATHS = frozenset({"/healthz", "/livez", "/readyz", "/version", "/vers
 
 
 class Anonymous(Enum):
-    """Which requests may be anonymous."""
+    """The requests that may be anonymous."""
 
     NONE = "none"
     LIMITED = "limited"

@@ -1,4 +1,4 @@
-"""Make the chain of authenticators from what the server trusts: certificates, token files, service accounts, issuers, webhooks."""
+"""Create the chain of authenticators of a server: certificates, token files, service accounts, issuers, webhooks."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -54,7 +54,7 @@ class Trust(Struct, frozen=True, kw_only=True):
     """Whether Secrets of kube-system may contain tokens for nodes to join the cluster."""
 
 
-class Remote(Struct, frozen=True):
+class RemoteDependencies(Struct, frozen=True):
     """The dependencies of calls to other servers. The observer is created when it is needed."""
 
     send: Send
@@ -66,7 +66,7 @@ class Authenticators(Struct, frozen=True, kw_only=True):
     bearer: BearerTokens
     accounts: ServiceAccounts
     issuers: "JWTAuthenticators | None" = None
-    """For tokens of other issuers; its `run` is a task of the server."""
+    """The authenticator of tokens of other issuers; its `run` is a task of the server."""
 
 
 def authenticators(  # noqa: PLR0913 - the parts of the chain
@@ -77,7 +77,7 @@ def authenticators(  # noqa: PLR0913 - the parts of the chain
     random: Random,
     label: LabelSecret | None = None,
     is_anonymous_limited: bool = False,
-    remote: Remote | None = None,
+    remote: RemoteDependencies | None = None,
     counts: CredentialCounts | None = None,
 ) -> Authenticators:
     """Return the chain; `remote` is needed if other servers are called."""
@@ -116,7 +116,7 @@ def authenticators(  # noqa: PLR0913 - the parts of the chain
 
 
 def _jwt_authenticators(
-    settings: "JWTSettings", audiences: Sequence[str], clock: Clock, remote: Remote
+    settings: "JWTSettings", audiences: Sequence[str], clock: Clock, remote: RemoteDependencies
 ) -> "JWTAuthenticators":
     from mockube.apiserver.authn.oidc.authenticators import JWTAuthenticators  # noqa: PLC0415 - few need it
 

@@ -44,7 +44,7 @@ class RequestHeaders(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def _header_names(self) -> tuple[frozenset[str], tuple[str, ...]]:
-        """Names and prefixes, in lower case."""
+        """The names and prefixes of headers, in lower case."""
         names = frozenset(map(str.lower, (*self.username, *self.uid, *self.groups)))
         return names, tuple(map(str.lower, self.extra_prefixes))
 

@@ -34,6 +34,7 @@ from mockube.apiserver.outgoing import Reviewer
 
 LOG: Final = logging.getLogger(__name__)
 POLL_SECONDS: Final = 1.0
+ALWAYS_ALLOW: Final = "AlwaysAllow"
 
 
 class AuthorizationSettings(Struct, frozen=True, kw_only=True):
@@ -59,11 +60,10 @@ class ConfiguredAuthorizers:
         self._chain = chain
         self._remote = remote
         self._observer = remote.observer()
-        self._built_in: dict[str, Authorizer] = {
-            "AlwaysAllow": AlwaysAllow(),
-            "AlwaysDeny": AlwaysDeny(),
-            **built_in,
-        }
+        self._built_in: dict[str, Authorizer] = {"AlwaysDeny": AlwaysDeny(), **built_in}
+        if any(authorizer.type == ALWAYS_ALLOW for authorizer in settings.configuration.authorizers):
+            # Only at the start does the server check its address, limit anonymous users and warn.
+            self._built_in[ALWAYS_ALLOW] = AlwaysAllow()
         if settings.policies is not None:
             self._built_in["ABAC"] = settings.policies
         self._data = settings.data

@@ -137,7 +137,7 @@ class WebhookAuthorizer:
         except ReviewFailed as error:
             LOG.error("Failed to make webhook authorizer request: %s", error)  # noqa: TRY400 - upstream's
             if settings.on_error is Decision.NO_OPINION:
-                self._observer.failed_open(settings.name, "timeout" if error.is_timeout else "error")
+                self._observer.record_fail_open(settings.name, "timeout" if error.is_timeout else "error")
             raise AuthorizerFailed(str(error), settings.on_error) from error
 
     def _matches(self, spec: Mapping[str, Any]) -> bool:

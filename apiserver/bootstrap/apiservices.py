@@ -69,5 +69,5 @@ def _api_service(group: str, version: str) -> RequiredObject:
         resource=API_SERVICES,
         name=f"{version}.{group}",
         content={"metadata": {"labels": AUTOREGISTERED}, "spec": ({"group": group} if group else {}) | spec},
-        is_fixed=True,
+        skips_admission=True,
     )

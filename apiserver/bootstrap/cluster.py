@@ -42,7 +42,7 @@ CRITICAL = 2_000_000_000
 
 
 class ServerProperties(Struct, frozen=True, kw_only=True):
-    """The properties of the server in the objects."""
+    """The properties of a server that its bootstrap objects contain."""
 
     port: int
     service_ranges: Sequence[str]
@@ -58,55 +58,57 @@ class ServerProperties(Struct, frozen=True, kw_only=True):
     """The minor release of the server."""
 
 
-def cluster(facts: ServerProperties, groups: Sequence[Group]) -> Sequence[RequiredObject]:
-    """Return the objects of served resources, in the order in which they can be created."""
+def cluster_objects(properties: ServerProperties, groups: Sequence[Group]) -> Sequence[RequiredObject]:
+    """Return the objects that every cluster needs, of served resources, in the order in which they can be created."""
     served = {(row.group, row.version, row.name) for group in groups for row in group.resources}
     return [
         required_object
-        for required_object in _all_objects(facts, groups)
+        for required_object in _all_objects(properties, groups)
         if required_object.resource in served
     ]
 
 
-def _all_objects(facts: ServerProperties, groups: Sequence[Group]) -> Iterable[RequiredObject]:
+def _all_objects(properties: ServerProperties, groups: Sequence[Group]) -> Iterable[RequiredObject]:
     return (
         *(RequiredObject(resource=NAMESPACES, name=name, is_recreated=True) for name in SYSTEM_NAMESPACES),
         *_priority_classes(),
-        *_service(facts),
-        authentication_config_map(facts),
+        *_service(properties),
+        authentication_config_map(properties),
         RequiredObject(
             resource=CONFIG_MAPS,
             name="kube-apiserver-legacy-service-account-token-tracking",
             namespace=wellknown.NAMESPACE_SYSTEM,
-            content={"data": {"since": facts.now[: len("2030-01-01")]}},
+            content={"data": {"since": properties.now[: len("2030-01-01")]}},
         ),
-        *flow_control(facts.minor),
+        *flow_control(properties.minor),
         *api_services(groups),
     )
 
 
-def authentication_config_map(facts: ServerProperties) -> RequiredObject:
+def authentication_config_map(properties: ServerProperties) -> RequiredObject:
     return RequiredObject(
         resource=CONFIG_MAPS,
         name="extension-apiserver-authentication",
         namespace=wellknown.NAMESPACE_SYSTEM,
-        content={"data": authentication_data(_trusted_authorities(facts))},
-        combine=partial(combine, now=parse_time(facts.now)),
+        content={"data": authentication_data(_trusted_authorities(properties))},
+        combine=partial(combine, now=parse_time(properties.now)),
         is_reconciled=True,
     )
 
 
-def _trusted_authorities(facts: ServerProperties) -> TrustedAuthorities:
+def _trusted_authorities(properties: ServerProperties) -> TrustedAuthorities:
     """Return the authorities and headers by which other servers authenticate the requests of proxies, such as this server."""
-    headers = facts.request_headers
+    headers = properties.request_headers
     if headers is None:
-        authorities, names = facts.proxy_ca, [PROXY_CLIENT]
-        return TrustedAuthorities(facts.client_ca, authorities, replace(OWN_HEADERS, allowed_names=names))
-    if not facts.proxy_ca:
-        return TrustedAuthorities(facts.client_ca, facts.request_headers_ca, headers)
+        authorities, names = properties.proxy_ca, [PROXY_CLIENT]
+        return TrustedAuthorities(
+            properties.client_ca, authorities, replace(OWN_HEADERS, allowed_names=names)
+        )
+    if not properties.proxy_ca:
+        return TrustedAuthorities(properties.client_ca, properties.request_headers_ca, headers)
     names = [*headers.allowed_names, PROXY_CLIENT] if headers.allowed_names else []
-    authorities = facts.request_headers_ca + facts.proxy_ca
-    return TrustedAuthorities(facts.client_ca, authorities, replace(headers, allowed_names=names))
+    authorities = properties.request_headers_ca + properties.proxy_ca
+    return TrustedAuthorities(properties.client_ca, authorities, replace(headers, allowed_names=names))
 
 
 def _priority_classes() -> Sequence[RequiredObject]:
@@ -130,25 +132,25 @@ def _priority_classes() -> Sequence[RequiredObject]:
     ]
 
 
-def _service(facts: ServerProperties) -> Sequence[RequiredObject]:
+def _service(properties: ServerProperties) -> Sequence[RequiredObject]:
     """Return the service, and the range of its address."""
-    first = str(ip_network(facts.service_ranges[0])[1])
+    first = str(ip_network(properties.service_ranges[0])[1])
     ready = {
         "type": "Ready",
         "status": "True",
-        "lastTransitionTime": facts.now,
+        "lastTransitionTime": properties.now,
         "message": "Kubernetes default Service CIDR is ready",
     }
-    port = {"name": "https", "protocol": "TCP", "port": SERVICE_PORT, "targetPort": facts.port}
+    port = {"name": "https", "protocol": "TCP", "port": SERVICE_PORT, "targetPort": properties.port}
     spec = {"ports": [port], "clusterIP": first, "ipFamilyPolicy": "SingleStack", "sessionAffinity": "None"}
     labels = {"component": "apiserver", "provider": SERVICE}
     return (
         RequiredObject(
             resource=SERVICE_CIDRS,
             name=SERVICE,
-            content={"spec": {"cidrs": [*facts.service_ranges]}},
+            content={"spec": {"cidrs": [*properties.service_ranges]}},
             combine=_to_dual_stack,
-            is_reconciled=len(facts.service_ranges) > 1,
+            is_reconciled=len(properties.service_ranges) > 1,
             status={"conditions": [ready]},
             status_manager="kubernetes-service-cidr-controller",
             is_recreated=True,

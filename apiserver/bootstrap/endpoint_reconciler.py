@@ -17,7 +17,7 @@ from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import ApiError
 from mockube.apiserver.bootstrap.cluster import SERVICE
 from mockube.apiserver.bootstrap.ensure import ensure
-from mockube.apiserver.bootstrap.required_object import Name, RequiredObject
+from mockube.apiserver.bootstrap.required_object import GroupVersionResource, RequiredObject
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.storage.keys import MASTER_LEASES
@@ -26,14 +26,19 @@ from mockube.etcd.kv import NO_LEASE, Put, Range, prefix_end
 
 LOG = logging.getLogger(__name__)
 
-ENDPOINTS: Final[Name] = ("", "v1", "endpoints")
-ENDPOINT_SLICES: Final[Name] = ("discovery.k8s.io", "v1", "endpointslices")
+ENDPOINTS: Final[GroupVersionResource] = ("", "v1", "endpoints")
+ENDPOINT_SLICES: Final[GroupVersionResource] = ("discovery.k8s.io", "v1", "endpointslices")
 LEASE_SECONDS, RECONCILE_SECONDS = 15, 10.0
 
 
 class EndpointReconciler:
     def __init__(
-        self, registry: Registry, resources: Callable[[Name], Resource], *, address: str, port: int
+        self,
+        registry: Registry,
+        resources: Callable[[GroupVersionResource], Resource],
+        *,
+        address: str,
+        port: int,
     ) -> None:
         self._registry = registry
         self._resources = resources

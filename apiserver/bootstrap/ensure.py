@@ -13,15 +13,15 @@ from mockube.apimachinery.status import ApiError, Conflict
 from mockube.apimachinery.timestamps import format_time, parse_time
 from mockube.apimachinery.tree import Tree
 from mockube.apimachinery.version import version
-from mockube.apiserver.bootstrap.required_object import Name, RequiredObject
+from mockube.apiserver.bootstrap.required_object import GroupVersionResource, RequiredObject
+from mockube.apiserver.event_loop import yield_to_loop
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.long_work import yield_to_loop
 from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.apply import apply
 from mockube.apiserver.registry.body import read_object
-from mockube.apiserver.registry.call import Body, Call, WriteOptions
 from mockube.apiserver.registry.create import create
 from mockube.apiserver.registry.registry import Registry
+from mockube.apiserver.registry.request_context import Body, RequestContext, WriteOptions
 from mockube.apiserver.registry.update import update
 from mockube.apiserver.storage.stored import canonical
 from mockube.apiserver.user import User
@@ -35,8 +35,8 @@ MAX_PUTS: Final = 100
 """The number of objects in one transaction; etcd allows 128."""
 _UID: Final = "00000000-0000-0000-0000-000000000000"
 _TIME: Final = "2000-01-01T00:00:00Z"
-_TEMPLATES: Final[dict[tuple[Name, str, str, bytes], bytes]] = {}
-"""The stored text of fixed objects, without uid and times; all servers of a process create the same ones."""
+_TEMPLATES: Final[dict[tuple[GroupVersionResource, str, str, bytes], bytes]] = {}
+"""The stored text of objects that are stored directly, without uid and times; servers of a process share them."""
 USER_AGENT = f"kube-apiserver/v{version()}"
 
 APPLY, JSON = "application/apply-patch+yaml", "application/json"
@@ -45,7 +45,9 @@ RECREATE_SECONDS = 10.0
 
 
 async def ensure(
-    registry: Registry, resources: Callable[[Name], Resource], required_objects: Iterable[RequiredObject]
+    registry: Registry,
+    resources: Callable[[GroupVersionResource], Resource],
+    required_objects: Iterable[RequiredObject],
 ) -> int:
     """Create the missing objects and return their number. Another server may create the same ones at the same time."""
     missing = []
@@ -55,16 +57,20 @@ async def ensure(
             missing.append(required_object)
         elif required_object.is_reconciled:
             await _overwrite(registry, resource, required_object)
-    fixed = [required_object for required_object in missing if required_object.is_fixed]
-    if await create_fixed(registry, resources, fixed) < len(fixed):
+    direct = [required_object for required_object in missing if required_object.skips_admission]
+    if await create_directly(registry, resources, direct) < len(direct):
         return await _create_each(registry, resources, missing)
-    return len(fixed) + await _create_each(
-        registry, resources, [required_object for required_object in missing if not required_object.is_fixed]
+    return len(direct) + await _create_each(
+        registry,
+        resources,
+        [required_object for required_object in missing if not required_object.skips_admission],
     )
 
 
 async def _create_each(
-    registry: Registry, resources: Callable[[Name], Resource], missing: Sequence[RequiredObject]
+    registry: Registry,
+    resources: Callable[[GroupVersionResource], Resource],
+    missing: Sequence[RequiredObject],
 ) -> int:
     created_count = 0
     for required_object in missing:
@@ -72,8 +78,10 @@ async def _create_each(
     return created_count
 
 
-async def create_fixed(
-    registry: Registry, resources: Callable[[Name], Resource], required_objects: Sequence[RequiredObject]
+async def create_directly(
+    registry: Registry,
+    resources: Callable[[GroupVersionResource], Resource],
+    required_objects: Sequence[RequiredObject],
 ) -> int:
     """Create objects as they are, many in one transaction; return the number created.
 
@@ -109,18 +117,18 @@ async def _new_text(registry: Registry, resource: Resource, required_object: Req
 
 
 def _template(registry: Registry, resource: Resource, required_object: RequiredObject) -> Tree:
-    call, strategy = (
-        call_of(resource, required_object, "create", required_object.tree()),
+    context, strategy = (
+        request_context(resource, required_object, "create", required_object.tree()),
         registry.scheme.strategy(resource),
     )
     options = WriteOptions(field_manager=required_object.manager)
-    tree = read_object(registry, call, options)
-    metadata.match_namespace(tree, call)
+    tree = read_object(registry, context, options)
+    metadata.match_namespace(tree, context)
     metadata.ensure_metadata(tree).update(uid=_UID, creationTimestamp=_TIME)
-    tree = metadata.manage_new(registry, call, tree, options)
+    tree = metadata.manage_new(registry, context, tree, options)
     if strategy.first_generation:
         metadata.ensure_metadata(tree)["generation"] = strategy.first_generation
-    strategy.prepare_create(tree, replace(registry.request(call), now=parse_time(_TIME)))
+    strategy.prepare_create(tree, replace(registry.request(context), now=parse_time(_TIME)))
     return tree
 
 
@@ -133,7 +141,7 @@ async def _overwrite(registry: Registry, resource: Resource, required_object: Re
             tree |= required_object.combine(present.tree(), tree)
         tree["metadata"]["resourceVersion"] = str(present.revision)
         try:
-            await update(registry, call_of(resource, required_object, "update", tree))
+            await update(registry, request_context(resource, required_object, "update", tree))
         except Conflict:
             continue
         return
@@ -144,7 +152,8 @@ async def _create(registry: Registry, resource: Resource, required_object: Requi
     query = {"fieldManager": [required_object.manager]} if required_object.manager else {}
     try:
         answer = await create(
-            registry, call_of(resource, required_object, "create", required_object.tree(), query=query)
+            registry,
+            request_context(resource, required_object, "create", required_object.tree(), query=query),
         )
     except ApiError:
         # Another server may have created it meanwhile, and allocated the same value, such as an address.
@@ -155,7 +164,9 @@ async def _create(registry: Registry, resource: Resource, required_object: Requi
         await _apply_status(registry, resource, required_object)
     elif required_object.status:
         tree = answer.object() | {"status": required_object.status}
-        await update(registry, call_of(resource, required_object, "update", tree, subresource="status"))
+        await update(
+            registry, request_context(resource, required_object, "update", tree, subresource="status")
+        )
     return True
 
 
@@ -168,13 +179,13 @@ async def _apply_status(registry: Registry, resource: Resource, required_object:
     query = {"fieldManager": [required_object.status_manager], "force": ["true"]}
     tree = named | {"status": required_object.status}
     await apply(
-        registry, call_of(resource, required_object, "patch", tree, subresource="status", query=query)
+        registry, request_context(resource, required_object, "patch", tree, subresource="status", query=query)
     )
 
 
 async def recreate_deleted(
     registry: Registry,
-    resources: Callable[[Name], Resource],
+    resources: Callable[[GroupVersionResource], Resource],
     required_objects: Sequence[RequiredObject],
     clock: Clock,
 ) -> None:
@@ -187,7 +198,7 @@ async def recreate_deleted(
             LOG.warning("System objects were not created: %s", error)
 
 
-def call_of(
+def request_context(
     resource: Resource,
     required_object: RequiredObject,
     verb: str,
@@ -195,8 +206,8 @@ def call_of(
     *,
     subresource: str = "",
     query: Mapping[str, Sequence[str]] | None = None,
-) -> Call:
-    return Call(
+) -> RequestContext:
+    return RequestContext(
         verb=verb,
         resource=resource,
         subresource=resource.subresource(subresource) if subresource else None,

@@ -9,13 +9,13 @@ from mockube.apimachinery import conditions, gotext
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import Tree
+from mockube.apiserver.event_loop import yield_to_loop
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.long_work import yield_to_loop
 from mockube.apiserver.registry.apply import apply
-from mockube.apiserver.registry.call import Body, Call
-from mockube.apiserver.registry.registry import OF_WRONG_TYPES, Registry
+from mockube.apiserver.registry.registry import WRONG_TYPE_ERRORS, Registry
+from mockube.apiserver.registry.request_context import Body, RequestContext
 from mockube.apiserver.registry.resource_watchers import watched_resources
-from mockube.apiserver.storage.stored import Stored
+from mockube.apiserver.storage.stored import StoredObject
 from mockube.apiserver.user import User
 from mockube.etcd.errors import KVError
 
@@ -62,7 +62,7 @@ class FlowSchemaStatus:
                 revisions[stored.key] = stored.revision
         self._checked_revisions = revisions
 
-    async def _update_status(self, stored: Stored) -> bool:
+    async def _update_status(self, stored: StoredObject) -> bool:
         """Return whether the status is up to date; otherwise write it."""
         try:
             tree = stored.tree()
@@ -70,17 +70,17 @@ class FlowSchemaStatus:
             dangling = _dangling_condition(level, exists=level in self._level_names)
             if conditions.has_condition(tree, dangling):
                 return True
-        except OF_WRONG_TYPES as error:
+        except WRONG_TYPE_ERRORS as error:
             self._registry.watch_cache.report_malformed(stored, error)
             return True
         now = format_time(self._registry.clock.now())
         try:
-            await apply(self._registry, self._call(tree, dangling | {"lastTransitionTime": now}))
+            await apply(self._registry, self._context(tree, dangling | {"lastTransitionTime": now}))
         except (ApiError, KVError) as error:
             LOG.debug("the status of %s was not stored: %s", tree["metadata"]["name"], error)
         return False
 
-    def _call(self, tree: Tree, condition: Tree) -> Call:
+    def _context(self, tree: Tree, condition: Tree) -> RequestContext:
         name = tree["metadata"]["name"]
         config = {
             "apiVersion": self._schemas.api_version,
@@ -88,7 +88,7 @@ class FlowSchemaStatus:
             "metadata": {"name": name},
             "status": {"conditions": [condition]},
         }
-        return Call(
+        return RequestContext(
             verb="patch",
             resource=self._schemas,
             subresource=self._schemas.subresource("status"),

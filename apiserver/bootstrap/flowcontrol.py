@@ -14,8 +14,8 @@ AUTOUPDATE = {"apf.kubernetes.io/autoupdate-spec": "true"}
 REJECT: Mapping[str, Any] = {"type": "Reject"}
 
 
-def _queue(queues: int, hand: int) -> Mapping[str, Any]:
-    return {"type": "Queue", "queuing": {"queues": queues, "handSize": hand, "queueLengthLimit": 50}}
+def _queue(queues: int, hand_size: int) -> Mapping[str, Any]:
+    return {"type": "Queue", "queuing": {"queues": queues, "handSize": hand_size, "queueLengthLimit": 50}}
 
 
 LIMITED: Mapping[str, tuple[int, int, Mapping[str, Any]]] = {
@@ -141,7 +141,7 @@ def flow_control(minor: str = minors.NEWEST) -> Sequence[RequiredObject]:
 def _level(name: str, spec: Mapping[str, Any]) -> RequiredObject:
     content = {"metadata": {"annotations": AUTOUPDATE}, "spec": spec}
     return RequiredObject(
-        resource=PRIORITY_LEVELS, name=name, content=content, manager=MANAGER, is_fixed=True
+        resource=PRIORITY_LEVELS, name=name, content=content, manager=MANAGER, skips_admission=True
     )
 
 
@@ -162,5 +162,5 @@ def _schema(schema: Schema) -> RequiredObject:
         name=schema.name,
         content={"metadata": {"annotations": AUTOUPDATE}, "spec": {**spec, **distinguisher}},
         manager=MANAGER,
-        is_fixed=True,
+        skips_admission=True,
     )

@@ -16,11 +16,11 @@ from mockube.apimachinery.status import ApiError, Conflict, NotFound
 from mockube.apimachinery.timestamps import TimestampError, format_micro_time, parse_micro_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.bootstrap.ensure import SERVER, USER_AGENT, ensure
-from mockube.apiserver.bootstrap.required_object import Name, RequiredObject
+from mockube.apiserver.bootstrap.required_object import GroupVersionResource, RequiredObject
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.registry.call import Body, Call
 from mockube.apiserver.registry.delete import delete
 from mockube.apiserver.registry.registry import Registry
+from mockube.apiserver.registry.request_context import Body, RequestContext
 from mockube.etcd.errors import KVError
 
 LOG = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ def server_name(host: str, port: int) -> str:
 
 async def keep_alive(
     registry: Registry,
-    resources: Callable[[Name], Resource],
+    resources: Callable[[GroupVersionResource], Resource],
     *,
     host: str,
     name: str,
@@ -62,7 +62,7 @@ async def _remove_expired(registry: Registry, row: Resource, now: datetime) -> N
     """Delete the identity Leases of servers that have not renewed them in time."""
     for stored in registry.list_cached(row.group_resource, wellknown.NAMESPACE_SYSTEM):
         if stored.labels.get(LABEL_IDENTITY) == "kube-apiserver" and _is_expired(stored.tree(), now):
-            call = Call(
+            context = RequestContext(
                 verb="delete",
                 resource=row,
                 namespace=wellknown.NAMESPACE_SYSTEM,
@@ -72,7 +72,7 @@ async def _remove_expired(registry: Registry, row: Resource, now: datetime) -> N
                 user_agent=USER_AGENT,
             )
             with suppress(NotFound, Conflict):  # another server deleted or renewed it
-                await delete(registry, call)
+                await delete(registry, context)
 
 
 def _is_expired(lease: ReadOnlyTree, now: datetime) -> bool:

@@ -104,7 +104,7 @@ def _required_object(
         name=name,
         namespace=namespace,
         content={"metadata": metadata, **content},
-        is_fixed=True,
+        skips_admission=True,
     )
 
 

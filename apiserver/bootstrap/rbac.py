@@ -21,7 +21,7 @@ from mockube.apiserver.authz.rbac.policy import (
     ROLE_BINDINGS,
     ROLES,
 )
-from mockube.apiserver.bootstrap.required_object import Name, RequiredObject
+from mockube.apiserver.bootstrap.required_object import GroupVersionResource, RequiredObject
 
 AUTOUPDATE: Final = "rbac.authorization.kubernetes.io/autoupdate"
 _LABELS: Final = {"kubernetes.io/bootstrapping": "rbac-defaults"}
@@ -75,7 +75,7 @@ def _rows_of_minor(
     return list(rows.values())
 
 
-def resource_name(resource: str) -> Name:
+def resource_name(resource: str) -> GroupVersionResource:
     return GROUP, "v1", resource
 
 
@@ -86,7 +86,7 @@ def _required_object(resource: str, row: Mapping[str, Any], content: Tree) -> Re
         name=row["name"],
         namespace=row.get("namespace", ""),
         content={"metadata": metadata, **content},
-        is_fixed=True,
+        skips_admission=True,
     )
 
 

@@ -10,13 +10,13 @@ from mockube.apimachinery.schema import minors
 from mockube.apimachinery.status import ApiError, Conflict, NotFound
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.bootstrap import rbac
-from mockube.apiserver.bootstrap.ensure import call_of, create_fixed, ensure
-from mockube.apiserver.bootstrap.required_object import Name, RequiredObject
+from mockube.apiserver.bootstrap.ensure import create_directly, ensure, request_context
+from mockube.apiserver.bootstrap.required_object import GroupVersionResource, RequiredObject
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.delete import delete
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.update import update
-from mockube.apiserver.storage.stored import Stored
+from mockube.apiserver.storage.stored import StoredObject
 from mockube.etcd.errors import KVError
 
 LOG = logging.getLogger(__name__)
@@ -27,7 +27,10 @@ RETRY_SECONDS: Final = 1.0
 
 class BootstrapRoles:
     def __init__(
-        self, registry: Registry, resources: Callable[[Name], Resource], minor: str = minors.NEWEST
+        self,
+        registry: Registry,
+        resources: Callable[[GroupVersionResource], Resource],
+        minor: str = minors.NEWEST,
     ) -> None:
         self._registry = registry
         self._minor = minor
@@ -88,7 +91,7 @@ class BootstrapRoles:
                 for required_object in required_objects
                 if self._find_present(required_object) is not None
             ]
-            if await create_fixed(self._registry, self._resources, missing) < len(missing):
+            if await create_directly(self._registry, self._resources, missing) < len(missing):
                 present = required_objects  # another server creates them, too
             await self._registry.watch_cache.fresh()
             outcomes = [await self._complete(required_object) for required_object in present]
@@ -97,7 +100,7 @@ class BootstrapRoles:
             return False
         return all(outcomes)
 
-    def _find_present(self, required_object: RequiredObject) -> Stored | None:
+    def _find_present(self, required_object: RequiredObject) -> StoredObject | None:
         resource = self._resources(required_object.resource)
         return self._registry.find_cached(
             resource.group_resource, required_object.namespace, required_object.name
@@ -128,7 +131,7 @@ class BootstrapRoles:
         try:
             await update(
                 self._registry,
-                call_of(self._resources(required_object.resource), required_object, "update", tree),
+                request_context(self._resources(required_object.resource), required_object, "update", tree),
             )
         except (Conflict, NotFound):
             return False
@@ -138,6 +141,6 @@ class BootstrapRoles:
         with suppress(NotFound):
             await delete(
                 self._registry,
-                call_of(self._resources(required_object.resource), required_object, "delete", {}),
+                request_context(self._resources(required_object.resource), required_object, "delete", {}),
             )
         return bool(await ensure(self._registry, self._resources, [required_object]))

@@ -7,12 +7,12 @@ from msgspec import Struct, field
 
 from mockube.apimachinery.tree import Tree
 
-Name: TypeAlias = tuple[str, str, str]
-"""A resource's group, version and name."""
+GroupVersionResource: TypeAlias = tuple[str, str, str]
+"""The group, version and name of a resource."""
 
 
 class RequiredObject(Struct, frozen=True, kw_only=True):
-    resource: Name
+    resource: GroupVersionResource
     name: str
     namespace: str = ""
     content: Tree = field(default_factory=dict)
@@ -22,12 +22,12 @@ class RequiredObject(Struct, frozen=True, kw_only=True):
     """The field manager of the content; "": the server's own name."""
     status_manager: str = ""
     """The field manager that applies the status; "" if it is written with an update."""
-    is_fixed: bool = False
-    """Whether it is valid, allocates nothing, and no admission plugin changes it, so that it can be stored directly."""
+    skips_admission: bool = False
+    """Whether it is stored directly: it is valid, allocates nothing, and no admission plugin changes it."""
     is_recreated: bool = False
     """Whether it is created again after it was deleted."""
     combine: Callable[[Tree, Tree], Tree] | None = None
-    """Merge the present content with the required one; None: the required content replaces it."""
+    """Merges the present content with the required one; None: the required content replaces it."""
     is_reconciled: bool = False
     """Whether the content of an existing object is overwritten, because it describes the server."""
 

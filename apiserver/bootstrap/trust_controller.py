@@ -7,7 +7,7 @@ from typing import Final
 
 from mockube.apimachinery.status import ApiError
 from mockube.apiserver.bootstrap.ensure import ensure
-from mockube.apiserver.bootstrap.required_object import Name, RequiredObject
+from mockube.apiserver.bootstrap.required_object import GroupVersionResource, RequiredObject
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.storage.resource_cache import Change
@@ -23,7 +23,7 @@ class TrustController:
     def __init__(
         self,
         registry: Registry,
-        resources: Callable[[Name], Resource],
+        resources: Callable[[GroupVersionResource], Resource],
         required_object: Callable[[], RequiredObject],
     ) -> None:
         """`required_object` returns the object with the current authorities."""

@@ -10,7 +10,6 @@ from msgspec import Struct, field
 from mockube.apimachinery.durations import format_duration
 from mockube.apimachinery.flags import Sections, flags_of, seconds
 from mockube.apimachinery.klog import Logging
-from mockube.apimachinery.packs.definitions import PACKS
 from mockube.apimachinery.version import print_version, version_problem
 from mockube.apiserver.config import (
     admission_plugins,
@@ -34,6 +33,7 @@ from mockube.apiserver.config.settings import (
 )
 from mockube.apiserver.config.upstream import IGNORED
 from mockube.apiserver.kinds.resource_config import left_out, runtime_config_problem
+from mockube.apiserver.packs.definitions import PACKS
 
 _OPEN: Final = (
     "--authorization-mode=AlwaysAllow: every authenticated user may do everything; keep the server's kubeconfig and"

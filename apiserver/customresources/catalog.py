@@ -1,7 +1,7 @@
-"""All that is served: the groups that are built in, and the custom resources that come and go.
+"""The catalog of the served resources: the built-in groups, and the custom resources, which change at run time.
 
-The only record of them. Callers get mappings of rows, strategies and conversions that always show what
-is served at the moment; the makers of documents are notified of changes.
+Callers get mappings of rows, strategies and conversions that always contain the current resources. Builders of documents
+are notified of changes.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -12,18 +12,18 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.customresources.compile import by_maturity
 from mockube.apiserver.customresources.conversion_webhook import (
     ConversionWebhook,
-    Reviews,
+    ReviewDependencies,
     WebhookConversion,
 )
-from mockube.apiserver.customresources.custom import Custom
+from mockube.apiserver.customresources.custom import CustomVersion
+from mockube.apiserver.event_loop import Worker
 from mockube.apiserver.kinds.api_resource import GroupVersion, Resource
 from mockube.apiserver.kinds.kind import Conversion, Group
 from mockube.apiserver.kinds.registry import Kinds
-from mockube.apiserver.long_work import Worker
 from mockube.apiserver.storage.keys import Layout
 
-Name: TypeAlias = tuple[str, str, str]
-"""A resource's group, version and name."""
+GroupVersionResource: TypeAlias = tuple[str, str, str]
+"""The group, version and name of a resource."""
 
 Conversions: TypeAlias = dict[tuple[GroupVersion, str], Conversion]
 
@@ -34,28 +34,28 @@ class Catalog:
         groups: Sequence[Group],
         *,
         kinds: Kinds,
-        reviews: Reviews | None = None,
+        reviews: ReviewDependencies | None = None,
     ) -> None:
         self._built_in = tuple(groups)
         self.kinds = kinds
-        """Those that are built in."""
+        """The built-in kinds."""
         self._built_in_names = frozenset(group.name for group in groups)
         self._reviews = reviews
-        self._custom: dict[GroupResource, Sequence[Custom]] = {}
+        self._custom: dict[GroupResource, Sequence[CustomVersion]] = {}
         self._unlisted: set[GroupResource] = set()
         """Custom resources that are served, but that neither discovery nor OpenAPI describes."""
-        self.custom_kinds: dict[tuple[str, str], Custom] = {}
+        self.custom_kinds: dict[tuple[str, str], CustomVersion] = {}
         """By apiVersion and kind."""
-        self.custom_definitions: dict[str, Custom] = {}
+        self.custom_definitions: dict[str, CustomVersion] = {}
         """By the name of the kind in OpenAPI."""
-        self.rows: dict[Name, Resource] = {}
+        self.rows: dict[GroupVersionResource, Resource] = {}
         self.stored_rows: dict[GroupResource, Resource] = {}
-        """The rows of the versions that objects are stored in."""
+        """The rows of the storage versions."""
         self.strategies = dict(kinds.strategies)
         self.conversions: Conversions = dict(kinds.conversions)
         self.on_change: list[Callable[[], None]] = []
         self.on_resource: list[Callable[[GroupResource], None]] = []
-        """Called with the resource that is served differently, before `on_change`."""
+        """Callbacks with a resource whose versions have changed; called before `on_change`."""
         for group in groups:
             for row in group.resources:
                 self._put(row)
@@ -64,35 +64,37 @@ class Catalog:
 
     @property
     def groups(self) -> Sequence[Group]:
-        """As discovery lists them: what is built in comes first."""
+        """The groups in the order of discovery: the built-in ones first."""
         rows_by_group: dict[str, list[Resource]] = {}
-        for resource, customs in sorted(self._custom.items()):
-            for custom in customs:
+        for resource, custom_versions in sorted(self._custom.items()):
+            for custom in custom_versions:
                 if custom.served and self.is_listed(resource):
                     rows_by_group.setdefault(custom.row.group, []).append(custom.row)
         return (*self._built_in, *(_group(name, rows) for name, rows in sorted(rows_by_group.items())))
 
     @property
-    def served_customs(self) -> Iterable[Custom]:
-        """Every version that is served of every custom resource."""
-        return [custom for customs in self._custom.values() for custom in customs if custom.served]
+    def served_versions(self) -> Iterable[CustomVersion]:
+        """The served versions of all custom resources."""
+        return [
+            custom for custom_versions in self._custom.values() for custom in custom_versions if custom.served
+        ]
 
     @property
-    def listed_customs(self) -> Iterable[Custom]:
-        """Every version of a custom resource that discovery and OpenAPI describe."""
-        return [custom for custom in self.served_customs if self.is_listed(custom.row.group_resource)]
+    def listed_versions(self) -> Iterable[CustomVersion]:
+        """The versions of custom resources that discovery and OpenAPI describe."""
+        return [custom for custom in self.served_versions if self.is_listed(custom.row.group_resource)]
 
     def is_listed(self, resource: GroupResource) -> bool:
         return resource not in self._unlisted
 
-    def versions_of(self, resource: GroupResource) -> Sequence[Custom]:
-        """All versions of a custom resource; none if it is not one."""
+    def versions_of(self, resource: GroupResource) -> Sequence[CustomVersion]:
+        """Return all versions of a custom resource; none of another resource."""
         return self._custom.get(resource, ())
 
     def api_versions(self, resource: GroupResource) -> Sequence[str]:
-        """Return the versions in which objects of a custom resource may be stored, beginning with the present storage version.
+        """Return the versions in which objects of a custom resource may be stored, the current storage version first.
 
-        There are none of a built-in resource.
+        A built-in resource has none here.
         """
         rows = [custom.row for custom in self._custom.get(resource, ())]
         rows.sort(key=lambda row: row.storage_version not in (None, row.group_version))
@@ -105,30 +107,30 @@ class Catalog:
             if custom.row.version in needed and not custom.is_prepared:
                 await worker.run(custom.preparation, custom.prepare)
 
-    def add(self, customs: Sequence[Custom], *, changed_at: int = 0) -> None:
+    def add(self, custom_versions: Sequence[CustomVersion], *, changed_at: int = 0) -> None:
         """Serve a custom resource in all its versions, and stop serving its former versions.
 
         Objects that were stored until a revision, if one is given, may not match the present definition. A definition
         in a built-in group is not served, because all paths of the group belong to the built-in resources.
         """
-        resource = customs[0].row.group_resource
+        resource = custom_versions[0].row.group_resource
         if resource.group in self._built_in_names:
             return
         self._forget(resource)
-        self._custom[resource] = customs
-        webhook = self._webhook(customs)
-        for custom in customs:
+        self._custom[resource] = custom_versions
+        webhook = self._webhook(custom_versions)
+        for custom in custom_versions:
             self._put(custom.row, served=custom.served)
             self.custom_kinds[custom.row.api_version, custom.row.kind] = custom
             self.custom_definitions[custom.definition_name] = custom
             if webhook is not None:
                 conversion = _webhook_conversion(webhook, custom)
             elif custom.row.storage_version != custom.row.group_version or changed_at:
-                conversion = _conversion(custom, _stored_version(customs), changed_at)
+                conversion = _conversion(custom, _stored_version(custom_versions), changed_at)
             else:
                 continue
             self.conversions[custom.row.group_version, custom.row.name] = conversion
-        self.strategies[resource] = customs[0].strategy
+        self.strategies[resource] = custom_versions[0].strategy
         self._notify_change(resource)
 
     def unlist(self, resource: GroupResource) -> None:
@@ -143,7 +145,7 @@ class Catalog:
                 handler()
 
     def remove(self, resource: GroupResource) -> None:
-        """Serve a custom resource no more."""
+        """Stop serving a custom resource."""
         self._unlisted.discard(resource)
         if resource in self._custom:
             self._forget(resource)
@@ -153,14 +155,14 @@ class Catalog:
         """Return the row of the version that objects of a custom resource are stored in."""
         return self.stored_rows.get(resource) if resource in self._custom else None
 
-    def _webhook(self, customs: Sequence[Custom]) -> ConversionWebhook | None:
+    def _webhook(self, custom_versions: Sequence[CustomVersion]) -> ConversionWebhook | None:
         """Return the conversion webhook of a definition, or None."""
-        if customs[0].webhook is None or self._reviews is None:
+        if custom_versions[0].webhook is None or self._reviews is None:
             return None
-        return ConversionWebhook(self._reviews, customs)
+        return ConversionWebhook(self._reviews, custom_versions)
 
     def is_relabelled(self, resource: GroupResource) -> bool:
-        """Whether objects of another version than the stored one differ from it in nothing but its name."""
+        """Return whether objects in other versions than the stored one differ only in the name of the version."""
         return not any(custom.webhook is not None for custom in self._custom.get(resource, ()))
 
     def _put(self, row: Resource, *, served: bool = True) -> None:
@@ -191,14 +193,14 @@ def _group(name: str, rows: Sequence[Resource]) -> Group:
     return Group(name=name, versions=tuple(versions), resources=tuple(rows))
 
 
-def _stored_version(customs: Sequence[Custom]) -> Custom:
-    """The version that is stored."""
+def _stored_version(custom_versions: Sequence[CustomVersion]) -> CustomVersion:
+    """Return the storage version."""
     return next(
-        custom for custom in customs if custom.row.storage_version in (None, custom.row.group_version)
+        custom for custom in custom_versions if custom.row.storage_version in (None, custom.row.group_version)
     )
 
 
-def _webhook_conversion(webhook: ConversionWebhook, custom: Custom) -> Conversion:
+def _webhook_conversion(webhook: ConversionWebhook, custom: CustomVersion) -> Conversion:
     return Conversion(
         to_stored=_refuse_conversion,
         from_stored=_refuse_conversion,
@@ -211,7 +213,7 @@ def _refuse_conversion(_tree: Tree) -> Tree:
     raise AssertionError("a webhook converts it")
 
 
-def _conversion(custom: Custom, stored: Custom, changed_at: int) -> Conversion:
+def _conversion(custom: CustomVersion, stored: CustomVersion, changed_at: int) -> Conversion:
     """Convert only the apiVersion between versions of a custom resource; each version has the fields of its schema."""
     is_stored = custom is stored
 

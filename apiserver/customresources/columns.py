@@ -77,14 +77,18 @@ def printer(columns: Iterable[Mapping[str, Any]], owner: str = "") -> Printer:
         headers.append(_column(column))
 
     def cells(tree: Tree, now: datetime) -> list[Any]:
-        return [meta.name(tree), *(_cell(find(tree), show, now) for find, show in rows)]
+        return [meta.name(tree), *(_cell(find(tree), format_value, now) for find, format_value in rows)]
 
     return Printer(columns=(NAME, *headers), cells=cells)
 
 
-def _cell(values: Sequence[Any], show: Cell, now: datetime) -> Any:
+def _cell(values: Sequence[Any], format_value: Cell, now: datetime) -> Any:
     """Return the text of the first value, as upstream."""
-    return show(values[0], now) if values and (values[0] is not None or show is _string) else None
+    return (
+        format_value(values[0], now)
+        if values and (values[0] is not None or format_value is _string)
+        else None
+    )
 
 
 def _column(column: Mapping[str, Any]) -> Column:

@@ -1,4 +1,4 @@
-"""Compile a CustomResourceDefinition into a `Custom` for each version.
+"""Compile a CustomResourceDefinition into a `CustomVersion` for each version.
 
 The definition is valid. Versions are ordered by name: `v2`, `v1`, `v2beta1`, `v1beta2`, `v1alpha1`, then all others
 alphabetically.
@@ -14,10 +14,10 @@ from mockube.apimachinery.fields import selectable
 from mockube.apimachinery.schema.model import Type
 from mockube.apiserver.customresources.columns import printer
 from mockube.apiserver.customresources.cost import cost_of
-from mockube.apiserver.customresources.custom import Custom, pack_schema
+from mockube.apiserver.customresources.custom import CustomVersion, pack_schema
 from mockube.apiserver.customresources.scales import ScalePaths
 from mockube.apiserver.customresources.strategy import custom_strategy
-from mockube.apiserver.kinds.api_resource import SCALE, STATUS, Replicas, Resource, Subresource
+from mockube.apiserver.kinds.api_resource import SCALE, STATUS, Replicas, Resource, SelectorForm, Subresource
 from mockube.apiserver.kinds.apiextensions.versions import needs_webhook
 from mockube.apiserver.kinds.jsonschema.schema import ANY_VALUE, properties
 from mockube.apiserver.wire.table import Printer
@@ -34,16 +34,18 @@ def _rank(version: str) -> tuple[int, int, int, str]:
     match = _VERSION.fullmatch(version)
     if match is None:
         return len(_MATURITY), 0, 0, version
-    major, stage, minor = match.groups()
-    return _MATURITY[stage], -int(major), -int(minor or 0), version
+    major, maturity, minor = match.groups()
+    return _MATURITY[maturity], -int(major), -int(minor or 0), version
 
 
 VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 """The verbs in the order of upstream's discovery of custom resources."""
 
 
-def compile_definition(definition: Mapping[str, Any], metadata: Callable[[], Type]) -> Sequence[Custom]:
-    """Return one `Custom` for each version. `metadata` returns the type of every object's metadata."""
+def compile_definition(
+    definition: Mapping[str, Any], metadata: Callable[[], Type]
+) -> Sequence[CustomVersion]:
+    """Return one `CustomVersion` for each version. `metadata` returns the type of every object's metadata."""
     accepted_names = (definition.get("status") or {}).get("acceptedNames") or {}
     spec = definition["spec"]
     if accepted_names.get("plural"):  # otherwise the definition was not processed yet
@@ -51,11 +53,13 @@ def compile_definition(definition: Mapping[str, Any], metadata: Callable[[], Typ
     return [_compile(spec, version, metadata) for version in spec["versions"]]
 
 
-def _compile(spec: Mapping[str, Any], version: Mapping[str, Any], metadata: Callable[[], Type]) -> Custom:
+def _compile(
+    spec: Mapping[str, Any], version: Mapping[str, Any], metadata: Callable[[], Type]
+) -> CustomVersion:
     subresources = version.get("subresources") or {}
     schema = (version.get("schema") or {}).get("openAPIV3Schema") or ANY_VALUE
     cost = cost_of(schema)
-    return Custom(
+    return CustomVersion(
         row=replace(_row(spec, version, subresources), work=cost.byte),
         packed_schema=pack_schema(schema),
         preparation=cost.preparation,
@@ -127,7 +131,7 @@ def _replicas(scale: Mapping[str, Any]) -> Replicas:
         spec_path=_path(scale["specReplicasPath"]),
         status_path=_path(scale["statusReplicasPath"]),
         selector=_path(scale.get("labelSelectorPath") or ""),
-        selector_is_text=True,
+        selector_form=SelectorForm.TEXT,
     )
 
 
@@ -145,7 +149,7 @@ def _deprecation_warning(spec: Mapping[str, Any], version: Mapping[str, Any]) ->
     """Return the warning for requests of a deprecated version; "" if the version is not deprecated."""
     if not version.get("deprecated"):
         return ""
-    usual = f"{spec['group']}/{version['name']} {spec['names']['kind']} is deprecated"
+    default_warning = f"{spec['group']}/{version['name']} {spec['names']['kind']} is deprecated"
     if version.get("deprecationWarning"):
         return str(version["deprecationWarning"])
     ranked = by_maturity({entry["name"] for entry in spec["versions"]})
@@ -153,7 +157,11 @@ def _deprecation_warning(spec: Mapping[str, Any], version: Mapping[str, Any]) ->
         entry["name"]: entry.get("served") and not entry.get("deprecated") for entry in spec["versions"]
     }
     newer = next((name for name in ranked[: ranked.index(version["name"])] if is_usable[name]), "")
-    return f"{usual}; use {spec['group']}/{newer} {spec['names']['kind']}" if newer else usual
+    return (
+        f"{default_warning}; use {spec['group']}/{newer} {spec['names']['kind']}"
+        if newer
+        else default_warning
+    )
 
 
 def _path_text(json_path: str) -> str:

@@ -115,8 +115,8 @@ def _decode_review(data: bytes, about: str) -> _Review:
         problem = str(error)
         if not data.lstrip().startswith((b"{", b"[")):  # upstream reads it as YAML
             problem = f"json: cannot unmarshal string into Go {_TYPE_META}"
-        elif fault := syntax_error(data):
-            problem = fault
+        elif syntax_problem := syntax_error(data):
+            problem = syntax_problem
         raise ConversionFailed(
             f"{about} failed: couldn't get version/kind; json parse error: {problem}"
         ) from error

@@ -19,11 +19,11 @@ from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.customresources import conversion_review as review
 from mockube.apiserver.customresources.conversion_review import ConversionFailed
-from mockube.apiserver.customresources.custom import Custom
+from mockube.apiserver.customresources.custom import CustomVersion
+from mockube.apiserver.event_loop import Worker, batches
 from mockube.apiserver.kinds.kind import NotConverted
-from mockube.apiserver.long_work import Worker, batches
 from mockube.apiserver.metrics.webhooks import ConversionMetrics
-from mockube.apiserver.storage.stored import Stored, canonical_custom
+from mockube.apiserver.storage.stored import StoredObject, canonical_custom
 
 MAX_OBJECTS: Final = 100
 MAX_BYTES: Final = 1 << 20
@@ -34,11 +34,11 @@ MAX_CACHED_ANSWERS: Final = 64
 """Cached conversions of objects that are not stored."""
 
 
-class Reviews(Struct, frozen=True, kw_only=True):
+class ReviewDependencies(Struct, frozen=True, kw_only=True):
     """The dependencies of calls to conversion webhooks."""
 
     post: Callable[[ReadOnlyTree, bytes], Awaitable[bytes]]
-    """Send a review to the endpoint of a client configuration; raise `ConversionFailed`."""
+    """Sends a review to the endpoint of a client configuration; raises `ConversionFailed`."""
     clock: Clock
     random: Random
     metrics: ConversionMetrics
@@ -47,17 +47,19 @@ class Reviews(Struct, frozen=True, kw_only=True):
 class ConversionWebhook:
     """The webhook of one definition at one generation."""
 
-    def __init__(self, reviews: Reviews, customs: Sequence[Custom]) -> None:
-        config = customs[0].webhook
+    def __init__(self, reviews: ReviewDependencies, custom_versions: Sequence[CustomVersion]) -> None:
+        config = custom_versions[0].webhook
         assert config is not None
         self._reviews = reviews
         self._client = config.get("clientConfig") or {}
         self._version = review.review_version(config.get("conversionReviewVersions") or ())
-        row = customs[0].row
+        row = custom_versions[0].row
         self._name = f"{row.name}.{row.group}"
-        self.customs: Mapping[str, Custom] = {custom.row.api_version: custom for custom in customs}
+        self.custom_versions: Mapping[str, CustomVersion] = {
+            custom.row.api_version: custom for custom in custom_versions
+        }
         group, version = row.storage_version or row.group_version
-        self.stored = self.customs[f"{group}/{version}"]
+        self.stored = self.custom_versions[f"{group}/{version}"]
         self.worker = Worker()
 
     async def convert(self, trees: Sequence[Tree], api_version: str) -> Sequence[Tree]:
@@ -102,13 +104,13 @@ def _text_size(tree: Tree) -> int:
 
 
 class WebhookConversion:
-    """Convert between one version of a definition and the stored one: a `RemoteConversion`."""
+    """The `RemoteConversion` between one version of a definition and the stored one."""
 
-    def __init__(self, webhook: ConversionWebhook, custom: Custom) -> None:
+    def __init__(self, webhook: ConversionWebhook, custom: CustomVersion) -> None:
         self._webhook = webhook
         self._custom = custom
         self._api_version = custom.row.api_version
-        self._cache: OrderedDict[tuple[bytes, int], Stored] = OrderedDict()
+        self._cache: OrderedDict[tuple[bytes, int], StoredObject] = OrderedDict()
         self._cache_bytes = 0
         self._in_flight: dict[tuple[bytes, int], asyncio.Future[None]] = {}
         self._answers: OrderedDict[tuple[bytes, str], Tree | ApiError] = OrderedDict()
@@ -130,7 +132,7 @@ class WebhookConversion:
         pruned: Tree = self._custom.prune(converted_tree, [])
         return pruned
 
-    async def to_client_version(self, items: Sequence[Stored]) -> Sequence[Stored]:
+    async def to_client_version(self, items: Sequence[StoredObject]) -> Sequence[StoredObject]:
         """Return stored objects in this version."""
         missing = [item for item in items if (item.key, item.revision) not in self._cache]
         if not missing:
@@ -161,11 +163,11 @@ class WebhookConversion:
             ]
         return [result for result in results if result is not None]
 
-    async def convert_uncached(self, stored: Stored) -> Stored:
+    async def convert_uncached(self, stored: StoredObject) -> StoredObject:
         """Return a stored object in this version, bypassing the cache."""
         return (await self._convert_items([stored]))[0]
 
-    async def _convert_items(self, items: Sequence[Stored]) -> Sequence[Stored]:
+    async def _convert_items(self, items: Sequence[StoredObject]) -> Sequence[StoredObject]:
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         cache_keys = [(item.key, item.revision) for item in items]
         self._in_flight.update(dict.fromkeys(cache_keys, done))
@@ -182,19 +184,19 @@ class WebhookConversion:
                 self._in_flight.pop(cache_key, None)
             done.set_result(None)
 
-    def _read_all(self, items: Sequence[Stored]) -> Sequence[Tree]:
+    def _read_all(self, items: Sequence[StoredObject]) -> Sequence[Tree]:
         return [self._prune_and_default(orjson.loads(item.value)) for item in items]
 
-    def _write_all(self, items: Sequence[Stored], trees: Sequence[Tree]) -> Sequence[Stored]:
+    def _write_all(self, items: Sequence[StoredObject], trees: Sequence[Tree]) -> Sequence[StoredObject]:
         prune = self._custom.prune
         return [
-            Stored(item.key, canonical_custom(prune(tree, [])), item.revision)
+            StoredObject(item.key, canonical_custom(prune(tree, [])), item.revision)
             for item, tree in zip(items, trees, strict=True)
         ]
 
     def _prune_and_default(self, tree: Tree) -> Tree:
         """Return an object pruned and defaulted by its own version's schema."""
-        custom = self._webhook.customs.get(tree["apiVersion"])
+        custom = self._webhook.custom_versions.get(tree["apiVersion"])
         if custom is None:
             group_version = tree["apiVersion"]
             raise ApiError(f"request to convert CR from an invalid group/version: {group_version}")
@@ -202,7 +204,7 @@ class WebhookConversion:
         custom.default(pruned)
         return pruned
 
-    def _add_to_cache(self, stored: Stored) -> None:
+    def _add_to_cache(self, stored: StoredObject) -> None:
         if (stored.key, stored.revision) in self._cache:
             return  # watches have sent the first conversion
         self._cache[stored.key, stored.revision] = stored

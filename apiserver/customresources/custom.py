@@ -32,7 +32,7 @@ from mockube.apiserver.kinds.jsonschema.validate import Checker, checker
 from mockube.apiserver.kinds.strategy import Strategy
 from mockube.apiserver.wire.table import Printer
 
-_BLOCKING: Final = frozenset(
+_BLOCKING_ERRORS: Final = frozenset(
     (
         ErrorType.NOT_SUPPORTED,
         ErrorType.REQUIRED,
@@ -72,8 +72,11 @@ def pack_schema(schema: Schema) -> bytes:
     return zlib.compress(orjson.dumps(schema), level=zlib.Z_BEST_SPEED)
 
 
-class Custom(Struct, frozen=True, kw_only=True, eq=False, dict=True):
-    """A version of a custom resource. The functions that walk objects are built at their first use: most kinds are seldom used."""
+class CustomVersion(Struct, frozen=True, kw_only=True, eq=False, dict=True):
+    """A version of a custom resource.
+
+    The functions that walk objects are built at their first use: most kinds are seldom used.
+    """
 
     row: Resource
     packed_schema: bytes
@@ -143,7 +146,7 @@ class Custom(Struct, frozen=True, kw_only=True, eq=False, dict=True):
 
     @cached_property
     def prune_applied(self) -> Prune:
-        """The pruner of applied objects, which keeps invalid nulls, so that validation refuses them."""
+        """The pruner of applied objects. It keeps invalid nulls, so that validation refuses them."""
         return root_pruner(self.schema, drop_null=False)
 
     def default(self, tree: Tree) -> None:
@@ -180,7 +183,7 @@ class Custom(Struct, frozen=True, kw_only=True, eq=False, dict=True):
         bounded = _limit_errors([*field_errors, *of_lists])
         if not self._has_rules:
             return bounded
-        if any(error.type in _BLOCKING for error in bounded):
+        if any(error.type in _BLOCKING_ERRORS for error in bounded):
             return [*bounded, errors.invalid(ROOT, None, _NOT_CHECKED)]
         return [*bounded, *self._rule_findings(tree, old)[0]]
 

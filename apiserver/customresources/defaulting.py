@@ -9,10 +9,16 @@ from msgspec import Struct
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.schema.decode import Decoder
 from mockube.apimachinery.schema.model import Type
-from mockube.apiserver.kinds.apiextensions.structural import EMBEDDED
 from mockube.apiserver.kinds.jsonschema.embedded import Coerce, coercer
 from mockube.apiserver.kinds.jsonschema.pruning import Prune, root_pruner
-from mockube.apiserver.kinds.jsonschema.schema import Schema, is_object, items, properties, values
+from mockube.apiserver.kinds.jsonschema.schema import (
+    Schema,
+    additional_properties,
+    is_object,
+    items,
+    properties,
+)
+from mockube.apiserver.kinds.jsonschema.structural import EMBEDDED
 
 Fill: TypeAlias = Callable[[Any], None]
 """Changes a value in place; the value must not be shared."""
@@ -87,7 +93,7 @@ def _object(schema: Schema) -> Fill | None:
     ]
     fillers = {name: filler(inner) for name, inner in known_properties.items()}
     inner = [(name, fill_in) for name, fill_in in fillers.items() if fill_in is not None]
-    others = values(schema)
+    others = additional_properties(schema)
     rest = None if others is None else _member_filler(others)
     if not absent and not inner and rest is None:
         return None

@@ -10,17 +10,23 @@ from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import ApiError, NotFound
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
-from mockube.apiserver.customresources import definition_status
 from mockube.apiserver.customresources.catalog import Catalog
-from mockube.apiserver.customresources.definition_status import Condition
+from mockube.apiserver.customresources.conditions import (
+    COMPLETED,
+    IN_PROGRESS,
+    NOT_EMPTY,
+    Condition,
+    not_deleted,
+    nothing_to_delete,
+)
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.apiextensions.custom_resource_definition import CLEANUP
 from mockube.apiserver.registry import metadata
-from mockube.apiserver.registry.call import Call, WriteOptions
 from mockube.apiserver.registry.delete import delete_collection
 from mockube.apiserver.registry.registry import Registry
-from mockube.apiserver.registry.update import change
-from mockube.apiserver.storage.stored import Stored
+from mockube.apiserver.registry.request_context import RequestContext, WriteOptions
+from mockube.apiserver.registry.update import guaranteed_update
+from mockube.apiserver.storage.stored import StoredObject
 from mockube.apiserver.user import User
 from mockube.etcd.errors import KVError
 
@@ -42,13 +48,13 @@ class StatusWriter:
 
     async def write(
         self, name: str, mutate: Callable[[ReadOnlyTree], Tree | None], *, ends: bool = False
-    ) -> Stored | None:
+    ) -> StoredObject | None:
         """Store what `mutate` returns for the definition; with `ends`, remove the finalizer.
 
         Return the stored object, or None if nothing was stored.
         """
         # Through the status, where the stored versions are not validated against the present ones.
-        call = Call(
+        context = RequestContext(
             verb="update",
             resource=self._row,
             subresource=self._row.subresource("status"),
@@ -62,11 +68,11 @@ class StatusWriter:
             new = mutate(old)
             if new is None:
                 return old
-            managed_tree = metadata.manage_change(self._registry, call, new, old, options)
+            managed_tree = metadata.manage_change(self._registry, context, new, old, options)
             return meta.without_finalizer(managed_tree, CLEANUP) if ends else managed_tree
 
         try:
-            answer = await change(self._registry, call, options, transform)
+            answer = await guaranteed_update(self._registry, context, options, transform)
         except NotFound:
             LOG.debug("%s no longer exists", name)
         except (ApiError, KVError) as error:
@@ -76,7 +82,9 @@ class StatusWriter:
         return None
 
 
-class Cleaning:
+class DefinitionFinalizer:
+    """Finalizes deleted definitions, each in a task of its own."""
+
     def __init__(self, registry: Registry, catalog: Catalog, row: Resource, status: StatusWriter) -> None:
         self._registry = registry
         self._catalog = catalog
@@ -84,14 +92,17 @@ class Cleaning:
         self._status = status
         self._running: set[str] = set()
 
-    def begins(self, name: str) -> bool:
-        """Mark the clean-up of a definition as running; return whether it was not running."""
+    def mark_running(self, name: str) -> bool:
+        """Mark the finalization of a definition as running; return whether it was not running before."""
         is_new = name not in self._running
         self._running.add(name)
         return is_new
 
-    async def clean(self, name: str, resource: GroupResource) -> None:
-        """Delete all objects of a definition, then remove the finalizer; with other finalizers it is served again."""
+    async def finalize(self, name: str, resource: GroupResource) -> None:
+        """Delete all objects of a definition, then remove the finalizer.
+
+        A definition with other finalizers is served again.
+        """
         try:
             self._serve(resource, terminating=True)
             while not await self._finish_deletion(name, resource):
@@ -101,18 +112,21 @@ class Cleaning:
             self._running.discard(name)
 
     def _serve(self, resource: GroupResource, *, terminating: bool) -> None:
-        customs = self._catalog.versions_of(resource)
-        if customs:
+        custom_versions = self._catalog.versions_of(resource)
+        if custom_versions:
             self._catalog.add(
-                [replace(custom, row=replace(custom.row, terminating=terminating)) for custom in customs]
+                [
+                    replace(custom, row=replace(custom.row, terminating=terminating))
+                    for custom in custom_versions
+                ]
             )
 
     async def _finish_deletion(self, name: str, resource: GroupResource) -> bool:
-        await self._update_status(name, definition_status.IN_PROGRESS)
+        await self._update_status(name, IN_PROGRESS)
         stored = await self._registry.find(self._row, "", name)
         if stored is None:
             return True
-        condition = definition_status.nothing_to_delete(stored.tree()) or await self._delete_objects(resource)
+        condition = nothing_to_delete(stored.tree()) or await self._delete_objects(resource)
         is_done = bool(condition["status"] == "False")
         await self._update_status(name, condition, ends=is_done)
         return is_done
@@ -121,21 +135,21 @@ class Cleaning:
         """Delete all objects and wait until they are gone; return the resulting condition."""
         row = self._catalog.stored_row(resource)
         if row is None:
-            return definition_status.COMPLETED
+            return COMPLETED
         for _ in range(MAX_CHECKS):
             try:
                 await self._registry.watch_cache.fresh()
                 await delete_collection(
-                    self._registry, Call(verb="deletecollection", resource=row, user=USER)
+                    self._registry, RequestContext(verb="deletecollection", resource=row, user=USER)
                 )
                 await self._registry.watch_cache.fresh()
             except (ApiError, KVError) as error:
                 LOG.warning("not all %s were deleted: %s", resource, error)
-                return definition_status.not_deleted(str(error))
+                return not_deleted(str(error))
             if not self._registry.list_cached(resource):
-                return definition_status.COMPLETED
+                return COMPLETED
             await self._registry.clock.sleep(RETRY_SECONDS)
-        return definition_status.NOT_EMPTY
+        return NOT_EMPTY
 
     async def _update_status(self, name: str, condition: Condition, *, ends: bool = False) -> None:
         """Write the state of the deletion into the status."""

@@ -7,7 +7,7 @@ import orjson
 
 from mockube.apimachinery import errors
 from mockube.apimachinery.errors import FieldError
-from mockube.apimachinery.gonumbers import as_decoded_by_go, rewritten
+from mockube.apimachinery.gonumbers import as_decoded_by_go, with_go_numbers
 from mockube.apimachinery.paths import Path
 from mockube.apiserver.kinds.common.checks import Check, all_of, each_item
 from mockube.apiserver.kinds.jsonschema.schema import (
@@ -15,9 +15,9 @@ from mockube.apiserver.kinds.jsonschema.schema import (
     LIST_TYPE,
     MAP_KEYS,
     Schema,
+    additional_properties,
     items,
     properties,
-    values,
 )
 
 
@@ -78,7 +78,7 @@ def _duplicate_errors(values: Sequence[Any], reported_values: Sequence[Any], pat
 def _identity(value: Any) -> object:
     """Return a hashable key for comparison. Upstream compares scalars by Go type and value, and other values as JSON."""
     if value.__class__ in (dict, list):
-        return orjson.dumps(rewritten(value), option=orjson.OPT_SORT_KEYS)
+        return orjson.dumps(with_go_numbers(value), option=orjson.OPT_SORT_KEYS)
     number = as_decoded_by_go(value) if value.__class__ in (int, float) else value
     return number.__class__, number
 
@@ -96,7 +96,7 @@ def _elements(schema: Schema) -> Check | None:
 def _members(schema: Schema) -> Check | None:
     checkers = {name: lists_checker(inner) for name, inner in properties(schema).items()}
     member_checks = {name: inner for name, inner in checkers.items() if inner is not None}
-    others = values(schema)
+    others = additional_properties(schema)
     rest = None if others is None or others is ANY_VALUE else lists_checker(others)
     if not member_checks and rest is None:
         return None

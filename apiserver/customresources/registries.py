@@ -1,7 +1,7 @@
 """Registries of built-in and custom kinds together, from which the verbs get schemas, decoders and rules.
 
-Custom objects are trees to upstream. Only their metadata is read into a struct; the rest is what their schema leaves
-of it, in any order, with null and empty things as they were given.
+Upstream decodes custom objects to trees. Only their metadata is decoded into a struct; other fields are pruned by the
+schema, and keep their order and their null and empty values.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,7 +17,7 @@ from mockube.apimachinery.schema.model import Schemas, Type
 from mockube.apimachinery.schema.normal import Normaliser
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.customresources.catalog import Catalog
-from mockube.apiserver.customresources.custom import Custom
+from mockube.apiserver.customresources.custom import CustomVersion
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common import objectmeta
 from mockube.apiserver.kinds.jsonschema.pruning import Prune
@@ -40,7 +40,7 @@ class AllSchemas:
 
     def kinds(self) -> Iterable[tuple[str, str]]:
         yield from self._built_in.kinds()
-        yield from ((custom.row.api_version, custom.row.kind) for custom in self._catalog.served_customs)
+        yield from ((custom.row.api_version, custom.row.kind) for custom in self._catalog.served_versions)
 
 
 @cache
@@ -72,7 +72,7 @@ class AllDecoder(Decoder):
         return self._decode_custom(custom, custom.prune_applied, tree, b"", strict=strict)
 
     def _decode_custom(
-        self, custom: Custom, prune: Prune, tree: Any, text: bytes, *, strict: bool
+        self, custom: CustomVersion, prune: Prune, tree: Any, text: bytes, *, strict: bool
     ) -> DecodedObject:
         duplicates = (
             faults.find(faults.UNTYPED, document.parse(text)).strict
@@ -140,7 +140,7 @@ class AllRules:
         return check(new, old, of_metadata=[*field_errors, *of_metadata])
 
     def warn_create(self, resource: Resource, tree: Tree) -> Iterable[str]:
-        """Upstream does not check the finalizers of custom objects; it only suggests qualified names."""
+        """Return the warnings about a new object. For finalizers of custom objects, qualified names are only suggested."""
         if not resource.custom:
             return self._built_in.warn_create(resource, tree)
         return _finalizer_warnings(meta.metadata(tree).get("finalizers") or ())
@@ -160,7 +160,7 @@ class AllRules:
         custom = self._custom(resource)
         return custom.last_rule_warnings(new, old) if custom is not None else ()
 
-    def _custom(self, resource: Resource) -> Custom | None:
+    def _custom(self, resource: Resource) -> CustomVersion | None:
         return (
             self._catalog.custom_kinds.get((resource.api_version, resource.kind)) if resource.custom else None
         )

@@ -8,7 +8,7 @@ from typing import Any, Final
 from msgspec import Struct, field
 
 from mockube.apimachinery import errors, gotext
-from mockube.apimachinery.cel.faulty_values import Fault, may_have_float_integers, with_faults
+from mockube.apimachinery.cel.faulty_values import InvalidValue, may_have_float_integers, with_invalid_values
 from mockube.apimachinery.cel.schema_types import DeclaredType, declare, escape
 from mockube.apimachinery.cel.schema_values import Convert, converter
 from mockube.apimachinery.cel.values import NONE, CelError, CostExceeded, Optional
@@ -167,13 +167,13 @@ class _Variables:
     def __init__(self, convert: Convert | None, location: _Location, *, has_faults: bool) -> None:
         self._self = convert(location.value) if convert else location.value
         if has_faults:
-            self._self = with_faults(location.schema, self._self)
+            self._self = with_invalid_values(location.schema, self._self)
         self._old = convert(location.old) if convert and location.old is not None else location.old
 
     def of(self, rule: Rule) -> Mapping[str, Any]:
         """Return the variables of a rule by name; raise an error if the rule reads a value that has the wrong type."""
-        if type(self._self) is Fault and _SELF.search(rule.source["rule"]):
-            self._self.refuse()
+        if type(self._self) is InvalidValue and _SELF.search(rule.source["rule"]):
+            self._self.raise_error()
         if not rule.optional_old:
             return {"self": self._self, "oldSelf": self._old}
         return {"self": self._self, "oldSelf": NONE if self._old is None else Optional(self._old)}
@@ -286,12 +286,12 @@ def _field_nodes(rules: Schema, schema: Schema, declared: DeclaredType) -> Itera
 def _element_node(rules: Schema, schema: Schema, declared: DeclaredType) -> RuleNode | None:
     for name in ("items", "additionalProperties"):
         part, own = rules.get(name), schema.get(name)
-        if isinstance(part, Mapping) and isinstance(own, Mapping) and has_parts(part):
+        if isinstance(part, Mapping) and isinstance(own, Mapping) and may_contain_rules(part):
             return _node(part, own, declared.element, root=False)
     return None
 
 
-def has_parts(schema: Schema) -> bool:
+def may_contain_rules(schema: Schema) -> bool:
     """Return whether a schema may contain rules."""
     return bool(schema) and (
         bool(rules_of(schema)) or any(isinstance(v, (dict, list)) for v in schema.values())

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from mockube.apimachinery.gonumbers import rewritten
+from mockube.apimachinery.gonumbers import with_go_numbers
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.strategy import MAIN, METADATA, SPEC, STATUS, Request, Strategy
 
@@ -23,7 +23,7 @@ def _write_numbers(tree: Tree) -> None:
     """Normalize numbers like upstream before an object is stored: 2.0 and 2e0 become 2."""
     for name, item in tree.items():
         if item.__class__ is not str and name != "metadata":
-            tree[name] = rewritten(item)
+            tree[name] = with_go_numbers(item)
 
 
 _WITH_STATUS = partial(_increment_generation, ignored=_NEVER_COUNTS | {"status"})

@@ -10,12 +10,12 @@ from mockube.apiserver.kinds.jsonschema.schema import (
     MAP_KEYS,
     MAP_TYPE,
     Schema,
+    additional_properties,
     is_embedded,
     is_int_or_string,
     is_object,
     items,
     properties,
-    values,
 )
 
 _SCALARS: Final = {
@@ -67,7 +67,7 @@ def type_of(schema: Schema) -> Type:
 
 
 def _object(schema: Schema) -> Type:
-    rest = values(schema)
+    rest = additional_properties(schema)
     if properties(schema) or rest is None:
         head = dict.fromkeys(("apiVersion", "kind", "metadata"), _ANY) if is_embedded(schema) else {}
         return _struct(schema, head)
@@ -75,7 +75,7 @@ def _object(schema: Schema) -> Type:
 
 
 def _struct(schema: Schema, head: dict[str, Type], name: str = "") -> Type:
-    rest = values(schema)
+    rest = additional_properties(schema)
     return Type(
         shape=Shape.STRUCT,
         name=name,

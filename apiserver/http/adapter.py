@@ -1,6 +1,6 @@
 """The client of a request that came over a socket: aiohttp's messages become requests, and responses become bytes.
 
-Objects of aiohttp's own are made for streams alone; complete responses are written by `response`. The header Expect is
+aiohttp's response objects are used only for streams; complete responses are written by `response`. The header Expect is
 handled as Go does: status 100 when the body is read, otherwise 417.
 """
 
@@ -188,8 +188,8 @@ class _Writer(StreamWriter):
         await super().write_headers(status_line, headers)
 
 
-def take_over(connection: "Connection", early: bytes) -> Tunnel:
-    """Replace the HTTP protocol of a connection by a tunnel; `early` is what was read beyond the request."""
+def take_over(connection: "Connection", buffered: bytes) -> Tunnel:
+    """Replace the HTTP protocol of a connection by a tunnel; `buffered` is what was read beyond the request."""
     loop, transport = asyncio.get_running_loop(), connection.transport
     if transport is None or transport.is_closing():
         raise ConnectionResetError("the client has disconnected")
@@ -197,8 +197,8 @@ def take_over(connection: "Connection", early: bytes) -> Tunnel:
     protocol: Any = _TunnelProtocol(connection, reader, loop)
     transport.set_protocol(protocol)
     protocol.connection_made(transport)
-    if early:
-        reader.feed_data(early)
+    if buffered:
+        reader.feed_data(buffered)
     transport.resume_reading()
     return Tunnel(reader, asyncio.StreamWriter(transport, protocol, reader, loop))
 

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.admission.webhooks.review import CallFailed
-from mockube.apiserver.admission.webhooks.services import NoAddress, OnlyPods, endpoint, resolve
+from mockube.apiserver.admission.webhooks.services import NoAddress, OnlyPodAddresses, endpoint, resolve
 from mockube.apiserver.aggregation.availability import Availability, Unreachable
 from mockube.apiserver.aggregation.discovery import (
     ACCEPT,
@@ -130,7 +130,7 @@ class Aggregator:
     def _resolve(self, remote: Remote) -> Address:
         try:
             return resolve(self._registry, self._services, *remote.service)
-        except OnlyPods as error:
+        except OnlyPodAddresses as error:
             return error.location
         except NoAddress as error:
             raise Unreachable(str(error)) from error

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import ApiError, Timeout
-from mockube.apiserver.http.fair_openings import FairOpenings
+from mockube.apiserver.http.fair_openings import FairDialLimiter
 from mockube.apiserver.registry.subresources.locations import Gateway, Location, check_address
 from mockube.apiserver.request.limits import Deadlines
 
@@ -35,12 +35,12 @@ class DialFailed(Exception):
 
 
 class KubeletClient(Struct, frozen=True, kw_only=True):
-    """The client certificate for kubelets, and the CA of their certificates; None: they are not verified."""
+    """The client certificate for kubelets, and the CA of their certificates; "" if they are not verified."""
 
     certificate: bytes = b""
     key: bytes = b""
     authority: str = ""
-    """PEM, as are the others."""
+    """The CA of kubelets in PEM; the client certificate and its key are in PEM, too."""
     seconds: float = 30.0
     """The timeout of a connection; 0 for none."""
 
@@ -127,7 +127,7 @@ class Dialer:
     def __init__(self, kubelets: KubeletClient, clock: Clock) -> None:
         self._kubelets = kubelets
         self._deadlines = Deadlines(clock)
-        self._openings = FairOpenings(MAX_OPENINGS, clock)
+        self._openings = FairDialLimiter(MAX_OPENINGS, clock)
         self._contexts: OrderedDict[tuple[str, bool], ssl.SSLContext] = OrderedDict()
 
     @asynccontextmanager

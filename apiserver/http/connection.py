@@ -44,7 +44,7 @@ PARSED_HEADERS: Final = HEAD_BYTES // len("a:\r\n")
 NO_DATA: Final = 64 * 1024
 """The limit of bytes of chunk sizes, extensions and trailers without data."""
 PER_BYTE: Final = 16
-"""How many such bytes each byte of data allows: more than chunks of one byte need."""
+"""The number of such bytes that each byte of data allows: more than chunks of one byte need."""
 UNWANTED_BODY_SECONDS: Final = 2.0
 """How long an unused body is read, so that its sender reads the response."""
 LINGER_SECONDS: Final = 0.5
@@ -93,9 +93,9 @@ class Connection(web.RequestHandler):
         self.is_authenticated = False
         """Whether one of its requests has been authenticated as a user."""
         self.head_since: float | None = None
-        """Since when the client has to complete a head; None if it does not have to."""
+        """The time since which the client has to complete a head; None if it does not have to."""
         self.drains = 0
-        """How many times writing was resumed after a pause."""
+        """The number of times that writing was resumed after a pause."""
         self.is_cut = False
         """Whether the server aborted it because the client did not read."""
         self.on_lost: Callable[[], None] | None = None
@@ -286,8 +286,8 @@ class Connection(web.RequestHandler):
 
     def take_unread_data(self) -> bytes:
         """Return the data that was read beyond the last request, for a tunnel."""
-        early, self._message_tail, self._ahead = self._message_tail + bytes(self._ahead), b"", bytearray()
-        return early
+        buffered, self._message_tail, self._ahead = self._message_tail + bytes(self._ahead), b"", bytearray()
+        return buffered
 
     def release_head(self) -> None:
         """Release the memory of a head."""
@@ -352,14 +352,14 @@ class Connection(web.RequestHandler):
     def _collect(self, data: bytes) -> None:
         """Pass a complete head to the parser; before its end, only pieces that double its size, which stays linear."""
         before = max(len(self._head) + self._fed - SMALL_HEAD, 0)
-        seam = (self._last + self._head[-3:])[-3:]
+        boundary = (self._last + self._head[-3:])[-3:]
         self._head += data
         size = len(self._head) + self._fed
         self.server.head_bytes += max(size - SMALL_HEAD, 0) - before
         feed = self._feed if self._fed else self._begin
-        text = seam + data
+        text = boundary + data
         end = text.find(_END)
-        self._head_lines += text.count(b"\n", len(seam), end if end >= 0 else len(text))
+        self._head_lines += text.count(b"\n", len(boundary), end if end >= 0 else len(text))
         if self._head_lines > HEADERS:
             self._refuse_head()
         elif end >= 0:

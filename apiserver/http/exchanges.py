@@ -1,4 +1,4 @@
-"""What proxies share: cancellation when the client disconnects, copies of bodies, protocol upgrades."""
+"""The common parts of proxies: cancellation when the client disconnects, copies of bodies, protocol upgrades."""
 
 import asyncio
 import logging

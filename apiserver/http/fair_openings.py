@@ -1,4 +1,4 @@
-"""Limits how many connections to one address are being opened at the same time; users take turns."""
+"""A limit of the connections that are being opened to one address at the same time; users take turns."""
 
 import asyncio
 from collections import OrderedDict, deque
@@ -13,31 +13,34 @@ from mockube.apimachinery.clock import Clock
 Address = tuple[str, int]
 
 
-class _Waiting(Struct, eq=False, frozen=True):
+class _Waiter(Struct, eq=False, frozen=True):
     turn: asyncio.Future[None]
     since: float
 
 
-class _Openings(Struct, eq=False):
+class _Dials(Struct, eq=False):
     """The connections to one address that are being opened or wait."""
 
     current: int = 0
-    waiting: OrderedDict[str, deque[_Waiting]] = field(default_factory=OrderedDict)
+    waiting: OrderedDict[str, deque[_Waiter]] = field(default_factory=OrderedDict)
     """The waiting connections by user; the first user is next."""
 
 
-class FairOpenings:
-    """Addresses do not wait for each other, and a user with many connections delays another one by one turn."""
+class FairDialLimiter:
+    """Limits the connections that are being opened to each address.
+
+    A user with many waiting connections delays another user by one turn.
+    """
 
     def __init__(self, limit: int, clock: Clock) -> None:
         self._limit: Final = limit
         self._clock = clock
-        self._openings: dict[Address, _Openings] = {}
+        self._openings: dict[Address, _Dials] = {}
 
     @asynccontextmanager
     async def turn(self, address: Address, user: str) -> AsyncIterator[None]:
         """Wait until a connection may be opened."""
-        openings = self._openings.setdefault(address, _Openings())
+        openings = self._openings.setdefault(address, _Dials())
         if openings.current < self._limit:
             openings.current += 1
         else:
@@ -50,15 +53,15 @@ class FairOpenings:
     def fail(self, address: Address, seconds: float) -> None:
         """Raise TimeoutError in all that have waited for `seconds`: the address does not respond."""
         before = self._clock.monotonic() - seconds
-        openings = self._openings.get(address, _Openings())
+        openings = self._openings.get(address, _Dials())
         for queue in openings.waiting.values():
             for waiting in queue:
                 if waiting.since <= before and not waiting.turn.done():
                     waiting.turn.set_exception(TimeoutError())
 
-    async def _wait(self, openings: _Openings, address: Address, user: str) -> None:
+    async def _wait(self, openings: _Dials, address: Address, user: str) -> None:
         turn = asyncio.get_running_loop().create_future()
-        openings.waiting.setdefault(user, deque()).append(_Waiting(turn, self._clock.monotonic()))
+        openings.waiting.setdefault(user, deque()).append(_Waiter(turn, self._clock.monotonic()))
         try:
             await turn
         except asyncio.CancelledError:
@@ -66,7 +69,7 @@ class FairOpenings:
                 self._end(openings, address)
             raise
 
-    def _end(self, openings: _Openings, address: Address) -> None:
+    def _end(self, openings: _Dials, address: Address) -> None:
         """End a turn, and begin the next one."""
         openings.current -= 1
         while openings.waiting:

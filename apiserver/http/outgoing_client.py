@@ -13,12 +13,12 @@ from prometheus_client.registry import Collector
 from yarl import URL
 
 from mockube.apimachinery.clock import Clock
-from mockube.apiserver.authn.chain import Remote
+from mockube.apiserver.authn.chain import RemoteDependencies
 from mockube.apiserver.authz.chain import RemoteAuthorization
 from mockube.apiserver.http.webhook_client import failure_reason
 from mockube.apiserver.metrics.authentication import AuthenticationMetrics
 from mockube.apiserver.metrics.authorization import AuthorizationMetrics
-from mockube.apiserver.outgoing import Answer, CallFailed, Outbound, Outgoing, Tls
+from mockube.apiserver.outgoing import CallFailed, OutgoingDependencies, OutgoingRequest, RemoteResponse, Tls
 
 MAX_ANSWER: Final = 4 * 1024 * 1024
 MAX_CONTEXTS: Final = 200
@@ -36,7 +36,7 @@ class OutgoingClient:
         if self._session is not None:
             await self._session.close()
 
-    async def send(self, request: Outgoing) -> Answer:
+    async def send(self, request: OutgoingRequest) -> RemoteResponse:
         operation = f'{request.method.capitalize()} "{request.url}"'
         try:
             return await self._send(request)
@@ -45,7 +45,7 @@ class OutgoingClient:
         except (ClientError, OSError, ValueError) as error:
             raise CallFailed(f"{operation}: {failure_reason(error, request.url)}") from error
 
-    async def _send(self, request: Outgoing) -> Answer:
+    async def _send(self, request: OutgoingRequest) -> RemoteResponse:
         url = URL(request.url)
         async with self._open_session().request(
             request.method,
@@ -66,7 +66,7 @@ class OutgoingClient:
                     response.close()
                     raise ValueError(f"the response is longer than {MAX_ANSWER} bytes")
             headers = {name.lower(): value for name, value in response.headers.items()}
-            return Answer(
+            return RemoteResponse(
                 code=response.status, reason=response.reason or "", headers=headers, body=b"".join(parts)
             )
 
@@ -120,8 +120,8 @@ class RemoteServices(Collector):
         self._client = OutgoingClient()
         self._metrics: list[Collector] = []
         self.authorization = RemoteAuthorization(self._client.send, self._observe_authorization, clock)
-        self.outbound = Outbound(self._client.send, clock)
-        self.authentication = Remote(self._client.send, self._observe_authentication)
+        self.outbound = OutgoingDependencies(self._client.send, clock)
+        self.authentication = RemoteDependencies(self._client.send, self._observe_authentication)
 
     def _observe_authentication(self) -> AuthenticationMetrics:
         metrics = AuthenticationMetrics(self._server, self._clock)

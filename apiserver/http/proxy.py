@@ -65,7 +65,7 @@ class ReverseProxy:
     """Forwards requests, and can cancel all that are active."""
 
     def __init__(self, kubelets: KubeletClient, clock: Clock) -> None:
-        """`clock` is that of sockets."""
+        """Create a proxy; `clock` is that of sockets."""
         self._dialer = Dialer(kubelets, clock)
         self._exchanges = Exchanges()
 

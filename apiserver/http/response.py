@@ -32,7 +32,7 @@ _VERSION: Final = "505 HTTP Version Not Supported: unsupported protocol version"
 _COMPRESSED: Final = b"Content-Encoding: gzip\r\nVary: Accept-Encoding\r\nTransfer-Encoding: chunked\r\n"
 _REQUEST_LINE: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+ [^ ]+ HTTP/(\d)\.(\d)", re.DOTALL)
 _NAME: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-][!#$%&'*+.^_`|~0-9A-Za-z -]*")
-"""The name of a header as Go reads it at first; a name with a blank is refused later, with another text."""
+"""The name of a header as Go parses it first; a name with a space is refused later, with another message."""
 _HOST: Final = re.compile(r"[0-9A-Za-z!$%&'()*+,\-.:;=\[\]_~]*")
 _VERSIONS: Final = (HttpVersion11, HttpVersion10)
 _WRONG_ESCAPE: Final = re.compile(r"%(?![0-9a-fA-F]{2})")
@@ -60,7 +60,7 @@ def render(response: Response, message: RawRequestMessage, added: str, *, keeps_
 async def write_pieces(
     writer: StreamWriter, response: Response, message: RawRequestMessage, added: str, *, keeps_open: bool
 ) -> None:
-    """Write the same bytes piece by piece, compressed if they are to be."""
+    """Write the bytes of `render` in pieces, with a compressed body if `response.compressed`."""
     if not response.compressed or message.version < HttpVersion11:
         framing = b"Content-Length: %d\r\n" % response.size
         head = _head(response, message.version, framing, added, keeps_open=keeps_open)
@@ -99,7 +99,7 @@ def _head(response: Response, version: HttpVersion, framing: bytes, added: str, 
 
 
 def _lines(code: int, content_type: str, headers: Mapping[str, str]) -> bytes:
-    """Return the status line and the headers; a redirect, or what was not modified, has no type."""
+    """Return the status line and the headers; a redirect or a 304 response has no Content-Type."""
     has_type = bool(content_type) and not HTTPStatus.MULTIPLE_CHOICES <= code < HTTPStatus.BAD_REQUEST
     status = f"HTTP/1.1 {code} {responses.get(code, '')}"
     typed = [f"{hdrs.CONTENT_TYPE}: {content_type}"] if has_type else []
@@ -114,7 +114,7 @@ def _usual_lines(code: int, content_type: str) -> bytes:
 
 
 def gather_pieces(parts: Sequence[bytes | memoryview]) -> Iterator[bytes]:
-    """Yield the same bytes in pieces: small parts together, a large part cut into several."""
+    """Yield the bytes of the parts in pieces: small parts are joined, and a large part is divided."""
     start = size = 0
     for end, part in enumerate(parts, start=1):
         size += len(part)
@@ -191,7 +191,7 @@ def _is_chunked_or_absent(encodings: Sequence[bytes]) -> bool:
 
 
 def _is_host(host: str) -> bool:
-    """Whether a Host header has nothing but characters of hosts and ports."""
+    """Return whether a Host header has only characters of hosts and ports."""
     return (_is_usual_host if len(host) <= _USUAL_LENGTH else _HOST.fullmatch)(host) is not None
 
 

@@ -51,7 +51,7 @@ _EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 
 class Listener(Struct, frozen=True, kw_only=True):
-    """One socket, bound; with TLS, or in the clear."""
+    """A bound socket, with or without TLS."""
 
     socket: socket.socket
     tls: ServingCertificates | None = None
@@ -83,7 +83,7 @@ class Server(web.Server):
             read_bufsize=READ_BUFFER,
             keepalive_timeout=IDLE_SECONDS,
             access_log=None,
-            auto_decompress=False,  # as upstream: a body that was compressed is not read, so that none can be a bomb
+            auto_decompress=False,  # as upstream: compressed bodies are not decompressed, so that none can be a decompression bomb
         )
         self.clock = clock or RealClock()
         self.authorities = authorities
@@ -139,7 +139,7 @@ class Server(web.Server):
 
     def _sweep(self) -> None:
         """Close connections whose clients do not complete a head or do not read."""
-        # The next check is planned first, so that an error in this one, which the loop logs, is not the last.
+        # The next check is scheduled first, so that an error in this one, which the loop logs, does not end the checks.
         self._sweeping = self.clock.call_later(SWEEP_SECONDS, self._sweep) if self._open else None
         now = self.clock.monotonic()
         for connection, transport in [*self._open.items()]:
@@ -235,7 +235,7 @@ async def listening(
                 group.create_task(Acceptor(server, listener, clock).run(), name="accept connections")
                 for listener in listeners
             ]
-            # The group ignores those that return, or that are cancelled by what they await.
+            # The group ignores tasks that return, and tasks whose awaited operation was cancelled.
             await asyncio.wait(acceptors, return_when=asyncio.FIRST_COMPLETED)
             raise RuntimeError("a listener accepts no more connections")
 

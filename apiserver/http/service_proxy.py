@@ -74,7 +74,7 @@ class ServiceProxy:
     """Forwards requests to API servers; its connections belong to the event loop of its first request."""
 
     def __init__(self, resolve: Resolve, certificate: Pair | None, dialer: Dialer) -> None:
-        """`dialer` opens connections to pods."""
+        """Create a proxy; `dialer` opens connections to pods."""
         self._resolve = resolve
         self._dialer = dialer
         self._certificate = certificate

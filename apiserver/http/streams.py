@@ -72,7 +72,7 @@ class Chunks:
         self.has_ended = True
 
     def release(self) -> None:
-        """Nothing to release: a response has no messages."""
+        """Do nothing: a response has no messages to release."""
 
 
 class Messages:

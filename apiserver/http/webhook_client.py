@@ -53,7 +53,7 @@ class WebhookClient:
     """A `Caller`. Its connections belong to the event loop of its first request."""
 
     def __init__(self, dialer: Dialer, clock: Clock) -> None:
-        """`dialer` opens connections to pods, and `clock` is that of sockets."""
+        """Create a client; `dialer` opens connections to pods, and `clock` is that of sockets."""
         self._dialer = dialer
         self._deadlines = Deadlines(clock)
         self._session: ClientSession | None = None

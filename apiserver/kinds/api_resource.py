@@ -1,6 +1,7 @@
-"""A resource as a row of data: everything that discovery, routing, storage and printing need to know of it."""
+"""Resources as data: the properties that discovery, routing, storage and printing need."""
 
 from collections.abc import Mapping, Sequence
+from enum import Enum
 from typing import TypeAlias
 
 from msgspec import Struct, field
@@ -23,7 +24,15 @@ class Subresource(Struct, frozen=True, kw_only=True):
     kind: str = ""
     group_version: GroupVersion | None = None
     has_table: bool = False
-    """Its responses can be rendered as a Table."""
+    """Whether responses can be rendered as a Table."""
+
+
+class SelectorForm(Enum):
+    """The form of the selector in an object that has /scale."""
+
+    LABEL_SELECTOR = "matchLabels and matchExpressions"
+    LABELS = "a map of labels"
+    TEXT = "a string, as in /scale"
 
 
 class Replicas(Struct, frozen=True, kw_only=True):
@@ -32,10 +41,9 @@ class Replicas(Struct, frozen=True, kw_only=True):
     spec_path: tuple[str, ...] = ("spec", "replicas")
     status_path: tuple[str, ...] = ("status", "replicas")
     selector: tuple[str, ...] = ("spec", "selector")
-    selector_is_text: bool = False
-    """The selector is a string, as in /scale."""
+    selector_form: SelectorForm = SelectorForm.LABEL_SELECTOR
     spec_paths: Mapping[str, tuple[str, ...]] | None = None
-    """Of a custom resource: `spec_path` by API version, () where it has no /scale."""
+    """The `spec_path` of a custom resource by API version; () for a version without /scale."""
 
 
 _TERMINATING = ("delete", "deletecollection", "get", "list", "watch")
@@ -53,47 +61,47 @@ class Resource(Struct, frozen=True, kw_only=True, eq=False):
     kind: str
     singular: str = ""
     has_singular: bool = True
-    """Some servers publish none, though the kind could be one."""
+    """Whether discovery has a singular name; some servers publish none."""
     listed_as: str = ""
-    """The kind of its lists, if it is not its own kind with the suffix `List`."""
+    """The kind of lists, if it is not the kind with the suffix `List`."""
     namespaced: bool = True
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     verbs: tuple[str, ...] = ALL_VERBS
     subresources: tuple[Subresource, ...] = ()
     stored_at: str = ""
-    """Its key prefix under /registry, if it is not its name."""
+    """The key prefix below /registry, if it is not the name."""
     storage_version: GroupVersion | None = None
-    """What it is stored as, where that is another version or group than its own: `events` of two groups are one."""
+    """The stored version, if its group or version differs: the `events` of two groups are stored as one resource."""
     uncached: bool = False
-    """Upstream has no watch cache of it, so that its lists of any age come in pages as well."""
+    """Whether upstream has no watch cache of the resource: then lists at any age are paginated, too."""
     hashed_version: str = ""
-    """Whose hash discovery publishes, where upstream stores another version than is stored here."""
+    """The version whose hash discovery publishes, if upstream stores another version than this server."""
     deprecated: str = ""
     """The warning in every response."""
     selectable: tuple[SelectableField, ...] = ()
     """The field labels of field selectors besides metadata.name and metadata.namespace."""
     refused_label: str = ""
-    """The message about an unsupported `label` of a field selector, if it is not the usual one."""
+    """The error message for an unsupported `label` of a field selector, if it is not the default one."""
     replicas: Replicas = field(default_factory=Replicas)
     relabelled: tuple[str, ...] = ()
-    """Other API versions of it, whose objects differ in apiVersion only."""
+    """Other API versions of the resource, whose objects differ in apiVersion only."""
     custom: bool = False
-    """A definition defines it: upstream decodes its objects to trees, not structs, which some messages show."""
+    """Whether it is a custom resource, whose objects upstream decodes to trees instead of structs, as some messages show."""
     terminating: bool = False
-    """Its definition is being deleted: nothing more is created."""
+    """Whether the definition is being deleted: creates are refused."""
     work: int = 1
-    """The factor by which a byte of its objects may take longer to check, estimated in `apiserver/customresources/cost.py`."""
+    """The factor by which a byte of an object may take longer to check; `apiserver/customresources/cost.py` estimates it."""
 
-    # Derived from the others, because every request reads them often.
+    # Derived from the other fields, because every request reads them often.
     has_table: bool = False
-    """It can be rendered as a Table, unlike a review."""
+    """Whether objects can be rendered as a Table, unlike reviews."""
     group_resource: GroupResource = GroupResource("", "")
     group_kind: GroupKind = GroupKind("", "")
     group_version: GroupVersion = ("", "")
     api_version: str = ""
     folder: bytes = b""
-    """Where all its objects lie, as `pods/` or `services/specs/`, below the store's prefix."""
+    """The key prefix of all objects below that of the store, such as `pods/` or `services/specs/`."""
 
     def __post_init__(self) -> None:
         force_setattr(self, "has_table", "get" in self.verbs)
@@ -106,7 +114,7 @@ class Resource(Struct, frozen=True, kw_only=True, eq=False):
 
     @property
     def discovery_verbs(self) -> Sequence[str]:
-        """The verbs that discovery names."""
+        """The verbs in discovery documents."""
         return _TERMINATING if self.terminating else self.verbs
 
     @property

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import GroupVersion
-from mockube.apiserver.kinds.common.defaults import Table, of
+from mockube.apiserver.kinds.common.defaults import Table, defaults_table
 from mockube.apiserver.kinds.kind import Conversion, Group, Kind
 from mockube.apiserver.kinds.registry import NEWEST, Kinds
 from mockube.apiserver.kinds.resource import v1beta1 as resource_v1beta1
@@ -38,18 +38,18 @@ BETAS: Final[Mapping[GroupVersion, tuple[tuple[str, ...], str]]] = {
         "is deprecated in v1.34+, unavailable in v1.37+; use {group}/v1 {kind}",
     ),
 }
-"""By version, its resources, and what a client of them is warned of."""
+"""By version, the resources, and the deprecation warning for their clients."""
 
 
 def switched_kinds(kinds: Kinds, overrides: Overrides) -> Kinds:
-    """Return the kinds of a server of a minor release with those on that are switched on, and without those switched off.
+    """Return the kinds of a minor release with the kinds that are switched on, and without those that are switched off.
 
-    What is switched off stays known to the server itself.
+    The server itself can still read the kinds that are switched off.
     """
     groups = [_group(group, overrides, has_betas=kinds is NEWEST) for group in kinds.groups]
     served = {kind.resource for group in groups for kind in group.kinds}
-    off = [kind for kind in kinds.all if kind.resource not in served]
-    return Kinds((group for group in groups if group.kinds), kinds.hidden, kinds.minor, off)
+    disabled_kinds = [kind for kind in kinds.all if kind.resource not in served]
+    return Kinds((group for group in groups if group.kinds), kinds.hidden, kinds.minor, disabled_kinds)
 
 
 def _group(group: Group, overrides: Overrides, *, has_betas: bool) -> Group:
@@ -129,9 +129,9 @@ _CONVERSIONS: Final[Mapping[tuple[str, str, str], tuple[_Convert, _Convert]]] = 
     ("resource.k8s.io", "v1beta1", "resourceslices"): _SLICE,
 }
 _DEFAULTS: Final[Mapping[tuple[str, str, str], Table]] = {
-    ("admissionregistration.k8s.io", "v1alpha1", _BINDINGS): of(
+    ("admissionregistration.k8s.io", "v1alpha1", _BINDINGS): defaults_table(
         "io.k8s.api.admissionregistration.v1alpha1", {"ParamRef": {"parameterNotFoundAction": "Deny"}}
     ),
     ("resource.k8s.io", "v1beta1", "resourceclaims"): resource_v1beta1.DEFAULTS,
 }
-"""Besides those of the same structs of the stable version."""
+"""The defaults of beta versions, besides those of the same structs in the stable version."""

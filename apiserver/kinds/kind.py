@@ -17,22 +17,22 @@ from mockube.apiserver.kinds.common.defaults import Table
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.strategy import Strategy
-from mockube.apiserver.storage.stored import Stored
+from mockube.apiserver.storage.stored import StoredObject
 from mockube.apiserver.wire.table import Printer
 
 
 class RemoteConversion(Protocol):
-    """Between a version and the one that is stored, by a webhook. All raise ApiError if it does not convert."""
+    """The conversion between a version and the stored one by a webhook. Methods raise ApiError if the webhook fails."""
 
     async def to_stored(self, tree: Tree) -> Tree: ...
 
     async def from_stored(self, tree: Tree) -> Tree: ...
 
-    async def to_client_version(self, items: Sequence[Stored]) -> Sequence[Stored]:
-        """Return stored objects in the version; what was converted before is not converted again."""
+    async def to_client_version(self, items: Sequence[StoredObject]) -> Sequence[StoredObject]:
+        """Return stored objects in the version; conversions are cached."""
 
-    async def convert_uncached(self, stored: Stored) -> Stored:
-        """Return one of them, bypassing the cache of conversions."""
+    async def convert_uncached(self, stored: StoredObject) -> StoredObject:
+        """Return a stored object in the version, without the cache of conversions."""
 
     def at_version(self, tree: ReadOnlyTree, api_version: str) -> Tree:
         """Return an object in another version; raise `NotConverted` until `prepare_version` was called for it."""
@@ -50,12 +50,12 @@ class NotConverted(Exception):
         self._api_version = api_version
 
     async def prepare(self) -> None:
-        """Have the object converted."""
+        """Let the webhook convert the object, so that `at_version` then returns it."""
         await self._conversion.prepare_version(self._tree, self._api_version)
 
 
 class Unconvertible(BadRequest):
-    """An object cannot be read into upstream's internal type. Patches and apply have other errors for the problem."""
+    """An object cannot be converted to upstream's internal type. Patches and apply have other errors for the problem."""
 
     def __init__(self, kind: str, problem: str) -> None:
         super().__init__(f'{kind} in version "v1" cannot be handled as a {kind}: {problem}')
@@ -63,24 +63,24 @@ class Unconvertible(BadRequest):
 
 
 class Conversion(NamedTuple):
-    """Between a version and the one that is stored. Functions return new trees, which share parts with the old ones."""
+    """The conversion between a version and the stored one. Functions return new trees, which share parts with old ones."""
 
     to_stored: Callable[[Tree], Tree]
     from_stored: Callable[[Tree], Tree]
     at_storage: bool = False
     """Whether writes are admitted, validated and defaulted in the client's version, and converted when they are stored."""
     stored_before: int | None = None
-    """Only what is of this revision or older is converted when it is read; None for everything."""
+    """The revision up to which objects are converted when they are read; None for all objects."""
     remote: RemoteConversion | None = None
     """The conversion by a webhook, which replaces the functions."""
 
 
 class Kind(Struct, frozen=True, kw_only=True):
-    """One kind in one version. A part that is None is as for every kind."""
+    """One kind in one version. A part that is None has the default for all kinds."""
 
     resource: Resource
     strategy: Strategy | None = None
-    """Where the verbs treat it differently from other resources. All versions of a resource share it."""
+    """The deviations of the verbs from other resources. All versions of a resource share it."""
     validation: Validation | None = None
     """The validation of the stored version."""
     warnings: Warnings | None = None
@@ -96,7 +96,7 @@ class Kind(Struct, frozen=True, kw_only=True):
     The tree may share its inner parts with others: they are replaced, never changed.
     """
     timed_defaults: Callable[[Clock], Table] | None = None
-    """The defaults of its structs that depend on the current time."""
+    """Returns the defaults of structs that depend on the current time."""
 
 
 class Group(Struct, frozen=True, kw_only=True):

@@ -46,10 +46,10 @@ def check_update(
     """Return the errors of an update. Most kinds repeat checks of metadata, as upstream."""
     kind = kinds.validations.get(resource.group_kind, _NONE)
     update = kind.subresources.get(subresource) if subresource else kind.update
-    wrong = _metadata(resource, new)
+    field_errors = _metadata(resource, new)
     # Valid metadata need not be checked a second time.
-    changed = objectmeta.check_update(new, old) if wrong else objectmeta.check_step(new, old)
-    field_errors = [*wrong, *changed]
+    changed = objectmeta.check_update(new, old) if field_errors else objectmeta.check_step(new, old)
+    field_errors = [*field_errors, *changed]
     if update is not None:
         for repeated_checks in _repeated_checks(kind, subresource):
             if repeated_checks is RepeatedCheck.CHANGE:
@@ -102,7 +102,7 @@ class Defaulter:
         self._structs: dict[str, Visit | None] = {}
 
     def default_object(self, api_version: str, kind: str, tree: Tree) -> None:
-        """Set the defaults of a tree in normal form, in place. Kinds that are not built in have none here."""
+        """Set the defaults of a tree in normal form, in place. Only built-in kinds have defaults here."""
         struct = self._schemas.kind(api_version, kind)
         visit = self._struct(struct) if struct else None
         if visit is not None:
@@ -179,19 +179,19 @@ def _drop_unknown(struct: Type) -> Fill:
 
 
 def _visit_struct(fills: tuple[Fill, ...], inner: Mapping[str, Visit], fields: list[str]) -> Visit:
-    rows = {name: (place, inner.get(name)) for place, name in enumerate(fields)}
+    rows = {name: (position, inner.get(name)) for position, name in enumerate(fields)}
 
     def visit_struct(tree: Tree) -> None:
         for fill in fills:
             fill(tree)
         latest, in_order = -1, True
         for name, value in tree.items():
-            place, visit = rows[name]
+            position, visit = rows[name]
             if visit is not None and value is not None:
                 visit(value)
-            if place < latest:
+            if position < latest:
                 in_order = False
-            latest = place
+            latest = position
         if not in_order:
             ordered = sorted(tree.items(), key=lambda item: rows[item[0]][0])
             tree.clear()

@@ -39,7 +39,7 @@ from mockube.apiserver.kinds.autoscaling.horizontal_pod_autoscaler import horizo
 from mockube.apiserver.kinds.batch import cron_job
 from mockube.apiserver.kinds.batch.job import job
 from mockube.apiserver.kinds.certificates import certificate_signing_request
-from mockube.apiserver.kinds.common.defaults import Steps, Table, of
+from mockube.apiserver.kinds.common.defaults import Steps, Table, defaults_table
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.coordination import lease
@@ -75,7 +75,6 @@ from mockube.apiserver.kinds.node import runtime_class
 from mockube.apiserver.kinds.policy import pod_disruption_budget
 from mockube.apiserver.kinds.rbac import role_bindings, roles
 from mockube.apiserver.kinds.resource import device_class, resource_claims, resource_slice
-from mockube.apiserver.kinds.resource_config import NO_OVERRIDES, Overrides
 from mockube.apiserver.kinds.scheduling import priority_class
 from mockube.apiserver.kinds.storage import (
     csi_driver,
@@ -127,8 +126,10 @@ GROUPS: Final = (
     Group(
         name="authentication.k8s.io",
         kinds=(reviews.SELF_SUBJECT_REVIEW, reviews.TOKEN_REVIEW),
-        # The body of serviceaccounts/token, which is no resource of its own.
-        defaults=of("io.k8s.api.authentication.v1", {"TokenRequestSpec": {"expirationSeconds": 3600}}),
+        # The body of serviceaccounts/token, which is not a resource by itself.
+        defaults=defaults_table(
+            "io.k8s.api.authentication.v1", {"TokenRequestSpec": {"expirationSeconds": 3600}}
+        ),
     ),
     Group(
         name="authorization.k8s.io",
@@ -215,7 +216,7 @@ GROUPS: Final = (
 )
 
 Conversions: TypeAlias = Mapping[tuple[GroupVersion, str], Conversion]
-"""By a version that is not stored, and the resource's name."""
+"""Conversions by version other than the stored one, and by resource name."""
 
 
 class Kinds:
@@ -234,7 +235,7 @@ class Kinds:
         self._switched_off = tuple(controllers_run_nowhere)
         kinds = (*self._switched_off, *self.all)
         self.hidden = (*hidden, *(kind.resource for kind in self._switched_off))
-        """Resources that the server keeps its own objects in, and does not serve."""
+        """Resources that the server uses for its own objects and does not serve."""
         self.strategies: Mapping[GroupResource, Strategy] = MappingProxyType(
             {kind.resource.group_resource: kind.strategy for kind in kinds if kind.strategy}
         )
@@ -279,25 +280,9 @@ class Kinds:
 
 
 NEWEST: Final = Kinds(GROUPS)
-KINDS: Final = NEWEST.all
-STRATEGIES: Final = NEWEST.strategies
-
-
-def kinds_of(minor: str, overrides: Overrides = NO_OVERRIDES) -> Kinds:
-    """Return the kinds that a server of a minor release has, by default or as its APIs are switched."""
-    if overrides:
-        from mockube.apiserver.kinds.betas import switched_kinds  # noqa: PLC0415 - few servers have others than by default
-
-        return switched_kinds(kinds_of(minor), overrides)
-    if minor == minors.NEWEST:
-        return NEWEST
-    from mockube.apiserver.kinds.minors.older_kinds import older_kinds  # noqa: PLC0415 - most servers are of the newest
-
-    return older_kinds(minor)
-
 
 METRICS: Final = METRICS_GROUP.kinds
-"""Not among the groups that every server has."""
+"""The groups of metrics, which not every server has."""
 _OTHERS: Final[Mapping[GroupKind, Printer]] = {
     **{kind.resource.group_kind: kind.printer for kind in METRICS if kind.printer},
     scale.GROUP_KIND: scale.PRINTER,
@@ -312,7 +297,7 @@ def _default(tree: Tree, _: datetime) -> list[Any]:
 DEFAULT: Final = Printer(
     columns=(NAME, Column(name="Created At", type="date")), cells=_default, has_no_rows=True
 )
-"""For a kind that has no printer of its own."""
+"""The printer of kinds without their own one."""
 
 
 def printer_of_kind(group_kind: GroupKind, kinds: Kinds = NEWEST) -> Printer:

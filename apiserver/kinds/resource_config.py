@@ -12,7 +12,7 @@ from mockube.apiserver.kinds.api_resource import GroupVersion
 
 Pair: TypeAlias = tuple[str, str]
 """A key of the flag and its value."""
-Name: TypeAlias = tuple[str, str, str]
+GroupVersionResource: TypeAlias = tuple[str, str, str]
 """A resource's group, version and plural name."""
 
 _VERSIONS: Final = {
@@ -47,7 +47,7 @@ REGISTERED: Final[Mapping[str, tuple[str, ...]]] = {
     group: tuple(versions.split()) for group, versions in _VERSIONS.items()
 }
 """By group, the versions that kube-apiserver has types for, in the order of discovery. It serves few of the old ones."""
-NOT_SERVED: Final[tuple[Name, ...]] = (
+NOT_SERVED: Final[tuple[GroupVersionResource, ...]] = (
     ("coordination.k8s.io", "v1beta1", "leasecandidates"),
     ("coordination.k8s.io", "v1alpha2", "leasecandidates"),
     ("internal.apiserver.k8s.io", "v1alpha1", "storageversions"),
@@ -57,14 +57,14 @@ NOT_SERVED: Final[tuple[Name, ...]] = (
 )
 """Resources that kube-apiserver can serve and this server cannot."""
 _SERVED_IN_PART: Final = frozenset({("resource.k8s.io", "v1beta2")})
-"""Versions of which other resources can be served."""
+"""Versions of which this server can serve other resources."""
 _NEEDED: Final[tuple[GroupVersion, ...]] = (
     ("", "v1"),
     ("apiextensions.k8s.io", "v1"),
     ("apiregistration.k8s.io", "v1"),
     ("rbac.authorization.k8s.io", "v1"),
 )
-"""A kube-apiserver never becomes ready without them."""
+"""Versions without which a kube-apiserver never becomes ready."""
 _SERVER_READS: Final = frozenset(
     {
         ("", "v1", "namespaces"),
@@ -83,18 +83,18 @@ _GROUPS_OF_VERSIONS: Final[Mapping[str, Callable[[str], object]]] = {
     "api/beta": re.compile(r"v\d+beta\d+\Z", re.ASCII).match,
     "api/alpha": re.compile(r"v\d+alpha\d+\Z", re.ASCII).match,
 }
-"""In the order in which they are applied."""
+"""Keys that set groups of versions, in the order in which they are applied, with a function that matches a version."""
 
 
 class Overrides(Struct, frozen=True):
     """The enabled and disabled APIs. A resource's own setting takes precedence over that of its version."""
 
     versions: Mapping[GroupVersion, bool] = field(default_factory=dict)
-    resources: Mapping[Name, bool] = field(default_factory=dict)
+    resources: Mapping[GroupVersionResource, bool] = field(default_factory=dict)
 
     def is_enabled(self, group: str, version: str, name: str, *, default: bool) -> bool:
-        of_version = self.versions.get((group, version), default)
-        return self.resources.get((group, version, name), of_version)
+        version_setting = self.versions.get((group, version), default)
+        return self.resources.get((group, version, name), version_setting)
 
     def __bool__(self) -> bool:
         return bool(self.versions or self.resources)
@@ -181,7 +181,7 @@ def _check_keys(settings: Mapping[str, str]) -> None:
 
 def _overrides(settings: Mapping[str, str]) -> Overrides:
     versions: dict[GroupVersion, bool] = {}
-    resources: dict[Name, bool] = {}
+    resources: dict[GroupVersionResource, bool] = {}
     for key, matches in _GROUPS_OF_VERSIONS.items():
         value = settings.get(key)
         if value not in (None, "true", "false"):

@@ -1,7 +1,7 @@
-"""The strategy of a resource: where it differs from other resources, as data, or as small functions where data is not enough.
+"""Strategies: the differences between resources, as data, or as small functions where data is not enough.
 
-The algorithm of each verb is written once, in `registry/`; a strategy provides the parts that differ by resource: above all
-the paths of fields that a write may change, resets, or drops because their feature gate is off.
+The algorithm of each verb is written once, in `registry/`. A strategy provides the parts that differ by resource: above
+all the paths of fields that a write may change, resets, or drops because their feature gate is off.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,10 +17,10 @@ Path: TypeAlias = tuple[str, ...]
 Paths: TypeAlias = tuple[Path, ...]
 
 EACH_ITEM: Final = "*"
-"""As a step of a path: every element of a list, matched with the one at its place; of a gate's, also every value of a map."""
+"""The step of a path to all elements of a list, each matched by its index; in paths of gates, also to all values of a map."""
 
 MAIN = ""
-"""As the name of a subresource: the resource itself."""
+"""The name of the resource itself in tables by subresource."""
 
 SPEC: Paths = (("spec",),)
 STATUS: Paths = (("status",),)
@@ -33,10 +33,10 @@ STATUS_ALONE: Mapping[str, Paths] = {
     MAIN: STATUS,
     "status": (*SPEC, *METADATA, ("metadata", "deletionTimestamp")),
 }
-"""As `resets`, where /status changes nothing but the status, and ignores a deletionTimestamp."""
+"""The `resets` of a resource whose /status changes only the status, and ignores a deletionTimestamp."""
 
 OWN_STATUS: Mapping[str, Paths] = {MAIN: STATUS, "status": (*SPEC, *METADATA)}
-"""As `resets`, where /status changes nothing but the status."""
+"""The `resets` of a resource whose /status changes only the status."""
 
 BACKGROUND, FOREGROUND, ORPHAN, UNSUPPORTED = "Background", "Foreground", "Orphan", "Unsupported"
 """The default propagation policies of a deletion."""
@@ -45,23 +45,23 @@ BACKGROUND, FOREGROUND, ORPHAN, UNSUPPORTED = "Background", "Foreground", "Orpha
 
 
 class Gate(NamedTuple):
-    """The paths of one gate's fields. An object that has one of them already may use all of them."""
+    """The paths of the fields of a feature gate. An object that already has one of them may use all of them."""
 
     paths: tuple[str, ...]
     drops_empty: bool = False
-    """A struct that is empty without the field is dropped with it."""
+    """Whether a struct that is empty without the field is dropped with it."""
 
     def with_prefix(self, prefix: str) -> "Gate":
         return self._replace(paths=tuple(f"{prefix}.{path}" for path in self.paths))
 
 
 class _Field(NamedTuple):
-    """A field on the way to those of gates, or, with its gate, one of them."""
+    """A field of a gate, or a field on the path to one, which has no gate."""
 
     gate: Gate | None
     inner: "_Fields"
     is_collection: bool
-    """Whether `inner` are the fields of each element of a list or value of a map."""
+    """Whether `inner` has the fields of each element of a list or value of a map."""
 
 
 _Fields: TypeAlias = Sequence[tuple[str, _Field]]
@@ -79,7 +79,7 @@ class _FieldUse(NamedTuple):
 
 
 class DisabledFields:
-    """The fields of gates that are off: they are dropped from what is written, unless the stored object uses them.
+    """The fields of disabled feature gates, which are dropped from written objects unless the stored object uses them.
 
     The paths of all gates are compiled into one tree of steps, so that an object is walked once.
     """
@@ -166,7 +166,7 @@ class Request(Struct, frozen=True, kw_only=True):
 
 
 PrepareUpdate: TypeAlias = Callable[[Tree, Tree, Request], None]
-"""Changes the new object, knowing the old one."""
+"""Changes the new object of an update; takes the new and the old object, and the request."""
 
 
 def _keep(_tree: Tree) -> None:
@@ -191,41 +191,41 @@ class Strategy(Struct, frozen=True, kw_only=True):
     cleared: Paths = STATUS
     """Fields that a create resets."""
     resets: Mapping[str, Paths] = field(default_factory=lambda: {MAIN: STATUS, "status": SPEC})
-    """For the resource and for each subresource that writes it: the paths that an update does not change."""
+    """By subresource, the paths that an update does not change."""
     only: Mapping[str, Paths] = field(default_factory=dict)
-    """For subresources that write a part only: the paths that change, with `EACH_ITEM` for every element of a list."""
+    """By subresource that writes only a part: the paths that an update changes, with `EACH_ITEM` for list elements."""
     generation: Paths = ()
-    """The paths whose changes, other than through /status, increment the generation."""
+    """The paths whose changes increment the generation, except through /status."""
     empty_counts: bool = False
-    """An empty list or map that was sent is a change, though none is stored: upstream compares without equating them."""
+    """Whether sending an empty list or map is a change, although none is stored: upstream does not equate it with nil."""
     first_generation: int = 0
     """The generation of a new object; 0: it has none."""
     create_on_update: bool = False
     created_by_apply: frozenset[str] = frozenset()
     """The subresources whose apply creates an object that does not exist."""
     unconditional_update: bool = True
-    """An update may omit the resourceVersion."""
+    """Whether an update may omit the resourceVersion."""
     raw: tuple[str, ...] = ()
-    """Fields that are stored as the bytes that a client sent, and never change."""
+    """Immutable fields that are stored as the bytes that a client sent."""
     disabled: DisabledFields = NONE_DISABLED
-    """Fields that are dropped before preparation from a new object, and from a changed one that did not use them."""
+    """Fields that are dropped before preparation from a new object, and from an updated one that did not use them."""
     prepare_create: Callable[[Tree, Request], None] = _keep_new
     prepare_update: Mapping[str, PrepareUpdate] = field(default_factory=dict)
-    """For the resource and for each subresource that writes it; after `resets` and `only`."""
+    """By subresource, the function that prepares an update, after `resets` and `only`."""
     canonicalize: Callable[[Tree], None] = _keep
     """Normalizes a valid object before it is stored."""
     has_default_status: bool = False
-    """A new object gets a default status after validation."""
+    """Whether a new object gets a default status after validation."""
     grace: Callable[[Tree, int | None], int | None] = _not_gracefully
-    """Returns the grace period of a deletion for the requested one; None: the object is deleted at once."""
+    """Returns the grace period of a deletion, for the requested one; None to delete the object at once."""
     pending: Callable[[Tree], bool] = _waits_for_finalizers
-    """Whether a deleted object stays until something is done, such as removing finalizers."""
+    """Returns whether a deleted object stays until something is done, such as removing finalizers."""
     prepare_delete: Callable[[Tree], None] = _keep
     """Changes an object that is marked as being deleted."""
     generates_suffixes: bool = True
-    """A generated name ends with random characters; otherwise it is generateName itself."""
+    """Whether a generated name ends with random characters; otherwise it is generateName itself."""
     marks_first: bool = False
-    """The first deletion only marks the object, even if nothing is pending; another one deletes it."""
+    """Whether the first deletion only marks the object, even if nothing is pending; another one deletes it."""
     has_plain_deletion: bool = False
     """Whether the deletion sets deletionTimestamp only, without a grace period and a new generation."""
     dependents: str = BACKGROUND
@@ -236,9 +236,9 @@ class Strategy(Struct, frozen=True, kw_only=True):
     undeletable: Mapping[str, str] = field(default_factory=dict)
     """By name, why objects cannot be deleted other than by deletecollection."""
     checks_preconditions: bool = False
-    """The resource checks the preconditions of a deletion itself, with its own messages."""
+    """Whether the resource checks the preconditions of a deletion itself, with its own messages."""
     returns_deleted: bool = False
-    """A deletion returns the last state of the object instead of a Status."""
+    """Whether a deletion returns the last state of the object instead of a Status."""
 
 
 DEFAULT = Strategy()
@@ -247,11 +247,11 @@ COUNTED = Strategy(generation=SPEC, first_generation=1)
 COUNTED_CONDITIONAL = Strategy(generation=SPEC, first_generation=1, unconditional_update=False)
 UPSERTED = Strategy(create_on_update=True)
 RETURNS_DELETED = Strategy(returns_deleted=True)
-"""The strategies that many resources share."""
+"""Strategies that many resources share."""
 
 
 def null_when_empty(*paths: tuple[str, ...]) -> Callable[[Tree], None]:
-    """Return a function that writes null for these lists where they are empty, as Go does for lists read from protobuf."""
+    """Return a function that replaces empty lists at these paths by null, as Go encodes lists from protobuf."""
 
     def canonicalize(tree: Tree) -> None:
         for first, *rest in paths:

@@ -88,7 +88,7 @@ class CredentialMetrics(Collector):
 
 
 class AuthenticationMetrics(Collector):
-    """`server` is the identity of this server."""
+    """The metrics of authentication; `server` is the identity of this server."""
 
     def __init__(self, server: str, clock: Clock) -> None:
         self._server = digest(server)

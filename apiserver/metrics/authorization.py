@@ -16,7 +16,7 @@ _CONDITION_BUCKETS: Final = (0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25)
 
 
 class AuthorizationMetrics(Collector):
-    """`server` is the identity of this server."""
+    """The metrics of authorization; `server` is the identity of this server."""
 
     def __init__(self, server: str, clock: Clock) -> None:
         self._file = ConfigReloadMetrics("authorization", server, clock)
@@ -59,7 +59,7 @@ class AuthorizationMetrics(Collector):
         self._evaluations.labels(name, result).inc()
         self._duration.labels(name, result).observe(seconds)
 
-    def failed_open(self, name: str, result: str) -> None:
+    def record_fail_open(self, name: str, result: str) -> None:
         self._failed_open.labels(name, result).inc()
 
     def record_match(self, name: str, seconds: float, *, failed: bool, excluded: bool) -> None:

@@ -10,7 +10,10 @@ from mockube.apimachinery.clock import Clock
 
 
 class ConfigReloadMetrics:
-    """`subsystem` is `authentication` or `authorization`, `server` the identity of this server."""
+    """The reloads of a configuration file.
+
+    `subsystem` is `authentication` or `authorization`, `server` the identity of this server.
+    """
 
     def __init__(self, subsystem: str, server: str, clock: Clock) -> None:
         self._prefix = f"apiserver_{subsystem}_config_controller"

@@ -100,11 +100,11 @@ class Counts:
 
     __slots__ = ("buckets", "bytes", "codes", "is_read", "is_watch", "kind", "labels", "sizes", "total")
 
-    def __init__(self, under: Labels) -> None:
-        self.labels = under
-        self.is_watch = under.verb == "WATCH"
-        self.is_read = under.verb in ("GET", "LIST")
-        self.kind = "readOnly" if under.verb in _READ_ONLY else "mutating"
+    def __init__(self, labels: Labels) -> None:
+        self.labels = labels
+        self.is_watch = labels.verb == "WATCH"
+        self.is_read = labels.verb in ("GET", "LIST")
+        self.kind = "readOnly" if labels.verb in _READ_ONLY else "mutating"
         self.codes: Counter[int] = Counter()
         self.buckets = [0] * (len(BUCKETS) + 1)
         self.total = 0.0
@@ -123,13 +123,13 @@ class RequestMetrics(Collector):
         self._aborted: Counter[Labels] = Counter()
         self._terminated: Counter[tuple[str, str]] = Counter()
 
-    def begin(self, under: Labels) -> Counts:
+    def begin(self, labels: Labels) -> Counts:
         """Count a request as in flight; return the counts to pass to `end`."""
-        counts = self._counts.get(under)
+        counts = self._counts.get(labels)
         if counts is None:
-            counts = self._counts[under] = Counts(under)
+            counts = self._counts[labels] = Counts(labels)
         if counts.is_watch:
-            self._watches[under] += 1
+            self._watches[labels] += 1
         else:
             self._in_flight[counts.kind] += 1
         return counts
@@ -170,18 +170,18 @@ class RequestMetrics(Collector):
             "Requests by verb, resource, scope and code.",
             labels=[*Labels._fields, "code"],
         )
-        for under, counts in self._counts.items():
+        for labels, counts in self._counts.items():
             for code, count in counts.codes.items():
-                family.add_metric([*under, str(code)], count)
+                family.add_metric([*labels, str(code)], count)
         return family
 
     def _collect_durations(self) -> Metric:
         family = HistogramMetricFamily(
             "apiserver_request_duration_seconds", "How long requests took.", labels=Labels._fields
         )
-        for under, counts in self._counts.items():
+        for labels, counts in self._counts.items():
             if any(counts.buckets):
-                family.add_metric(list(under), cumulative_buckets(BUCKETS, counts.buckets), counts.total)
+                family.add_metric(list(labels), cumulative_buckets(BUCKETS, counts.buckets), counts.total)
         return family
 
     def _collect_sizes(self) -> Metric:
@@ -189,10 +189,10 @@ class RequestMetrics(Collector):
         family = HistogramMetricFamily(
             "apiserver_response_sizes", "The bytes of responses to reads.", labels=names
         )
-        for under, counts in self._counts.items():
+        for labels, counts in self._counts.items():
             if any(counts.sizes):
-                labels = [getattr(under, name) for name in names]
-                family.add_metric(labels, cumulative_buckets(SIZES, counts.sizes), counts.bytes)
+                values = [getattr(labels, name) for name in names]
+                family.add_metric(values, cumulative_buckets(SIZES, counts.sizes), counts.bytes)
         return family
 
     def _collect_deprecated(self) -> Metric:
@@ -201,7 +201,7 @@ class RequestMetrics(Collector):
         family = GaugeMetricFamily(
             "apiserver_requested_deprecated_apis", "Deprecated APIs that were requested.", labels=names
         )
-        for group, version, name, subresource in {under[2:6] for under in self._counts if under.resource}:
+        for group, version, name, subresource in {labels[2:6] for labels in self._counts if labels.resource}:
             resource = self._find(group, version, name)
             if resource is not None and resource.deprecated:
                 removal = _REMOVAL.search(resource.deprecated)
@@ -221,8 +221,8 @@ class RequestMetrics(Collector):
     def _collect_watches(self) -> Metric:
         names = [name for name in Labels._fields if name != "dry_run"]
         family = GaugeMetricFamily("apiserver_longrunning_requests", "Watches that are open.", labels=names)
-        for under, count in self._watches.items():
-            family.add_metric([getattr(under, name) for name in names], count)
+        for labels, count in self._watches.items():
+            family.add_metric([getattr(labels, name) for name in names], count)
         return family
 
     def _collect_aborted(self) -> Metric:
@@ -230,8 +230,8 @@ class RequestMetrics(Collector):
         family = CounterMetricFamily(
             "apiserver_request_aborts", "Responses that were aborted before their end.", labels=names
         )
-        for under, count in self._aborted.items():
-            family.add_metric([getattr(under, name) for name in names], count)
+        for labels, count in self._aborted.items():
+            family.add_metric([getattr(labels, name) for name in names], count)
         return family
 
     def _collect_terminated(self) -> Metric:

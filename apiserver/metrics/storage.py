@@ -1,4 +1,4 @@
-"""Metrics of the store: how many objects there are, and how consistency checks of the watch cache ended."""
+"""Metrics of the store: the numbers of objects, and the results of consistency checks of the watch cache."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -12,7 +12,7 @@ from mockube.etcd.kv import KV
 
 
 class ObjectMetrics(Collector):
-    """Calls `counts` at each scrape; nothing is counted in between."""
+    """The numbers of objects, which `counts` returns at each scrape."""
 
     def __init__(self, counts: Callable[[], Mapping[GroupResource, int]]) -> None:
         self._counts = counts
@@ -47,7 +47,7 @@ async def storage_size(kv: KV) -> Iterable[Metric]:
 
 
 class ConsistencyMetrics(Collector):
-    """Counts by resource; `resources` maps prefixes of the store to resources."""
+    """The results of consistency checks by resource; `resources` maps prefixes of the store to resources."""
 
     def __init__(self, resources: Mapping[bytes, GroupResource]) -> None:
         self._resources = resources
@@ -68,7 +68,7 @@ class ConsistencyMetrics(Collector):
 
 
 class DecodeMetrics(Collector):
-    """How many stored values could not be read as objects: upstream's metric under upstream's name."""
+    """The number of stored values that could not be read as objects: upstream's metric under upstream's name."""
 
     def __init__(self, failures: Mapping[bytes, int], resources: Mapping[bytes, GroupResource]) -> None:
         self._failures = failures

@@ -69,7 +69,7 @@ class WebhookMetrics(Collector):
         if error:
             self._rejections.labels(name, kind, operation, error, str(min(code, 600))).inc()
 
-    def fail_open(self, name: str, kind: str) -> None:
+    def record_fail_open(self, name: str, kind: str) -> None:
         self._failed_open.labels(name, kind).inc()
 
     def collect(self) -> Iterable[Metric]:

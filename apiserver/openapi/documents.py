@@ -11,15 +11,15 @@ import orjson
 
 from mockube.apimachinery.gotext import escape_html
 from mockube.apimachinery.groups import GroupResource
-from mockube.apimachinery.pieces import ENCODED_PIECE, encode
+from mockube.apimachinery.piecewise import ENCODED_PIECE_SIZE, encode_in_pieces
 from mockube.apimachinery.schema import minors
 from mockube.apimachinery.tree import Tree
 from mockube.apimachinery.version import openapi_version
-from mockube.apiserver.customresources.custom import Custom
+from mockube.apiserver.customresources.custom import CustomVersion
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.strategy import Strategy
 from mockube.apiserver.openapi import gnostic
-from mockube.apiserver.openapi.paths import META, Writer, group_tag, group_title
+from mockube.apiserver.openapi.paths import META, PathBuilder, group_tag, group_title
 from mockube.apiserver.openapi.paths_v2 import SharedParameters, paths_v2, references
 from mockube.apiserver.openapi.schemas import V2, V3, Definitions
 
@@ -34,9 +34,9 @@ _VERSIONS: Final = "get available API versions"
 _WELL_KNOWN: Final = ".well-known/openid-configuration"
 _KEYS: Final = "openid/v1/jwks"
 _JSON, _JWKS = "application/json", "application/jwk-set+json"
-_OF_EVERY_GROUP: Final = frozenset({f"{META}DeleteOptions", f"{META}WatchEvent"})
+_DEFINITIONS_OF_ALL_GROUPS: Final = frozenset({f"{META}DeleteOptions", f"{META}WatchEvent"})
 """Definitions whose `x-kubernetes-group-version-kind` has an entry for each group and version."""
-_NOT_OF_CLIENTS: Final = frozenset(
+_GROUPS_UNKNOWN_TO_CLIENTS: Final = frozenset(
     {"admission.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "imagepolicy.k8s.io"}
 )
 """Groups without such an entry in documents of custom resources, for which upstream uses client-go's scheme."""
@@ -104,31 +104,37 @@ class DocumentCache:
 
     def __init__(self) -> None:
         self._built_in: dict[str, Text] = {}
-        self._hashes: dict[str, tuple[Sequence[Custom], str]] = {}
+        self._hashes: dict[str, tuple[Sequence[CustomVersion], str]] = {}
         self._texts: dict[str, Text] = {}
 
-    def text(self, folder: str, customs: Sequence[Custom], make: Callable[[str], Text]) -> Text:
-        if not customs:
+    def text(
+        self, folder: str, custom_versions: Sequence[CustomVersion], make: Callable[[str], Text]
+    ) -> Text:
+        if not custom_versions:
             if folder not in self._built_in:
                 self._built_in[folder] = make(folder)
             return self._built_in[folder]
-        if not self._is_known(folder, customs):
+        if not self._is_known(folder, custom_versions):
             self._texts.pop(folder, None)
         text = self._texts.pop(folder, None) or make(folder)
         self._texts[folder] = text
         if len(self._texts) > MAX_TEXTS:
             self._texts.pop(next(iter(self._texts)))
-        self._hashes[folder] = customs, text.digest
+        self._hashes[folder] = custom_versions, text.digest
         return text
 
-    def digest(self, folder: str, customs: Sequence[Custom], make: Callable[[str], Text]) -> str:
-        if customs and self._is_known(folder, customs):
+    def digest(
+        self, folder: str, custom_versions: Sequence[CustomVersion], make: Callable[[str], Text]
+    ) -> str:
+        if custom_versions and self._is_known(folder, custom_versions):
             return self._hashes[folder][1]
-        return self.text(folder, customs, make).digest
+        return self.text(folder, custom_versions, make).digest
 
-    def _is_known(self, folder: str, customs: Sequence[Custom]) -> bool:
-        cached_customs = self._hashes.get(folder, ((), ""))[0]
-        return len(cached_customs) == len(customs) and all(map(is_, cached_customs, customs))
+    def _is_known(self, folder: str, custom_versions: Sequence[CustomVersion]) -> bool:
+        cached_versions = self._hashes.get(folder, ((), ""))[0]
+        return len(cached_versions) == len(custom_versions) and all(
+            map(is_, cached_versions, custom_versions)
+        )
 
     def remove_others(self, folders: Collection[str]) -> None:
         """Remove the documents of all other folders: their groups and versions are no longer served."""
@@ -144,7 +150,7 @@ class Documents:
     def __init__(
         self,
         rows: Iterable[Resource],
-        customs: Iterable[Custom] = (),
+        custom_versions: Iterable[CustomVersion] = (),
         strategies: Mapping[GroupResource, Strategy] = MappingProxyType({}),
         others: Sequence[ForeignDocuments] = (),
         minor: str = minors.NEWEST,
@@ -153,9 +159,9 @@ class Documents:
         self._document_cache = document_cache or DocumentCache()
         self._minor = minor
         self._info = {"title": "Kubernetes", "version": openapi_version(minor)}
-        self._customs = tuple(customs)
-        self._by_folder: dict[str, list[Custom]] = {}
-        for custom in self._customs:
+        self._custom_versions = tuple(custom_versions)
+        self._by_folder: dict[str, list[CustomVersion]] = {}
+        for custom in self._custom_versions:
             self._by_folder.setdefault(_folder(custom.row), []).append(custom)
         self._foreign_documents = tuple(others)
         self._returned = frozenset(key for key, strategy in strategies.items() if strategy.returns_deleted)
@@ -183,7 +189,7 @@ class Documents:
     def _digest(self, folder: str) -> str:
         return self._document_cache.digest(folder, self._customs_of(folder), self._make_v3)
 
-    def _customs_of(self, folder: str) -> Sequence[Custom]:
+    def _customs_of(self, folder: str) -> Sequence[CustomVersion]:
         return self._by_folder.get(folder, ())
 
     def _make_index(self) -> Text:
@@ -199,7 +205,7 @@ class Documents:
         return _text(orjson.dumps({"paths": dict(sorted(paths.items()))}))
 
     def _make_v2(self, *, protobuf: bool = False) -> Text:
-        text = _text(gnostic.encode(self._v2) if protobuf else encode(self._v2, depth=_MEMBERS))
+        text = _text(gnostic.encode(self._v2) if protobuf else encode_in_pieces(self._v2, depth=_MEMBERS))
         self._release_definitions()
         return text
 
@@ -239,60 +245,66 @@ class Documents:
         info = _CUSTOM_INFO if custom else self._info
         paths = dict(sorted(paths.items()))
         document = {"openapi": "3.0.0", "info": info, "paths": paths, "components": components}
-        depth = _MEMBERS if len(names) > ENCODED_PIECE else 0
-        return _text(escape_html(encode(document, depth=depth)))
+        depth = _MEMBERS if len(names) > ENCODED_PIECE_SIZE else 0
+        return _text(escape_html(encode_in_pieces(document, depth=depth)))
 
     def _schema_of(self, name: str, folder: str) -> Tree:
         schema = self._definitions.schema(name, V3)
-        if name not in _OF_EVERY_GROUP or folder not in self._rows or self._minor != minors.NEWEST:
+        if name not in _DEFINITIONS_OF_ALL_GROUPS or folder not in self._rows or self._minor != minors.NEWEST:
             return schema
         row, key = self._rows[folder][0], "x-kubernetes-group-version-kind"
         own = {("", "v1"), row.group_version}
         if row.custom:
-            return schema | {key: [gvk for gvk in schema[key] if gvk["group"] not in _NOT_OF_CLIENTS]}
+            return schema | {
+                key: [gvk for gvk in schema[key] if gvk["group"] not in _GROUPS_UNKNOWN_TO_CLIENTS]
+            }
         return schema | {key: [gvk for gvk in schema[key] if (gvk["group"], gvk["version"]) in own]}
 
     def _paths(self, folder: str) -> Tree:
         if folder in self._rows:
             rows = self._rows[folder]
             if rows[0].custom:
-                return self._writer.paths(rows)
+                return self._path_builder.paths(rows)
             title = f"get{group_title(rows[0].group)}{rows[0].version.capitalize()}APIResources"
             tag = f"{group_tag(rows[0].group)}_{rows[0].version}"
-            page = self._writer.page(tag, title, "get available resources", answer=f"{META}APIResourceList")
-            return {f"/{folder}/": page} | self._writer.paths(rows)
+            page = self._path_builder.page(
+                tag, title, "get available resources", answer=f"{META}APIResourceList"
+            )
+            return {f"/{folder}/": page} | self._path_builder.paths(rows)
         return {f"/{folder}/": self._page(folder)}
 
     def _page(self, folder: str) -> Tree:
-        page = self._writer.page
+        page = self._path_builder.page
         match folder:
             case "api":
                 return page("core", "getCoreAPIVersions", _VERSIONS, answer=f"{META}APIVersions")
             case "apis":
                 return page("apis", "getAPIVersions", _VERSIONS, answer=f"{META}APIGroupList")
             case "version":
-                words = "get the version information for this server"
-                return page(folder, "getCodeVersion", words, answer=_VERSION_INFO, types=(_JSON,))
+                description = "get the version information for this server"
+                return page(folder, "getCodeVersion", description, answer=_VERSION_INFO, types=(_JSON,))
             case ".well-known/openid-configuration":
-                words = (
+                description = (
                     "get service account issuer OpenID configuration, also known as the 'OIDC discovery doc'"
                 )
-                return page("WellKnown", "getServiceAccountIssuerOpenIDConfiguration", words, types=(_JSON,))
+                return page(
+                    "WellKnown", "getServiceAccountIssuerOpenIDConfiguration", description, types=(_JSON,)
+                )
             case "openid/v1/jwks":
-                words = "get service account issuer OpenID JSON Web Key Set (contains public token verification keys)"
-                return page("openid", "getServiceAccountIssuerOpenIDKeyset", words, types=(_JWKS,))
+                description = "get service account issuer OpenID JSON Web Key Set (contains public token verification keys)"
+                return page("openid", "getServiceAccountIssuerOpenIDKeyset", description, types=(_JWKS,))
             case _:
                 group = folder.removeprefix("apis/")
                 name = f"get{group_title(group)}APIGroup"
                 return page(group_tag(group), name, "get information of a group", answer=f"{META}APIGroup")
 
     @cached_property
-    def _writer(self) -> Writer:
-        return Writer(self._definitions, self._definitions.of_kinds(), self._returned)
+    def _path_builder(self) -> PathBuilder:
+        return PathBuilder(self._definitions, self._definitions.definition_names_by_gvk(), self._returned)
 
     @cached_property
     def _definitions(self) -> Definitions:
-        return Definitions(self._minor, customs=self._customs)
+        return Definitions(self._minor, custom_versions=self._custom_versions)
 
 
 def _folder(row: Resource) -> str:

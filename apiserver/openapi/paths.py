@@ -64,7 +64,7 @@ class _Endpoint(Struct, frozen=True):
     """The path of a resource's operations, and the parts of their ids."""
 
     row: Resource
-    sub: Subresource | None = None
+    subresource: Subresource | None = None
     namespaced: bool = False
 
     @property
@@ -73,13 +73,14 @@ class _Endpoint(Struct, frozen=True):
 
     @property
     def noun(self) -> str:
-        return f"{'Namespaced' if self.namespaced else ''}{self.row.kind}{_title(self.sub.name) if self.sub else ''}"
+        suffix = _title(self.subresource.name) if self.subresource else ""
+        return f"{'Namespaced' if self.namespaced else ''}{self.row.kind}{suffix}"
 
     @property
     def gvk(self) -> tuple[str, str, str]:
         """The group, version and kind of the bodies of requests and responses."""
-        group, version = (self.sub and self.sub.group_version) or self.row.group_version
-        return group, version, (self.sub and self.sub.kind) or self.row.kind
+        group, version = (self.subresource and self.subresource.group_version) or self.row.group_version
+        return group, version, (self.subresource and self.subresource.kind) or self.row.kind
 
     @property
     def group_version_kind(self) -> tuple[str, str, str]:
@@ -95,7 +96,7 @@ class _Endpoint(Struct, frozen=True):
         return _CUSTOM if self.row.custom else ("*/*",)
 
 
-class Writer(Struct):
+class PathBuilder(Struct):
     """Builds paths. Deletions of the resources in `returned` return the object."""
 
     definitions: Definitions
@@ -129,21 +130,24 @@ class Writer(Struct):
             yield f"{root}{row.name}", {"get": self._list(all_namespaces, name)}
         yield base, self._operations(endpoint, ("list", "create", "deletecollection"), row.verbs)
         yield f"{base}/{{name}}", self._operations(endpoint, ("get", "update", "patch", "delete"), row.verbs)
-        for sub in row.subresources:
-            yield from self._subresource_paths(f"{base}/{{name}}", sub, row)
+        for subresource in row.subresources:
+            yield from self._subresource_paths(f"{base}/{{name}}", subresource, row)
         if "watch" in row.verbs and not row.custom:
             yield from self._watches(endpoint, root, scope)
 
-    def _subresource_paths(self, item: str, sub: Subresource, row: Resource) -> Iterator[tuple[str, Tree]]:
-        endpoint = _Endpoint(row, sub, row.namespaced)
-        if sub.kind.endswith("Options"):
-            methods = METHODS if sub.name == "proxy" else ("get", "post")
-            yield f"{item}/{sub.name}", self._connect_paths(endpoint, methods, "")
-            if sub.name == "proxy":
-                yield f"{item}/{sub.name}/{{path}}", self._connect_paths(endpoint, methods, "WithPath")
+    def _subresource_paths(
+        self, item: str, subresource: Subresource, row: Resource
+    ) -> Iterator[tuple[str, Tree]]:
+        endpoint = _Endpoint(row, subresource, row.namespaced)
+        if subresource.kind.endswith("Options"):
+            methods = METHODS if subresource.name == "proxy" else ("get", "post")
+            yield f"{item}/{subresource.name}", self._connect_paths(endpoint, methods, "")
+            if subresource.name == "proxy":
+                below = f"{item}/{subresource.name}/{{path}}"
+                yield below, self._connect_paths(endpoint, methods, "WithPath")
         else:
             verbs = ("get", "create", "update", "patch", "delete")
-            yield f"{item}/{sub.name}", self._operations(endpoint, verbs, sub.verbs)
+            yield f"{item}/{subresource.name}", self._operations(endpoint, verbs, subresource.verbs)
 
     def _watches(self, endpoint: _Endpoint, root: str, scope: str) -> Iterator[tuple[str, Tree]]:
         row = endpoint.row
@@ -169,14 +173,14 @@ class Writer(Struct):
     def _list(self, endpoint: _Endpoint, name: str) -> Tree:
         row = endpoint.row
         watched = "watch" in row.verbs and not row.custom
-        words = f"list {'or watch ' if watched else ''}objects of kind {row.kind}"
+        description = f"list {'or watch ' if watched else ''}objects of kind {row.kind}"
         types = _CUSTOM if row.custom else _WATCHES
         content = self._kind_content((row.group, row.version, row.list_kind), types)
         parameters = [*self._scope_parameters(endpoint, named=False), *self._query("list")]
-        return self._operation(endpoint, "list", name, words, parameters, {"200": content})
+        return self._operation(endpoint, "list", name, description, parameters, {"200": content})
 
     def _operations(self, endpoint: _Endpoint, path_verbs: Sequence[str], verbs: Sequence[str]) -> Tree:
-        makers: Mapping[str, Callable[[_Endpoint], Tree]] = {
+        builders: Mapping[str, Callable[[_Endpoint], Tree]] = {
             "list": lambda endpoint: self._list(endpoint, f"list{endpoint.title}{endpoint.noun}"),
             "deletecollection": self._delete_collection,
             "delete": self._delete,
@@ -185,18 +189,19 @@ class Writer(Struct):
             "update": partial(self._write, verb="update", codes=("200", "201")),
             "patch": partial(self._write, verb="patch", codes=("200", "201")),
         }
-        return {_METHODS.get(verb, verb): makers[verb](endpoint) for verb in path_verbs if verb in verbs}
+        return {_METHODS.get(verb, verb): builders[verb](endpoint) for verb in path_verbs if verb in verbs}
 
     def _read(self, endpoint: _Endpoint) -> Tree:
-        sub, kind = endpoint.sub, endpoint.row.kind
-        words = f"read {sub.name} of the specified {kind}" if sub else f"read the specified {kind}"
+        subresource, kind = endpoint.subresource, endpoint.row.kind
+        part = f"{subresource.name} of " if subresource else ""
+        description = f"read {part}the specified {kind}"
         parameters = [*self._scope_parameters(endpoint, named=True)]
         if endpoint.row.custom:
             parameters += (
                 parameter for parameter in self._query("list") if parameter["name"] == "resourceVersion"
             )
         content = self._kind_content(endpoint.gvk, endpoint.types)
-        if sub and sub.name == "log":
+        if subresource and subresource.name == "log":
             parameters += self._fields((f"{_CORE}PodLogOptions",))
             types = (
                 "application/json",
@@ -206,27 +211,27 @@ class Writer(Struct):
             )
             content = _text(types)
         name = f"read{endpoint.title}{endpoint.noun}"
-        return self._operation(endpoint, "get", name, words, parameters, {"200": content})
+        return self._operation(endpoint, "get", name, description, parameters, {"200": content})
 
     def _write(self, endpoint: _Endpoint, *, verb: str, codes: Sequence[str]) -> Tree:
-        sub, kind, is_new = endpoint.sub, endpoint.row.kind, verb == "create"
+        subresource, kind, is_new = endpoint.subresource, endpoint.row.kind, verb == "create"
         word = "partially update" if verb == "patch" else _OPERATION_VERBS.get(verb, verb)
-        words = f"{word} the specified {kind}"
-        if sub:
-            words = f"{word} {sub.name} of {'a' if is_new else 'the specified'} {kind}"
+        description = f"{word} the specified {kind}"
+        if subresource:
+            description = f"{word} {subresource.name} of {'a' if is_new else 'the specified'} {kind}"
         elif is_new:
-            words = f"create {_article(kind)}{kind}"
+            description = f"create {_article(kind)}{kind}"
         content = self._kind_content(endpoint.gvk, endpoint.types)
         body = self._kind_content(endpoint.gvk, endpoint.body_types)
         if verb == "patch":
             body = self._content(f"{META}Patch", _PATCHES[:3] if endpoint.row.custom else _PATCHES)
             codes = codes[:1] if endpoint.row.custom else codes
-        named = not is_new or sub is not None
+        named = not is_new or subresource is not None
         operation = self._operation(
             endpoint,
             _ACTIONS.get(verb, verb),
             f"{_OPERATION_VERBS.get(verb, verb)}{endpoint.title}{endpoint.noun}",
-            words,
+            description,
             [*self._scope_parameters(endpoint, named=named), *self._query(verb)],
             dict.fromkeys(codes, content),
         )
@@ -264,7 +269,7 @@ class Writer(Struct):
         return operation | {"requestBody": {"content": body}}
 
     def _connect_paths(self, endpoint: _Endpoint, methods: Sequence[str], suffix: str) -> Tree:
-        assert endpoint.sub is not None
+        assert endpoint.subresource is not None
         operations: Tree = {}
         parameters = [_path_parameter("name", f"name of the {endpoint.gvk[2]}")]
         if endpoint.namespaced:
@@ -277,7 +282,7 @@ class Writer(Struct):
                 endpoint,
                 "connect",
                 f"connect{endpoint.title}{_title(method)}{endpoint.noun}{suffix}",
-                f"connect {method.upper()} requests to {endpoint.sub.name} of {endpoint.row.kind}",
+                f"connect {method.upper()} requests to {endpoint.subresource.name} of {endpoint.row.kind}",
                 parameters,
                 {"200": _text(("*/*",))},
             )
@@ -289,14 +294,14 @@ class Writer(Struct):
         endpoint: _Endpoint,
         action: str,
         name: str,
-        words: str,
+        description: str,
         parameters: Sequence[Tree],
         contents: Tree,
     ) -> Tree:
         group, version, kind = endpoint.group_version_kind
         return {
             "tags": [f"{group_tag(endpoint.row.group)}_{endpoint.row.version}"],
-            "description": words,
+            "description": description,
             "operationId": name,
             "parameters": sorted(parameters, key=lambda parameter: (parameter["name"], parameter["in"])),
             "responses": _responses(contents),
@@ -370,9 +375,9 @@ def _path_parameter(name: str, description: str) -> Tree:
 
 
 def _responses(contents: Tree) -> Tree:
-    words = {"200": "OK", "201": "Created", "202": "Accepted"}
+    descriptions = {"200": "OK", "201": "Created", "202": "Accepted"}
     responses = {
-        code: {"description": words[code]} | ({"content": content} if content else {})
+        code: {"description": descriptions[code]} | ({"content": content} if content else {})
         for code, content in contents.items()
     }
     return responses | {"401": {"description": "Unauthorized"}}

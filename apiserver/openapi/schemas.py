@@ -17,7 +17,7 @@ from msgspec.json import decode
 from mockube.apimachinery.schema import minors
 from mockube.apimachinery.schema.descriptions import openapi_definitions
 from mockube.apimachinery.tree import sorted_keys
-from mockube.apiserver.customresources.custom import Custom
+from mockube.apiserver.customresources.custom import CustomVersion
 from mockube.apiserver.openapi.order import ordered_rules, ordered_schema
 
 Schema: TypeAlias = dict[str, Any]
@@ -101,7 +101,7 @@ _EMBEDDED: Final = {
 }
 
 
-def definitions_of(custom: Custom, prefix: str) -> Mapping[str, Schema]:
+def definitions_of(custom: CustomVersion, prefix: str) -> Mapping[str, Schema]:
     """Return the definitions of a custom kind and its list for a version of OpenAPI."""
     name, row = custom.definition_name, custom.row
     schema = custom.schema
@@ -136,12 +136,12 @@ def definitions_of(custom: Custom, prefix: str) -> Mapping[str, Schema]:
         },
     }
     return {
-        name: published_schema | _kind(custom, row.kind),
-        f"{name}List": list_schema | _kind(custom, row.list_kind),
+        name: published_schema | _gvk_extensions(custom, row.kind),
+        f"{name}List": list_schema | _gvk_extensions(custom, row.list_kind),
     }
 
 
-def _map_parts(schema: Mapping[str, Any], change: Callable[[Mapping[str, Any]], Schema]) -> Schema:
+def _map_subschemas(schema: Mapping[str, Any], change: Callable[[Mapping[str, Any]], Schema]) -> Schema:
     """Return the schema with its direct subschemas changed."""
     copy = dict(schema)
     for keyword in _ONE_SCHEMA:
@@ -154,18 +154,18 @@ def _map_parts(schema: Mapping[str, Any], change: Callable[[Mapping[str, Any]], 
 
 def _express_extensions(schema: Mapping[str, Any], prefix: str) -> Schema:
     """Return the schema with its extensions expressed in OpenAPI."""
-    embedded_schema = _map_parts(schema, lambda subschema: _express_extensions(subschema, prefix))
+    expressed_schema = _map_subschemas(schema, lambda subschema: _express_extensions(subschema, prefix))
     if schema.get("x-kubernetes-int-or-string") and prefix == V3:
-        embedded_schema.setdefault("anyOf", [{"type": "integer"}, {"type": "string"}])
+        expressed_schema.setdefault("anyOf", [{"type": "integer"}, {"type": "string"}])
     is_open = prefix == V2 and schema.get("x-kubernetes-preserve-unknown-fields")
     if schema.get("x-kubernetes-embedded-resource") and not is_open:
-        embedded_schema["properties"] = {**(embedded_schema.get("properties") or {}), **_EMBEDDED}
-        needed = embedded_schema.get("required", [])
-        embedded_schema["required"] = [
+        expressed_schema["properties"] = {**(expressed_schema.get("properties") or {}), **_EMBEDDED}
+        needed = expressed_schema.get("required", [])
+        expressed_schema["required"] = [
             *needed,
             *(name for name in ("kind", "apiVersion") if name not in needed),
         ]
-    return embedded_schema
+    return expressed_schema
 
 
 def _without_unsupported(schema: Mapping[str, Any]) -> Schema:
@@ -192,10 +192,11 @@ def _without_unsupported(schema: Mapping[str, Any]) -> Schema:
         ]
         if not supported_schema["required"]:
             del supported_schema["required"]
-    return _map_parts(supported_schema, _without_unsupported)
+    return _map_subschemas(supported_schema, _without_unsupported)
 
 
-def _kind(custom: Custom, kind: str) -> Schema:
+def _gvk_extensions(custom: CustomVersion, kind: str) -> Schema:
+    """Return the extensions of a definition: its group, version and kind, and its selectable fields."""
     row = custom.row
     extensions: Schema = {
         "x-kubernetes-group-version-kind": [{"group": row.group, "kind": kind, "version": row.version}]
@@ -224,17 +225,19 @@ _UNIONS: Final[Mapping[str, Mapping[str, Schema]]] = {
         V3: {"oneOf": [{"type": "string"}, {"type": "number"}]},
     },
 }
-"""Types that are either of two types, which version 2 cannot express."""
+"""Definitions of types that are unions of two types, which version 2 cannot express."""
 
 
 class Definitions:
     """The definitions of one release."""
 
-    def __init__(self, release: str = minors.NEWEST, *, customs: Iterable[Custom] = ()) -> None:
+    def __init__(
+        self, release: str = minors.NEWEST, *, custom_versions: Iterable[CustomVersion] = ()
+    ) -> None:
         self._release = release
-        self._customs = {
+        self._custom_versions = {
             name: custom
-            for custom in customs
+            for custom in custom_versions
             for name in (custom.definition_name, f"{custom.definition_name}List")
         }
         self._custom_definition = cache(self._make_custom_definition)
@@ -247,17 +250,17 @@ class Definitions:
 
     @property
     def names(self) -> Sequence[str]:
-        return (*self._texts, *self._customs)
+        return (*self._texts, *self._custom_versions)
 
     def __contains__(self, name: str) -> bool:
-        return name in self._texts or name in self._customs
+        return name in self._texts or name in self._custom_versions
 
     def _make_custom_definition(self, name: str, prefix: str) -> Schema:
-        return definitions_of(self._customs[name], prefix)[name]
+        return definitions_of(self._custom_versions[name], prefix)[name]
 
     def schema(self, name: str, prefix: str) -> Schema:
         """Return a definition for the version of OpenAPI whose references begin with `prefix`."""
-        if name in self._customs:
+        if name in self._custom_versions:
             return _schema(self._custom_definition(name, prefix), prefix)
         return _definition(self._tree(name), prefix, name)
 
@@ -277,16 +280,16 @@ class Definitions:
         read: Schema = orjson.loads(bytes(self._unpublished[name]))
         return dict(sorted(read["properties"].items()))
 
-    def of_kinds(self) -> Mapping[tuple[str, str, str], str]:
-        """Return the definition of each group, version and kind."""
+    def definition_names_by_gvk(self) -> Mapping[tuple[str, str, str], str]:
+        """Return the names of the definitions of kinds and lists, by group, version and kind."""
         names_by_kind = dict(_built_in_kinds(self._release))
-        for name, custom in self._customs.items():
+        for name, custom in self._custom_versions.items():
             row = custom.row
             kind = row.kind if name == custom.definition_name else row.list_kind
             names_by_kind[row.group, row.version, kind] = name
         return names_by_kind
 
-    def kinds_of_texts(self) -> Mapping[tuple[str, str, str], str]:
+    def built_in_names_by_gvk(self) -> Mapping[tuple[str, str, str], str]:
         names_by_kind = {}
         for name in self._texts:
             for gvk in self._tree(name).get("x-kubernetes-group-version-kind", ()):
@@ -294,7 +297,7 @@ class Definitions:
         return names_by_kind
 
     def _read(self, name: str) -> Schema:
-        if name in self._customs:
+        if name in self._custom_versions:
             return self._custom_definition(name, V3)
         read: Schema = orjson.loads(bytes(self._texts[name]))
         added = self._additions.get(name)
@@ -303,7 +306,7 @@ class Definitions:
 
 @cache
 def _built_in_kinds(release: str) -> Mapping[tuple[str, str, str], str]:
-    return Definitions(release).kinds_of_texts()
+    return Definitions(release).built_in_names_by_gvk()
 
 
 def _references(tree: Any) -> list[str]:

@@ -8,7 +8,6 @@ import orjson
 
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.groups import GroupResource
-from mockube.apimachinery.packs.definitions import definitions
 from mockube.apimachinery.schema.decode import DecodeError
 from mockube.apimachinery.schema.model import Schemas
 from mockube.apimachinery.status import ApiError
@@ -17,11 +16,12 @@ from mockube.apimachinery.yaml_decode import load
 from mockube.apiserver.admission.plugin import WRITE, Plugin
 from mockube.apiserver.customresources.catalog import Catalog
 from mockube.apiserver.customresources.compile import compile_definition
-from mockube.apiserver.customresources.custom import Custom
+from mockube.apiserver.customresources.custom import CustomVersion
 from mockube.apiserver.customresources.registries import OBJECT_META
+from mockube.apiserver.packs.definitions import definitions
 from mockube.apiserver.packs.kruise import clone_set, stateful_set, united_deployment
-from mockube.apiserver.registry.call import Attributes
 from mockube.apiserver.registry.registry import Registry
+from mockube.apiserver.registry.request_context import Attributes
 
 # --- webhooks
 
@@ -38,7 +38,7 @@ UNPROCESSABLE: Final = 422
 class Webhook(Plugin):
     operations = WRITE
 
-    def __init__(self, custom: Custom, *, set_defaults: SetDefaults, validate: Validate) -> None:
+    def __init__(self, custom: CustomVersion, *, set_defaults: SetDefaults, validate: Validate) -> None:
         self._custom = custom
         self._set_defaults = set_defaults
         self._validate = validate
@@ -101,7 +101,7 @@ def pack_webhooks(packs: Iterable[str], catalog: Catalog) -> Iterator[Webhook]:
 # --- kinds
 
 
-def pack_kinds(packs: Iterable[str], schemas: Schemas) -> Iterator[Sequence[Custom]]:
+def pack_kinds(packs: Iterable[str], schemas: Schemas) -> Iterator[Sequence[CustomVersion]]:
     """Yield each resource of the packs in all its versions."""
     for pack in packs:
         yield from _compile(pack, schemas)
@@ -114,6 +114,6 @@ def definition_trees(pack: str) -> Sequence[Tree]:
 
 
 @cache
-def _compile(pack: str, schemas: Schemas) -> Sequence[Sequence[Custom]]:
+def _compile(pack: str, schemas: Schemas) -> Sequence[Sequence[CustomVersion]]:
     metadata = partial(schemas.definition, OBJECT_META)
     return [compile_definition(tree, metadata) for tree in definition_trees(pack)]

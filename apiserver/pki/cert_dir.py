@@ -1,8 +1,8 @@
 """The folder of keys and certificates: created if they are missing, reused if they are valid.
 
-The folder is 0700 and every file 0600. A present file is used only if no other user can have written it: the authority
-can issue certificates of administrators. Servers that share a folder share an authority: the first one creates it,
-under a lock.
+The folder is created as 0700 and every file as 0600. A present file is used only if this user or root owns it and its
+mode does not let everyone write to it: whoever writes the authority can issue certificates of administrators. Servers
+that share a folder share an authority: the first one creates it, under a lock.
 """
 
 import fcntl
@@ -18,7 +18,7 @@ from pathlib import Path
 from msgspec import Struct, structs
 
 from mockube.apimachinery.randomness import Random
-from mockube.apiserver.pki.issue import Issuer, Pair, Subject, ends, make_authority, make_key
+from mockube.apiserver.pki.issue import Issuer, Pair, Subject, make_authority, make_key, not_after
 from mockube.apiserver.pki.private import write_private
 
 LOG = logging.getLogger(__name__)
@@ -45,7 +45,7 @@ class BadFolder(Exception):
 
 
 class Folder(Struct, frozen=True, kw_only=True):
-    """The paths of the files."""
+    """A folder of keys and certificates, by the names of their files."""
 
     path: Path
 
@@ -59,7 +59,7 @@ class Folder(Struct, frozen=True, kw_only=True):
         return Pair(certificate=self.certificate(name).read_bytes(), key=self.key(name).read_bytes())
 
 
-AUTHORITY, SERVER, CLIENT, ACCOUNTS = "ca", "apiserver", "admin", "sa"
+AUTHORITY, SERVER, CLIENT, SERVICE_ACCOUNTS = "ca", "apiserver", "admin", "sa"
 CONTROLLERS = "controller-manager"
 KUBELET_CLIENT = "apiserver-kubelet-client"
 PROXY_AUTHORITY, PROXY_CLIENT = "front-proxy-ca", "front-proxy-client"
@@ -76,7 +76,7 @@ def server_subject(addresses: Sequence[str], service_range: str) -> Subject:
 PROXY = Subject(name=PROXY_CLIENT)
 """The server's identity towards aggregated API servers."""
 _CERTIFICATES = (AUTHORITY, SERVER, CLIENT, CONTROLLERS, KUBELET_CLIENT, PROXY_AUTHORITY, PROXY_CLIENT)
-_KEYS = (*_CERTIFICATES, ACCOUNTS)
+_KEYS = (*_CERTIFICATES, SERVICE_ACCOUNTS)
 
 
 @contextmanager
@@ -86,12 +86,12 @@ def prepare_folder(
     *,
     now: datetime,
     random: Random,
-    users: Collection[Path] = (),
+    configured_files: Collection[Path] = (),
     admin: Subject = ADMIN,
 ) -> Iterator[Folder]:
     """Create missing files, replace unusable certificates, and hold the folder's lock while the caller reads the files.
 
-    `users` are the files that the user configured, which are never replaced.
+    `configured_files` are the files that flags name; they are never replaced.
     """
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     folder = Folder(path=path)
@@ -109,15 +109,15 @@ def prepare_folder(
             (PROXY_CLIENT, PROXY, proxy_issuer),
         ):
             pair = {folder.certificate(name).absolute(), folder.key(name).absolute()}
-            if pair.isdisjoint(users) and not _is_usable(folder, name, subject, signer):
+            if pair.isdisjoint(configured_files) and not _is_usable(folder, name, subject, signer):
                 _write_pair(folder, name, signer.issue(subject))
-        if not folder.key(ACCOUNTS).exists():
-            write_private(folder.key(ACCOUNTS), make_key())
+        if not folder.key(SERVICE_ACCOUNTS).exists():
+            write_private(folder.key(SERVICE_ACCOUNTS), make_key())
         yield folder
 
 
 def _check_files(folder: Folder) -> None:
-    """Raise BadFolder if another user may have written a file."""
+    """Raise BadFolder if a file belongs to a user other than this one and root, or if everyone may write to it."""
     for path in (*map(folder.certificate, _CERTIFICATES), *map(folder.key, _KEYS)):
         if not path.exists():
             continue
@@ -136,11 +136,11 @@ def _authority(folder: Folder, file: str, name: str, now: datetime, random: Rand
         _write_pair(folder, file, make_authority(name, now=now, random=random))
     try:
         pair = folder.pair(file)
-        end = ends(pair.certificate)
+        expiry = not_after(pair.certificate)
     except (OSError, ValueError) as error:
         raise BadFolder(f"{certificate} and its key cannot be read: {error}") from error
-    if end <= now:
-        raise BadFolder(f"{certificate} has expired at {end}: remove the folder to regenerate everything")
+    if expiry <= now:
+        raise BadFolder(f"{certificate} expired at {expiry}: remove the folder to regenerate everything")
     return pair
 
 

@@ -1,4 +1,4 @@
-"""Generate keys and certificates: ECDSA P-256, or RSA for the users of a kubeconfig; as PEM. Reads and writes no files."""
+"""Generate keys and certificates in PEM: ECDSA P-256, or RSA for the users of a kubeconfig. No files are read or written."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -36,7 +36,7 @@ class Subject(Struct, frozen=True, kw_only=True):
     groups: Sequence[str] = ()
     hosts: Sequence[str] = ()
     has_rsa_key: bool = False
-    """As for kubeadm's users: Java's clients read no other keys. It takes 50 ms to generate, unlike an ECDSA key."""
+    """Whether the key is an RSA key, as kubeadm's: Java's clients read no others. Generating one takes 50 ms."""
 
 
 class Issuer:
@@ -97,8 +97,8 @@ def make_key() -> bytes:
     return _pem(_new_key())
 
 
-def ends(certificate: bytes) -> datetime:
-    """Return when a certificate expires."""
+def not_after(certificate: bytes) -> datetime:
+    """Return the time at which a certificate expires."""
     return x509.load_pem_x509_certificate(certificate).not_valid_after_utc
 
 

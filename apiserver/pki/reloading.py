@@ -34,7 +34,7 @@ class FollowedFiles:
         check: Callable[[Sequence[bytes]], None],
         paths: Sequence[Path] = (),
     ) -> None:
-        """`check` raises OSError or ValueError for invalid contents."""
+        """Begin with `contents`; `check` raises OSError or ValueError for invalid contents."""
         self.contents = contents
         self.paths = paths
         self._name = "::".join([name, *map(str, paths)])
@@ -103,7 +103,7 @@ class ServingCertificates:
             "request-header", [request_headers_ca], _check_authorities, files.request_headers_ca
         )
         self.context = self._make_context()
-        """For new connections."""
+        """The TLS context of new connections."""
         self.on_new_certificate: list[Callable[[], None]] = []
         """Called after the serving certificate has changed."""
         self.on_change: list[Callable[[], None]] = []
@@ -152,7 +152,7 @@ class ServingCertificates:
         return [files.refresh() for files in (self._pair, self._client_ca, self._proxies)]
 
     def _make_context(self) -> ssl.SSLContext:
-        """A client may send a certificate; the handshake fails if no authority has signed it."""
+        """Return a TLS context. Client certificates are optional; one that no authority has signed fails the handshake."""
         context = _context_with_pair(self._pair.contents)
         context.minimum_version = self._handshake.minimum_version
         if self._handshake.ciphers:
@@ -176,7 +176,7 @@ def _check_pair(contents: Sequence[bytes]) -> None:
 
 
 def _context_with_pair(contents: Sequence[bytes]) -> ssl.SSLContext:
-    """Raise `ssl.SSLError` if the key is not that of the certificate."""
+    """Return a TLS context with a certificate and its key; raise `ssl.SSLError` if they do not match."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     certificate, key = contents
     with _temporary_file(certificate) as certificate_path, _temporary_file(key) as key_path:

@@ -18,11 +18,16 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.kind import Unconvertible
 from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.body import as_warnings, decode_applied
-from mockube.apiserver.registry.call import Call, ObjectResult, WriteOptions, patch_options
 from mockube.apiserver.registry.create import create_tree
 from mockube.apiserver.registry.metadata import field_manager
 from mockube.apiserver.registry.registry import Registry
-from mockube.apiserver.registry.update import change
+from mockube.apiserver.registry.request_context import (
+    ObjectResult,
+    RequestContext,
+    WriteOptions,
+    patch_options,
+)
+from mockube.apiserver.registry.update import guaranteed_update
 from mockube.apiserver.wire.go_json import type_name
 from mockube.apiserver.wire.parse import Unreadable, duplicate_keys, parse_applied
 
@@ -31,7 +36,7 @@ class Application(Struct, frozen=True, kw_only=True):
     """The configuration that a request applies, with its options."""
 
     registry: Registry
-    call: Call
+    context: RequestContext
     options: WriteOptions
     manager: FieldManager
     config: Any
@@ -39,7 +44,7 @@ class Application(Struct, frozen=True, kw_only=True):
     """The errors of the YAML decoder about duplicate keys."""
     time: str | None
     shares_parts: bool
-    """The live object is in the form in which the result is decoded, which shares its unchanged parts."""
+    """Whether the live object is in the form in which the result is decoded, so that the result shares unchanged parts."""
 
     def check_type(self) -> None:
         """Refuse a configuration that is not an object, or not of the manager's kind."""
@@ -67,7 +72,7 @@ class Application(Struct, frozen=True, kw_only=True):
         )  # the result, which can share its parts, gets defaults in place
         try:
             merged = manager.apply(live, config, manager=name, time=self.time, force=force)
-            self.call.patched = merged
+            self.context.patched = merged
             # Upstream neither decodes nor defaults an unchanged object again: its zero times stay null.
             is_unchanged = _is_same(merged, live)
             tree = (
@@ -86,9 +91,9 @@ class Application(Struct, frozen=True, kw_only=True):
         if not is_unchanged:
             self._default(new_object)
         if not meta.uid(live):
-            metadata.check_no_uid(new_object, self.call)
-        metadata.match_namespace(new_object, self.call)
-        metadata.match_name(new_object, self.call.name)
+            metadata.check_no_uid(new_object, self.context)
+        metadata.match_namespace(new_object, self.context)
+        metadata.match_name(new_object, self.context.name)
         return new_object
 
     def _default(self, new_object: Tree) -> None:
@@ -102,16 +107,16 @@ class Application(Struct, frozen=True, kw_only=True):
         if self.duplicates and self.options.field_validation == "Strict":
             problem = f"error converting YAML to JSON: {self.duplicates[0]}"
             raise status.BadRequest(f"error strict decoding YAML: {problem}")
-        self.call.warnings += as_warnings(self.duplicates)
+        self.context.warnings += as_warnings(self.duplicates)
 
     def _decode(self, merged: Tree, before: Tree | None) -> Tree:
         """Return the merged object decoded as its kind. Its managers were encoded just before, and are not decoded again."""
         strict = self.options.field_validation != "Ignore"
-        bare_metadata = dict(merged["metadata"])
-        managers = bare_metadata.pop("managedFields", None)
-        bare = merged | {"metadata": bare_metadata}
+        own_metadata = dict(merged["metadata"])
+        managers = own_metadata.pop("managedFields", None)
+        without_managers = merged | {"metadata": own_metadata}
         try:
-            tree: Tree = decode_applied(self.registry, bare, strict=strict, before=before).tree
+            tree: Tree = decode_applied(self.registry, without_managers, strict=strict, before=before).tree
         except DecodeError as error:
             kind = format_kind(self.config)
             prefix = f"failed to convert new object ({describe_object(self.config)}) to proper version"
@@ -123,49 +128,53 @@ class Application(Struct, frozen=True, kw_only=True):
 
 
 def read_application(
-    registry: Registry, call: Call, manager: FieldManager, *, time: str | None
+    registry: Registry, context: RequestContext, manager: FieldManager, *, time: str | None
 ) -> Application:
-    options = patch_options(call)
+    options = patch_options(context)
     try:
-        parsed = parse_applied(call.body.data)
+        parsed = parse_applied(context.body.data)
         duplicates = () if options.field_validation == "Ignore" else duplicate_keys(parsed)
     except Unreadable as error:
         raise status.BadRequest(f"error decoding YAML: {error}") from error
     return Application(
         registry=registry,
-        call=call,
+        context=context,
         options=options,
         manager=manager,
         config={} if parsed.tree is None else parsed.tree,
         duplicates=duplicates,
         time=time,
-        shares_parts=registry.scheme.conversion(call.resource) is None,
+        shares_parts=registry.scheme.conversion(context.resource) is None,
     )
 
 
-async def apply(registry: Registry, call: Call) -> ObjectResult:
-    manager = field_manager(registry, call.resource, call.subresource.name if call.subresource else "")
+async def apply(registry: Registry, context: RequestContext) -> ObjectResult:
+    manager = field_manager(
+        registry, context.resource, context.subresource.name if context.subresource else ""
+    )
     run, time = registry.worker.run, format_time(registry.clock.now())
-    application = await registry.begin(call, partial(read_application, registry, call, manager, time=time))
+    application = await registry.begin(
+        context, partial(read_application, registry, context, manager, time=time)
+    )
 
     async def transform(old: Tree) -> Tree:
-        return await run(call.size, application.merge_into, old)
+        return await run(context.size, application.merge_into, old)
 
     async def create_missing() -> ObjectResult:
-        tree = await run(call.size, application.merge_into, dict(manager.empty))
-        metadata.check_new(tree, call, dry_run=application.options.dry_run)
-        return await create_tree(registry, call, tree, application.options, manage=False)
+        tree = await run(context.size, application.merge_into, dict(manager.empty))
+        metadata.check_new(tree, context, dry_run=application.options.dry_run)
+        return await create_tree(registry, context, tree, application.options, manage=False)
 
-    create = create_missing if _may_create(registry, call) else None
-    return await change(registry, call, application.options, transform, create=create)
+    create = create_missing if _may_create(registry, context) else None
+    return await guaranteed_update(registry, context, application.options, transform, create=create)
 
 
-def _may_create(registry: Registry, call: Call) -> bool:
-    strategy = registry.scheme.strategy(call.resource)
+def _may_create(registry: Registry, context: RequestContext) -> bool:
+    strategy = registry.scheme.strategy(context.resource)
     return (
-        call.subresource is None
+        context.subresource is None
         or strategy.create_on_update
-        or call.subresource.name in strategy.created_by_apply
+        or context.subresource.name in strategy.created_by_apply
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 import orjson
 
 from mockube.apimachinery import errors, gotext, status
-from mockube.apimachinery.gonumbers import rewritten
+from mockube.apimachinery.gonumbers import with_go_numbers
 from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.schema import document, faults, unstructured
@@ -17,8 +17,8 @@ from mockube.apimachinery.schema.decode import DecodedObject, DecodeError, has_d
 from mockube.apimachinery.schema.model import Type
 from mockube.apimachinery.schema.numbers import convert_numbers
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.registry.call import Body, Call, WriteOptions
 from mockube.apiserver.registry.registry import Registry
+from mockube.apiserver.registry.request_context import Body, RequestContext, WriteOptions
 from mockube.apiserver.wire.go_json import type_name
 from mockube.apiserver.wire.parse import NotJson, ParsedObject, Unreadable, parse
 
@@ -26,14 +26,14 @@ SUMMARY_BYTES = 30
 """The number of bytes that an error quotes of a body that is not an object."""
 
 
-def read_object(registry: Registry, call: Call, options: WriteOptions) -> Tree:
+def read_object(registry: Registry, context: RequestContext, options: WriteOptions) -> Tree:
     """Return the object of a create or update in stored form, with its defaults."""
-    api_version, kind = expected_type(call)
-    parsed = _parse(call.body, kind)
+    api_version, kind = expected_type(context)
+    parsed = _parse(context.body, kind)
     tree, text = parsed.tree, parsed.text
     sent_type = (_version(tree.get("apiVersion")) or api_version, tree.get("kind") or kind)
-    if call.is_unstructured:
-        _check_has_kind(call, parsed)
+    if context.is_unstructured:
+        _check_has_kind(context, parsed)
         tree, text = with_whole_numbers(tree, text)
     else:
         _check_kind(registry, parsed, sent_type, (api_version, kind))
@@ -43,16 +43,16 @@ def read_object(registry: Registry, call: Call, options: WriteOptions) -> Tree:
     except DecodeError as error:
         raise status.BadRequest(_refusal(sent_type, kind) + str(error)) from error
     if complaints := [*parsed.complaints, *decoded.strict]:
-        apply_field_validation(call, options, complaints, _refusal(sent_type, kind))
-    if call.is_unstructured:
-        _check_custom_type(call, tree)
+        apply_field_validation(context, options, complaints, _refusal(sent_type, kind))
+    if context.is_unstructured:
+        _check_custom_type(context, tree)
     new_object: Tree = {"kind": kind, "apiVersion": api_version} | decoded.tree
-    if call.type_error is not None:
+    if context.type_error is not None:
         new_object["kind"] = kind
     new_object["apiVersion"] = _version(new_object["apiVersion"]) or api_version
     registry.scheme.rules.default(api_version, kind, new_object)
-    if call.audited is not None:
-        call.audited.set_object(new_object)
+    if context.audited is not None:
+        context.audited.set_object(new_object)
     return new_object
 
 
@@ -69,7 +69,7 @@ def with_whole_numbers(tree: Tree, text: bytes) -> tuple[Tree, bytes]:
     numbers = metadata if isinstance(metadata, dict) else {}
     if not any(isinstance(value, float) for value in numbers.values()):
         return tree, text
-    rewritten_tree = tree | {"metadata": rewritten(metadata)}
+    rewritten_tree = tree | {"metadata": with_go_numbers(metadata)}
     return rewritten_tree, orjson.dumps(rewritten_tree)
 
 
@@ -80,13 +80,13 @@ def _refusal(sent_type: tuple[str, str], kind: str) -> str:
     return f"{sent_kind} in version {version} cannot be handled as a {kind}: "
 
 
-def expected_type(call: Call) -> tuple[str, str]:
+def expected_type(context: RequestContext) -> tuple[str, str]:
     """Return the apiVersion and kind that belong to the URL."""
-    subresource = call.subresource
+    subresource = context.subresource
     if subresource is None or not subresource.kind:
-        return call.resource.api_version, call.resource.kind
+        return context.resource.api_version, context.resource.kind
     if subresource.group_version is None:
-        return call.resource.api_version, subresource.kind
+        return context.resource.api_version, subresource.kind
     group, version = subresource.group_version
     return f"{group}/{version}" if group else version, subresource.kind
 
@@ -137,7 +137,7 @@ def _decode_converted(schema: Type, tree: Tree, decode: Callable[[Tree], Decoded
     try:
         return decode(tree)
     except DecodeError as error:
-        refusal = unstructured.fault(schema, tree)
+        refusal = unstructured.conversion_error(schema, tree)
         if refusal:
             raise DecodeError(refusal) from error
         return decode(convert_numbers(schema, tree))
@@ -160,21 +160,25 @@ def _with_empty_managers(decoded: DecodedObject, tree: Tree) -> DecodedObject:
     return decoded
 
 
-def apply_field_validation(call: Call, options: WriteOptions, complaints: Sequence[str], prefix: str) -> None:
+def apply_field_validation(
+    context: RequestContext, options: WriteOptions, complaints: Sequence[str], prefix: str
+) -> None:
     """Refuse, report or ignore unknown and duplicate fields. Upstream's default is a warning."""
     if not complaints or options.field_validation == "Ignore":
         return
     if options.field_validation == "Strict":
         raise status.BadRequest(f"{prefix}strict decoding error: {', '.join(complaints)}")
-    call.warnings += as_warnings(complaints)
+    context.warnings += as_warnings(complaints)
 
 
-_OF_YAML = "yaml: unmarshal errors:\n"
+_YAML_PREFIX = "yaml: unmarshal errors:\n"
 
 
 def as_warnings(complaints: Sequence[str]) -> list[str]:
     """Return the errors of strict decoding as warnings: one for each line of the YAML decoder's errors."""
-    lines = (complaint.removeprefix(_OF_YAML).removeprefix("yaml: ").split("\n") for complaint in complaints)
+    lines = (
+        complaint.removeprefix(_YAML_PREFIX).removeprefix("yaml: ").split("\n") for complaint in complaints
+    )
     return [line.strip() for of_one in lines for line in of_one]
 
 
@@ -206,9 +210,9 @@ def _check_kind(
     registry: Registry, parsed: ParsedObject, sent_type: tuple[str, str], expected: tuple[str, str]
 ) -> None:
     """Refuse another kind: the body is decoded as the kind that it names, and cannot be converted."""
-    if sent_type == expected or sent_type in _EARLIER.get(expected, ()):
+    if sent_type == expected or sent_type in _ACCEPTED_VERSIONS.get(expected, ()):
         return
-    if sent_type in _CONVERTED.get(expected, ()):
+    if sent_type in _CONVERTIBLE_VERSIONS.get(expected, ()):
         mismatch = f"does not match the expected API version ({expected[0]})"
         raise status.BadRequest(f"the API version in the data ({sent_type[0]}) {mismatch}")
     version = gotext.quote(sent_type[0].rpartition("/")[2])
@@ -225,14 +229,14 @@ def _check_kind(
 
 _SCALE: Final = "Scale"
 _EVICTION: Final = "Eviction"
-_EARLIER: Final = {("policy/v1", _EVICTION): (("policy/v1beta1", _EVICTION),)}
-"""Versions of a kind that are taken where another one is expected."""
-_CONVERTED: Final = {
+_ACCEPTED_VERSIONS: Final = {("policy/v1", _EVICTION): (("policy/v1beta1", _EVICTION),)}
+"""Versions of a kind that are accepted in place of the expected one."""
+_CONVERTIBLE_VERSIONS: Final = {
     ("autoscaling/v1", _SCALE): tuple(
         (version, _SCALE) for version in ("extensions/v1beta1", "apps/v1beta1", "apps/v1beta2")
     )
 }
-"""Versions of a kind that could be converted to the expected one, and are not taken."""
+"""Versions of a kind that could be converted to the expected one, and are not accepted."""
 
 
 def not_registered(api_version: str, kind: str) -> str:
@@ -272,27 +276,27 @@ def missing_kind(text: str) -> str:
     return f"Object 'Kind' is missing in '{text}'"
 
 
-def _check_has_kind(call: Call, parsed: ParsedObject) -> None:
+def _check_has_kind(context: RequestContext, parsed: ParsedObject) -> None:
     """Check that an object that has no struct upstream has a kind, before it is decoded."""
     if not parsed.tree.get("kind"):
-        text = (parsed.text or orjson.dumps(parsed.tree)) if call.body.data else b""
-        raise _not_recognized(call.body, expected_type(call)[1], missing_kind(gotext.decode_utf8(text)))
+        text = (parsed.text or orjson.dumps(parsed.tree)) if context.body.data else b""
+        raise _not_recognized(context.body, expected_type(context)[1], missing_kind(gotext.decode_utf8(text)))
 
 
-def _check_custom_type(call: Call, tree: Tree) -> None:
+def _check_custom_type(context: RequestContext, tree: Tree) -> None:
     """Check the type of an object that has no struct upstream, after it was decoded as an object of any kind.
 
     The error of another kind is only recorded: an update of an object that is absent or has another UID is refused for that.
     """
-    expected_version, expected_kind = expected_type(call)
+    expected_version, expected_kind = expected_type(context)
     api_version, kind = tree.get("apiVersion") or "", tree["kind"]
     if api_version != expected_version:
         mismatch = f"does not match the expected API version ({expected_version})"
         raise status.BadRequest(f"the API version in the data ({api_version}) {mismatch}")
-    if kind != expected_kind and call.subresource is None:
+    if kind != expected_kind and context.subresource is None:
         wrong = errors.invalid(ROOT.child("kind"), kind, f"must be {expected_kind}")
         name = str((tree.get("metadata") or {}).get("name") or "")
-        call.type_error = status.invalid(GroupKind(call.resource.group, kind), name, [wrong])
+        context.type_error = status.invalid(GroupKind(context.resource.group, kind), name, [wrong])
 
 
 def _go_name(api_version: str, kind: str) -> str:
@@ -337,21 +341,21 @@ def _not_readable(value: object, go_type: str) -> str:
 # --- the sent object
 
 
-def sent_tree(call: Call) -> Any:
+def sent_tree(context: RequestContext) -> Any:
     """Return the object as the client sent it, or as a patch made it; None if the body cannot be read."""
-    if call.patched is not None:
-        return call.patched
+    if context.patched is not None:
+        return context.patched
     try:
-        return parse(call.body.data, call.body.media_type).tree
+        return parse(context.body.data, context.body.media_type).tree
     except Unreadable:
         return None
 
 
-def has_sent_empty(call: Call, *steps: str) -> bool:
+def has_sent_empty(context: RequestContext, *steps: str) -> bool:
     """Return whether a client sent an empty list or map at a path."""
-    if call.body.data.find(steps[-1].encode()) < 0:
+    if context.body.data.find(steps[-1].encode()) < 0:
         return False
-    value = sent_tree(call)
+    value = sent_tree(context)
     for step in steps:
         value = value.get(step) if isinstance(value, dict) else None
     return is_empty(value)

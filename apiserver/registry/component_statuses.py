@@ -1,6 +1,6 @@
 """ComponentStatuses: the health of control plane components, probed at each request and never stored.
 
-As upstream does, it is assumed that they are on the server's own machine, at the ports that they have by default.
+As upstream, the components are assumed to run on the server's machine, at their default ports.
 """
 
 import asyncio
@@ -11,15 +11,15 @@ from msgspec import Struct
 
 from mockube.apimachinery import status
 from mockube.apimachinery.groups import GroupResource
-from mockube.apiserver.registry.call import Call, ListResult, ObjectResult, list_options
 from mockube.apiserver.registry.registry import Backend, OwnVerbs
+from mockube.apiserver.registry.request_context import ListResult, ObjectResult, RequestContext, list_options
 from mockube.apiserver.registry.selection import selection
-from mockube.apiserver.storage.stored import Stored, canonical
+from mockube.apiserver.storage.stored import StoredObject, canonical
 from mockube.etcd.errors import KVError
 
 
 class Health(Struct, frozen=True, kw_only=True):
-    """`error` is the failure of the request, `message` the content of the response."""
+    """The result of a probe: `error` is the failure of the request, `message` the content of the response."""
 
     is_good: bool
     message: str = ""
@@ -44,33 +44,33 @@ class ComponentStatuses:
     def verbs(self) -> OwnVerbs:
         return {(RESOURCE, ""): {"get": self.get, "list": self.list}}
 
-    async def get(self, backend: Backend, call: Call) -> ObjectResult:
-        if call.name not in (*URLS, STORE):
-            raise status.not_found(GroupResource("", "componentstatus"), call.name)
-        return ObjectResult(stored=await self._look(backend, call, call.name))
+    async def get(self, backend: Backend, context: RequestContext) -> ObjectResult:
+        if context.name not in (*URLS, STORE):
+            raise status.not_found(GroupResource("", "componentstatus"), context.name)
+        return ObjectResult(stored=await self._look(backend, context, context.name))
 
-    async def list(self, backend: Backend, call: Call) -> ListResult:
-        options = list_options(call)
-        matches = selection(call.resource, options.label_selector, options.field_selector).matches
-        statuses = await asyncio.gather(*(self._look(backend, call, name) for name in (*URLS, STORE)))
+    async def list(self, backend: Backend, context: RequestContext) -> ListResult:
+        options = list_options(context)
+        matches = selection(context.resource, options.label_selector, options.field_selector).matches
+        statuses = await asyncio.gather(*(self._look(backend, context, name) for name in (*URLS, STORE)))
         return ListResult(
-            api_version=call.resource.api_version,
-            kind=call.resource.list_kind,
+            api_version=context.resource.api_version,
+            kind=context.resource.list_kind,
             items=[item for item in statuses if matches is None or matches(item)],
             metadata={},
         )
 
-    async def _look(self, backend: Backend, call: Call, name: str) -> Stored:
+    async def _look(self, backend: Backend, context: RequestContext, name: str) -> StoredObject:
         health = await (_of_store(backend) if name == STORE else self._probe(URLS[name]))
         condition = {"type": "Healthy", "status": "True" if health.is_good else "False"}
         messages = {"message": health.message, "error": health.error}
         tree = {
-            "kind": call.resource.kind,
-            "apiVersion": call.resource.api_version,
+            "kind": context.resource.kind,
+            "apiVersion": context.resource.api_version,
             "metadata": {"name": name},
             "conditions": [condition | {field: text for field, text in messages.items() if text}],
         }
-        return Stored.without_revision(canonical(tree))
+        return StoredObject.without_revision(canonical(tree))
 
 
 async def _of_store(backend: Backend) -> Health:

@@ -11,13 +11,13 @@ from msgspec.structs import replace
 
 from mockube.apimachinery.schema.model import Field, Shape, Type
 from mockube.apimachinery.tree import Tree
+from mockube.apiserver.event_loop import yield_between_batches
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.kind import Conversion, NotConverted, RemoteConversion
-from mockube.apiserver.long_work import yield_between_batches
 from mockube.apiserver.registry.body import decode_as
-from mockube.apiserver.registry.call import Call, ListResult, ObjectResult
-from mockube.apiserver.registry.registry import OF_WRONG_TYPES, CorruptObject, Registry
-from mockube.apiserver.storage.stored import Stored, canonical, encoder
+from mockube.apiserver.registry.registry import WRONG_TYPE_ERRORS, CorruptObject, Registry
+from mockube.apiserver.registry.request_context import ListResult, ObjectResult, RequestContext
+from mockube.apiserver.storage.stored import StoredObject, canonical, encoder
 
 _R = TypeVar("_R")
 
@@ -36,15 +36,17 @@ def to_stored(registry: Registry, conversion: Conversion, tree: Tree) -> Tree:
     return stored_tree
 
 
-async def old_object(registry: Registry, call: Call, stored: Stored, tree: Tree) -> tuple[Tree, Tree]:
+async def old_object(
+    registry: Registry, context: RequestContext, stored: StoredObject, tree: Tree
+) -> tuple[Tree, Tree]:
     """Return a stored object in the version in which updates are validated, and in the client's version."""
-    conversion = registry.scheme.conversion(call.resource)
+    conversion = registry.scheme.conversion(context.resource)
     if conversion is None:
         return tree, tree
     if conversion.remote is not None:
         (client_object,) = await conversion.remote.to_client_version([stored])
         return client_object.tree(), client_object.tree()
-    client_tree = await registry.worker.run(call.size, conversion.from_stored, tree)
+    client_tree = await registry.worker.run(context.size, conversion.from_stored, tree)
     return (client_tree if conversion.at_storage else tree), client_tree
 
 
@@ -61,8 +63,8 @@ async def marked_object(registry: Registry, resource: Resource, tree: Tree) -> T
 
 
 async def objects_for_selectors(
-    registry: Registry, resource: Resource, items: Sequence[Stored]
-) -> Sequence[Stored]:
+    registry: Registry, resource: Resource, items: Sequence[StoredObject]
+) -> Sequence[StoredObject]:
     """Return stored objects as selectors match them: in the version of the resource if a webhook converts them."""
     remote = remote_conversion(registry, resource)
     return items if remote is None or not items else await remote.to_client_version(items)
@@ -74,47 +76,47 @@ def remote_conversion(registry: Registry, resource: Resource) -> RemoteConversio
     return None if conversion is None else conversion.remote
 
 
-async def with_conversions(call: Call, work: Callable[[], Awaitable[_R]]) -> _R:
+async def with_conversions(context: RequestContext, work: Callable[[], Awaitable[_R]]) -> _R:
     """Return the result of work without side effects, which is repeated after the conversion of an object that it needs."""
-    warnings = len(call.warnings)
+    warnings = len(context.warnings)
     while True:
         try:
             return await work()
         except NotConverted as needed:
-            del call.warnings[warnings:]
+            del context.warnings[warnings:]
             await needed.prepare()
 
 
-async def to_storage(registry: Registry, call: Call, tree: Tree) -> Tree:
+async def to_storage(registry: Registry, context: RequestContext, tree: Tree) -> Tree:
     """Return a valid custom object in stored form: converted, and pruned by the schema of the stored version."""
-    remote = remote_conversion(registry, call.resource)
+    remote = remote_conversion(registry, context.resource)
     if remote is not None:
         return await remote.to_stored(tree)
-    return await registry.worker.run(call.size, _to_storage, registry, call, tree)
+    return await registry.worker.run(context.size, _to_storage, registry, context, tree)
 
 
-def _to_storage(registry: Registry, call: Call, tree: Tree) -> Tree:
-    conversion = registry.scheme.conversion(call.resource)
+def _to_storage(registry: Registry, context: RequestContext, tree: Tree) -> Tree:
+    conversion = registry.scheme.conversion(context.resource)
     if conversion is not None and conversion.at_storage:
         return conversion.to_stored(tree)
-    if "status" not in tree and registry.scheme.strategy(call.resource).has_default_status:
+    if "status" not in tree and registry.scheme.strategy(context.resource).has_default_status:
         # Upstream sets defaults whenever it reads a stored object, which may have no status.
         registry.scheme.rules.default(tree["apiVersion"], tree["kind"], tree)
-    if call.body.media_type.startswith(APPLY):
+    if context.body.media_type.startswith(APPLY):
         # An applied object has its null values until it was validated.
         decoded: Tree = decode_as(registry, tree).tree
         return {"kind": tree["kind"], "apiVersion": tree["apiVersion"]} | decoded
     return tree
 
 
-async def dry_run_result(registry: Registry, call: Call, tree: Tree, to_store: Tree) -> Tree:
+async def dry_run_result(registry: Registry, context: RequestContext, tree: Tree, to_store: Tree) -> Tree:
     """Return the object of a dry run as it would be read after it was stored: without fields that the stored version lacks."""
-    conversion = registry.scheme.conversion(call.resource)
+    conversion = registry.scheme.conversion(context.resource)
     if conversion is None or not conversion.at_storage:
         return tree
     if conversion.remote is not None:
         return await conversion.remote.from_stored(to_store)
-    return await registry.worker.run(call.size, from_stored, registry, call.resource, to_store)
+    return await registry.worker.run(context.size, from_stored, registry, context.resource, to_store)
 
 
 EMPTY_LIST: Final = b":[]"
@@ -162,7 +164,9 @@ def from_stored(registry: Registry, resource: Resource, tree: Tree) -> Tree:
     return tree if conversion is None else conversion.from_stored(tree)
 
 
-def client_version_converter(registry: Registry, resource: Resource) -> Callable[[Stored], Stored] | None:
+def client_version_converter(
+    registry: Registry, resource: Resource
+) -> Callable[[StoredObject], StoredObject] | None:
     """Return a function that converts stored objects to the version of a resource; None if they have it."""
     conversion = registry.scheme.conversion(resource)
     if conversion is None or conversion.remote is not None:
@@ -170,33 +174,33 @@ def client_version_converter(registry: Registry, resource: Resource) -> Callable
 
     encode = encoder(resource)
 
-    def convert(stored: Stored) -> Stored:
+    def convert(stored: StoredObject) -> StoredObject:
         if conversion.stored_before is not None and stored.revision > conversion.stored_before:
             return stored
-        return Stored(stored.key, encode(conversion.from_stored(stored.tree())), stored.revision)
+        return StoredObject(stored.key, encode(conversion.from_stored(stored.tree())), stored.revision)
 
     return convert
 
 
 def tolerant_client_version_converter(
     registry: Registry, resource: Resource
-) -> Callable[[Stored], Stored | None] | None:
+) -> Callable[[StoredObject], StoredObject | None] | None:
     """Return the same function, which returns None for an object with fields of wrong types."""
     converter = client_version_converter(registry, resource)
     if converter is None:
         return None
 
-    def tolerant(stored: Stored) -> Stored | None:
+    def tolerant(stored: StoredObject) -> StoredObject | None:
         try:
             return converter(stored)
-        except OF_WRONG_TYPES as error:
+        except WRONG_TYPE_ERRORS as error:
             registry.watch_cache.report_malformed(stored, error)
             return None
 
     return tolerant
 
 
-def _size(stored: Stored) -> int:
+def _size(stored: StoredObject) -> int:
     return len(stored.value)
 
 
@@ -233,7 +237,7 @@ async def to_client_version(
         try:
             stored = await registry.worker.run(_size(answer.stored), converter, answer.stored)
             return replace(answer, stored=stored)
-        except OF_WRONG_TYPES as error:
+        except WRONG_TYPE_ERRORS as error:
             raise CorruptObject(answer.stored.key, answer.stored.revision, error) from error
     tree = answer.object()
     if tree["apiVersion"] == registry.stored_row(resource).api_version and tree["kind"] == resource.kind:

@@ -14,14 +14,6 @@ from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.strategy import MAIN, preserve_fields
 from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.body import read_object
-from mockube.apiserver.registry.call import (
-    Attributes,
-    Call,
-    ObjectResult,
-    Operation,
-    WriteOptions,
-    write_options,
-)
 from mockube.apiserver.registry.convert import (
     EMPTY_LIST,
     dry_run_result,
@@ -29,29 +21,37 @@ from mockube.apiserver.registry.convert import (
     to_stored,
     without_empty_lists,
 )
-from mockube.apiserver.registry.registry import Claims, CorruptObject, Registry
+from mockube.apiserver.registry.registry import Allocations, CorruptObject, Registry
+from mockube.apiserver.registry.request_context import (
+    Attributes,
+    ObjectResult,
+    Operation,
+    RequestContext,
+    WriteOptions,
+    write_options,
+)
 from mockube.apiserver.registry.sent_fields import canonical_with, check_with_empty_collections, sent_text
-from mockube.apiserver.storage.stored import Stored, encoder
+from mockube.apiserver.storage.stored import StoredObject, encoder
 from mockube.apiserver.wire.parse import check_format
 from mockube.etcd.errors import TooLarge
 from mockube.etcd.kv import Compare, Range, RangeResult, Target, Txn
 
-_IS_ENDING = "object is being deleted: "
+_BEING_DELETED_PREFIX = "object is being deleted: "
 MAX_NAMES = 8
 """The number of generated names that are tried before AlreadyExists is returned."""
 
 
-async def create(registry: Registry, call: Call) -> ObjectResult:
-    check_format(call.body.media_type)
-    options = write_options(call, "CreateOptions")
-    tree = await registry.begin(call, read_object, registry, call, options)
+async def create(registry: Registry, context: RequestContext) -> ObjectResult:
+    check_format(context.body.media_type)
+    options = write_options(context, "CreateOptions")
+    tree = await registry.begin(context, read_object, registry, context, options)
     metadata.clear_system_fields(tree)
-    tree = metadata.without_duplicate_owners(tree, call)
-    return await create_tree(registry, call, tree, options)
+    tree = metadata.without_duplicate_owners(tree, context)
+    return await create_tree(registry, context, tree, options)
 
 
-def _is_revision(text: str) -> bool:
-    """Return whether a resourceVersion is refused: upstream ignores 0, and texts that are not numbers."""
+def _is_set_resource_version(text: str) -> bool:
+    """Return whether a resourceVersion is set, which a create refuses: upstream ignores 0, and texts that are not numbers."""
     if not text:
         return False
     try:
@@ -61,99 +61,107 @@ def _is_revision(text: str) -> bool:
 
 
 async def create_tree(
-    registry: Registry, call: Call, tree: Tree, options: WriteOptions, *, manage: bool = True
+    registry: Registry, context: RequestContext, tree: Tree, options: WriteOptions, *, manage: bool = True
 ) -> ObjectResult:
     """Create an object from a tree in stored form: for a create, and for an update or apply of a missing object."""
-    metadata.set_system_fields(tree, call, now=registry.clock.now(), random=registry.random)
-    tree = await registry.worker.run(call.size, _to_stored, registry, call, tree, options if manage else None)
+    metadata.set_system_fields(tree, context, now=registry.clock.now(), random=registry.random)
+    tree = await registry.worker.run(
+        context.size, _to_stored, registry, context, tree, options if manage else None
+    )
     name = metadata.ensure_metadata(tree).get("name", "")
     attributes = Attributes(
-        operation=Operation.CREATE, call=call, name=name, object=tree, dry_run=options.dry_run
+        operation=Operation.CREATE, context=context, name=name, object=tree, dry_run=options.dry_run
     )
-    if call.resource.terminating:
+    if context.resource.terminating:
         problem = "create not allowed while custom resource definition is terminating"
-        raise status.forbidden(call.resource.group_resource, name, problem)
+        raise status.forbidden(context.resource.group_resource, name, problem)
     await registry.admission.mutate(registry, attributes)
     assert attributes.object is not None
     attributes.object = metadata.without_duplicate_owners(
-        attributes.object, call, when=metadata.AFTER_ADMISSION
+        attributes.object, context, when=metadata.AFTER_ADMISSION
     )
     return await _create(
         registry, attributes, "" if name else metadata.ensure_metadata(tree).get("generateName", "")
     )
 
 
-def _to_stored(registry: Registry, call: Call, tree: Tree, options: WriteOptions | None) -> Tree:
+def _to_stored(registry: Registry, context: RequestContext, tree: Tree, options: WriteOptions | None) -> Tree:
     """Return the tree in the version in which it is admitted, with its first manager if there are options."""
     if options is not None:
-        tree = metadata.manage_new(registry, call, tree, options)
-    conversion = registry.scheme.conversion(call.resource)
+        tree = metadata.manage_new(registry, context, tree, options)
+    conversion = registry.scheme.conversion(context.resource)
     return tree if conversion is None else to_stored(registry, conversion, tree)
 
 
-async def _create(registry: Registry, attributes: Attributes, base: str) -> ObjectResult:
-    """Create an object with its name, or with a generated one; retry if the generated name or a claim is in use."""
+async def _create(registry: Registry, attributes: Attributes, name_prefix: str) -> ObjectResult:
+    """Create an object with its name, or with a generated one; retry if that or an allocated value is in use."""
     assert attributes.object is not None
     tree, row = attributes.object, registry.stored_row(attributes.resource)
-    may_repeat = bool(base) or registry.allocations.may_claim(row)
-    size, run = attributes.call.size, registry.worker.run
-    untouched = await run(size, orjson.dumps, tree) if may_repeat else b""
+    may_repeat = bool(name_prefix) or registry.allocators.has_allocator(row)
+    size, run = attributes.context.size, registry.worker.run
+    original = await run(size, orjson.dumps, tree) if may_repeat else b""
     for attempt in itertools.count(1):
-        if base:
+        if name_prefix:
             has_suffix = registry.scheme.strategy(row).generates_suffixes
             metadata.ensure_metadata(tree)["name"] = (
-                generate_name(base, registry.random) if has_suffix else base
+                generate_name(name_prefix, registry.random) if has_suffix else name_prefix
             )
         try:
             answer = await _create_named(registry, attributes, tree)
         except status.AlreadyExists as error:
-            if attempt == MAX_NAMES or not base:
+            if attempt == MAX_NAMES or not name_prefix:
                 raise _name_conflict(attributes, tree, error) from error
             answer = None
         if answer is not None:
             return answer
-        tree = await run(size, json_decode.decode, untouched)
-    raise AssertionError("the loop above ends by itself")
+        tree = await run(size, json_decode.decode, original)
+    raise AssertionError("the loop above returns or raises")
 
 
 def _name_conflict(attributes: Attributes, tree: Tree, error: status.AlreadyExists) -> status.AlreadyExists:
-    """Return the error for a name that is in use. It is another one if the object has a generateName."""
-    of_object = metadata.ensure_metadata(tree)
-    if not of_object.get("generateName"):
+    """Return the error for a name that is in use; for a generated name, upstream has an error of its own."""
+    object_meta = metadata.ensure_metadata(tree)
+    if not object_meta.get("generateName"):
         return error
-    conflict = status.generate_name_conflict(attributes.resource.group_resource, of_object["name"], 1)
-    is_ending = error.message.startswith(_IS_ENDING)
-    return status.AlreadyExists(_IS_ENDING + conflict.message, conflict.details) if is_ending else conflict
+    conflict = status.generate_name_conflict(attributes.resource.group_resource, object_meta["name"], 1)
+    is_being_deleted = error.message.startswith(_BEING_DELETED_PREFIX)
+    return (
+        status.AlreadyExists(_BEING_DELETED_PREFIX + conflict.message, conflict.details)
+        if is_being_deleted
+        else conflict
+    )
 
 
 async def _create_named(registry: Registry, attributes: Attributes, tree: Tree) -> ObjectResult | None:
-    """Prepare, check and store an object; None if a claim failed."""
-    call, run = attributes.call, registry.worker.run
-    resource, size = registry.stored_row(attributes.resource), call.size
+    """Prepare, check and store an object; return None if an allocation failed."""
+    context, run = attributes.context, registry.worker.run
+    resource, size = registry.stored_row(attributes.resource), context.size
     tree = await run(size, _prepare, registry, attributes, resource, tree)
-    claims = await registry.allocations.claims(registry, resource, tree, None, dry_run=attributes.dry_run)
+    allocations = await registry.allocators.allocate(
+        registry, resource, tree, None, dry_run=attributes.dry_run
+    )
     await run(size, _check, registry, attributes, resource, tree)
     attributes.name = metadata.ensure_metadata(tree).get("name", "")
     await registry.admission.validate(registry, attributes)
-    to_store = await to_storage(registry, call, tree) if resource.custom else tree
-    value = await run(size, encoder(resource, call.bytes), to_store)
+    to_store = await to_storage(registry, context, tree) if resource.custom else tree
+    value = await run(size, encoder(resource, context.bytes), to_store)
     if value.find(EMPTY_LIST) >= 0 and not resource.custom:
         tree, value = await run(size, without_empty_lists, registry, resource, tree, value)
     if raw := registry.scheme.strategy(resource).raw:
-        texts = {name: sent_text(call, name, tree) for name in raw}
+        texts = {name: sent_text(context, name, tree) for name in raw}
         value = canonical_with(tree, texts)
     conversion = registry.scheme.conversion(attributes.resource)
     if conversion is not None and conversion.remote is not None:
         tree = to_store  # a dry run calls the webhook again as well
     elif attributes.dry_run:
-        tree = await dry_run_result(registry, call, tree, to_store)
+        tree = await dry_run_result(registry, context, tree, to_store)
     try:
-        return await _insert(registry, attributes, tree, value, claims)
+        return await _insert(registry, attributes, tree, value, allocations)
     except TooLarge:
-        smaller = await run(size, metadata.without_managers, registry, call, value)
+        smaller = await run(size, metadata.without_managers, registry, context, value)
         if smaller is None:
             raise
-        return await _insert(registry, attributes, tree, smaller, claims)
+        return await _insert(registry, attributes, tree, smaller, allocations)
 
 
 def _prepare(registry: Registry, attributes: Attributes, resource: Resource, tree: Tree) -> Tree:
@@ -163,15 +171,15 @@ def _prepare(registry: Registry, attributes: Attributes, resource: Resource, tre
     if strategy.first_generation:
         metadata.ensure_metadata(tree)["generation"] = strategy.first_generation
     strategy.disabled.drop(tree, None)
-    strategy.prepare_create(tree, registry.request(attributes.call))
+    strategy.prepare_create(tree, registry.request(attributes.context))
     return tree
 
 
 def _check(registry: Registry, attributes: Attributes, resource: Resource, tree: Tree) -> None:
     """Refuse an invalid object, and normalize a valid one."""
-    call = attributes.call
-    if call.type_error is not None:
-        raise call.type_error
+    context = attributes.context
+    if context.type_error is not None:
+        raise context.type_error
     wrong = registry.scheme.rules.check_create(attributes.resource, tree)
     if wrong:
         if registry.scheme.conversion(attributes.resource) is None:
@@ -180,17 +188,17 @@ def _check(registry: Registry, attributes: Attributes, resource: Resource, tree:
                 registry.scheme.strategy(resource).disabled.drop(tree, None)
                 return registry.scheme.rules.check_create(attributes.resource, tree)
 
-            wrong = check_with_empty_collections(call, tree, wrong, check)
+            wrong = check_with_empty_collections(context, tree, wrong, check)
         raise status.invalid(resource.group_kind, metadata.ensure_metadata(tree).get("name", ""), wrong)
     for warning in registry.scheme.rules.warn_create(attributes.resource, tree):
-        call.warn(warning)
+        context.warn(warning)
     registry.scheme.strategy(resource).canonicalize(tree)
 
 
 async def _insert(
-    registry: Registry, attributes: Attributes, tree: Tree, value: bytes, claims: Claims
+    registry: Registry, attributes: Attributes, tree: Tree, value: bytes, allocations: Allocations
 ) -> ObjectResult | None:
-    """Store an object unless its key exists; a dry run only checks that. None if a claim failed."""
+    """Store an object unless its key exists; return None if an allocation failed. A dry run only looks for the key."""
     resource, namespace, name = (
         attributes.resource,
         attributes.namespace,
@@ -200,17 +208,17 @@ async def _insert(
         if (present := await registry.find(resource, namespace, name)) is not None:
             raise _already_exists(resource, name, present)
         return ObjectResult(code=201, tree=tree)
-    if _is_revision(metadata.ensure_metadata(tree).get("resourceVersion", "")):
+    if _is_set_resource_version(metadata.ensure_metadata(tree).get("resourceVersion", "")):
         raise ApiError("resourceVersion should not be set on objects to be created")
     key = registry.layout.object(resource, namespace, name)
     transaction = Txn(
-        compare=(Compare(key=key, target=Target.MOD, operand=0), *claims.compare),
-        then=(registry.put(key, value, lease=await registry.allocations.lease(resource)), *claims.then),
+        compare=(Compare(key=key, target=Target.MOD, operand=0), *allocations.compare),
+        then=(registry.put(key, value, lease=await registry.allocators.lease(resource)), *allocations.then),
         otherwise=(Range(key=key, count_only=True),),
     )
     result = await registry.kv.txn(transaction)
     if result.succeeded:
-        return ObjectResult(code=201, stored=Stored(key, value, result.revision))
+        return ObjectResult(code=201, stored=StoredObject(key, value, result.revision))
     range_result = result.results[0]
     assert isinstance(range_result, RangeResult)
     if range_result.count:
@@ -218,14 +226,14 @@ async def _insert(
     return None
 
 
-async def _find_readable(registry: Registry, attributes: Attributes, name: str) -> Stored | None:
+async def _find_readable(registry: Registry, attributes: Attributes, name: str) -> StoredObject | None:
     try:
         return await registry.find(attributes.resource, attributes.namespace, name)
     except CorruptObject:
         return None
 
 
-def _already_exists(resource: Resource, name: str, present: Stored | None) -> status.AlreadyExists:
+def _already_exists(resource: Resource, name: str, present: StoredObject | None) -> status.AlreadyExists:
     error = status.already_exists(resource.group_resource, name)
     if (
         present is None
@@ -233,4 +241,4 @@ def _already_exists(resource: Resource, name: str, present: Stored | None) -> st
         or not meta.is_deleting(present.tree())
     ):
         return error
-    return status.AlreadyExists(_IS_ENDING + error.message, error.details)
+    return status.AlreadyExists(_BEING_DELETED_PREFIX + error.message, error.details)

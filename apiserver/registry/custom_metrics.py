@@ -15,18 +15,18 @@ from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apimachinery.usage.expressions import Expressions
 from mockube.apimachinery.usage.usage import total
+from mockube.apiserver.event_loop import yield_to_loop
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.metrics.resource_metrics import CUSTOM, EXTERNAL
-from mockube.apiserver.long_work import yield_to_loop
-from mockube.apiserver.registry.registry import OF_WRONG_TYPES, Backend
+from mockube.apiserver.registry.registry import WRONG_TYPE_ERRORS, Backend
 from mockube.apiserver.registry.resource_metrics import (
     CLUSTER_RESOURCE_USAGES,
     MEASURED_RESOURCES,
     RESOURCE_USAGES,
     SLICE,
-    Measure,
+    UsageMeter,
 )
-from mockube.apiserver.storage.stored import Stored
+from mockube.apiserver.storage.stored import StoredObject
 
 CUSTOM_METRICS: Final = GroupResource("kwok.x-k8s.io", "custommetrics")
 EXTERNAL_METRICS: Final = GroupResource("kwok.x-k8s.io", "externalmetrics")
@@ -42,10 +42,10 @@ class CustomMetrics:
     async def values(
         self, version: str, resource: GroupResource, namespace: str, name: str, metric: str, selector: str
     ) -> Tree:
-        """The MetricValueList of one object, or of all that a selector of labels finds."""
+        """Return the MetricValueList of one object, or of all objects that a label selector matches."""
         row = self._backend.rows.get(resource)
         chosen = None if row is None else self._objects(row, namespace, name, _selector(selector))
-        measure = Measure(self._backend, self._expressions)
+        measure = UsageMeter(self._backend, self._expressions)
         items = []
         for index, stored in enumerate(chosen or ()):
             if index % SLICE == SLICE - 1:
@@ -59,7 +59,7 @@ class CustomMetrics:
         return _list("MetricValueList", f"{CUSTOM.name}/{version}", items)
 
     def external(self, namespace: str, metric: str, selector: str) -> Tree:
-        """The ExternalMetricValueList of a namespace."""
+        """Return the ExternalMetricValueList of a namespace."""
         now, matches = format_time(self._backend.clock.now()), _selector(selector).matches
         items = [
             {"metricName": metric, "metricLabels": meta.labels(tree), "timestamp": now, "value": value}
@@ -92,7 +92,9 @@ class CustomMetrics:
     def external_names(self) -> list[str]:
         return sorted({_name_of(tree) for tree in self._all(EXTERNAL_METRICS)})
 
-    def _objects(self, row: Resource, namespace: str, name: str, selector: Selector) -> Iterable[Stored]:
+    def _objects(
+        self, row: Resource, namespace: str, name: str, selector: Selector
+    ) -> Iterable[StoredObject]:
         scope = namespace if row.namespaced else ""
         if name != ALL:
             stored = self._backend.find_cached(row.group_resource, scope, name)
@@ -100,7 +102,7 @@ class CustomMetrics:
         objects = self._backend.list_cached(row.group_resource, scope)
         return [stored for stored in objects if selector.matches(stored.labels)]
 
-    def _value(self, row: Resource, stored: Stored, metric: str, measure: Measure) -> str | None:
+    def _value(self, row: Resource, stored: StoredObject, metric: str, measure: UsageMeter) -> str | None:
         tree = stored.tree()
         for custom in self._all(CUSTOM_METRICS):
             spec = custom.get("spec") or {}
@@ -114,7 +116,7 @@ class CustomMetrics:
             return None
         try:
             used = total(measure.pod(tree).values())
-        except OF_WRONG_TYPES as error:
+        except WRONG_TYPE_ERRORS as error:
             self._backend.watch_cache.report_malformed(stored, error)
             return None
         return str(used[metric]) if metric in used else None
@@ -136,7 +138,7 @@ class CustomMetrics:
             for stored in self._backend.list_cached(resource, namespace):
                 try:
                     yield stored.tree()
-                except OF_WRONG_TYPES as error:
+                except WRONG_TYPE_ERRORS as error:
                     self._backend.watch_cache.report_malformed(stored, error)
 
 

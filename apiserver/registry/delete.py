@@ -1,6 +1,6 @@
-"""Delete: at once, or marked until finalizers and kubelets are done.
+"""Delete objects: at once, or after finalizers and kubelets have finished.
 
-An object waits if it has finalizers, which the propagation policy may add, or a grace period. Otherwise it is removed.
+An object with finalizers, which the propagation policy may add, or with a grace period is only marked. Others are removed.
 """
 
 from datetime import datetime
@@ -11,18 +11,10 @@ from mockube.apimachinery.schema.decode import DecodeError
 from mockube.apimachinery.status import Details
 from mockube.apimachinery.timestamps import after, format_time, parse_time, span_of
 from mockube.apimachinery.tree import Tree
+from mockube.apiserver.event_loop import yield_to_loop
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.strategy import BACKGROUND, UNSUPPORTED, Strategy
-from mockube.apiserver.long_work import yield_to_loop
 from mockube.apiserver.registry.body import decode_as
-from mockube.apiserver.registry.call import (
-    Attributes,
-    Call,
-    ListResult,
-    ObjectResult,
-    Operation,
-    list_options,
-)
 from mockube.apiserver.registry.convert import deleted_object, marked_object
 from mockube.apiserver.registry.delete_options import (
     FINALIZER_OF,
@@ -32,10 +24,18 @@ from mockube.apiserver.registry.delete_options import (
     delete_options,
 )
 from mockube.apiserver.registry.read import list_objects
-from mockube.apiserver.registry.registry import OF_WRONG_TYPES, CorruptObject, Registry
+from mockube.apiserver.registry.registry import WRONG_TYPE_ERRORS, CorruptObject, Registry
+from mockube.apiserver.registry.request_context import (
+    Attributes,
+    ListResult,
+    ObjectResult,
+    Operation,
+    RequestContext,
+    list_options,
+)
 from mockube.apiserver.registry.selection import select_by
 from mockube.apiserver.registry.sent_fields import canonical_with, stored_text
-from mockube.apiserver.storage.stored import Stored, encoder
+from mockube.apiserver.storage.stored import StoredObject, encoder
 from mockube.etcd.kv import Compare, Delete, Target, Txn
 
 COLLECTION = "deletecollection"
@@ -43,128 +43,132 @@ COLLECTION = "deletecollection"
 _POLICY_FINALIZERS = frozenset(FINALIZER_OF.values())
 
 
-async def delete(registry: Registry, call: Call) -> ObjectResult:
-    return await delete_as(registry, call, await registry.begin(call, _options, registry, call))
+async def delete(registry: Registry, context: RequestContext) -> ObjectResult:
+    return await delete_with_options(
+        registry, context, await registry.begin(context, _options, registry, context)
+    )
 
 
-def _options(registry: Registry, call: Call) -> DeleteOptions:
-    options = delete_options(registry, call)
-    warning = registry.scheme.strategy(call.resource).dependents_warning
+def _options(registry: Registry, context: RequestContext) -> DeleteOptions:
+    options = delete_options(registry, context)
+    warning = registry.scheme.strategy(context.resource).dependents_warning
     if warning and not options.policy:
-        call.warnings.append(warning)
+        context.warnings.append(warning)
     return options
 
 
-async def delete_collection(registry: Registry, call: Call) -> ListResult:
+async def delete_collection(registry: Registry, context: RequestContext) -> ListResult:
     """Delete the objects of a list; return the list."""
-    await select_by(registry, call, list_options(call))  # errors of list options are reported first
-    options = await registry.begin(call, _options, registry, call)
-    answer = await list_objects(registry, call)
+    await select_by(registry, context, list_options(context))  # errors of list options are reported first
+    options = await registry.begin(context, _options, registry, context)
+    answer = await list_objects(registry, context)
     for stored in answer.items:
         await yield_to_loop()  # a store in memory is never waited for
         name = stored.key.rpartition(b"/")[2].decode()
-        namespace = stored.key.split(b"/")[-2].decode() if call.resource.namespaced else ""
-        object_call = Call(
+        namespace = stored.key.split(b"/")[-2].decode() if context.resource.namespaced else ""
+        object_context = RequestContext(
             verb=COLLECTION,
-            resource=call.resource,
+            resource=context.resource,
             namespace=namespace,
             name=name,
-            user=call.user,
-            query=call.query,
+            user=context.user,
+            query=context.query,
         )
         try:
-            await delete_as(registry, object_call, options)
+            await delete_with_options(registry, object_context, options)
         except status.NotFound:
             continue  # another write came first
-    if not options.dry_run and not _has_selector(call):
-        await _delete_unreadable(registry, call)
+    if not options.dry_run and not _has_selector(context):
+        await _delete_unreadable(registry, context)
     return answer
 
 
-def _has_selector(call: Call) -> bool:
-    return bool(call.parameter("labelSelector") or call.parameter("fieldSelector"))
+def _has_selector(context: RequestContext) -> bool:
+    return bool(context.parameter("labelSelector") or context.parameter("fieldSelector"))
 
 
-async def _delete_unreadable(registry: Registry, call: Call) -> None:
-    """Delete objects that cannot be read, which no list has: otherwise a namespace would never become empty."""
-    resource = call.resource
-    scope = registry.layout.scope(resource, call.namespace)
+async def _delete_unreadable(registry: Registry, context: RequestContext) -> None:
+    """Delete objects that cannot be read, which lists omit: otherwise a namespace would never become empty."""
+    resource = context.resource
+    scope = registry.layout.scope(resource, context.namespace)
     for key in registry.watch_cache.unreadable.below(scope) if registry.watch_cache.unreadable else ():
         *_, namespace, name = key.decode(errors="replace").split("/")
-        claims = await registry.allocations.claims_of_unreadable(
+        allocations = await registry.allocators.release_unreadable(
             registry, resource, namespace if resource.namespaced else "", name
         )
-        await registry.kv.txn(Txn(compare=claims.compare, then=(Delete(key=key), *claims.then)))
+        await registry.kv.txn(Txn(compare=allocations.compare, then=(Delete(key=key), *allocations.then)))
 
 
-async def delete_as(registry: Registry, call: Call, options: DeleteOptions) -> ObjectResult:
-    """Delete the object of a call according to its options."""
-    undeletable = registry.scheme.strategy(call.resource).undeletable
-    if call.verb != COLLECTION and (problem := undeletable.get(call.name)):
-        raise status.forbidden(call.resource.group_resource, call.name, problem)
+async def delete_with_options(
+    registry: Registry, context: RequestContext, options: DeleteOptions
+) -> ObjectResult:
+    """Delete the object of a request according to its options."""
+    undeletable = registry.scheme.strategy(context.resource).undeletable
+    if context.verb != COLLECTION and (problem := undeletable.get(context.name)):
+        raise status.forbidden(context.resource.group_resource, context.name, problem)
     while True:
         try:
-            stored = await registry.get(call.resource, call.namespace, call.name)
-            answer = await _delete_readable(registry, call, options, stored)
+            stored = await registry.get(context.resource, context.namespace, context.name)
+            answer = await _delete_readable(registry, context, options, stored)
         except CorruptObject as error:
-            answer = await _delete_corrupt(registry, call, options, error)
+            answer = await _delete_corrupt(registry, context, options, error)
         if answer is not None:
             return answer
 
 
 async def _delete_readable(
-    registry: Registry, call: Call, options: DeleteOptions, stored: Stored
+    registry: Registry, context: RequestContext, options: DeleteOptions, stored: StoredObject
 ) -> ObjectResult | None:
-    """Delete a stored object; None if another write came between. It fails with `CorruptObject` for fields of wrong types."""
+    """Delete a stored object; return None if another write came between. Raise `CorruptObject` for fields of wrong types."""
     try:
-        return await _delete_stored(registry, call, options, stored)
-    except OF_WRONG_TYPES as error:
+        return await _delete_stored(registry, context, options, stored)
+    except WRONG_TYPE_ERRORS as error:
         if _is_well_formed(registry, stored):
             raise
         raise CorruptObject(stored.key, stored.revision, error) from error
 
 
-def _is_well_formed(registry: Registry, stored: Stored) -> bool:
+def _is_well_formed(registry: Registry, stored: StoredObject) -> bool:
     try:
         decode_as(registry, stored.tree())
-    except (DecodeError, *OF_WRONG_TYPES):
+    except (DecodeError, *WRONG_TYPE_ERRORS):
         return False
     return True
 
 
 async def _delete_corrupt(
-    registry: Registry, call: Call, options: DeleteOptions, error: CorruptObject
+    registry: Registry, context: RequestContext, options: DeleteOptions, error: CorruptObject
 ) -> ObjectResult | None:
-    """Delete an object that cannot be read, without its finalizers; None if another write came between."""
+    """Delete an object that cannot be read, ignoring its finalizers; return None if another write came between."""
     if options.uid is not None:  # the UID cannot be compared
         raise error
-    metadata: Tree = {"name": call.name, "resourceVersion": str(error.revision)}
-    if call.namespace:
-        metadata["namespace"] = call.namespace
-    resource = call.resource
+    metadata: Tree = {"name": context.name, "resourceVersion": str(error.revision)}
+    if context.namespace:
+        metadata["namespace"] = context.namespace
+    resource = context.resource
     old: Tree = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}
-    await _admit(registry, call, options, old)
-    check_preconditions(GroupResource(resource.group, resource.kind), call.name, options, metadata)
-    call.warn("the object could not be read: it is deleted at once, its finalizers are ignored")
+    await _admit(registry, context, options, old)
+    check_preconditions(GroupResource(resource.group, resource.kind), context.name, options, metadata)
+    context.warn("the object could not be read: it is deleted at once, its finalizers are ignored")
     if not options.dry_run:
-        claims = await registry.allocations.claims_of_unreadable(
-            registry, resource, call.namespace, call.name
+        allocations = await registry.allocators.release_unreadable(
+            registry, resource, context.namespace, context.name
         )
         seen, operation = _compare_unchanged(error.key, error.revision), Delete(key=error.key)
-        deletion = Txn(compare=(seen, *claims.compare), then=(operation, *claims.then))
+        deletion = Txn(compare=(seen, *allocations.compare), then=(operation, *allocations.then))
         if not (await registry.kv.txn(deletion)).succeeded:
             return None
     subject = resource.group_resource
     return ObjectResult(
-        tree=status.success(Details(name=call.name, group=subject.group, kind=subject.resource))
+        tree=status.success(Details(name=context.name, group=subject.group, kind=subject.resource))
     )
 
 
-async def _admit(registry: Registry, call: Call, options: DeleteOptions, old: Tree) -> None:
+async def _admit(registry: Registry, context: RequestContext, options: DeleteOptions, old: Tree) -> None:
     attributes = Attributes(
         operation=Operation.DELETE,
-        call=call,
-        name="" if call.verb == COLLECTION else call.name,
+        context=context,
+        name="" if context.verb == COLLECTION else context.name,
         object=None,
         old=old,
         dry_run=options.dry_run,
@@ -174,25 +178,25 @@ async def _admit(registry: Registry, call: Call, options: DeleteOptions, old: Tr
 
 
 async def _delete_stored(
-    registry: Registry, call: Call, options: DeleteOptions, stored: Stored
+    registry: Registry, context: RequestContext, options: DeleteOptions, stored: StoredObject
 ) -> ObjectResult | None:
-    """None if another write came between."""
-    strategy = registry.scheme.strategy(call.resource)
+    """Admit the deletion, and delete or mark the object; return None if another write came between."""
+    strategy = registry.scheme.strategy(context.resource)
     old = await registry.worker.run(len(stored.value), stored.tree)
-    await _admit(registry, call, options, await deleted_object(registry, call.resource, old))
+    await _admit(registry, context, options, await deleted_object(registry, context.resource, old))
     if strategy.checks_preconditions:
-        check_own_preconditions(call.resource.group_resource, call.name, options, old["metadata"])
-    about = GroupResource(registry.stored_row(call.resource).group, call.resource.kind)
-    check_preconditions(about, call.name, options, old["metadata"])
+        check_own_preconditions(context.resource.group_resource, context.name, options, old["metadata"])
+    about = GroupResource(registry.stored_row(context.resource).group, context.resource.kind)
+    check_preconditions(about, context.name, options, old["metadata"])
     marked = _mark(strategy, old, options, registry.clock.now())
     if marked is None:
         return ObjectResult(code=_code_of_waiting(options), stored=stored)
     ending = old["metadata"].get("deletionTimestamp")
-    return await _carry_out(registry, call, options, stored, marked, ending)
+    return await _carry_out(registry, context, options, stored, marked, ending)
 
 
 def _mark(strategy: Strategy, old: Tree, options: DeleteOptions, now: datetime) -> Tree | None:
-    """Return the object as it is marked; None if it is being deleted already, and this call does not shorten that."""
+    """Return the marked object; None if it is being deleted already, and the request does not shorten the grace period."""
     meta = dict(old["metadata"])
     tree, is_ending = old | {"metadata": meta}, "deletionTimestamp" in meta
     if is_ending and strategy.marks_first and strategy.pending(tree):
@@ -218,7 +222,7 @@ def _mark(strategy: Strategy, old: Tree, options: DeleteOptions, now: datetime) 
 
 
 def _mark_sooner(tree: Tree, grace_period: int | None) -> Tree | None:
-    """Shorten the grace period of a pending deletion; None if it would not be shorter."""
+    """Shorten the grace period of a pending deletion; return None if it would not be shorter."""
     meta = tree["metadata"]
     remaining: int = meta.get("deletionGracePeriodSeconds", 0)
     if grace_period is None or grace_period >= remaining:
@@ -251,20 +255,25 @@ def _set_policy(meta: Tree, policy: str) -> None:
 
 
 async def _carry_out(
-    registry: Registry, call: Call, options: DeleteOptions, stored: Stored, marked: Tree, ending: str | None
+    registry: Registry,
+    context: RequestContext,
+    options: DeleteOptions,
+    stored: StoredObject,
+    marked: Tree,
+    ending: str | None,
 ) -> ObjectResult | None:
     """Store the marked object, or delete it; None if another write came between. `ending` is the old deletionTimestamp."""
-    strategy, meta = registry.scheme.strategy(call.resource), marked["metadata"]
+    strategy, meta = registry.scheme.strategy(context.resource), marked["metadata"]
     waits = strategy.pending(marked) or meta.get("deletionGracePeriodSeconds", 0) > 0
     waits = waits or (strategy.marks_first and ending is None)
     if waits:
-        marked = await marked_object(registry, call.resource, marked)
+        marked = await marked_object(registry, context.resource, marked)
     value, revision = stored.value, stored.revision
     # An object that is removed at once, without grace, is returned unchanged.
     if waits or meta.get("deletionTimestamp") != ending:
-        value = _text(call.resource, strategy, stored, marked)
+        value = _text(context.resource, strategy, stored, marked)
     if options.dry_run:
-        return _answer(registry, call, options, Stored(stored.key, value, revision), waits=waits)
+        return _answer(registry, context, options, StoredObject(stored.key, value, revision), waits=waits)
     if value != stored.value:
         put = registry.put(stored.key, value)
         result = await registry.kv.txn(Txn(compare=(_compare_unchanged(stored.key, revision),), then=(put,)))
@@ -272,17 +281,21 @@ async def _carry_out(
             return None
         revision = result.revision
         if not waits:
-            await registry.watch_cache.deliver()  # informers see the mark before the end, as of etcd
+            await (
+                registry.watch_cache.deliver()
+            )  # informers receive the mark before the deletion, as with etcd
     if not waits:
-        claims = await registry.allocations.claims(registry, call.resource, None, marked)
+        allocations = await registry.allocators.allocate(registry, context.resource, None, marked)
         seen, operation = _compare_unchanged(stored.key, revision), Delete(key=stored.key)
-        result = await registry.kv.txn(Txn(compare=(seen, *claims.compare), then=(operation, *claims.then)))
+        result = await registry.kv.txn(
+            Txn(compare=(seen, *allocations.compare), then=(operation, *allocations.then))
+        )
         if not result.succeeded:
             return None
-    return _answer(registry, call, options, Stored(stored.key, value, revision), waits=waits)
+    return _answer(registry, context, options, StoredObject(stored.key, value, revision), waits=waits)
 
 
-def _text(resource: Resource, strategy: Strategy, stored: Stored, marked: Tree) -> bytes:
+def _text(resource: Resource, strategy: Strategy, stored: StoredObject, marked: Tree) -> bytes:
     if strategy.raw:
         return canonical_with(marked, {name: stored_text(stored.value, name) for name in strategy.raw})
     return encoder(resource)(marked)
@@ -293,15 +306,15 @@ def _compare_unchanged(key: bytes, revision: int) -> Compare:
 
 
 def _answer(
-    registry: Registry, call: Call, options: DeleteOptions, last: Stored, *, waits: bool
+    registry: Registry, context: RequestContext, options: DeleteOptions, last: StoredObject, *, waits: bool
 ) -> ObjectResult:
     if waits:
         return ObjectResult(code=_code_of_waiting(options), stored=last)
-    if registry.scheme.strategy(call.resource).returns_deleted:
+    if registry.scheme.strategy(context.resource).returns_deleted:
         return ObjectResult(stored=last)
-    subject = call.resource.group_resource
+    subject = context.resource.group_resource
     uid = last.tree()["metadata"]["uid"]
-    details = Details(name=call.name, group=subject.group, kind=subject.resource, uid=uid)
+    details = Details(name=context.name, group=subject.group, kind=subject.resource, uid=uid)
     return ObjectResult(tree=status.success(details))
 
 

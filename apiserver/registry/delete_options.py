@@ -11,8 +11,8 @@ from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.schema.decode import DecodeError
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.registry.body import decode_as, not_registered, type_of, undecodable
-from mockube.apiserver.registry.call import META, Call, check_dry_run, refuse_options
 from mockube.apiserver.registry.registry import Registry
+from mockube.apiserver.registry.request_context import META, RequestContext, check_dry_run, refuse_options
 from mockube.apiserver.wire.parse import Unreadable, parse
 
 ORPHAN, FOREGROUND, BACKGROUND = "Orphan", "Foreground", "Background"
@@ -52,8 +52,8 @@ class DeleteOptions(Struct, frozen=True, kw_only=True):
     """Whether the client set the deprecated orphanDependents to false."""
 
 
-def delete_options(registry: Registry, call: Call) -> DeleteOptions:
-    return options_of(_from_body(registry, call) if call.body.data else _from_query(call))
+def delete_options(registry: Registry, context: RequestContext) -> DeleteOptions:
+    return options_of(_from_body(registry, context) if context.body.data else _from_query(context))
 
 
 def options_of(tree: Tree) -> DeleteOptions:
@@ -72,9 +72,9 @@ def options_of(tree: Tree) -> DeleteOptions:
     )
 
 
-def _from_body(registry: Registry, call: Call) -> Tree:
+def _from_body(registry: Registry, context: RequestContext) -> Tree:
     try:
-        parsed = parse(call.body.data, call.body.media_type)
+        parsed = parse(context.body.data, context.body.media_type)
         _check_kind(parsed.tree)
         typed = parsed.tree | {"kind": KIND, "apiVersion": "v1"}
         tree: Tree = decode_as(registry, typed, text=parsed.text).tree
@@ -82,8 +82,8 @@ def _from_body(registry: Registry, call: Call) -> Tree:
         raise status.BadRequest(undecodable(error)) from error
     except DecodeError as error:
         raise status.BadRequest(str(error)) from error
-    if call.audited is not None:
-        call.audited.set_object(tree | {"kind": KIND, "apiVersion": _INTERNAL})
+    if context.audited is not None:
+        context.audited.set_object(tree | {"kind": KIND, "apiVersion": _INTERNAL})
     return tree
 
 
@@ -98,14 +98,14 @@ def _check_kind(tree: Any) -> None:
     raise status.BadRequest(not_registered(version, kind))
 
 
-def _from_query(call: Call) -> Tree:
-    tree: dict[str, Any] = {"dryRun": call.query.get("dryRun", ())}
-    tree["gracePeriodSeconds"] = call.number("gracePeriodSeconds")
-    tree["orphanDependents"] = call.flag("orphanDependents")
-    if "propagationPolicy" in call.query:
-        tree["propagationPolicy"] = call.parameter("propagationPolicy")
-    if "uid" in call.query or "resourceVersion" in call.query:
-        preconditions = {name: call.parameter(name) for name in ("uid", "resourceVersion")}
+def _from_query(context: RequestContext) -> Tree:
+    tree: dict[str, Any] = {"dryRun": context.query.get("dryRun", ())}
+    tree["gracePeriodSeconds"] = context.number("gracePeriodSeconds")
+    tree["orphanDependents"] = context.flag("orphanDependents")
+    if "propagationPolicy" in context.query:
+        tree["propagationPolicy"] = context.parameter("propagationPolicy")
+    if "uid" in context.query or "resourceVersion" in context.query:
+        preconditions = {name: context.parameter(name) for name in ("uid", "resourceVersion")}
         tree["preconditions"] = {name: value for name, value in preconditions.items() if value}
     return tree
 

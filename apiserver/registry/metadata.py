@@ -1,4 +1,4 @@
-"""What the server writes into an object's metadata, whatever its kind: system fields, namespace, owners and field managers."""
+"""The metadata that the server sets in objects of all kinds: system fields, namespace, owners and field managers."""
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
@@ -11,18 +11,18 @@ from mockube.apimachinery import gotext, randomness, status
 from mockube.apimachinery.patch.apply import FieldManager, Unconvertible, Versions
 from mockube.apimachinery.patch.apply.atoms import atom_of_type
 from mockube.apimachinery.patch.apply.fieldset import of_fields
-from mockube.apimachinery.patch.apply.managers import Json, with_api_version
+from mockube.apimachinery.patch.apply.managers import with_api_version
 from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.timestamps import format_time
-from mockube.apimachinery.tree import Tree
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.kind import Conversion
 from mockube.apiserver.kinds.strategy import SPEC, STATUS_ALONE
 from mockube.apiserver.registry.body import decode_as
-from mockube.apiserver.registry.call import MAX_FIELD_MANAGER, Call, WriteOptions
 from mockube.apiserver.registry.convert import APPLY, remote_conversion
 from mockube.apiserver.registry.registry import Registry
+from mockube.apiserver.registry.request_context import MAX_FIELD_MANAGER, RequestContext, WriteOptions
 from mockube.apiserver.storage.stored import encoder
 
 AFTER_ADMISSION: Final = " after mutating admission happens"
@@ -47,11 +47,11 @@ def ensure_metadata(tree: Tree) -> Tree:
     return metadata
 
 
-def set_system_fields(tree: Tree, call: Call, *, now: datetime, random: Random) -> None:
+def set_system_fields(tree: Tree, context: RequestContext, *, now: datetime, random: Random) -> None:
     """Set a new object's system fields. A create drops what the client sent in them."""
     metadata = ensure_metadata(tree)
     metadata.pop("selfLink", None)
-    match_namespace(tree, call)
+    match_namespace(tree, context)
     metadata["uid"] = randomness.uid(random)
     metadata["creationTimestamp"] = format_time(now)
 
@@ -63,7 +63,7 @@ def clear_system_fields(tree: Tree) -> None:
         metadata.pop(field, None)
 
 
-def without_duplicate_owners(tree: Tree, call: Call, *, when: str = "") -> Tree:
+def without_duplicate_owners(tree: Tree, context: RequestContext, *, when: str = "") -> Tree:
     """Return the object with each owner reference once; add a warning for duplicates."""
     references = (tree.get("metadata") or {}).get("ownerReferences") or ()
     if len(references) < 2 or len({reference.get("uid") for reference in references}) == len(references):
@@ -80,23 +80,23 @@ def without_duplicate_owners(tree: Tree, call: Call, *, when: str = "") -> Tree:
             unique_references.append(reference)
     if not duplicates:
         return tree
-    call.warn(_DUPLICATES.format(when=when, uids=", ".join(duplicates)))
+    context.warn(_DUPLICATES.format(when=when, uids=", ".join(duplicates)))
     return {**tree, "metadata": {**tree["metadata"], "ownerReferences": unique_references}}
 
 
-def check_no_uid(tree: Tree, call: Call) -> None:
+def check_no_uid(tree: Tree, context: RequestContext) -> None:
     """Refuse an object with a UID, which an update or apply would create."""
     if uid := ensure_metadata(tree).get("uid"):
         problem = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
-        raise status.conflict(call.resource.group_resource, call.name, problem)
+        raise status.conflict(context.resource.group_resource, context.name, problem)
 
 
-def check_new(tree: Tree, call: Call, *, dry_run: bool) -> None:
+def check_new(tree: Tree, context: RequestContext, *, dry_run: bool) -> None:
     """Check the metadata of an object that an update or apply creates: it must not have a UID, nor an invalid version.
 
     The resourceVersion is dropped, except in a dry run.
     """
-    check_no_uid(tree, call)
+    check_no_uid(tree, context)
     metadata = ensure_metadata(tree)
     parse_resource_version(metadata.get("resourceVersion", ""))
     if not dry_run:
@@ -111,17 +111,17 @@ def parse_resource_version(text: str) -> int:
         raise ApiError(str(error)) from error
 
 
-def match_namespace(tree: Tree, call: Call) -> None:
+def match_namespace(tree: Tree, context: RequestContext) -> None:
     """Set the namespace of the URL; refuse another one. Cluster-scoped objects have none."""
     metadata = ensure_metadata(tree)
     object_namespace = metadata.pop("namespace", "")
-    if not call.resource.namespaced:
+    if not context.resource.namespaced:
         return
-    if object_namespace not in ("", call.namespace):
+    if object_namespace not in ("", context.namespace):
         raise status.BadRequest(
             "the namespace of the provided object does not match the namespace sent on the request"
         )
-    metadata["namespace"] = call.namespace
+    metadata["namespace"] = context.namespace
 
 
 def match_name(tree: Tree, name: str) -> None:
@@ -155,31 +155,35 @@ def keep_immutable(new: Tree, old: Tree) -> None:
 # --- field managers
 
 
-def manage_new(registry: Registry, call: Call, tree: Tree, options: WriteOptions) -> Tree:
+def manage_new(registry: Registry, context: RequestContext, tree: Tree, options: WriteOptions) -> Tree:
     """Return a new object with its first manager, the creator."""
-    manager = field_manager(registry, call.resource, call.subresource.name if call.subresource else "")
+    manager = field_manager(
+        registry, context.resource, context.subresource.name if context.subresource else ""
+    )
     time = tree["metadata"]["creationTimestamp"]
-    return without_empty_managers(manager.create(tree, manager=manager_name(call, options), time=time))
+    return without_empty_managers(manager.create(tree, manager=manager_name(context, options), time=time))
 
 
-def manage_response(registry: Registry, call: Call, tree: Tree, options: WriteOptions) -> Tree:
+def manage_response(registry: Registry, context: RequestContext, tree: Tree, options: WriteOptions) -> Tree:
     """Return an object that is returned to the client but never stored, such as a review, with its manager."""
-    name = call.subresource.name if call.subresource else ""
-    key = call.resource, name
+    name = context.subresource.name if context.subresource else ""
+    key = context.resource, name
     manager = registry.scheme.field_managers.get(key)
     if manager is None:
         manager = registry.scheme.field_managers[key] = _manager_of_kind(
             registry, tree["apiVersion"], tree["kind"], name
         )
     time = format_time(registry.clock.now())
-    return without_empty_managers(manager.create(tree, manager=manager_name(call, options), time=time))
+    return without_empty_managers(manager.create(tree, manager=manager_name(context, options), time=time))
 
 
-def manage_change(registry: Registry, call: Call, new: Tree, old: Tree, options: WriteOptions) -> Tree:
+def manage_change(
+    registry: Registry, context: RequestContext, new: Tree, old: Tree, options: WriteOptions
+) -> Tree:
     """Return a changed object with its managers."""
-    subresource = call.subresource.name if call.subresource else ""
-    manager = field_manager(registry, call.resource, subresource)
-    name, time = manager_name(call, options), format_time(registry.clock.now())
+    subresource = context.subresource.name if context.subresource else ""
+    manager = field_manager(registry, context.resource, subresource)
+    name, time = manager_name(context, options), format_time(registry.clock.now())
     return without_empty_managers(manager.update(old, new, manager=name, time=time))
 
 
@@ -190,20 +194,20 @@ def without_empty_managers(tree: Tree) -> Tree:
     return tree
 
 
-def manager_name(call: Call, options: WriteOptions) -> str:
+def manager_name(context: RequestContext, options: WriteOptions) -> str:
     """Return the field manager: as the client set it, or else from its user agent."""
     if options.field_manager:
         return options.field_manager
-    program = call.user_agent.partition("/")[0]
+    program = context.user_agent.partition("/")[0]
     if not program.isprintable():
         program = "".join(filter(str.isprintable, program))
     return program[:MAX_FIELD_MANAGER] or "unknown"
 
 
-def without_managers(registry: Registry, call: Call, value: bytes) -> bytes | None:
+def without_managers(registry: Registry, context: RequestContext, value: bytes) -> bytes | None:
     """Return a value that is too large to be stored without its managers; None if they must stay, or there are none."""
-    row = registry.stored_row(call.resource)
-    if call.body.media_type.startswith(APPLY) or registry.scheme.strategy(row).raw:
+    row = registry.stored_row(context.resource)
+    if context.body.media_type.startswith(APPLY) or registry.scheme.strategy(row).raw:
         return None
     tree = orjson.loads(value)
     return encoder(row)(tree) if tree["metadata"].pop("managedFields", None) else None
@@ -222,16 +226,16 @@ def _new_manager(registry: Registry, resource: Resource, subresource: str) -> Fi
     version, kind = resource.api_version, resource.kind
     paths = registry.scheme.strategy(resource).resets.get(subresource, ())
     if paths == STATUS_ALONE["status"]:
-        paths = (*SPEC, ("metadata",))  # of which nothing is owned, though some of it can be changed
+        paths = (*SPEC, ("metadata",))  # status writes own none of it, although they can change some of it
     resets = of_fields(*map(".".join, paths))
-    every = (version, *resource.relabelled, *_other_versions(registry, resource))
+    all_versions = (version, *resource.relabelled, *_other_versions(registry, resource))
     versions = Versions(
         own=version,
         atoms={
             api_version: atom_of_type(registry.scheme.schemas.kind(api_version, kind))
-            for api_version in every
+            for api_version in all_versions
         },
-        reset_fields=dict.fromkeys(every, resets),
+        reset_fields=dict.fromkeys(all_versions, resets),
         convert=_converter(registry, resource),
         unknown_version=_UNKNOWN_VERSION if resource.custom else "",
     )
@@ -260,14 +264,14 @@ def _dropped_members(registry: Registry, resource: Resource, subresource: str) -
     return () if of is None else tuple(name for name in of.fields if name not in written)
 
 
-def _converter(registry: Registry, resource: Resource) -> Callable[[Json, str], Json]:
+def _converter(registry: Registry, resource: Resource) -> Callable[[ReadOnlyTree, str], ReadOnlyTree]:
     """Return a function that converts an object to another version. It raises `NotConverted` if a webhook must be called."""
     remote = remote_conversion(registry, resource)
     if remote is None:
         local = _local_conversions(registry, resource)
         return partial(_convert, local) if local else with_api_version
 
-    def convert(tree: Json, version: str) -> Json:
+    def convert(tree: ReadOnlyTree, version: str) -> ReadOnlyTree:
         try:
             return remote.at_version(tree, version)
         except ApiError as error:
@@ -296,11 +300,11 @@ def _other_versions(registry: Registry, resource: Resource) -> Iterable[str]:
     return {storage_version, *local} - {resource.api_version}
 
 
-def _convert(conversions: Mapping[str, Conversion], tree: Json, version: str) -> Json:
+def _convert(conversions: Mapping[str, Conversion], tree: ReadOnlyTree, version: str) -> ReadOnlyTree:
     """Return an object in another version, by way of the stored one."""
     source: Tree = dict(tree)
-    own = conversions.get(source["apiVersion"])
-    stored_tree = source if own is None else own.to_stored(source)
+    from_version = conversions.get(source["apiVersion"])
+    stored_tree = source if from_version is None else from_version.to_stored(source)
     target = conversions.get(version)
     return stored_tree if target is None else target.from_stored(stored_tree)
 

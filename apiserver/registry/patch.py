@@ -36,16 +36,16 @@ from mockube.apiserver.registry.body import (
     type_of,
     with_whole_numbers,
 )
-from mockube.apiserver.registry.call import (
+from mockube.apiserver.registry.registry import Registry
+from mockube.apiserver.registry.request_context import (
     APPLY_TYPES,
     Body,
-    Call,
     ObjectResult,
+    RequestContext,
     WriteOptions,
     patch_options,
 )
-from mockube.apiserver.registry.registry import Registry
-from mockube.apiserver.registry.update import change
+from mockube.apiserver.registry.update import guaranteed_update
 from mockube.apiserver.user import MASTERS, User
 from mockube.apiserver.wire.negotiation import parse_content_type
 from mockube.apiserver.wire.parse import Unreadable, parse
@@ -54,34 +54,34 @@ ApplyPatch: TypeAlias = Callable[[Tree, Any, Type], Any]
 Decode: TypeAlias = Callable[..., DecodedObject]
 
 
-class Language(Struct, frozen=True, kw_only=True):
-    """A patch type. `check` refuses an invalid patch, and returns the complaints of strict decoding."""
+class PatchType(Struct, frozen=True, kw_only=True):
+    """A patch type. `check` refuses an invalid patch, and returns the errors of strict decoding."""
 
     apply: ApplyPatch
     check: Callable[[Any], Sequence[str]] = lambda _: ()
     reads_type: bool = True
-    """The result of a patch is decoded as the kind that it names."""
+    """Whether the result of a patch is decoded as the kind that it names."""
     decode: Decode = decode_as
     """Decodes the result of a patch as an object of its kind."""
     complaint: str = "{}"
-    """The complaint of strict decoding about a duplicate field."""
+    """The format of the error of strict decoding for a duplicate field."""
     shows_patch: bool = False
-    """An error shows the patch as Go prints a map, not its result."""
+    """Whether errors contain the patch as Go prints a map, instead of its result."""
     refusal: str = "error decoding patch: {}"
     """The error for a patch that is not JSON."""
     growth: Callable[[Any], int] = lambda _: 0
     """The number of bytes by which an object may grow, besides the size of the patch."""
 
 
-LANGUAGES: Mapping[str, Language] = {
-    "application/json-patch+json": Language(
+BUILT_IN_PATCH_TYPES: Mapping[str, PatchType] = {
+    "application/json-patch+json": PatchType(
         apply=lambda tree, patch, _: json_patch.apply(tree, patch),
         check=json_patch.check,
         complaint="json patch {}",
-        growth=json_patch.growth,
+        growth=json_patch.max_growth,
     ),
-    "application/merge-patch+json": Language(apply=lambda tree, patch, _: json_merge.apply(tree, patch)),
-    "application/strategic-merge-patch+json": Language(
+    "application/merge-patch+json": PatchType(apply=lambda tree, patch, _: json_merge.apply(tree, patch)),
+    "application/strategic-merge-patch+json": PatchType(
         apply=strategic.apply,
         reads_type=False,
         decode=decode_unstructured,
@@ -92,13 +92,13 @@ LANGUAGES: Mapping[str, Language] = {
 
 
 MAX_WRITTEN: Final = 65_536
-"""The size of the largest patch whose result a message shows as it was written."""
+"""The size of the largest patch whose result an error contains as it was sent."""
 
-CUSTOM_LANGUAGES = ("application/json-patch+json", "application/merge-patch+json")
+CUSTOM_PATCH_TYPES = ("application/json-patch+json", "application/merge-patch+json")
 """Custom resources have no strategic merge keys for their lists."""
 
 
-PATCH_TYPES: Final = frozenset({*LANGUAGES, *APPLY_TYPES})
+PATCH_TYPES: Final = frozenset({*BUILT_IN_PATCH_TYPES, *APPLY_TYPES})
 
 
 class SubresourceView(Struct, frozen=True, kw_only=True):
@@ -106,10 +106,10 @@ class SubresourceView(Struct, frozen=True, kw_only=True):
 
     from_object: Callable[[Tree], Tree]
     patch_base: Callable[[Tree], Tree] | None = None
-    """Returns the tree to which a patch is applied, if that is not the one that a client reads."""
+    """Returns the tree to which a patch is applied, if it is not the one that clients read."""
     update_object: Callable[[Tree, Tree], Tree]
-    """Returns the new object for the old one and the written tree, or refuses the latter."""
-    manage: Callable[[Registry, Call, Tree, Tree, WriteOptions], Tree] = metadata.manage_change
+    """Returns the new object for the old one and the written tree; raises an error for an invalid tree."""
+    manage: Callable[[Registry, RequestContext, Tree, Tree, WriteOptions], Tree] = metadata.manage_change
     """Returns the changed object with its managers; the fourth argument is the old object."""
 
     def view_result(self, answer: ObjectResult) -> ObjectResult:
@@ -123,46 +123,48 @@ def _as_written(_old: Tree, written: Tree) -> Tree:
 OBJECT_VIEW = SubresourceView(from_object=lambda tree: tree, update_object=_as_written)
 
 
-async def patch(registry: Registry, call: Call, view: SubresourceView = OBJECT_VIEW) -> ObjectResult:
-    media_type = parse_content_type(call.body.media_type)[0]
+async def patch(
+    registry: Registry, context: RequestContext, view: SubresourceView = OBJECT_VIEW
+) -> ObjectResult:
+    media_type = parse_content_type(context.body.media_type)[0]
     if media_type in APPLY_TYPES:
-        return await apply(registry, call)
-    language = LANGUAGES.get(media_type)
-    if call.resource.custom and media_type not in CUSTOM_LANGUAGES:
-        raise status.unsupported_media_type([*CUSTOM_LANGUAGES, *APPLY_TYPES])
-    if language is None:
+        return await apply(registry, context)
+    patch_type = BUILT_IN_PATCH_TYPES.get(media_type)
+    if context.resource.custom and media_type not in CUSTOM_PATCH_TYPES:
+        raise status.unsupported_media_type([*CUSTOM_PATCH_TYPES, *APPLY_TYPES])
+    if patch_type is None:
         raise UnsupportedMediaType("415: Unsupported Media Type", Details())
-    options = patch_options(call)
+    options = patch_options(context)
     try:
-        read = await registry.begin(call, _read, call, language, options)
+        read = await registry.begin(context, _read, context, patch_type, options)
     except ApiError:
         # Upstream parses the patch after it has found the object.
-        if await registry.find(call.resource, call.namespace, call.name) is None:
-            raise status.not_found(call.resource.group_resource, call.name) from None
+        if await registry.find(context.resource, context.namespace, context.name) is None:
+            raise status.not_found(context.resource.group_resource, context.name) from None
         raise
-    call.growth = language.growth(read.tree)
+    context.growth = patch_type.growth(read.tree)
 
     def patched_tree(old: Tree) -> Tree:
         # The new object shares unchanged parts with the old one, and gets defaults in place.
         own = orjson.loads(orjson.dumps(old))
         seen = (view.patch_base or view.from_object)(own)
-        patched = call.patched = _carry_out(registry, read, seen)
-        if language.reads_type:
-            _check_type(call, options, Outcome(registry, read, patched, seen, not call.is_unstructured))
-        new = view.update_object(own, _decode_patched(registry, call, options, read, patched, seen))
-        return view.manage(registry, call, new, own, options)
+        patched = context.patched = _carry_out(registry, read, seen)
+        if patch_type.reads_type:
+            _check_type(context, options, Outcome(registry, read, patched, seen, not context.is_unstructured))
+        new = view.update_object(own, _decode_patched(registry, context, options, read, patched, seen))
+        return view.manage(registry, context, new, own, options)
 
     async def transform(old: Tree) -> Tree:
-        return await registry.worker.run(call.size, patched_tree, old)
+        return await registry.worker.run(context.size, patched_tree, old)
 
-    answer = await change(registry, call, options, transform)
+    answer = await guaranteed_update(registry, context, options, transform)
     return answer if view is OBJECT_VIEW else view.view_result(answer)
 
 
 class Patch(NamedTuple):
-    """A patch as it was sent, and the complaints of strict decoding."""
+    """A patch as it was sent, and the errors of strict decoding."""
 
-    language: Language
+    patch_type: PatchType
     tree: Any
     data: bytes
     complaints: Sequence[str] = ()
@@ -176,32 +178,34 @@ class Outcome(NamedTuple):
     patched: Any
     old: Tree
     is_typed: bool
-    """Upstream has a struct for objects of the kind."""
+    """Whether upstream has a struct for objects of the kind."""
 
 
-async def merge_into(
-    registry: Registry, resource: Resource, namespace: str, name: str, change: Mapping[str, Any]
+async def patch_as_server(
+    registry: Registry, resource: Resource, namespace: str, name: str, merge_patch: Mapping[str, Any]
 ) -> None:
     """Patch an object on behalf of the server itself."""
-    body = Body(data=orjson.dumps(change), media_type="application/merge-patch+json")
+    body = Body(data=orjson.dumps(merge_patch), media_type="application/merge-patch+json")
     user = User(name="system:apiserver", groups=(MASTERS,))
-    call = Call(verb="patch", resource=resource, namespace=namespace, name=name, user=user, body=body)
-    call.user_agent = "kube-apiserver"
-    await patch(registry, call)
+    context = RequestContext(
+        verb="patch", resource=resource, namespace=namespace, name=name, user=user, body=body
+    )
+    context.user_agent = "kube-apiserver"
+    await patch(registry, context)
 
 
-def _read(call: Call, language: Language, options: WriteOptions) -> Patch:
+def _read(context: RequestContext, patch_type: PatchType, options: WriteOptions) -> Patch:
     try:
-        parsed = parse(call.body.data, "application/json")
+        parsed = parse(context.body.data, "application/json")
     except Unreadable as error:
-        raise status.BadRequest(language.refusal.format(error)) from error
+        raise status.BadRequest(patch_type.refusal.format(error)) from error
     tree = parsed.tree
     if options.field_validation == "Ignore":
-        return Patch(language, tree, call.body.data)
+        return Patch(patch_type, tree, context.body.data)
     try:
-        complaints = language.check(tree)
-        duplicates = (language.complaint.format(each) for each in duplicate_fields(parsed))
-        return Patch(language, tree, call.body.data, (*complaints, *duplicates))
+        complaints = patch_type.check(tree)
+        duplicates = (patch_type.complaint.format(each) for each in duplicate_fields(parsed))
+        return Patch(patch_type, tree, context.body.data, (*complaints, *duplicates))
     except PatchError as error:
         raise patch_refusal(error) from error
 
@@ -210,7 +214,7 @@ def _carry_out(registry: Registry, patch: Patch, old: Tree) -> Any:
     schema = registry.scheme.schemas.kind(old["apiVersion"], old["kind"])
     assert schema is not None
     try:
-        return patch.language.apply(old, patch.tree, schema)
+        return patch.patch_type.apply(old, patch.tree, schema)
     except PatchError as error:
         raise patch_refusal(error) from error
 
@@ -229,69 +233,69 @@ def patch_refusal(error: PatchError) -> ApiError:
 
 
 def _decode_patched(
-    registry: Registry, call: Call, options: WriteOptions, patch: Patch, patched: Tree, old: Tree
+    registry: Registry, context: RequestContext, options: WriteOptions, patch: Patch, patched: Tree, old: Tree
 ) -> Tree:
     """Return the result of a patch, decoded as its kind."""
     kind = {"kind": old["kind"], "apiVersion": old["apiVersion"]}
-    if call.resource.custom:
+    if context.resource.custom:
         patched, _ = with_whole_numbers(patched, b"")
     try:
         # A converted object may not be in stored form.
-        before = old if registry.scheme.conversion(call.resource) is None else None
+        before = old if registry.scheme.conversion(context.resource) is None else None
         strict = options.field_validation != "Ignore"
         named = (kind["apiVersion"], kind["kind"])
         type_meta = {
             field: name for field, name in kind.items() if isinstance(patched.get(field), str | None)
         }
-        decoded = patch.language.decode(registry, patched | type_meta, named, strict=strict, before=before)
+        decoded = patch.patch_type.decode(registry, patched | type_meta, named, strict=strict, before=before)
     except DecodeError as error:
-        outcome = Outcome(registry, patch, patched, old, not call.is_unstructured)
+        outcome = Outcome(registry, patch, patched, old, not context.is_unstructured)
         raise _refused_object(outcome, error) from error
     strict_errors = [
         *patch.complaints,
-        *(sorted(decoded.strict) if patch.language.shows_patch else decoded.strict),
+        *(sorted(decoded.strict) if patch.patch_type.shows_patch else decoded.strict),
     ]
     if strict_errors and options.field_validation == "Strict":
         problem = DecodeError(f"strict decoding error: {', '.join(strict_errors)}")
-        outcome = Outcome(registry, patch, patched, old, not call.is_unstructured)
+        outcome = Outcome(registry, patch, patched, old, not context.is_unstructured)
         raise _refused_object(outcome, problem)
-    call.warnings += as_warnings(strict_errors)
+    context.warnings += as_warnings(strict_errors)
     new_object: Tree = kind | decoded.tree
     try:
         registry.scheme.rules.default(kind["apiVersion"], kind["kind"], new_object)
     except Unconvertible as error:
-        if patch.language.shows_patch:
+        if patch.patch_type.shows_patch:
             raise ApiError(error.problem) from error
         raise _invalid(Outcome(registry, patch, patched, old, is_typed=True), error.problem) from error
-    metadata.match_namespace(new_object, call)
-    metadata.match_name(new_object, call.name)
+    metadata.match_namespace(new_object, context)
+    metadata.match_name(new_object, context.name)
     return new_object
 
 
-def _check_type(call: Call, options: WriteOptions, outcome: Outcome) -> None:
+def _check_type(context: RequestContext, options: WriteOptions, outcome: Outcome) -> None:
     """Refuse a patch that changes the kind or version. A missing one is that of the URL."""
     old = outcome.old
     try:
         api_version, kind = type_of(outcome.patched)
     except status.BadRequest as error:
         raise _invalid(outcome, str(error)) from error
-    if call.is_unstructured:
+    if context.is_unstructured:
         if outcome.patched.get("apiVersion", "") is None:
             raise _invalid(outcome, _NO_TEXT)
         _check_custom_type(outcome.patched, api_version, kind)
-        if call.subresource:
+        if context.subresource:
             return  # a patch of /status changes fields of the status only
-        call.type_error = _type_error(call, outcome, (api_version, kind))
-        if call.type_error is not None:
+        context.type_error = _type_error(context, outcome, (api_version, kind))
+        if context.type_error is not None:
             return
     if not api_version:
-        _check_internal(call, options, outcome, kind or old["kind"])
+        _check_internal(context, options, outcome, kind or old["kind"])
     elif (api_version, kind or old["kind"]) != (old["apiVersion"], old["kind"]):
         patched_type = api_version, kind or old["kind"]
-        if call.resource.custom and patched_type[1] != old["kind"]:
+        if context.resource.custom and patched_type[1] != old["kind"]:
             # The scheme of a custom object's Scale has no other kinds.
             raise _invalid(outcome, not_registered(*patched_type))
-        target = "v1" if call.resource.custom else internal_package(old["apiVersion"])
+        target = "v1" if context.resource.custom else internal_package(old["apiVersion"])
         raise _invalid(outcome, not_converted(outcome.registry, patched_type, f"{target}.{old['kind']}"))
 
 
@@ -307,7 +311,7 @@ def _check_custom_type(patched: Tree, api_version: str, kind: str) -> None:
         raise status.internal_error("Object 'apiVersion' is missing in 'object has no apiVersion field'")
 
 
-def _type_error(call: Call, outcome: Outcome, patched_type: tuple[str, str]) -> ApiError | None:
+def _type_error(context: RequestContext, outcome: Outcome, patched_type: tuple[str, str]) -> ApiError | None:
     """Return the error of a patch that changes the kind of a custom object, which validation raises; it names the new kind."""
     api_version, kind = patched_type
     expected = {"kind": outcome.old["kind"], "apiVersion": outcome.old["apiVersion"]}
@@ -318,13 +322,13 @@ def _type_error(call: Call, outcome: Outcome, patched_type: tuple[str, str]) -> 
     ]
     if not field_errors:
         return None
-    return status.invalid(GroupKind(api_version.rpartition("/")[0], kind), call.name, field_errors)
+    return status.invalid(GroupKind(api_version.rpartition("/")[0], kind), context.name, field_errors)
 
 
-def _check_internal(call: Call, options: WriteOptions, outcome: Outcome, kind: str) -> None:
+def _check_internal(context: RequestContext, options: WriteOptions, outcome: Outcome, kind: str) -> None:
     """Check an object without an apiVersion: upstream reads it into the internal type, whose fields have other names."""
     if kind != outcome.old["kind"]:
-        group = gotext.quote(call.resource.group)
+        group = gotext.quote(context.resource.group)
         scheme = (
             f"the internal version of group {group} in scheme {gotext.quote('pkg/runtime/scheme.go:111')}"
         )
@@ -337,14 +341,14 @@ def _check_internal(call: Call, options: WriteOptions, outcome: Outcome, kind: s
     if unknown and options.field_validation == "Strict":
         raise _invalid(outcome, f"strict decoding error: {', '.join(unknown)}")
     if options.field_validation != "Ignore":
-        call.warnings += unknown
-    metadata.match_name({}, call.name)
+        context.warnings += unknown
+    metadata.match_name({}, context.name)
 
 
 def _refused_object(outcome: Outcome, error: DecodeError) -> ApiError:
     registry, patch, patched, old, _ = outcome
-    if patch.language.shows_patch:
-        return _not_taken(gofmt.format_verb_v(strategic.as_merged(patch.tree, old)), str(error))
+    if patch.patch_type.shows_patch:
+        return _not_taken(gofmt.format_verb_v(strategic.patch_after_merge(patch.tree, old)), str(error))
     text = _patched_text(outcome)
     problem = str(error)
     try:

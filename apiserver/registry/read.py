@@ -7,22 +7,22 @@ from typing import Any
 from mockube.apimachinery import errors, gotext, status
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.status import ApiError, Cause, Expired
-from mockube.apiserver.long_work import QUICK_SLICE, filter_in_slices, yield_to_loop
-from mockube.apiserver.registry.call import (
+from mockube.apiserver.event_loop import QUICK_SLICE, filter_in_slices, yield_to_loop
+from mockube.apiserver.registry.convert import objects_for_selectors, remote_conversion
+from mockube.apiserver.registry.registry import Registry
+from mockube.apiserver.registry.request_context import (
     EXACT,
-    Call,
     ListOptions,
     ListResult,
     ObjectResult,
+    RequestContext,
     list_options,
 )
-from mockube.apiserver.registry.convert import objects_for_selectors, remote_conversion
-from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.selection import Selection, select_by
-from mockube.apiserver.storage import continuation
-from mockube.apiserver.storage.continuation import LATEST, BadToken, Continuation
+from mockube.apiserver.storage import continue_token
+from mockube.apiserver.storage.continue_token import LATEST, BadToken, ContinueToken
 from mockube.apiserver.storage.resource_cache import ResourceCache
-from mockube.apiserver.storage.stored import Stored
+from mockube.apiserver.storage.stored import StoredObject
 from mockube.etcd.errors import Compacted, FutureRevision
 from mockube.etcd.kv import Range, prefix_end
 
@@ -49,54 +49,59 @@ class PageExpired(Expired):
         return super().status() | {"metadata": {"continue": self._fresh_token}}
 
 
-async def get(registry: Registry, call: Call) -> ObjectResult:
-    if call.query and call.flag("export"):
+async def get(registry: Registry, context: RequestContext) -> ObjectResult:
+    if context.query and context.flag("export"):
         raise status.BadRequest("the export parameter, deprecated since v1.14, is no longer supported")
-    revision = get_version(call.parameter("resourceVersion"))
+    revision = get_version(context.parameter("resourceVersion"))
     if revision:
         await wait_for(registry, revision)
-    return ObjectResult(stored=await registry.get(call.resource, call.namespace, call.name))
+    return ObjectResult(stored=await registry.get(context.resource, context.namespace, context.name))
 
 
-async def list_objects(registry: Registry, call: Call) -> ListResult:
-    options = list_options(call)
-    chosen = await select_by(registry, call, options)
+async def list_objects(registry: Registry, context: RequestContext) -> ListResult:
+    options = list_options(context)
+    chosen = await select_by(registry, context, options)
     if options.continue_token:
-        return await _next_page(registry, call, options, chosen)
+        return await _next_page(registry, context, options, chosen)
     revision = list_version(options.resource_version)
     # Upstream reads the items of a deleted collection in pages of its own size.
-    in_pages = options.limit or call.verb == "deletecollection"
+    in_pages = options.limit or context.verb == "deletecollection"
     if revision and (options.match == EXACT or (in_pages and not options.match)):
-        return await _page_at_revision(registry, call, options, chosen, Continuation(revision, ""))
+        return await _page_at_revision(registry, context, options, chosen, ContinueToken(revision, ""))
     if revision:
         await wait_for(registry, revision)
     elif options.resource_version != "0":
         await registry.watch_cache.fresh()
-    resource_cache = registry.watch_cache.resource_cache(registry.layout.prefix(call.resource))
+    resource_cache = registry.watch_cache.resource_cache(registry.layout.prefix(context.resource))
     if chosen.label is not None and not resource_cache.is_indexed(chosen.label[0]):
         with closing(resource_cache.index_label(chosen.label[0], QUICK_SLICE)) as steps:
             for _ in steps:
                 await yield_to_loop()
     if not registry.watch_cache.is_consistent:
         await registry.watch_cache.wait_consistent()
-    scope = _scope(registry, call, chosen)
-    registry.warn_unreadable(call, scope)
+    scope = _scope(registry, context, chosen)
+    registry.warn_unreadable(context, scope)
     # What may be of any age is not cut into pages, as upstream has it in a cache.
-    is_whole = options.resource_version == "0" and not call.resource.uncached
+    is_whole = options.resource_version == "0" and not context.resource.uncached
     limit = 0 if is_whole else options.limit
     revision = registry.watch_cache.revision  # of what is selected from now on, before others have their turn
-    items, total = await _first_items(registry, call, resource_cache, scope, chosen, limit)
-    return _page(registry, call, chosen, items, total, revision)
+    items, total = await _first_items(registry, context, resource_cache, scope, chosen, limit)
+    return _page(registry, context, chosen, items, total, revision)
 
 
 async def _first_items(
-    registry: Registry, call: Call, resource_cache: ResourceCache, scope: bytes, chosen: Selection, limit: int
-) -> tuple[Sequence[Stored], int]:
+    registry: Registry,
+    context: RequestContext,
+    resource_cache: ResourceCache,
+    scope: bytes,
+    chosen: Selection,
+    limit: int,
+) -> tuple[Sequence[StoredObject], int]:
     """Return the items of the first page and the number of all matches."""
     if chosen.matches is None:
         return resource_cache.select(scope, limit=limit), resource_cache.count(scope)
-    if remote_conversion(registry, call.resource) is not None:
-        client_objects = await objects_for_selectors(registry, call.resource, resource_cache.select(scope))
+    if remote_conversion(registry, context.resource) is not None:
+        client_objects = await objects_for_selectors(registry, context.resource, resource_cache.select(scope))
         items = await filter_in_slices(chosen.matches, client_objects, cost=chosen.cost)
         return items[:limit] if limit else items, len(items)
     items = await filter_in_slices(
@@ -105,28 +110,35 @@ async def _first_items(
     return items[:limit] if limit else items, len(items)
 
 
-def _scope(registry: Registry, call: Call, chosen: Selection) -> bytes:
+def _scope(registry: Registry, context: RequestContext, chosen: Selection) -> bytes:
     """Return the prefix of all objects that can match."""
-    prefix = registry.layout.scope(call.resource, call.namespace)
-    if chosen.name and (call.namespace or not call.resource.namespaced):
+    prefix = registry.layout.scope(context.resource, context.namespace)
+    if chosen.name and (context.namespace or not context.resource.namespaced):
         return prefix + chosen.name.encode()
     return prefix
 
 
 def _page(
-    registry: Registry, call: Call, chosen: Selection, items: Sequence[Stored], total: int, revision: int
+    registry: Registry,
+    context: RequestContext,
+    chosen: Selection,
+    items: Sequence[StoredObject],
+    total: int,
+    revision: int,
 ) -> ListResult:
     """Return the first page of a list from the watch cache at a revision."""
     metadata: dict[str, Any] = {"resourceVersion": str(revision)}
     if total > len(items):
-        metadata["continue"] = _token(registry, call, items[-1].key, revision)
+        metadata["continue"] = _token(registry, context, items[-1].key, revision)
         if chosen.matches is None:
             metadata["remainingItemCount"] = total - len(items)
-    return _answer(call, items, metadata)
+    return _answer(context, items, metadata)
 
 
-def _answer(call: Call, items: Sequence[Stored], metadata: Mapping[str, Any]) -> ListResult:
-    resource = call.resource
+def _answer(
+    context: RequestContext, items: Sequence[StoredObject], metadata: Mapping[str, Any]
+) -> ListResult:
+    resource = context.resource
     return ListResult(
         api_version=resource.api_version,
         kind=resource.list_kind,
@@ -136,29 +148,35 @@ def _answer(call: Call, items: Sequence[Stored], metadata: Mapping[str, Any]) ->
     )
 
 
-def _token(registry: Registry, call: Call, last: bytes, revision: int) -> str:
-    start = last.removeprefix(registry.layout.scope(call.resource, call.namespace)) + b"\x00"
-    return continuation.encode(Continuation(revision, start.decode()))
+def _token(registry: Registry, context: RequestContext, last: bytes, revision: int) -> str:
+    start = last.removeprefix(registry.layout.scope(context.resource, context.namespace)) + b"\x00"
+    return continue_token.encode(ContinueToken(revision, start.decode()))
 
 
-async def _next_page(registry: Registry, call: Call, options: ListOptions, chosen: Selection) -> ListResult:
+async def _next_page(
+    registry: Registry, context: RequestContext, options: ListOptions, chosen: Selection
+) -> ListResult:
     try:
         token = options.continue_token
-        position = await registry.worker.run(len(token), continuation.decode, token)
+        position = await registry.worker.run(len(token), continue_token.decode, token)
     except BadToken as error:
         raise status.BadRequest(f"invalid continue token: {error}") from error
     if options.resource_version not in ("", "0"):
         raise status.BadRequest("specifying resource version is not allowed when using continue")
-    return await _page_at_revision(registry, call, options, chosen, position)
+    return await _page_at_revision(registry, context, options, chosen, position)
 
 
 async def _page_at_revision(
-    registry: Registry, call: Call, options: ListOptions, chosen: Selection, position: Continuation
+    registry: Registry,
+    context: RequestContext,
+    options: ListOptions,
+    chosen: Selection,
+    position: ContinueToken,
 ) -> ListResult:
     """Return a page at an exact revision, read from the store."""
-    prefix = registry.layout.scope(call.resource, call.namespace)
+    prefix = registry.layout.scope(context.resource, context.namespace)
     start, end = prefix + position.start.encode(), prefix_end(prefix)
-    items: list[Stored] = []
+    items: list[StoredObject] = []
     revision, remaining, more = max(position.revision, 0), 0, True
     while more and not (options.limit and len(items) >= options.limit):
         page_size = options.limit - len(items) if options.limit else 0
@@ -171,28 +189,30 @@ async def _page_at_revision(
             await wait_for(registry, position.revision)
             continue
         revision = revision or page.revision
-        read: Sequence[Stored] = list(registry.readable(call.resource, page.kvs))
+        read: Sequence[StoredObject] = list(registry.readable(context.resource, page.kvs))
         if chosen.matches is not None:
             read = await filter_in_slices(
-                chosen.matches, await objects_for_selectors(registry, call.resource, read), cost=chosen.cost
+                chosen.matches,
+                await objects_for_selectors(registry, context.resource, read),
+                cost=chosen.cost,
             )
         items += read
         more, remaining = page.more, page.count - len(page.kvs)
         if page.kvs:
             start = page.kvs[-1].key + b"\x00"
-    registry.warn_unreadable(call, prefix)
+    registry.warn_unreadable(context, prefix)
     metadata: dict[str, Any] = {"resourceVersion": str(revision)}
     if more:
-        metadata["continue"] = _token(registry, call, start.removesuffix(b"\x00"), revision)
+        metadata["continue"] = _token(registry, context, start.removesuffix(b"\x00"), revision)
         if chosen.matches is None:
             metadata["remainingItemCount"] = remaining
-    return _answer(call, items, metadata)
+    return _answer(context, items, metadata)
 
 
-def _expired_error(options: ListOptions, position: Continuation) -> Expired:
+def _expired_error(options: ListOptions, position: ContinueToken) -> Expired:
     if not options.continue_token:
         return Expired(TOO_OLD_TO_LIST)
-    return PageExpired(continuation.encode(Continuation(LATEST, position.start)))
+    return PageExpired(continue_token.encode(ContinueToken(LATEST, position.start)))
 
 
 # --- resourceVersions of reads

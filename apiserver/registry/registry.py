@@ -1,6 +1,6 @@
-"""What handles objects: a `Backend` reads and stores those of all resources; a `Registry` is a Backend for the verbs.
+"""Access to objects: a `Backend` reads and stores objects of all resources; a `Registry` is a Backend for the verbs.
 
-A Registry adds the kinds, admission, and what objects allocate. `assembly.py` makes it.
+A Registry adds the kinds, admission and allocators. `assembly.py` creates it.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
@@ -19,17 +19,17 @@ from mockube.apimachinery.schema.decode import Decoder
 from mockube.apimachinery.schema.model import Schemas
 from mockube.apimachinery.status import InternalError
 from mockube.apimachinery.tree import Tree
+from mockube.apiserver.event_loop import LARGE, Worker, yield_to_loop
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.kind import Conversion
 from mockube.apiserver.kinds.registry import Conversions
 from mockube.apiserver.kinds.strategy import DEFAULT, Request, Strategy
-from mockube.apiserver.long_work import LARGE, Worker, yield_to_loop
 from mockube.apiserver.memory_limit import MemoryLimit
-from mockube.apiserver.registry.call import Attributes, Call, ListResult, ObjectResult
+from mockube.apiserver.registry.request_context import Attributes, ListResult, ObjectResult, RequestContext
 from mockube.apiserver.storage.keys import Layout
 from mockube.apiserver.storage.lease_manager import LeaseManager
 from mockube.apiserver.storage.resource_cache import ResourceCache
-from mockube.apiserver.storage.stored import MAX_REASON, Stored
+from mockube.apiserver.storage.stored import MAX_REASON, StoredObject
 from mockube.apiserver.storage.watch_cache import WatchCache
 from mockube.apiserver.user import User
 from mockube.etcd.kv import KV, NO_LEASE, Compare, KeyValue, LeaseId, Operation, Put, Range
@@ -41,7 +41,7 @@ DECODED_BYTES: Final = 8 << 20
 MAX_WARNINGS: Final = 10
 """The maximum number of objects that the warnings of one list name."""
 
-OF_WRONG_TYPES: Final = (AttributeError, IndexError, KeyError, TypeError, ValueError)
+WRONG_TYPE_ERRORS: Final = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 """The errors that Python raises for an object with fields of wrong types."""
 
 
@@ -59,7 +59,7 @@ class CorruptObject(InternalError):
 
 
 class Backend(Struct, frozen=True, kw_only=True):
-    """The objects of all resources: in the store, and in the watch cache. What only reads objects needs no more."""
+    """The objects of all resources, in the store and in the watch cache: enough for code that only reads objects."""
 
     kv: KV
     layout: Layout
@@ -79,7 +79,7 @@ class Backend(Struct, frozen=True, kw_only=True):
             return resource
         return self.rows[GroupResource(group, resource.name)]
 
-    def find_cached(self, resource: GroupResource, namespace: str, name: str) -> Stored | None:
+    def find_cached(self, resource: GroupResource, namespace: str, name: str) -> StoredObject | None:
         """Return an object from the watch cache, which must be fresh; None if it does not exist."""
         try:
             key = self.layout.object(self.rows[resource], namespace, name)
@@ -87,7 +87,7 @@ class Backend(Struct, frozen=True, kw_only=True):
             return None
         return self.resource_cache(resource).objects.get(key)
 
-    def list_cached(self, resource: GroupResource, namespace: str = "") -> Sequence[Stored]:
+    def list_cached(self, resource: GroupResource, namespace: str = "") -> Sequence[StoredObject]:
         """Return every object of a resource, or those in a namespace, from the watch cache."""
         cache = self.resource_cache(resource)
         return cache.select(self.layout.scope(self.rows[resource], namespace)) if cache.objects else ()
@@ -100,13 +100,13 @@ class Backend(Struct, frozen=True, kw_only=True):
             cache = self.resource_caches[resource] = self.watch_cache.resource_cache(folder)
         return cache
 
-    async def find(self, resource: Resource, namespace: str, name: str) -> Stored | None:
+    async def find(self, resource: Resource, namespace: str, name: str) -> StoredObject | None:
         """Return an object from the store; None if it does not exist."""
         key = self.layout.object(resource, namespace, name)
         kvs = (await self.kv.range(Range(key=key))).kvs
         return self._read(self.layout.prefix(resource), kvs[0]) if kvs else None
 
-    def _read(self, prefix: bytes, kv: KeyValue) -> Stored:
+    def _read(self, prefix: bytes, kv: KeyValue) -> StoredObject:
         """Return the object of a value; a value that the watch cache has read is not checked again."""
         cached_object = self.watch_cache.at_revision(prefix, kv.key, kv.mod_revision)
         if cached_object is not None:
@@ -121,7 +121,7 @@ class Backend(Struct, frozen=True, kw_only=True):
         self.watch_cache.trust(key, text)
         return Put(key=key, value=text, lease=lease)
 
-    def readable(self, resource: Resource, kvs: Iterable[KeyValue]) -> Iterator[Stored]:
+    def readable(self, resource: Resource, kvs: Iterable[KeyValue]) -> Iterator[StoredObject]:
         """Yield the objects of values, without those that cannot be read."""
         prefix = self.layout.prefix(resource)
         for kv in kvs:
@@ -130,16 +130,16 @@ class Backend(Struct, frozen=True, kw_only=True):
             except CorruptObject as error:
                 self.watch_cache.unreadable.report(prefix, kv.key, kv.mod_revision, error)
 
-    def warn_unreadable(self, call: Call, prefix: bytes) -> Sequence[bytes]:
+    def warn_unreadable(self, context: RequestContext, prefix: bytes) -> Sequence[bytes]:
         """Warn of the objects below a prefix that a list omits; return their keys."""
         keys = self.watch_cache.unreadable.below(prefix) if self.watch_cache.unreadable else ()
         for key in keys[:MAX_WARNINGS]:
-            call.warn(f"{key.decode(errors='replace')} cannot be read and is omitted: delete it by name")
+            context.warn(f"{key.decode(errors='replace')} cannot be read and is omitted: delete it by name")
         if len(keys) > MAX_WARNINGS:
-            call.warn(f"{len(keys) - MAX_WARNINGS} more objects cannot be read and are left out")
+            context.warn(f"{len(keys) - MAX_WARNINGS} more objects cannot be read and are left out")
         return keys
 
-    async def get(self, resource: Resource, namespace: str, name: str) -> Stored:
+    async def get(self, resource: Resource, namespace: str, name: str) -> StoredObject:
         stored = await self.find(resource, namespace, name)
         if stored is None:
             raise status.not_found(resource.group_resource, name)
@@ -153,7 +153,7 @@ class Rules(Protocol):
     """The value that messages show if an update has no resourceVersion."""
 
     def default(self, api_version: str, kind: str, tree: Tree) -> None:
-        """Set defaults in place: the tree is not shared yet."""
+        """Set defaults in place, in a tree that is not shared yet."""
 
     def check_create(self, resource: Resource, tree: Tree) -> Sequence[FieldError]: ...
 
@@ -179,7 +179,7 @@ class Scheme(Struct, frozen=True, kw_only=True):
     strategies: Mapping[GroupResource, Strategy]
     conversions: Conversions = field(default_factory=dict)
     prepare: Callable[[Worker, Resource], Awaitable[None]] | None = None
-    """Compiles what a custom resource needs, before its first object is handled."""
+    """Compiles the functions of a custom resource before its first object is handled."""
     field_managers: dict[tuple[Resource, str], FieldManager] = field(default_factory=dict)
     """By resource and subresource; created at the first write."""
 
@@ -190,38 +190,43 @@ class Scheme(Struct, frozen=True, kw_only=True):
         return self.conversions.get((resource.group_version, resource.name))
 
 
-class Claims(Struct, frozen=True, kw_only=True):
-    """What a write allocates or releases in the transaction that writes its object, so that nothing is allocated twice."""
+class Allocations(Struct, frozen=True, kw_only=True):
+    """The comparisons and operations of a write's transaction that allocate and release addresses and ports."""
 
     compare: Sequence[Compare] = ()
     then: Sequence[Operation] = ()
 
 
-NO_CLAIMS = Claims()
+NO_ALLOCATIONS = Allocations()
 
 
-class Claimant(Protocol):
-    """Allocates what no two objects of a resource may have, such as addresses."""
+class Allocator(Protocol):
+    """Allocates values that must be unique among the objects of a resource, such as addresses."""
 
-    async def claim(self, backend: Backend, new: Tree | None, old: Tree | None, *, dry_run: bool) -> Claims:
-        """Set the allocated fields of the new object. `old` is None at a creation, `new` at a deletion."""
+    async def allocate(
+        self, backend: Backend, new: Tree | None, old: Tree | None, *, dry_run: bool
+    ) -> Allocations:
+        """Set the allocated fields of the new object; return the allocations and releases.
 
-    async def reclaim(self, backend: Backend, namespace: str, name: str) -> Claims:
-        """Return the claims that release all allocations of a deleted object that cannot be read."""
+        `old` is None at a creation, `new` at a deletion.
+        """
+
+    async def release_unreadable(self, backend: Backend, namespace: str, name: str) -> Allocations:
+        """Return what releases all allocations of a deleted object that cannot be read."""
 
 
-class Allocations(Struct, frozen=True, kw_only=True):
-    """What writes of objects allocate, by resource, and the leases of objects with a time to live."""
+class Allocators(Struct, frozen=True, kw_only=True):
+    """The allocators of resources, and the leases of objects with a time to live."""
 
-    claimants: Mapping[GroupResource, Claimant] = field(default_factory=dict)
+    by_resource: Mapping[GroupResource, Allocator] = field(default_factory=dict)
     lease_managers: Mapping[GroupResource, LeaseManager] = field(default_factory=dict)
     """By resource."""
 
-    def may_claim(self, resource: Resource) -> bool:
-        """Return whether objects of the resource allocate something for which concurrent requests may compete."""
-        return resource.group_resource in self.claimants
+    def has_allocator(self, resource: Resource) -> bool:
+        """Return whether writes of the resource allocate values, for which concurrent requests may compete."""
+        return resource.group_resource in self.by_resource
 
-    async def claims(
+    async def allocate(
         self,
         backend: Backend,
         resource: Resource,
@@ -229,15 +234,23 @@ class Allocations(Struct, frozen=True, kw_only=True):
         old: Tree | None,
         *,
         dry_run: bool = False,
-    ) -> Claims:
-        claimant = self.claimants.get(resource.group_resource)
-        return NO_CLAIMS if claimant is None else await claimant.claim(backend, new, old, dry_run=dry_run)
+    ) -> Allocations:
+        allocator = self.by_resource.get(resource.group_resource)
+        return (
+            NO_ALLOCATIONS
+            if allocator is None
+            else await allocator.allocate(backend, new, old, dry_run=dry_run)
+        )
 
-    async def claims_of_unreadable(
+    async def release_unreadable(
         self, backend: Backend, resource: Resource, namespace: str, name: str
-    ) -> Claims:
-        claimant = self.claimants.get(resource.group_resource)
-        return NO_CLAIMS if claimant is None else await claimant.reclaim(backend, namespace, name)
+    ) -> Allocations:
+        allocator = self.by_resource.get(resource.group_resource)
+        return (
+            NO_ALLOCATIONS
+            if allocator is None
+            else await allocator.release_unreadable(backend, namespace, name)
+        )
 
     async def lease(self, resource: Resource) -> int:
         """Return the lease of the store under which an object of the resource is put."""
@@ -271,33 +284,33 @@ def _allow_all(*_about: object, **_more: object) -> bool:
 
 
 class Registry(Backend, frozen=True, kw_only=True):
-    """What the verbs need."""
+    """The dependencies of the verbs."""
 
     scheme: Scheme
     admission: Admission
-    allocations: Allocations = field(default_factory=Allocations)
+    allocators: Allocators = field(default_factory=Allocators)
     permits: Permits = _allow_all
     watch_list: bool = True
     """Whether watches may send initial events if their clients request them."""
     memory: MemoryLimit = field(default_factory=partial(MemoryLimit, DECODED_BYTES, minimum=LARGE))
     """The memory for bodies, and for the objects that they change, while they are decoded."""
 
-    async def begin(self, call: Call, work: Callable[..., _R], *arguments: object) -> _R:
+    async def begin(self, context: RequestContext, work: Callable[..., _R], *arguments: object) -> _R:
         """Reserve memory, then return the result of the first work on a body, which is done in a thread if it may take long."""
-        if call.needs_memory_reservation:
-            await call.reserve()
-        if call.resource.custom and self.scheme.prepare is not None:
-            await self.scheme.prepare(self.worker, call.resource)
-        result = await self.worker.run(call.size, work, *arguments)
+        if context.needs_memory_reservation:
+            await context.reserve()
+        if context.resource.custom and self.scheme.prepare is not None:
+            await self.scheme.prepare(self.worker, context.resource)
+        result = await self.worker.run(context.size, work, *arguments)
         # Requests that arrived together pass each stage together: docs/decisions/0022-stages-of-requests.md
         await yield_to_loop()
         return result
 
-    def request(self, call: Call) -> Request:
-        """Return the parts of a call that strategies use."""
-        return Request(user=call.user, now=self.clock.now(), warn=call.warn)
+    def request(self, context: RequestContext) -> Request:
+        """Return the parts of a request that strategies use."""
+        return Request(user=context.user, now=self.clock.now(), warn=context.warn)
 
 
-Verb: TypeAlias = Callable[[Registry, Call], Awaitable[ObjectResult | ListResult]]
+Verb: TypeAlias = Callable[[Registry, RequestContext], Awaitable[ObjectResult | ListResult]]
 OwnVerbs: TypeAlias = dict[tuple[GroupResource, str], Mapping[str, Verb]]
 """The verbs, by name, of resources and subresources ("" for the resource itself) that have verbs of their own."""

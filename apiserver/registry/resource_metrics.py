@@ -10,26 +10,26 @@ from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.usage.expressions import Expressions
 from mockube.apimachinery.usage.usage import containers_usage, total
+from mockube.apiserver.event_loop import yield_to_loop
 from mockube.apiserver.kinds.metrics.resource_metrics import GROUP_NAME, NODE_METRICS, POD_METRICS
-from mockube.apiserver.long_work import yield_to_loop
-from mockube.apiserver.registry.call import Call, ListResult, ObjectResult, list_options
-from mockube.apiserver.registry.registry import OF_WRONG_TYPES, Backend, OwnVerbs
+from mockube.apiserver.registry.registry import WRONG_TYPE_ERRORS, Backend, OwnVerbs
+from mockube.apiserver.registry.request_context import ListResult, ObjectResult, RequestContext, list_options
 from mockube.apiserver.registry.selection import selection
-from mockube.apiserver.storage.stored import Stored, canonical
+from mockube.apiserver.storage.stored import StoredObject, canonical
 
 WINDOW: Final = "15s"
-"""Over which usage is measured: metrics-server's resolution."""
+"""The reported interval over which usage was measured: metrics-server's resolution."""
 MEASURED_RESOURCES: Final = ("cpu", "memory")
 SLICE: Final = 50
-"""Pods that are measured before others have their turn."""
+"""The number of pods that are measured before other requests are served."""
 PODS, NODES = GroupResource("", "pods"), GroupResource("", "nodes")
 POD_USAGES, NODE_USAGES = GroupResource(GROUP_NAME, "pods"), GroupResource(GROUP_NAME, "nodes")
 RESOURCE_USAGES = GroupResource("kwok.x-k8s.io", "resourceusages")
 CLUSTER_RESOURCE_USAGES = GroupResource("kwok.x-k8s.io", "clusterresourceusages")
 
 
-class StoredUsages:
-    """kwok's objects, where their kinds are defined; read once for each request."""
+class ResourceUsages:
+    """kwok's ResourceUsages and ClusterResourceUsages, read for one request; none if kwok's kinds are not defined."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
@@ -49,13 +49,13 @@ class StoredUsages:
             yield from (stored.tree() for stored in self._backend.list_cached(resource))
 
 
-class Measure:
-    """What pods use now; for one request."""
+class UsageMeter:
+    """Computes the usage of pods at the time of one request."""
 
     def __init__(self, backend: Backend, expressions: Expressions) -> None:
         self._backend = backend
         self._expressions = expressions
-        self._usages = StoredUsages(backend)
+        self._usages = ResourceUsages(backend)
         self._nodes: dict[str, ReadOnlyTree | None] = {}
 
     def pod(self, pod: ReadOnlyTree) -> Mapping[str, Amounts]:
@@ -82,52 +82,52 @@ class ResourceMetrics:
             (NODE_USAGES, ""): {"get": self.get_node, "list": self.list_nodes},
         }
 
-    async def get_pod(self, backend: Backend, call: Call) -> ObjectResult:
-        stored = backend.find_cached(PODS, call.namespace, call.name)
+    async def get_pod(self, backend: Backend, context: RequestContext) -> ObjectResult:
+        stored = backend.find_cached(PODS, context.namespace, context.name)
         if stored is None:
-            raise status.not_found(PODS, call.name)
-        metrics = _pod_metrics(backend, Measure(backend, self._expressions), stored)
+            raise status.not_found(PODS, context.name)
+        metrics = _pod_metrics(backend, UsageMeter(backend, self._expressions), stored)
         if metrics is None:
             resource = GroupResource(GROUP_NAME, "podmetrics")
-            raise status.not_found(resource, f"{call.namespace}/{call.name}")
+            raise status.not_found(resource, f"{context.namespace}/{context.name}")
         return ObjectResult(stored=metrics)
 
-    async def list_pods(self, backend: Backend, call: Call) -> ListResult:
-        options, measure = list_options(call), Measure(backend, self._expressions)
-        matches = selection(call.resource, options.label_selector, options.field_selector).matches
+    async def list_pods(self, backend: Backend, context: RequestContext) -> ListResult:
+        options, measure = list_options(context), UsageMeter(backend, self._expressions)
+        matches = selection(context.resource, options.label_selector, options.field_selector).matches
         items = []
-        for index, stored in enumerate(backend.list_cached(PODS, call.namespace)):
+        for index, stored in enumerate(backend.list_cached(PODS, context.namespace)):
             if index % SLICE == SLICE - 1:
                 await yield_to_loop()
             if matches is None or matches(stored):
                 metrics = _pod_metrics(backend, measure, stored)
                 items += [] if metrics is None else [metrics]
-        return _list(call, items)
+        return _list(context, items)
 
-    async def get_node(self, backend: Backend, call: Call) -> ObjectResult:
-        if backend.find_cached(NODES, "", call.name) is None:
-            raise status.not_found(NODES, call.name)
-        measure = Measure(backend, self._expressions)
-        node = measure.ready_node(call.name)
+    async def get_node(self, backend: Backend, context: RequestContext) -> ObjectResult:
+        if backend.find_cached(NODES, "", context.name) is None:
+            raise status.not_found(NODES, context.name)
+        measure = UsageMeter(backend, self._expressions)
+        node = measure.ready_node(context.name)
         if node is None:
-            raise status.not_found(GroupResource(GROUP_NAME, "nodemetrics"), call.name)
-        used = await self._used_on_nodes(backend, measure, {call.name})
-        return ObjectResult(stored=_node_metrics(backend, node, used.get(call.name, {})))
+            raise status.not_found(GroupResource(GROUP_NAME, "nodemetrics"), context.name)
+        used = await self._used_on_nodes(backend, measure, {context.name})
+        return ObjectResult(stored=_node_metrics(backend, node, used.get(context.name, {})))
 
-    async def list_nodes(self, backend: Backend, call: Call) -> ListResult:
-        options, measure = list_options(call), Measure(backend, self._expressions)
-        matches = selection(call.resource, options.label_selector, options.field_selector).matches
+    async def list_nodes(self, backend: Backend, context: RequestContext) -> ListResult:
+        options, measure = list_options(context), UsageMeter(backend, self._expressions)
+        matches = selection(context.resource, options.label_selector, options.field_selector).matches
         chosen = [stored for stored in backend.list_cached(NODES) if matches is None or matches(stored)]
         nodes = [
             node for stored in chosen if (node := measure.ready_node(meta.name(stored.tree()))) is not None
         ]
         used = await self._used_on_nodes(backend, measure, {meta.name(node) for node in nodes})
-        return _list(call, [_node_metrics(backend, node, used.get(meta.name(node), {})) for node in nodes])
+        return _list(context, [_node_metrics(backend, node, used.get(meta.name(node), {})) for node in nodes])
 
     async def _used_on_nodes(
-        self, backend: Backend, measure: Measure, names: set[str]
+        self, backend: Backend, measure: UsageMeter, names: set[str]
     ) -> Mapping[str, Amounts]:
-        """What the pods of these nodes use together."""
+        """Return the total usage of the pods of each of these nodes."""
         used: dict[str, Amounts] = {}
         for index, stored in enumerate(backend.list_cached(PODS)):
             if index % SLICE == SLICE - 1:
@@ -135,28 +135,28 @@ class ResourceMetrics:
             pod = stored.tree()
             node = (pod.get("spec") or {}).get("nodeName") or ""
             if node in names:
-                used[node] = total([used.get(node, {}), *_try_to_measure(backend, measure, stored).values()])
+                used[node] = total([used.get(node, {}), *_measure_pod(backend, measure, stored).values()])
         return used
 
 
-def _try_to_measure(backend: Backend, measure: Measure, stored: Stored) -> Mapping[str, Amounts]:
-    """A pod whose fields have other types than a pod's uses nothing."""
+def _measure_pod(backend: Backend, measure: UsageMeter, stored: StoredObject) -> Mapping[str, Amounts]:
+    """Return the usage of a pod by container; a malformed pod is reported and uses nothing."""
     try:
         return measure.pod(stored.tree())
-    except OF_WRONG_TYPES as error:
+    except WRONG_TYPE_ERRORS as error:
         backend.watch_cache.report_malformed(stored, error)
         return {}
 
 
-def _pod_metrics(backend: Backend, measure: Measure, stored: Stored) -> Stored | None:
-    used = _try_to_measure(backend, measure, stored)
+def _pod_metrics(backend: Backend, measure: UsageMeter, stored: StoredObject) -> StoredObject | None:
+    used = _measure_pod(backend, measure, stored)
     if not used:
         return None
     containers = [{"name": name, "usage": _usage_tree(amounts)} for name, amounts in used.items()]
     return _as_stored(backend, POD_METRICS.resource.kind, stored.tree(), {"containers": containers})
 
 
-def _node_metrics(backend: Backend, node: ReadOnlyTree, used: Amounts) -> Stored:
+def _node_metrics(backend: Backend, node: ReadOnlyTree, used: Amounts) -> StoredObject:
     usage = {"cpu": "0", "memory": "0", **_usage_tree(used)}
     return _as_stored(backend, NODE_METRICS.resource.kind, node, {"usage": usage})
 
@@ -165,14 +165,14 @@ def _usage_tree(amounts: Amounts) -> dict[str, str]:
     return to_tree({name: amount for name, amount in amounts.items() if name in MEASURED_RESOURCES})
 
 
-def _as_stored(backend: Backend, kind: str, about: ReadOnlyTree, content: Mapping[str, Any]) -> Stored:
+def _as_stored(backend: Backend, kind: str, about: ReadOnlyTree, content: Mapping[str, Any]) -> StoredObject:
     now = format_time(backend.clock.now())
     named = {"name": meta.name(about), "namespace": meta.namespace(about), "labels": meta.labels(about)}
     metadata = {"creationTimestamp": now, **{name: value for name, value in named.items() if value}}
     tree = {"kind": kind, "apiVersion": POD_METRICS.resource.api_version, "metadata": metadata}
-    return Stored.without_revision(canonical({**tree, "timestamp": now, "window": WINDOW, **content}))
+    return StoredObject.without_revision(canonical({**tree, "timestamp": now, "window": WINDOW, **content}))
 
 
-def _list(call: Call, items: Sequence[Stored]) -> ListResult:
-    resource = call.resource
+def _list(context: RequestContext, items: Sequence[StoredObject]) -> ListResult:
+    resource = context.resource
     return ListResult(api_version=resource.api_version, kind=resource.list_kind, items=items, metadata={})

@@ -1,7 +1,6 @@
 """Select the objects of a list, a watch or a deletecollection by labels and by fields.
 
-An empty selector costs nothing; a selector of a name narrows the keys; only the rest has to be matched with
-objects.
+An empty selector has no cost, and a selector of a name limits the keys. Only other selectors are matched with objects.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,9 +13,9 @@ from mockube.apimachinery import fields, gotext, labels, status
 from mockube.apimachinery.fields import METADATA_NAME, METADATA_NAMESPACE, FieldSelectorError, SelectableField
 from mockube.apimachinery.labels import SelectorError
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.registry.call import Call, ListOptions
 from mockube.apiserver.registry.registry import Backend
-from mockube.apiserver.storage.stored import Stored
+from mockube.apiserver.registry.request_context import ListOptions, RequestContext
+from mockube.apiserver.storage.stored import StoredObject
 
 Fields: TypeAlias = Mapping[str, SelectableField]
 
@@ -25,12 +24,15 @@ _NOT_KNOWN: Final = '{quoted} is not a known field selector: only "metadata.name
 
 
 class Selection(Struct, frozen=True, kw_only=True):
-    """`name` is the required metadata.name, if the selector has one; `matches` is None if every object matches."""
+    """The compiled selectors of a request.
+
+    `name` is the required metadata.name, if the selector has one; `matches` is None if every object matches.
+    """
 
     name: str = ""
     label: tuple[str, str] | None = None
     """A label and its required value, if the selector has one: the key of an index."""
-    matches: Callable[[Stored], bool] | None = None
+    matches: Callable[[StoredObject], bool] | None = None
     cost: int = 1
     """How much longer than a short selector it takes to match an object."""
 
@@ -43,11 +45,11 @@ def selection(resource: Resource, label_selector: str, field_selector: str) -> S
     return (_select_usual if is_usual else _select)(resource, label_selector, field_selector)
 
 
-async def select_by(backend: Backend, call: Call, options: ListOptions) -> Selection:
+async def select_by(backend: Backend, context: RequestContext, options: ListOptions) -> Selection:
     """Return the selection of a request's selectors."""
     by_label, by_field = options.label_selector, options.field_selector
     size = len(by_label) + len(by_field)
-    return await backend.worker.run(size, selection, call.resource, by_label, by_field)
+    return await backend.worker.run(size, selection, context.resource, by_label, by_field)
 
 
 def _select(resource: Resource, label_selector: str, field_selector: str) -> Selection:
@@ -56,7 +58,7 @@ def _select(resource: Resource, label_selector: str, field_selector: str) -> Sel
     by_label, by_field = _labels(label_selector), _fields(resource, field_selector)
     labels_by_field = selectable_fields(resource)
 
-    def matches(stored: Stored) -> bool:
+    def matches(stored: StoredObject) -> bool:
         return by_label.matches(stored.labels) and (
             by_field.empty or by_field.matches(stored.selectable(labels_by_field))
         )

@@ -14,14 +14,14 @@ import msgspec
 import orjson
 
 from mockube.apimachinery.errors import ErrorType, FieldError
-from mockube.apimachinery.gonumbers import rewritten
+from mockube.apimachinery.gonumbers import with_go_numbers
 from mockube.apimachinery.patch import json_merge, json_patch, written
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.schema.model import Shape, Type
 from mockube.apimachinery.tree import Tree, sorted_keys
 from mockube.apiserver.kinds.common.checks import IMMUTABLE
 from mockube.apiserver.registry.body import is_empty, sent_tree
-from mockube.apiserver.registry.call import APPLY_TYPES, Call
+from mockube.apiserver.registry.request_context import APPLY_TYPES, RequestContext
 from mockube.apiserver.storage.stored import canonical
 from mockube.apiserver.wire.negotiation import Format, parse_content_type
 
@@ -29,10 +29,10 @@ Check: TypeAlias = Callable[[Tree], Sequence[FieldError]]
 
 
 def check_with_empty_collections(
-    call: Call, tree: Tree, field_errors: Sequence[FieldError], check: Check
+    context: RequestContext, tree: Tree, field_errors: Sequence[FieldError], check: Check
 ) -> Sequence[FieldError]:
     """Return the errors of an object with the empty collections that were sent, if they are the same errors."""
-    with_empty = _with_empty(tree, sent_tree(call))
+    with_empty = _with_empty(tree, sent_tree(context))
     if with_empty is tree:
         return field_errors
     new_errors = check(with_empty)
@@ -45,9 +45,9 @@ def check_with_empty_collections(
     ]
 
 
-def has_more_empty(call: Call, of: Type, tree: Tree, names: Sequence[str]) -> bool:
+def has_more_empty(context: RequestContext, of: Type, tree: Tree, names: Sequence[str]) -> bool:
     """Return whether a client sent empty collections or bytes in some of an object's fields that the object does not have."""
-    sent = sent_tree(call)
+    sent = sent_tree(context)
     return isinstance(sent, dict) and _has_more_empty(
         of, tree, {name: sent[name] for name in names if name in sent}
     )
@@ -76,13 +76,13 @@ def _is_missing(of: Type, value: Any, sent: Any) -> bool:
 
 
 def _is_api_struct(value: Any) -> bool:
-    """Return whether a value is shown with the API's names, where Go omits empty fields, and not with Go's names."""
+    """Return whether errors print a value with the names of the API, omitting empty fields, instead of Go's names."""
     value = value[0] if isinstance(value, list) and value else value
     return isinstance(value, dict) and bool(value) and not next(iter(value))[:1].isupper()
 
 
 def _refuses_any_value(error: FieldError) -> bool:
-    """Return whether a field is refused that is set at all, as to an empty list."""
+    """Return whether an error refuses any value of a field, such as an empty list."""
     return error.type is ErrorType.FORBIDDEN and error.detail.endswith(_ANY_VALUE)
 
 
@@ -113,7 +113,7 @@ def _with_empty(tree: Any, sent: Any) -> Any:
 # --- raw fields
 
 _MEMBERS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_OF_SERVER: Final = ("managedFields", "resourceVersion")
+_SERVER_FIELDS: Final = ("managedFields", "resourceVersion")
 _PATCHES: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     "application/json-patch+json": json_patch.apply,
     "application/merge-patch+json": json_merge.apply,
@@ -125,39 +125,39 @@ def stored_text(value: bytes, name: str) -> bytes:
     return bytes(_MEMBERS.decode(value).get(name, b""))
 
 
-def sent_text(call: Call, name: str, tree: Tree) -> bytes:
+def sent_text(context: RequestContext, name: str, tree: Tree) -> bytes:
     """Return the text of a field as upstream stores it."""
     if tree.get(name) is None:
         return b""
-    media_type = parse_content_type(call.body.media_type)[0] if call.body.media_type else Format.JSON
+    media_type = parse_content_type(context.body.media_type)[0] if context.body.media_type else Format.JSON
     if (
         media_type in APPLY_TYPES
-        and call.live is not None
-        and _without_managers(tree) == _without_managers(call.live.tree())
+        and context.live is not None
+        and _without_managers(tree) == _without_managers(context.live.tree())
     ):
-        return stored_text(call.live.value, name)  # only managers were changed
+        return stored_text(context.live.value, name)  # only managers were changed
     carry_out = _PATCHES.get(media_type)
-    if carry_out is not None and call.live is not None:
-        patched = carry_out(written.loads(call.live.text), written.loads(call.body.data))
+    if carry_out is not None and context.live is not None:
+        patched = carry_out(written.loads(context.live.text), written.loads(context.body.data))
         text = written.dumps(patched.get(name)).encode()
     elif media_type == Format.JSON:
-        text = bytes(_MEMBERS.decode(call.body.data).get(name, b""))
+        text = bytes(_MEMBERS.decode(context.body.data).get(name, b""))
     else:
-        text = written.dumps(sorted_keys(rewritten(tree[name]))).encode()
+        text = written.dumps(sorted_keys(with_go_numbers(tree[name]))).encode()
     # What admission has changed is encoded again.
     return text if text and orjson.loads(text) == tree[name] else orjson.dumps(tree[name])
 
 
 def _without_managers(tree: Tree) -> Tree:
-    metadata = {name: value for name, value in tree["metadata"].items() if name not in _OF_SERVER}
+    metadata = {name: value for name, value in tree["metadata"].items() if name not in _SERVER_FIELDS}
     return tree | {"metadata": metadata}
 
 
-def check_unchanged(call: Call, names: tuple[str, ...], new: Tree) -> Iterator[FieldError]:
+def check_unchanged(context: RequestContext, names: tuple[str, ...], new: Tree) -> Iterator[FieldError]:
     """Refuse other bytes than the stored ones."""
     for name in names:
-        text = sent_text(call, name, new)
-        if call.live is not None and text != stored_text(call.live.value, name):
+        text = sent_text(context, name, new)
+        if context.live is not None and text != stored_text(context.live.value, name):
             value = written.dumps(written.loads(text)) if text else "null"
             detail = f"{value}: {IMMUTABLE}"
             yield FieldError(type=ErrorType.INVALID, field=str(ROOT.child(name)), detail=detail)

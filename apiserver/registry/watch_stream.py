@@ -11,15 +11,15 @@ from typing import NamedTuple
 
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import ApiError, BadRequest, Expired
+from mockube.apiserver.event_loop import filter_in_slices
 from mockube.apiserver.kinds.kind import RemoteConversion
-from mockube.apiserver.long_work import filter_in_slices
-from mockube.apiserver.registry.call import Call, ListOptions, list_options
 from mockube.apiserver.registry.convert import remote_conversion, tolerant_client_version_converter
 from mockube.apiserver.registry.read import get_version, wait_for
 from mockube.apiserver.registry.registry import Registry
+from mockube.apiserver.registry.request_context import ListOptions, RequestContext, list_options
 from mockube.apiserver.registry.selection import Selection, select_by
-from mockube.apiserver.storage.resource_cache import Change, ChangeKind, ResourceCache, TooOld
-from mockube.apiserver.storage.stored import Stored
+from mockube.apiserver.storage.resource_cache import Change, ChangeKind, ResourceCache, TooOldResourceVersion
+from mockube.apiserver.storage.stored import StoredObject
 
 LOG = logging.getLogger(__name__)
 
@@ -29,14 +29,14 @@ BACKLOG_BYTES = 64 << 20
 """The limit of the size of queued events' objects, which only this reader may still need; the last few events are not
 counted.
 """
-UNCOUNTED = 64
-NEVER_REACHED = 1 << 63
-"""Later than any revision."""
+UNCOUNTED_EVENTS = 64
+UNREACHABLE_VERSION = 1 << 63
+"""A version that is later than any revision."""
 BOOKMARK = "BOOKMARK"
 ADDED, MODIFIED, DELETED = (kind.value for kind in ChangeKind)
 
 
-Converter = Callable[[Stored], Stored | None]
+Converter = Callable[[StoredObject], StoredObject | None]
 """Converts an object to the version of the request; None if the object cannot be read."""
 
 
@@ -44,14 +44,14 @@ class Event(NamedTuple):
     """An event of a watch. A bookmark has no object, only a version; `ends_initial` marks the end of the initial events."""
 
     kind: str
-    stored: Stored | None = None
+    stored: StoredObject | None = None
     change: Change | None = None
     version: int = 0
     ends_initial: bool = False
 
 
 class Stream:
-    """One client's watch. `take` returns the events since its last call."""
+    """The watch of one client. `take` returns the events since its last call."""
 
     def __init__(
         self,
@@ -77,15 +77,17 @@ class Stream:
         self._ended = False
         self._taken_to = 0
         """The version of the last change that the reader has."""
-        self._owed = 0
+        self._pending_initial_events = 0
         """The number of initial events in the queue."""
-        self._next_check = UNCOUNTED
+        self._next_check = UNCOUNTED_EVENTS
         """The number of queued events at which the backlog is checked next."""
         self.overflowed = False
         """Whether the reader was cut off because it did not read."""
         self.error: ApiError | None = None
 
-    async def queue_initial_events(self, objects: Sequence[Stored], version: int, *, bookmark: bool) -> None:
+    async def queue_initial_events(
+        self, objects: Sequence[StoredObject], version: int, *, bookmark: bool
+    ) -> None:
         """Queue the objects that exist at a version as ADDED events, and a bookmark after them.
 
         Changes that arrive while the selector is applied are queued behind them.
@@ -97,22 +99,22 @@ class Stream:
         if bookmark:
             events.append(Event(BOOKMARK, version=version, ends_initial=True))
         self._queue = events + self._queue
-        self._owed = len(events)
-        self._next_check = len(self._queue) + UNCOUNTED
+        self._pending_initial_events = len(events)
+        self._next_check = len(self._queue) + UNCOUNTED_EVENTS
 
     def resume(self, version: int) -> None:
         """Queue the changes since a version; end with an error if they are no longer in the cache."""
-        self.version, self._next_check = version, NEVER_REACHED
+        self.version, self._next_check = version, UNREACHABLE_VERSION
         try:
             for change in self._resource_cache.since(version, self.prefix):
                 self.handle_change(change)
-        except TooOld as error:
+        except TooOldResourceVersion as error:
             self.end(Expired(str(error)))
-        self._begin_count()
+        self._count_initial_events()
 
-    def _begin_count(self) -> None:
-        self._owed = len(self._queue)
-        self._next_check = self._owed + UNCOUNTED
+    def _count_initial_events(self) -> None:
+        self._pending_initial_events = len(self._queue)
+        self._next_check = self._pending_initial_events + UNCOUNTED_EVENTS
 
     def handle_change(self, change: Change) -> None:
         if self._ended or change.revision <= self.version:
@@ -139,7 +141,12 @@ class Stream:
                 self._waiter = None
         if self._queue and (last := self._queue[-1].change) is not None:
             self._taken_to = last.revision
-        events, self._queue, self._owed, self._next_check = self._queue, [], 0, UNCOUNTED
+        events, self._queue, self._pending_initial_events, self._next_check = (
+            self._queue,
+            [],
+            0,
+            UNCOUNTED_EVENTS,
+        )
         return events
 
     @property
@@ -155,7 +162,7 @@ class Stream:
             return await self._convert_events(self._remote, events)
         except ApiError as error:
             LOG.warning("watch of %s ended: %s", self.prefix.decode(errors="replace"), error)
-            self._queue, self.version = [], NEVER_REACHED
+            self._queue, self.version = [], UNREACHABLE_VERSION
             self.end(None)
             return ()
 
@@ -211,18 +218,18 @@ class Stream:
 
         A reader that has some changes of a version and not all of them cannot go on from that version: it lists again.
         """
-        waiting = self._queue[self._owed :]
+        waiting = self._queue[self._pending_initial_events :]
         sizes = [len(event.change.after.value) for event in waiting if event.change is not None]
         if len(sizes) > BACKLOG or sum(sizes) > BACKLOG_BYTES:
             is_between = any(
                 event.change is not None and event.change.revision == self._taken_to for event in self._queue
             )
-            self.overflowed, self._queue, self.version = True, [], NEVER_REACHED
+            self.overflowed, self._queue, self.version = True, [], UNREACHABLE_VERSION
             if is_between:
                 self.handle_missed_change()
             else:
                 self.end(None)
-        self._next_check = len(self._queue) + max(UNCOUNTED, len(sizes) // 4)
+        self._next_check = len(self._queue) + max(UNCOUNTED_EVENTS, len(sizes) // 4)
 
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
@@ -240,7 +247,7 @@ class Stream:
         self._ended = True
         self._resource_cache.remove_watcher(self)
 
-    def _selected_event(self, change: Change, matches: Callable[[Stored], bool] | None) -> Event | None:
+    def _selected_event(self, change: Change, matches: Callable[[StoredObject], bool] | None) -> Event | None:
         """Return a change as an event for the selector: an object that starts or ceases to match is added or deleted."""
         if matches is None:
             return Event(change.kind.value, change.after, change)
@@ -253,18 +260,18 @@ class Stream:
         return None
 
 
-async def watch(registry: Registry, call: Call) -> tuple[Stream, ListOptions]:
-    options = list_options(call, watch_list=registry.watch_list)
-    chosen = await select_by(registry, call, options)
-    if call.name and options.field_selector and chosen.name != call.name:
+async def watch(registry: Registry, context: RequestContext) -> tuple[Stream, ListOptions]:
+    options = list_options(context, watch_list=registry.watch_list)
+    chosen = await select_by(registry, context, options)
+    if context.name and options.field_selector and chosen.name != context.name:
         raise BadRequest("fieldSelector metadata.name doesn't match requested name")
     version = get_version(options.resource_version)
     await _reach(registry, options, version)
     await registry.watch_cache.wait_consistent()
-    resource_cache = registry.watch_cache.resource_cache(registry.layout.prefix(call.resource))
-    converter = tolerant_client_version_converter(registry, call.resource)
-    remote = remote_conversion(registry, call.resource)
-    stream = Stream(_prefix(registry, call, chosen), resource_cache, chosen, converter, remote)
+    resource_cache = registry.watch_cache.resource_cache(registry.layout.prefix(context.resource))
+    converter = tolerant_client_version_converter(registry, context.resource)
+    remote = remote_conversion(registry, context.resource)
+    stream = Stream(_prefix(registry, context, chosen), resource_cache, chosen, converter, remote)
     resource_cache.add_watcher(stream)
     if options.initial_events is False:
         stream.resume(version or registry.watch_cache.revision)
@@ -297,10 +304,10 @@ async def _reach(registry: Registry, options: ListOptions, version: int) -> None
         await registry.watch_cache.fresh()
 
 
-def _prefix(registry: Registry, call: Call, chosen: Selection) -> bytes:
-    """The prefix of what is watched: a resource cache, a namespace or one key."""
-    prefix = registry.layout.scope(call.resource, call.namespace)
-    name = call.name or chosen.name
-    if name and (call.namespace or not call.resource.namespaced):
+def _prefix(registry: Registry, context: RequestContext, chosen: Selection) -> bytes:
+    """Return the watched prefix: of a resource, of a namespace, or one key."""
+    prefix = registry.layout.scope(context.resource, context.namespace)
+    name = context.name or chosen.name
+    if name and (context.namespace or not context.resource.namespaced):
         return prefix + name.encode()
     return prefix

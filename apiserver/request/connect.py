@@ -11,8 +11,8 @@ from mockube.apimachinery import gotext, status
 from mockube.apimachinery.status import BadRequest
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.authz.chain import retry_decision
-from mockube.apiserver.registry.call import Attributes, Call, Operation
 from mockube.apiserver.registry.registry import Registry
+from mockube.apiserver.registry.request_context import Attributes, Operation, RequestContext
 from mockube.apiserver.registry.subresources.locations import Location, Locator, log_query
 from mockube.apiserver.request.request import Request
 from mockube.apiserver.request.response import Response
@@ -45,64 +45,66 @@ class Proxy(Protocol):
     def end_all(self) -> None: ...
 
 
-class Connecting:
+class ConnectHandler:
     def __init__(self, registry: Registry, proxy: Proxy, addresses: Sequence[str]) -> None:
         self._registry = registry
         self._proxy = proxy
         self._locator = Locator(registry, addresses)
 
-    async def serve(self, request: Request, call: Call) -> Response:
+    async def serve(self, request: Request, context: RequestContext) -> Response:
         name = request.info.subresource
         if name == "log":
-            return await self._log(request, call)
+            return await self._log(request, context)
         if request.query.get("dryRun"):
             raise BadRequest("dryRun is not supported")
         if name == "proxy":
-            await self._admit(call, {"path": _proxy_path(request, call)})
-            return await self._proxy_request(request, call)
-        ports = _ports(call) if name == "portforward" else []
-        option_fields = {"ports": ports} if ports else {} if name == "portforward" else _streams(call, name)
-        options = await self._admit(call, option_fields)
-        await self._check_create(call, name)
+            await self._admit(context, {"path": _proxy_path(request, context)})
+            return await self._proxy_request(request, context)
+        ports = _ports(context) if name == "portforward" else []
+        option_fields = (
+            {"ports": ports} if ports else {} if name == "portforward" else _streams(context, name)
+        )
+        options = await self._admit(context, option_fields)
+        await self._check_create(context, name)
         query = _port_query(options) if name == "portforward" else _stream_query(options)
         path = "portForward" if name == "portforward" else name
-        location = await self._locator.kubelet(call, path, query)
+        location = await self._locator.kubelet(context, path, query)
         if location is None:
-            raise BadRequest(f"pod {call.name} does not have a host assigned")
+            raise BadRequest(f"pod {context.name} does not have a host assigned")
         return await self._proxy.forward(request, location, upgrade_required=True)
 
-    async def _log(self, request: Request, call: Call) -> Response:
-        query = log_query(call)
-        location = await self._locator.kubelet(call, "containerLogs", query)
+    async def _log(self, request: Request, context: RequestContext) -> Response:
+        query = log_query(context)
+        location = await self._locator.kubelet(context, "containerLogs", query)
         if location is None:
             return Response(204, content_type="")
-        if call.flag("insecureSkipTLSVerifyBackend"):
+        if context.flag("insecureSkipTLSVerifyBackend"):
             location = replace(location, skips_verification=True)
-        return await self._proxy.stream(request, location, call.name)
+        return await self._proxy.stream(request, location, context.name)
 
-    async def _admit(self, call: Call, option_fields: Tree) -> Tree:
+    async def _admit(self, context: RequestContext, option_fields: Tree) -> Tree:
         """Return the options after admission, or raise its refusal."""
-        assert call.subresource is not None
-        kind = {"kind": call.subresource.kind, "apiVersion": call.resource.api_version}
+        assert context.subresource is not None
+        kind = {"kind": context.subresource.kind, "apiVersion": context.resource.api_version}
         attributes = Attributes(
-            operation=Operation.CONNECT, call=call, name=call.name, object={**kind, **option_fields}
+            operation=Operation.CONNECT, context=context, name=context.name, object={**kind, **option_fields}
         )
         await self._registry.admission.mutate(self._registry, attributes)
         await self._registry.admission.validate(self._registry, attributes)
         return attributes.object or {}
 
-    async def _check_create(self, call: Call, subresource: str) -> None:
+    async def _check_create(self, context: RequestContext, subresource: str) -> None:
         """Require the verb create for a WebSocket, which begins with a GET, as for other protocols."""
-        resource = call.resource.group_resource
-        scope = {"namespace": call.namespace, "subresource": subresource}
-        permits = partial(self._registry.permits, call.user, "create", resource, call.name, **scope)
-        if call.verb == "get" and not await retry_decision(permits):
-            raise status.forbidden(resource, call.name, "")
+        resource = context.resource.group_resource
+        scope = {"namespace": context.namespace, "subresource": subresource}
+        permits = partial(self._registry.permits, context.user, "create", resource, context.name, **scope)
+        if context.verb == "get" and not await retry_decision(permits):
+            raise status.forbidden(resource, context.name, "")
 
-    async def _proxy_request(self, request: Request, call: Call) -> Response:
+    async def _proxy_request(self, request: Request, context: RequestContext) -> Response:
         locate = {"nodes": self._locator.node, "pods": self._locator.pod, "services": self._locator.service}
-        location = await locate[call.resource.name](call)
-        path = request.path.split(f"/{call.name}/proxy", 1)[1]
+        location = await locate[context.resource.name](context)
+        path = request.path.split(f"/{context.name}/proxy", 1)[1]
         if not path and request.method in ("GET", "HEAD"):
             query = f"?{request.query_string}" if request.query_string else ""
             return Response(301, headers={"Location": f"{request.path}/{query}"})
@@ -110,18 +112,18 @@ class Connecting:
         return await self._proxy.forward(request, location, upgrade_required=False)
 
 
-def _proxy_path(request: Request, call: Call) -> str:
+def _proxy_path(request: Request, context: RequestContext) -> str:
     """Return the path after `proxy`."""
-    rest = request.path.split(f"/{call.name}/proxy", 1)[1]
+    rest = request.path.split(f"/{context.name}/proxy", 1)[1]
     return rest or ("/" if request.path.endswith("/") else "")
 
 
-def _streams(call: Call, subresource: str) -> Tree:
+def _streams(context: RequestContext, subresource: str) -> Tree:
     """Return the options of the streams, the container and the command."""
-    options: Tree = {name: True for name in _STREAMS if call.flag(name)}
-    if container := call.parameter("container"):
+    options: Tree = {name: True for name in _STREAMS if context.flag(name)}
+    if container := context.parameter("container"):
         options["container"] = container
-    commands = call.query.get("command", ()) if subresource == "exec" else ()
+    commands = context.query.get("command", ()) if subresource == "exec" else ()
     return {**options, "command": list(commands)} if commands else options
 
 
@@ -132,9 +134,9 @@ def _stream_query(options: Tree) -> list[tuple[str, str]]:
     return sorted([*chosen, *(("command", command) for command in commands)], key=lambda pair: pair[0])
 
 
-def _ports(call: Call) -> list[int]:
+def _ports(context: RequestContext) -> list[int]:
     ports = []
-    for text in call.query.get("ports", ()):
+    for text in context.query.get("ports", ()):
         for part in text.split(","):
             try:
                 ports.append(gotext.parse_uint(part, bits=16))

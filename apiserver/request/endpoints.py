@@ -15,20 +15,20 @@ from mockube.apimachinery.status import (
     MethodNotSupported,
     NotAcceptable,
 )
+from mockube.apiserver.event_loop import yield_to_loop
 from mockube.apiserver.kinds.api_resource import Resource, Subresource
-from mockube.apiserver.long_work import yield_to_loop
 from mockube.apiserver.memory_limit import MemoryLimit, Reservation
-from mockube.apiserver.registry.call import NO_BODY, Body, Call, ListResult, ObjectResult
 from mockube.apiserver.registry.convert import to_client_version
 from mockube.apiserver.registry.create import create
 from mockube.apiserver.registry.delete import delete, delete_collection
 from mockube.apiserver.registry.patch import patch
 from mockube.apiserver.registry.read import get, list_objects
 from mockube.apiserver.registry.registry import OwnVerbs, Registry, Verb
+from mockube.apiserver.registry.request_context import NO_BODY, Body, ListResult, ObjectResult, RequestContext
 from mockube.apiserver.registry.subresources import binding, eviction, scale
 from mockube.apiserver.registry.subresources.locations import PREFERRED_ADDRESSES
 from mockube.apiserver.registry.update import update
-from mockube.apiserver.request.connect import Connecting, Proxy
+from mockube.apiserver.request.connect import ConnectHandler, Proxy
 from mockube.apiserver.request.filter import Config
 from mockube.apiserver.request.health import Page, Pages
 from mockube.apiserver.request.limits import LONG_SUBRESOURCES, is_long_running
@@ -49,7 +49,7 @@ from mockube.apiserver.request.routes import (
     no_such_resource,
     warnings_of_refused,
 )
-from mockube.apiserver.request.watch import Watching
+from mockube.apiserver.request.watch import WatchHandler
 from mockube.apiserver.wire.negotiation import Endpoint, Format, OutputFormat, View, negotiate
 
 MAX_BODY: Final = 3 * 1024 * 1024
@@ -59,7 +59,7 @@ SMALL_BODY: Final = 64 * 1024
 """Bytes of a body below which it does not count: a connection reads as many ahead."""
 
 
-MAIN: Mapping[str, Verb] = {
+RESOURCE_VERBS: Mapping[str, Verb] = {
     "create": create,
     "delete": delete,
     "deletecollection": delete_collection,
@@ -68,14 +68,14 @@ MAIN: Mapping[str, Verb] = {
     "patch": patch,
     "update": update,
 }
-WHOLE: Mapping[str, Verb] = {"get": get, "patch": patch, "update": update}
-"""The verbs of subresources that read and write a part of the same object."""
-SUBRESOURCES: Mapping[str, Mapping[str, Verb]] = {
-    "status": WHOLE,
-    "ephemeralcontainers": WHOLE,
-    "resize": WHOLE,
-    "approval": WHOLE,
-    "finalize": WHOLE,
+OBJECT_SUBRESOURCE_VERBS: Mapping[str, Verb] = {"get": get, "patch": patch, "update": update}
+"""The verbs of a subresource that reads and writes a part of the object itself."""
+SUBRESOURCE_VERBS: Mapping[str, Mapping[str, Verb]] = {
+    "status": OBJECT_SUBRESOURCE_VERBS,
+    "ephemeralcontainers": OBJECT_SUBRESOURCE_VERBS,
+    "resize": OBJECT_SUBRESOURCE_VERBS,
+    "approval": OBJECT_SUBRESOURCE_VERBS,
+    "finalize": OBJECT_SUBRESOURCE_VERBS,
     "binding": {"create": binding.create},
     "eviction": {"create": eviction.create},
     "scale": {"get": scale.get, "patch": scale.patch, "update": scale.update},
@@ -108,15 +108,15 @@ class Endpoints:
         registry: Registry,
         routes: Routes,
         renderer: Renderer,
-        watching: Watching,
+        watch_handler: WatchHandler,
         config: Config,
     ) -> None:
         self._registry = registry
         self._routes = routes
         self._renderer = renderer
-        self._watching = watching
+        self._watch_handler = watch_handler
         self._bodies = MemoryLimit(BODIES_BYTES, minimum=SMALL_BODY)
-        self._connecting = Connecting(registry, routes.proxy, routes.kubelet_addresses)
+        self._connect_handler = ConnectHandler(registry, routes.proxy, routes.kubelet_addresses)
         self._deadlines = config.deadlines
         self._seconds = config.seconds
 
@@ -135,7 +135,7 @@ class Endpoints:
             return _page_not_found()
         check_route(resource, request)
         if request.info.subresource in LONG_SUBRESOURCES:
-            return await self._connecting.serve(request, _call(request, resource, NO_BODY))
+            return await self._connect_handler.serve(request, _context(request, resource, NO_BODY))
         if not request.client.has_body:
             return await self._handle(request, resource, _no_body(request))
         size = _announced_size(request)
@@ -152,22 +152,22 @@ class Endpoints:
         self, request: Request, resource: Resource, body: Body, reservation: Reservation | None = None
     ) -> Response:
         """Handle a request for a resource after its body was read."""
-        call = _call(request, resource, body)
-        call.body_reservation = reservation
-        output = negotiate(request.header(ACCEPT), _endpoint(resource, call.subresource))
+        context = _context(request, resource, body)
+        context.body_reservation = reservation
+        output = negotiate(request.header(ACCEPT), _endpoint(resource, context.subresource))
         if output is None:
-            return error_response(NotAcceptable(NOT_ACCEPTABLE), request, call.warnings)
+            return error_response(NotAcceptable(NOT_ACCEPTABLE), request, context.warnings)
         try:
-            if call.verb == "watch":
-                return await self._watching.serve(request, call, output)
-            if call.verb in _WRITES:
-                call.memory = self._registry.memory
-            return await self._run_verb(request, call, output)
+            if context.verb == "watch":
+                return await self._watch_handler.serve(request, context, output)
+            if context.verb in _WRITE_VERBS:
+                context.memory = self._registry.memory
+            return await self._run_verb(request, context, output)
         except ApiError as error:
-            return error_response(error, request, call.warnings)
+            return error_response(error, request, context.warnings)
         finally:
-            if call.reservation is not None:
-                call.reservation.release()
+            if context.reservation is not None:
+                context.reservation.release()
 
     async def _body(self, request: Request, reserve: Callable[[], Awaitable[object]] | None = None) -> Body:
         reading = request.client.read(MAX_BODY) if reserve is None else self._read(request, reserve)
@@ -180,38 +180,42 @@ class Endpoints:
         await reserve()
         return await request.client.read(MAX_BODY)
 
-    async def _run_verb(self, request: Request, call: Call, output: OutputFormat) -> Response:
-        subresource = call.subresource.name if call.subresource else ""
-        run_verb = _find_verb(self._routes.own_verbs, call.resource.group_resource, subresource, call.verb)
+    async def _run_verb(self, request: Request, context: RequestContext, output: OutputFormat) -> Response:
+        subresource = context.subresource.name if context.subresource else ""
+        run_verb = _find_verb(
+            self._routes.own_verbs, context.resource.group_resource, subresource, context.verb
+        )
         if run_verb is None:
-            target = "/".join(filter(None, (call.resource.name, subresource)))
-            raise MethodNotSupported(f"{call.verb} of {target} is not implemented by mockube", Details())
-        answer = await run_verb(self._registry, call)
-        if call.verb in _WRITES:
+            target = "/".join(filter(None, (context.resource.name, subresource)))
+            raise MethodNotSupported(f"{context.verb} of {target} is not implemented by mockube", Details())
+        answer = await run_verb(self._registry, context)
+        if context.verb in _WRITE_VERBS:
             await self._registry.watch_cache.deliver()
-        if self._registry.scheme.conversion(call.resource) is not None:
-            answer = await to_client_version(self._registry, call.resource, answer)
-        parts = await self._render(call, answer, output)
+        if self._registry.scheme.conversion(context.resource) is not None:
+            answer = await to_client_version(self._registry, context.resource, answer)
+        parts = await self._render(context, answer, output)
         code = 200 if isinstance(answer, ListResult) else answer.code
-        response = _response(request, code, parts, output, call)
+        response = _response(request, code, parts, output, context)
         if request.audited is not None:
             if isinstance(answer, ObjectResult) and answer.is_status:
                 response.status_object = orjson.dumps(answer.tree)
             elif request.audited.logs_response:
                 as_json = replace(output, format=Format.JSON)
-                logged = parts if output.format is Format.JSON else await self._render(call, answer, as_json)
+                logged = (
+                    parts if output.format is Format.JSON else await self._render(context, answer, as_json)
+                )
                 response.logged_object = b"".join(logged)
         return response
 
     async def _render(
-        self, call: Call, answer: ObjectResult | ListResult, output: OutputFormat
+        self, context: RequestContext, answer: ObjectResult | ListResult, output: OutputFormat
     ) -> Sequence[bytes | memoryview]:
         """Return the parts of a response's body; JSON is on one line."""
         if isinstance(answer, ListResult):
-            return await self._renderer.collection(call, answer, output)
+            return await self._renderer.collection(context, answer, output)
         if answer.stored is not None and output.format is Format.JSON and output.view is View.OBJECT:
             return [answer.stored.text]
-        return [await self._renderer.object(call, answer, output)]
+        return [await self._renderer.object(context, answer, output)]
 
     async def _page(self, request: Request) -> Response:
         path = request.info.path
@@ -230,18 +234,18 @@ class Endpoints:
         """Return whether a path is below a built-in group, whose missing paths are missing resources."""
         if path.startswith("/apis/"):
             return path.split("/", 3)[2] in self._routes.built_in
-        return path.startswith(_BELOW)
+        return path.startswith(_RESOURCE_PATH_PREFIXES)
 
 
 def _find_verb(own_verbs: OwnVerbs, resource: GroupResource, subresource: str, name: str) -> Verb | None:
     verbs = own_verbs.get((resource, subresource))
     if verbs is None:
-        verbs = SUBRESOURCES.get(subresource, {}) if subresource else MAIN
+        verbs = SUBRESOURCE_VERBS.get(subresource, {}) if subresource else RESOURCE_VERBS
     return verbs.get(name)
 
 
 def _no_body(request: Request) -> Body:
-    if request.info.verb in _WRITTEN:
+    if request.info.verb in _BODY_VERBS:
         return Body(data=b"", media_type=request.header(CONTENT_TYPE))
     return NO_BODY
 
@@ -255,7 +259,7 @@ def _announced_size(request: Request) -> int:
 
 def _is_folder(path: str) -> bool:
     """Return whether a path ends with a slash that is significant; after groups and versions it is ignored."""
-    return path.endswith("/") and path.startswith(_EXACT)
+    return path.endswith("/") and path.startswith(_STRICT_SLASH_PREFIXES)
 
 
 def _endpoint(resource: Resource, subresource: Subresource | None) -> Endpoint:
@@ -265,18 +269,22 @@ def _endpoint(resource: Resource, subresource: Subresource | None) -> Endpoint:
 
 
 def _response(
-    request: Request, code: int, parts: Sequence[bytes | memoryview], output: OutputFormat, call: Call
+    request: Request,
+    code: int,
+    parts: Sequence[bytes | memoryview],
+    output: OutputFormat,
+    context: RequestContext,
 ) -> Response:
     if output.format is Format.JSON:
         parts = json_body(parts, pretty=output.pretty or request.wants_pretty)
-    response = Response(code, parts, output.format.value, warnings=call.warnings)
-    response.compressed = response.size > MIN_COMPRESSED_SIZE and request.takes_gzip
+    response = Response(code, parts, output.format.value, warnings=context.warnings)
+    response.compressed = response.size > MIN_COMPRESSED_SIZE and request.accepts_gzip
     return response
 
 
-def _call(request: Request, resource: Resource, body: Body) -> Call:
+def _context(request: Request, resource: Resource, body: Body) -> RequestContext:
     info = request.info
-    return Call(
+    return RequestContext(
         verb=info.verb,
         resource=resource,
         subresource=resource.subresource(info.subresource) if info.subresource else None,
@@ -292,16 +300,29 @@ def _call(request: Request, resource: Resource, body: Body) -> Call:
     )
 
 
-_BELOW: Final = ("/api/", "/version/", "/openid/v1/jwks/", "/.well-known/openid-configuration/")
-"""Paths below which missing paths are missing resources, too."""
+_RESOURCE_PATH_PREFIXES: Final = (
+    "/api/",
+    "/version/",
+    "/openid/v1/jwks/",
+    "/.well-known/openid-configuration/",
+)
+"""Prefixes of paths, besides those of groups, below which upstream reports a missing path as a missing resource."""
 
 
 def _page_not_found() -> Response:
     return text_response("404 page not found\n", 404)
 
 
-_EXACT: Final = ("/healthz", "/livez", "/readyz", "/openapi", "/metrics", "/flagz", "/statusz")
-"""Prefixes of paths whose slash at the end is significant."""
-_WRITTEN: Final = frozenset({"create", "update", "patch"})
+_STRICT_SLASH_PREFIXES: Final = (
+    "/healthz",
+    "/livez",
+    "/readyz",
+    "/openapi",
+    "/metrics",
+    "/flagz",
+    "/statusz",
+)
+"""Prefixes of paths where a trailing slash is significant."""
+_BODY_VERBS: Final = frozenset({"create", "update", "patch"})
 """Verbs that have a body, even if it is empty."""
-_WRITES: Final = _WRITTEN | {"delete", "deletecollection"}
+_WRITE_VERBS: Final = _BODY_VERBS | {"delete", "deletecollection"}

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from mockube.apimachinery import meta
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.registry.registry import OF_WRONG_TYPES, Backend
+from mockube.apiserver.registry.registry import WRONG_TYPE_ERRORS, Backend
 from mockube.apiserver.request.filter import Config, Handle
 from mockube.apiserver.request.limits import is_long_running
 from mockube.apiserver.request.request import Request
@@ -100,7 +100,7 @@ class Flows:
                     head = f"{_SCHEMA}: {meta.uid(tree)}\r\n{_LEVEL}: {level}\r\n"
                     schema = _Schema(spec.get("rules") or (), head)
                     ranked_schemas.append((spec.get("matchingPrecedence", 0), name, schema))
-            except OF_WRONG_TYPES as error:
+            except WRONG_TYPE_ERRORS as error:
                 self._backend.watch_cache.report_malformed(stored, error)
         return [schema for _, _, schema in sorted(ranked_schemas, key=lambda ranked: ranked[:2])]
 

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Sequence
 from typing import Final
 
-from mockube.apiserver.long_work import LARGE, Worker
+from mockube.apiserver.event_loop import LARGE, Worker
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.request.access import with_authentication, with_authorization, with_impersonation
 from mockube.apiserver.request.audit import with_audit, with_audit_id
@@ -15,7 +15,7 @@ from mockube.apiserver.request.limits import with_deadline, with_max_in_flight, 
 from mockube.apiserver.request.rendering import Renderer
 from mockube.apiserver.request.request import Request
 from mockube.apiserver.request.response import Response, error_response, internal_error
-from mockube.apiserver.request.watch import Watching
+from mockube.apiserver.request.watch import WatchHandler
 from mockube.apiserver.request_info import parse, parse_query
 
 _NO: Final = ("0", "false")
@@ -107,8 +107,8 @@ class Handler:
         self.pages = routes.pages
         self.config = config
         self.in_flight = config.in_flight
-        self.watching = Watching(
+        self.watch_handler = WatchHandler(
             registry, renderer, config.observer.terminate_watch, seconds=config.watch_seconds
         )
-        endpoints = Endpoints(registry, routes, renderer, self.watching, config)
+        endpoints = Endpoints(registry, routes, renderer, self.watch_handler, config)
         self.handle: Handle = build_handler_chain(endpoints.serve, config)

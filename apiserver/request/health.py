@@ -39,7 +39,7 @@ ONLY_FOR_READINESS = frozenset(
         *(check_name(name) for name in TASKS if is_restarted(name)),
     }
 )
-"""Checks that may recover without a restart, so /livez leaves them out."""
+"""Checks that may recover without a restart, so /livez omits them."""
 NOT_FOR_READINESS = frozenset({"loopback-serving-certificate"})
 ROLES_HOOK: Final = "poststarthook/rbac/bootstrap-roles"
 HOOKS: Final = (

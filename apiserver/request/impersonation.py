@@ -21,7 +21,7 @@ from mockube.apiserver.authn.serviceaccount.claims import groups as account_grou
 from mockube.apiserver.authn.serviceaccount.claims import split_username
 from mockube.apiserver.authz.chain import Attributes, Authorization, Decision, DecisionAndReason, forbidden
 from mockube.apiserver.metrics.requests import ALLOWED, DENIED, Attempt, ImpersonationMetrics
-from mockube.apiserver.user import ANONYMOUS, AUTHENTICATED, MASTERS, Impersonated, User
+from mockube.apiserver.user import ANONYMOUS, AUTHENTICATED, MASTERS, ImpersonatedUser, User
 
 USER, GROUP, UID = "impersonate-user", "impersonate-group", "impersonate-uid"
 EXTRA = "impersonate-extra-"
@@ -78,7 +78,7 @@ class Impersonator:
         self._monotonic = monotonic
         self._last: dict[str, _Mode] = {}
 
-    def impersonate(self, request: Attributes, impersonation: Impersonation) -> Impersonated:
+    def impersonate(self, request: Attributes, impersonation: Impersonation) -> ImpersonatedUser:
         """Return the user that the request is made as, or raise Forbidden. `request.user` is the authenticated user."""
         began, authorizer = self._monotonic(), _TimedAuthorizer(self._authorization, self._monotonic)
         try:
@@ -91,7 +91,7 @@ class Impersonator:
 
     def _impersonate(
         self, authorizer: "_TimedAuthorizer", request: Attributes, impersonation: Impersonation
-    ) -> "tuple[_Mode, Impersonated]":
+    ) -> "tuple[_Mode, ImpersonatedUser]":
         first: Forbidden | None = None
         name = request.user.name
         last = self._last.get(name)
@@ -128,7 +128,7 @@ class _Mode(Struct, frozen=True):
 
     @property
     def label(self) -> str:
-        """Its name in metrics."""
+        """The name of the mode in metrics."""
         return self.name or "legacy"
 
     @property
@@ -204,7 +204,7 @@ class _Check:
             user = replace(user, extra=keys)
         self._user = user
 
-    def run(self, impersonation: Impersonation) -> Impersonated:
+    def run(self, impersonation: Impersonation) -> ImpersonatedUser:
         mode = self._mode
         if not mode.is_legacy:
             verb = f"impersonate-on:{mode.name}:{self._request.verb}"
@@ -220,7 +220,7 @@ class _Check:
             groups=_complete_groups(impersonation, groups),
             extra=impersonation.extra,
         )
-        return Impersonated(user=user, constraint="" if mode.is_legacy else mode.verb)
+        return ImpersonatedUser(user=user, constraint="" if mode.is_legacy else mode.verb)
 
     def _name(self, impersonation: Impersonation) -> Sequence[str]:
         """Check the permission for the user name; return the groups, which follow from the name if none are requested."""

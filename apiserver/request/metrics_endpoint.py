@@ -43,7 +43,7 @@ def metrics_page(
         write = metrics_text if content_type.startswith("text/") else _messages
         body = await asyncio.to_thread(write, [*await measure(), *collect()])
         response = Response(200, [body], content_type, headers={**NOT_CACHED, **started})
-        response.compressed = request.takes_gzip
+        response.compressed = request.accepts_gzip
         return response
 
     return page
@@ -79,8 +79,8 @@ def _family(metric: Metric) -> bytes:
     is_total = metric.type == "counter" and not metric.name.endswith("_total")
     name = f"{metric.name}_total" if is_total else metric.name
     parts = [_string(1, name), _string(2, metric.documentation), _number(3, _TYPES.get(metric.type, 3))]
-    for pairs_of, samples in grouped.items():
-        pairs = [_part(1, _string(1, key) + _string(2, text)) for key, text in pairs_of]
+    for label_pairs, samples in grouped.items():
+        pairs = [_part(1, _string(1, key) + _string(2, text)) for key, text in label_pairs]
         parts.append(_part(4, b"".join([*pairs, _value(metric.type, samples)])))
     return b"".join(parts)
 

@@ -10,7 +10,7 @@ import orjson
 
 from mockube.apimachinery.clock import Clock
 from mockube.apiserver.authn.serviceaccount.tokens import ServiceAccounts
-from mockube.apiserver.long_work import LARGE, Worker
+from mockube.apiserver.event_loop import LARGE, Worker
 from mockube.apiserver.openapi import gnostic
 from mockube.apiserver.openapi.documents import Documents
 from mockube.apiserver.request.content import Content, http_date, serve_content
@@ -67,7 +67,7 @@ def _v2(documents: Documents, worker: Worker, modified: datetime) -> Page:
         body, digest = await worker.run(LARGE, partial(documents.v2, protobuf=protobuf))
         content_type = gnostic.MEDIA_TYPE if protobuf else JSON
         content = Content(body=body, content_type=content_type, modified=modified, etag=f'"{digest}"')
-        compressed = request.takes_gzip and not request.header("Range")
+        compressed = request.accepts_gzip and not request.header("Range")
         headers = {**NOT_CACHED, "Vary": "Accept" if compressed else both}
         response = serve_content(request, content, headers)
         response.compressed = compressed and response.status == HTTPStatus.OK
@@ -104,8 +104,8 @@ def _hashed_page(documents: Documents, folder: str, worker: Worker, clock: Clock
         body, digest = await worker.run(LARGE, documents.v3, folder)
         headers = {**NOT_CACHED, "Vary": "Accept"}
         if requested_hash and requested_hash != digest:
-            there = f"/openapi/v3/{folder}?hash={digest}"
-            headers |= {"Location": there, "Content-Type": JSON, "Etag": f'"{digest}"'}
+            hashed_url = f"/openapi/v3/{folder}?hash={digest}"
+            headers |= {"Location": hashed_url, "Content-Type": JSON, "Etag": f'"{digest}"'}
             return Response(301, headers=headers)
         if requested_hash:
             expires = (clock.now() + YEAR).strftime("%a, %d %b %Y %H:%M:%S UTC")

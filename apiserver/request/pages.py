@@ -163,7 +163,7 @@ def _negotiated_page(alone: Page, items: Sequence[Any], endpoint: Endpoint) -> P
             return Response(304, headers=headers)
         kind = f"{output.format};g=apidiscovery.k8s.io;v={output.version};as=APIGroupDiscoveryList"
         response = Response(200, bodies.of(request, output), kind, headers=headers)
-        response.compressed = response.size > MIN_COMPRESSED_SIZE and request.takes_gzip
+        response.compressed = response.size > MIN_COMPRESSED_SIZE and request.accepts_gzip
         return response
 
     return page

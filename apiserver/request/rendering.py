@@ -13,12 +13,12 @@ import orjson
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
+from mockube.apiserver.event_loop import QUICK_SLICE, Worker, yield_between_batches
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.autoscaling.scale import CUSTOM_PRINTER
-from mockube.apiserver.long_work import QUICK_SLICE, Worker, yield_between_batches
-from mockube.apiserver.registry.call import Call, ListResult, ObjectResult
 from mockube.apiserver.registry.registry import MAX_WARNINGS, CorruptObject
-from mockube.apiserver.storage.stored import Stored
+from mockube.apiserver.registry.request_context import ListResult, ObjectResult, RequestContext
+from mockube.apiserver.storage.stored import StoredObject
 from mockube.apiserver.wire import partial, table, yaml_codec
 from mockube.apiserver.wire.frames import encode_object
 from mockube.apiserver.wire.negotiation import Format, OutputFormat, View
@@ -27,7 +27,7 @@ from mockube.apiserver.wire.protobuf import envelope
 _T = TypeVar("_T")
 
 
-Report = Callable[[Stored, Exception], None]
+Report = Callable[[StoredObject, Exception], None]
 """Counts and logs an object that cannot be rendered."""
 
 
@@ -50,14 +50,14 @@ class Renderer:
         self._clock = clock
         self._report = report
 
-    async def object(self, call: Call, answer: ObjectResult, output: OutputFormat) -> bytes:
+    async def object(self, context: RequestContext, answer: ObjectResult, output: OutputFormat) -> bytes:
         """Render an object, in the worker's thread if it is large. One that is stored in the output format needs no rendering."""
-        size = call.size if answer.stored is None else _size(answer.stored)
-        return await self._worker.run(size, self._object, call, answer, output)
+        size = context.size if answer.stored is None else _size(answer.stored)
+        return await self._worker.run(size, self._object, context, answer, output)
 
-    def _object(self, call: Call, answer: ObjectResult, output: OutputFormat) -> bytes:
+    def _object(self, context: RequestContext, answer: ObjectResult, output: OutputFormat) -> bytes:
         try:
-            return self._render(call, answer, output)
+            return self._render(context, answer, output)
         except ApiError:
             raise
         except Exception as error:
@@ -66,51 +66,55 @@ class Renderer:
             self._report(answer.stored, error)
             raise CorruptObject(answer.stored.key, answer.stored.revision, error) from error
 
-    def _render(self, call: Call, answer: ObjectResult, output: OutputFormat) -> bytes:
+    def _render(self, context: RequestContext, answer: ObjectResult, output: OutputFormat) -> bytes:
         if output.view is View.OBJECT:
-            size = call.bytes if answer.stored is None else _size(answer.stored)
+            size = context.bytes if answer.stored is None else _size(answer.stored)
             return encode_object(answer.object(), output.format, size)
         tree = answer.object()
         if tree["kind"] == "Status":
             return encode_object(tree, output.format)
         if output.view is View.PARTIAL:
-            _check_view(call, tree["apiVersion"], tree["kind"], output, is_list=False)
-            return encode_object(partial.of(tree, output.version), output.format)
+            _check_view(context, tree["apiVersion"], tree["kind"], output, is_list=False)
+            return encode_object(partial.to_partial_metadata(tree, output.version), output.format)
         revision = tree["metadata"].get("resourceVersion")  # a dry run has none
         metadata = {"resourceVersion": revision} if revision else {}
         # A subresource may return another kind than the resource's.
         printer = self._printers(tree["apiVersion"], tree["kind"])
-        if call.resource.custom and not call.is_unstructured:
+        if context.resource.custom and not context.is_unstructured:
             printer = CUSTOM_PRINTER
         version = output.version
-        row = self._row(printer, call.parameter("includeObject"), version)
-        return encode_object(table.make(printer, [row(tree)], metadata, version=version), output.format)
+        row = self._row(printer, context.parameter("includeObject"), version)
+        return encode_object(table.make_table(printer, [row(tree)], metadata, version=version), output.format)
 
     async def collection(
-        self, call: Call, answer: ListResult, output: OutputFormat
+        self, context: RequestContext, answer: ListResult, output: OutputFormat
     ) -> Sequence[bytes | memoryview]:
         """Render a list; return its parts in order."""
         if output.view is View.TABLE:
-            return await self._table(call, answer, output)
+            return await self._table(context, answer, output)
         if output.view is View.OBJECT and output.format is Format.JSON:
             return await _parts(answer)
-        return await self._list(call, answer, output)
+        return await self._list(context, answer, output)
 
-    async def _list(self, call: Call, answer: ListResult, output: OutputFormat) -> Sequence[bytes]:
+    async def _list(
+        self, context: RequestContext, answer: ListResult, output: OutputFormat
+    ) -> Sequence[bytes]:
         """Render a list object by object."""
         if output.view is View.PARTIAL:
-            _check_view(call, answer.api_version, answer.kind, output, is_list=True)
+            _check_view(context, answer.api_version, answer.kind, output, is_list=True)
             if not answer.items and output.format is not Format.PROTOBUF:
                 return [encode_object(_head(answer, output) | {"items": None}, output.format)]
         shape, encode = _shape(answer, output), _ITEMS[output.format]
-        items = await self._make_each(call, lambda stored: encode(shape(stored)), answer.items)
+        items = await self._make_each(context, lambda stored: encode(shape(stored)), answer.items)
         return _join_items(_head(answer, output), "items", items, output.format)
 
-    async def _make_each(self, call: Call, make: Callable[[Stored], _T], items: Sequence[Stored]) -> list[_T]:
-        """Return the result of `make` for each object; those that fail are left out and named in warnings."""
-        omitted: list[Stored] = []
+    async def _make_each(
+        self, context: RequestContext, make: Callable[[StoredObject], _T], items: Sequence[StoredObject]
+    ) -> list[_T]:
+        """Return the result of `make` for each object; those that fail are omitted and named in warnings."""
+        omitted: list[StoredObject] = []
 
-        def make_or_report(stored: Stored) -> _T | None:
+        def make_or_report(stored: StoredObject) -> _T | None:
             try:
                 return make(stored)
             except Exception as error:  # noqa: BLE001 - wrong types may cause any error
@@ -118,40 +122,42 @@ class Renderer:
                 omitted.append(stored)
                 return None
 
-        all_made = await yield_between_batches(make_or_report, items, size=_size, worker=self._worker)
-        results = [result for result in all_made if result is not None]
+        results = await yield_between_batches(make_or_report, items, size=_size, worker=self._worker)
+        rendered = [result for result in results if result is not None]
         for stored in omitted[:MAX_WARNINGS]:
-            call.warn(
+            context.warn(
                 f"{stored.key.decode(errors='replace')} cannot be read and is omitted: delete it by name"
             )
-        return results
+        return rendered
 
-    async def _table(self, call: Call, answer: ListResult, output: OutputFormat) -> Sequence[bytes]:
-        printer, items = self._printer(call.resource), answer.items
+    async def _table(
+        self, context: RequestContext, answer: ListResult, output: OutputFormat
+    ) -> Sequence[bytes]:
+        printer, items = self._printer(context.resource), answer.items
         if order := printer.order:
-            keys = await self._make_each(call, lambda stored: (order(stored.tree()), stored), items)
+            keys = await self._make_each(context, lambda stored: (order(stored.tree()), stored), items)
             items = [stored for _, stored in sorted(keys, key=itemgetter(0))]
-        row = self._row(printer, call.parameter("includeObject"), output.version)
+        row = self._row(printer, context.parameter("includeObject"), output.version)
         encode = _ITEMS[output.format]
-        rows = await self._make_each(call, lambda stored: encode(row(stored.tree())), items)
-        head = table.make(printer, (), _without_empty(answer.metadata), version=output.version)
+        rows = await self._make_each(context, lambda stored: encode(row(stored.tree())), items)
+        head = table.make_table(printer, (), _without_empty(answer.metadata), version=output.version)
         if not rows and printer.has_no_rows:
             return [encode_object(head | {"rows": None}, output.format)]
         del head["rows"]
         return _join_items(head, "rows", rows, output.format)
 
     def event_object(
-        self, resource: Resource, include: str, stored: Stored, output: OutputFormat, *, header: bool
+        self, resource: Resource, include: str, stored: StoredObject, output: OutputFormat, *, header: bool
     ) -> Tree:
         """Return the object of a watch event; only the table of the first event has columns."""
         tree = stored.tree()
         if output.view is View.PARTIAL:
-            return partial.of(tree, output.version)
+            return partial.to_partial_metadata(tree, output.version)
         if output.view is View.TABLE:
             metadata = {"resourceVersion": tree["metadata"]["resourceVersion"]}
             printer, version = self._printer(resource), output.version
             row = self._row(printer, include, version)
-            return table.make(printer, [row(tree)], metadata, version=version, header=header)
+            return table.make_table(printer, [row(tree)], metadata, version=version, header=header)
         return tree
 
     def _row(self, printer: table.Printer, include: str, version: str) -> Callable[[Tree], Tree]:
@@ -162,14 +168,16 @@ class Renderer:
         return self._printers(resource.api_version, resource.kind)
 
 
-def _check_view(call: Call, api_version: str, kind: str, output: OutputFormat, *, is_list: bool) -> None:
-    custom = call.resource.custom
-    if call.resource.custom and not call.is_unstructured:  # its Go package is named after the version
+def _check_view(
+    context: RequestContext, api_version: str, kind: str, output: OutputFormat, *, is_list: bool
+) -> None:
+    custom = context.resource.custom
+    if context.resource.custom and not context.is_unstructured:  # its Go package is named after the version
         api_version, custom = f"{api_version.rpartition('/')[2]}/", False
     partial.check_view(api_version, kind, is_list=is_list, wants_list=output.is_list, custom=custom)
 
 
-def _size(stored: Stored) -> int:
+def _size(stored: StoredObject) -> int:
     return len(stored.value)
 
 
@@ -193,7 +201,7 @@ def _join_items(head: Tree, field: str, items: Sequence[bytes], format_: Format)
 
 def _head(answer: ListResult, output: OutputFormat) -> Tree:
     if output.view is View.PARTIAL:
-        return partial.head_of_list(_without_empty(answer.metadata), output.version)
+        return partial.list_head(_without_empty(answer.metadata), output.version)
     return {"kind": answer.kind, "apiVersion": answer.api_version, "metadata": answer.metadata}
 
 
@@ -202,14 +210,14 @@ def _without_empty(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
     return {name: value for name, value in metadata.items() if value != ""}
 
 
-def _shape(answer: ListResult, output: OutputFormat) -> Callable[[Stored], Tree]:
+def _shape(answer: ListResult, output: OutputFormat) -> Callable[[StoredObject], Tree]:
     """Return a function that converts an object to a list item; protobuf needs its kind."""
     if output.view is View.PARTIAL:
-        return lambda stored: partial.of(stored.tree(), output.version)
-    return Stored.tree if answer.named or output.format is Format.PROTOBUF else _without_type
+        return lambda stored: partial.to_partial_metadata(stored.tree(), output.version)
+    return StoredObject.tree if answer.named or output.format is Format.PROTOBUF else _without_type
 
 
-def _without_type(stored: Stored) -> Tree:
+def _without_type(stored: StoredObject) -> Tree:
     return {name: value for name, value in stored.tree().items() if name not in _TYPE_META}
 
 
@@ -221,7 +229,7 @@ async def _parts(answer: ListResult) -> Sequence[bytes | memoryview]:
     head = {"kind": answer.kind, "apiVersion": answer.api_version, "metadata": answer.metadata}
     items: list[bytes | memoryview]
     if answer.named:
-        pairs = await yield_between_batches(Stored.named_item, answer.items, count=QUICK_SLICE)
+        pairs = await yield_between_batches(StoredObject.named_item, answer.items, count=QUICK_SLICE)
         items = [part for pair in pairs for part in pair]
     else:
         items = [*await yield_between_batches(attrgetter("item"), answer.items, count=QUICK_SLICE)]

@@ -21,7 +21,7 @@ from mockube.apiserver.authz.chain import Attributes, DecisionAndReason
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.request.response import Response
 from mockube.apiserver.request_info import RequestInfo
-from mockube.apiserver.user import NO_USER, Impersonated, User
+from mockube.apiserver.user import NO_USER, ImpersonatedUser, User
 
 ACCEPT: Final = "Accept"
 AUTHORIZATION: Final = "Authorization"
@@ -152,7 +152,7 @@ class Request:
         """The user whose credentials were sent."""
         self.user: User = NO_USER
         """The user of the request: authenticated, or impersonated."""
-        self.impersonated: Impersonated | None = None
+        self.impersonated: ImpersonatedUser | None = None
         self.decision: DecisionAndReason | None = None
         """The decision of the authorizer; None before authorization."""
         self.annotations: dict[str, str] = {}
@@ -239,7 +239,7 @@ class Request:
         return BOOLEANS.get(value, False) if value else self.user_agent.startswith(_HUMAN_USER_AGENTS)
 
     @property
-    def takes_gzip(self) -> bool:
+    def accepts_gzip(self) -> bool:
         """Whether the client accepts gzip; weights are ignored, as upstream ignores them."""
         return any(token.strip() == "gzip" for token in self.header(_ACCEPT_ENCODING).split(","))
 

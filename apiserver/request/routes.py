@@ -94,7 +94,7 @@ def _check_built_in(resource: Resource, request: Request) -> None:
         return
     if not any(verb in verbs for verb in path_verbs):
         raise no_such_resource()
-    raise _method_not_supported(resource, info)
+    raise _unsupported_verb_error(resource, info)
 
 
 def _check_custom(resource: Resource, request: Request) -> None:
@@ -116,7 +116,7 @@ def _check_custom(resource: Resource, request: Request) -> None:
             raise status.not_found(resource.group_resource, info.name)
         verbs = subresource.verbs
     if info.verb not in verbs:
-        raise _not_supported(resource, info)
+        raise _verb_not_supported_error(resource, info)
     if request.method == "HEAD" and info.verb == "watch":
         raise MethodNotSupported(NOT_ALLOWED, Details())
     if not info.name and info.verb in _NAMED:
@@ -151,14 +151,14 @@ def check_route(resource: Resource, request: Request) -> None:
     check_accept(request, _PRODUCED_LOG if info.subresource == "log" else _PRODUCED.get(info.verb, FORMATS))
 
 
-def _method_not_supported(resource: Resource, info: RequestInfo) -> MethodNotSupported:
+def _unsupported_verb_error(resource: Resource, info: RequestInfo) -> MethodNotSupported:
     """Return the error of an unsupported verb; as upstream, that of a watch of a resource with list names the verb."""
     if info.verb == "watch" and "list" in resource.verbs:
-        return _not_supported(resource, info)
+        return _verb_not_supported_error(resource, info)
     return MethodNotSupported(NOT_ALLOWED, Details())
 
 
-def _not_supported(resource: Resource, info: RequestInfo) -> MethodNotSupported:
+def _verb_not_supported_error(resource: Resource, info: RequestInfo) -> MethodNotSupported:
     about = resource.group_resource
     problem = f"{info.verb} is not supported on resources of kind {gotext.quote(str(about))}"
     return MethodNotSupported(problem, Details(group=about.group, kind=about.resource))

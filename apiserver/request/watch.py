@@ -8,18 +8,18 @@ from mockube.apimachinery import randomness
 from mockube.apimachinery.status import BadRequest, Expired, NotAcceptable
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.authn.authenticators import token_of_subprotocols
+from mockube.apiserver.event_loop import LARGE, batches, yield_between_batches, yield_to_loop
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.long_work import LARGE, batches, yield_between_batches, yield_to_loop
 from mockube.apiserver.registry.body import decode_as
-from mockube.apiserver.registry.call import Call, ListOptions
 from mockube.apiserver.registry.registry import Registry
+from mockube.apiserver.registry.request_context import ListOptions, RequestContext
 from mockube.apiserver.registry.watch_stream import Event, Stream, watch
 from mockube.apiserver.request.rendering import Renderer
 from mockube.apiserver.request.request import Frame, Request, Sink
 from mockube.apiserver.request.response import PIECE, Response
 from mockube.apiserver.request.routes import NOT_STREAMED
 from mockube.apiserver.storage.resource_cache import Encode
-from mockube.apiserver.storage.stored import Stored
+from mockube.apiserver.storage.stored import StoredObject
 from mockube.apiserver.wire.frames import FRAMES, json_text
 from mockube.apiserver.wire.negotiation import STREAMED_FORMATS, Format, OutputFormat, View
 
@@ -33,7 +33,7 @@ LENGTH_BYTES = 4
 """The length prefix of a protobuf frame in a stream; a WebSocket message has its own length."""
 
 
-class Watching:
+class WatchHandler:
     """Serves watches."""
 
     def __init__(
@@ -44,7 +44,7 @@ class Watching:
         *,
         seconds: int,
     ) -> None:
-        """`on_terminated` is called for each watch that ended because its client did not read. A watch without
+        """Create a handler; `on_terminated` is called for each watch that ended because its client did not read. A watch without
         timeoutSeconds lasts for `seconds` to twice as long, chosen at random.
         """
         self._least_seconds = seconds
@@ -64,9 +64,9 @@ class Watching:
         for stream in self._streams:
             stream.end(Expired("The resourceVersion for the provided watch is too old."))
 
-    async def serve(self, request: Request, call: Call, output: OutputFormat) -> Response:
+    async def serve(self, request: Request, context: RequestContext, output: OutputFormat) -> Response:
         client = request.client
-        stream, options = await watch(self._registry, call)
+        stream, options = await watch(self._registry, context)
         if output.format not in STREAMED_FORMATS:
             stream.close()
             raise NotAcceptable(NOT_STREAMED)
@@ -77,9 +77,9 @@ class Watching:
         client.on_lost(lambda: stream.end(None))
         response, sink = Response(200), None
         try:
-            response, sink = _open(request, output, call.warnings, lambda: stream.end(None))
+            response, sink = _open(request, output, context.warnings, lambda: stream.end(None))
             await sink.begin()
-            await self._send(sink, call, output, stream)
+            await self._send(sink, context, output, stream)
             await sink.end()
         except ConnectionError:
             LOG.debug("the client of a watch disconnected")
@@ -88,7 +88,7 @@ class Watching:
                 sink.release()
             client.on_lost(None)
             if stream.overflowed or client.is_cut:
-                self._on_terminated(call.resource)
+                self._on_terminated(context.resource)
             self._streams.discard(stream)
             stream.close()
             deadline.cancel()
@@ -96,8 +96,8 @@ class Watching:
                 bookmark_timer.cancel()
         return response
 
-    async def _send(self, sink: Sink, call: Call, output: OutputFormat, stream: Stream) -> None:
-        frame = self._framer(call, output, stream)
+    async def _send(self, sink: Sink, context: RequestContext, output: OutputFormat, stream: Stream) -> None:
+        frame = self._framer(context, output, stream)
         is_plain = output.view is View.OBJECT and output.format is Format.JSON
 
         def size(event: Event) -> int:
@@ -121,11 +121,13 @@ class Watching:
         if stream.error is not None:
             await sink.write([FRAMES[output.format]("ERROR", stream.error.status())])
 
-    def _framer(self, call: Call, output: OutputFormat, stream: Stream) -> Callable[[Event], bytes]:
+    def _framer(
+        self, context: RequestContext, output: OutputFormat, stream: Stream
+    ) -> Callable[[Event], bytes]:
         """Return the function that encodes an event; b"" for an object that cannot be read."""
-        include = call.parameter("includeObject")
-        encode = self._encoder(call.resource, include, output, header=output.view is View.TABLE)
-        encode_next = self._encoder(call.resource, include, output, header=False)
+        include = context.parameter("includeObject")
+        encode = self._encoder(context.resource, include, output, header=output.view is View.TABLE)
+        encode_next = self._encoder(context.resource, include, output, header=False)
 
         def frame(event: Event) -> bytes:
             nonlocal encode
@@ -133,7 +135,7 @@ class Watching:
                 client_event = stream.to_client_version(event)
                 if client_event is None:
                     return b""
-                encoded = self._frame(call, output, client_event, encode)
+                encoded = self._frame(context, output, client_event, encode)
             except Exception as error:
                 if event.stored is None:
                     raise
@@ -144,9 +146,9 @@ class Watching:
 
         return frame
 
-    def _frame(self, call: Call, output: OutputFormat, event: Event, encode: Encode) -> bytes:
+    def _frame(self, context: RequestContext, output: OutputFormat, event: Event, encode: Encode) -> bytes:
         if event.stored is None:
-            return FRAMES[output.format](event.kind, self._bookmark(call, event, output))
+            return FRAMES[output.format](event.kind, self._bookmark(context, event, output))
         if event.change is None:
             return encode(event.kind, event.stored)
         return event.change.frame(encode, event.kind, event.stored)
@@ -158,12 +160,12 @@ class Watching:
             return _encode_json
         frame, render = FRAMES[output.format], self._renderer.event_object
 
-        def encode(kind: str, stored: Stored) -> bytes:
+        def encode(kind: str, stored: StoredObject) -> bytes:
             return frame(kind, render(resource, include, stored, output, header=header))
 
         return encode
 
-    def _bookmark(self, call: Call, event: Event, output: OutputFormat) -> Tree:
+    def _bookmark(self, context: RequestContext, event: Event, output: OutputFormat) -> Tree:
         """Return an object of the kind with a resourceVersion only."""
         metadata: Tree = {"resourceVersion": str(event.version)}
         if event.ends_initial:
@@ -177,7 +179,11 @@ class Watching:
         if output.view is View.TABLE:
             kind = {"kind": "Table", "apiVersion": f"meta.k8s.io/{output.version}"}
             return kind | {"metadata": {}, "columnDefinitions": [], "rows": []}
-        bare = {"kind": call.resource.kind, "apiVersion": call.resource.api_version, "metadata": metadata}
+        bare = {
+            "kind": context.resource.kind,
+            "apiVersion": context.resource.api_version,
+            "metadata": metadata,
+        }
         decoded: Tree = decode_as(self._registry, bare).tree
         return {"kind": bare["kind"], "apiVersion": bare["apiVersion"]} | decoded
 
@@ -244,5 +250,5 @@ class _BookmarkTimer:
         self._stream.bookmark(self._registry.watch_cache.revision)
 
 
-def _encode_json(kind: str, stored: Stored) -> bytes:
+def _encode_json(kind: str, stored: StoredObject) -> bytes:
     return json_text(kind, stored.text)

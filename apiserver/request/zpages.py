@@ -92,11 +92,11 @@ def _status(started: datetime, now: datetime, paths: Collection[str]) -> Tree:
 
 def _status_text(tree: Tree) -> str:
     seconds = tree["uptimeSeconds"]
-    up = f"{seconds // 3600} hr {seconds // 60 % 60:02} min {seconds % 60:02} sec"
+    uptime = f"{seconds // 3600} hr {seconds // 60 % 60:02} min {seconds % 60:02} sec"
     started = datetime.strptime(tree["startTime"], "%Y-%m-%dT%H:%M:%S%z").strftime(_UNIX_DATE)
     rows = {
         "Started": started,
-        "Up": up,
+        "Up": uptime,
         "Go version": tree["goVersion"],
         "Binary version": tree["binaryVersion"],
         "Emulation version": tree["emulationVersion"],

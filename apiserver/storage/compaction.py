@@ -39,16 +39,16 @@ class Compactor:
 
     async def turn(self) -> None:
         revision = self._revision
-        won = await self._kv.txn(
+        result = await self._kv.txn(
             Txn(
                 compare=(Compare(key=KEY, target=Target.VERSION, operand=self._turns),),
                 then=(Put(key=KEY, value=b"%d" % revision),),
                 otherwise=(Range(key=KEY),),
             )
         )
-        self._revision = won.revision
-        if not won.succeeded:
-            range_result = won.results[0]
+        self._revision = result.revision
+        if not result.succeeded:
+            range_result = result.results[0]
             assert isinstance(range_result, RangeResult)
             self._turns = range_result.kvs[0].version if range_result.kvs else 0
             return

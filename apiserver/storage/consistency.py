@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 
 from mockube.apimachinery.clock import Clock
-from mockube.apiserver.storage.resource_cache import ResourceCache, TooOld
+from mockube.apiserver.storage.resource_cache import ResourceCache, TooOldResourceVersion
 from mockube.apiserver.storage.watch_cache import WatchCache
 from mockube.etcd.errors import KVError
 from mockube.etcd.kv import KV, KeyValue, Range, prefix_end
@@ -21,11 +21,11 @@ PAUSE_SECONDS = 0.01
 """The pause between two slices."""
 SLICE = 1000
 """Keys compared at a time, in less than a millisecond."""
-NAMED = 20
+MAX_NAMED_KEYS = 20
 """The maximum of keys in an error."""
 
 
-class SelfCheck:
+class ConsistencyCheck:
     """Compares the watch cache with the store. `count` is called with a prefix and success, failure or error."""
 
     def __init__(
@@ -67,7 +67,7 @@ class SelfCheck:
             LOG.error(
                 "The watch cache differs from the store and is rebuilt: %d keys differ: %s",
                 len(wrong_keys),
-                b", ".join(wrong_keys[:NAMED]).decode(errors="replace"),
+                b", ".join(wrong_keys[:MAX_NAMED_KEYS]).decode(errors="replace"),
             )
             await self._watch_cache.rebuild()
 
@@ -84,7 +84,7 @@ class SelfCheck:
                 (low, high),
                 page.kvs,
                 page.revision,
-                passed_over=self._watch_cache.unreadable.revisions,
+                unreadable_revisions=self._watch_cache.unreadable.revisions,
             )
             if page.kvs:
                 await self._clock.sleep(PAUSE_SECONDS)
@@ -99,14 +99,14 @@ def _differences(
     kvs: Sequence[KeyValue],
     revision: int,
     *,
-    passed_over: Mapping[bytes, int],
+    unreadable_revisions: Mapping[bytes, int],
 ) -> Sequence[bytes]:
     """Return the keys of an interval whose cached objects differ from the store's at a revision."""
     try:
         later = {change.after.key for change in resource_cache.since(revision, resource_cache.prefix)}
-    except TooOld:  # everything was listed again meanwhile
+    except TooOldResourceVersion:  # everything was listed again meanwhile
         return ()
-    unread = {kv.key for kv in kvs if passed_over.get(kv.key) == kv.mod_revision}
+    unread = {kv.key for kv in kvs if unreadable_revisions.get(kv.key) == kv.mod_revision}
     store_versions = {(kv.key, kv.mod_revision) for kv in kvs}
     cache_versions = {(stored.key, stored.revision) for stored in resource_cache.between(*interval)}
     return sorted({key for key, _ in store_versions ^ cache_versions} - later - unread)

@@ -15,7 +15,7 @@ SHARED_OBJECTS = 1_000
 
 
 class LeaseManager:
-    """Leases for objects with a time to live."""
+    """Grants leases for objects with a time to live."""
 
     def __init__(self, kv: KV, *, clock: Clock, seconds: float) -> None:
         self._kv = kv

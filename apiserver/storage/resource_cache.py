@@ -12,7 +12,7 @@ from typing import Final, Protocol, TypeAlias
 
 from sortedcontainers import SortedList
 
-from mockube.apiserver.storage.stored import Stored
+from mockube.apiserver.storage.stored import StoredObject
 from mockube.etcd.kv import prefix_end
 
 
@@ -22,7 +22,7 @@ class ChangeKind(Enum):
     DELETED = "DELETED"
 
 
-Encode: TypeAlias = Callable[[str, Stored], bytes]
+Encode: TypeAlias = Callable[[str, StoredObject], bytes]
 """Encodes an event as a watch's frame."""
 
 
@@ -31,7 +31,9 @@ class Change:
 
     __slots__ = ("_frames", "after", "before", "kind", "observed_at")
 
-    def __init__(self, kind: ChangeKind, after: Stored, before: Stored | None, observed_at: float) -> None:
+    def __init__(
+        self, kind: ChangeKind, after: StoredObject, before: StoredObject | None, observed_at: float
+    ) -> None:
         self.kind = kind
         self.after = after
         self.before = before
@@ -47,7 +49,7 @@ class Change:
         """Drop the encoded frames: few watches still need them, and they can be encoded again."""
         self._frames.clear()
 
-    def frame(self, encode: Encode, kind: str, stored: Stored) -> bytes:
+    def frame(self, encode: Encode, kind: str, stored: StoredObject) -> bytes:
         """Return the encoded event; all watches of the same format share the bytes."""
         encoded = self._frames.get((encode, kind))
         if encoded is None:
@@ -64,15 +66,15 @@ MIN_HISTORY, MAX_HISTORY = 100, 102_400
 LARGE, HISTORY_BYTES = 16 * 1024, 8 << 20
 """Bytes of a large object; and the limit of all replaced large objects, above which half of the history is dropped."""
 
-FRAMED = 256
+MAX_CHANGES_WITH_FRAMES = 256
 """The number of changes whose encoded frames are cached: most watches are not further behind."""
-SMALL = 32
+MAX_UNINDEXED_OBJECTS = 32
 """Up to this number of objects, iterating is faster than an index."""
-FEW = 8
+MAX_SCANNED_OBJECTS = 8
 """Up to this number of objects with a label, finding the range of keys takes longer than looking at the objects."""
-INDEXED_LABELS = 16
+MAX_INDEXED_LABELS = 16
 """The maximum of indexed labels of a resource; the oldest index is dropped first."""
-SELECTIVE = 4
+MIN_SELECTIVITY = 4
 """An index is used if fewer than 1 in 4 objects have the value: sorting more keys takes longer than comparing labels."""
 
 LabelIndex: TypeAlias = dict[str, set[bytes]]
@@ -88,10 +90,10 @@ class CacheWatcher(Protocol):
         """Receive a change; must not wait."""
 
     def handle_missed_change(self) -> None:
-        """Called after `handle_change` raised an error: a change was missed."""
+        """Handle the loss of a change, after `handle_change` raised an error."""
 
 
-class TooOld(Exception):
+class TooOldResourceVersion(Exception):
     """The history begins after the requested revision."""
 
     def __init__(self, revision: int, oldest: int) -> None:
@@ -103,7 +105,7 @@ class ResourceCache:
 
     def __init__(self, prefix: bytes) -> None:
         self.prefix = prefix
-        self.objects: Final[dict[bytes, Stored]] = {}
+        self.objects: Final[dict[bytes, StoredObject]] = {}
         """By their keys."""
         self._keys: SortedList[bytes] = SortedList()
         self._history: list[Change] = []
@@ -120,10 +122,12 @@ class ResourceCache:
     def __len__(self) -> int:
         return len(self.objects)
 
-    def get(self, key: bytes) -> Stored | None:
+    def get(self, key: bytes) -> StoredObject | None:
         return self.objects.get(key)
 
-    def select(self, prefix: bytes, label: tuple[str, str] | None = None, limit: int = 0) -> Sequence[Stored]:
+    def select(
+        self, prefix: bytes, label: tuple[str, str] | None = None, limit: int = 0
+    ) -> Sequence[StoredObject]:
         """Return the objects at or below a prefix in order of keys, limited to the first `limit`.
 
         With a label that is indexed, those that lack it are left out if most do. A label and a limit cannot be combined.
@@ -131,13 +135,15 @@ class ResourceCache:
         objects = self.objects
         index = None if label is None else self._labels.get(label[0])
         keys = None if index is None or label is None else index.get(label[1], ())
-        if keys is not None and (len(keys) <= FEW or SELECTIVE * len(keys) < self.count(prefix)):
+        if keys is not None and (
+            len(keys) <= MAX_SCANNED_OBJECTS or MIN_SELECTIVITY * len(keys) < self.count(prefix)
+        ):
             return [objects[key] for key in sorted(keys) if key.startswith(prefix)]
         low, high = self._bounds(prefix)
         return [objects[key] for key in self._keys[low : min(high, low + limit) if limit else high]]
 
     def is_indexed(self, label: str) -> bool:
-        return label in self._labels or len(self) <= SMALL
+        return label in self._labels or len(self) <= MAX_UNINDEXED_OBJECTS
 
     def index_label(self, name: str, step: int) -> Generator[None, None, None]:
         """Index a label, `step` objects at a time, unless it is being indexed. The index includes changes between two steps."""
@@ -154,7 +160,7 @@ class ResourceCache:
                 yield
             if self._unfinished.get(name) is index:
                 self._labels[name] = index
-            if len(self._labels) > INDEXED_LABELS:
+            if len(self._labels) > MAX_INDEXED_LABELS:
                 del self._labels[next(iter(self._labels))]
         finally:
             if self._unfinished.get(name) is index:
@@ -168,7 +174,7 @@ class ResourceCache:
     def _bounds(self, prefix: bytes) -> tuple[int, int]:
         return self._keys.bisect_left(prefix), self._keys.bisect_left(prefix_end(prefix))
 
-    def between(self, low: bytes, high: bytes) -> Sequence[Stored]:
+    def between(self, low: bytes, high: bytes) -> Sequence[StoredObject]:
         """Return the objects of [low, high) in order of keys."""
         keys = self._keys
         return [self.objects[key] for key in keys[keys.bisect_left(low) : keys.bisect_left(high)]]
@@ -186,8 +192,8 @@ class ResourceCache:
         self._index(change)
         self._history.append(change)
         self._history_bytes += _large_bytes(change)
-        if len(self._history) > FRAMED:
-            self._history[-1 - FRAMED].drop_frames()
+        if len(self._history) > MAX_CHANGES_WITH_FRAMES:
+            self._history[-1 - MAX_CHANGES_WITH_FRAMES].drop_frames()
         self._trim(change.observed_at)
         watchers = self._watchers_of(key)
         for watcher in watchers:
@@ -203,14 +209,14 @@ class ResourceCache:
         """The revision of the last change."""
         return self._history[-1].revision if self._history else self._oldest
 
-    def replace(self, stored: Stored) -> None:
+    def replace(self, stored: StoredObject) -> None:
         """Replace the text of an object, at the same revision and with the same labels."""
         self.objects[stored.key] = stored
 
     def since(self, revision: int, prefix: bytes) -> Sequence[Change]:
-        """Return the changes below a prefix after a revision; raise `TooOld` if the history does not have them all."""
+        """Return the changes below a prefix after a revision; raise `TooOldResourceVersion` if the history begins later."""
         if revision < self._oldest:
-            raise TooOld(revision, self._oldest)
+            raise TooOldResourceVersion(revision, self._oldest)
         start = bisect_right(self._history, revision, key=_revision)
         return [change for change in self._history[start:] if change.after.key.startswith(prefix)]
 
@@ -226,7 +232,7 @@ class ResourceCache:
     def watchers(self) -> list[CacheWatcher]:
         return [watcher for watchers in self._watchers.values() for watcher in watchers]
 
-    def reset(self, objects: Sequence[Stored], revision: int) -> None:
+    def reset(self, objects: Sequence[StoredObject], revision: int) -> None:
         """Replace all objects by those of a list at a revision, in order of keys; clear the history."""
         self.objects.clear()
         self.objects.update((stored.key, stored) for stored in objects)
@@ -237,7 +243,7 @@ class ResourceCache:
         self._unfinished = {}
         self._oldest = revision
 
-    def __iter__(self) -> Iterator[Stored]:
+    def __iter__(self) -> Iterator[StoredObject]:
         return iter(self.objects.values())
 
     def _index(self, change: Change) -> None:

@@ -62,8 +62,11 @@ def _read_scalar(_: type, value: Any) -> Any:
     return _READ
 
 
-class Shapes:
-    """The checks of all kinds of a schema, each compiled when it is first needed."""
+class TypeCheckedReader:
+    """Reads stored objects of built-in kinds, and checks the types of their fields.
+
+    The check of a kind is compiled when its first object is read.
+    """
 
     def __init__(self, schemas: Schemas, upgrades: Upgrades = MappingProxyType({})) -> None:
         self._schemas = schemas

@@ -18,7 +18,7 @@ from typing import Any, Final, Protocol
 import msgspec
 import orjson
 
-from mockube.apimachinery import meta, pieces
+from mockube.apimachinery import meta, piecewise
 from mockube.apimachinery.fields import SelectableField
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.wire.protobuf import envelope
@@ -67,7 +67,7 @@ class _Object(msgspec.Struct):
 _read_metadata = msgspec.json.Decoder(_Object).decode
 
 
-class Stored(msgspec.Struct, eq=False, gc=False):
+class StoredObject(msgspec.Struct, eq=False, gc=False):
     """One object at one revision. `key` and `value` are the store's; everything else is derived from them.
 
     There is one for each object. They have no reference cycles, so the garbage collector does not track them.
@@ -84,7 +84,7 @@ class Stored(msgspec.Struct, eq=False, gc=False):
     _shared: ReadOnlyTree | None = None
 
     @classmethod
-    def without_revision(cls, value: bytes) -> "Stored":
+    def without_revision(cls, value: bytes) -> "StoredObject":
         """Return an object that is not in the store, and so has no resourceVersion."""
         stored = cls(b"", value, 0)
         stored._item = b",{" + value[value.index(b'"metadata":') :]
@@ -137,9 +137,9 @@ class Stored(msgspec.Struct, eq=False, gc=False):
             self._shared = self.tree()
         return self._shared
 
-    def at(self, revision: int) -> "Stored":
+    def at(self, revision: int) -> "StoredObject":
         """Return the same object with another revision, as a deletion's event has it."""
-        return Stored(self.key, self.value, revision)
+        return StoredObject(self.key, self.value, revision)
 
 
 def _value(tree: Any, field: SelectableField) -> str:
@@ -177,7 +177,7 @@ _METADATA = tuple(field for field in meta.FIELD_ORDER if field != "resourceVersi
 """The stored fields of metadata in Kubernetes' order, on which the position of the resourceVersion depends."""
 _STORED_FIELDS = frozenset(_METADATA)
 _IDENTITY = _METADATA[: _METADATA.index("uid") + 1]
-_FURTHER = tuple(sorted(_METADATA[len(_IDENTITY) :]))
+_OTHER_METADATA = tuple(sorted(_METADATA[len(_IDENTITY) :]))
 
 
 def canonical(tree: Tree, size: int = 0) -> bytes:
@@ -185,11 +185,11 @@ def canonical(tree: Tree, size: int = 0) -> bytes:
     metadata = tree["metadata"]
     ordered = {field: metadata[field] for field in meta.in_order(metadata.keys() & _STORED_FIELDS)}
     head = {"kind": tree["kind"], "apiVersion": tree["apiVersion"], "metadata": ordered}
-    encoded = pieces.encoder(size)(
+    encoded = piecewise.encoder_for_size(size)(
         head | {field: value for field, value in tree.items() if field != "metadata"}
     )
     # orjson's buffer is several times as large as its content, so a value that is kept is copied.
-    return bytes(memoryview(encoded)) if size < pieces.LARGE else encoded
+    return bytes(memoryview(encoded)) if size < piecewise.MIN_BYTES_IN_PIECES else encoded
 
 
 def canonical_custom(tree: Tree, size: int = 0) -> bytes:
@@ -197,9 +197,11 @@ def canonical_custom(tree: Tree, size: int = 0) -> bytes:
     metadata = tree["metadata"]
     identity = {field: metadata[field] for field in _IDENTITY if field in metadata}
     head = orjson.dumps({"kind": tree["kind"], "apiVersion": tree["apiVersion"], "metadata": identity})
-    further = _members({field: metadata[field] for field in _FURTHER if field in metadata}, size)
+    other_metadata = _members(
+        {field: metadata[field] for field in _OTHER_METADATA if field in metadata}, size
+    )
     others = _members({field: value for field, value in tree.items() if field not in _HEAD_FIELDS}, size)
-    return b"%b%b}%b}" % (head[:-2], further, others)
+    return b"%b%b}%b}" % (head[:-2], other_metadata, others)
 
 
 _HEAD_FIELDS = frozenset({"kind", "apiVersion", "metadata"})
@@ -219,7 +221,9 @@ def encoder(resource: Resource, size: int = 0) -> Callable[[Tree], bytes]:
 
 def _members(fields: Tree, size: int) -> bytes:
     """Return the text of an object's fields, after a comma."""
-    return b"," + pieces.encoder(size)(fields, option=orjson.OPT_SORT_KEYS)[1:-1] if fields else b""
+    return (
+        b"," + piecewise.encoder_for_size(size)(fields, option=orjson.OPT_SORT_KEYS)[1:-1] if fields else b""
+    )
 
 
 # --- values of the store

@@ -10,9 +10,15 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 
 from mockube.apimachinery.clock import Clock
-from mockube.apiserver.long_work import batches, yield_to_loop
+from mockube.apiserver.event_loop import batches, yield_to_loop
 from mockube.apiserver.storage.resource_cache import Change, ChangeKind, ResourceCache
-from mockube.apiserver.storage.stored import Stored, TrustedValues, UnreadableObjects, other_kind, relabel
+from mockube.apiserver.storage.stored import (
+    StoredObject,
+    TrustedValues,
+    UnreadableObjects,
+    other_kind,
+    relabel,
+)
 from mockube.etcd.errors import Compacted, KVError
 from mockube.etcd.kv import KV, Event, EventKind, KeyValue, Range, Watch, WatchBatch, WatchRequest, prefix_end
 
@@ -93,7 +99,7 @@ class WatchCache:
                 resource_cache.apply(Change(ChangeKind.DELETED, tombstone, stored, self._clock.monotonic()))
             elif relabels and not stored.value.startswith(heads[0]):
                 text = relabel(stored.value, heads)
-                resource_cache.replace(Stored(stored.key, text, stored.revision, is_outdated=True))
+                resource_cache.replace(StoredObject(stored.key, text, stored.revision, is_outdated=True))
 
     async def rebuild_if_outdated(self) -> None:
         """List everything again if values that could not be read may be readable by the present definitions.
@@ -136,13 +142,13 @@ class WatchCache:
         """Mark canonical text that is about to be written as readable, until the watch receives it."""
         self._trusted.add(key, text)
 
-    def at_revision(self, prefix: bytes, key: bytes, revision: int) -> Stored | None:
+    def at_revision(self, prefix: bytes, key: bytes, revision: int) -> StoredObject | None:
         """Return the cached object of a key if it has that revision."""
         resource_cache = self._resource_caches.get(prefix)
         stored = None if resource_cache is None else resource_cache.get(key)
         return stored if stored is not None and stored.revision == revision else None
 
-    def report_malformed(self, stored: Stored, error: Exception) -> None:
+    def report_malformed(self, stored: StoredObject, error: Exception) -> None:
         """Count and log an object of which only the metadata can be read."""
         self.unreadable.report(self._folder(stored.key), stored.key, stored.revision, error)
 
@@ -150,7 +156,7 @@ class WatchCache:
         return list(self._resource_caches.values())
 
     def claimed_caches(self) -> Sequence[ResourceCache]:
-        """The resource caches by folder."""
+        """Return the caches that `resource_cache` has returned: those of the served resources."""
         return [self._resource_caches[prefix] for prefix in self._claimed]
 
     async def run(self) -> None:
@@ -248,13 +254,13 @@ class WatchCache:
 
     async def _list(self) -> None:
         """Read everything at one revision."""
-        objects_by_folder: dict[bytes, list[Stored]] = {}
+        objects_by_folder: dict[bytes, list[StoredObject]] = {}
         self.unreadable.clear()
         start, end, revision = self._root, prefix_end(self._root), 0
         while True:
             page = await self._kv.range(Range(key=start, range_end=end, limit=PAGE, revision=revision))
             revision = revision or page.revision
-            for kvs in batches(page.kvs, _value_bytes, count=SLICE, max_bytes=SLICE_BYTES):
+            for kvs in batches(page.kvs, lambda kv: len(kv.value), count=SLICE, max_bytes=SLICE_BYTES):
                 for kv in kvs:
                     folder = self._folder(kv.key)
                     stored = self._find_unchanged(folder, kv) or self._read_stored(folder, kv)
@@ -266,7 +272,7 @@ class WatchCache:
             start = page.kvs[-1].key + b"\x00"
         self._fill(objects_by_folder, revision)
 
-    def _fill(self, objects_by_folder: Mapping[bytes, Sequence[Stored]], revision: int) -> None:
+    def _fill(self, objects_by_folder: Mapping[bytes, Sequence[StoredObject]], revision: int) -> None:
         for folder in self._resource_caches.keys() | objects_by_folder.keys():
             resource_cache = self._resource_caches.setdefault(folder, ResourceCache(folder))
             resource_cache.reset(objects_by_folder.get(folder, ()), revision)
@@ -304,7 +310,9 @@ class WatchCache:
         If it fails, readers wait until everything is listed again.
         """
         self._consistent.clear()
-        for events in batches(batch.events, _event_bytes, count=SLICE, max_bytes=SLICE_BYTES):
+        for events in batches(
+            batch.events, lambda event: len(event.kv.value), count=SLICE, max_bytes=SLICE_BYTES
+        ):
             self._apply(events)
             await yield_to_loop()
         self._advance(batch.revision)
@@ -333,17 +341,17 @@ class WatchCache:
             self.unreadable.discard(kv.key)
         if before is None:
             return None
-        # Deleted, or overwritten with an unreadable value: lists and watches leave it out.
+        # Deleted, or overwritten with an unreadable value: lists and watches omit it.
         return Change(ChangeKind.DELETED, before.at(kv.mod_revision), before, now)
 
-    def _find_unchanged(self, folder: bytes, kv: KeyValue) -> Stored | None:
+    def _find_unchanged(self, folder: bytes, kv: KeyValue) -> StoredObject | None:
         """Return the object of a value that was read before, with its cached parts: most values are the same."""
         resource_cache = self._resource_caches.get(folder)
         cached = None if resource_cache is None else resource_cache.get(kv.key)
         is_same = cached is not None and (cached.revision, cached.value) == (kv.mod_revision, kv.value)
         return cached if is_same else None
 
-    def _read_stored(self, folder: bytes, kv: KeyValue) -> Stored | None:
+    def _read_stored(self, folder: bytes, kv: KeyValue) -> StoredObject | None:
         """Return the object of a value; record a value that cannot be read, and return None."""
         try:
             stored = self.read(folder, kv)
@@ -355,16 +363,16 @@ class WatchCache:
             self.unreadable.discard(kv.key)
         return stored
 
-    def read(self, folder: bytes, kv: KeyValue) -> Stored:
+    def read(self, folder: bytes, kv: KeyValue) -> StoredObject:
         """Return the object of a value, in the storage version; raise any error if it cannot be read."""
         text = kv.value if self._trusted.has(kv.key, kv.value) else self._read(kv.value)
         heads = self._kinds.get(folder)
         if heads is not None and not text.startswith(heads):
             raise other_kind(text)
         if heads is None or folder in self._as_stored:
-            return Stored(kv.key, text, kv.mod_revision)
+            return StoredObject(kv.key, text, kv.mod_revision)
         current_text = relabel(text, heads)
-        return Stored(kv.key, current_text, kv.mod_revision, is_outdated=current_text is not text)
+        return StoredObject(kv.key, current_text, kv.mod_revision, is_outdated=current_text is not text)
 
     def _advance(self, revision: int) -> None:
         self.revision = max(self.revision, revision)
@@ -385,14 +393,6 @@ class WatchCache:
         if key[:first] in self._claimed:
             return key[:first]
         return key[: key.find(b"/", first) + 1]
-
-
-def _value_bytes(kv: KeyValue) -> int:
-    return len(kv.value)
-
-
-def _event_bytes(event: Event) -> int:
-    return len(event.kv.value)
 
 
 def _finish(future: "asyncio.Future[None]") -> None:

@@ -1,11 +1,11 @@
-"""Encodes objects and watch events: an event is a line of JSON, a document of YAML, or a length-prefixed message."""
+"""Encode objects and watch events: an event is a line of JSON, a document of YAML, or a length-prefixed message."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import orjson
 
-from mockube.apimachinery.pieces import encoder
+from mockube.apimachinery.piecewise import encoder_for_size
 from mockube.apiserver.wire import yaml_codec
 from mockube.apiserver.wire.negotiation import Format
 from mockube.apiserver.wire.protobuf import envelope
@@ -43,4 +43,4 @@ _ENCODERS: Mapping[Format, Callable[[Any], bytes]] = {
 
 def encode_object(tree: Any, format_: Format, size: int = 0) -> bytes:
     """Return the body of a response with one object, which was made of about `size` bytes."""
-    return encoder(size)(tree) if format_ is Format.JSON else _ENCODERS[format_](tree)
+    return encoder_for_size(size)(tree) if format_ is Format.JSON else _ENCODERS[format_](tree)

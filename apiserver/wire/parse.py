@@ -9,8 +9,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mockube.apimachinery import json_decode, status
-from mockube.apimachinery.gonumbers import rewritten
-from mockube.apimachinery.pieces import sorted_in_pieces
+from mockube.apimachinery.gonumbers import with_go_numbers
+from mockube.apimachinery.piecewise import sorted_in_pieces
 from mockube.apimachinery.schema.decode import has_duplicates, is_too_deep
 from mockube.apimachinery.yaml_decode import load
 from mockube.apimachinery.yaml_scalars import YamlError
@@ -33,7 +33,7 @@ class ParsedObject(Struct, frozen=True):
     text: bytes = b""
     """The JSON that the tree was decoded from; b"" for other formats."""
     complaints: tuple[str, ...] = ()
-    """What strict decoding refuses and the tree does not show: duplicate keys in YAML."""
+    """Errors of strict decoding that cannot be found in the tree: duplicate keys in YAML."""
     is_binary: bool = False
     """Whether it was protobuf: unknown fields are ignored, even by strict decoding."""
 
@@ -59,7 +59,7 @@ def duplicate_keys(parsed: ParsedObject) -> tuple[str, ...]:
     """Return the YAML decoder's errors for duplicate keys."""
     if not parsed.text or not has_duplicates(parsed.text, parsed.tree):
         return parsed.complaints
-    return load(parsed.text).complaints
+    return load(parsed.text).strict_errors
 
 
 def _json(data: bytes) -> ParsedObject:
@@ -76,8 +76,8 @@ def _json_as_go(data: bytes) -> ParsedObject:
     text = go_json.replace_invalid_characters(data)
     with suppress(orjson.JSONDecodeError):
         return ParsedObject(json_decode.decode(text), text)
-    if fault := go_json.syntax_error(data):
-        raise NotJson(fault)
+    if syntax_problem := go_json.syntax_error(data):
+        raise NotJson(syntax_problem)
     try:
         return ParsedObject(go_json.decode(text), text)
     except go_json.OutOfRange as error:
@@ -107,12 +107,12 @@ def parse_applied(data: bytes) -> ParsedObject:
     """
     if data.lstrip()[:1] in (b"{", b"[") and not is_too_deep(data):  # JSON is YAML, and decoded much faster
         with suppress(orjson.JSONDecodeError):
-            return ParsedObject(rewritten(json_decode.decode(data)), data)
+            return ParsedObject(with_go_numbers(json_decode.decode(data)), data)
     try:
         loaded = load(data)
     except YamlError as error:
         raise Unreadable(str(error)) from error
-    return ParsedObject(rewritten(loaded.tree), b"", loaded.complaints)
+    return ParsedObject(with_go_numbers(loaded.tree), b"", loaded.strict_errors)
 
 
 def _protobuf(data: bytes) -> ParsedObject:

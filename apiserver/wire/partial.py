@@ -1,4 +1,4 @@
-"""The view PartialObjectMetadata of objects, which has their metadata alone, and its list."""
+"""PartialObjectMetadata, the view that has only the metadata of an object, and its list."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -31,7 +31,8 @@ def check_view(api_version: str, kind: str, *, is_list: bool, wants_list: bool, 
     raise status.NotAcceptable(f"you requested {view}, but the requested object is {form} ({name})")
 
 
-def of(tree: Tree, version: str) -> Tree:
+def to_partial_metadata(tree: Tree, version: str) -> Tree:
+    """Return the PartialObjectMetadata of an object, in a version of `meta.k8s.io`."""
     return {
         "kind": "PartialObjectMetadata",
         "apiVersion": f"meta.k8s.io/{version}",
@@ -49,8 +50,8 @@ def _metadata(tree: Tree) -> Tree:
     return fields | {"annotations": other_annotations} if other_annotations else fields
 
 
-def head_of_list(metadata: Mapping[str, Any], version: str) -> Tree:
-    """Return a list without its items."""
+def list_head(metadata: Mapping[str, Any], version: str) -> Tree:
+    """Return a PartialObjectMetadataList without its items."""
     return {
         "kind": "PartialObjectMetadataList",
         "apiVersion": f"meta.k8s.io/{version}",

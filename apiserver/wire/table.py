@@ -42,7 +42,7 @@ class Printer(Struct, frozen=True, kw_only=True):
 
 
 Printers: TypeAlias = Callable[[str, str], Printer]
-"""By apiVersion and kind."""
+"""Returns a printer by apiVersion and kind."""
 
 INCLUDED = ("", "None", "Metadata", "Object")
 
@@ -55,7 +55,7 @@ def parse_include_object(text: str) -> str:
     return text
 
 
-def make(
+def make_table(
     printer: Printer, rows: Sequence[Tree], metadata: Mapping[str, Any], *, version: str, header: bool = True
 ) -> Tree:
     """Return a table of rows, in a version of `meta.k8s.io`; with `header` it has column definitions."""
@@ -88,4 +88,4 @@ def _definition(column: Column) -> Tree:
 def _object(tree: Tree, version: str, include: str) -> Tree | None:
     if include == "None":
         return None
-    return tree if include == "Object" else partial.of(tree, version)
+    return tree if include == "Object" else partial.to_partial_metadata(tree, version)

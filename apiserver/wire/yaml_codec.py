@@ -1,7 +1,6 @@
-"""Trees that JSON can hold as YAML, written as sigs.k8s.io/yaml does; the reader is `mockube.apimachinery.yaml_decode`.
+"""Encode JSON trees as YAML, like sigs.k8s.io/yaml; `mockube.apimachinery.yaml_decode` decodes them.
 
-libyaml is handed one event after another, so that no second tree is made, and each text is looked at a fixed number of
-times: the time that an answer takes grows with its length alone.
+The tree is passed to libyaml as events, so that no second tree is created. The time is linear in the length of the output.
 """
 
 import io
@@ -24,21 +23,21 @@ from yaml.events import (
 )
 
 from mockube.apimachinery import gotext
-from mockube.apimachinery.pieces import sorted_in_pieces
+from mockube.apimachinery.piecewise import sorted_in_pieces
 from mockube.apimachinery.yaml_scalars import is_text
 
 _WIDTH: Final = 80
 _QUOTED: Final = re.compile(
-    r"\d{4}-\d{1,2}-\d{1,2}(?:[Tt ].*)?"  # a date, to other readers
-    r"|[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?"  # a number to the base of 60, to some
+    r"\d{4}-\d{1,2}-\d{1,2}(?:[Tt ].*)?"  # a date for other parsers
+    r"|[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?"  # a sexagesimal number for some parsers
 )
 _TEXT: Final = (True, True)
 _OTHER: Final = (True, False)
-"""That a scalar may be plain: as what it looks like, or also in quotes."""
+"""The `implicit` flags of scalars: whether the tag may be omitted if the scalar is plain, and if it is quoted."""
 
 
 def dump(tree: Any) -> bytes:
-    """Keys in order, lists not indented, as upstream writes it."""
+    """Return a tree as YAML like upstream: with sorted keys, and lists that are not indented."""
     out = io.BytesIO()
     emitter = CEmitter(out, width=_WIDTH, allow_unicode=True)
     try:
@@ -54,7 +53,7 @@ def dump(tree: Any) -> bytes:
 
 
 def dump_list(head: Mapping[str, Any], field: str, items: Sequence[bytes]) -> Sequence[bytes]:
-    """An object with a field of items from `dump_item`, in parts that follow one another: as if it were dumped whole."""
+    """Return an object with a list of items from `dump_item`, in parts: together the same bytes as from `dump`."""
     if not items:
         return [dump({**head, field: []})]
     before = {name: value for name, value in head.items() if name < field}
@@ -64,7 +63,7 @@ def dump_list(head: Mapping[str, Any], field: str, items: Sequence[bytes]) -> Se
 
 
 def dump_item(tree: Any) -> bytes:
-    """An item of a list; lines with nothing on them stay as they are."""
+    """Return an item of a list as YAML; its lines are indented, except empty ones."""
     return b"- " + _LINE.sub(b"\n  ", dump(tree))
 
 
@@ -90,9 +89,9 @@ def _emit(emit: Callable[[Event], None], value: Any) -> None:
 
 
 def _text(text: str) -> Event:
-    """Plain where it reads back as the same text; in quotes where it would be something else; lines as lines."""
-    misread = _QUOTED.fullmatch(text) or not is_text(text)
-    style = '"' if misread else "|" if "\n" in text else None
+    """Return the event of a text: plain, in quotes if a plain one would be parsed differently, or as a block of lines."""
+    needs_quotes = _QUOTED.fullmatch(text) or not is_text(text)
+    style = '"' if needs_quotes else "|" if "\n" in text else None
     return ScalarEvent(None, None, _TEXT, text, style=style)
 
 

@@ -1,4 +1,4 @@
-"""Caches of objects: reflectors list and watch, informers share what they deliver, stores index it.
+"""Caches of objects: reflectors list and watch a resource, informers share its objects, stores index them.
 
-A module belongs here if it turns watch events into what controllers read. It does not reconcile objects.
+A module belongs here if it turns watch events into the caches that controllers read. It does not reconcile objects.
 """

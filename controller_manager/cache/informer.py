@@ -1,7 +1,7 @@
-"""Informers: the objects of one resource in a store, handlers that are notified of each change, and the shared ones.
+"""Informers: cache the objects of a resource, and notify handlers of each change. `Informers` shares them.
 
 An informer also has the revision of the last change, so that a caller can wait for a revision. In tests a mutation
-detector finds the handler that changes a shared object.
+detector finds changes of shared objects.
 
 An object for which a view, an index or a handler fails affects no other object: it is logged, counted, and skipped.
 """
@@ -28,7 +28,7 @@ from mockube.controller_manager.cache.store import Change, Indexer, Lister, OnFa
 from mockube.controller_manager.client.client import AnyResource, Client, Parsed
 from mockube.controller_manager.client.kinds import rows
 from mockube.controller_manager.client.resources import Key, Resource, T
-from mockube.controller_manager.metrics.client import InformerCounts, InformerMetrics
+from mockube.controller_manager.metrics.client import InformerMetrics, InformerStats
 from mockube.controller_manager.supervision import start, start_in
 
 LOG: Final = logging.getLogger(__name__)
@@ -37,20 +37,22 @@ LOG: Final = logging.getLogger(__name__)
 class _Waiter(NamedTuple):
     revision: int
     number: int
-    since: float
+    started_at: float
     done: asyncio.Future[None]
 
 
-class Progress:
-    def __init__(self, clock: Clock, counts: InformerCounts) -> None:
+class RevisionTracker:
+    """The revision that a cache has reached, and the callers that wait for a later one."""
+
+    def __init__(self, clock: Clock, counts: InformerStats) -> None:
         self._clock = clock
         self._counts = counts
         self._waiters: list[_Waiter] = []  # a heap: the lowest revision is first
         self._numbers = itertools.count()
         self.revision = 0
 
-    def until(self, revision: int) -> Awaitable[None]:
-        """Done once that revision is reached, or none that was known before counts any more."""
+    def wait_for(self, revision: int) -> Awaitable[None]:
+        """Return a future that is done when the cache reaches the revision, or the server has another history."""
         done = asyncio.get_running_loop().create_future()
         if self.revision >= revision:
             done.set_result(None)
@@ -60,21 +62,23 @@ class Progress:
         return done
 
     def reach(self, revision: int) -> None:
-        """A lower revision than before belongs to another history; revisions of the old one are not waited for."""
+        """Set the revision. A lower one belongs to another history, which ends all waits for the old one."""
         is_another_history = revision < self.revision
         self.revision = self._counts.revision = revision
         while self._waiters and (is_another_history or self._waiters[0].revision <= revision):
             self._release(heapq.heappop(self._waiters))
 
     def _release(self, waiter: _Waiter) -> None:
-        if not waiter.done.done():  # nor cancelled by its caller
+        if not waiter.done.done():  # its caller has not cancelled it
             waiter.done.set_result(None)
-            self._counts.lag.observe(self._clock.monotonic() - waiter.since)
+            self._counts.lag.observe(self._clock.monotonic() - waiter.started_at)
 
 
 class _Snapshot(NamedTuple):
+    """A cached object, and its JSON when it was cached."""
+
     tree: ReadOnlyTree
-    was: bytes
+    original: bytes
 
 
 class CacheMutated(AssertionError):
@@ -82,72 +86,78 @@ class CacheMutated(AssertionError):
 
 
 class MutationDetector:
+    """Compares cached objects with copies from when they were cached, as client-go's cache mutation detector."""
+
     def __init__(self) -> None:
         self._snapshots: list[_Snapshot] = []
 
-    def keep(self, tree: ReadOnlyTree) -> None:
+    def add(self, tree: ReadOnlyTree) -> None:
         self._snapshots.append(_Snapshot(tree, orjson.dumps(tree)))
 
     def check(self) -> None:
-        changed = [snapshot for snapshot in self._snapshots if orjson.dumps(snapshot.tree) != snapshot.was]
+        changed = [
+            snapshot for snapshot in self._snapshots if orjson.dumps(snapshot.tree) != snapshot.original
+        ]
         if changed:
             raise CacheMutated("\n".join(map(_mutation_message, changed)))
 
 
 def _mutation_message(snapshot: _Snapshot) -> str:
     name = f"{meta.kind(snapshot.tree)} {meta.namespace(snapshot.tree)}/{meta.name(snapshot.tree)}"
-    return f"{name} was {snapshot.was.decode()} and is now {orjson.dumps(snapshot.tree).decode()}"
+    return f"{name} was {snapshot.original.decode()} and is now {orjson.dumps(snapshot.tree).decode()}"
 
 
 Handler = Callable[[Change], None]
-"""Called synchronously with the event that changed the cache, so it must be quick. An object for which it raises counts
-as deleted for this handler until a later version can be handled.
+"""A function that is called synchronously with each change of the cache, so it must be fast. An object for which it
+raises counts as deleted for this handler, until it handles a later version.
 """
 
 
 class _Listener:
-    """A handler, and the objects for which it failed."""
+    """A handler, and the keys of the objects for which it failed."""
 
     def __init__(self, handler: Handler, on_failure: OnFailure) -> None:
         self._handler = handler
         self._on_failure = on_failure
-        self._refused: set[Key] = set()
+        self._failed: set[Key] = set()
 
     def notify(self, key: Key, change: Change) -> None:
-        if key in self._refused:  # for the handler the object is deleted
-            self._refused.discard(key)
+        if key in self._failed:  # the object counts as deleted for the handler
+            self._failed.discard(key)
             if change.new is None:
                 return
             change = Change(None, change.new)
         try:
             self._handler(change)
-        except Exception as error:  # noqa: BLE001 - whatever is in one object, others must be handled
+        except Exception as error:  # noqa: BLE001 - a malformed object must not affect others
             self._on_failure(key, change.last_known, error)
             if change.new is not None:
-                self._refused.add(key)
+                self._failed.add(key)
                 if change.old is not None:
-                    with suppress(Exception):  # the failure of this object is known
+                    with suppress(Exception):  # the failure is reported already
                         self._handler(Change(change.old, None))
 
 
 class Informer(Generic[T]):
+    """The cache of one resource: a store of views with indexes, and handlers of changes. The `Sink` of a reflector."""
+
     def __init__(
         self,
         resource: Resource[T],
         *,
         clock: Clock,
-        counts: InformerCounts | None = None,
+        counts: InformerStats | None = None,
         detector: MutationDetector | None = None,
     ) -> None:
         self.resource = resource
         self._store = Store[T](self._report)
         self._listeners: list[_Listener] = []
-        self._reported: dict[Key, str] = {}
-        """The versions of objects that were logged last."""
+        self._reported_versions: dict[Key, str] = {}
+        """The last version of each object that was logged as unusable."""
         self._detector = detector
         self._synced = asyncio.Event()
-        self._counts = counts or InformerCounts()
-        self._progress = Progress(clock, self._counts)
+        self._counts = counts or InformerStats()
+        self._tracker = RevisionTracker(clock, self._counts)
 
     @property
     def lister(self) -> Lister[T]:
@@ -155,8 +165,8 @@ class Informer(Generic[T]):
 
     @property
     def revision(self) -> int:
-        """The revision of the cache: all earlier changes are in it."""
-        return self._progress.revision
+        """The revision that the cache has reached: it contains all changes up to it."""
+        return self._tracker.revision
 
     @property
     def is_synced(self) -> bool:
@@ -166,50 +176,52 @@ class Informer(Generic[T]):
         """Wait until the cache has all objects of the first list."""
         await self._synced.wait()
 
-    def when_reached(self, revision: int) -> Awaitable[None]:
-        """Done when the cache has reached the revision, or the server has another history."""
-        return self._progress.until(revision)
+    def wait_for_revision(self, revision: int) -> Awaitable[None]:
+        """Return a future that is done when the cache reaches the revision, or the server has another history."""
+        return self._tracker.wait_for(revision)
 
     def add_index(self, name: str, function: Indexer) -> None:
         self._store.add_index(name, function)
 
     def add_handler(self, handler: Handler) -> None:
-        """Notify the handler of every present object at once, and then of each change."""
+        """Call the handler for every cached object now, and then for each change."""
         listener = _Listener(handler, self._report)
         self._listeners.append(listener)
         for key, view in self._store.items():
             listener.notify(key, Change(None, view))
 
     def resync(self) -> None:
-        """Notify handlers of every object once more, as an update without a difference."""
+        """Call the handlers for every cached object again, as an update with equal old and new views."""
         for key, view in self._store.items():
             self._notify(key, Change(view, view))
 
     # --- the sink of a reflector
 
     def replace(self, trees: Sequence[Parsed], revision: int) -> None:
-        fresh = self._by_key(trees)
-        self._reported = {key: version for key, version in self._reported.items() if key in fresh}
-        for key in [key for key in self._store if key not in fresh]:
-            self._drop(key)
-        for key, tree in fresh.items():
+        new_trees = self._by_key(trees)
+        self._reported_versions = {
+            key: version for key, version in self._reported_versions.items() if key in new_trees
+        }
+        for key in [key for key in self._store if key not in new_trees]:
+            self._remove_view(key)
+        for key, tree in new_trees.items():
             if not self._has_version(key, tree):
-                self._keep(key, tree)
+                self._put_view(key, tree)
         self.reach(revision)
         self._synced.set()
 
     def put(self, tree: Parsed) -> None:
-        self._keep(Key.of(tree), tree)
+        self._put_view(Key.of(tree), tree)
         self.reach(int(meta.resource_version(tree)))
 
     def remove(self, tree: Parsed) -> None:
         key = Key.of(tree)
-        self._drop(key)
-        self._reported.pop(key, None)
+        self._remove_view(key)
+        self._reported_versions.pop(key, None)
         self.reach(int(meta.resource_version(tree)))
 
     def reach(self, revision: int) -> None:
-        self._progress.reach(revision)
+        self._tracker.reach(revision)
         self._counts.objects = len(self._store)
 
     def _by_key(self, trees: Sequence[Parsed]) -> dict[Key, Parsed]:
@@ -217,7 +229,7 @@ class Informer(Generic[T]):
         for tree in trees:
             try:
                 trees_by_key[Key.of(tree)] = tree
-            except Exception as error:  # noqa: BLE001 - what has no name is not an object
+            except Exception as error:  # noqa: BLE001 - an item without a name is no object
                 self._log_once(Key("", ""), "", error)
         return trees_by_key
 
@@ -226,26 +238,26 @@ class Informer(Generic[T]):
         if view is None:
             return False
         cached = self.resource.tree(view)
-        # Another history may have another object at the same version.
+        # In another history, another object may have the same version.
         return (meta.resource_version(cached), meta.uid(cached)) == (
             meta.resource_version(tree),
             meta.uid(tree),
         )
 
-    def _keep(self, key: Key, tree: Parsed) -> None:
+    def _put_view(self, key: Key, tree: Parsed) -> None:
         try:
-            # No controller reads managed fields, and they are half of an object.
+            # No controller reads managed fields, which make up half of an object.
             tree["metadata"].pop("managedFields", None)
             if self._detector is not None:
-                self._detector.keep(tree)
+                self._detector.add(tree)
             view = self.resource.view(tree)
         except Exception as error:  # noqa: BLE001 - a malformed object is treated as absent
-            self._drop(key)
+            self._remove_view(key)
             self._log_once(key, meta.resource_version(tree), error)
             return
         self._notify(key, Change(self._store.put(key, view), view))
 
-    def _drop(self, key: Key) -> None:
+    def _remove_view(self, key: Key) -> None:
         old = self._store.remove(key)
         if old is not None:
             self._notify(key, Change(old, None))
@@ -261,9 +273,9 @@ class Informer(Generic[T]):
 
     def _log_once(self, key: Key, version: str, error: Exception) -> None:
         """Log and count an object once for each of its versions."""
-        if self._reported.get(key) == version:
+        if self._reported_versions.get(key) == version:
             return
-        self._reported[key] = version
+        self._reported_versions[key] = version
         self._counts.unusable += 1
         LOG.error("%s %s cannot be processed and is skipped", self.resource, key, exc_info=error)
 
@@ -281,7 +293,7 @@ class Settings(Struct, frozen=True, kw_only=True):
 
 
 class Informers:
-    """The informers of a process: one for each resource, shared by all that read it."""
+    """The shared informers of a process, one for each resource; client-go's SharedInformerFactory."""
 
     def __init__(self, client: Client, settings: Settings) -> None:
         self._client = client
@@ -293,7 +305,7 @@ class Informers:
         self.caches = _Caches(self)
 
     def of(self, resource: Resource[T]) -> Informer[T]:
-        """Return the informer of this resource. One that is added while others run starts at once."""
+        """Return the informer of a resource. A new one starts at once if the others run."""
         informer = self._informers.get(resource)
         if informer is None:
             informer = self._informers[resource] = Informer(
@@ -306,11 +318,11 @@ class Informers:
         return informer
 
     def row(self, resource: AnyResource) -> AnyResource:
-        """The row for a discovered resource: one that is already watched whole is not watched again."""
+        """Return the row for a discovered resource: an existing one, so that no resource is watched twice."""
         return self._rows.setdefault(resource.group_resource, resource)
 
     def forget(self, resource: AnyResource) -> None:
-        """Stop the informers of resources that are no longer served, such as those of a deleted definition."""
+        """Stop the informer of a resource that is no longer served, such as one of a deleted definition."""
         del self._informers[resource]
         if self._rows.get(resource.group_resource) is resource:
             del self._rows[resource.group_resource]
@@ -320,10 +332,9 @@ class Informers:
             task.cancel()
 
     async def list_uncached(self, resource: AnyResource, namespace: str) -> Sequence[ReadOnlyTree]:
-        """Return the server's present list, metadata only, without the caches.
+        """Return the metadata of the objects in a namespace as the server lists them now, not from the caches.
 
-        The client of the caches may read everything in them; a controller's service account may not list all that it
-        writes.
+        It uses the client of the caches: a controller's service account may write resources that it may not list.
         """
         object_list = await self._client.list(replace(resource, metadata_only=True), namespace)
         return object_list.items
@@ -333,7 +344,7 @@ class Informers:
             await informer.wait_synced()
 
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Run all informers until cancelled."""
         async with asyncio.TaskGroup() as group:
             self._group = group
             for informer in self._informers.values():
@@ -381,5 +392,5 @@ class _Caches:
 
 
 def _name(resource: AnyResource) -> str:
-    """The name in metrics: a metadata-only informer has a cache of its own."""
+    """Return the name in metrics; an informer of metadata only has a cache, and so a name, of its own."""
     return f"{resource}/metadata" if resource.metadata_only else str(resource)

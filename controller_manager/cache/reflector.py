@@ -1,8 +1,8 @@
-"""Follow one resource at the server, forever: what is there, then each change, whatever happens to the connection.
+"""List and watch one resource, and pass its objects and events to a `Sink`.
 
-Notifies a `Sink` and keeps nothing but the revision to resume from. Where the server supports it, the present objects
-are the initial events of the watch; else they are a list in pages. A watch that ends is resumed at its last revision.
-All objects are listed again if that revision is compacted, and if the server was away: its history may be another one.
+The reflector stores only the revision to resume from. If the server supports it, the initial objects are the initial
+events of the watch; else they are listed in pages. A watch that ends is resumed at its last revision. All objects are
+listed again if that revision is compacted, or if the server was unreachable, since it may have another history now.
 """
 
 import logging
@@ -17,48 +17,50 @@ from mockube.apimachinery.randomness import Random, fraction
 from mockube.apimachinery.status import ApiError
 from mockube.controller_manager.client.client import AnyResource, Client, Parsed
 from mockube.controller_manager.client.flowcontrol import Backoff
-from mockube.controller_manager.client.wire import NoAnswer, Unreachable
-from mockube.controller_manager.metrics.client import InformerCounts
+from mockube.controller_manager.client.wire import NoResponse, Unreachable
+from mockube.controller_manager.metrics.client import InformerStats
 
 PAGE: Final = 500
 MIN_WATCH_SECONDS: Final = 300
-"""Seconds that a watch lasts at least; by chance up to twice that, so that not all of them end at once."""
-GRACE: Final = 15.0
-"""Seconds after which a watch is cut that its server has not ended in time."""
-SHORT: Final = 1.0
-"""Seconds: a watch that ends sooner and has brought nothing is a failure."""
+"""The minimum timeout of a watch in seconds; a random value up to twice as long is used, so that not all end at once."""
+TIMEOUT_GRACE: Final = 15.0
+"""Seconds after its timeout at which the client closes a watch that the server has not ended."""
+SHORT_WATCH_SECONDS: Final = 1.0
+"""A watch that ends sooner and without an event is a failure."""
 
-_END_OF_INITIAL: Final = "k8s.io/initial-events-end"
-_OFFERS_NONE: Final = (status.Invalid, status.BadRequest)
-"""Responses of a server that does not support watches with initial events."""
-_COMES_AGAIN: Final = (status.Expired, status.Gone, status.TooManyRequests)
-"""Errors that are not about such a watch. After any other error a list is tried: over an etcd without progress a
-server offers such watches, and fails each of them.
+_INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
+_UNSUPPORTED: Final = (status.Invalid, status.BadRequest)
+"""Errors of a server that does not support watches with initial events."""
+_RETRIED: Final = (status.Expired, status.Gone, status.TooManyRequests)
+"""Errors after which a watch with initial events is retried. After any other error the objects are listed: a server with
+an etcd without progress notifications accepts such watches, and each of them fails.
 """
 _log = logging.getLogger(__name__)
 
 
 class Sink(Protocol):
-    """The receiver of a reflector's objects and events. The reflector does not touch an object after passing it on."""
+    """The receiver of a reflector's objects and events. It owns the objects that it receives."""
 
     def replace(self, trees: Sequence[Parsed], revision: int) -> None:
-        """Nothing but these was there at the revision."""
+        """Replace the contents by these objects, which are all that existed at the revision."""
 
     def put(self, tree: Parsed) -> None: ...
 
     def remove(self, tree: Parsed) -> None: ...
 
     def reach(self, revision: int) -> None:
-        """Nothing else has happened up to the revision."""
+        """Note that there are no further changes up to the revision."""
 
 
 class Reflector:
+    """Lists and watches one resource, retries with backoff, and passes objects and events to a sink."""
+
     def __init__(
         self,
         client: Client,
         resource: AnyResource,
         sink: Sink,
-        counts: InformerCounts,
+        counts: InformerStats,
         *,
         clock: Clock,
         random: Random,
@@ -69,64 +71,64 @@ class Reflector:
         self._counts = counts
         self._clock = clock
         self._random = random
-        self._pauses = Backoff(clock, random)
+        self._backoff = Backoff(clock, random)
         self._revision = 0
-        """Seen last; 0 if everything must be listed."""
-        self._initial: list[Parsed] | None = None
-        """The initial objects of a watch, until all of them were received."""
-        self._streams_lists = True
-        self._is_missing = False
+        """The revision of the last event; 0 if all objects must be listed."""
+        self._initial_objects: list[Parsed] | None = None
+        """The initial objects of a watch that were received so far; None after the last of them."""
+        self._supports_watch_list = True
+        self._is_not_served = False
 
     async def run(self) -> Never:
         while True:
             try:
-                await self._follow()
-            except (ApiError, NoAnswer) as error:
-                self._take_failure(error)
-                await self._clock.sleep(self._pauses.next())
+                await self._list_and_watch()
+            except (ApiError, NoResponse) as error:
+                self._handle_error(error)
+                await self._clock.sleep(self._backoff.next())
 
-    def _take_failure(self, error: Exception) -> None:
+    def _handle_error(self, error: Exception) -> None:
         if isinstance(error, status.NotFound) and not self._revision:
-            # A server of an older minor does not have every kind: that is no failure, and may change.
+            # A server of an older minor does not serve every kind; that is no failure, and may change.
             _log.log(
-                logging.DEBUG if self._is_missing else logging.INFO,
+                logging.DEBUG if self._is_not_served else logging.INFO,
                 "the server does not serve %s; retrying",
                 self._resource,
             )
-            self._is_missing = True
+            self._is_not_served = True
             return
         _log.warning("watching %s: %s: %s", self._resource, type(error).__name__, error)
         if isinstance(error, Unreachable | status.Expired | status.Gone):
             self._revision = 0
 
-    async def _follow(self) -> None:
-        """See what is there if that is not known, and watch until the watch ends."""
-        if not self._revision and not self._streams_lists:
+    async def _list_and_watch(self) -> None:
+        """List the objects if there is no revision to resume from, and watch until the watch ends."""
+        if not self._revision and not self._supports_watch_list:
             await self._list()
         try:
             await self._watch()
         except ApiError as error:
-            if self._initial is None or isinstance(error, _COMES_AGAIN):
+            if self._initial_objects is None or isinstance(error, _RETRIED):
                 raise
-            self._streams_lists = not isinstance(error, _OFFERS_NONE)
+            self._supports_watch_list = not isinstance(error, _UNSUPPORTED)
             await self._list()
 
     # --- a list
 
     async def _list(self) -> None:
-        trees, revision = await self._pages()
+        trees, revision = await self._list_pages()
         self._counts.lists += 1
         self._sink.replace(trees, revision)
         self._revision = revision
 
-    async def _pages(self) -> tuple[Sequence[Parsed], int]:
-        """Not from a cache of the server's, that might show less than what was seen already."""
+    async def _list_pages(self) -> tuple[Sequence[Parsed], int]:
+        """Return all objects and the revision. The list is consistent: the server's cache could be older than ours."""
         page = await self._client.list(self._resource, limit=PAGE)
         trees = page.items
         while page.continue_token:
             try:
                 page = await self._client.list(self._resource, limit=PAGE, continue_token=page.continue_token)
-            except status.Expired:  # it took too long: all at once then
+            except status.Expired:  # the continue token has expired: list without pages
                 page = await self._client.list(self._resource)
                 trees = []
             trees += page.items
@@ -138,19 +140,24 @@ class Reflector:
     # --- a watch
 
     async def _watch(self) -> None:
-        began, before = self._clock.monotonic(), self._counts.events
+        started_at, events_before = self._clock.monotonic(), self._counts.events
         self._counts.watches += 1
-        self._initial = None if self._revision else []
+        self._initial_objects = None if self._revision else []
         seconds = int(MIN_WATCH_SECONDS * (1.0 + fraction(self._random)))
-        async with self._client.watch(self._resource, self._query(seconds), within=seconds + GRACE) as stream:
+        async with self._client.watch(
+            self._resource, self._query(seconds), timeout_seconds=seconds + TIMEOUT_GRACE
+        ) as stream:
             async for batch in split_lines(stream.chunks()):
                 for line in batch:
-                    self._take(*parse_watch_event(line))
-        if self._initial is not None:
+                    self._handle_event(*parse_watch_event(line))
+        if self._initial_objects is not None:
             raise Unreachable("the watch ended before all initial events were received")
-        if self._clock.monotonic() - began < SHORT and self._counts.events == before:
+        if (
+            self._clock.monotonic() - started_at < SHORT_WATCH_SECONDS
+            and self._counts.events == events_before
+        ):
             self._counts.short_watches += 1
-            raise NoAnswer("the watch ended at once")
+            raise NoResponse("the watch ended at once")
 
     def _query(self, seconds: int) -> dict[str, object]:
         query: dict[str, object] = {"allowWatchBookmarks": "true", "timeoutSeconds": seconds}
@@ -158,10 +165,10 @@ class Reflector:
             return {**query, "resourceVersion": self._revision}
         return {**query, "sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
 
-    def _take(self, event_type: str, tree: Parsed, revision: int) -> None:
-        self._counts.take(event_type)
-        if self._initial is not None:
-            self._take_initial(event_type, tree, revision)
+    def _handle_event(self, event_type: str, tree: Parsed, revision: int) -> None:
+        self._counts.record_event(event_type)
+        if self._initial_objects is not None:
+            self._handle_initial_event(event_type, tree, revision)
             return
         self._revision = revision
         if event_type == "BOOKMARK":
@@ -171,19 +178,19 @@ class Reflector:
         else:
             self._sink.put(tree)
 
-    def _take_initial(self, event_type: str, tree: Parsed, revision: int) -> None:
-        assert self._initial is not None
+    def _handle_initial_event(self, event_type: str, tree: Parsed, revision: int) -> None:
+        assert self._initial_objects is not None
         if event_type != "BOOKMARK":
-            self._initial.append(tree)
-        elif meta.annotations(tree).get(_END_OF_INITIAL) == "true":
+            self._initial_objects.append(tree)
+        elif meta.annotations(tree).get(_INITIAL_EVENTS_END) == "true":
             self._counts.lists += 1
-            self._sink.replace(self._initial, revision)
+            self._sink.replace(self._initial_objects, revision)
             self._revision = revision
-            self._initial = None
+            self._initial_objects = None
 
 
 def parse_watch_event(line: bytes) -> tuple[str, Parsed, int]:
-    """Its type, its object, and the revision at which it happened."""
+    """Return the type, the object and the revision of a watch event. Raises `ApiError` for an ERROR event."""
     try:
         event = orjson.loads(line)
         event_type, tree = event["type"], event["object"]
@@ -195,9 +202,9 @@ def parse_watch_event(line: bytes) -> tuple[str, Parsed, int]:
 
 
 async def split_lines(chunks: AsyncIterable[bytes]) -> AsyncIterator[Sequence[bytes]]:
-    """Yield the lines that each chunk completes. What follows the last newline was cut off, and is no line.
+    """Yield the lines that each chunk completes. A rest without a newline at the end of the stream is dropped.
 
-    A line of many chunks is joined once, at its end, so that its cost grows with its length and no faster.
+    The chunks of a line are joined once, so that the cost is linear in its length.
     """
     partial_line: list[bytes] = []
     async for chunk in chunks:

@@ -1,6 +1,7 @@
-"""What controllers read: objects by key and by index.
+"""Stores of cached objects, by key and by index.
 
-`Lister` and `Caches` are the promises to controllers, `Store` keeps them. What is read is shared and must not be changed.
+Controllers read through `Lister` and `Caches`; `Store` implements a `Lister`. The objects are shared and must not be
+changed.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -9,9 +10,9 @@ from typing import Any, Generic, NamedTuple, Protocol
 from mockube.controller_manager.client.resources import Key, Resource, T, T_co
 
 Indexer = Callable[[Any], Iterable[str]]
-"""The values under which one view is found in an index."""
+"""A function that returns the index values of a view."""
 OnFailure = Callable[[Key, Any, Exception], None]
-"""Called with the key and the view of an object for which a function raised."""
+"""A function that is called with the key and the view of an object for which an index or a handler raised."""
 
 
 class Lister(Protocol[T_co]):
@@ -40,8 +41,8 @@ class Caches(Protocol):
 class Change(NamedTuple):
     """A change of an object in a cache: added (`old` is None), updated, or deleted (`new` is None).
 
-    An object that was deleted and created again may appear as one change: compare the uids. In a resync both are the
-    same.
+    An object that was deleted and created again may appear as one update: compare the uids. In a resync `old` and `new`
+    are the same.
     """
 
     old: Any | None
@@ -49,19 +50,19 @@ class Change(NamedTuple):
 
     @property
     def last_known(self) -> Any:
-        """The object as it was last known."""
+        """The new view, or the last view of a deleted object."""
         return self.old if self.new is None else self.new
 
 
 class _Index(Generic[T]):
-    """An index: views by each of the values that a function returns for them, in the order in which they were added."""
+    """An index: the views by index value, in the order in which they were added."""
 
     def __init__(self, function: Callable[[Key, T], Iterable[str]], on_failure: OnFailure) -> None:
         self._function = function
         self._on_failure = on_failure
         self._buckets: dict[str, dict[Key, T]] = {}
 
-    def change(self, key: Key, old: T | None, new: T | None) -> None:
+    def update(self, key: Key, old: T | None, new: T | None) -> None:
         before = () if old is None else self._values(key, old)
         after = () if new is None else self._values(key, new)
         if before != after:
@@ -72,10 +73,10 @@ class _Index(Generic[T]):
                 self._buckets.setdefault(value, {})[key] = new
 
     def _values(self, key: Key, view: T) -> tuple[str, ...]:
-        """None for a view that the function cannot read, or for values that cannot be looked up."""
+        """Return the index values of a view; none if the function raises, or if a value cannot be hashed."""
         try:
             return tuple(dict.fromkeys(self._function(key, view)))
-        except Exception as error:  # noqa: BLE001 - whatever is in one object, others must be found
+        except Exception as error:  # noqa: BLE001 - a malformed object must not affect others
             self._on_failure(key, view, error)
             return ()
 
@@ -93,40 +94,40 @@ class _Index(Generic[T]):
 
 
 class Store(Generic[T]):
-    """A `Lister`. Each call returns a new list of the shared views."""
+    """The views of one resource, by key and by index. Each method of `Lister` returns a new list."""
 
     def __init__(self, on_failure: OnFailure = lambda *_: None) -> None:
-        """`on_failure` is called for a view that an index cannot take: the index does not find it."""
+        """Create an empty store. `on_failure` is called for a view for which an index function raises."""
         self._on_failure = on_failure
         self._views: dict[Key, T] = {}
         self._namespaces = _Index[T](lambda key, _: (key.namespace,), on_failure)
         self._indexes: dict[str, _Index[T]] = {}
 
     def add_index(self, name: str, function: Indexer) -> None:
-        """The same name means the same function: one that is there stays."""
+        """Add an index, unless there is one with this name: a name stands for one function everywhere."""
         if name in self._indexes:
             return
         index = self._indexes[name] = _Index[T](lambda _, view: function(view), self._on_failure)
         for key, view in self._views.items():
-            index.change(key, None, view)
+            index.update(key, None, view)
 
     def put(self, key: Key, view: T) -> T | None:
-        """Answers with the view that was there."""
+        """Set the view of an object, and return the previous one."""
         old = self._views.get(key)
         self._views[key] = view
-        self._change(key, old, view)
+        self._update_indexes(key, old, view)
         return old
 
     def remove(self, key: Key) -> T | None:
         old = self._views.pop(key, None)
         if old is not None:
-            self._change(key, old, None)
+            self._update_indexes(key, old, None)
         return old
 
-    def _change(self, key: Key, old: T | None, new: T | None) -> None:
-        self._namespaces.change(key, old, new)
+    def _update_indexes(self, key: Key, old: T | None, new: T | None) -> None:
+        self._namespaces.update(key, old, new)
         for index in self._indexes.values():
-            index.change(key, old, new)
+            index.update(key, old, new)
 
     def __iter__(self) -> Iterator[Key]:
         return iter(self._views)

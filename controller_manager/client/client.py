@@ -1,7 +1,7 @@
-"""The API as controllers use it: verbs on resources, trees in and out, typed errors.
+"""The client of controllers: typed verbs on resources, which take and return trees.
 
-Connections and retries are `sender`'s; no resource is special here. Errors are classes of
-`mockube.apimachinery.status`, or `wire.Unreachable` and `wire.OutcomeUnknown`.
+`sender` handles credentials, rate limits and retries. Errors are the classes of `mockube.apimachinery.status`, and
+`wire.Unreachable` and `wire.OutcomeUnknown`.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -17,17 +17,17 @@ from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.resources import Key, Resource
 from mockube.controller_manager.client.sender import Sender
-from mockube.controller_manager.client.wire import Answer, NoAnswer, Request, Stream, no_answer
+from mockube.controller_manager.client.wire import NoResponse, Request, Response, Stream, no_response
 
 AnyResource = Resource[Any]
 Parsed = dict[str, Any]
 
 TIMEOUT: Final = 65.0
-"""Seconds: longer than a server's own timeout, so that the server times out first and returns the outcome."""
+"""The timeout of a request in seconds: longer than the server's, so that the server returns the outcome."""
 
 _JSON: Final = "application/json"
-_SENT: Final = {"Accept": _JSON, "Content-Type": _JSON}
-_PATCHES: Final = {
+_JSON_HEADERS: Final = {"Accept": _JSON, "Content-Type": _JSON}
+_PATCH_TYPES: Final = {
     "merge": "application/merge-patch+json",
     "strategic": "application/strategic-merge-patch+json",
     "json": "application/json-patch+json",
@@ -35,14 +35,14 @@ _PATCHES: Final = {
 }
 _METADATA: Final = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 _METADATA_LIST: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
-_UNTOLD: Final = frozenset({502, 504})
-"""Codes that leave open whether a write was done."""
+_UNKNOWN_OUTCOME_CODES: Final = frozenset({502, 504})
+"""The status codes after which it is unknown whether a write was executed."""
 _UNRESERVED: Final = "/:@!$&'()*+,;=~"
-"""Characters of a path that are not escaped, beside letters and digits."""
+"""The characters of a path that are not escaped, in addition to letters and digits."""
 
 
 class Subject(NamedTuple):
-    """What a request is about, in the words of an error."""
+    """The resource and name of a request for an error, which a response without a Status does not contain."""
 
     resource: GroupResource
     name: str = ""
@@ -52,14 +52,16 @@ NO_SUBJECT: Final = Subject(NO_RESOURCE)
 
 
 class ObjectList(NamedTuple):
+    """A page of a list."""
+
     items: list[Parsed]
-    """Each with its kind and apiVersion, which a server leaves out."""
+    """The objects; their kind and apiVersion, which the server omits in lists, are set."""
     resource_version: str
     continue_token: str
 
 
 class ListOptions(TypedDict, total=False):
-    """As the query calls them in camelCase, but for `continue_token`."""
+    """The options of a list: the query parameters in snake case, with `continue_token` for `continue`."""
 
     label_selector: str
     field_selector: str
@@ -77,7 +79,7 @@ class PatchOptions(TypedDict, total=False):
 
 
 class DeleteOptions(TypedDict, total=False):
-    """A uid and a resourceVersion are preconditions."""
+    """The options of a deletion; the uid and the resourceVersion are preconditions."""
 
     uid: str
     resource_version: str
@@ -86,7 +88,7 @@ class DeleteOptions(TypedDict, total=False):
 
 
 class Identities(Protocol):
-    """The senders of service accounts."""
+    """Provides the senders of controllers, by service account."""
 
     def of(self, service_account: str) -> Sender: ...
 
@@ -98,7 +100,7 @@ class Client:
         self._timeout = timeout
 
     def for_service_account(self, service_account: str) -> "Client":
-        """The client of a controller: with its own user agent and, if configured, its own credentials."""
+        """Return the client of a controller, with its own user agent and, if configured, its own credentials."""
         return Client(self._identities.of(service_account), self._identities, timeout=self._timeout)
 
     def with_timeout(self, seconds: float) -> "Client":
@@ -111,7 +113,7 @@ class Client:
     async def list(
         self, resource: AnyResource, namespace: str = "", **options: Unpack[ListOptions]
     ) -> ObjectList:
-        """Without a resourceVersion the server returns the most recent objects."""
+        """List objects; without a resourceVersion the server returns the most recent ones."""
         target = _target(resource, Key(namespace, "")) + _list_query(options)
         tree = await self._send("GET", target, headers=_read_headers(resource, _METADATA_LIST))
         items = tree.get("items") or []
@@ -124,7 +126,7 @@ class Client:
     async def create(
         self, resource: AnyResource, body: ReadOnlyTree, *, key: Key | None = None, subresource: str = ""
     ) -> Parsed:
-        """In the namespace that the body names; `key` names the parent of a subresource that is made."""
+        """Create an object in the namespace of the body, or a subresource of the object with this key."""
         target = _target(resource, key or Key(meta.namespace(body), ""), subresource)
         return await self._send("POST", target, orjson.dumps(body))
 
@@ -141,11 +143,11 @@ class Client:
     ) -> Parsed:
         query = {"fieldManager": options.get("field_manager"), "force": options.get("force") and "true"}
         target = _target(resource, key, options.get("subresource", "")) + _query(query)
-        headers = {"Accept": _JSON, "Content-Type": _PATCHES[options.get("kind", "merge")]}
+        headers = {"Accept": _JSON, "Content-Type": _PATCH_TYPES[options.get("kind", "merge")]}
         return await self._send("PATCH", target, orjson.dumps(body), headers=headers)
 
     async def delete(self, resource: AnyResource, key: Key, **options: Unpack[DeleteOptions]) -> Parsed:
-        """The object as it was left if something keeps it, else a `Status` or the object as it was."""
+        """Delete an object. Return it if finalizers or a grace period keep it, else a `Status` or the last object."""
         return await self._send("DELETE", _target(resource, key), _delete_options(options))
 
     async def delete_collection(
@@ -153,10 +155,10 @@ class Client:
         resource: AnyResource,
         namespace: str = "",
         *,
-        selecting: ListOptions | None = None,
+        list_options: ListOptions | None = None,
         **options: Unpack[DeleteOptions],
     ) -> Parsed:
-        target = _target(resource, Key(namespace, "")) + _list_query(selecting or {})
+        target = _target(resource, Key(namespace, "")) + _list_query(list_options or {})
         return await self._send("DELETE", target, _delete_options(options))
 
     async def raw(
@@ -168,29 +170,29 @@ class Client:
         accept: str = _JSON,
         about: Subject = NO_SUBJECT,
     ) -> Parsed:
-        """What is no resource, such as discovery; `path` holds its query, if it has one.
+        """Send a request for a path that is no resource, such as discovery; `path` includes the query.
 
-        `about` is what an error names where the server answers with a code alone.
+        An error contains `about` if the response is no Status.
         """
         headers = {"Accept": accept, "Content-Type": _JSON}
         return await self._send(method, path, body, headers=headers, about=about)
 
     @asynccontextmanager
     async def watch(
-        self, resource: AnyResource, query: Mapping[str, object], *, within: float
+        self, resource: AnyResource, query: Mapping[str, object], *, timeout_seconds: float
     ) -> AsyncIterator[Stream]:
-        """A running watch of all namespaces, whose chunks are events as JSON, a line each; cut after `within` seconds."""
+        """Watch all namespaces: the stream has an event as JSON in each line. It is closed after `timeout_seconds`."""
         target = _target(resource, Key("", "")) + _query({"watch": "true", **query})
         headers = _read_headers(resource, _METADATA)
-        request = Request(method="GET", target=target, headers=headers, timeout=within)
+        request = Request(method="GET", target=target, headers=headers, timeout=timeout_seconds)
         async with self._open_stream(request) as stream:
             yield stream
 
     @asynccontextmanager
-    async def download(self, path: str, *, within: float) -> AsyncIterator[Stream]:
-        """Stream a path that is no resource. Only its content shows whether it is complete."""
+    async def download(self, path: str, *, timeout_seconds: float) -> AsyncIterator[Stream]:
+        """Stream a path that is no resource. The caller has to check that the content is complete."""
         async with self._open_stream(
-            Request(method="GET", target=path, headers={}, timeout=within)
+            Request(method="GET", target=path, headers={}, timeout=timeout_seconds)
         ) as stream:
             yield stream
 
@@ -198,7 +200,7 @@ class Client:
     async def _open_stream(self, request: Request) -> AsyncIterator[Stream]:
         async with self._sender.stream(request) as stream:
             if stream.status != 200:
-                raise _error(request, Answer(stream.status, None, await stream.read()))
+                raise _error(request, Response(stream.status, None, await stream.read()))
             yield stream
 
     async def _send(
@@ -207,17 +209,17 @@ class Client:
         target: str,
         body: bytes = b"",
         *,
-        headers: Mapping[str, str] = _SENT,
+        headers: Mapping[str, str] = _JSON_HEADERS,
         about: Subject = NO_SUBJECT,
     ) -> Parsed:
         request = Request(method=method, target=target, headers=headers, body=body, timeout=self._timeout)
-        answer = await self._sender.send(request)
-        if answer.status >= 300:
-            raise _error(request, answer, about)
+        response = await self._sender.send(request)
+        if response.status >= 300:
+            raise _error(request, response, about)
         try:
-            parsed: Parsed = orjson.loads(answer.body)
+            parsed: Parsed = orjson.loads(response.body)
         except orjson.JSONDecodeError as error:
-            raise no_answer(request, f"the response is not JSON: {error}") from error
+            raise no_response(request, f"the response is not JSON: {error}") from error
         return parsed
 
 
@@ -258,24 +260,24 @@ def _delete_options(options: DeleteOptions) -> bytes:
     return orjson.dumps({"kind": "DeleteOptions", "apiVersion": "v1", **present}) if present else b""
 
 
-def _error(request: Request, answer: Answer, about: Subject = NO_SUBJECT) -> ApiError | NoAnswer:
-    error = _api_error(request, answer, about)
-    if answer.status in _UNTOLD and not request.is_read:
-        unknown = no_answer(request, error.message)
+def _error(request: Request, response: Response, about: Subject = NO_SUBJECT) -> ApiError | NoResponse:
+    error = _api_error(request, response, about)
+    if response.status in _UNKNOWN_OUTCOME_CODES and not request.is_read:
+        unknown = no_response(request, error.message)
         unknown.__cause__ = error
         return unknown
     return error
 
 
-def _api_error(request: Request, answer: Answer, about: Subject) -> ApiError:
-    """Return the error of the server's Status, or of the HTTP code where a proxy has answered."""
+def _api_error(request: Request, response: Response, about: Subject) -> ApiError:
+    """Return the error of the Status in the response, or of the HTTP code if a proxy has sent the response."""
     try:
-        tree = orjson.loads(answer.body)
+        tree = orjson.loads(response.body)
     except orjson.JSONDecodeError:
         tree = None
     if isinstance(tree, dict) and tree.get("kind") == "Status":
-        return status.from_tree(tree, answer.status)
-    message = answer.body.decode(errors="replace").strip() or "unknown"
+        return status.from_tree(tree, response.status)
+    message = response.body.decode(errors="replace").strip() or "unknown"
     return status.generic(
-        answer.status, verb=request.method, resource=about.resource, name=about.name, server_message=message
+        response.status, verb=request.method, resource=about.resource, name=about.name, server_message=message
     )

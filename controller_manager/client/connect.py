@@ -1,4 +1,4 @@
-"""The one place that makes a client: transport, credentials, limits and the User-Agent."""
+"""Create clients, with their transport, credentials, rate limits and User-Agent."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -22,54 +22,54 @@ from mockube.controller_manager.client.wire import Transport
 from mockube.controller_manager.metrics.client import ClientMetrics
 
 AGENT: Final = "kube-controller-manager"
-"""The User-Agent is the field manager, so that managed fields are as with upstream's manager."""
+"""The default User-Agent: the server uses it as the field manager, so it is upstream's."""
 
 
-class Connection(Struct, frozen=True, kw_only=True):
+class ClientOptions(Struct, frozen=True, kw_only=True):
+    """The settings of a client."""
+
     access: Access
     clock: Clock
     agent: str = AGENT
     rate: Rate | None = None
-    """`--kube-api-qps` and `--kube-api-burst`, of each controller by itself; None has no limit."""
+    """The rate limit of each controller, as of `--kube-api-qps` and `--kube-api-burst`; None for no limit."""
     use_service_account_credentials: bool = False
     may_write: Callable[[], bool] | None = None
-    """Called before each write, which is not sent if it returns false; None allows every write."""
+    """Returns whether a write may be sent; called before each. None allows all writes."""
     transport: Callable[[Access], Transport] = HttpTransport
     metrics: ClientMetrics = field(default_factory=ClientMetrics)
 
 
 @asynccontextmanager
-async def connect(connection: Connection) -> AsyncIterator[Client]:
-    """A client, whose connections are closed at the end."""
+async def connect(options: ClientOptions) -> AsyncIterator[Client]:
+    """Yield a client; its connections are closed at the end."""
     async with AsyncExitStack() as stack:
-        access, rate = connection.access, connection.rate
-        sender = _sender(
-            connection, _transport(connection, access, stack), _credential(access, connection.clock)
-        )
+        access, rate = options.access, options.rate
+        sender = _sender(options, _transport(options, access, stack), _credential(access, options.clock))
         client = Client(sender, SharedIdentity(sender=sender, rate=rate))
-        if connection.use_service_account_credentials:
-            anonymous = _sender(connection, _transport(connection, access.anonymous(), stack), FixedToken())
-            credential = partial(ServiceAccountToken, client, connection.clock)
+        if options.use_service_account_credentials:
+            anonymous = _sender(options, _transport(options, access.anonymous(), stack), FixedToken())
+            credential = partial(ServiceAccountToken, client, options.clock)
             client = Client(sender, OwnIdentities(anonymous=anonymous, credential=credential, rate=rate))
         yield client
 
 
-def _transport(connection: Connection, access: Access, stack: AsyncExitStack) -> Transport:
-    transport = connection.transport(access)
+def _transport(options: ClientOptions, access: Access, stack: AsyncExitStack) -> Transport:
+    transport = options.transport(access)
     stack.push_async_callback(transport.close)
-    if connection.may_write is not None:
-        transport = FencedTransport(transport, connection.may_write)
+    if options.may_write is not None:
+        transport = FencedTransport(transport, options.may_write)
     return BoundedTransport(transport)
 
 
-def _sender(connection: Connection, transport: Transport, credential: Credential) -> Sender:
+def _sender(options: ClientOptions, transport: Transport, credential: Credential) -> Sender:
     return Sender(
         transport=transport,
         credential=credential,
-        agent=connection.agent,
-        limit=TokenBucket(connection.rate, connection.clock) if connection.rate else None,
-        clock=connection.clock,
-        metrics=connection.metrics,
+        agent=options.agent,
+        limit=TokenBucket(options.rate, options.clock) if options.rate else None,
+        clock=options.clock,
+        metrics=options.metrics,
     )
 
 

@@ -1,6 +1,6 @@
-"""Connections to one server, with one HTTP/1.1 request at a time on each, and the parser of the responses.
+"""A pool of connections to one server, with one HTTP/1.1 request at a time on each, and the parser of the responses.
 
-Connections are reused. Requests are small and many, and a client for all of HTTP costs several times as much for each.
+Requests are small and many: a general HTTP client costs several times as much for each.
 """
 
 import asyncio
@@ -16,23 +16,23 @@ from mockube.apimachinery.clock import Clock
 from mockube.controller_manager.supervision import timeout
 
 IDLE_SECONDS: Final = 30.0
-"""How long an idle connection is kept open: less than any server does, so that none is closed during a request."""
+"""The time after which an idle connection is closed: before any server does, so that none is closed during a request."""
 CONNECT_SECONDS: Final = 10.0
 
 MAX_HEAD_BYTES: Final = 1 << 16
-"""Bytes of a status line and the headers."""
+"""The maximum length of a status line and the headers."""
 MAX_LINE_BYTES: Final = 1 << 12
-"""Bytes of a line between chunks."""
+"""The maximum length of a line between chunks."""
 
 _STATUS_LINE: Final = re.compile(rb"HTTP/1\.([01]) ([1-9][0-9][0-9])(?: [^\r\n]*)?")
 _LENGTH: Final = re.compile(rb"[0-9]{1,15}")
 _CHUNK_SIZE: Final = re.compile(rb"([0-9A-Fa-f]{1,12})[ \t]*(?:;.*)?", re.DOTALL)
 _WITHOUT_BODY: Final = frozenset({204, 304})
-_SWITCHING: Final = 101
+_SWITCHING_PROTOCOLS: Final = 101
 
 
 class NotConnected(Exception):
-    """There is no connection: nothing was sent."""
+    """The connection was not established, so the request was not sent."""
 
 
 class ConnectionBroken(Exception):
@@ -49,22 +49,22 @@ class Address(Struct, frozen=True, kw_only=True):
 
 
 class Connections:
-    """Belongs to the event loop in which it is used."""
+    """The connections to one server. It belongs to the event loop in which it is used."""
 
     def __init__(self, address: Address, clock: Clock) -> None:
         self._address = address
         self._clock = clock
         self._idle: deque[_Connection] = deque()
-        """The one that was used most recently is the last."""
+        """The idle connections; the most recently used is the last."""
         self._all: set[_Connection] = set()
 
-    async def exchange(self, request: bytes, *, seconds: float, is_head: bool) -> "Response":
+    async def exchange(self, request: bytes, *, seconds: float, is_head: bool) -> "RawResponse":
         """Send a request and return its response; raises `NotConnected`, `ConnectionBroken` or TimeoutError."""
-        connection = self._take() or await self._connect(seconds)
+        connection = self._take_idle() or await self._connect(seconds)
         try:
             response = await connection.exchange(request, seconds=seconds, is_head=is_head)
         except BaseException:
-            connection.abort()  # its response would be taken for that of the next request
+            connection.abort()  # else its response would count as that of the next request
             raise
         if response.is_reusable:
             self._idle.append(connection)
@@ -72,7 +72,7 @@ class Connections:
             connection.abort()
         return response
 
-    def _take(self) -> "_Connection | None":
+    def _take_idle(self) -> "_Connection | None":
         oldest = self._clock.monotonic() - IDLE_SECONDS
         while self._idle and not self._idle[0].is_usable(oldest):
             self._idle.popleft().abort()
@@ -95,7 +95,7 @@ class Connections:
                     ssl=address.trust,
                     server_hostname=address.server_name if address.trust else None,
                 )
-        except OSError as error:  # as are errors of TLS, and TimeoutError
+        except OSError as error:  # includes errors of TLS, and TimeoutError
             connection.abandon()
             raise NotConnected(str(error) or type(error).__name__) from error
         except BaseException:
@@ -115,18 +115,18 @@ class Connections:
 class _Connection(asyncio.Protocol):
     def __init__(self, clock: Clock, ended: asyncio.Future[None], open_: "set[_Connection]") -> None:
         self.ended = ended
-        """Done when it is closed."""
+        """Done when the connection is closed."""
         self._clock = clock
         self._open = open_
         self._transport: asyncio.Transport | None = None
         self._reader: ResponseReader | None = None
-        self._answer: asyncio.Future[Response] | None = None
+        self._response_future: asyncio.Future[RawResponse] | None = None
         """The response to the current request."""
         self._used_at = 0.0
         self._is_abandoned = False
 
     def abandon(self) -> None:
-        """End a connection that nobody waits for any more.
+        """Close a connection whose caller does not wait any more.
 
         If that happens at the end of a TLS handshake, uvloop calls `connection_made`, before or after, but it never calls
         `connection_lost`.
@@ -136,30 +136,30 @@ class _Connection(asyncio.Protocol):
         self.abort()
 
     def is_usable(self, oldest: float) -> bool:
-        """Whether it is open and was used after a time."""
+        """Return whether the connection is open and was used after the time `oldest`."""
         return self._transport is not None and self._used_at > oldest
 
-    async def exchange(self, request: bytes, *, seconds: float, is_head: bool) -> "Response":
+    async def exchange(self, request: bytes, *, seconds: float, is_head: bool) -> "RawResponse":
         if self._transport is None:
             raise ConnectionBroken("the connection was closed")
         self._reader = ResponseReader(is_head=is_head)
-        self._answer = asyncio.get_running_loop().create_future()
+        self._response_future = asyncio.get_running_loop().create_future()
         timer = self._clock.call_later(seconds, partial(self._fail, TimeoutError()))
         self._transport.write(request)
         try:
-            return await self._answer
+            return await self._response_future
         finally:
             timer.cancel()
-            self._reader = self._answer = None
+            self._reader = self._response_future = None
             self._used_at = self._clock.monotonic()
 
     def abort(self) -> None:
-        """Close it without TLS' close_notify, which would wait for the server's."""
+        """Close the connection without TLS' close_notify, because that waits for the server's."""
         transport, self._transport = self._transport, None
         if transport is not None:
             transport.abort()
 
-    # --- what the event loop calls
+    # --- asyncio.Protocol
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
@@ -192,20 +192,22 @@ class _Connection(asyncio.Protocol):
         self._fail(ConnectionBroken(str(error or "the server closed the connection")))
         self.ended.set_result(None)
 
-    def _succeed(self, response: "Response") -> None:
+    def _succeed(self, response: "RawResponse") -> None:
         self._reader = None  # data after the response belongs to no request
-        if self._answer is not None and not self._answer.done():
-            self._answer.set_result(response)
+        if self._response_future is not None and not self._response_future.done():
+            self._response_future.set_result(response)
 
     def _fail(self, error: Exception) -> None:
-        if self._answer is not None and not self._answer.done():
-            self._answer.set_exception(error)
+        if self._response_future is not None and not self._response_future.done():
+            self._response_future.set_exception(error)
 
 
 # --- responses
 
 
-class Response(NamedTuple):
+class RawResponse(NamedTuple):
+    """A complete HTTP response."""
+
     status: int
     headers: dict[bytes, bytes]
     """The headers by lower-case names; the last value of a repeated one."""
@@ -219,10 +221,10 @@ class MalformedResponse(Exception):
 
 
 class ResponseReader:
-    """Reads one response."""
+    """A parser of one response."""
 
     def __init__(self, *, is_head: bool = False) -> None:
-        """`is_head`: whether this is the response to a HEAD, which has no body."""
+        """Create a parser. `is_head`: the request is a HEAD, whose response has no body."""
         self._is_head = is_head
         self._partial_head = b""
         """The bytes of an incomplete head."""
@@ -234,16 +236,16 @@ class ResponseReader:
         """Bytes of the body that are still missing; None if the body ends with the connection."""
         self._chunks: _Chunks | None = None
 
-    def feed(self, data: bytes) -> Response | None:
-        """Take the next bytes; return the response once it is complete."""
+    def feed(self, data: bytes) -> RawResponse | None:
+        """Parse the next bytes; return the response if it is complete."""
         if not self._status:
-            rest = self._take_head(self._partial_head + data)
+            rest = self._parse_head(self._partial_head + data)
             if rest is None:
                 return None
             data = rest
         if self._chunks is not None:
-            is_whole = self._chunks.feed(data)
-            return self._response(b"".join(self._chunks.parts), self._chunks.surplus) if is_whole else None
+            is_complete = self._chunks.feed(data)
+            return self._response(b"".join(self._chunks.parts), self._chunks.surplus) if is_complete else None
         self._parts.append(data)
         if self._missing is None:
             return None
@@ -253,16 +255,16 @@ class ResponseReader:
         body, surplus = b"".join(self._parts), -self._missing
         return self._response(body[: len(body) - surplus], surplus)
 
-    def end(self) -> Response | None:
-        """The connection has ended: return the response if its body ends with the connection."""
-        is_whole = self._status and self._chunks is None and self._missing is None
-        return self._response(b"".join(self._parts), surplus=0) if is_whole else None
+    def end(self) -> RawResponse | None:
+        """Return the response of a connection that has ended; None unless the body ends with the connection."""
+        is_complete = self._status and self._chunks is None and self._missing is None
+        return self._response(b"".join(self._parts), surplus=0) if is_complete else None
 
-    def _response(self, body: bytes, surplus: int) -> Response:
-        return Response(self._status, self._headers, body, self._is_reusable and not surplus)
+    def _response(self, body: bytes, surplus: int) -> RawResponse:
+        return RawResponse(self._status, self._headers, body, self._is_reusable and not surplus)
 
-    def _take_head(self, data: bytes) -> bytes | None:
-        """Return what follows the head, or None if the head is not complete."""
+    def _parse_head(self, data: bytes) -> bytes | None:
+        """Parse the head; return the bytes after it, or None if the head is not complete."""
         head, end, rest = data.partition(b"\r\n\r\n")
         if len(head) > MAX_HEAD_BYTES:
             raise MalformedResponse("the response header is too long")
@@ -274,10 +276,10 @@ class ResponseReader:
         if matched is None:
             raise MalformedResponse(f"the response begins with {first[:100]!r}")
         status, headers = int(matched[2]), dict(map(_header, lines))
-        if status == _SWITCHING:
+        if status == _SWITCHING_PROTOCOLS:
             raise MalformedResponse("the response switches to another protocol")
         if status < 200:
-            return self._take_head(rest)
+            return self._parse_head(rest)
         self._status, self._headers = status, headers
         self._expect_body(headers)
         self._is_reusable = (
@@ -309,12 +311,12 @@ def _header(line: bytes) -> tuple[bytes, bytes]:
 
 
 class _Chunks:
-    """A body in chunks."""
+    """A parser of a chunked body."""
 
     def __init__(self) -> None:
         self.parts: list[bytes] = []
         self.surplus = 0
-        """Return the number of bytes after the end."""
+        """The number of bytes after the end."""
         self._partial_line = b""
         """The bytes of an incomplete line."""
         self._missing = 0
@@ -322,7 +324,7 @@ class _Chunks:
         self._is_after_last = False
 
     def feed(self, data: bytes) -> bool:
-        """Take the next bytes; returns whether the body is complete."""
+        """Parse the next bytes; return whether the body is complete."""
         data, position = self._partial_line + data, 0
         self._partial_line = b""
         while position < len(data):
@@ -339,13 +341,13 @@ class _Chunks:
                 self._partial_line = data[position:]
                 return False
             line, position = data[position:end], end + 2
-            if self._is_end(line):
+            if self._parse_line(line):
                 self.surplus = len(data) - position
                 return True
         return False
 
-    def _is_end(self, line: bytes) -> bool:
-        """Take a line that is no part of a chunk."""
+    def _parse_line(self, line: bytes) -> bool:
+        """Parse a line between chunks; return whether the body ends with it."""
         if self._is_after_last:
             return not line
         if self._is_after_chunk:

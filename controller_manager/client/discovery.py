@@ -1,7 +1,4 @@
-"""The resources of a server, by aggregated discovery: for controllers that handle all kinds alike.
-
-Reads the documents; `client` fetches them.
-"""
+"""Discover the resources of a server by aggregated discovery, for controllers that handle all kinds."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
@@ -21,7 +18,7 @@ _STALE: Final = "Stale"
 
 
 class DiscoveredResource(Struct, frozen=True, kw_only=True):
-    """A resource in its group's preferred version, and what can be done with it."""
+    """A resource in the preferred version that serves it, with its verbs and subresources."""
 
     resource: Resource[ReadOnlyTree]
     verbs: frozenset[str]
@@ -29,23 +26,26 @@ class DiscoveredResource(Struct, frozen=True, kw_only=True):
 
 
 class Discovery(Struct, frozen=True, kw_only=True):
+    """The result of discovery."""
+
     resources: tuple[DiscoveredResource, ...]
     failures: tuple[str, ...] = ()
-    """Group versions whose server did not answer."""
+    """The group versions that are stale because their API server is unavailable."""
     versions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """By group, the preferred one first."""
+    """The versions by group, the preferred one first."""
 
     def with_verbs(self, *verbs: str) -> list[Resource[ReadOnlyTree]]:
-        """The resources that have all these verbs."""
+        """Return the resources that support all these verbs."""
         return [entry.resource for entry in self.resources if entry.verbs >= {*verbs}]
 
 
 async def discover(client: Client) -> Discovery:
     documents = [await client.raw("GET", root, accept=ACCEPT) for root in ROOTS]
-    return read(documents)
+    return parse(documents)
 
 
-def read(documents: Sequence[ReadOnlyTree]) -> Discovery:
+def parse(documents: Sequence[ReadOnlyTree]) -> Discovery:
+    """Parse APIGroupDiscoveryLists."""
     resources: list[DiscoveredResource] = []
     failures: list[str] = []
     versions: dict[str, tuple[str, ...]] = {}

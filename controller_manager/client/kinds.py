@@ -1,4 +1,4 @@
-"""The resources that controllers watch and write, a row each."""
+"""The rows of the resources that controllers watch and write."""
 
 from collections.abc import Iterator
 from operator import attrgetter
@@ -16,12 +16,12 @@ def _row(api_version: str, plural: str, kind: str, *, namespaced: bool = True) -
     )
 
 
-_READ_SECRETS: Final = frozenset({"kubernetes.io/service-account-token", "bootstrap.kubernetes.io/token"})
+_TOKEN_TYPES: Final = frozenset({"kubernetes.io/service-account-token", "bootstrap.kubernetes.io/token"})
 
 
-def _without_foreign_data(secret: ReadOnlyTree) -> ReadOnlyTree:
-    """Only Secrets that hold tokens are looked into, and there are large ones."""
-    if secret.get("type") in _READ_SECRETS:
+def _without_unused_data(secret: ReadOnlyTree) -> ReadOnlyTree:
+    """Return a Secret without its data, unless it contains a token: controllers read no other data, which can be large."""
+    if secret.get("type") in _TOKEN_TYPES:
         return secret
     return {field: value for field, value in secret.items() if field not in ("data", "stringData")}
 
@@ -38,7 +38,7 @@ PODS: Final = Resource(
 
 CONFIG_MAPS: Final = _row("v1", "configmaps", "ConfigMap")
 SECRETS: Final = Resource(
-    group="", version="v1", plural="secrets", kind="Secret", namespaced=True, view=_without_foreign_data
+    group="", version="v1", plural="secrets", kind="Secret", namespaced=True, view=_without_unused_data
 )
 SERVICES: Final = _row("v1", "services", "Service")
 SERVICE_ACCOUNTS: Final = _row("v1", "serviceaccounts", "ServiceAccount")
@@ -104,4 +104,5 @@ CUSTOM_RESOURCE_DEFINITIONS: Final = _row(
 
 
 def rows() -> Iterator[Resource[Any]]:
+    """Return all rows of this module."""
     return (row for row in globals().values() if isinstance(row, Resource))

@@ -1,8 +1,6 @@
-"""Read where the server is and what to show it, from files as kubectl writes them.
+"""Read kubeconfig files: the server's address, how to verify it, and the credentials. Also the rate limit of requests.
 
-What such a file may hold and this cannot do is refused by name.
-
-How the API server is reached: from the settings to an `Access`, and to a limit of requests.
+A file with an unsupported feature is rejected, with the name of the feature.
 """
 
 import base64
@@ -19,47 +17,47 @@ from mockube.apimachinery.yaml_scalars import YamlError
 from mockube.controller_manager.client.flowcontrol import Rate
 from mockube.controller_manager.config.settings import Server
 
-REFUSED: Final[Mapping[str, Sequence[str]]] = {
+UNSUPPORTED: Final[Mapping[str, Sequence[str]]] = {
     "cluster": ("proxy-url",),
     "user": ("exec", "auth-provider", "username", "password", "as", "as-uid", "as-groups", "as-user-extra"),
 }
 
 
 class KubeconfigError(Exception):
-    """A file cannot be read, or names no server."""
+    """A kubeconfig cannot be read, has no server, or needs an unsupported feature."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """Where a server is, how it is known, and what is shown to it."""
+    """The address of a server, how to verify it, and the credentials: what client-go calls a rest.Config."""
 
     server: str
-    """`https://host:port`, perhaps with a path."""
+    """The URL of the server, such as `https://host:port`; it may have a path."""
     authority: bytes = b""
-    """Certificates that sign the server's, as PEM; the machine's own where there are none."""
+    """The CA certificates that sign the server's, as PEM; empty for those of the machine."""
     server_name: str = ""
     """The name in the server's certificate, if it is not the host of the address."""
     insecure: bool = False
-    """Take any certificate."""
+    """Whether any server certificate is accepted."""
     certificate: bytes = b""
     key: bytes = field(default=b"", repr=False)
     token: str = field(default="", repr=False)
     token_file: Path | None = None
-    """Read again and again, since what is in it ends and is replaced."""
+    """A file with a token, which is read again at intervals, because another program renews the token."""
 
     def anonymous(self) -> "Access":
-        """The same server, shown nothing."""
+        """Return the same server without credentials."""
         return dataclasses.replace(self, certificate=b"", key=b"", token="", token_file=None)
 
 
 def read(path: Path, *, master: str = "") -> Access:
-    """Return the current context's server and user; `master` replaces the server's address."""
+    """Read the server and the user of the current context; `master` overrides the server's address."""
     config = _parse(path)
     context = _find_entry(config, "context", _text(config, "current-context"))
     cluster = _find_entry(config, "cluster", _text(context, "cluster"))
     user = _find_entry(config, "user", _text(context, "user")) if context.get("user") else {}
-    _refuse("cluster", cluster)
-    _refuse("user", user)
+    _check_supported("cluster", cluster)
+    _check_supported("user", user)
     insecure = bool(cluster.get("insecure-skip-tls-verify"))
     authority = _data(cluster, "certificate-authority", path)
     if insecure and authority:
@@ -93,7 +91,7 @@ def _parse(path: Path) -> Mapping[str, Any]:
 
 
 def _find_entry(config: Mapping[str, Any], kind: str, name: str) -> Mapping[str, Any]:
-    """The cluster, user or context of that name."""
+    """Return the cluster, user or context of this name."""
     entries = config.get(f"{kind}s") or []
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise KubeconfigError(f"{kind}s must be a list of objects")
@@ -107,21 +105,21 @@ def _find_entry(config: Mapping[str, Any], kind: str, name: str) -> Mapping[str,
 
 
 def _text(entry: Mapping[str, Any], name: str) -> str:
-    """A field's text; "" where there is none."""
+    """Return the text of a field; "" if it is absent."""
     value = entry.get(name)
     if not isinstance(value, str | None):
         raise KubeconfigError(f"{name} must be a string")
     return value or ""
 
 
-def _refuse(kind: str, entry: Mapping[str, Any]) -> None:
-    for name in REFUSED[kind]:
+def _check_supported(kind: str, entry: Mapping[str, Any]) -> None:
+    for name in UNSUPPORTED[kind]:
         if entry.get(name):
             raise KubeconfigError(f"{name} of a {kind} is not supported")
 
 
 def _data(entry: Mapping[str, Any], name: str, path: Path) -> bytes:
-    """Return inline data, or the content of a file that is named relative to the kubeconfig."""
+    """Return inline data, or the content of the file that a path relative to the kubeconfig names."""
     data, file = _text(entry, f"{name}-data"), _text(entry, name)
     try:
         if data:
@@ -131,26 +129,28 @@ def _data(entry: Mapping[str, Any], name: str, path: Path) -> bytes:
         raise KubeconfigError(f"{path}: {name}: {error}") from error
 
 
-UPSTREAM = Rate(qps=20.0, burst=30)
-"""For a server elsewhere, which others share. One on this machine is there for us."""
+DEFAULT_RATE = Rate(qps=20.0, burst=30)
+"""Upstream's rate limit, for a server on another machine, which others use as well."""
 
 
 def access_of(server: Server) -> Access:
+    """Return the access to the server that flags name, from the kubeconfig if they name one."""
     if server.kubeconfig is None:
         return Access(server=server.master)
     return read(server.kubeconfig, master=server.master)
 
 
 def rate_of(server: Server, access: Access) -> Rate | None:
-    if server.kube_api_qps is None and server.kube_api_burst is None and _is_here(access.server):
+    """Return the rate limit of each controller; None for a server on this machine, unless flags set a limit."""
+    if server.kube_api_qps is None and server.kube_api_burst is None and _is_on_this_machine(access.server):
         return None
     return Rate(
-        qps=UPSTREAM.qps if server.kube_api_qps is None else server.kube_api_qps,
-        burst=UPSTREAM.burst if server.kube_api_burst is None else server.kube_api_burst,
+        qps=DEFAULT_RATE.qps if server.kube_api_qps is None else server.kube_api_qps,
+        burst=DEFAULT_RATE.burst if server.kube_api_burst is None else server.kube_api_burst,
     )
 
 
-def _is_here(url: str) -> bool:
+def _is_on_this_machine(url: str) -> bool:
     host = urlsplit(url).hostname or ""
     try:
         return ip_address(host).is_loopback

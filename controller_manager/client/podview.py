@@ -1,7 +1,4 @@
-"""A pod as controllers see it: the fields that they read of every pod, computed once when it enters a cache.
-
-Pure. Fields that are read rarely are in the whole object.
-"""
+"""The cached view of a pod: the fields that controllers read of every pod, computed when it enters a cache. Pure."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -20,24 +17,26 @@ FAILED: Final = "Failed"
 PENDING: Final = "Pending"
 RUNNING: Final = "Running"
 
-_LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=UTC)
-"""The time of a true condition without a lastTransitionTime; with minReadySeconds upstream never counts such a pod as available."""
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+"""The time of a condition without lastTransitionTime; with minReadySeconds such a pod is never available, as upstream."""
 
 
 class PodView(Struct, frozen=True, kw_only=True, eq=False):
+    """A pod, and the fields of it that controllers read most."""
+
     object: ReadOnlyTree
     key: Key
     uid: str
     resource_version: str
     labels: Mapping[str, str]
     owner_uid: str
-    """Of its controller; empty for an orphan."""
+    """The uid of its controller; empty for an orphan."""
     node: str
-    """Where it was bound; empty before."""
+    """The node to which it is bound; empty before."""
     phase: str
     deleting: bool
     ready_since: datetime | None
-    """When its condition Ready became true; None while it is not."""
+    """The time at which its condition Ready became true; None if it is not true."""
 
     @classmethod
     def of(cls, pod: ReadOnlyTree) -> "PodView":
@@ -67,22 +66,20 @@ class PodView(Struct, frozen=True, kw_only=True, eq=False):
 
     @property
     def is_active(self) -> bool:
-        """It counts as a replica: neither ended nor about to go."""
+        """Whether the pod counts as a replica: it is neither terminal nor being deleted."""
         return not self.deleting and not self.is_terminal
 
     def is_available(self, min_ready_seconds: int, now: datetime) -> bool:
-        """Ready for long enough."""
+        """Return whether the pod has been ready for `min_ready_seconds`."""
         if self.ready_since is None or min_ready_seconds == 0:
             return self.ready_since is not None
-        return (
-            self.ready_since is not _LONG_AGO and after(self.ready_since, span_of(min_ready_seconds)) <= now
-        )
+        return self.ready_since is not _EPOCH and after(self.ready_since, span_of(min_ready_seconds)) <= now
 
 
 def _transition_time(condition: ReadOnlyTree) -> datetime:
     text = condition.get("lastTransitionTime")
-    return _time(text) if text else _LONG_AGO
+    return _time(text) if text else _EPOCH
 
 
 _time = memoize(4096, max_length=40)(parse_time)
-"""Cached: each change of a pod repeats the same time, and many pods become ready in one second."""
+"""Parse a time, with a cache: each change of a pod repeats its times, and many pods become ready in the same second."""

@@ -1,7 +1,4 @@
-"""A resource in the controller manager: its path in the API, and the view of its cached objects.
-
-The rows themselves are in `mockube.controller_manager.client.kinds`.
-"""
+"""Resources as rows: the path in the API, and the view of cached objects. `kinds` defines the rows."""
 
 from collections.abc import Callable
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -17,7 +14,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Key(NamedTuple):
-    """Which object of a resource; the namespace of a cluster-wide one is empty."""
+    """The namespace and name of an object; the namespace of a cluster-scoped object is empty."""
 
     namespace: str
     name: str
@@ -28,7 +25,7 @@ class Key(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> "Key":
-        """Return the key of an object in a namespace from the text that `str` returns."""
+        """Parse the text that `str` returns for the key of a namespaced object."""
         namespace, _, name = text.partition("/")
         return cls(namespace, name)
 
@@ -37,12 +34,12 @@ class Key(NamedTuple):
 
 
 def whole_tree(tree: ReadOnlyTree) -> ReadOnlyTree:
-    """The view of a resource that needs none."""
+    """Return the object itself: the view of resources without a view of their own."""
     return tree
 
 
 class Resource(Struct, Generic[T_co], frozen=True, kw_only=True, eq=False):
-    """Compared by identity: there is one row for each resource, or one made from discovery."""
+    """The row of a resource, predefined or from discovery. Rows are compared by identity."""
 
     group: str
     version: str
@@ -50,11 +47,11 @@ class Resource(Struct, Generic[T_co], frozen=True, kw_only=True, eq=False):
     kind: str
     namespaced: bool
     view: Callable[[ReadOnlyTree], T_co]
-    """Made once for each version of an object when it enters a cache; caches hold views and nothing else."""
+    """Returns the view of an object, which a cache stores in its place; called once for each version of the object."""
     tree: Callable[[Any], ReadOnlyTree] = whole_tree
-    """The object behind a view."""
+    """Returns the object of a view."""
     metadata_only: bool = False
-    """Listed and watched as PartialObjectMetadata."""
+    """Whether the resource is listed and watched as PartialObjectMetadata."""
 
     @property
     def api_version(self) -> str:
@@ -69,11 +66,11 @@ class Resource(Struct, Generic[T_co], frozen=True, kw_only=True, eq=False):
         return GroupKind(self.group, self.kind)
 
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
-        """Without a namespace, the path of the collection over all of them."""
+        """Return the path of an object or a collection; without a namespace, of the collection in all namespaces."""
         root = f"/apis/{self.group}" if self.group else "/api"
-        inside = f"/namespaces/{namespace}" if namespace and self.namespaced else ""
-        rest = "".join(f"/{part}" for part in (name, subresource) if part)
-        return f"{root}/{self.version}{inside}/{self.plural}{rest}"
+        namespace_part = f"/namespaces/{namespace}" if namespace and self.namespaced else ""
+        object_part = "".join(f"/{part}" for part in (name, subresource) if part)
+        return f"{root}/{self.version}{namespace_part}/{self.plural}{object_part}"
 
     def __str__(self) -> str:
         return str(self.group_resource)

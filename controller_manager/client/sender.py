@@ -1,4 +1,4 @@
-"""Send one request with its credentials, rate limit and metrics, and retry where the server sends Retry-After."""
+"""Send requests with credentials, rate limits and metrics. Retry after a Retry-After, and reads without a response."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -9,18 +9,28 @@ from msgspec import Struct
 
 from mockube.apimachinery.clock import Clock
 from mockube.controller_manager.client.flowcontrol import TokenBucket
-from mockube.controller_manager.client.wire import Answer, NoAnswer, Request, Stream, Transport, Unreachable
+from mockube.controller_manager.client.wire import (
+    NoResponse,
+    Request,
+    Response,
+    Stream,
+    Transport,
+    Unreachable,
+)
 from mockube.controller_manager.metrics.client import ClientMetrics
 
-REREAD_SECONDS: Final = 60.0
+TOKEN_REREAD_SECONDS: Final = 60.0
+"""The interval at which a token file is read again; upstream's."""
 
 
 class Credential(Protocol):
+    """Provides a bearer token."""
+
     async def token(self) -> str:
-        """The current bearer token; empty where there is none."""
+        """Return the current token; empty for requests without one."""
 
     def forget(self, token: str) -> bool:
-        """Drop a token that the server rejected; returns whether there may be another one."""
+        """Drop a token that the server rejected; return whether there may be another one."""
 
 
 class FixedToken:
@@ -42,21 +52,21 @@ class FileToken:
     def __init__(self, path: Path, clock: Clock) -> None:
         self._path = path
         self._clock = clock
-        self._read = ""
-        self._until = 0.0
+        self._cached = ""
+        self._reread_at = 0.0
 
     async def token(self) -> str:
         now = self._clock.monotonic()
-        if not self._read or now >= self._until:
-            self._read = self._read_file()
-            self._until = now + REREAD_SECONDS
-        return self._read
+        if not self._cached or now >= self._reread_at:
+            self._cached = self._read_file()
+            self._reread_at = now + TOKEN_REREAD_SECONDS
+        return self._cached
 
     def forget(self, token: str) -> bool:
-        """The file may contain a newer token by now."""
-        if token != self._read:
+        """Read the file again at the next request; return whether it contains another token now."""
+        if token != self._cached:
             return True
-        self._until = 0.0
+        self._reread_at = 0.0
         return self._read_file() != token
 
     def _read_file(self) -> str:
@@ -67,28 +77,28 @@ class FileToken:
 
 
 MAX_RETRIES: Final = 10
-"""The number of retries after a Retry-After; upstream's."""
+"""The maximum number of retries after a Retry-After; upstream's."""
 MAX_RETRY_AFTER: Final = 30.0
 """Seconds. A longer Retry-After is returned to the caller, which decides when to retry."""
 UNEXECUTED_CODES: Final = frozenset({429, 500, 503})
-"""Codes which, with a Retry-After, mean that the request had no effect."""
+"""Status codes that mean, with a Retry-After, that the request had no effect."""
 RETRY_DELAYS: Final = (0.0, 1.0, 1.0)
-"""Seconds before a read without a response is sent again; at first the connection may only have been closed."""
+"""The delays before a read without a response is sent again; first 0, because an idle connection may have been closed."""
 
 
-def delay(request: Request, outcome: Answer | NoAnswer, tried: int) -> float | None:
-    """Return the seconds until the next attempt after `tried` failed ones, or None if there is none."""
-    if isinstance(outcome, NoAnswer):
-        return RETRY_DELAYS[tried - 1] if request.is_read and tried <= len(RETRY_DELAYS) else None
+def retry_delay(request: Request, outcome: Response | NoResponse, attempts: int) -> float | None:
+    """Return the seconds until the next attempt after `attempts`; None if the outcome is final."""
+    if isinstance(outcome, NoResponse):
+        return RETRY_DELAYS[attempts - 1] if request.is_read and attempts <= len(RETRY_DELAYS) else None
     retry_after = outcome.retry_after
-    if retry_after is None or retry_after > MAX_RETRY_AFTER or tried > MAX_RETRIES:
+    if retry_after is None or retry_after > MAX_RETRY_AFTER or attempts > MAX_RETRIES:
         return None
-    may = outcome.status in UNEXECUTED_CODES or (request.is_read and outcome.status > 500)
-    return retry_after if may else None
+    may_retry = outcome.status in UNEXECUTED_CODES or (request.is_read and outcome.status > 500)
+    return retry_after if may_retry else None
 
 
 class Sender(Struct, frozen=True, kw_only=True):
-    """Sends the requests of one component, with its name, its credential and its own limit."""
+    """Sends the requests of one component, with its user agent, credential and rate limit."""
 
     transport: Transport
     credential: Credential
@@ -98,37 +108,37 @@ class Sender(Struct, frozen=True, kw_only=True):
     clock: Clock
     metrics: ClientMetrics
 
-    async def send(self, request: Request) -> Answer:
-        """Return the response to the last attempt; raises `NoAnswer` if there was none."""
-        tried = 0
+    async def send(self, request: Request) -> Response:
+        """Send a request, with retries. Return the last response, or raise `NoResponse` if there was none."""
+        attempts = 0
         while True:
-            tried += 1
+            attempts += 1
             token = await self.credential.token()
             outcome = await self._attempt(request, token)
-            if tried == 1 and _code(outcome) == 401 and self.credential.forget(token):
+            if attempts == 1 and _code(outcome) == 401 and self.credential.forget(token):
                 continue
-            seconds = delay(request, outcome, tried)
+            seconds = retry_delay(request, outcome, attempts)
             if seconds is None:
-                return _answer(outcome)
+                return _response_or_raise(outcome)
             self._count_retry(request, outcome)
             await self.clock.sleep(seconds)
 
-    async def _attempt(self, request: Request, token: str) -> Answer | NoAnswer:
-        await self._wait_turn(request)
+    async def _attempt(self, request: Request, token: str) -> Response | NoResponse:
+        await self._wait_for_rate_limit(request)
         started = self.clock.monotonic()
-        outcome: Answer | NoAnswer
+        outcome: Response | NoResponse
         try:
             outcome = await self.transport.send(request, self._headers(token))
-        except NoAnswer as error:
+        except NoResponse as error:
             outcome = error
         self._count(request, _code(outcome), started)
         return outcome
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[Stream]:
-        """Try once: a watch is retried by its reflector."""
+        """Open a stream, without retries: reflectors retry watches."""
         token = await self.credential.token()
-        await self._wait_turn(request)
+        await self._wait_for_rate_limit(request)
         started = self.clock.monotonic()
         async with self.transport.stream(request, self._headers(token)) as stream:
             self._count(request, stream.status, started)
@@ -137,10 +147,10 @@ class Sender(Struct, frozen=True, kw_only=True):
             yield stream
 
     def _headers(self, token: str) -> Mapping[str, str]:
-        own = {"User-Agent": self.agent}
-        return {**own, "Authorization": f"Bearer {token}"} if token else own
+        headers = {"User-Agent": self.agent}
+        return {**headers, "Authorization": f"Bearer {token}"} if token else headers
 
-    async def _wait_turn(self, request: Request) -> None:
+    async def _wait_for_rate_limit(self, request: Request) -> None:
         if self.limit is None:
             return
         seconds = self.limit.take()
@@ -154,15 +164,15 @@ class Sender(Struct, frozen=True, kw_only=True):
             code=code, host=self.transport.host, method=request.method, seconds=seconds
         )
 
-    def _count_retry(self, request: Request, outcome: Answer | NoAnswer) -> None:
+    def _count_retry(self, request: Request, outcome: Response | NoResponse) -> None:
         self.metrics.record_retry(code=_code(outcome), host=self.transport.host, method=request.method)
 
 
-def _code(outcome: Answer | NoAnswer) -> int | None:
-    return outcome.status if isinstance(outcome, Answer) else None
+def _code(outcome: Response | NoResponse) -> int | None:
+    return outcome.status if isinstance(outcome, Response) else None
 
 
-def _answer(outcome: Answer | NoAnswer) -> Answer:
-    if isinstance(outcome, NoAnswer):
+def _response_or_raise(outcome: Response | NoResponse) -> Response:
+    if isinstance(outcome, NoResponse):
         raise outcome
     return outcome

@@ -1,4 +1,4 @@
-"""Requests as a service account: its tokens, and a client for each controller with the credentials of its account."""
+"""Service accounts of controllers: their tokens, and the senders with their credentials."""
 
 import asyncio
 from collections.abc import Callable
@@ -16,37 +16,37 @@ from mockube.controller_manager.client.flowcontrol import Rate, TokenBucket
 from mockube.controller_manager.client.kinds import NAMESPACES, SERVICE_ACCOUNTS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.sender import Credential, Sender
-from mockube.controller_manager.client.wire import NoAnswer, Unreachable
+from mockube.controller_manager.client.wire import NoResponse, Unreachable
 
 NAMESPACE: Final = "kube-system"
 EXPIRATION_SECONDS: Final = 3600
 RENEWAL_FRACTION: Final = 0.8
-"""Of a token's life."""
-TIMEOUT_SECONDS: Final = 10.0
-"""Seconds between attempts to renew a token that still holds."""
+"""The fraction of a token's lifetime after which it is renewed."""
+RETRY_SECONDS: Final = 10.0
+"""The interval of attempts to renew a token that is still valid."""
 
 
 class ServiceAccountToken:
-    """A `Credential`."""
+    """The `Credential` of a service account, by TokenRequests. Creates the account if it does not exist."""
 
     def __init__(self, client: Client, clock: Clock, name: str) -> None:
         self._client = client
         self._key = Key(NAMESPACE, name)
         self._clock = clock
-        self._renewing = asyncio.Lock()
+        self._renewal_lock = asyncio.Lock()
         self._token = ""
         self._renew_at = 0.0
-        self._ends_at = 0.0
+        self._expires_at = 0.0
 
     async def token(self) -> str:
         if not self._is_valid():
-            async with self._renewing:
+            async with self._renewal_lock:
                 if not self._is_valid():
                     await self._renew()
         return self._token
 
     def forget(self, token: str) -> bool:
-        """Perhaps the account was deleted and made again."""
+        """Drop the token: the account may have been deleted and created again, which needs a new token."""
         if token == self._token:
             self._token = ""
         return True
@@ -57,52 +57,52 @@ class ServiceAccountToken:
     async def _renew(self) -> None:
         requested_at = self._clock.monotonic()
         try:
-            token, seconds = await self._request()
-        except (ApiError, NoAnswer) as error:
-            if not self._token or requested_at >= self._ends_at:
+            token, seconds = await self._token_of_account()
+        except (ApiError, NoResponse) as error:
+            if not self._token or requested_at >= self._expires_at:
                 raise Unreachable(f"no token for service account {self._key}: {error}") from error
-            self._renew_at = requested_at + TIMEOUT_SECONDS
+            self._renew_at = requested_at + RETRY_SECONDS
             return
         self._token = token
         self._renew_at = requested_at + seconds * RENEWAL_FRACTION
-        self._ends_at = requested_at + seconds
+        self._expires_at = requested_at + seconds
 
-    async def _request(self) -> tuple[str, float]:
-        """A token, and for how many seconds it holds."""
+    async def _token_of_account(self) -> tuple[str, float]:
+        """Return a token and its lifetime in seconds. Creates the account if it does not exist."""
         try:
-            return await self._issue()
+            return await self._request_token()
         except NotFound:
-            await self._make_account()
-            return await self._issue()
+            await self._create_account()
+            return await self._request_token()
 
-    async def _issue(self) -> tuple[str, float]:
+    async def _request_token(self) -> tuple[str, float]:
         token_request = {
             "apiVersion": "authentication.k8s.io/v1",
             "kind": "TokenRequest",
             "spec": {"expirationSeconds": EXPIRATION_SECONDS},
         }
-        issued = await self._client.create(
+        response = await self._client.create(
             SERVICE_ACCOUNTS, token_request, key=self._key, subresource="token"
         )
-        return issued["status"]["token"], float(issued["spec"]["expirationSeconds"])
+        return response["status"]["token"], float(response["spec"]["expirationSeconds"])
 
-    async def _make_account(self) -> None:
-        """And its namespace, but only where that is absent too: upstream's role for a manager allows no namespaces."""
+    async def _create_account(self) -> None:
+        """Create the account, and its namespace only if that is missing: upstream's role may not create namespaces."""
         account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": self._key._asdict()}
         namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self._key.namespace}}
         try:
-            await self._make(SERVICE_ACCOUNTS, account)
+            await self._ensure(SERVICE_ACCOUNTS, account)
         except NotFound:
-            await self._make(NAMESPACES, namespace)
-            await self._make(SERVICE_ACCOUNTS, account)
+            await self._ensure(NAMESPACES, namespace)
+            await self._ensure(SERVICE_ACCOUNTS, account)
 
-    async def _make(self, resource: AnyResource, body: ReadOnlyTree) -> None:
+    async def _ensure(self, resource: AnyResource, body: ReadOnlyTree) -> None:
         with suppress(AlreadyExists):
             await self._client.create(resource, body)
 
 
 class SharedIdentity(Struct, frozen=True, kw_only=True):
-    """Every controller uses the process' credentials, with its own name in the User-Agent."""
+    """Senders that all use the credentials of the process, with the controller's name in the User-Agent."""
 
     sender: Sender
     rate: Rate | None
@@ -112,10 +112,10 @@ class SharedIdentity(Struct, frozen=True, kw_only=True):
 
 
 class OwnIdentities(Struct, frozen=True, kw_only=True):
-    """Every controller authenticates as a service account with the controller's name."""
+    """Senders that authenticate as the service account of the controller."""
 
     anonymous: Sender
-    """Shows nothing by itself: a certificate would count more than a token."""
+    """A sender without credentials: a client certificate would take precedence over the token."""
     credential: Callable[[str], Credential]
     rate: Rate | None
 
@@ -125,6 +125,6 @@ class OwnIdentities(Struct, frozen=True, kw_only=True):
 
 
 def _named_sender(sender: Sender, name: str, rate: Rate | None) -> Sender:
-    """As upstream, each has a limit of its own."""
+    """Return a sender with this name in the User-Agent and a rate limit of its own, as upstream."""
     limit = None if rate is None else TokenBucket(rate, sender.clock)
     return replace(sender, agent=f"{sender.agent}/{name}", limit=limit)

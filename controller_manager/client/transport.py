@@ -1,6 +1,6 @@
-"""HTTP requests by connections of our own, streams by aiohttp, and the TLS settings of a kubeconfig.
+"""Transports: send requests over pooled connections, and streams over aiohttp, with the TLS settings of a kubeconfig.
 
-Around a transport: a bound on requests in flight, and the check that this manager still leads.
+Wrappers of a transport limit the requests in flight, and block writes after the loss of the lease.
 """
 
 import asyncio
@@ -26,17 +26,17 @@ from mockube.controller_manager.client.connections import (
 )
 from mockube.controller_manager.client.kubeconfig import Access
 from mockube.controller_manager.client.wire import (
-    Answer,
-    NoAnswer,
+    NoResponse,
     Request,
+    Response,
     Stream,
     Transport,
     Unreachable,
-    no_answer,
+    no_response,
 )
 
 
-def context(access: Access) -> ssl.SSLContext:
+def tls_context(access: Access) -> ssl.SSLContext:
     ssl_context = ssl.create_default_context(cadata=access.authority.decode() or None)
     ssl_context.minimum_version = ssl.TLSVersion.TLSv1_2
     ssl_context.set_alpn_protocols(["http/1.1"])
@@ -49,7 +49,7 @@ def context(access: Access) -> ssl.SSLContext:
 
 
 def _load_client_certificate(ssl_context: ssl.SSLContext, access: Access) -> None:
-    """OpenSSL reads certificates from files only, so they are written to a private folder."""
+    """Load the client certificate from a private folder, because OpenSSL reads certificates from files only."""
     with tempfile.TemporaryDirectory() as folder:
         certificate, key = Path(folder, "certificate.pem"), Path(folder, "key.pem")
         certificate.write_bytes(access.certificate)
@@ -59,8 +59,8 @@ def _load_client_certificate(ssl_context: ssl.SSLContext, access: Access) -> Non
 
 REAL_CLOCK: Final = RealClock()
 STREAM_BUFFER: Final = 1 << 18
-UNSENT: Final = frozenset({"User-Agent", "Accept-Encoding", "Content-Type"})
-"""Headers that aiohttp would add. Compression costs both sides more than a local network."""
+SKIPPED_HEADERS: Final = frozenset({"User-Agent", "Accept-Encoding", "Content-Type"})
+"""The headers that aiohttp must not add. Compression would cost both sides more than a local network."""
 
 _KEEP_ALIVE: Final = (
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
@@ -71,11 +71,11 @@ _KEEP_ALIVE: Final = (
         if hasattr(socket, name)
     ),
 )
-"""TCP keep-alive: a watch ends after a minute without an answer from the server's machine."""
+"""Socket options for TCP keep-alive: a watch ends after a minute without a response from the server's machine."""
 
 
 class HttpTransport:
-    """A `Transport`. Belongs to the event loop in which it was made."""
+    """The `Transport` over HTTP and HTTPS. It belongs to the event loop in which it was created."""
 
     def __init__(self, access: Access, clock: Clock = REAL_CLOCK) -> None:
         origin = URL(access.server)
@@ -83,21 +83,21 @@ class HttpTransport:
         self._path = origin.raw_path.rstrip("/")
         self._host_header = f"Host: {origin.host_port_subcomponent}"
         self._server_name = access.server_name or None
-        trust = context(access) if origin.scheme == "https" else None
+        ssl_context = tls_context(access) if origin.scheme == "https" else None
         self._connections = Connections(
             Address(
                 host=origin.raw_host or "",
                 port=origin.port or 0,
-                trust=trust,
+                trust=ssl_context,
                 server_name=access.server_name or origin.raw_host or "",
             ),
             clock,
         )
-        self._streams = _session(trust=trust or True)
+        self._streams = _session(ssl_context=ssl_context or True)
         self.host = origin.authority
-        """As metrics name it."""
+        """The host and port of the server, a label of metrics."""
 
-    async def send(self, request: Request, headers: Mapping[str, str]) -> Answer:
+    async def send(self, request: Request, headers: Mapping[str, str]) -> Response:
         head = self._encode_head(request, headers)
         try:
             response = await self._connections.exchange(
@@ -106,8 +106,10 @@ class HttpTransport:
         except NotConnected as error:
             raise Unreachable(f"{request.method} {request.target}: {error}") from error
         except (ConnectionBroken, TimeoutError) as error:
-            raise no_answer(request, str(error) or type(error).__name__) from error
-        return Answer(response.status, _retry_after(response.headers.get(b"retry-after", b"")), response.body)
+            raise no_response(request, str(error) or type(error).__name__) from error
+        return Response(
+            response.status, _retry_after(response.headers.get(b"retry-after", b"")), response.body
+        )
 
     def _encode_head(self, request: Request, headers: Mapping[str, str]) -> bytes:
         lines = [f"{request.method} {self._path}{request.target} HTTP/1.1", self._host_header]
@@ -122,7 +124,7 @@ class HttpTransport:
     @asynccontextmanager
     async def stream(self, request: Request, headers: Mapping[str, str]) -> AsyncIterator["_Stream"]:
         try:
-            answer = await self._streams.request(
+            response = await self._streams.request(
                 request.method,
                 URL(self._base + request.target, encoded=True),
                 headers={**request.headers, **headers},
@@ -131,11 +133,11 @@ class HttpTransport:
                 allow_redirects=False,
             )
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise _no_answer(error, request) from error
+            raise _no_response_error(error, request) from error
         try:
-            yield _Stream(answer)
+            yield _Stream(response)
         finally:
-            _cut(answer)
+            _abort(response)
 
     async def close(self) -> None:
         try:
@@ -144,35 +146,35 @@ class HttpTransport:
             await self._streams.close()
 
 
-def _cut(answer: aiohttp.ClientResponse) -> None:
-    """Close it without TLS' close_notify, whose answer would be waited for."""
-    connection = answer.connection
+def _abort(response: aiohttp.ClientResponse) -> None:
+    """Close a response without TLS' close_notify, because that waits for the server's."""
+    connection = response.connection
     if connection is not None and connection.transport is not None:
         connection.transport.abort()
-    answer.close()
+    response.close()
 
 
 class _Stream:
-    def __init__(self, answer: aiohttp.ClientResponse) -> None:
-        self._answer = answer
-        self.status = answer.status
+    def __init__(self, response: aiohttp.ClientResponse) -> None:
+        self._response = response
+        self.status = response.status
 
     async def chunks(self) -> AsyncIterator[bytes]:
         try:
-            async for chunk in self._answer.content.iter_any():
+            async for chunk in self._response.content.iter_any():
                 yield chunk
         except (aiohttp.ClientError, TimeoutError, OSError):
-            return  # the content of a stream shows whether it is complete
+            return  # the reader has to check whether the content is complete
 
     async def read(self) -> bytes:
         return b"".join([chunk async for chunk in self.chunks()])
 
 
-def _session(*, trust: ssl.SSLContext | bool) -> aiohttp.ClientSession:
+def _session(*, ssl_context: ssl.SSLContext | bool) -> aiohttp.ClientSession:
     return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(ssl=trust, limit=0, force_close=True, socket_factory=_socket),
+        connector=aiohttp.TCPConnector(ssl=ssl_context, limit=0, force_close=True, socket_factory=_socket),
         cookie_jar=aiohttp.DummyCookieJar(),
-        skip_auto_headers=UNSENT,
+        skip_auto_headers=SKIPPED_HEADERS,
         read_bufsize=STREAM_BUFFER,
     )
 
@@ -185,35 +187,35 @@ def _socket(address: aiohttp.AddrInfoType) -> socket.socket:
     return connection
 
 
-def _no_answer(error: Exception, request: Request) -> NoAnswer:
+def _no_response_error(error: Exception, request: Request) -> NoResponse:
     problem = str(error) or type(error).__name__
     if isinstance(error, ClientConnectorError | ConnectionTimeoutError):
         return Unreachable(f"{request.method} {request.target}: {problem}")
-    return no_answer(request, problem)
+    return no_response(request, problem)
 
 
 def _retry_after(text: bytes) -> float | None:
-    """In seconds; the other form, a date, no API server sends."""
+    """Return a Retry-After in seconds; API servers do not send the other form, a date."""
     return float(text) if text.isdigit() else None
 
 
 MAX_IN_FLIGHT: Final = 32
-"""Enough to keep a server busy; each is a connection."""
+"""The maximum number of requests in flight, each on its own connection: enough to use a server fully."""
 
 
 class BoundedTransport:
-    """A `Transport` that is another one, in turns. Streams are not counted: they last, and there are few."""
+    """A `Transport` that limits the requests in flight. Streams do not count, because they are few and long."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
-        self._turns = asyncio.Semaphore(MAX_IN_FLIGHT)
+        self._slots = asyncio.Semaphore(MAX_IN_FLIGHT)
 
     @property
     def host(self) -> str:
         return self._transport.host
 
-    async def send(self, request: Request, headers: Mapping[str, str]) -> Answer:
-        async with self._turns:
+    async def send(self, request: Request, headers: Mapping[str, str]) -> Response:
+        async with self._slots:
             return await self._transport.send(request, headers)
 
     def stream(self, request: Request, headers: Mapping[str, str]) -> AbstractAsyncContextManager[Stream]:
@@ -224,7 +226,7 @@ class BoundedTransport:
 
 
 class FencedTransport:
-    """A `Transport` that is another one, as long as it may write."""
+    """A `Transport` that sends writes only while `may_write` returns true: until the lease is lost."""
 
     def __init__(self, transport: Transport, may_write: Callable[[], bool]) -> None:
         self._transport = transport
@@ -234,7 +236,7 @@ class FencedTransport:
     def host(self) -> str:
         return self._transport.host
 
-    async def send(self, request: Request, headers: Mapping[str, str]) -> Answer:
+    async def send(self, request: Request, headers: Mapping[str, str]) -> Response:
         if not (request.is_read or self._may_write()):
             raise Unreachable(f"{request.method} {request.target}: the lease is lost")
         return await self._transport.send(request, headers)

@@ -1,7 +1,4 @@
-"""A request, its response, and the two errors without a response.
-
-Independent of any library: `transport` sends requests, `client` builds them.
-"""
+"""Requests, their responses, and the errors of requests without a response. Independent of any HTTP library."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager
@@ -10,50 +7,52 @@ from typing import NamedTuple, Protocol
 from msgspec import Struct
 
 READS = frozenset({"GET", "HEAD", "OPTIONS"})
-"""The methods that may be repeated."""
+"""The methods of reads, which may be repeated."""
 
 
 class Request(Struct, frozen=True, kw_only=True, gc=False):
     method: str
     target: str
-    """Path and query, encoded."""
+    """The encoded path and query."""
     headers: Mapping[str, str]
     body: bytes = b""
     timeout: float
-    """Seconds until the whole answer must be there; of a stream, until it must have ended."""
+    """The seconds until the response must be complete, or a stream must have ended."""
 
     @property
     def is_read(self) -> bool:
         return self.method in READS
 
 
-class Answer(NamedTuple):
+class Response(NamedTuple):
+    """A complete response."""
+
     status: int
     retry_after: float | None
     """The Retry-After in seconds, if there is one."""
     body: bytes
 
 
-class NoAnswer(Exception):
-    """The server has not answered."""
+class NoResponse(Exception):
+    """A request got no response."""
 
 
-class Unreachable(NoAnswer):
-    """Nothing was done: there was no connection, or the request was a read."""
+class Unreachable(NoResponse):
+    """A request without effect: it was not sent, or it is a read."""
 
 
-class OutcomeUnknown(NoAnswer):
+class OutcomeUnknown(NoResponse):
     """A write was sent, and its outcome is unknown."""
 
 
-def no_answer(request: Request, problem: str) -> NoAnswer:
-    """Of a request that was sent."""
+def no_response(request: Request, problem: str) -> NoResponse:
+    """Return the error of a request that was sent and got no response."""
     text = f"{request.method} {request.target}: {problem}"
     return Unreachable(text) if request.is_read else OutcomeUnknown(text)
 
 
 class Stream(Protocol):
-    """A response that is read in pieces. Iteration ends with the stream, whether it was ended or interrupted."""
+    """A response that is read in chunks. An interruption ends the iteration like the regular end."""
 
     @property
     def status(self) -> int: ...
@@ -61,18 +60,18 @@ class Stream(Protocol):
     def chunks(self) -> AsyncIterator[bytes]: ...
 
     async def read(self) -> bytes:
-        """Read all of it: the body of an error response."""
+        """Read the rest, such as the body of an error response."""
 
 
 class Transport(Protocol):
-    """One server, reached with one set of certificates. Raises `NoAnswer` and nothing else."""
+    """Sends requests to one server with one set of certificates. Raises `NoResponse` and nothing else."""
 
     @property
     def host(self) -> str:
-        """As metrics name it."""
+        """The label of the server in metrics."""
 
-    async def send(self, request: Request, headers: Mapping[str, str]) -> Answer:
-        """One attempt, with headers beside the request's own."""
+    async def send(self, request: Request, headers: Mapping[str, str]) -> Response:
+        """Send a request once, with additional headers, and return the response."""
 
     def stream(self, request: Request, headers: Mapping[str, str]) -> AbstractAsyncContextManager[Stream]: ...
 

@@ -1,4 +1,4 @@
-"""The settings as `/configz` shows them."""
+"""Convert the settings to the JSON of `/configz`."""
 
 from pathlib import PurePath
 from typing import Any

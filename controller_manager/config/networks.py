@@ -1,4 +1,4 @@
-"""The cluster ranges from which node ranges are allocated, as the flags set them. Pure."""
+"""Compute from the flags the cluster CIDRs from which pod CIDRs of nodes are allocated. Pure."""
 
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Final, NamedTuple
@@ -9,31 +9,31 @@ Network = IPv4Network | IPv6Network
 
 IPAM: Final = "node-ipam-controller"
 SIMULATED_CIDR: Final = "10.128.0.0/9"
-"""With simulated nodes, whose number and size are beyond what /16 and /24 have room for."""
-SIMULATED_MASK: Final = 21
-_USUAL_MASK: Final = {4: 24, 6: 64}
-_MAX_DIFFERENCE: Final = 16
-"""Of IPv6, upstream: between the length of the whole range's prefix and of a node's."""
+"""The default cluster CIDR with simulated nodes: a /16 has too few addresses for their number and size."""
+SIMULATED_MASK_SIZE: Final = 21
+_DEFAULT_MASK_SIZES: Final = {4: 24, 6: 64}
+_MAX_MASK_SIZE_DIFFERENCE: Final = 16
+"""The maximum difference between the prefix lengths of a node's CIDR and of an IPv6 cluster CIDR; upstream's."""
 
 
 class NodeRange(NamedTuple):
-    """Where nodes have one of their ranges from, and the length of its prefix."""
+    """A cluster CIDR, and the prefix length of the pod CIDR that each node gets from it."""
 
     network: Network
     mask: int
 
 
 def allocates(config: Config) -> bool:
-    """Whether each node gets a range."""
+    """Return whether the manager allocates a pod CIDR for each node."""
     flag = config.networks.allocate_node_cidrs
     return config.simulation.simulate_nodes > 0 if flag is None else flag
 
 
 def node_ranges(config: Config) -> tuple[NodeRange, ...]:
-    """One for each family of addresses; `ValueError` where flags do not go together."""
+    """Return a range for each address family. Raises `ValueError` if the flags contradict each other."""
     networks = config.networks
     if not networks.cluster_cidr and config.simulation.simulate_nodes > 0:
-        mask = networks.node_cidr_mask_size_ipv4 or networks.node_cidr_mask_size or SIMULATED_MASK
+        mask = networks.node_cidr_mask_size_ipv4 or networks.node_cidr_mask_size or SIMULATED_MASK_SIZE
         return (_range(ip_network(SIMULATED_CIDR), mask),)
     cluster_ranges = [ip_network(text) for text in networks.cluster_cidr]
     if not cluster_ranges:
@@ -44,8 +44,8 @@ def node_ranges(config: Config) -> tuple[NodeRange, ...]:
 
 
 def _mask(networks: Networks, version: int) -> int:
-    of_family = {4: networks.node_cidr_mask_size_ipv4, 6: networks.node_cidr_mask_size_ipv6}[version]
-    return networks.node_cidr_mask_size or of_family or _USUAL_MASK[version]
+    family_mask = {4: networks.node_cidr_mask_size_ipv4, 6: networks.node_cidr_mask_size_ipv6}[version]
+    return networks.node_cidr_mask_size or family_mask or _DEFAULT_MASK_SIZES[version]
 
 
 def _mask_problem(networks: Networks, versions: list[int]) -> str:
@@ -70,6 +70,6 @@ def _range(network: Network, mask: int) -> NodeRange:
             "Invalid --cluster-cidr, mask size of cluster CIDR must be less than or equal to --node-cidr-mask-size "
             "configured for CIDR family"
         )
-    if network.version == 6 and mask - network.prefixlen > _MAX_DIFFERENCE:
+    if network.version == 6 and mask - network.prefixlen > _MAX_MASK_SIZE_DIFFERENCE:
         raise ValueError("New CIDR set failed; the node CIDR size is too big")
     return NodeRange(network, mask)

@@ -1,4 +1,4 @@
-"""Which controllers run: `--controllers` as upstream reads it, by names and by the shorter names they had before."""
+"""Select the controllers to run by `--controllers`: upstream's rules, names, and aliases from before the names changed."""
 
 from collections.abc import Collection, Sequence
 from typing import Final
@@ -8,7 +8,7 @@ def _gate(name: str) -> str:
     return f"the feature gate {name} is off"
 
 
-_SHORT: Final = {
+_ALIASES: Final = {
     "attachdetach": "persistentvolume-attach-detach-controller",
     "bootstrapsigner": "bootstrap-signer-controller",
     "cloud-node-lifecycle": "cloud-node-lifecycle-controller",
@@ -52,8 +52,9 @@ _SHORT: Final = {
     "ttl-after-finished": "ttl-after-finished-controller",
     "validatingadmissionpolicy-status": "validatingadmissionpolicy-status-controller",
 }
+"""The names by former name, upstream's `KCMControllerAliases`."""
 
-OFF: Final = {
+DISABLED_UPSTREAM: Final = {
     "cloud-node-lifecycle-controller": "it needs a cloud",
     "kube-apiserver-serving-clustertrustbundle-publisher-controller": _gate("ClusterTrustBundle"),
     "node-route-controller": "it needs a cloud",
@@ -63,37 +64,37 @@ OFF: Final = {
     "storage-version-migrator-controller": _gate("StorageVersionMigrator"),
     "storageversion-garbage-collector-controller": _gate("StorageVersionAPI"),
 }
-"""Controllers of kube-controller-manager 1.36 that upstream does not run either, even if named, and why."""
+"""Why kube-controller-manager 1.36 does not run these controllers either, even if `--controllers` names them."""
 
-MISSING: Final = frozenset({"selinux-warning-controller"})
-"""Those that upstream runs and that are not here."""
+UNIMPLEMENTED: Final = frozenset({"selinux-warning-controller"})
+"""Controllers that upstream runs and mockube does not implement."""
 
 ALL_CONTROLLERS: Final = "*"
 
 
 def unknown_names(selection: Sequence[str], controller_names: Collection[str]) -> Sequence[str]:
-    """Names that no controller has, neither here nor upstream."""
-    names = {_full_name(word.removeprefix("-")) for word in selection} - {ALL_CONTROLLERS}
-    return sorted(names - OFF.keys() - MISSING - set(controller_names))
+    """Return the selected names that are no controllers, neither here nor upstream."""
+    names = {_full_name(entry.removeprefix("-")) for entry in selection} - {ALL_CONTROLLERS}
+    return sorted(names - DISABLED_UPSTREAM.keys() - UNIMPLEMENTED - set(controller_names))
 
 
-def missing_names(selection: Sequence[str]) -> Sequence[str]:
-    """Controllers that are named, and are not implemented though upstream runs them."""
-    return sorted(MISSING & {*selection})
+def unimplemented_names(selection: Sequence[str]) -> Sequence[str]:
+    """Return the selected controllers that upstream runs and mockube does not implement."""
+    return sorted(UNIMPLEMENTED & {*selection})
 
 
-def controllers_run_nowhere(selection: Sequence[str]) -> Sequence[str]:
-    """Controllers that are named, and run neither here nor upstream."""
-    return sorted({_full_name(word) for word in selection} & OFF.keys())
+def disabled_upstream(selection: Sequence[str]) -> Sequence[str]:
+    """Return the selected controllers that upstream does not run either."""
+    return sorted({_full_name(entry) for entry in selection} & DISABLED_UPSTREAM.keys())
 
 
-def is_wanted(name: str, selection: Sequence[str], *, by_default: bool) -> bool:
-    """The first that names it decides; only where none does, the star."""
-    for word in selection:
-        if _full_name(word.removeprefix("-")) == name:
-            return not word.startswith("-")
+def is_controller_enabled(name: str, selection: Sequence[str], *, by_default: bool) -> bool:
+    """Return whether a controller runs: the first entry with its name decides, then the entry `*` and `by_default`."""
+    for entry in selection:
+        if _full_name(entry.removeprefix("-")) == name:
+            return not entry.startswith("-")
     return by_default and ALL_CONTROLLERS in selection
 
 
 def _full_name(name: str) -> str:
-    return _SHORT.get(name, name)
+    return _ALIASES.get(name, name)

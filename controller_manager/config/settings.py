@@ -1,4 +1,4 @@
-"""What can be set, a record for each section of the help. Names and defaults are kube-controller-manager's where it has them."""
+"""The settings of a manager: a record for each section of the help, with names and defaults of kube-controller-manager."""
 
 from argparse import ArgumentTypeError
 from collections.abc import Mapping
@@ -17,20 +17,20 @@ from mockube.apimachinery.flags import (
     network,
     networks,
     non_negative_int,
-    number_of,
     port,
     positive,
     positive_duration,
+    positive_int,
     quantities,
     seconds,
 )
 from mockube.apimachinery.klog import Logging
-from mockube.controller_manager.config.signing import Signing
+from mockube.controller_manager.config.signing import CertificateSigning
 
 SIMULATED, PROCESS = "simulated", "process"
 
 
-def _runtime(text: str) -> str:
+def _container_runtime(text: str) -> str:
     if text not in (SIMULATED, PROCESS):
         raise ArgumentTypeError(f"{text!r} is neither {SIMULATED} nor {PROCESS}")
     return text
@@ -70,32 +70,34 @@ class Controllers(Struct, frozen=True, kw_only=True):
             repeats=True,
         ),
     ] = ("*",)
-    concurrent_deployment_syncs: Annotated[int, Flag("deployments at a time (5)", number_of)] = 5
-    concurrent_replicaset_syncs: Annotated[int, Flag("replica sets at a time (5)", number_of)] = 5
-    concurrent_rc_syncs: Annotated[int, Flag("replication controllers at a time (5)", number_of)] = 5
-    concurrent_statefulset_syncs: Annotated[int, Flag("stateful sets at a time (5)", number_of)] = 5
-    concurrent_daemonset_syncs: Annotated[int, Flag("daemon sets at a time (2)", number_of)] = 2
-    concurrent_cron_job_syncs: Annotated[int, Flag("cron jobs at a time (5)", number_of)] = 5
-    concurrent_job_syncs: Annotated[int, Flag("jobs at a time (5)", number_of)] = 5
+    concurrent_deployment_syncs: Annotated[int, Flag("deployments at a time (5)", positive_int)] = 5
+    concurrent_replicaset_syncs: Annotated[int, Flag("replica sets at a time (5)", positive_int)] = 5
+    concurrent_rc_syncs: Annotated[int, Flag("replication controllers at a time (5)", positive_int)] = 5
+    concurrent_statefulset_syncs: Annotated[int, Flag("stateful sets at a time (5)", positive_int)] = 5
+    concurrent_daemonset_syncs: Annotated[int, Flag("daemon sets at a time (2)", positive_int)] = 2
+    concurrent_cron_job_syncs: Annotated[int, Flag("cron jobs at a time (5)", positive_int)] = 5
+    concurrent_job_syncs: Annotated[int, Flag("jobs at a time (5)", positive_int)] = 5
     concurrent_ttl_after_finished_syncs: Annotated[
-        int, Flag("finished jobs to delete at a time (5)", number_of)
+        int, Flag("finished jobs to delete at a time (5)", positive_int)
     ] = 5
     concurrent_advancedstatefulset_syncs: Annotated[
-        int, Flag("advanced stateful sets at a time (3)", number_of)
+        int, Flag("advanced stateful sets at a time (3)", positive_int)
     ] = 3
-    concurrent_cloneset_syncs: Annotated[int, Flag("clone sets at a time (3)", number_of)] = 3
-    concurrent_uniteddeployment_syncs: Annotated[int, Flag("united deployments at a time (3)", number_of)] = 3
-    concurrent_gc_syncs: Annotated[int, Flag("objects to collect at a time (20)", number_of)] = 20
-    concurrent_namespace_syncs: Annotated[int, Flag("namespaces at a time (10)", number_of)] = 10
-    concurrent_resource_quota_syncs: Annotated[int, Flag("quotas at a time (5)", number_of)] = 5
+    concurrent_cloneset_syncs: Annotated[int, Flag("clone sets at a time (3)", positive_int)] = 3
+    concurrent_uniteddeployment_syncs: Annotated[
+        int, Flag("united deployments at a time (3)", positive_int)
+    ] = 3
+    concurrent_gc_syncs: Annotated[int, Flag("objects to collect at a time (20)", positive_int)] = 20
+    concurrent_namespace_syncs: Annotated[int, Flag("namespaces at a time (10)", positive_int)] = 10
+    concurrent_resource_quota_syncs: Annotated[int, Flag("quotas at a time (5)", positive_int)] = 5
     resource_quota_sync_period: Annotated[
         float, Flag("interval of full recalculations of quotas (5m0s)", seconds)
     ] = 300.0
     concurrent_validating_admission_policy_status_syncs: Annotated[
-        int, Flag("policies whose types are checked at a time (5)", number_of)
+        int, Flag("policies whose types are checked at a time (5)", positive_int)
     ] = 5
     concurrent_horizontal_pod_autoscaler_syncs: Annotated[
-        int, Flag("horizontal pod autoscalers at a time (5)", number_of)
+        int, Flag("horizontal pod autoscalers at a time (5)", positive_int)
     ] = 5
     horizontal_pod_autoscaler_sync_period: Annotated[
         float, Flag("sync interval of horizontal pod autoscalers (15s)", seconds)
@@ -113,13 +115,15 @@ class Controllers(Struct, frozen=True, kw_only=True):
         float, Flag("how long after a pod's start changes of readiness count as its first one (30s)", seconds)
     ] = 30.0
     concurrent_device_taint_eviction_syncs: Annotated[
-        int, Flag("pods with tainted devices at a time (8)", number_of)
+        int, Flag("pods with tainted devices at a time (8)", positive_int)
     ] = 8
     concurrent_resourceclaim_syncs: Annotated[
-        int, Flag("claims of devices for pods at a time (50)", number_of)
+        int, Flag("claims of devices for pods at a time (50)", positive_int)
     ] = 50
-    concurrent_endpoint_syncs: Annotated[int, Flag("services' endpoints at a time (5)", number_of)] = 5
-    concurrent_service_endpoint_syncs: Annotated[int, Flag("services' slices at a time (5)", number_of)] = 5
+    concurrent_endpoint_syncs: Annotated[int, Flag("services' endpoints at a time (5)", positive_int)] = 5
+    concurrent_service_endpoint_syncs: Annotated[
+        int, Flag("services' slices at a time (5)", positive_int)
+    ] = 5
     min_resync_period: Annotated[
         float, Flag("minimum resync period; a random value up to twice as long is used (12h0m0s)", seconds)
     ] = 43200.0
@@ -206,7 +210,7 @@ class Networks(Struct, frozen=True, kw_only=True):
     ] = "198.18.0.0/15"
 
 
-class Leading(Struct, frozen=True, kw_only=True):
+class LeaderElection(Struct, frozen=True, kw_only=True):
     """Leader election"""
 
     leader_elect: Annotated[
@@ -228,7 +232,7 @@ class Leading(Struct, frozen=True, kw_only=True):
     )
 
 
-class Serving(Struct, frozen=True, kw_only=True):
+class SecureServing(Struct, frozen=True, kw_only=True):
     """Serving"""
 
     bind_address: Annotated[
@@ -319,7 +323,7 @@ class Simulation(Struct, frozen=True, kw_only=True):
         Flag(
             "runtime of containers: simulated, or process, which runs the images of --images as local "
             "processes (simulated)",
-            _runtime,
+            _container_runtime,
         ),
     ] = SIMULATED
     images: Annotated[
@@ -336,25 +340,25 @@ SECTIONS: Final[Mapping[str, type[Any]]] = {
     "server": Server,
     "controllers": Controllers,
     "networks": Networks,
-    "signing": Signing,
-    "leading": Leading,
-    "serving": Serving,
+    "signing": CertificateSigning,
+    "leading": LeaderElection,
+    "serving": SecureServing,
     "features": Features,
     "simulation": Simulation,
     "logging": Logging,
 }
-"""By the name of each in the configuration, in the order of the help."""
+"""The records by their field in `Config`, in the order of the help."""
 
 
 class Config(Struct, frozen=True, kw_only=True):
     server: Server = field(default_factory=Server)
     controllers: Controllers = field(default_factory=Controllers)
     networks: Networks = field(default_factory=Networks)
-    signing: Signing = field(default_factory=Signing)
-    leading: Leading = field(default_factory=Leading)
-    serving: Serving = field(default_factory=Serving)
+    signing: CertificateSigning = field(default_factory=CertificateSigning)
+    leading: LeaderElection = field(default_factory=LeaderElection)
+    serving: SecureServing = field(default_factory=SecureServing)
     features: Features = field(default_factory=Features)
     simulation: Simulation = field(default_factory=Simulation)
     logging: Logging = field(default_factory=Logging)
     ignored: tuple[str, ...] = ()
-    """Flags of kube-controller-manager that were given and have no effect."""
+    """The flags of kube-controller-manager that were set and have no effect."""

@@ -1,4 +1,4 @@
-"""What certificates are signed with: flags, and which files they name for each signer."""
+"""The flags of certificate signing, and the CA files that they assign to each signer."""
 
 from pathlib import Path
 from typing import Annotated, Final, NamedTuple
@@ -18,45 +18,55 @@ def _key(signer: str) -> Flag:
     return Flag(f"CA key of {signer}, in PEM", Path, metavar="FILE")
 
 
-_SERVING, _KUBELET = "kubernetes.io/kubelet-serving", "kubernetes.io/kube-apiserver-client-kubelet"
-_CLIENT, _LEGACY = "kubernetes.io/kube-apiserver-client", "kubernetes.io/legacy-unknown"
-_EVERY: Final = "all signers (the API server's, if both are started together)"
+_KUBELET_SERVING, _KUBELET_CLIENT = (
+    "kubernetes.io/kubelet-serving",
+    "kubernetes.io/kube-apiserver-client-kubelet",
+)
+_KUBE_APISERVER_CLIENT, _LEGACY_UNKNOWN = (
+    "kubernetes.io/kube-apiserver-client",
+    "kubernetes.io/legacy-unknown",
+)
+_ALL_SIGNERS: Final = "all signers (the API server's, if both are started together)"
 
 
-class Signing(Struct, frozen=True, kw_only=True):
+class CertificateSigning(Struct, frozen=True, kw_only=True):
     """Certificates"""
 
-    cluster_signing_cert_file: Annotated[Path | None, _certificate(_EVERY)] = None
-    cluster_signing_key_file: Annotated[Path | None, _key(_EVERY)] = None
-    cluster_signing_kubelet_serving_cert_file: Annotated[Path | None, _certificate(_SERVING)] = None
-    cluster_signing_kubelet_serving_key_file: Annotated[Path | None, _key(_SERVING)] = None
-    cluster_signing_kubelet_client_cert_file: Annotated[Path | None, _certificate(_KUBELET)] = None
-    cluster_signing_kubelet_client_key_file: Annotated[Path | None, _key(_KUBELET)] = None
-    cluster_signing_kube_apiserver_client_cert_file: Annotated[Path | None, _certificate(_CLIENT)] = None
-    cluster_signing_kube_apiserver_client_key_file: Annotated[Path | None, _key(_CLIENT)] = None
-    cluster_signing_legacy_unknown_cert_file: Annotated[Path | None, _certificate(_LEGACY)] = None
-    cluster_signing_legacy_unknown_key_file: Annotated[Path | None, _key(_LEGACY)] = None
+    cluster_signing_cert_file: Annotated[Path | None, _certificate(_ALL_SIGNERS)] = None
+    cluster_signing_key_file: Annotated[Path | None, _key(_ALL_SIGNERS)] = None
+    cluster_signing_kubelet_serving_cert_file: Annotated[Path | None, _certificate(_KUBELET_SERVING)] = None
+    cluster_signing_kubelet_serving_key_file: Annotated[Path | None, _key(_KUBELET_SERVING)] = None
+    cluster_signing_kubelet_client_cert_file: Annotated[Path | None, _certificate(_KUBELET_CLIENT)] = None
+    cluster_signing_kubelet_client_key_file: Annotated[Path | None, _key(_KUBELET_CLIENT)] = None
+    cluster_signing_kube_apiserver_client_cert_file: Annotated[
+        Path | None, _certificate(_KUBE_APISERVER_CLIENT)
+    ] = None
+    cluster_signing_kube_apiserver_client_key_file: Annotated[Path | None, _key(_KUBE_APISERVER_CLIENT)] = (
+        None
+    )
+    cluster_signing_legacy_unknown_cert_file: Annotated[Path | None, _certificate(_LEGACY_UNKNOWN)] = None
+    cluster_signing_legacy_unknown_key_file: Annotated[Path | None, _key(_LEGACY_UNKNOWN)] = None
     cluster_signing_duration: Annotated[
         float, Flag("maximum lifetime of signed certificates (8760h0m0s)", seconds)
     ] = _YEAR
 
 
-class AuthorityFiles(NamedTuple):
+class CAFiles(NamedTuple):
     certificate: Path
     key: Path
 
 
 class SignerFiles(NamedTuple):
-    """Those of each signer; None where nothing is signed."""
+    """The CA files of each signer; None for a signer that is disabled."""
 
-    kubelet_serving: AuthorityFiles | None
-    kubelet_client: AuthorityFiles | None
-    kube_apiserver_client: AuthorityFiles | None
-    legacy_unknown: AuthorityFiles | None
+    kubelet_serving: CAFiles | None
+    kubelet_client: CAFiles | None
+    kube_apiserver_client: CAFiles | None
+    legacy_unknown: CAFiles | None
 
 
-def signer_files(flags: Signing) -> SignerFiles:
-    """Return the files of each signer; `ValueError` if the flags contradict each other."""
+def signer_files(flags: CertificateSigning) -> SignerFiles:
+    """Return the CA files of each signer. Raises `ValueError` if the flags contradict each other."""
     general = (flags.cluster_signing_cert_file, flags.cluster_signing_key_file)
     specific = {
         "kubelet-serving": (
@@ -89,5 +99,5 @@ def signer_files(flags: Signing) -> SignerFiles:
     return SignerFiles(*(_files(*pair) for pair in specific.values()))
 
 
-def _files(certificate: Path | None, key: Path | None) -> AuthorityFiles | None:
-    return None if certificate is None or key is None else AuthorityFiles(certificate, key)
+def _files(certificate: Path | None, key: Path | None) -> CAFiles | None:
+    return None if certificate is None or key is None else CAFiles(certificate, key)

@@ -1,4 +1,4 @@
-"""Flags of kube-controller-manager 1.36 that this manager does not have: they are named in a warning, and ignored."""
+"""The flags of kube-controller-manager 1.36 that are not implemented: they are ignored, with a warning."""
 
 _NAMES = """
     allow-metric-labels allow-metric-labels-manifest allow-untagged-cloud

@@ -1,4 +1,4 @@
-"""Run controllers: changes become keys, a worker reconciles each key, an executor carries out the plan.
+"""Run controllers: map changes to keys, reconcile each key by a worker, execute the resulting plan.
 
 A module belongs here if every controller needs it and no controller is named in it.
 """

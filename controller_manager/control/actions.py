@@ -1,6 +1,6 @@
-"""The actions of controllers: a closed union, and the plan that lists them.
+"""The plan that a reconciliation returns, and its actions, as data.
 
-Data alone: `control.executor` executes it, and is the only writer of the controllers that plan.
+`control.executor` executes them; controllers that return plans write nothing themselves.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,15 +18,18 @@ AnyResource = Resource[Any]
 
 
 class EventTemplate(Struct, frozen=True, kw_only=True):
-    """The Event of one action: its texts may contain `{name}` and `{error}`; an empty reason records none."""
+    """The Events of an action's success and failure, each a reason and a message; an empty reason records no Event.
+
+    Messages may contain `{name}` and, after a failure, `{error}`.
+    """
 
     about: ReadOnlyTree
-    done: tuple[str, str] = ("", "")
-    failed: tuple[str, str] = ("", "")
+    on_success: tuple[str, str] = ("", "")
+    on_failure: tuple[str, str] = ("", "")
 
 
 class ObjectRef(Struct, frozen=True):
-    """An object to delete; nothing happens to another one that took its name since."""
+    """The key and uid of an object: an action on it does not affect a later object of the same name."""
 
     key: Key
     uid: str
@@ -46,7 +49,7 @@ class Delete(Struct, frozen=True, kw_only=True):
 
 
 class Update(Struct, frozen=True, kw_only=True):
-    """Replace an object, or its status, at the resourceVersion that the body carries."""
+    """Replace an object, or its status, if it still has the resourceVersion of the body."""
 
     resource: AnyResource
     body: ReadOnlyTree
@@ -63,7 +66,7 @@ class Patch(Struct, frozen=True, kw_only=True):
     kind: Literal["merge", "strategic", "apply"] = "merge"
     subresource: str = ""
     field_manager: str = ""
-    """Of an apply, which takes the fields over from other managers."""
+    """The field manager of a server-side apply, which is forced: it takes fields over from other managers."""
     event: EventTemplate | None = None
 
 
@@ -72,30 +75,30 @@ def no_patches(_: ReadOnlyTree) -> tuple[Patch, ...]:
 
 
 class Create(Struct, frozen=True, kw_only=True):
-    """Make objects of one resource, by slow start: 1, 2, 4 … at once, until a batch has an error."""
+    """Create objects of one resource by slow start: in batches of 1, 2, 4 …, until a batch has an error."""
 
     resource: AnyResource
     bodies: tuple[ReadOnlyTree, ...]
     event: EventTemplate | None = None
     then: Callable[[ReadOnlyTree], tuple[Patch, ...]] = no_patches
-    """What else is written of each object as soon as it is there: a head start, which the next round makes up for."""
+    """Returns further patches of each created object. If one fails, a later reconciliation makes up for it."""
 
 
 class SlowStart(Struct, frozen=True, kw_only=True):
-    """Effects that do not depend on each other: 1, 2, 4 … at once, until a batch has an error."""
+    """Execute independent actions by slow start: in batches of 1, 2, 4 …, until a batch has an error."""
 
     effects: tuple[Create | Update | Patch, ...]
 
 
 class Adopt(Struct, frozen=True, kw_only=True):
-    """Become the controller of orphans, after reading the owner uncached: it must still be the same and not deleting."""
+    """Become the controller of orphans, after an uncached read of the owner, which must not be deleted or replaced."""
 
     resource: AnyResource
     orphans: tuple[ObjectRef, ...]
     owner_resource: AnyResource
     owner: ReadOnlyTree
     finalizers: tuple[str, ...] = ()
-    """Added with the owner's reference."""
+    """Finalizers that are added with the owner reference."""
 
 
 class Release(Struct, frozen=True, kw_only=True):
@@ -105,7 +108,7 @@ class Release(Struct, frozen=True, kw_only=True):
     objects: tuple[ObjectRef, ...]
     owner: ReadOnlyTree
     finalizers: tuple[str, ...] = ()
-    """Removed with the owner's reference."""
+    """Finalizers that are removed with the owner reference."""
 
 
 class RemoveFinalizer(Struct, frozen=True, kw_only=True):
@@ -117,7 +120,7 @@ class RemoveFinalizer(Struct, frozen=True, kw_only=True):
 
 
 class Remember(Struct, frozen=True):
-    """Pass this value to the next reconciliation of the key; None deletes it."""
+    """Pass a value to the next reconciliation of the key; None deletes the previous value."""
 
     memory: object
 
@@ -132,18 +135,18 @@ class RecordEvent(Struct, frozen=True, kw_only=True):
 
 
 class Confirm(Struct, frozen=True, kw_only=True):
-    """Continue only if `holds` is true of the server's objects, read past the caches.
+    """Continue only if a condition holds for the server's objects, which are listed without the caches.
 
-    For irreversible actions that rest on an absence: the caches of two resources may differ in revision, and the
-    object in question may not have arrived yet.
+    It precedes irreversible actions that depend on the absence of an object: the caches of two resources may have
+    different revisions, so that an object may be missing from one of them.
     """
 
     resource: AnyResource
     namespace: str
     name: str = ""
-    """Only the object of this name is read; without it, all of the namespace."""
+    """The name of the only object to read; if empty, all objects of the namespace are read."""
     holds: Callable[[Sequence[Any]], bool]
-    """Of the views of what was found."""
+    """The condition; it takes the views of the objects that were found."""
 
 
 Action = (
@@ -166,11 +169,11 @@ def no_final_actions(_: ApiError | None) -> tuple[Action, ...]:
 
 
 class Write(Struct, frozen=True):
-    """A write that succeeded; `answer` is the object that the server returned, or None after NotFound."""
+    """A write that succeeded; `response` is the object that the server returned, or None after NotFound."""
 
     action: Action
     key: Key
-    answer: ReadOnlyTree | None
+    response: ReadOnlyTree | None
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
@@ -180,7 +183,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
     writes: tuple[Write, ...]
 
     def of(self, kind: type) -> tuple[Write, ...]:
-        """The writes by actions of one kind."""
+        """Return the writes by actions of one type."""
         return tuple(write for write in self.writes if isinstance(write.action, kind))
 
 
@@ -189,18 +192,18 @@ def no_next_plan(_: Outcome) -> "Plan | None":
 
 
 class Plan(Struct, frozen=True, kw_only=True):
-    """The result of one reconciliation: actions in their order, ended by the first that fails.
+    """The result of a reconciliation: actions that are executed in order, up to the first that fails.
 
-    `last` is called after them, with the error that ended them or None, and returns what is written in any case: the
-    status. The key of a failed plan is requeued with backoff; that of a successful one is not.
+    The key is requeued with backoff if an action fails.
     """
 
     actions: tuple[Action, ...] = ()
     last: Callable[[ApiError | None], tuple[Action, ...]] = no_final_actions
+    """Returns the actions to execute in any case, such as the status update; takes the error of the actions, or None."""
     then: Callable[[Outcome], "Plan | None"] = no_next_plan
-    """Returns, from the outcome of the actions, the next plan of the same reconciliation."""
-    again_after: timedelta | None = None
-    """Requeue the key after this time, whether or not anything changes."""
+    """Returns the next plan of the same reconciliation, given the outcome of the actions; None if there is none."""
+    requeue_after: timedelta | None = None
+    """The time after which the key is requeued, even without a change."""
 
 
 EMPTY_PLAN = Plan()

@@ -1,8 +1,8 @@
-"""Detects that the server holds another cluster than before: its store was emptied, or a snapshot has replaced it.
+"""Detect that the server holds another cluster than before: its store was emptied, or replaced by a snapshot.
 
-The uid of the namespace kube-system identifies a cluster. When it changes, no memory of a controller is valid
-any more (own writes, series of events, which nodes were registered), so all work ends and begins with empty caches, as
-if the process had been restarted.
+The uid of the namespace kube-system identifies a cluster. When it changes, the state of controllers is invalid (own
+writes, series of events, registered nodes), so all work ends and starts with empty caches, as after a restart of the
+process.
 """
 
 import asyncio
@@ -21,6 +21,8 @@ LOG = logging.getLogger(__name__)
 
 
 class ClusterIdentity:
+    """The uid of the server's kube-system namespace, and whether it has changed."""
+
     def __init__(self, namespaces: Informer[ReadOnlyTree]) -> None:
         self._uid = ""
         self._changed = asyncio.Event()
@@ -29,23 +31,23 @@ class ClusterIdentity:
     async def run_until_changed(
         self, work: Coroutine[None, None, None], *, clock: Clock, shutdown_timeout: float
     ) -> None:
-        """Run the work until it is cancelled or fails, or the server has another cluster.
+        """Run the work until it fails or this is cancelled, or until the server has another cluster: then return.
 
-        In the last case the work in progress may take another `shutdown_timeout` seconds, and this returns.
+        Cancelled work may take another `shutdown_timeout` seconds.
         """
-        working = start("work in one cluster", work, endless=True)
-        changed = start("identity of the cluster", self._changed.wait())
+        work_task = start("work in one cluster", work, endless=True)
+        change_task = start("identity of the cluster", self._changed.wait())
         error: BaseException | None = None
         try:
-            await asyncio.wait({working, changed}, return_when=asyncio.FIRST_COMPLETED)
-        except BaseException as raised:  # noqa: BLE001 - it is raised once the work has ended
+            await asyncio.wait({work_task, change_task}, return_when=asyncio.FIRST_COMPLETED)
+        except BaseException as raised:  # noqa: BLE001 - it is raised after the work has ended
             error = raised
-        changed.cancel()
-        while not working.done():
-            working.cancel()
+        change_task.cancel()
+        while not work_task.done():
+            work_task.cancel()
             try:
                 async with timeout(clock, shutdown_timeout):
-                    await asyncio.wait({working})
+                    await asyncio.wait({work_task})
             except TimeoutError:
                 LOG.warning(
                     "Reconciliations in progress did not finish within %g seconds and are cancelled",
@@ -53,7 +55,7 @@ class ClusterIdentity:
                 )
             except asyncio.CancelledError as raised:
                 error = error or raised
-        for task in (working, changed):
+        for task in (work_task, change_task):
             if task.done() and not task.cancelled():
                 task.result()
         if error is not None:

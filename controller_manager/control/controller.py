@@ -1,8 +1,8 @@
-"""What a controller is: a row that names what it watches, which keys a change concerns, and how it decides.
+"""The record of a controller: its watches, the mapping of changes to keys, and its `reconcile` function.
 
-The runtime owns the loop: informers turn changes into keys, a queue hands each key to one worker at a time, the worker
-calls `reconcile`, and the executor executes the plan. A key waits until the caches have seen what was last written
-for it, so that no plan is made from stale objects.
+`runner` runs it: event handlers map changes to keys, a queue gives each key to one worker at a time, the worker calls
+`reconcile`, and the executor executes the plan. A key waits until the caches contain its last writes, so that no plan is
+made from stale objects.
 """
 
 from abc import abstractmethod
@@ -16,59 +16,63 @@ from prometheus_client.registry import Collector
 from mockube.controller_manager.cache.store import Caches, Change, Indexer
 from mockube.controller_manager.client.resources import Key, Resource
 from mockube.controller_manager.control.actions import Outcome, Plan
-from mockube.controller_manager.queue.workqueue import DEFAULT_RETRIES, Retries
+from mockube.controller_manager.queue.workqueue import DEFAULT_RETRY_BACKOFF, RetryBackoff
 
 ToKeys = Callable[[Caches, Change], Iterable[Key]]
-"""The keys of the controller's primary objects that a change of another resource concerns."""
+"""A function that maps a change of a watched object to the keys of the primary objects to reconcile."""
 
 
 class Watch(Struct, frozen=True, kw_only=True):
+    """A resource that a controller watches, or only reads."""
+
     resource: Resource[Any]
     keys: ToKeys | None = None
     """None for a resource that is only read."""
     delay: timedelta = timedelta()
-    """How long a change waits for others, so that one reconciliation and one write cover them all."""
+    """The delay of keys, so that one reconciliation handles several changes."""
     max_delay: timedelta = timedelta()
-    """If set, each further change restarts the wait, until the first has waited for so long."""
+    """If set, each further change restarts the delay, up to this time after the first change."""
 
 
-class Observer(Collector):
-    """Counts the outcomes of reconciliations, for the metrics of one controller."""
+class OutcomeMetrics(Collector):
+    """The metrics of one controller that depend on the outcomes of its reconciliations."""
 
     @abstractmethod
     def observe(self, primary: Any, outcome: Outcome, seconds: float, now: datetime) -> None:
-        """`primary` is the object as the cache had it, or None."""
+        """Record an outcome. `primary` is the object as it was in the cache, or None."""
 
 
 class Controller(Struct, frozen=True, kw_only=True):
+    """A controller that reconciles keys."""
+
     name: str
-    """As `--controllers` names it: `replicaset-controller`."""
+    """The name in `--controllers`, such as `replicaset-controller`."""
     queue: str
-    """The label of its queue in the metrics: `replicaset`."""
+    """The label of its queue in the metrics, such as `replicaset`."""
     service_account: str
-    """In kube-system; its name is the user in audit logs: `replicaset-controller`."""
+    """Its service account in kube-system, which audit logs contain as the user, such as `replicaset-controller`."""
     watches: tuple[Watch, ...]
     reconcile: Callable[..., Plan]
-    """Pure: takes the caches, a key and the time, returns a plan; that of a deleted object is empty. Raises nothing.
+    """A pure function that returns the plan for a key: takes the caches, the key and the time. It raises nothing.
 
-    With `remembers` it also takes the memory of the key, or None.
+    The plan of a deleted object is empty. If `has_memory` is set, the function also takes the memory of the key, or None.
     """
     workers: int
-    remembers: bool = False
-    """Its plans contain `Remember`."""
+    has_memory: bool = False
+    """Whether its plans contain `Remember`."""
     events_can_wait: bool = False
-    """Its Events can wait while much happens."""
+    """Whether its Events may be written later while many are recorded."""
     event_component: str = ""
-    """The component of its Events, where that is not its service account."""
+    """The component of its Events, if that is not its service account."""
     metrics_name: str = ""
-    """The label of its reconciliations in controller-runtime's metrics, where its users know it by those."""
-    observer: Callable[[], Observer] | None = None
+    """The label of its reconciliations in controller-runtime's metrics; empty if upstream has no such metrics for it."""
+    outcome_metrics: Callable[[], OutcomeMetrics] | None = None
     indexes: Mapping[Resource[Any], Mapping[str, Indexer]] = field(default_factory=dict)
-    """Indexes that it needs in the caches, by name; the same name means the same function everywhere."""
-    retries: Retries = DEFAULT_RETRIES
-    """How long a key waits after a failure."""
+    """The indexes of the caches that it needs, by name; a name stands for one function everywhere."""
+    retries: RetryBackoff = DEFAULT_RETRY_BACKOFF
+    """The backoff of failed keys."""
     needs: tuple[Resource[Any], ...] = ()
-    """Resources that not every server has: the controller starts once the server has all of them."""
+    """Resources that not every server serves: the controller starts when the server serves all of them."""
 
     @property
     def event_source(self) -> str:

@@ -1,4 +1,4 @@
-"""Carry out the actions of a plan: slow start for many alike, preconditions, and an uncached read before an adoption."""
+"""Execute the actions of a plan: slow start of similar actions, preconditions, an uncached read before an adoption."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -31,39 +31,39 @@ from mockube.controller_manager.control.actions import (
     Update,
     Write,
 )
-from mockube.controller_manager.control.own_writes import Writes
+from mockube.controller_manager.control.own_writes import KeyWrites
 
 T = TypeVar("T")
-Do = Callable[[T], Awaitable[None]]
+Function = Callable[[T], Awaitable[None]]
 
 
-async def slow_start(things: Sequence[T], do: Do[T]) -> ApiError | None:
-    """Run `do` in batches of 1, 2, 4 …; return the first error of the first batch that fails."""
+async def slow_start(items: Sequence[T], function: Function[T]) -> ApiError | None:
+    """Call the function for the items in batches of 1, 2, 4 …; return the first error of the first batch that fails."""
     started, batch = 0, 1
     error: ApiError | None = None
-    while started < len(things) and error is None:
-        error = await run_concurrently(things[started : started + batch], do)
+    while started < len(items) and error is None:
+        error = await run_concurrently(items[started : started + batch], function)
         started, batch = started + batch, batch * 2
     return error
 
 
-async def run_concurrently(things: Sequence[T], do: Do[T]) -> ApiError | None:
-    """Run all of them and return the first API error. Any other exception is raised."""
-    if len(things) == 1:
-        return await _do_one(things[0], do)
-    outcomes = await asyncio.gather(*(_do_one(thing, do) for thing in things), return_exceptions=True)
-    refusals = []
+async def run_concurrently(items: Sequence[T], function: Function[T]) -> ApiError | None:
+    """Call the function for all items concurrently; return the first API error. Any other exception is raised."""
+    if len(items) == 1:
+        return await _call_one(items[0], function)
+    outcomes = await asyncio.gather(*(_call_one(item, function) for item in items), return_exceptions=True)
+    api_errors = []
     for outcome in outcomes:
         if isinstance(outcome, ApiError):
-            refusals.append(outcome)
+            api_errors.append(outcome)
         elif outcome is not None:
             raise outcome
-    return refusals[0] if refusals else None
+    return api_errors[0] if api_errors else None
 
 
-async def _do_one(thing: T, do: Do[T]) -> ApiError | None:
+async def _call_one(item: T, function: Function[T]) -> ApiError | None:
     try:
-        await do(thing)
+        await function(item)
     except ApiError as error:
         return error
     return None
@@ -72,7 +72,7 @@ async def _do_one(thing: T, do: Do[T]) -> ApiError | None:
 _REMOVED_FINALIZERS = "$deleteFromPrimitiveList/finalizers"
 
 NAMESPACE_TERMINATING = "NamespaceTerminating"
-"""The cause in the refusal of everything new in a namespace that is being deleted."""
+"""The cause in the error of a creation in a namespace that is being deleted."""
 
 
 ExecutableAction = (
@@ -82,15 +82,17 @@ ExecutableAction = (
 
 
 class EventRecorder(Protocol):
+    """Records Events about objects."""
+
     def record(self, about: ReadOnlyTree, type_: str, reason: str, message: str) -> None: ...
 
 
-def forget(_: object) -> None:
-    """Remember nothing."""
+def ignore(_: object) -> None:
+    """Do nothing: the default of callbacks."""
 
 
 class Executor:
-    """Of one controller, by its account."""
+    """Executes the plans of one controller with the client of its service account."""
 
     def __init__(self, client: Client, recorder: EventRecorder) -> None:
         self._client = client
@@ -99,40 +101,40 @@ class Executor:
     async def execute(
         self,
         plan: Plan,
-        writes: Writes,
-        remember: Callable[[object], None] = forget,
-        observe: Callable[[Outcome], None] = forget,
+        writes: KeyWrites,
+        remember: Callable[[object], None] = ignore,
+        observe: Callable[[Outcome], None] = ignore,
     ) -> None:
-        """Execute a plan and the plans that follow it; raises the first error, after the plan's last actions.
+        """Execute a plan and the plans that follow it; raises the first error, after the last actions of the plan.
 
-        `observe` is called with the outcome.
+        `remember` is called with new memory of the key, and `observe` with the outcome.
         """
-        every: list[Write] = []
-        following: Plan | None = plan
-        problem: ApiError | None = None
-        while following is not None:
-            done: list[Write] = []
-            writes.observe = done.append
-            error = await self._in_order(following.actions, writes, remember)
-            later = await self._in_order(following.last(error), writes, remember)
-            problem = problem or error or later
-            every += done
-            following = following.then(Outcome(error=error, writes=tuple(done)))
-        observe(Outcome(error=problem, writes=tuple(every)))
-        if problem is not None:
-            raise problem
+        all_writes: list[Write] = []
+        current_plan: Plan | None = plan
+        first_error: ApiError | None = None
+        while current_plan is not None:
+            plan_writes: list[Write] = []
+            writes.observe = plan_writes.append
+            error = await self._execute_in_order(current_plan.actions, writes, remember)
+            last_error = await self._execute_in_order(current_plan.last(error), writes, remember)
+            first_error = first_error or error or last_error
+            all_writes += plan_writes
+            current_plan = current_plan.then(Outcome(error=error, writes=tuple(plan_writes)))
+        observe(Outcome(error=first_error, writes=tuple(all_writes)))
+        if first_error is not None:
+            raise first_error
 
-    async def _in_order(
-        self, actions: Iterable[Action], writes: Writes, remember: Callable[[object], None]
+    async def _execute_in_order(
+        self, actions: Iterable[Action], writes: KeyWrites, remember: Callable[[object], None]
     ) -> ApiError | None:
         for action in actions:
             if isinstance(action, Remember):
                 remember(action.memory)
-            elif (error := await self._do(action, writes)) is not None:
+            elif (error := await self._execute_action(action, writes)) is not None:
                 return error
         return None
 
-    async def _do(self, action: ExecutableAction, writes: Writes) -> ApiError | None:
+    async def _execute_action(self, action: ExecutableAction, writes: KeyWrites) -> ApiError | None:
         match action:
             case Create():
                 return await slow_start(action.bodies, lambda body: self._create(action, body, writes))
@@ -141,11 +143,13 @@ class Executor:
             case Update() | Patch():
                 return await run_concurrently((action,), lambda change: self._change(change, writes))
             case SlowStart():
-                return await slow_start(action.effects, lambda effect: self._effect(effect, writes))
+                return await slow_start(action.effects, lambda effect: self._execute_effect(effect, writes))
             case Adopt():
                 return await self._adopt(action, writes)
             case Release() | RemoveFinalizer():
-                return await run_concurrently(action.objects, lambda ref: self._let_go(action, ref, writes))
+                return await run_concurrently(
+                    action.objects, lambda ref: self._release_or_remove_finalizer(action, ref, writes)
+                )
             case RecordEvent():
                 self._recorder.record(action.about, action.type, action.reason, action.message)
                 return None
@@ -154,58 +158,57 @@ class Executor:
             case _:
                 assert_never(action)
 
-    async def _effect(self, effect: Create | Update | Patch, writes: Writes) -> None:
-        if (error := await self._do(effect, writes)) is not None:
+    async def _execute_effect(self, effect: Create | Update | Patch, writes: KeyWrites) -> None:
+        if (error := await self._execute_action(effect, writes)) is not None:
             raise error
 
-    async def _create(self, action: Create, body: ReadOnlyTree, writes: Writes) -> None:
+    async def _create(self, action: Create, body: ReadOnlyTree, writes: KeyWrites) -> None:
         resource = action.resource
         try:
             created = await self._write(writes, resource, self._client.create(resource, body))
         except ApiError as error:
             if _is_terminating(error):
                 return
-            if not (isinstance(error, AlreadyExists) and meta.name(body)):  # a generated name is retried
+            # No Event if the object exists already; with a generated name, that is a failure.
+            if not (isinstance(error, AlreadyExists) and meta.name(body)):
                 self._record_failure(action.event, meta.name(body), error)
             raise
         writes.note_write(resource, created)
         writes.observe(Write(action, Key.of(created), created))
         self._record_success(action.event, meta.name(created))
         for patch in action.then(created):
-            with suppress(ApiError):  # created; a later reconciliation reports a failure
+            with suppress(ApiError):  # a later reconciliation retries, and reports a failure
                 await self._change(patch, writes)
 
-    async def _delete(self, action: Delete, ref: ObjectRef, writes: Writes) -> None:
+    async def _delete(self, action: Delete, ref: ObjectRef, writes: KeyWrites) -> None:
         resource, key = action.resource, ref.key
         deletion = self._client.delete(resource, key, uid=ref.uid, propagation=action.propagation)
         try:
-            answer = await self._write(writes, resource, deletion)
+            response = await self._write(writes, resource, deletion)
         except NotFound:
             writes.note_deletion(resource, ref, None)
             writes.observe(Write(action, key, None))
             return
-        except (
-            Conflict
-        ):  # perhaps another one has its name, perhaps it is there: what is seen then is tried again
+        except Conflict:  # the precondition failed: no Event, and the next reconciliation sees the new object
             raise
         except ApiError as error:
             self._record_failure(action.event, key.name, error)
             raise
-        writes.note_deletion(resource, ref, answer)
-        writes.observe(Write(action, key, answer))
+        writes.note_deletion(resource, ref, response)
+        writes.observe(Write(action, key, response))
         self._record_success(action.event, key.name)
 
-    async def _change(self, action: Update | Patch, writes: Writes) -> None:
+    async def _change(self, action: Update | Patch, writes: KeyWrites) -> None:
         name = meta.name(action.body) if isinstance(action, Update) else action.key.name
         try:
-            answer = await self._write(writes, action.resource, self._send_change(action))
-        except Conflict:  # another writer was faster: no failure, and the next reconciliation retries
+            response = await self._write(writes, action.resource, self._send_change(action))
+        except Conflict:  # another client changed the object: no Event, and the next reconciliation retries
             raise
         except ApiError as error:
             self._record_failure(action.event, name, error)
             raise
-        writes.note_write(action.resource, answer)
-        writes.observe(Write(action, Key.of(answer), answer))
+        writes.note_write(action.resource, response)
+        writes.observe(Write(action, Key.of(response), response))
         self._record_success(action.event, name)
 
     def _send_change(self, action: Update | Patch) -> Awaitable[Parsed]:
@@ -225,19 +228,19 @@ class Executor:
             )
         return self._client.patch(resource, key, action.body, kind=action.kind, subresource=subresource)
 
-    async def _adopt(self, action: Adopt, writes: Writes) -> ApiError | None:
+    async def _adopt(self, action: Adopt, writes: KeyWrites) -> ApiError | None:
         reference = meta.controller_reference(action.owner)
         added = {"finalizers": [*action.finalizers]} if action.finalizers else {}
 
         async def adopt(orphan: ObjectRef) -> None:
             body = {"metadata": {"ownerReferences": [reference], "uid": orphan.uid, **added}}
-            await self._claim(action.resource, orphan, body, writes, none_left=(NotFound,))
+            await self._change_owner(action.resource, orphan, body, writes, ignored_errors=(NotFound,))
 
-        refused = await run_concurrently((action,), self._check_owner)
-        return refused or await run_concurrently(action.orphans, adopt)
+        owner_error = await run_concurrently((action,), self._check_owner)
+        return owner_error or await run_concurrently(action.orphans, adopt)
 
     async def _check_owner(self, action: Adopt) -> None:
-        """The caches may not show yet that the owner is deleted; objects that it adopts would never be released."""
+        """Read the owner from the server, and raise an error if it is deleted: it would never release what it adopts."""
         resource, owner = action.owner_resource, action.owner
         current_owner = await self._client.get(resource, Key.of(owner))
         if meta.uid(current_owner) != meta.uid(owner):
@@ -245,53 +248,55 @@ class Executor:
         if meta.is_deleting(current_owner):
             raise Conflict(f"{meta.namespace(owner)}/{meta.name(owner)} has just been deleted")
 
-    async def _let_go(self, action: Release | RemoveFinalizer, ref: ObjectRef, writes: Writes) -> None:
+    async def _release_or_remove_finalizer(
+        self, action: Release | RemoveFinalizer, ref: ObjectRef, writes: KeyWrites
+    ) -> None:
         if isinstance(action, Release):
             await self._release(action, ref, writes)
         else:
-            await self._unfinalize(action, ref, writes)
+            await self._remove_finalizer(action, ref, writes)
 
-    async def _release(self, action: Release, ref: ObjectRef, writes: Writes) -> None:
+    async def _release(self, action: Release, ref: ObjectRef, writes: KeyWrites) -> None:
         reference = {"$patch": "delete", "uid": meta.uid(action.owner)}
         removed = {_REMOVED_FINALIZERS: [*action.finalizers]} if action.finalizers else {}
         body = {"metadata": {"ownerReferences": [reference], "uid": ref.uid, **removed}}
         # Invalid: the reference does not exist any more.
-        await self._claim(action.resource, ref, body, writes, none_left=(NotFound, Invalid))
+        await self._change_owner(action.resource, ref, body, writes, ignored_errors=(NotFound, Invalid))
 
-    async def _unfinalize(self, action: RemoveFinalizer, ref: ObjectRef, writes: Writes) -> None:
+    async def _remove_finalizer(self, action: RemoveFinalizer, ref: ObjectRef, writes: KeyWrites) -> None:
         body = {"metadata": {"uid": ref.uid, _REMOVED_FINALIZERS: [action.finalizer]}}
         patch = self._client.patch(action.resource, ref.key, body, kind="strategic")
         try:
-            answer = await self._write(writes, action.resource, patch)
+            response = await self._write(writes, action.resource, patch)
         except NotFound:
             writes.observe(Write(action, ref.key, None))
             return
-        writes.note_write(action.resource, answer)
-        writes.observe(Write(action, ref.key, answer))
+        writes.note_write(action.resource, response)
+        writes.observe(Write(action, ref.key, response))
 
     async def _confirm(self, action: Confirm) -> None:
-        resource, selected = action.resource, f"metadata.name={action.name}" if action.name else ""
-        objects = await self._client.list(resource, action.namespace, field_selector=selected)
+        resource, field_selector = action.resource, f"metadata.name={action.name}" if action.name else ""
+        objects = await self._client.list(resource, action.namespace, field_selector=field_selector)
         if not action.holds([resource.view(item) for item in objects.items]):
-            raise Conflict(f"the server returned other {resource} than the cache")
+            raise Conflict(f"the {resource} at the server differ from the cache")
 
-    async def _claim(
+    async def _change_owner(
         self,
         resource: AnyResource,
         object_: ObjectRef,
         body: ReadOnlyTree,
-        writes: Writes,
+        writes: KeyWrites,
         *,
-        none_left: tuple[type[ApiError], ...],
+        ignored_errors: tuple[type[ApiError], ...],
     ) -> None:
-        """Change an object's owner reference; an error that means nothing is left to change is ignored."""
+        """Change an object's owner reference, and ignore errors that mean that nothing is left to change."""
         patch = self._client.patch(resource, object_.key, body, kind="strategic")
         try:
             writes.note_write(resource, await self._write(writes, resource, patch))
-        except none_left:
+        except ignored_errors:
             return
 
-    async def _write(self, writes: Writes, resource: AnyResource, write: Awaitable[Parsed]) -> Parsed:
+    async def _write(self, writes: KeyWrites, resource: AnyResource, write: Awaitable[Parsed]) -> Parsed:
         try:
             return await write
         except OutcomeUnknown:
@@ -299,13 +304,13 @@ class Executor:
             raise
 
     def _record_success(self, event: EventTemplate | None, name: str) -> None:
-        if event is not None and event.done[0]:
-            reason, message = event.done
+        if event is not None and event.on_success[0]:
+            reason, message = event.on_success
             self._recorder.record(event.about, "Normal", reason, message.format(name=name))
 
     def _record_failure(self, event: EventTemplate | None, name: str, error: ApiError) -> None:
-        if event is not None and event.failed[0]:
-            reason, message = event.failed
+        if event is not None and event.on_failure[0]:
+            reason, message = event.on_failure
             self._recorder.record(event.about, "Warning", reason, message.format(name=name, error=error))
 
 

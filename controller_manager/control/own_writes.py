@@ -1,8 +1,8 @@
-"""A controller's writes for each of its keys that its caches do not show yet.
+"""Track the writes of a controller's keys until its caches contain them.
 
-A plan made from caches that lack its predecessor's creations would create them once more. So the revision of the last
-write of each resource is kept with the key, and the key waits until the informers have reached it. A deletion whose
-response has no revision is waited for by the uid of the deleted object.
+A plan from caches without the objects that the previous plan created would create them again. So the revision of the last
+write of each resource is stored with the key, and the key waits until the informers have reached it. A deletion whose
+response has no revision is recognized by the uid of the deleted object.
 """
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -18,11 +18,11 @@ from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import AnyResource, ObjectRef, Write
 
 EXPIRY_SECONDS: Final = 300.0
-"""After which a write is no longer waited for; upstream's, of expectations."""
+"""The time after which a key no longer waits for its writes; upstream's timeout of expectations."""
 
 
-class Source(Protocol):
-    """The part of an informer that is used here."""
+class RevisionSource(Protocol):
+    """The methods of an informer that this module uses."""
 
     @property
     def revision(self) -> int: ...
@@ -30,43 +30,43 @@ class Source(Protocol):
     @property
     def lister(self) -> Lister[Any]: ...
 
-    def when_reached(self, revision: int) -> Awaitable[object]: ...
+    def wait_for_revision(self, revision: int) -> Awaitable[object]: ...
 
 
-class Behind(NamedTuple):
-    """A cache, and the revision that it has not reached."""
+class PendingWrite(NamedTuple):
+    """A cache, and the revision of a write that it has not reached."""
 
-    source: Source
+    source: RevisionSource
     revision: int
 
 
-List = Callable[[AnyResource, str], Awaitable[Sequence[ReadOnlyTree]]]
-"""Lists the metadata of the server's most recent objects in a namespace."""
+ListUncached = Callable[[AnyResource, str], Awaitable[Sequence[ReadOnlyTree]]]
+"""A function that returns the metadata of the objects in a namespace as the server lists them now."""
 
 
 def ignore_write(_: Write) -> None:
-    """Records nothing."""
+    """Do nothing: the default of `KeyWrites.observe`."""
 
 
-class Writes(Struct):
-    """For one key: the executor reports each write and its outcome."""
+class KeyWrites(Struct):
+    """The writes of one key, which the executor notes."""
 
-    at: float
-    """When the key was last reconciled."""
+    reconciled_at: float
+    """The monotonic time of the last reconciliation of the key."""
     revisions: dict[AnyResource, int] = field(default_factory=dict)
     deletions: dict[tuple[AnyResource, Key], str] = field(default_factory=dict)
     unknown: set[AnyResource] = field(default_factory=set)
-    """Resources with a write of unknown outcome."""
+    """The resources with a write of unknown outcome."""
     observe: Callable[[Write], None] = ignore_write
-    """Called with each write that succeeds."""
+    """A function that is called with each write that succeeds."""
 
-    def note_write(self, resource: AnyResource, answer: ReadOnlyTree) -> None:
-        self.note_revision(resource, int(meta.resource_version(answer)))
+    def note_write(self, resource: AnyResource, response: ReadOnlyTree) -> None:
+        self.note_revision(resource, int(meta.resource_version(response)))
 
-    def note_deletion(self, resource: AnyResource, ref: ObjectRef, answer: ReadOnlyTree | None) -> None:
-        """`answer` is None after NotFound."""
-        if answer is not None and meta.resource_version(answer):
-            self.note_write(resource, answer)
+    def note_deletion(self, resource: AnyResource, ref: ObjectRef, response: ReadOnlyTree | None) -> None:
+        """Note a deletion; `response` is the response, or None after NotFound."""
+        if response is not None and meta.resource_version(response):
+            self.note_write(resource, response)
         else:
             self.deletions[resource, ref.key] = ref.uid
 
@@ -78,74 +78,79 @@ class Writes(Struct):
 
 
 class OwnWrites:
-    """Of one controller. Writes of resources without a source are not waited for: nothing is decided from them."""
+    """The writes of one controller, by key. Keys do not wait for writes of resources without an informer."""
 
-    def __init__(self, sources: Mapping[AnyResource, Source], list_: List, clock: Clock) -> None:
+    def __init__(
+        self, sources: Mapping[AnyResource, RevisionSource], list_: ListUncached, clock: Clock
+    ) -> None:
         self._sources = sources
         self._list = list_
         self._clock = clock
-        self._writes: dict[Key, Writes] = {}
+        self._writes: dict[Key, KeyWrites] = {}
 
-    def of(self, key: Key) -> Writes:
-        writes = self._writes.setdefault(key, Writes(at=0.0))
-        writes.at = self._clock.monotonic()
+    def of(self, key: Key) -> KeyWrites:
+        writes = self._writes.setdefault(key, KeyWrites(reconciled_at=0.0))
+        writes.reconciled_at = self._clock.monotonic()
         return writes
 
     async def resolve(self, key: Key) -> None:
-        """Read from the server what the caches must show after a write of unknown outcome. Raises the server's errors."""
+        """List the resources with a write of unknown outcome, and note what the caches must contain. Raises `ApiError`."""
         writes = self._writes.get(key)
         if writes is None:
             return
         for resource in sorted(writes.unknown, key=str):
             if resource in self._sources:
-                self._expect(writes, resource, key.namespace, await self._list(resource, key.namespace))
+                self._note_listed(writes, resource, key.namespace, await self._list(resource, key.namespace))
             writes.unknown.discard(resource)
 
-    def pending_writes(self, key: Key) -> Sequence[Behind]:
-        """Return the writes to wait for before the caches are current for this key; those seen are dropped."""
+    def pending_writes(self, key: Key) -> Sequence[PendingWrite]:
+        """Return the writes of a key that the caches do not contain yet. If there are none, all are forgotten."""
         writes = self._writes.get(key)
         if writes is None:
             return ()
-        behind = [] if self._is_expired(writes) else [*self._pending_writes(writes)]
-        if not behind:
+        pending = [] if self._is_expired(writes) else [*self._pending_writes(writes)]
+        if not pending:
             del self._writes[key]
-        return behind
+        return pending
 
     async def wait(self, key: Key) -> None:
-        """Wait until the caches show the key's present writes, or another history."""
+        """Wait until the caches contain the writes of a key, or the server has another history."""
         for source, revision in self.pending_writes(key):
-            await source.when_reached(revision)
+            await source.wait_for_revision(revision)
         if key in self._writes:
             self._writes[key].revisions.clear()
 
-    def _expect(
-        self, writes: Writes, resource: AnyResource, namespace: str, listed_objects: Sequence[ReadOnlyTree]
+    def _note_listed(
+        self, writes: KeyWrites, resource: AnyResource, namespace: str, listed_objects: Sequence[ReadOnlyTree]
     ) -> None:
-        """The list's own revision is not waited for: the resource may have no change at it."""
-        there = {meta.uid(obj) for obj in listed_objects}
+        """Note the revisions of listed objects, and the deletion of others.
+
+        The revision of the list is not noted: the resource may have no change at it.
+        """
+        listed_uids = {meta.uid(obj) for obj in listed_objects}
         for obj in listed_objects:
             writes.note_write(resource, obj)
         lister = self._sources[resource].lister
         for view in lister.in_namespace(namespace) if namespace else lister.all():
             tree = resource.tree(view)
-            if meta.uid(tree) not in there:
+            if meta.uid(tree) not in listed_uids:
                 writes.deletions[resource, Key.of(tree)] = meta.uid(tree)
 
-    def _is_expired(self, writes: Writes) -> bool:
-        return self._clock.monotonic() - writes.at >= EXPIRY_SECONDS
+    def _is_expired(self, writes: KeyWrites) -> bool:
+        return self._clock.monotonic() - writes.reconciled_at >= EXPIRY_SECONDS
 
-    def _pending_writes(self, writes: Writes) -> Iterator[Behind]:
+    def _pending_writes(self, writes: KeyWrites) -> Iterator[PendingWrite]:
         for resource, revision in writes.revisions.items():
             source = self._sources.get(resource)
             if source is not None and source.revision < revision:
-                yield Behind(source, revision)
+                yield PendingWrite(source, revision)
         for (resource, key), uid in writes.deletions.items():
             source = self._sources.get(resource)
-            if source is not None and self._cache_shows(source, resource, key, uid):
-                yield Behind(source, source.revision + 1)
+            if source is not None and self._shows_as_existing(source, resource, key, uid):
+                yield PendingWrite(source, source.revision + 1)
 
-    def _cache_shows(self, source: Source, resource: AnyResource, key: Key, uid: str) -> bool:
-        """Whether the cache shows the object without its deletion."""
+    def _shows_as_existing(self, source: RevisionSource, resource: AnyResource, key: Key, uid: str) -> bool:
+        """Return whether the cache contains the object without a deletion timestamp."""
         view = source.lister.get(*key)
         if view is None:
             return False

@@ -1,8 +1,8 @@
-"""Runnables: the parts of the manager that read from the server while they decide, or reconcile no keys.
+"""Runnables: the parts of the manager that call the server before they can decide, or that do not reconcile keys.
 
-The application builds each with a context that has the credentials of its own service account, and runs it while the
-process leads. A controller that reconciles keys is a `Controller`. A part whose resources are not served yet waits for
-them: custom resources may appear at any time.
+`running` builds each with a context that has the credentials of its own service account, and runs it while the process
+leads. A part that reconciles keys by a pure function is a `Controller` instead. A part whose resources are not served yet
+waits for them: custom resources may be defined at any time.
 """
 
 import logging
@@ -17,7 +17,7 @@ from mockube.apimachinery.status import ApiError, NotFound
 from mockube.controller_manager.cache.informer import Informers
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.resources import Resource
-from mockube.controller_manager.client.wire import NoAnswer
+from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.config.settings import Config
 from mockube.controller_manager.control.events.recorder import Recorders
 from mockube.controller_manager.metrics.controllers import Metrics
@@ -26,62 +26,62 @@ LOG: Final = logging.getLogger(__name__)
 
 REFRESH_SECONDS: Final = 30.0
 """The interval at which missing resources are looked up."""
-_A_DAY: Final = 86400.0
+_DAY_SECONDS: Final = 86400.0
 
 
 class Context(Struct, frozen=True, kw_only=True):
-    """What controllers and runnables work with."""
+    """The dependencies of a controller or a runnable."""
 
     client: Client
-    """With the credentials of its own account."""
+    """The client with the credentials of its service account."""
     informers: Informers
-    """Shared by all; they run once everything is built."""
+    """The shared informers, which start after everything is built."""
     clock: Clock
     random: Random
     recorder: Recorders
     metrics: Metrics
     options: Config
     names: frozenset[str]
-    """The names of everything that runs in this manager."""
+    """The names of all controllers and runnables of this manager."""
     shared: dict[type, Any] = field(default_factory=dict)
-    """Values that several runnables share, by type; the first that needs one creates it."""
+    """Values that several runnables share, by type; the first runnable that needs one creates it."""
 
 
-class Running(Protocol):
-    """Run until cancelled, and finish what was begun before returning."""
+class Runner(Protocol):
+    """A part of the manager that runs until cancelled, and finishes its current work before it returns."""
 
     async def run(self) -> None: ...
 
 
-class Idle:
-    """A `Running` that flags have turned off."""
+class IdleRunner:
+    """The runner of a part that flags disable: it does nothing until cancelled."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
 
     async def run(self) -> None:
         while True:
-            await self._clock.sleep(_A_DAY)
+            await self._clock.sleep(_DAY_SECONDS)
 
 
 class Runnable(Struct, frozen=True, kw_only=True):
+    """A part of the manager that does not reconcile keys by a pure function."""
+
     name: str
-    """As `--controllers` names it: `garbage-collector-controller`."""
+    """The name in `--controllers`, such as `garbage-collector-controller`."""
     service_account: str
-    """Empty for one that is not a controller, and uses the credentials of the process."""
-    build: Callable[[Context], Running]
-    """Called before the informers run; a runnable adds its handlers and indexes then, and reads nothing."""
+    """Its service account in kube-system; empty for a part that uses the credentials of the process."""
+    build: Callable[[Context], Runner]
+    """Creates the runner before the informers start: it adds handlers and indexes, and reads nothing."""
 
 
 class WaitForKinds:
-    """Builds and runs a runnable once its resources are served. Informers retry resources that disappear later.
+    """A runner that builds and runs another one when its resources are served. Informers retry resources that disappear.
 
-    Requests exactly the versions that are needed: a server may prefer another one.
+    Discovery requests exactly the needed versions: a server may prefer others.
     """
 
-    def __init__(
-        self, needs: Sequence[Resource[Any]], build: Callable[[], Running], context: Context
-    ) -> None:
+    def __init__(self, needs: Sequence[Resource[Any]], build: Callable[[], Runner], context: Context) -> None:
         self._needs = needs
         self._build = build
         self._context = context
@@ -93,13 +93,13 @@ class WaitForKinds:
 
     async def _are_served(self) -> bool:
         try:
-            return {*map(_kind_key, self._needs)} <= await self._served_resources()
-        except (ApiError, NoAnswer) as error:
-            LOG.warning("requesting %s from the server: %s", ", ".join(map(str, self._needs)), error)
+            return {*map(_version_and_plural, self._needs)} <= await self._served_resources()
+        except (ApiError, NoResponse) as error:
+            LOG.warning("Discovering %s failed: %s", ", ".join(map(str, self._needs)), error)
             return False
 
     async def _served_resources(self) -> set[tuple[str, str]]:
-        """The version and plural of each resource in the versions that are needed."""
+        """Return the API version and the plural of each served resource in the needed versions."""
         versions = sorted({need.api_version for need in self._needs})
         return {(version, plural) for version in versions for plural in await self._plurals(version)}
 
@@ -111,5 +111,5 @@ class WaitForKinds:
         return [resource["name"] for resource in document.get("resources") or ()]
 
 
-def _kind_key(resource: Resource[Any]) -> tuple[str, str]:
+def _version_and_plural(resource: Resource[Any]) -> tuple[str, str]:
     return resource.api_version, resource.plural

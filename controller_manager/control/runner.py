@@ -1,7 +1,7 @@
-"""Run controllers: the loop of workers that reconcile keys, and the runner of a controller that plans.
+"""Run controllers: `Loop` runs workers that reconcile keys, and `ControllerRunner` runs a `Controller`.
 
-Changes become keys, a key becomes a plan when the caches are current, and the plan is executed. Independent of the
-controllers: a `Controller` is a record of facts and functions.
+The runner maps changes to keys, waits until the caches are current for a key, calls `reconcile` and executes the plan. It
+is independent of the controllers, which are records of data and functions.
 """
 
 import asyncio
@@ -15,19 +15,19 @@ from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import ApiError, Conflict
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.client.wire import NoAnswer
+from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.control.actions import Outcome, Plan
-from mockube.controller_manager.control.controller import Controller, Observer, ToKeys, Watch
-from mockube.controller_manager.control.executor import Executor, forget
+from mockube.controller_manager.control.controller import Controller, OutcomeMetrics, ToKeys, Watch
+from mockube.controller_manager.control.executor import Executor, ignore
 from mockube.controller_manager.control.own_writes import EXPIRY_SECONDS, OwnWrites
 from mockube.controller_manager.control.runnable import Context
 from mockube.controller_manager.metrics.controllers import (
     ERROR,
+    NOOP_OBSERVER,
     REQUEUE_AFTER,
     SUCCESS,
-    UNOBSERVED,
     Metrics,
-    Runs,
+    ReconcileObserver,
 )
 from mockube.controller_manager.queue.workqueue import Debouncer, DelayingQueue, RateLimiter, WorkQueue
 from mockube.controller_manager.supervision import start, start_in, timeout, yield_to_loop
@@ -35,15 +35,18 @@ from mockube.controller_manager.supervision import start, start_in, timeout, yie
 LOG = logging.getLogger(__name__)
 
 Reconcile = Callable[[Key], Awaitable[timedelta | None]]
-"""Returns after which time the key is requeued, if at all. After an exception the key is requeued with backoff."""
+"""A function that reconciles a key, and returns the time after which to requeue it, or None.
+
+If it raises an error, the key is requeued with backoff.
+"""
 
 
 class RequeueWithBackoff(Exception):
-    """Raised by a reconciliation that cannot do anything now; its key is requeued with backoff."""
+    """A reconciliation cannot do anything now; its key is requeued with backoff."""
 
 
 class Loop:
-    """Workers that take keys from a queue. A worker reconciles a key, and requeues it with backoff after a failure."""
+    """A work queue and its workers, which reconcile keys, and requeue failed ones with backoff."""
 
     def __init__(
         self,
@@ -53,14 +56,14 @@ class Loop:
         workers: int,
         clock: Clock,
         metrics: Metrics,
-        runs: Runs = UNOBSERVED,
+        observer: ReconcileObserver = NOOP_OBSERVER,
     ) -> None:
         self.name = name
         self._reconcile = reconcile
         self._workers = workers
-        self._runs = runs
-        self._numbers = metrics.queues.of(name)
-        self._queue = WorkQueue[Key](self._numbers)
+        self._observer = observer
+        self._stats = metrics.queues.of(name)
+        self._queue = WorkQueue[Key](self._stats)
         self._delaying = DelayingQueue[Key](self._queue.add, clock)
         self._debouncer = Debouncer[Key](self._queue.add, clock)
         self.limiter = RateLimiter[Key](clock)
@@ -75,8 +78,9 @@ class Loop:
         self._debouncer.add_after_quiet(key, quiet=quiet.total_seconds(), max_delay=max_delay.total_seconds())
 
     async def run(self) -> None:
-        """Work until cancelled; then take no more keys, and finish the current one. A second cancellation interrupts
-        that, too.
+        """Reconcile keys until cancelled; then take no more keys, and finish the current ones.
+
+        A second cancellation cancels those, too.
         """
         workers = [start(f"{self.name}/{number}", self._work()) for number in range(self._workers)]
         try:
@@ -86,44 +90,44 @@ class Loop:
             self._debouncer.close()
             self._queue.close()
             await asyncio.gather(*workers)
-            self._numbers.forget_waiting()
+            self._stats.clear_waiting()
 
     async def _work(self) -> None:
         while (key := await self._queue.take()) is not None:
             try:
-                await self._handle(key)
+                await self._process(key)
             finally:
                 self._queue.done(key)
-            await yield_to_loop()  # so that a thousand keys without actions do not delay the lease's renewal
+            await yield_to_loop()  # many keys without actions must not delay the renewal of the lease
 
-    async def _handle(self, key: Key) -> None:
-        began, result = self._runs.start(), ERROR
+    async def _process(self, key: Key) -> None:
+        started_at, result = self._observer.start(), ERROR
         try:
-            again_after = await self._reconcile(key)
-            result = REQUEUE_AFTER if again_after else SUCCESS
+            requeue_after = await self._reconcile(key)
+            result = REQUEUE_AFTER if requeue_after else SUCCESS
         except Exception as error:  # noqa: BLE001 - a failure of one key does not affect others
             self._fail(key, error)
             return
         finally:
-            self._runs.finish(began, result)
+            self._observer.finish(started_at, result)
         self.limiter.forget(key)
-        if again_after is not None:
-            self.add_after(key, again_after)
+        if requeue_after is not None:
+            self.add_after(key, requeue_after)
 
     def _fail(self, key: Key, error: Exception) -> None:
-        self._numbers.retries += 1
+        self._stats.retries += 1
         if isinstance(error, Conflict):
-            LOG.debug("%s: %s: another client changed the object first: %s", self.name, key, error)
-        elif isinstance(error, ApiError | NoAnswer | RequeueWithBackoff):
+            LOG.debug("%s: %s: another client changed the object: %s", self.name, key, error)
+        elif isinstance(error, ApiError | NoResponse | RequeueWithBackoff):
             LOG.warning("%s: %s: %s", self.name, key, error)
         else:
-            self._runs.record_panic()
+            self._observer.record_panic()
             LOG.error("%s: %s: reconciling failed", self.name, key, exc_info=error)
         self._delaying.add_after(key, self.limiter.when(key))
 
 
 class ControllerRunner:
-    """Runs one controller. It is created before the informers run, so that no change is missed."""
+    """Runs one controller. It is created before the informers start, so that its handlers see every change."""
 
     def __init__(self, controller: Controller, context: Context) -> None:
         self._controller = controller
@@ -139,30 +143,30 @@ class ControllerRunner:
         self._own_writes = OwnWrites(self._informers, context.informers.list_uncached, context.clock)
         self._parked: set[Key] = set()
         self._memories: dict[Key, object] = {}
-        self._observer = controller.observer() if controller.observer else None
+        self._outcome_metrics = controller.outcome_metrics() if controller.outcome_metrics else None
         self.loop = Loop(
             controller.queue,
             self._reconcile,
             workers=controller.workers,
             clock=context.clock,
             metrics=context.metrics,
-            runs=context.metrics.reconciles.of(controller.metrics_name, controller.workers),
+            observer=context.metrics.reconciles.of(controller.metrics_name, controller.workers),
         )
         self.loop.limiter = RateLimiter(context.clock, controller.retries)
-        self._listen()
+        self._register_handlers()
 
     async def run(self) -> None:
         for informer in self._informers.values():
             await informer.wait_synced()
         async with AsyncExitStack() as stack:
-            if self._observer is not None:
+            if self._outcome_metrics is not None:
                 registry = self._context.metrics.registry
-                registry.register(self._observer)
-                stack.callback(registry.unregister, self._observer)
-            self._parking = await stack.enter_async_context(asyncio.TaskGroup())
+                registry.register(self._outcome_metrics)
+                stack.callback(registry.unregister, self._outcome_metrics)
+            self._waits = await stack.enter_async_context(asyncio.TaskGroup())
             await self.loop.run()
 
-    def _listen(self) -> None:
+    def _register_handlers(self) -> None:
         for resource, indexes in self._controller.indexes.items():
             for name, function in indexes.items():
                 self._informers[resource].add_index(name, function)
@@ -186,23 +190,28 @@ class ControllerRunner:
             self._park(key)
             return None
         plan = self._plan(key)
-        observe = forget if self._observer is None else self._observation(key, self._observer)
+        observe = (
+            ignore if self._outcome_metrics is None else self._observe_outcome(key, self._outcome_metrics)
+        )
         writes, remember = self._own_writes.of(key), partial(self._store_memory, key)
         await self._executor.execute(plan, writes, remember, observe)
-        return plan.again_after
+        return plan.requeue_after
 
-    def _observation(self, key: Key, observer: Observer) -> Callable[[Outcome], None]:
-        """Report to the observer the outcome of a reconciliation that begins now."""
+    def _observe_outcome(self, key: Key, metrics: OutcomeMetrics) -> Callable[[Outcome], None]:
+        """Return a callback that records the outcome of a reconciliation that starts now."""
         clock = self._context.clock
-        began, primary = clock.monotonic(), self._caches.of(self._controller.watches[0].resource).get(*key)
+        started_at, primary = (
+            clock.monotonic(),
+            self._caches.of(self._controller.watches[0].resource).get(*key),
+        )
 
         def observe(outcome: Outcome) -> None:
-            observer.observe(primary, outcome, clock.monotonic() - began, clock.now())
+            metrics.observe(primary, outcome, clock.monotonic() - started_at, clock.now())
 
         return observe
 
     def _plan(self, key: Key) -> Plan:
-        memory = (self._memories.get(key),) if self._controller.remembers else ()
+        memory = (self._memories.get(key),) if self._controller.has_memory else ()
         return self._controller.reconcile(self._caches, key, self._context.clock.now(), *memory)
 
     def _store_memory(self, key: Key, memory: object) -> None:
@@ -212,13 +221,13 @@ class ControllerRunner:
             self._memories[key] = memory
 
     def _park(self, key: Key) -> None:
-        """Requeue the key when the caches have reached its writes; no worker waits for that."""
+        """Requeue the key when the caches contain its writes, without keeping a worker waiting."""
         if key not in self._parked:
             self._parked.add(key)
-            start_in(self._parking, f"{self._controller.name}/parked", self._come_back(key))
+            start_in(self._waits, f"{self._controller.name}/parked", self._requeue_when_current(key))
 
-    async def _come_back(self, key: Key) -> None:
-        with suppress(TimeoutError):  # a write unseen for so long has expired
+    async def _requeue_when_current(self, key: Key) -> None:
+        with suppress(TimeoutError):  # the writes have expired
             async with timeout(self._context.clock, EXPIRY_SECONDS):
                 await self._own_writes.wait(key)
         self._parked.discard(key)

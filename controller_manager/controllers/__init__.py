@@ -1,4 +1,5 @@
-"""Controllers that decide from the caches alone.
+"""The controllers of the manager, a folder for each.
 
-A folder belongs here if it holds a descriptor and pure functions, and no coroutine.
+A folder belongs here if it contains a `Controller`, which decides by a pure function of the caches and the time, or a
+`Runnable`, which has to call the server before it can decide.
 """

@@ -1,7 +1,7 @@
-"""The addresses of simulated nodes and of the pods on them: no two running pods have the same.
+"""The addresses of simulated nodes and of their pods: no two running pods have the same address.
 
-Node n has 172.18.0.n. A pod's address is in the podCIDR of its node. On a node without one, the pods of node n have
-10.244.n.1 to 10.244.n.254; more pods, and more nodes, continue in further blocks.
+Node n has 172.18.0.n. A pod's address is in the podCIDR of its node. If the node has no podCIDR, the pods of node n
+have 10.244.n.1 to 10.244.n.254; further pods, and further nodes, have further blocks.
 """
 
 from collections.abc import Sequence
@@ -13,19 +13,19 @@ from msgspec import Struct
 
 _POD_NETWORK: Final = 244
 _BLOCK: Final = 254
-_BLOCKS_OF_NODE: Final = 12
+_BLOCKS_PER_NODE: Final = 12
 _ROW: Final = 256
 MAX_NODES: Final = 9 * _ROW - 1
-"""There is room for nine rows of nodes without ranges, with one to spare."""
-MAX_PODS: Final = _BLOCK * _BLOCKS_OF_NODE
+"""The addresses suffice for nine rows of nodes without a podCIDR."""
+MAX_PODS: Final = _BLOCK * _BLOCKS_PER_NODE
 _RESERVED: Final = 2
-"""A range's own address, and the gateway's, which usual network plugins take first."""
-_MAX_SCAN: Final = 1 << 16
-"""Addresses of a range that pods are given: there are not more pods than that on a node."""
+"""The addresses at the start of a podCIDR that pods do not get: that of the network, and that of the gateway."""
+_MAX_PODS_IN_CIDR: Final = 1 << 16
+"""The maximum number of addresses in a podCIDR that pods get: a node does not have more pods."""
 
 
 class NoAddressLeft(Exception):
-    """A node has given away all addresses that it has for pods."""
+    """All addresses that a node has for pods are in use."""
 
 
 def node_address(number: int) -> str:
@@ -34,14 +34,14 @@ def node_address(number: int) -> str:
 
 
 def pod_address(number: int, pod: int) -> str:
-    """The address number `pod` of the node number `number`, which has no range."""
+    """Return the address with the number `pod` on the node with the number `number`, which has no podCIDR."""
     row, column = divmod(number, _ROW)
     block, host = divmod(pod, _BLOCK)
-    return f"10.{_POD_NETWORK - _BLOCKS_OF_NODE * row + block}.{column}.{host + 1}"
+    return f"10.{_POD_NETWORK - _BLOCKS_PER_NODE * row + block}.{column}.{host + 1}"
 
 
 class PodNetwork(Protocol):
-    """The addresses that a node has for pods, by number."""
+    """The addresses that a node has for its pods, by number."""
 
     @property
     def name(self) -> str: ...
@@ -49,11 +49,11 @@ class PodNetwork(Protocol):
     @property
     def size(self) -> int: ...
 
-    def at(self, number: int) -> str: ...
+    def address_at(self, number: int) -> str: ...
 
 
-class NumberedNode(Struct, frozen=True):
-    """A `PodNetwork` of a node without a range."""
+class NumberedNodeNetwork(Struct, frozen=True):
+    """The `PodNetwork` of a node without a podCIDR."""
 
     number: int
 
@@ -65,12 +65,12 @@ class NumberedNode(Struct, frozen=True):
     def size(self) -> int:
         return MAX_PODS
 
-    def at(self, number: int) -> str:
+    def address_at(self, number: int) -> str:
         return pod_address(self.number, number)
 
 
-class NodeRange(Struct, frozen=True):
-    """A `PodNetwork`."""
+class PodCIDRNetwork(Struct, frozen=True):
+    """The `PodNetwork` of a podCIDR."""
 
     network: IPv4Network | IPv6Network
 
@@ -81,56 +81,56 @@ class NodeRange(Struct, frozen=True):
     @property
     def size(self) -> int:
         is_four = isinstance(self.network, IPv4Network)
-        return max(0, min(self.network.num_addresses - _RESERVED - is_four, _MAX_SCAN))
+        return max(0, min(self.network.num_addresses - _RESERVED - is_four, _MAX_PODS_IN_CIDR))
 
-    def at(self, number: int) -> str:
+    def address_at(self, number: int) -> str:
         return str(self.network.network_address + _RESERVED + number)
 
 
 @lru_cache(maxsize=4096)
-def pod_networks(ranges: Sequence[str]) -> tuple[NodeRange, ...]:
-    """Of a node's podCIDRs, each that is a range."""
-    return tuple(NodeRange(ip_network(text, strict=False)) for text in ranges)
+def pod_networks(pod_cidrs: Sequence[str]) -> tuple[PodCIDRNetwork, ...]:
+    """Return the networks of a node's podCIDRs."""
+    return tuple(PodCIDRNetwork(ip_network(text, strict=False)) for text in pod_cidrs)
 
 
-def matching_addresses(address: str, networks: Sequence[NodeRange]) -> tuple[str, ...]:
-    """The address in the first range, and those at its place in the other ranges."""
+def matching_addresses(address: str, networks: Sequence[PodCIDRNetwork]) -> tuple[str, ...]:
+    """Return the address in the first network, and the addresses with the same offset in the other networks."""
     first, *others = networks
-    place = int(ip_address(address)) - int(first.network.network_address) - _RESERVED
-    return (address, *(other.at(place) for other in others if 0 <= place < other.size))
+    offset = int(ip_address(address)) - int(first.network.network_address) - _RESERVED
+    return (address, *(other.address_at(offset) for other in others if 0 <= offset < other.size))
 
 
 class PodAddresses:
-    """The address of each pod. Released addresses are the last to be allocated again."""
+    """The addresses of all pods. Addresses are allocated in turn, so that a released one is not soon used again."""
 
     def __init__(self) -> None:
-        self._holders: dict[str, str] = {}
+        self._uids: dict[str, str] = {}
         self._addresses: dict[str, str] = {}
-        self._next: dict[str, int] = {}
+        self._next_numbers: dict[str, int] = {}
 
-    def of(self, uid: str, network: PodNetwork) -> str:
-        """The pod's address: the one it has, or a new one on its node."""
+    def allocate(self, uid: str, network: PodNetwork) -> str:
+        """Return the pod's address; allocate one in the network if it has none."""
         if uid not in self._addresses:
-            self.note(uid, self._find_free(network))
+            self.record(uid, self._find_free_address(network))
         return self._addresses[uid]
 
-    def note(self, uid: str, address: str) -> None:
-        """Record the pod's present address."""
+    def record(self, uid: str, address: str) -> None:
+        """Record the address that a pod has."""
         self.release(uid)
         self._addresses[uid] = address
-        self._holders.setdefault(address, uid)
+        self._uids.setdefault(address, uid)
 
     def release(self, uid: str) -> None:
         address = self._addresses.pop(uid, None)
-        if address is not None and self._holders.get(address) == uid:
-            del self._holders[address]
+        if address is not None and self._uids.get(address) == uid:
+            del self._uids[address]
 
-    def _find_free(self, network: PodNetwork) -> str:
+    def _find_free_address(self, network: PodNetwork) -> str:
         size = network.size
-        first = self._next.get(network.name, 0)
+        first = self._next_numbers.get(network.name, 0)
         for number in range(first, first + size):
-            address = network.at(number % size)
-            if address not in self._holders:
-                self._next[network.name] = (number + 1) % size
+            address = network.address_at(number % size)
+            if address not in self._uids:
+                self._next_numbers[network.name] = (number + 1) % size
                 return address
         raise NoAddressLeft

@@ -1,6 +1,6 @@
 """The pods that kubelets have admitted to their nodes, with the sums of their requests.
 
-A node's sums are computed when the first pod is to be admitted there, and updated pod by pod from then on.
+A node's sums are computed at the first admission on the node, and then updated with each change of a pod.
 """
 
 import logging
@@ -23,7 +23,7 @@ from mockube.controller_manager.kubelet.pod_lifecycle.admission import (
     admission_rejection,
     is_admitted,
     reject,
-    shortage_of,
+    resource_shortage,
 )
 from mockube.controller_manager.kubelet.pod_lifecycle.preemption import (
     Candidate,
@@ -43,35 +43,38 @@ from mockube.controller_manager.workloads.pod_requests import (
 )
 
 LOG = logging.getLogger(__name__)
-_BETWEEN_REJECTIONS: Final = timedelta(milliseconds=40)
-"""A kubelet sends 50 requests a second, and a status takes two: pods that are recreated endlessly cannot be faster."""
+_REJECTION_INTERVAL: Final = timedelta(milliseconds=40)
+"""The minimum time between two rejections on a node: a kubelet sends 50 requests a second, and a rejection takes two.
+
+It limits the rate of pods that a controller recreates endlessly.
+"""
 
 
-class _Pod(Struct, frozen=True):
+class _AdmittedPod(Struct, frozen=True):
     requested: Amounts
     ports: tuple[HostPort, ...]
     generation: int
-    """The pod's generation at admission: a later one is a resize."""
+    """The pod's generation at admission; a later generation is a resize."""
 
 
 class _Preemptor(Struct, frozen=True):
-    """A critical pod that waits for others to end."""
+    """A critical pod that waits for the end of the pods that were preempted for it."""
 
     key: Key
     victims: frozenset[str]
-    until: datetime
-    """The end of its wait."""
+    deadline: datetime
+    """The time at which it starts even if a victim has not ended."""
 
 
 class _NodePods(Struct):
     node: ReadOnlyTree = field(default_factory=dict)
     allocatable: Amounts = field(default_factory=Counter)
-    pods: dict[str, _Pod] = field(default_factory=dict)
+    pods: dict[str, _AdmittedPod] = field(default_factory=dict)
     requested: Amounts = field(default_factory=Counter)
-    with_ports: dict[str, tuple[HostPort, ...]] = field(default_factory=dict)
-    rejects_from: datetime | None = None
+    host_ports_by_uid: dict[str, tuple[HostPort, ...]] = field(default_factory=dict)
+    next_rejection_at: datetime | None = None
     victims: dict[str, datetime] = field(default_factory=dict)
-    """Since when preempted pods end; their requests no longer count."""
+    """The times of the preemptions, by uid; the requests of preempted pods no longer count."""
     preemptors: dict[str, _Preemptor] = field(default_factory=dict)
 
     def set_node(self, node: ReadOnlyTree) -> None:
@@ -79,24 +82,24 @@ class _NodePods(Struct):
             status = node.get("status") or {}
             self.node, self.allocatable = node, amounts(status.get("allocatable") or status.get("capacity"))
 
-    def add(self, uid: str, pod: _Pod) -> None:
+    def add(self, uid: str, pod: _AdmittedPod) -> None:
         self.remove(uid)
         self.pods[uid] = pod
         self.requested.update(pod.requested)
         if pod.ports:
-            self.with_ports[uid] = pod.ports
+            self.host_ports_by_uid[uid] = pod.ports
 
     def remove(self, uid: str) -> None:
         pod = self.pods.pop(uid, None)
         if pod is not None:
             self.requested.subtract(pod.requested)
-            self.with_ports.pop(uid, None)
+            self.host_ports_by_uid.pop(uid, None)
 
     def usage(self) -> NodeUsage:
         return NodeUsage(self.allocatable, self.requested, len(self.pods), self._host_ports())
 
     def _host_ports(self) -> Iterator[HostPort]:
-        return (port for ports in self.with_ports.values() for port in ports)
+        return (port for ports in self.host_ports_by_uid.values() for port in ports)
 
 
 class AdmittedPods:
@@ -105,16 +108,16 @@ class AdmittedPods:
         pods: Lister[PodView],
         *,
         preempt: Callable[[PodView], None] = lambda _: None,
-        look: Callable[[Key], None] = lambda _: None,
+        enqueue: Callable[[Key], None] = lambda _: None,
     ) -> None:
-        """`preempt` is called for a pod to end; `look` for a pod to reconcile again."""
+        """`preempt` is called with a pod that is to end, and `enqueue` with the key of a pod to reconcile again."""
         self._pods = pods
         self._preempt = preempt
-        self._look = look
+        self._enqueue = enqueue
         self._nodes: dict[str, _NodePods] = {}
 
     def admit(self, pod: PodView, node: ReadOnlyTree, now: datetime) -> Step | None:
-        """Return the step that rejects a pod, now or later; None for a pod that is admitted."""
+        """Return the step of a pod that is rejected or has to wait; None if the pod is admitted."""
         if pod.deleting or pod.is_terminal or is_admitted(pod.object):
             return None
         node_pods = self._pods_of(pod.node)
@@ -124,18 +127,20 @@ class AdmittedPods:
         new = _admitted_pod(pod.object)
         rejection = admission_rejection(pod.object, node, new.requested, new.ports, node_pods.usage())
         if rejection is None and is_critical(pod.object):
-            rejection = self._make_room(node_pods, pod, new, now)
+            rejection = self._preempt_for(node_pods, pod, new, now)
         if rejection is None:
             node_pods.add(pod.uid, new)
             return _wait_for_victims(node_pods, pod, now) if node_pods.preemptors else None
-        if node_pods.rejects_from is not None and now < node_pods.rejects_from:
-            return Step(again_at=node_pods.rejects_from)
-        node_pods.rejects_from = now + _BETWEEN_REJECTIONS
+        if node_pods.next_rejection_at is not None and now < node_pods.next_rejection_at:
+            return Step(requeue_at=node_pods.next_rejection_at)
+        node_pods.next_rejection_at = now + _REJECTION_INTERVAL
         return reject(pod.object, rejection, now)
 
-    def _make_room(self, node_pods: _NodePods, pod: PodView, new: _Pod, now: datetime) -> Rejection | None:
-        """Preempt other pods for a critical one; returns a rejection where that does not help."""
-        shortage = shortage_of(new.requested, node_pods.usage())
+    def _preempt_for(
+        self, node_pods: _NodePods, pod: PodView, new: _AdmittedPod, now: datetime
+    ) -> Rejection | None:
+        """Preempt pods so that a critical pod fits; return a rejection if that is not possible."""
+        shortage = resource_shortage(new.requested, node_pods.usage())
         if not shortage:
             return None
         others = {
@@ -150,26 +155,28 @@ class AdmittedPods:
             for uid, other in others.items()
         ]
         try:
-            chosen = [others[candidate.uid] for candidate in pods_to_preempt(candidates, shortage)]
+            victims = [others[candidate.uid] for candidate in pods_to_preempt(candidates, shortage)]
         except NothingToPreempt as error:
             problem = f"preemption: error finding a set of pods to preempt: {error}"
             message = f"Unexpected error while attempting to recover from admission failure: {problem}"
             return Rejection("UnexpectedAdmissionError", message)
-        for victim in chosen:
+        for victim in victims:
             node_pods.remove(victim.uid)
             node_pods.victims[victim.uid] = now
             self._preempt(victim)
-        seconds = sum(kill_timeout(victim.object) for victim in chosen)
-        until = now + timedelta(seconds=seconds)
-        node_pods.preemptors[pod.uid] = _Preemptor(pod.key, frozenset(victim.uid for victim in chosen), until)
+        seconds = sum(kill_timeout(victim.object) for victim in victims)
+        deadline = now + timedelta(seconds=seconds)
+        node_pods.preemptors[pod.uid] = _Preemptor(
+            pod.key, frozenset(victim.uid for victim in victims), deadline
+        )
         return None
 
     def preemption_time(self, pod: PodView) -> datetime | None:
-        """When a pod was preempted; None if it was not."""
+        """Return the time at which a pod was preempted; None if it was not."""
         node_pods = self._nodes.get(pod.node)
         return node_pods.victims.get(pod.uid) if node_pods is not None and node_pods.victims else None
 
-    def see(self, change: Change) -> None:
+    def on_change(self, change: Change) -> None:
         """Update a node's sums after a change of a pod."""
         old: PodView | None = change.old
         new: PodView | None = change.new
@@ -193,7 +200,7 @@ class AdmittedPods:
         node_pods.preemptors.pop(uid, None)
         if node_pods.victims.pop(uid, None) is not None:
             for preemptor in node_pods.preemptors.values():
-                self._look(preemptor.key)
+                self._enqueue(preemptor.key)
 
     def forget_node(self, name: str) -> None:
         self._nodes.pop(name, None)
@@ -211,24 +218,24 @@ def _wait_for_victims(node_pods: _NodePods, pod: PodView, now: datetime) -> Step
     preemptor = node_pods.preemptors.get(pod.uid)
     if preemptor is None:
         return None
-    if now < preemptor.until and not preemptor.victims.isdisjoint(node_pods.victims):
-        return Step(again_at=preemptor.until)
+    if now < preemptor.deadline and not preemptor.victims.isdisjoint(node_pods.victims):
+        return Step(requeue_at=preemptor.deadline)
     del node_pods.preemptors[pod.uid]
     return None
 
 
-def _admitted_pod(pod: ReadOnlyTree, generation: int | None = None) -> _Pod:
-    of = meta.generation(pod) if generation is None else generation
+def _admitted_pod(pod: ReadOnlyTree, generation: int | None = None) -> _AdmittedPod:
+    admitted_generation = meta.generation(pod) if generation is None else generation
     try:
         spec = _with_allocated_resources(pod)
-        return _Pod(pod_requests(spec), tuple(host_ports(spec)), of)
+        return _AdmittedPod(pod_requests(spec), tuple(host_ports(spec)), admitted_generation)
     except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:
         LOG.debug("the requests of pod %s cannot be read: %s", Key.of(pod), error)
-        return _Pod(Counter(), (), of)
+        return _AdmittedPod(Counter(), (), admitted_generation)
 
 
 def _with_allocated_resources(pod: ReadOnlyTree) -> ReadOnlyTree:
-    """The spec with the allocated resources of its containers, which a pending resize does not change."""
+    """Return the spec with the containers' allocated resources in place of those that a pending resize requests."""
     status = pod.get("status") or {}
     requests = {
         container_status["name"]: container_status["allocatedResources"]

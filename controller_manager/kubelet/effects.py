@@ -1,6 +1,6 @@
 """The effects of a simulated kubelet on one object: a closed union.
 
-Data alone, returned by the pod lifecycle and by stages; `status_writer` executes it.
+They are data. The pod lifecycle and stages return them, and `status_writer` executes them.
 """
 
 from datetime import datetime
@@ -18,7 +18,7 @@ class Write(Struct, frozen=True, kw_only=True):
 
 
 class Remove(Struct, frozen=True):
-    """Delete the object without further grace; nothing happens to another one that took its name."""
+    """Delete the object without further grace, but no other object of the same name."""
 
 
 class EmitEvent(Struct, frozen=True):
@@ -28,21 +28,21 @@ class EmitEvent(Struct, frozen=True):
     reason: str
     message: str
     part: str = ""
-    """Which container, as a field of the object."""
+    """The path of the container in the object; empty for the object itself."""
 
 
 Effect = Write | Remove | EmitEvent
 
 
 class StartContainer(Struct, frozen=True):
-    """Start the process of a container; nothing happens if that run was started already."""
+    """Start the process of a container's run, unless it was started already."""
 
     container: str
     restarts: int
 
 
 class StopContainer(Struct, frozen=True):
-    """Stop the process of a container, with the grace that its pod gives; nothing happens if that is under way."""
+    """Stop the process of a container with the pod's grace period, unless it is being stopped already."""
 
     container: str
 
@@ -51,12 +51,12 @@ ContainerAction = StartContainer | StopContainer
 
 
 class Step(Struct, frozen=True, kw_only=True):
-    """What is due now, and when to look again even if nothing changes."""
+    """The effects and actions that are due now, and the time of the next reconciliation."""
 
     effects: tuple[Effect, ...] = ()
     actions: tuple[ContainerAction, ...] = ()
-    """Of the containers that are local processes."""
-    again_at: datetime | None = None
+    """The starts and stops of containers that run as local processes."""
+    requeue_at: datetime | None = None
 
 
-REST = Step()
+NO_STEP = Step()

@@ -1,6 +1,6 @@
-"""The Events of a kubelet about its node: which ones follow from a start or a change, and their writing.
+"""The events of a kubelet about its node, at the kubelet's start and after changes of the node.
 
-They are written at a kubelet's rate: thousands of nodes that start at once would block all other writes.
+They are written at a kubelet's rate, because thousands of nodes that start at once would delay all other writes.
 """
 
 import asyncio
@@ -14,10 +14,10 @@ from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.flowcontrol import Rate, TokenBucket
 from mockube.controller_manager.control.events.recorder import Recorder
 from mockube.controller_manager.kubelet.effects import EmitEvent
-from mockube.controller_manager.kubelet.node_objects import is_silent, is_simulated
+from mockube.controller_manager.kubelet.node_objects import is_disconnected, is_simulated
 
 QUEUE_LENGTH: Final = 100_000
-"""Events that wait; more are not written."""
+"""The maximum number of events that wait; further events are dropped."""
 RATE: Final = Rate(qps=50.0, burst=100)
 
 _REASONS: Final[Sequence[tuple[str, Mapping[str, str]]]] = (
@@ -26,11 +26,14 @@ _REASONS: Final[Sequence[tuple[str, Mapping[str, str]]]] = (
     ("PIDPressure", {"True": "NodeHasInsufficientPID", "False": "NodeHasSufficientPID"}),
     ("Ready", {"True": "NodeReady", "False": "NodeNotReady"}),
 )
-"""Of each condition in a kubelet's order, by its status; Unknown is set by a controller, which records its own Event."""
+"""The reasons of each condition by its status, in a kubelet's order.
+
+The status Unknown is set by a controller, which records its own event.
+"""
 
 
 def node_events(old: ReadOnlyTree | None, new: ReadOnlyTree) -> list[EmitEvent]:
-    """Return the Events of a change; `old` is None where the kubelet starts."""
+    """Return the events of a change; `old` is None at the kubelet's start."""
     if old is None:
         return _start_events(new)
     before, now = _statuses(old), _statuses(new)
@@ -41,17 +44,17 @@ def node_events(old: ReadOnlyTree | None, new: ReadOnlyTree) -> list[EmitEvent]:
 
 
 def _start_events(node: ReadOnlyTree) -> list[EmitEvent]:
-    """A start records every condition but Ready."""
+    """Return the events of a kubelet's start: they include each condition except Ready."""
     statuses = _statuses(node)
     reasons = [by_status.get(statuses[kind], "") for kind, by_status in _REASONS[:-1]]
     status_events = [_status_event(node, reason) for reason in reasons if reason]
     if _is_unschedulable(node):
         status_events.append(_status_event(node, _schedulable_reason(node)))
-    enforced = "Updated Node Allocatable limit across pods"
+    enforced_message = "Updated Node Allocatable limit across pods"
     return [
         EmitEvent("Normal", "Starting", "Starting kubelet."),
         *status_events,
-        EmitEvent("Normal", "NodeAllocatableEnforced", enforced),
+        EmitEvent("Normal", "NodeAllocatableEnforced", enforced_message),
     ]
 
 
@@ -68,7 +71,7 @@ def _boot_id(node: ReadOnlyTree) -> str:
 
 
 def _statuses(node: ReadOnlyTree) -> dict[str, str]:
-    """The status of each condition; an absent one counts as False."""
+    """Return the status of each condition; False for an absent condition."""
     statuses = {condition.get("type"): condition.get("status") for condition in conditions.of(node)}
     return {kind: statuses.get(kind) or "False" for kind, _ in _REASONS}
 
@@ -86,16 +89,16 @@ def _status_event(node: ReadOnlyTree, reason: str) -> EmitEvent:
 
 
 class NodeEvents:
-    """Of all simulated nodes."""
+    """Records the events of all simulated nodes."""
 
     def __init__(self, recorder: Recorder, clock: Clock) -> None:
         self._recorder = recorder
         self._clock = clock
         self._queue: asyncio.Queue[tuple[str, EmitEvent]] = asyncio.Queue(QUEUE_LENGTH)
 
-    def see(self, change: Change) -> None:
+    def on_change(self, change: Change) -> None:
         old, new = change.old, change.new
-        if new is None or not is_simulated(new) or is_silent(new):
+        if new is None or not is_simulated(new) or is_disconnected(new):
             return
         is_new = old is None or not is_simulated(old) or meta.uid(old) != meta.uid(new)
         for event in node_events(None if is_new else old, new):
@@ -108,6 +111,6 @@ class NodeEvents:
             name, event = await self._queue.get()
             if wait := bucket.take():
                 await self._clock.sleep(wait)
-            # A kubelet identifies its node by name only.
+            # A kubelet refers to its node by name only.
             about = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}
             self._recorder.record_on(name, about, event.type, event.reason, event.message)

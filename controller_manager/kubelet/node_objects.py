@@ -1,4 +1,4 @@
-"""The objects that a kubelet registers for its node: Node, Lease and CSINode; and the mark of a simulated node.
+"""The objects that a kubelet registers for its node: Node, Lease and CSINode; and the annotations of simulated nodes.
 
 Pure.
 """
@@ -20,23 +20,23 @@ from mockube.apimachinery.wellknown import (
 )
 from mockube.controller_manager.kubelet.resizing import DesiredNodes
 
-MARK: Final = ("kwok.x-k8s.io/node", "fake")
-"""The annotation of simulated nodes; kwok's."""
+SIMULATED_NODE_ANNOTATION: Final = ("kwok.x-k8s.io/node", "fake")
+"""kwok's annotation of simulated nodes."""
 ATTACHED_BY_CONTROLLER: Final = ("volumes.kubernetes.io/controller-managed-attach-detach", "true")
-"""The annotation of a node whose volumes are attached by the controller."""
+"""The annotation of a node whose volumes are attached by a controller."""
 STOP_HEARTBEATS: Final = "mockube.dev/stop-heartbeats"
-"""The annotation that makes a node as silent as if it were cut off."""
+"""The annotation that stops all activity of a node's kubelet, as if the node were disconnected."""
 DEFAULT_CAPACITY: Final = {"ephemeral-storage": "1Ti", "hugepages-1Gi": "0", "hugepages-2Mi": "0"}
-"""The default capacity of a node."""
+"""The capacity of a node, apart from what a flag sets."""
 DECLARED_FEATURES: Final = (
     "InPlacePodLevelResourcesVerticalScaling",
     "InPlacePodVerticalScalingInitContainers",
 )
-"""The kubelet's declared features: the API server rejects changes that need a missing one; sorted."""
+"""The kubelet's declared features, sorted. The API server rejects changes that need another feature."""
 LEASE_SECONDS: Final = 40
 KUBELET_PORT: Final = 10250
 RUNTIME: Final = "mockube"
-"""What a node runs on: tools must not mistake it for a real platform."""
+"""The runtime, kernel and OS image of a node: no real ones, so that tools do not take it for a real platform."""
 
 NODE_CONDITIONS: Final[Sequence[Mapping[str, str]]] = (
     {
@@ -65,18 +65,18 @@ NODE_CONDITIONS: Final[Sequence[Mapping[str, str]]] = (
     },
 )
 """The conditions of a healthy node."""
-_NO_NETWORK: Final = (
+_NETWORK_NOT_READY: Final = (
     "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin returns "
     "error: cni plugin not initialized"
 )
 
 
 def is_simulated(node: ReadOnlyTree) -> bool:
-    key, value = MARK
+    key, value = SIMULATED_NODE_ANNOTATION
     return meta.annotations(node).get(key) == value
 
 
-def is_silent(node: ReadOnlyTree) -> bool:
+def is_disconnected(node: ReadOnlyTree) -> bool:
     return meta.annotations(node).get(STOP_HEARTBEATS) == "true"
 
 
@@ -92,7 +92,7 @@ def node_name(number: int) -> str:
 def node(
     number: int, desired: DesiredNodes, *, capacity: Mapping[str, str], version: str, now: datetime
 ) -> dict[str, Any]:
-    """As it is registered: it is ready with its next status. Zones are given in turn."""
+    """Return the Node as it is registered, not yet ready. Zones are assigned in turn."""
     name, zones = node_name(number), desired.zones
     labels = {**desired.labels, LABEL_ARCH: "amd64", LABEL_HOSTNAME: name, LABEL_OS: "linux"}
     labels |= {f"beta.{label}": labels[label] for label in (LABEL_ARCH, LABEL_OS)}
@@ -102,26 +102,30 @@ def node(
     return {
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": {"name": name, "labels": labels, "annotations": dict([MARK, ATTACHED_BY_CONTROLLER])},
+        "metadata": {
+            "name": name,
+            "labels": labels,
+            "annotations": dict([SIMULATED_NODE_ANNOTATION, ATTACHED_BY_CONTROLLER]),
+        },
         "status": {
             "allocatable": amounts,
             "capacity": amounts,
-            "conditions": _first_conditions(format_time(now)),
+            "conditions": _initial_conditions(format_time(now)),
             "declaredFeatures": [*DECLARED_FEATURES],
             "nodeInfo": {**_node_info(version), **machine_ids(name)},
         },
     }
 
 
-def _first_conditions(now: str) -> list[dict[str, str]]:
+def _initial_conditions(now: str) -> list[dict[str, str]]:
     *others, ready = NODE_CONDITIONS
     times = {"lastHeartbeatTime": now, "lastTransitionTime": now}
-    not_ready = {**ready, "status": "False", "reason": "KubeletNotReady", "message": _NO_NETWORK}
+    not_ready = {**ready, "status": "False", "reason": "KubeletNotReady", "message": _NETWORK_NOT_READY}
     return [{**condition, **times} for condition in (*others, not_ready)]
 
 
 def machine_ids(name: str) -> dict[str, str]:
-    """The ids of a machine and of its boot, derived from the node's name."""
+    """Return the ids of a machine and of its boot, derived from the node's name."""
     machine, system, boot = (uuid5(NAMESPACE_DNS, f"{part}.{name}") for part in ("machine", "system", "boot"))
     return {"machineID": machine.hex, "systemUUID": str(system), "bootID": str(boot)}
 
@@ -140,7 +144,7 @@ def _node_info(version: str) -> dict[str, str]:
 
 def lease(owner: ReadOnlyTree, now: datetime) -> dict[str, Any]:
     name = meta.name(owner)
-    metadata = {"name": name, "namespace": NAMESPACE_NODE_LEASE, "ownerReferences": [_owned_by(owner)]}
+    metadata = {"name": name, "namespace": NAMESPACE_NODE_LEASE, "ownerReferences": [_owner_reference(owner)]}
     return {
         "apiVersion": "coordination.k8s.io/v1",
         "kind": "Lease",
@@ -148,13 +152,13 @@ def lease(owner: ReadOnlyTree, now: datetime) -> dict[str, Any]:
         "spec": {
             "acquireTime": format_micro_time(now),
             "leaseDurationSeconds": LEASE_SECONDS,
-            **renewal(name, now),
+            **lease_renewal(name, now),
         },
     }
 
 
-def renewal(name: str, now: datetime) -> dict[str, str]:
-    """The Lease fields that each heartbeat renews."""
+def lease_renewal(name: str, now: datetime) -> dict[str, str]:
+    """Return the fields of a Lease that each heartbeat renews."""
     return {"holderIdentity": name, "renewTime": format_micro_time(now)}
 
 
@@ -162,10 +166,10 @@ def csi_node(owner: ReadOnlyTree) -> dict[str, Any]:
     return {
         "apiVersion": "storage.k8s.io/v1",
         "kind": "CSINode",
-        "metadata": {"name": meta.name(owner), "ownerReferences": [_owned_by(owner)]},
+        "metadata": {"name": meta.name(owner), "ownerReferences": [_owner_reference(owner)]},
         "spec": {"drivers": []},
     }
 
 
-def _owned_by(owner: ReadOnlyTree) -> dict[str, str]:
+def _owner_reference(owner: ReadOnlyTree) -> dict[str, str]:
     return {"apiVersion": "v1", "kind": "Node", "name": meta.name(owner), "uid": meta.uid(owner)}

@@ -1,7 +1,4 @@
-"""All simulated nodes, their addresses, and the addresses of their pods.
-
-Reads caches; writes nothing.
-"""
+"""The simulated nodes, their addresses, and the addresses of their pods. It reads caches and writes nothing."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -13,17 +10,17 @@ from mockube.controller_manager.cache.store import Lister
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.kubelet.addresses import (
     MAX_NODES,
-    NumberedNode,
+    NumberedNodeNetwork,
     PodAddresses,
     PodNetwork,
     matching_addresses,
     node_address,
     pod_networks,
 )
-from mockube.controller_manager.kubelet.node_objects import internal_ip, is_silent, is_simulated
+from mockube.controller_manager.kubelet.node_objects import internal_ip, is_disconnected, is_simulated
 from mockube.controller_manager.kubelet.pod_lifecycle.pod import NodeContext
 from mockube.controller_manager.kubelet.pod_lifecycle.resize import NodeResources, total_requests
-from mockube.controller_manager.kubelet.resizing import number_in
+from mockube.controller_manager.kubelet.resizing import node_number
 from mockube.controller_manager.workloads.indexes import BY_NODE
 
 LOG = logging.getLogger(__name__)
@@ -36,72 +33,74 @@ class NodeRegistry:
         pods: Lister[PodView],
         *,
         details: bool,
-        waits_for_ranges: bool = False,
+        waits_for_pod_cidrs: bool = False,
     ) -> None:
-        """`waits_for_ranges`: a controller allocates each node's podCIDR, and pods get no address before."""
+        """`waits_for_pod_cidrs`: a controller allocates each node's podCIDR, and pods get no address before that."""
         self._nodes = nodes
-        self._waits_for_ranges = waits_for_ranges
+        self._waits_for_pod_cidrs = waits_for_pod_cidrs
         self._pods = pods
         self._details = details
-        self._strangers: dict[str, int] = {}
+        self._foreign_numbers: dict[str, int] = {}
         self.addresses = PodAddresses()
 
     def active_node(self, name: str) -> ReadOnlyTree | None:
-        """The node of that name, if it is simulated and not cut off."""
+        """Return the node of a name; None unless it is simulated and its kubelet is active."""
         node = self._nodes.get("", name)
-        return node if node is not None and is_simulated(node) and not is_silent(node) else None
+        return node if node is not None and is_simulated(node) and not is_disconnected(node) else None
 
     def number_of(self, name: str) -> int:
-        """Return the number of a node: that in the name of an own node; other nodes are numbered down from the end."""
-        return number_in(name) or self._strangers.setdefault(name, MAX_NODES - len(self._strangers))
+        """Return the number in the name of a node of mockube; other nodes are numbered from `MAX_NODES` down."""
+        return node_number(name) or self._foreign_numbers.setdefault(
+            name, MAX_NODES - len(self._foreign_numbers)
+        )
 
     def ip_of(self, name: str) -> str:
         node = self._nodes.get("", name)
         return (internal_ip(node) if node else "") or node_address(self.number_of(name))
 
-    def lacks_range(self, node: ReadOnlyTree) -> bool:
-        return self._waits_for_ranges and not ranges_of(node)
+    def lacks_pod_cidr(self, node: ReadOnlyTree) -> bool:
+        return self._waits_for_pod_cidrs and not pod_cidrs_of(node)
 
     def pod_ip(self, uid: str, node: str) -> str:
-        return self.addresses.of(uid, self._network_of(node))
+        return self.addresses.allocate(uid, self._network_of(node))
 
     def pod_ips(self, uid: str, node: str) -> Sequence[str]:
-        """One of each family of addresses that the node has a range of."""
-        networks = pod_networks(ranges_of(self._nodes.get("", node) or {}))
+        """Return the pod's addresses, one for each podCIDR of the node."""
+        networks = pod_networks(pod_cidrs_of(self._nodes.get("", node) or {}))
         address = self.pod_ip(uid, node)
         return matching_addresses(address, networks) if len(networks) > 1 else (address,)
 
     def _network_of(self, name: str) -> PodNetwork:
-        networks = pod_networks(ranges_of(self._nodes.get("", name) or {}))
-        return networks[0] if networks else NumberedNode(self.number_of(name))
+        networks = pod_networks(pod_cidrs_of(self._nodes.get("", name) or {}))
+        return networks[0] if networks else NumberedNodeNetwork(self.number_of(name))
 
     def context_of(self, pod: PodView, node: ReadOnlyTree) -> NodeContext:
         in_host_network = bool(pod.object["spec"].get("hostNetwork"))
-        has_one = bool((pod.object.get("status") or {}).get("podIP"))
+        has_address = bool((pod.object.get("status") or {}).get("podIP"))
         return NodeContext(
             ip=self.ip_of(pod.node),
-            pod_ips=() if in_host_network or has_one else self.pod_ips(pod.uid, pod.node),
+            pod_ips=() if in_host_network or has_address else self.pod_ips(pod.uid, pod.node),
             resources=NodeResources(
-                allocatable=lambda: _allocatable(node), used=lambda: self._used_beside(pod)
+                allocatable=lambda: _allocatable(node), used=lambda: self._requests_of_others(pod)
             ),
             details=self._details,
         )
 
-    def _used_beside(self, pod: PodView) -> Mapping[str, Quantity]:
-        """The requests of the other pods, without those that cannot be parsed."""
+    def _requests_of_others(self, pod: PodView) -> Mapping[str, Quantity]:
+        """Return the sum of the requests of the node's other pods, without those that cannot be parsed."""
         others = self._pods.by_index(BY_NODE, pod.node)
         return total_requests(
             other.object
             for other in others
-            if other.uid != pod.uid and not other.is_terminal and _is_readable(other)
+            if other.uid != pod.uid and not other.is_terminal and _has_valid_requests(other)
         )
 
 
-def ranges_of(node: ReadOnlyTree) -> tuple[str, ...]:
+def pod_cidrs_of(node: ReadOnlyTree) -> tuple[str, ...]:
     return tuple((node.get("spec") or {}).get("podCIDRs") or ())
 
 
-def _is_readable(pod: PodView) -> bool:
+def _has_valid_requests(pod: PodView) -> bool:
     try:
         total_requests([pod.object])
     except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:

@@ -18,7 +18,12 @@ from mockube.controller_manager.kubelet.node_events import NodeEvents
 from mockube.controller_manager.kubelet.node_objects import is_simulated, node, node_name
 from mockube.controller_manager.kubelet.node_registry import NodeRegistry
 from mockube.controller_manager.kubelet.registration import Registration
-from mockube.controller_manager.kubelet.resizing import RESIZING, DesiredNodes, desired_nodes, number_in
+from mockube.controller_manager.kubelet.resizing import (
+    NODES_CONFIG_MAP,
+    DesiredNodes,
+    desired_nodes,
+    node_number,
+)
 from mockube.controller_manager.kubelet.stages.files import load_stages, of_kind
 from mockube.controller_manager.kubelet.stages.runner import StageRunner
 from mockube.controller_manager.kubelet.status_writer import StatusWriter
@@ -28,8 +33,8 @@ from mockube.controller_manager.supervision import run_all
 WORKERS: Final = 8
 EVENT_SOURCE: Final = "kwok_controller"
 """The event source of stages; kwok's."""
-_ALL: Final = Key("", "")
-"""The first key: it finds the nodes to register."""
+_ALL_NODES: Final = Key("", "")
+"""The key that stands for all nodes: its reconciliation finds the nodes to register and to delete."""
 
 
 class SimulatedNodes:
@@ -43,7 +48,7 @@ class SimulatedNodes:
             self._nodes.lister,
             context.informers.of(PODS).lister,
             details=False,
-            waits_for_ranges=allocates(context.options) and IPAM in context.names,
+            waits_for_pod_cidrs=allocates(context.options) and IPAM in context.names,
         )
         self._registration = Registration(context.client, registry, clock=context.clock)
         self._status_writer = StatusWriter(
@@ -56,14 +61,14 @@ class SimulatedNodes:
         self._stages = StageRunner(
             stages,
             self._status_writer,
-            TemplateContext.of(registry, context.clock).of_node,
+            TemplateContext.of(registry, context.clock).node_functions,
             clock=context.clock,
             random=context.random,
         )
-        self._leases = self._loop(context, "simulated-leases", self._beat)
+        self._leases = self._loop(context, "simulated-leases", self._heartbeat)
         self._statuses = self._loop(context, "simulated-nodes", self._sync)
-        self._absent: dict[str, dict[str, Any]] = {}
-        """The nodes that are to be registered, once."""
+        self._nodes_to_register: dict[str, dict[str, Any]] = {}
+        """The nodes to register, by name."""
         self._desired = DesiredNodes(nodes=self._options.simulate_nodes)
         self._nodes.add_handler(self._on_change)
         self._config_maps.add_handler(self._on_resize)
@@ -71,35 +76,38 @@ class SimulatedNodes:
     async def run(self) -> None:
         await self._nodes.wait_synced()
         await self._config_maps.wait_synced()
-        self._statuses.add(_ALL)
+        self._statuses.add(_ALL_NODES)
         events = {} if self._events is None else {"events": self._events.run()}
         await run_all(leases=self._leases.run(), statuses=self._statuses.run(), **events)
 
-    async def _take_stock(self) -> None:
-        """Find the nodes to register, and queue those to delete."""
-        desired = desired_nodes(self._config_maps.lister.get(*RESIZING), self._options)
+    async def _sync_all(self) -> None:
+        """Find the nodes to register, and queue all nodes."""
+        desired = desired_nodes(self._config_maps.lister.get(*NODES_CONFIG_MAP), self._options)
         version = (await self._client.raw("GET", "/version")).get("gitVersion") or ""
         registered = {meta.name(csi_node) for csi_node in (await self._client.list(CSI_NODES)).items}
         capacity = dict(self._options.simulate_node_capacity)
-        self._absent = {
+        self._nodes_to_register = {
             name: node(number, desired, capacity=capacity, version=version, now=self._clock.now())
             for number in range(1, desired.nodes + 1)
-            if self._is_absent(name := node_name(number), registered)
+            if self._needs_registration(name := node_name(number), registered)
         }
         self._desired = desired
         for name in [
-            *self._absent,
+            *self._nodes_to_register,
             *(meta.name(registered_node) for registered_node in self._nodes.lister.all()),
         ]:
             self._statuses.add(Key("", name))
 
-    def _is_absent(self, name: str, registered: Container[str]) -> bool:
-        """An earlier run may have ended between the two objects that registration makes; the CSINode is the last."""
+    def _needs_registration(self, name: str, registered: Container[str]) -> bool:
+        """Return whether a node is to be registered.
+
+        An earlier process may have ended between the creation of the Node and that of the CSINode, which is the last.
+        """
         return self._nodes.lister.get("", name) is None or name not in registered
 
     def _on_resize(self, change: Change) -> None:
-        if Key.of(change.last_known) == RESIZING:
-            self._statuses.add(_ALL)
+        if Key.of(change.last_known) == NODES_CONFIG_MAP:
+            self._statuses.add(_ALL_NODES)
 
     def _on_change(self, change: Change) -> None:
         key = Key("", meta.name(change.new or change.old or {}))
@@ -109,35 +117,35 @@ class SimulatedNodes:
         self._leases.add(key)
         self._statuses.add(key)
         if self._events is not None:
-            self._events.see(change)
+            self._events.on_change(change)
 
-    async def _beat(self, key: Key) -> timedelta | None:
+    async def _heartbeat(self, key: Key) -> timedelta | None:
         return await self._registration.heartbeat(key.name)
 
     async def _sync(self, key: Key) -> timedelta | None:
-        if key == _ALL:
-            await self._take_stock()
+        if key == _ALL_NODES:
+            await self._sync_all()
             return None
-        missing = self._absent.get(key.name)
-        if missing is not None:
-            await self._registration.register(missing)
-            self._absent.pop(key.name, None)
+        node_to_register = self._nodes_to_register.get(key.name)
+        if node_to_register is not None:
+            await self._registration.register(node_to_register)
+            self._nodes_to_register.pop(key.name, None)
         present = self._nodes.lister.get("", key.name)
         if present is not None and self._is_surplus(present):
             await self._delete(present)
             return None
         if present is None or not is_simulated(present) or self._status_writer.is_outdated(key, present):
             return None
-        # Without addresses for pods there is no network, and no node becomes ready.
-        return None if self._registry.lacks_range(present) else await self._stages.run(key, present)
+        # A node without a podCIDR has no network and does not become ready.
+        return None if self._registry.lacks_pod_cidr(present) else await self._stages.run(key, present)
 
     def _is_surplus(self, present: ReadOnlyTree) -> bool:
-        number = number_in(meta.name(present)) or 0
-        return self._desired.no_more and number > self._desired.nodes and is_simulated(present)
+        number = node_number(meta.name(present)) or 0
+        return self._desired.deletes_surplus and number > self._desired.nodes and is_simulated(present)
 
     async def _delete(self, present: ReadOnlyTree) -> None:
-        """As `kubectl delete node` does: its pods are garbage from then on."""
-        with suppress(NotFound, Conflict):  # it is deleted, and another one may have its name
+        """Delete a node as `kubectl delete node` does: the garbage collector deletes its pods."""
+        with suppress(NotFound, Conflict):  # It was deleted already, and another node may have its name.
             await self._client.delete(NODES, Key.of(present), uid=meta.uid(present))
 
     def _loop(self, context: Context, name: str, reconcile: Any) -> Loop:

@@ -1,6 +1,6 @@
-"""The runnable of pods on simulated nodes: each is reconciled when it changes and when something is due.
+"""The runnable of pods on simulated nodes: reconciles a pod when it changes, and when its next step is due.
 
-Pods follow `pod_lifecycle/`, or the stages of the user.
+The steps come from `pod_lifecycle/`, or from the user's stages.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -23,11 +23,11 @@ from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.control.runner import Loop
 from mockube.controller_manager.kubelet.admitted_pods import AdmittedPods
 from mockube.controller_manager.kubelet.effects import Step
-from mockube.controller_manager.kubelet.node_objects import is_silent, is_simulated
+from mockube.controller_manager.kubelet.node_objects import is_disconnected, is_simulated
 from mockube.controller_manager.kubelet.node_registry import NodeRegistry
 from mockube.controller_manager.kubelet.nodes import EVENT_SOURCE
 from mockube.controller_manager.kubelet.pod_lifecycle import pod as pod_lifecycle
-from mockube.controller_manager.kubelet.pod_lifecycle.preemption import MESSAGE, PREEMPTING
+from mockube.controller_manager.kubelet.pod_lifecycle.preemption import PREEMPTED_MESSAGE, PREEMPTING
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import ProcessState
 from mockube.controller_manager.kubelet.server.interactive import interactive_containers
 from mockube.controller_manager.kubelet.stages.files import load_stages, of_kind
@@ -40,13 +40,13 @@ if TYPE_CHECKING:
     from mockube.controller_manager.kubelet.processes.runtime import ProcessRuntime
 
 WORKERS: Final = 16
-_NO_FACTS: Final[Mapping[str, ProcessState]] = {}
-Live = Callable[[Key, PodView, ReadOnlyTree], Awaitable[timedelta | None]]
-"""Executes what is due for a pod on its node; returns when to requeue it."""
+_NO_STATES: Final[Mapping[str, ProcessState]] = {}
+SyncPod = Callable[[Key, PodView, ReadOnlyTree], Awaitable[timedelta | None]]
+"""Executes the step that is due for a pod on its node; returns the delay after which to requeue it."""
 
 
 def shared_runtime(context: Context) -> "ProcessRuntime | None":
-    """What runs containers as local processes; None where no container is to be one."""
+    """Return the runtime of containers that run as local processes; None if no container does."""
     if context.options.simulation.container_runtime != PROCESS:
         return None
     from mockube.controller_manager.kubelet.processes.runtime import process_runtime  # noqa: PLC0415 - for few
@@ -67,7 +67,7 @@ class SimulatedPods:
             self._nodes.lister,
             self._pods.lister,
             details=options.simulate_kubelet_details,
-            waits_for_ranges=allocates(context.options) and IPAM in context.names,
+            waits_for_pod_cidrs=allocates(context.options) and IPAM in context.names,
         )
         stages = of_kind("Pod", load_stages(options.stages))
         source = EVENT_SOURCE if stages else "kubelet"
@@ -77,25 +77,25 @@ class SimulatedPods:
         self._stages = StageRunner(
             stages,
             self._status_writer,
-            TemplateContext.of(self._registry, context.clock).of_pod,
+            TemplateContext.of(self._registry, context.clock).pod_functions,
             clock=context.clock,
             random=context.random,
         )
         self._details = options.simulate_kubelet_details
         self._has_stages = bool(stages)
-        self._live: Live = self._by_stages if stages else self._by_model
+        self._sync_pod: SyncPod = self._sync_by_stages if stages else self._sync_by_model
         self._loop = Loop(
-            "simulated-pods", self._look, workers=WORKERS, clock=context.clock, metrics=context.metrics
+            "simulated-pods", self._reconcile, workers=WORKERS, clock=context.clock, metrics=context.metrics
         )
-        self._admitted = AdmittedPods(self._pods.lister, preempt=self._preempt, look=self._loop.add)
-        self._nodes.add_handler(self._node_changed)
-        self._pods.add_handler(self._pod_changed)
-        self._interactive.changed = self._loop.add
+        self._admitted_pods = AdmittedPods(self._pods.lister, preempt=self._preempt, enqueue=self._loop.add)
+        self._nodes.add_handler(self._on_node_change)
+        self._pods.add_handler(self._on_pod_change)
+        self._interactive.on_change = self._loop.add
         if self._processes is not None:
-            self._processes.changed = self._loop.add
+            self._processes.on_change = self._loop.add
 
     async def run(self) -> None:
-        # An address may be given away only when it is known which are taken.
+        # No address can be allocated before the addresses in use are known.
         await self._nodes.wait_synced()
         await self._pods.wait_synced()
         async with AsyncExitStack() as stack:
@@ -104,10 +104,10 @@ class SimulatedPods:
                 await stack.enter_async_context(self._processes.running())
             await self._loop.run()
 
-    def _pod_changed(self, change: Change) -> None:
+    def _on_pod_change(self, change: Change) -> None:
         old: PodView | None = change.old
         new: PodView | None = change.new
-        self._admitted.see(change)
+        self._admitted_pods.on_change(change)
         if old is not None and (new is None or new.uid != old.uid):
             self._registry.addresses.release(old.uid)
             self._status_writer.forget(old.key)
@@ -116,76 +116,76 @@ class SimulatedPods:
             if self._processes is not None:
                 self._processes.forget(old.uid)
         if new is not None and new.node:
-            self._note_address(new)
-            # After its own write the model has nothing to do until its next time.
+            self._record_address(new)
+            # Nothing is due after a write of this runnable until the next step.
             is_own = old is not None and self._status_writer.is_own(new.key, old.object, new.object)
             if self._has_stages or self._processes is not None or not is_own or _has_stdin(new.object):
                 self._loop.add(new.key)
 
-    def _note_address(self, pod: PodView) -> None:
+    def _record_address(self, pod: PodView) -> None:
         address = (pod.object.get("status") or {}).get("podIP")
         if pod.is_terminal:
             self._registry.addresses.release(pod.uid)
         elif address and not pod.object["spec"].get("hostNetwork"):
-            self._registry.addresses.note(pod.uid, address)
+            self._registry.addresses.record(pod.uid, address)
 
-    def _node_changed(self, change: Change) -> None:
+    def _on_node_change(self, change: Change) -> None:
         if change.new is None and change.old is not None:
-            self._admitted.forget_node(meta.name(change.old))
-        if change.new is not None and self._is_other(change.old, change.new):
+            self._admitted_pods.forget_node(meta.name(change.old))
+        if change.new is not None and self._affects_pods(change.old, change.new):
             for pod in self._pods.lister.by_index(BY_NODE, meta.name(change.new)):
                 self._loop.add(pod.key)
 
-    def _is_other(self, old: ReadOnlyTree | None, new: ReadOnlyTree) -> bool:
-        """Its pods may do what they could not before, or no longer."""
-        got_range = (
-            old is not None and self._registry.lacks_range(old) and not self._registry.lacks_range(new)
+    def _affects_pods(self, old: ReadOnlyTree | None, new: ReadOnlyTree) -> bool:
+        """Return whether a change of a node affects what is due for its pods."""
+        got_pod_cidr = (
+            old is not None and self._registry.lacks_pod_cidr(old) and not self._registry.lacks_pod_cidr(new)
         )
-        return got_range or _is_at_work(old) != _is_at_work(new)
+        return got_pod_cidr or _is_active(old) != _is_active(new)
 
-    async def _look(self, key: Key) -> timedelta | None:
+    async def _reconcile(self, key: Key) -> timedelta | None:
         pod = self._pods.lister.get(*key)
         if pod is None or self._status_writer.is_outdated(key, pod.object):
             return None
         node = self._registry.active_node(pod.node)
-        has_place = node is not None and (_has_address(pod) or not self._registry.lacks_range(node))
-        again_after = await self._live(key, pod, node) if node is not None and has_place else None
+        can_run = node is not None and (_has_address(pod) or not self._registry.lacks_pod_cidr(node))
+        requeue_after = await self._sync_pod(key, pod, node) if node is not None and can_run else None
         if self._pods.lister.get(*key) is None:
-            # Its deletion was seen before the answer to what was written.
+            # The cache had removed the pod before the response to the last write arrived.
             self._status_writer.forget(key)
-        return again_after
+        return requeue_after
 
-    async def _by_model(self, key: Key, pod: PodView, node: ReadOnlyTree) -> timedelta | None:
+    async def _sync_by_model(self, key: Key, pod: PodView, node: ReadOnlyTree) -> timedelta | None:
         now = self._clock.now()
-        step = self._admitted.admit(pod, node, now) or self._step(pod, node, now)
+        step = self._admitted_pods.admit(pod, node, now) or self._step(pod, node, now)
         await self._status_writer.execute(key, pod.object, step.effects)
         self._interactive.apply(pod.object, step.actions)
         if self._processes is not None:
             self._processes.apply(pod.object, step.actions)
-        return None if step.again_at is None else step.again_at - now
+        return None if step.requeue_at is None else step.requeue_at - now
 
     def _step(self, pod: PodView, node: ReadOnlyTree, now: datetime) -> Step:
         context = self._registry.context_of(pod, node)
-        facts = self._facts(pod.object)
-        if facts:
-            context = replace(context, processes=facts)
-        since = self._admitted.preemption_time(pod)
-        if since is not None and not pod.deleting and not pod.is_terminal:
-            return pod_lifecycle.preempt(pod.object, context, since, now)
+        states = self._process_states(pod.object)
+        if states:
+            context = replace(context, processes=states)
+        preempted_at = self._admitted_pods.preemption_time(pod)
+        if preempted_at is not None and not pod.deleting and not pod.is_terminal:
+            return pod_lifecycle.preempt(pod.object, context, preempted_at, now)
         return pod_lifecycle.step(pod.object, context, now)
 
     def _preempt(self, pod: PodView) -> None:
-        """Have a pod end so that a critical one has room."""
+        """Stop a pod so that a critical pod fits on its node."""
         if self._details:
-            self._recorder.record_on(pod.node, pod.object, "Warning", PREEMPTING, MESSAGE)
+            self._recorder.record_on(pod.node, pod.object, "Warning", PREEMPTING, PREEMPTED_MESSAGE)
         self._loop.add(pod.key)
 
-    def _facts(self, pod: ReadOnlyTree) -> Mapping[str, ProcessState]:
-        """The states of containers that run as processes."""
-        facts = self._interactive.states(pod) if _has_stdin(pod) else _NO_FACTS
-        return facts if self._processes is None else {**facts, **self._processes.states(pod)}
+    def _process_states(self, pod: ReadOnlyTree) -> Mapping[str, ProcessState]:
+        """Return the states of the pod's containers that are interactive or run as local processes."""
+        states = self._interactive.states(pod) if _has_stdin(pod) else _NO_STATES
+        return states if self._processes is None else {**states, **self._processes.states(pod)}
 
-    async def _by_stages(self, key: Key, pod: PodView, _: ReadOnlyTree) -> timedelta | None:
+    async def _sync_by_stages(self, key: Key, pod: PodView, _: ReadOnlyTree) -> timedelta | None:
         return await self._stages.run(key, pod.object)
 
 
@@ -193,8 +193,8 @@ def _has_stdin(pod: ReadOnlyTree) -> bool:
     return any(container.get("stdin") for container in every_container(pod["spec"]))
 
 
-def _is_at_work(node: ReadOnlyTree | None) -> bool:
-    return node is not None and is_simulated(node) and not is_silent(node)
+def _is_active(node: ReadOnlyTree | None) -> bool:
+    return node is not None and is_simulated(node) and not is_disconnected(node)
 
 
 def _node_name(pod: ReadOnlyTree) -> str:
@@ -202,7 +202,7 @@ def _node_name(pod: ReadOnlyTree) -> str:
 
 
 def _has_address(pod: PodView) -> bool:
-    """It needs none from the node's range."""
+    """Return whether the pod needs no address from the node's podCIDR."""
     return bool((pod.object.get("status") or {}).get("podIP") or pod.object["spec"].get("hostNetwork"))
 
 

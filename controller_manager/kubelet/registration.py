@@ -1,6 +1,6 @@
-"""Registers simulated nodes and keeps their Leases renewed, as each node's kubelet would.
+"""Registers simulated nodes and renews their Leases, like each node's kubelet.
 
-A node that a user deletes stays away until the next start, or until it is requested again (`resizing`).
+A node that a user deletes is registered again at the next start, or after a write of the ConfigMap in `resizing`.
 """
 
 from contextlib import suppress
@@ -15,7 +15,7 @@ from mockube.apimachinery.wellknown import NAMESPACE_NODE_LEASE
 from mockube.controller_manager.client.client import AnyResource, Client
 from mockube.controller_manager.client.kinds import CSI_NODES, LEASES, NODES
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.kubelet.node_objects import csi_node, lease, renewal
+from mockube.controller_manager.kubelet.node_objects import csi_node, lease, lease_renewal
 from mockube.controller_manager.kubelet.node_registry import NodeRegistry
 
 RENEW_INTERVAL: Final = timedelta(seconds=10)
@@ -27,16 +27,16 @@ class Registration:
         self._registry = registry
         self._clock = clock
         self._renewed_at: dict[str, datetime] = {}
-        self._has_no_lease: set[str] = set()
-        """Nodes that were registered a moment ago."""
+        self._without_lease: set[str] = set()
+        """The names of registered nodes whose Lease has not been created."""
 
     async def register(self, node: ReadOnlyTree) -> None:
-        self._has_no_lease.add(meta.name(node))
-        owner = await self._create(NODES, node)
-        await self._create(CSI_NODES, csi_node(owner))
+        self._without_lease.add(meta.name(node))
+        owner = await self._get_or_create(NODES, node)
+        await self._get_or_create(CSI_NODES, csi_node(owner))
 
     async def heartbeat(self, name: str) -> timedelta | None:
-        """Renews the Lease of the node if it is time; answers when it is again, if the kubelet is at work."""
+        """Renew the node's Lease if it is due; return the delay to the next renewal, None for an inactive kubelet."""
         owner = self._registry.active_node(name)
         if owner is None:
             self._renewed_at.pop(name, None)
@@ -51,20 +51,20 @@ class Registration:
 
     async def _renew(self, owner: ReadOnlyTree, now: datetime) -> None:
         name = meta.name(owner)
-        if name in self._has_no_lease:
+        if name in self._without_lease:
             with suppress(AlreadyExists):
                 await self._client.create(LEASES, lease(owner, now))
-                self._has_no_lease.discard(name)
+                self._without_lease.discard(name)
                 return
-            self._has_no_lease.discard(name)
+            self._without_lease.discard(name)
         try:
-            spec = renewal(name, now)
+            spec = lease_renewal(name, now)
             await self._client.patch(LEASES, Key(NAMESPACE_NODE_LEASE, name), {"spec": spec})
         except NotFound:
             await self._client.create(LEASES, lease(owner, now))
 
-    async def _create(self, resource: AnyResource, body: ReadOnlyTree) -> ReadOnlyTree:
-        """The object, whether it was there before or not."""
+    async def _get_or_create(self, resource: AnyResource, body: ReadOnlyTree) -> ReadOnlyTree:
+        """Create an object, or get the existing one."""
         try:
             return await self._client.create(resource, body)
         except AlreadyExists:

@@ -1,13 +1,13 @@
-"""The desired number of nodes while the manager runs: a ConfigMap overrides the flags.
+"""The desired number of simulated nodes: a ConfigMap overrides the flags while the manager runs.
 
     kind: ConfigMap
     metadata: {name: mockube-nodes, namespace: kube-system}
     data:
-      nodes: "10"            node-1 to node-10 are registered, those of higher numbers deleted
-      zones: "a,b"           of nodes that are registered from now on, in turn; as the flag has it if this is left out
-      labels: "disk=ssd"     which these have besides their own; the same
+      nodes: "10"            node-1 to node-10 are registered, nodes of higher numbers are deleted
+      zones: "a,b"           zones of nodes that are registered from now on, in turn; the default is the flag
+      labels: "disk=ssd"     additional labels of these nodes; the default is the flag
 
-Each write of it, even without a change, registers deleted nodes again. Pure.
+Each write of the ConfigMap, even without a change, registers deleted nodes again. Pure.
 """
 
 import logging
@@ -25,39 +25,39 @@ from mockube.controller_manager.kubelet.addresses import MAX_NODES
 
 LOG = logging.getLogger(__name__)
 
-RESIZING: Final = Key(NAMESPACE_SYSTEM, "mockube-nodes")
-_NUMBERED: Final = re.compile(r"node-([1-9][0-9]*)")
+NODES_CONFIG_MAP: Final = Key(NAMESPACE_SYSTEM, "mockube-nodes")
+_NODE_NAME: Final = re.compile(r"node-([1-9][0-9]*)")
 
 
 class DesiredNodes(Struct, frozen=True, kw_only=True):
     nodes: int
     zones: Sequence[str] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
-    no_more: bool = False
-    """Nodes of higher numbers are to go."""
+    deletes_surplus: bool = False
+    """Whether nodes of higher numbers are deleted."""
 
 
-def number_in(name: str) -> int | None:
-    """Of a node of ours, by its name."""
-    match = _NUMBERED.fullmatch(name)
+def node_number(name: str) -> int | None:
+    """Return the number in the name of a node of mockube; None for another name."""
+    match = _NODE_NAME.fullmatch(name)
     return int(match[1]) if match and int(match[1]) <= MAX_NODES else None
 
 
-def desired_nodes(resizing: ReadOnlyTree | None, flags: Simulation) -> DesiredNodes:
-    """What cannot be read counts as if it were not there."""
-    data: Mapping[str, str] = (resizing or {}).get("data") or {}
-    by_flags = DesiredNodes(
+def desired_nodes(config_map: ReadOnlyTree | None, flags: Simulation) -> DesiredNodes:
+    """Return the nodes that the ConfigMap asks for, or else the flags; an invalid ConfigMap is ignored and logged."""
+    data: Mapping[str, str] = (config_map or {}).get("data") or {}
+    from_flags = DesiredNodes(
         nodes=flags.simulate_nodes,
         zones=flags.simulate_node_zones,
         labels=dict(flags.node_labels),
     )
     if not data:
-        return by_flags
+        return from_flags
     try:
         return _read(data, flags)
     except ValueError as error:
-        LOG.warning("ConfigMap %s is ignored: %s", RESIZING, error)
-        return by_flags
+        LOG.warning("ConfigMap %s is ignored: %s", NODES_CONFIG_MAP, error)
+        return from_flags
 
 
 def _read(data: Mapping[str, str], flags: Simulation) -> DesiredNodes:
@@ -70,5 +70,5 @@ def _read(data: Mapping[str, str], flags: Simulation) -> DesiredNodes:
         nodes=nodes,
         zones=zones or flags.simulate_node_zones,
         labels=dict(labels or flags.node_labels),
-        no_more=True,
+        deletes_surplus=True,
     )

@@ -1,7 +1,7 @@
-"""Executes effects on objects of one resource, and tracks its own writes that a cache has not seen yet.
+"""Executes effects on the objects of one resource, and tracks own writes that the cache does not contain yet.
 
-The only writer of the simulation beside registration and heartbeats. A deleted object, or another of the same name,
-is not written.
+It is the only writer of simulated objects apart from registration and heartbeats. It does not write to a deleted
+object, nor to another object of the same name.
 """
 
 from collections.abc import Callable, Iterable
@@ -19,13 +19,13 @@ from mockube.controller_manager.control.own_writes import EXPIRY_SECONDS
 from mockube.controller_manager.kubelet.effects import Effect, EmitEvent, Remove, Write
 
 
-class _Last(NamedTuple):
+class _LastWrite(NamedTuple):
     uid: str
     revision: float
-    """Of the last write; infinite once the object was removed."""
-    decided_on: int
-    """What was seen of the object when this was decided."""
-    at: float
+    """The resource version after the write; infinite if the write deleted the object."""
+    base_revision: int
+    """The resource version of the object from which the write was computed."""
+    written_at: float
 
 
 class StatusWriter:
@@ -38,35 +38,35 @@ class StatusWriter:
         *,
         host: Callable[[ReadOnlyTree], str] = lambda _: "",
     ) -> None:
-        """`host` returns the node of an object's Events."""
+        """`host` returns the source host of an object's events."""
         self._client = client
         self._recorder = recorder
         self._host = host
         self._resource = resource
         self._clock = clock
-        self._last: dict[Key, _Last] = {}
+        self._last_writes: dict[Key, _LastWrite] = {}
 
     def is_outdated(self, key: Key, cached: ReadOnlyTree) -> bool:
-        """Something was written since, so what the cache shows would be decided twice."""
-        last = self._last.get(key)
+        """Return whether the cache does not contain the last write, so that the same step would be executed twice."""
+        last = self._last_writes.get(key)
         if last is None or last.uid != meta.uid(cached):
             return False
-        # A server that was restored to an older state never reaches this version.
-        is_recent = self._clock.monotonic() < last.at + EXPIRY_SECONDS
+        # A server that was restored to an older state may never reach this version.
+        is_recent = self._clock.monotonic() < last.written_at + EXPIRY_SECONDS
         return is_recent and _revision(cached) < last.revision
 
     def is_own(self, key: Key, before: ReadOnlyTree, obj: ReadOnlyTree) -> bool:
-        """Return whether no other write happened between the observed object and the last write."""
-        last = self._last.get(key)
+        """Return whether a change from `before` to `obj` consists of the last own writes only."""
+        last = self._last_writes.get(key)
         step = (meta.uid(obj), _revision(obj), _revision(before))
-        return last is not None and (last.uid, last.revision, last.decided_on) == step
+        return last is not None and (last.uid, last.revision, last.base_revision) == step
 
     def forget(self, key: Key) -> None:
-        self._last.pop(key, None)
+        self._last_writes.pop(key, None)
 
     async def execute(self, key: Key, obj: ReadOnlyTree, effects: Iterable[Effect]) -> ReadOnlyTree | None:
-        """The object after the last write; None once it is deleted."""
-        decided_on = _revision(obj)
+        """Execute the effects in order; return the object after the last write, or None if it is deleted."""
+        base_revision = _revision(obj)
         for effect in effects:
             match effect:
                 case Write(body=body, kind=kind, subresource=subresource):
@@ -76,7 +76,7 @@ class StatusWriter:
                         )
                     except NotFound:
                         return None
-                    self._note_write(key, obj, _revision(obj), decided_on)
+                    self._note_write(key, obj, _revision(obj), base_revision)
                 case Remove():
                     await self._remove(key, obj)
                     return None
@@ -93,8 +93,8 @@ class StatusWriter:
                 revision = _revision(answer)
         self._note_write(key, obj, revision, _revision(obj))
 
-    def _note_write(self, key: Key, obj: ReadOnlyTree, revision: float, decided_on: int) -> None:
-        self._last[key] = _Last(meta.uid(obj), revision, decided_on, self._clock.monotonic())
+    def _note_write(self, key: Key, obj: ReadOnlyTree, revision: float, base_revision: int) -> None:
+        self._last_writes[key] = _LastWrite(meta.uid(obj), revision, base_revision, self._clock.monotonic())
 
 
 def _revision(obj: ReadOnlyTree) -> int:

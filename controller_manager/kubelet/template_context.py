@@ -1,7 +1,4 @@
-"""The context functions of stage templates: the time, and the addresses of nodes and pods.
-
-It reads only the node registry.
-"""
+"""The context functions of stage templates: the time, and the addresses of nodes and pods."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -30,7 +27,7 @@ class TemplateContext(Struct, frozen=True, kw_only=True):
     def of(cls, registry: NodeRegistry, clock: Clock) -> "TemplateContext":
         return cls(registry=registry, clock=clock, started=clock.now())
 
-    def of_node(self, node: ReadOnlyTree) -> Environment:
+    def node_functions(self, node: ReadOnlyTree) -> Environment:
         name = meta.name(node)
         return {
             **self._common_functions(),
@@ -42,10 +39,10 @@ class TemplateContext(Struct, frozen=True, kw_only=True):
             "BootID": lambda: machine_ids(name)["bootID"],
         }
 
-    def of_pod(self, pod: ReadOnlyTree) -> Environment:
+    def pod_functions(self, pod: ReadOnlyTree) -> Environment:
         uid = meta.uid(pod)
 
-        def pod_ip(node: str, in_host_network: object = False, *_: object) -> str:  # noqa: FBT002 - a template gives it by its place
+        def pod_ip(node: str, in_host_network: object = False, *_: object) -> str:  # noqa: FBT002 - a template passes it by position
             return self.registry.ip_of(node) if in_host_network else self.registry.pod_ip(uid, node)
 
         def pod_ips(node: str, in_host_network: object = False, *_: object) -> list[str]:  # noqa: FBT002 - as above

@@ -1,4 +1,4 @@
-"""Elect one of several managers by a Lease, and run work only while it is held.
+"""Elect a leader among several managers by a Lease, as client-go's leaderelection.
 
-A module belongs here if it concerns the Lease that managers compete for.
+A module belongs here if it acquires, renews or releases that Lease.
 """

@@ -1,4 +1,4 @@
-"""The metrics of a manager, under the names of client-go and controller-runtime.
+"""The metrics of a manager, with the names of client-go and controller-runtime.
 
 A module belongs here if it counts or measures. It is independent of what it counts.
 """

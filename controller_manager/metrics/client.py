@@ -1,4 +1,4 @@
-"""Metrics of requests, reflectors and informers, under client-go's names where it has one.
+"""Metrics of requests, reflectors and informers, with client-go's names where it has them.
 
 Every request and every event is counted, so counting is a few additions to plain numbers; families are built when they
 are collected.
@@ -15,7 +15,7 @@ from prometheus_client.registry import Collector
 from mockube.controller_manager.metrics.durations import Durations
 
 REQUEST_BUCKETS: Final = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
-"""Seconds; upstream's."""
+"""Upper bounds in seconds; upstream's."""
 NO_CODE: Final = "<error>"
 """The code of a request without a response."""
 
@@ -23,6 +23,8 @@ Labels: TypeAlias = tuple[str, ...]
 
 
 class ClientMetrics(Collector):
+    """The metrics of requests to the server; client-go's `rest_client_*`."""
+
     def __init__(self) -> None:
         self._requests: Counter[Labels] = Counter()
         self._retries: Counter[Labels] = Counter()
@@ -41,27 +43,41 @@ class ClientMetrics(Collector):
         self._waits[host, method].observe(seconds)
 
     def collect(self) -> Iterable[Metric]:
-        yield _counts("rest_client_requests", "Requests by result.", "method", self._requests)
-        yield _counts("rest_client_request_retries", "Retried requests.", "verb", self._retries)
-        yield _histogram("rest_client_request_duration_seconds", "How long requests took.", self._durations)
+        yield _counts(
+            "rest_client_requests",
+            "Number of HTTP requests, partitioned by status code, method, and host.",
+            "method",
+            self._requests,
+        )
+        yield _counts(
+            "rest_client_request_retries",
+            "Number of request retries, partitioned by status code, verb, and host.",
+            "verb",
+            self._retries,
+        )
+        yield _histogram(
+            "rest_client_request_duration_seconds",
+            "Request latency in seconds. Broken down by verb, and host.",
+            self._durations,
+        )
         yield _histogram(
             "rest_client_rate_limiter_duration_seconds",
-            "How long requests waited for the client's rate limit.",
+            "Client side rate limiter latency in seconds. Broken down by verb, and host.",
             self._waits,
         )
 
 
 def _counts(name: str, documentation: str, method: str, counts: Counter[Labels]) -> Metric:
     family = CounterMetricFamily(name, documentation, labels=("code", "host", method))
-    for under, count in counts.items():
-        family.add_metric(under, count)
+    for label_values, count in counts.items():
+        family.add_metric(label_values, count)
     return family
 
 
 def _histogram(name: str, documentation: str, durations: Mapping[Labels, Durations]) -> Metric:
     family = HistogramMetricFamily(name, documentation, labels=("host", "verb"))
-    for under, numbers in durations.items():
-        numbers.add_to(family, under)
+    for label_values, host_durations in durations.items():
+        host_durations.add_to(family, label_values)
     return family
 
 
@@ -70,11 +86,11 @@ def _durations() -> Durations:
 
 
 LAG_BUCKETS: Final = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
-"""Seconds."""
+"""Upper bounds in seconds."""
 
 
-class InformerCounts(Struct):
-    """The numbers of one resource."""
+class InformerStats(Struct):
+    """The statistics of the informer of one resource, which its reflector and its cache update."""
 
     lists: int = 0
     watches: int = 0
@@ -84,39 +100,55 @@ class InformerCounts(Struct):
     revision: int = 0
     objects: int = 0
     unusable: int = 0
-    """Versions of objects for which a view, an index or a handler failed."""
+    """The number of object versions for which a view, an index or a handler failed."""
     lag: Durations = field(default_factory=lambda: Durations(LAG_BUCKETS))
-    """From the start of a wait for a revision until the cache reached it."""
+    """The durations of waits for a revision, until the cache reached it."""
 
-    def take(self, event_type: str) -> None:
+    def record_event(self, event_type: str) -> None:
         self.events += 1
         self.by_type[event_type] = self.by_type.get(event_type, 0) + 1
 
 
-_COUNTERS: Final[Sequence[tuple[str, str, Callable[[InformerCounts], int]]]] = (
-    ("reflector_lists", "Lists, and watches that began with one.", lambda counts: counts.lists),
-    ("reflector_watches", "Watches begun.", lambda counts: counts.watches),
-    ("reflector_short_watches", "Watches that ended at once.", lambda counts: counts.short_watches),
+_COUNTERS: Final[Sequence[tuple[str, str, Callable[[InformerStats], int]]]] = (
+    (
+        "reflector_lists",
+        "Total number of API lists done by the reflectors, including watches with initial events.",
+        lambda counts: counts.lists,
+    ),
+    (
+        "reflector_watches",
+        "Total number of API watches done by the reflectors.",
+        lambda counts: counts.watches,
+    ),
+    (
+        "reflector_short_watches",
+        "Total number of short API watches done by the reflectors.",
+        lambda counts: counts.short_watches,
+    ),
     (
         "informer_unusable_objects",
-        "Versions of objects that a cache or a handler could not take, and that are passed over.",
+        "Total number of object versions that a cache or a handler could not process and skipped.",
         lambda counts: counts.unusable,
     ),
 )
-_GAUGES: Final[Sequence[tuple[str, str, Callable[[InformerCounts], int]]]] = (
-    ("reflector_last_resource_version", "How far a cache has come.", lambda counts: counts.revision),
-    ("informer_objects", "Objects in a cache.", lambda counts: counts.objects),
+_GAUGES: Final[Sequence[tuple[str, str, Callable[[InformerStats], int]]]] = (
+    (
+        "reflector_last_resource_version",
+        "Last resource version seen for the reflectors.",
+        lambda counts: counts.revision,
+    ),
+    ("informer_objects", "Number of objects in the caches.", lambda counts: counts.objects),
 )
 
 
 class InformerMetrics(Collector):
-    """All informers of a process, by resource."""
+    """The metrics of all informers of a process, by resource."""
 
     def __init__(self) -> None:
-        self._counts: dict[str, InformerCounts] = {}
+        self._counts: dict[str, InformerStats] = {}
 
-    def of(self, resource: str) -> InformerCounts:
-        return self._counts.setdefault(resource, InformerCounts())
+    def of(self, resource: str) -> InformerStats:
+        return self._counts.setdefault(resource, InformerStats())
 
     def forget(self, resource: str) -> None:
         self._counts.pop(resource, None)
@@ -136,7 +168,11 @@ class InformerMetrics(Collector):
         yield self._lag()
 
     def _events(self) -> Metric:
-        events = CounterMetricFamily("informer_events", "Events of watches.", labels=["name", "type"])
+        events = CounterMetricFamily(
+            "informer_events",
+            "Total number of watch events received by the reflectors.",
+            labels=["name", "type"],
+        )
         for resource, counts in self._counts.items():
             for event_type, count in counts.by_type.items():
                 events.add_metric([resource, event_type], count)
@@ -145,7 +181,7 @@ class InformerMetrics(Collector):
     def _lag(self) -> Metric:
         lag = HistogramMetricFamily(
             "informer_lag_seconds",
-            "How long reconciliations waited until a cache contained their own writes.",
+            "How long in seconds reconciliations waited until a cache contained their own writes.",
             labels=["name"],
         )
         for resource, counts in self._counts.items():

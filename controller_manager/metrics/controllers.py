@@ -1,4 +1,4 @@
-"""Metrics of work queues, reconciliations and leader election, under the names of client-go and controller-runtime.
+"""Metrics of work queues, reconciliations and leader election, with the names of client-go and controller-runtime.
 
 Every key is counted, so counting is a few additions to plain numbers; the families are built when they are collected.
 Only controllers that have controller-runtime's metrics upstream have them here: those of OpenKruise's manager.
@@ -15,107 +15,115 @@ from mockube.apimachinery.clock import Clock
 from mockube.controller_manager.metrics.durations import Durations
 
 QUEUE_BUCKETS: Final = tuple(10.0**power for power in range(-8, 2))
-"""Seconds; upstream's."""
+"""Upper bounds in seconds; upstream's."""
 
 
-class OneQueue:
-    """The numbers of one queue, as `WorkQueue` reports them."""
+class QueueStats:
+    """The statistics of one work queue, which `WorkQueue` updates."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._added: dict[Hashable, float] = {}
-        self._processing: dict[Hashable, float] = {}
+        self._added_at: dict[Hashable, float] = {}
+        self._started_at: dict[Hashable, float] = {}
         self.adds = 0
         self.retries = 0
-        self.queued = Durations(QUEUE_BUCKETS)
-        self.worked = Durations(QUEUE_BUCKETS)
+        self.queue_durations = Durations(QUEUE_BUCKETS)
+        self.work_durations = Durations(QUEUE_BUCKETS)
 
     def add(self, key: Hashable) -> None:
         self.adds += 1
-        self._added.setdefault(key, self._clock.monotonic())
+        self._added_at.setdefault(key, self._clock.monotonic())
 
     def get(self, key: Hashable) -> None:
         now = self._clock.monotonic()
-        self._processing[key] = now
-        self.queued.observe(now - self._added.pop(key, now))
+        self._started_at[key] = now
+        self.queue_durations.observe(now - self._added_at.pop(key, now))
 
     def done(self, key: Hashable) -> None:
         now = self._clock.monotonic()
-        self.worked.observe(now - self._processing.pop(key, now))
+        self.work_durations.observe(now - self._started_at.pop(key, now))
 
-    def forget_waiting(self) -> None:
-        """The queue is closed; a later one of the same name begins empty."""
-        self._added.clear()
+    def clear_waiting(self) -> None:
+        """Forget the keys that wait in a closed queue: a later queue of the same name starts empty."""
+        self._added_at.clear()
 
     @property
     def is_idle(self) -> bool:
-        return not self._added and not self._processing
+        return not self._added_at and not self._started_at
 
     @property
     def depth(self) -> int:
-        return len(self._added)
+        return len(self._added_at)
 
     def processing_times(self) -> Sequence[float]:
-        """Seconds since the start, for each key in processing."""
+        """Return for each key in processing the seconds since a worker took it."""
         now = self._clock.monotonic()
-        return [now - began for began in self._processing.values()]
+        return [now - started_at for started_at in self._started_at.values()]
 
 
-_QUEUE_GAUGES: Final[Sequence[tuple[str, str, Callable[[OneQueue], float]]]] = (
-    ("workqueue_depth", "Keys that wait for a worker.", lambda queue: queue.depth),
+_QUEUE_GAUGES: Final[Sequence[tuple[str, str, Callable[[QueueStats], float]]]] = (
+    ("workqueue_depth", "Current depth of workqueue.", lambda queue: queue.depth),
     (
         "workqueue_unfinished_work_seconds",
-        "Time spent so far on keys that are not done.",
+        "How many seconds of work is in progress that work_duration has not observed yet.",
         lambda queue: sum(queue.processing_times()),
     ),
     (
         "workqueue_longest_running_processor_seconds",
-        "Time spent on the key that takes longest.",
+        "How many seconds the longest running worker of the workqueue has been running.",
         lambda queue: max(queue.processing_times(), default=0.0),
     ),
 )
-_QUEUE_COUNTERS: Final[Sequence[tuple[str, str, Callable[[OneQueue], float]]]] = (
-    ("workqueue_adds", "Keys that were added.", lambda queue: queue.adds),
-    ("workqueue_retries", "Keys that came again after a failure.", lambda queue: queue.retries),
+_QUEUE_COUNTERS: Final[Sequence[tuple[str, str, Callable[[QueueStats], float]]]] = (
+    ("workqueue_adds", "Total number of adds handled by workqueue.", lambda queue: queue.adds),
+    ("workqueue_retries", "Total number of retries handled by workqueue.", lambda queue: queue.retries),
 )
-_QUEUE_HISTOGRAMS: Final[Sequence[tuple[str, str, Callable[[OneQueue], Durations]]]] = (
-    ("workqueue_queue_duration_seconds", "How long keys waited.", lambda queue: queue.queued),
-    ("workqueue_work_duration_seconds", "How long keys were worked on.", lambda queue: queue.worked),
+_QUEUE_HISTOGRAMS: Final[Sequence[tuple[str, str, Callable[[QueueStats], Durations]]]] = (
+    (
+        "workqueue_queue_duration_seconds",
+        "How long in seconds an item stays in workqueue before being requested.",
+        lambda queue: queue.queue_durations,
+    ),
+    (
+        "workqueue_work_duration_seconds",
+        "How long in seconds processing an item from workqueue takes.",
+        lambda queue: queue.work_durations,
+    ),
 )
 
 
 class QueueMetrics(Collector):
-    """All queues of a process, by name."""
+    """The metrics of all work queues of a process, by name."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._queues: dict[str, OneQueue] = {}
+        self._queues: dict[str, QueueStats] = {}
 
-    def of(self, name: str) -> OneQueue:
+    def of(self, name: str) -> QueueStats:
         if name not in self._queues:
-            self._queues[name] = OneQueue(self._clock)
+            self._queues[name] = QueueStats(self._clock)
         return self._queues[name]
 
     @property
     def is_idle(self) -> bool:
-        """No key waits for a worker and none is worked on; some may be due later."""
+        """Whether no key waits for a worker or is being processed. Delayed keys do not count."""
         return all(queue.is_idle for queue in self._queues.values())
 
     def collect(self) -> Iterable[Metric]:
         for name, text, read in _QUEUE_GAUGES:
             gauge = GaugeMetricFamily(name, text, labels=["name"])
-            for queue, numbers in self._queues.items():
-                gauge.add_metric([queue], read(numbers))
+            for queue, stats in self._queues.items():
+                gauge.add_metric([queue], read(stats))
             yield gauge
         for name, text, read in _QUEUE_COUNTERS:
             counter = CounterMetricFamily(name, text, labels=["name"])
-            for queue, numbers in self._queues.items():
-                counter.add_metric([queue], read(numbers))
+            for queue, stats in self._queues.items():
+                counter.add_metric([queue], read(stats))
             yield counter
         for name, text, durations in _QUEUE_HISTOGRAMS:
             histogram = HistogramMetricFamily(name, text, labels=["name"])
-            for queue, numbers in self._queues.items():
-                durations(numbers).add_to(histogram, [queue])
+            for queue, stats in self._queues.items():
+                durations(stats).add_to(histogram, [queue])
             yield histogram
 
 
@@ -126,86 +134,116 @@ RECONCILE_BUCKETS: Final = (
     0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.25, 1.5,
     1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0, 50.0, 60.0,
 )  # fmt: skip
-"""Seconds; upstream's."""
+"""Upper bounds in seconds; upstream's."""
 
 SUCCESS: Final = "success"
 ERROR: Final = "error"
 REQUEUE_AFTER: Final = "requeue_after"
-_AT_ONCE: Final = "requeue"
-"""No controller here uses it."""
+REQUEUE: Final = "requeue"
+"""A result that no controller here returns: a series of controller-runtime's metric."""
 
 
-class Runs(Protocol):
-    """Receives each reconciliation."""
+class ReconcileObserver(Protocol):
+    """Is notified of the start and the end of each reconciliation of one controller."""
 
     def start(self) -> float:
-        """Returns the value to pass to `finish`."""
+        """Note the start of a reconciliation; return the value to pass to `finish`."""
 
-    def finish(self, began: float, result: str) -> None: ...
+    def finish(self, started_at: float, result: str) -> None: ...
 
     def record_panic(self) -> None:
-        """It failed with an unexpected exception; its end is reported as well."""
+        """Count a reconciliation that failed with an unexpected exception; `finish` is called as well."""
 
 
-class NoRuns:
+class NoopObserver:
+    """The observer of a controller without controller-runtime's metrics."""
+
     def start(self) -> float:
         return 0.0
 
-    def finish(self, began: float, result: str) -> None: ...
+    def finish(self, started_at: float, result: str) -> None: ...
 
     def record_panic(self) -> None: ...
 
 
-UNOBSERVED: Final = NoRuns()
+NOOP_OBSERVER: Final = NoopObserver()
 
 
-class OneController:
+class ControllerStats:
+    """The statistics of one controller: its `ReconcileObserver`."""
+
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self.workers = 0
         self.active = 0
         self.panics = 0
-        self.results = dict.fromkeys((SUCCESS, ERROR, _AT_ONCE, REQUEUE_AFTER), 0)
-        self.took = Durations(RECONCILE_BUCKETS)
+        self.results = dict.fromkeys((SUCCESS, ERROR, REQUEUE, REQUEUE_AFTER), 0)
+        self.durations = Durations(RECONCILE_BUCKETS)
 
     def start(self) -> float:
         self.active += 1
         return self._clock.monotonic()
 
-    def finish(self, began: float, result: str) -> None:
+    def finish(self, started_at: float, result: str) -> None:
         self.active -= 1
         self.results[result] += 1
-        self.took.observe(self._clock.monotonic() - began)
+        self.durations.observe(self._clock.monotonic() - started_at)
 
     def record_panic(self) -> None:
         self.panics += 1
 
 
-Numbers = Sequence[tuple[str, str, Callable[[OneController], float]]]
-_RECONCILE_COUNTERS: Final[Numbers] = (
-    ("reconcile_errors", "Reconciliations that failed.", lambda controller: controller.results[ERROR]),
-    ("terminal_reconcile_errors", "Reconciliations that failed for good: none does.", lambda _: 0),
-    ("reconcile_panics", "Reconciliations that failed unforeseen.", lambda controller: controller.panics),
-    ("reconcile_timeouts", "Reconciliations that were cut off: none is.", lambda _: 0),
+_ControllerSeries = Sequence[tuple[str, str, Callable[[ControllerStats], float]]]
+"""The name, help text and value of each metric."""
+
+_RECONCILE_COUNTERS: Final[_ControllerSeries] = (
+    (
+        "reconcile_errors",
+        "Total number of reconciliation errors per controller.",
+        lambda controller: controller.results[ERROR],
+    ),
+    (
+        "terminal_reconcile_errors",
+        "Total number of terminal reconciliation errors per controller; always 0 in mockube.",
+        lambda _: 0,
+    ),
+    (
+        "reconcile_panics",
+        "Total number of reconciliation panics per controller.",
+        lambda controller: controller.panics,
+    ),
+    (
+        "reconcile_timeouts",
+        "Total number of reconciliation timeouts per controller; always 0 in mockube.",
+        lambda _: 0,
+    ),
 )
-_RECONCILE_GAUGES: Final[Numbers] = (
-    ("active_workers", "Workers that reconcile now.", lambda controller: controller.active),
-    ("max_concurrent_reconciles", "Workers that there are.", lambda controller: controller.workers),
+_RECONCILE_GAUGES: Final[_ControllerSeries] = (
+    (
+        "active_workers",
+        "Number of currently used workers per controller.",
+        lambda controller: controller.active,
+    ),
+    (
+        "max_concurrent_reconciles",
+        "Maximum number of concurrent reconciles per controller.",
+        lambda controller: controller.workers,
+    ),
 )
 
 
 class ReconcileMetrics(Collector):
-    """All controllers that are observed, by their names upstream."""
+    """The metrics of controllers that have controller-runtime's metrics upstream, by their names there."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._controllers: dict[str, OneController] = {}
+        self._controllers: dict[str, ControllerStats] = {}
 
-    def of(self, name: str, workers: int) -> Runs:
-        """A controller without a name is not counted."""
+    def of(self, name: str, workers: int) -> ReconcileObserver:
+        """Return the observer of a controller; one that counts nothing if the name is empty."""
         if not name:
-            return UNOBSERVED
-        controller = self._controllers.setdefault(name, OneController(self._clock))
+            return NOOP_OBSERVER
+        controller = self._controllers.setdefault(name, ControllerStats(self._clock))
         controller.workers, controller.active = workers, 0
         return controller
 
@@ -219,20 +257,20 @@ class ReconcileMetrics(Collector):
             "Total number of reconciliations per controller.",
             labels=["controller", "result"],
         )
-        took = HistogramMetricFamily(
+        durations = HistogramMetricFamily(
             _metric_name("reconcile_time_seconds"),
-            "Duration of reconciliations per controller, in seconds.",
+            "Length of time per reconciliation per controller, in seconds.",
             labels=["controller"],
         )
         for name, controller in self._controllers.items():
-            controller.took.add_to(took, [name])
+            controller.durations.add_to(durations, [name])
             for result, count in controller.results.items():
                 results.add_metric([name, result], count)
         yield results
-        yield took
+        yield durations
 
     def _fill(
-        self, family: CounterMetricFamily | GaugeMetricFamily, read: Callable[[OneController], float]
+        self, family: CounterMetricFamily | GaugeMetricFamily, read: Callable[[ControllerStats], float]
     ) -> Metric:
         for name, controller in self._controllers.items():
             family.add_metric([name], read(controller))
@@ -247,7 +285,7 @@ def _metric_name(name: str) -> str:
 
 
 class LeaderMetrics(Collector):
-    """Whether this process is the leader."""
+    """The metric that reports whether this process is the leader."""
 
     def __init__(self, lease: str, is_leading: Callable[[], bool]) -> None:
         self._lease = lease
@@ -256,7 +294,7 @@ class LeaderMetrics(Collector):
     def collect(self) -> Iterable[Metric]:
         gauge = GaugeMetricFamily(
             "leader_election_master_status",
-            "1 for the leader, 0 for the others.",
+            "Whether the reporting system is the leader of the lease in 'name': 1 for the leader, 0 for a backup.",
             labels=["name"],
         )
         gauge.add_metric([self._lease], float(self._is_leading()))
@@ -264,7 +302,7 @@ class LeaderMetrics(Collector):
 
 
 class Metrics:
-    """The metrics of a process, and their registry; other collectors are registered there."""
+    """The metrics of a process, and the registry to which other parts add their collectors."""
 
     def __init__(self, clock: Clock) -> None:
         self.registry = CollectorRegistry()
@@ -272,7 +310,7 @@ class Metrics:
         self.reconciles = ReconcileMetrics(clock)
         self.task_restarts = Counter(
             "mockube_task_restarts",
-            "Tasks that failed unexpectedly and were restarted.",
+            "Total number of tasks that failed unexpectedly and were restarted.",
             ["task"],
             registry=self.registry,
         )

@@ -1,4 +1,4 @@
-"""A histogram as plain numbers: an observation is two additions, and the family is built when it is collected."""
+"""Histograms of durations as plain numbers: an observation costs two additions, and families are built on collection."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
@@ -10,7 +10,7 @@ from mockube.apimachinery.exposition import cumulative_buckets
 
 
 class Histogram(Collector):
-    """Durations without labels."""
+    """A histogram without labels."""
 
     def __init__(self, name: str, text: str, buckets: Sequence[float]) -> None:
         self._name = name
@@ -24,7 +24,7 @@ class Histogram(Collector):
 
 
 class LabelledDurations:
-    """How often something took how long, by labels: a counter and a histogram."""
+    """A counter and a histogram of operations, by labels."""
 
     def __init__(self, counter: str, histogram: str, labels: Sequence[str], buckets: Sequence[float]) -> None:
         self._names = counter, histogram
@@ -40,15 +40,19 @@ class LabelledDurations:
     def collect(self) -> Iterable[Metric]:
         counter, histogram = self._names
         counts = CounterMetricFamily(counter, "Total number of operations.", labels=self._labels)
-        took = HistogramMetricFamily(histogram, "Duration of operations, in seconds.", labels=self._labels)
+        histograms = HistogramMetricFamily(
+            histogram, "Duration of operations, in seconds.", labels=self._labels
+        )
         for labels, durations in self._durations.items():
             counts.add_metric(labels, durations.count)
-            durations.add_to(took, labels)
+            durations.add_to(histograms, labels)
         yield counts
-        yield took
+        yield histograms
 
 
 class Durations:
+    """The counts of observations by bucket, and their sum in seconds."""
+
     __slots__ = ("_buckets", "_counts", "_total")
 
     def __init__(self, buckets: Sequence[float]) -> None:

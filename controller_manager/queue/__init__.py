@@ -1,4 +1,4 @@
 """Work queues.
 
-A module belongs here if it decides when a worker gets a key. It is independent of objects and of the server.
+A module belongs here if it determines when a worker gets a key. It is independent of objects and of the server.
 """

@@ -1,4 +1,4 @@
-"""Work queues as in client-go: the queue between event handlers and workers, delayed keys, and backoff after failures."""
+"""Work queues as in client-go: the queue between event handlers and workers, delayed keys, and rate-limited retries."""
 
 import asyncio
 import heapq
@@ -16,10 +16,9 @@ K = TypeVar("K", bound=Hashable)
 
 
 class QueueMetrics(Protocol):
-    """Receives every step of a key."""
+    """Is notified when a key is added to a queue, taken by a worker, and done."""
 
-    def add(self, key: Hashable) -> None:
-        """The key waits for a worker."""
+    def add(self, key: Hashable) -> None: ...
 
     def get(self, key: Hashable) -> None: ...
 
@@ -27,32 +26,32 @@ class QueueMetrics(Protocol):
 
 
 class WorkQueue(Generic[K]):
-    """Each key once, and never with two workers. Bounded by the number of keys."""
+    """A queue that contains each key once, and gives it to one worker at a time."""
 
     def __init__(self, metrics: QueueMetrics) -> None:
         self._metrics = metrics
         self._order: deque[K] = deque()
         self._dirty: set[K] = set()
-        """Keys to process. One that is also in `_processing` is queued only when its worker is done."""
+        """The keys to process. A key that is also in `_processing` is queued when its worker is done."""
         self._processing: set[K] = set()
-        self._takers: deque[asyncio.Future[None]] = deque()
+        self._waiters: deque[asyncio.Future[None]] = deque()
         self._closed = False
 
     def __len__(self) -> int:
-        """Keys that wait for a worker."""
+        """Return the number of keys that wait for a worker."""
         return len(self._order)
 
     def add(self, key: K) -> None:
-        """Add a key, which is reconciled after this call. A closed queue ignores it."""
+        """Add a key: it is processed after this call, even if it is being processed now. A closed queue ignores it."""
         if self._closed or key in self._dirty:
             return
         self._dirty.add(key)
         self._metrics.add(key)
         if key not in self._processing:
-            self._line_up(key)
+            self._enqueue(key)
 
     async def take(self) -> K | None:
-        """Return the next key, which no other worker gets until `done` is called; None once the queue is closed."""
+        """Wait for the next key; no other worker gets it before `done` is called. None if the queue is closed."""
         while not self._order and not self._closed:
             await self._wait()
         if self._closed:
@@ -67,48 +66,48 @@ class WorkQueue(Generic[K]):
         self._processing.remove(key)
         self._metrics.done(key)
         if key in self._dirty and not self._closed:
-            self._line_up(key)
+            self._enqueue(key)
 
     def close(self) -> None:
-        """Accept and return no more keys. Waiting keys are dropped: the next leader lists all objects."""
+        """Close the queue: it accepts and returns no more keys. The next leader lists all objects."""
         self._closed = True
-        while self._takers:
-            _wake(self._takers.popleft())
+        while self._waiters:
+            _wake(self._waiters.popleft())
 
-    def _line_up(self, key: K) -> None:
+    def _enqueue(self, key: K) -> None:
         self._order.append(key)
-        if self._takers:
-            _wake(self._takers.popleft())
+        if self._waiters:
+            _wake(self._waiters.popleft())
 
     async def _wait(self) -> None:
-        taker: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._takers.append(taker)
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiters.append(waiter)
         try:
-            await taker
+            await waiter
         except asyncio.CancelledError:
-            if taker in self._takers:
-                self._takers.remove(taker)
-            elif self._order and self._takers:
-                # It was woken for a key, which another worker has to take instead.
-                _wake(self._takers.popleft())
+            if waiter in self._waiters:
+                self._waiters.remove(waiter)
+            elif self._order and self._waiters:
+                # It was woken for a key; wake another worker for it.
+                _wake(self._waiters.popleft())
             raise
 
 
-def _wake(taker: "asyncio.Future[None]") -> None:
-    if not taker.done():
-        taker.set_result(None)
+def _wake(waiter: "asyncio.Future[None]") -> None:
+    if not waiter.done():
+        waiter.set_result(None)
 
 
 class DelayingQueue(Generic[K]):
-    """Delayed keys, each once, at the earliest of its due times: a heap by due time on the injected clock."""
+    """A queue that adds each key once after a delay, at the earliest of its due times."""
 
     def __init__(self, add: Callable[[K], None], clock: Clock) -> None:
-        """`add` is called with a key when it is due."""
+        """Create an empty queue; `add` is called with each key when it is due."""
         self._add = add
         self._clock = clock
         self._due: dict[K, float] = {}
         self._heap: list[tuple[float, int, K]] = []
-        """An entry whose time is not the one in `_due` was replaced by an earlier one, and is ignored."""
+        """The keys by due time. An entry whose time differs from that in `_due` is outdated and ignored."""
         self._numbers = itertools.count()
         self._timer: Timer | None = None
         self._closed = False
@@ -132,7 +131,7 @@ class DelayingQueue(Generic[K]):
             self._set_timer()
 
     def close(self) -> None:
-        """Drop every key, and accept no new ones."""
+        """Drop all keys, and accept no more."""
         self._closed = True
         self._due.clear()
         self._heap.clear()
@@ -144,9 +143,9 @@ class DelayingQueue(Generic[K]):
         self._timer = None
         if self._heap:
             delay = self._heap[0][0] - self._clock.monotonic()
-            self._timer = self._clock.call_later(delay, self._fall_due)
+            self._timer = self._clock.call_later(delay, self._add_due_keys)
 
-    def _fall_due(self) -> None:
+    def _add_due_keys(self) -> None:
         # The timer was set for the first entry, and may expire a rounding error early.
         now = max(self._clock.monotonic(), self._heap[0][0])
         try:
@@ -159,94 +158,95 @@ class DelayingQueue(Generic[K]):
             self._set_timer()
 
 
-class _Burst:
-    __slots__ = ("due", "until")
+class _PendingKey:
+    __slots__ = ("deadline", "due")
 
-    def __init__(self, *, due: float, until: float) -> None:
+    def __init__(self, *, due: float, deadline: float) -> None:
         self.due = due
-        self.until = until
+        self.deadline = deadline
 
 
 class Debouncer(Generic[K]):
-    """Adds a key when its object has been quiet for a while, and at the latest after a maximum delay.
+    """A queue that adds a key when it was not changed for a while, and at the latest after a maximum delay.
 
-    Each change restarts its key's wait. The time is only checked when the timer fires, so that a change costs little.
+    Each change restarts the wait of its key. The time is only checked when the timer fires, so that a change is cheap.
     """
 
     def __init__(self, add: Callable[[K], None], clock: Clock) -> None:
-        """`add` is called with a key when its wait is over."""
+        """Create an empty queue; `add` is called with each key when its wait is over."""
         self._add = add
         self._clock = clock
-        self._delaying = DelayingQueue[K](self._look, clock)
-        self._bursts: dict[K, _Burst] = {}
+        self._delaying = DelayingQueue[K](self._add_if_due, clock)
+        self._pending: dict[K, _PendingKey] = {}
 
     def add_after_quiet(self, key: K, *, quiet: float, max_delay: float) -> None:
         """Add the key after `quiet` seconds without a change, and after `max_delay` seconds at the latest."""
         now = self._clock.monotonic()
-        burst = self._bursts.get(key)
-        if burst is None:
-            self._bursts[key] = _Burst(due=now + quiet, until=now + max_delay)
+        pending = self._pending.get(key)
+        if pending is None:
+            self._pending[key] = _PendingKey(due=now + quiet, deadline=now + max_delay)
             self._delaying.add_after(key, quiet)
         else:
-            burst.due = min(now + quiet, burst.until)
+            pending.due = min(now + quiet, pending.deadline)
 
     def close(self) -> None:
-        """Drop every key, and accept no new ones."""
+        """Drop all keys, and accept no more."""
         self._delaying.close()
-        self._bursts.clear()
+        self._pending.clear()
 
-    def _look(self, key: K) -> None:
-        rest = self._bursts[key].due - self._clock.monotonic()
-        if rest > 0:
-            self._delaying.add_after(key, rest)
+    def _add_if_due(self, key: K) -> None:
+        remaining = self._pending[key].due - self._clock.monotonic()
+        if remaining > 0:
+            self._delaying.add_after(key, remaining)
             return
-        del self._bursts[key]
+        del self._pending[key]
         self._add(key)
 
 
-BASE_SECONDS: Final = 0.005
-MAX_SECONDS: Final = 1000.0
-OVERALL: Final = Rate(qps=10.0, burst=100)
-"""The limit of retries over all keys of a queue."""
+BASE_DELAY: Final = 0.005
+MAX_DELAY: Final = 1000.0
+RETRY_RATE: Final = Rate(qps=10.0, burst=100)
+"""The rate limit of retries for all keys of a queue; client-go's default."""
 
 
-class Retries(Struct, frozen=True):
-    """Seconds that a key that failed waits: first, and at most."""
+class RetryBackoff(Struct, frozen=True):
+    """The delays in seconds of a failed key: after the first failure, and at most."""
 
-    base: float = BASE_SECONDS
-    max_seconds: float = MAX_SECONDS
+    base: float = BASE_DELAY
+    max_seconds: float = MAX_DELAY
 
 
-DEFAULT_RETRIES: Final = Retries()
+DEFAULT_RETRY_BACKOFF: Final = RetryBackoff()
 
 
 class Backoff(Generic[K]):
-    """Exponential backoff per key."""
+    """Exponential backoff per key; client-go's item exponential failure rate limiter."""
 
-    def __init__(self, base: float = BASE_SECONDS, max_seconds: float = MAX_SECONDS) -> None:
+    def __init__(self, base: float = BASE_DELAY, max_seconds: float = MAX_DELAY) -> None:
         self._base = base
         self._max_seconds = max_seconds
         self._failures: dict[K, int] = {}
 
     def fail(self, key: K) -> float:
-        """Count a failure; returns the seconds to wait."""
-        before = self._failures.get(key, 0)
-        self._failures[key] = before + 1
-        # A large exponent would overflow, and is beyond the limit anyway.
-        return self._max_seconds if before > 60 else min(self._base * 2**before, self._max_seconds)
+        """Count a failure, and return the delay in seconds until the retry."""
+        failures = self._failures.get(key, 0)
+        self._failures[key] = failures + 1
+        # A large exponent would overflow, and exceeds the maximum anyway.
+        return self._max_seconds if failures > 60 else min(self._base * 2**failures, self._max_seconds)
 
     def forget(self, key: K) -> None:
         self._failures.pop(key, None)
 
 
 class RateLimiter(Generic[K]):
-    """client-go's default rate limiter: a key's own backoff, or the bucket's wait if that is longer."""
+    """client-go's default controller rate limiter: the longer of the key's backoff and the wait for a token."""
 
-    def __init__(self, clock: Clock, retries: Retries = DEFAULT_RETRIES) -> None:
+    def __init__(self, clock: Clock, retries: RetryBackoff = DEFAULT_RETRY_BACKOFF) -> None:
         self._backoff = Backoff[K](retries.base, retries.max_seconds)
-        self._bucket = TokenBucket(OVERALL, clock)
+        self._bucket = TokenBucket(RETRY_RATE, clock)
 
     def when(self, key: K) -> float:
+        """Count a failure of the key, and return the delay in seconds until the retry."""
         return max(self._backoff.fail(key), self._bucket.take())
 
     def forget(self, key: K) -> None:

@@ -1,5 +1,5 @@
-"""The scheduler: each pod without a node is bound to the best feasible one, or its condition reports why there is none.
+"""The scheduler: binds each pod to the best feasible node, or reports in its status why there is none.
 
-It is kube-scheduler with its default profile, and can be left out where that one runs. A module belongs here if
-it takes part in that.
+It behaves like kube-scheduler with the default profile, and is disabled if that one runs. A module belongs here if it is
+part of scheduling.
 """

@@ -1,4 +1,4 @@
-"""Terms of pod affinity, and whether one selects a pod. Pure. Upstream: framework, AffinityTerm."""
+"""The terms of pod affinity and anti-affinity, and the pods that they match. Pure. Upstream: framework, AffinityTerm."""
 
 from collections.abc import Callable, Iterable, Mapping
 
@@ -12,21 +12,23 @@ Labels = Mapping[str, str]
 
 
 class Term(Struct, frozen=True, kw_only=True):
+    """A term of pod affinity or anti-affinity."""
+
     topology_key: str
     selector: Selector
     namespaces: frozenset[str]
     namespace_selector: Selector | None
-    """Beside the namespaces that are named; None selects none, an empty one all."""
+    """Selects further namespaces; None selects none, an empty selector all."""
     weight: int = 0
-    """Of a preference."""
+    """The weight of a preferred term; 0 for a required one."""
 
     def matches(self, pod: PodView, labels_of_namespace: Callable[[str], Labels]) -> bool:
         namespace = pod.key.namespace
-        is_there = namespace in self.namespaces or (
+        is_in_namespaces = namespace in self.namespaces or (
             self.namespace_selector is not None
             and self.namespace_selector.matches(labels_of_namespace(namespace))
         )
-        return is_there and self.selector.matches(pod.labels)
+        return is_in_namespaces and self.selector.matches(pod.labels)
 
 
 class Terms(Struct, frozen=True, kw_only=True):
@@ -48,15 +50,15 @@ NO_TERMS = Terms()
 
 def terms_of(pod: PodView) -> Terms:
     affinity = pod.object["spec"].get("affinity") or {}
-    near, far = affinity.get("podAffinity") or {}, affinity.get("podAntiAffinity") or {}
-    if not near and not far:
+    pod_affinity, pod_anti_affinity = affinity.get("podAffinity") or {}, affinity.get("podAntiAffinity") or {}
+    if not pod_affinity and not pod_anti_affinity:
         return NO_TERMS
     namespace = pod.key.namespace
     return Terms(
-        affinity=_required_terms(near, namespace),
-        anti_affinity=_required_terms(far, namespace),
-        preferred_affinity=_preferred_terms(near, namespace),
-        preferred_anti_affinity=_preferred_terms(far, namespace),
+        affinity=_required_terms(pod_affinity, namespace),
+        anti_affinity=_required_terms(pod_anti_affinity, namespace),
+        preferred_affinity=_preferred_terms(pod_affinity, namespace),
+        preferred_anti_affinity=_preferred_terms(pod_anti_affinity, namespace),
     )
 
 
@@ -71,13 +73,15 @@ def _preferred_terms(affinity: ReadOnlyTree, namespace: str) -> tuple[Term, ...]
 
 
 def _term(term: ReadOnlyTree, namespace: str, weight: int = 0) -> Term:
-    named = frozenset(term.get("namespaces") or ())
+    explicit_namespaces = frozenset(term.get("namespaces") or ())
     selector = term.get("namespaceSelector")
-    own = frozenset() if named or selector is not None else frozenset({namespace})
+    default_namespaces = (
+        frozenset() if explicit_namespaces or selector is not None else frozenset({namespace})
+    )
     return Term(
         topology_key=term["topologyKey"],
         selector=from_label_selector(term.get("labelSelector")),
-        namespaces=named | own,
+        namespaces=explicit_namespaces | default_namespaces,
         namespace_selector=None if selector is None else from_label_selector(selector),
         weight=weight,
     )

@@ -1,4 +1,4 @@
-"""Write what the scheduler decided: bind a pod to its node."""
+"""Bind pods to their nodes, after their volumes and devices are bound."""
 
 import asyncio
 from collections.abc import Iterable
@@ -28,6 +28,8 @@ _BINDING_TIMEOUT: Final = timedelta(seconds=600)
 
 
 class Binder:
+    """Writes the scheduler's decisions."""
+
     def __init__(self, context: Context) -> None:
         self._client: Client = context.client
         self._clock = context.clock
@@ -36,9 +38,9 @@ class Binder:
         self._changed = asyncio.Event()
 
     async def bind(self, pod: PodInfo, node: str, bindings: list[Binding]) -> None:
-        """Raises `TimeoutError` where claims are not bound in time, and whatever the server answers."""
+        """Bind the claims, then the pod. Raises `TimeoutError` if claims are not bound in time, and errors of requests."""
         for binding in bindings:
-            await self._reserve(binding, node)
+            await self._bind_claim(binding, node)
         async with timeout(self._clock, _BINDING_TIMEOUT.total_seconds()):
             while not all(map(self._is_bound, bindings)):
                 self._changed.clear()
@@ -55,9 +57,9 @@ class Binder:
     async def reserve_devices(
         self, pod: PodInfo, claims: Iterable[ReadOnlyTree], allocations: dict[str, ReadOnlyTree]
     ) -> None:
-        """Write what each claim is given and that the pod uses it; before, that it is not to go meanwhile.
+        """Write the allocation of each claim and its reservation for the pod, after the finalizer that protects the claim.
 
-        What is written is taken out of `allocations`.
+        Written allocations are removed from `allocations`.
         """
         for claim in claims:
             allocated = allocations.get(meta.uid(claim))
@@ -73,8 +75,8 @@ class Binder:
             await self._client.update(RESOURCE_CLAIMS, body, subresource="status")
             allocations.pop(meta.uid(claim), None)
 
-    async def _reserve(self, binding: Binding, node: str) -> None:
-        """Write the volume of a claim, or the node for a new one: the volume controllers do the rest."""
+    async def _bind_claim(self, binding: Binding, node: str) -> None:
+        """Write the claim into its volume, or the node of a new volume into the claim; volume controllers do the rest."""
         claim, volume = binding
         if volume is None:
             key = Key.of(claim)

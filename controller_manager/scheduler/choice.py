@@ -1,4 +1,4 @@
-"""Choose a node for a pod, or return why there is none. Pure."""
+"""Find the feasible nodes of a pod and the best of them, or the reasons why there is none. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,105 +7,112 @@ from typing import Final
 from msgspec import Struct, field
 
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
-from mockube.controller_manager.scheduler.filters.single_node import Check, Refusal
+from mockube.controller_manager.scheduler.filters.filter import Check, Rejection
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.profile import FILTERS, SCORES
 
-OF_WRONG_TYPES: Final = (AttributeError, IndexError, KeyError, TypeError, ValueError)
-"""The exceptions of an object whose fields have the wrong types."""
-UNREADABLE: Final = Refusal(("node(s) could not be checked for the pod",), is_final=True)
+MALFORMED_OBJECT_ERRORS: Final = (AttributeError, IndexError, KeyError, TypeError, ValueError)
+"""The exceptions that an object with fields of wrong types causes."""
+MALFORMED: Final = Rejection(("node(s) could not be checked for the pod",), is_unresolvable=True)
 
 
 class FeasibleNodes(Struct, frozen=True):
+    """The feasible nodes of a pod, and why others are not."""
+
     feasible: Sequence[NodeInfo]
-    refusals: Mapping[str, Refusal] = field(default_factory=dict)
-    """By node."""
-    rejection: Refusal | None = None
-    """Of all nodes alike."""
+    rejections: Mapping[str, Rejection] = field(default_factory=dict)
+    """The rejections by node name."""
+    prefilter_rejection: Rejection | None = None
+    """The rejection of all nodes, whatever their state."""
 
     @property
     def is_error(self) -> bool:
-        return self.rejection is not None and self.rejection.is_error
+        return self.prefilter_rejection is not None and self.prefilter_rejection.is_error
 
 
 def find_feasible(pod: PodInfo, snapshot: ClusterSnapshot, *, only: NodeInfo | None = None) -> FeasibleNodes:
-    """Of all nodes, or to see about a single one."""
+    """Filter all nodes, or only one, by all filter plugins."""
     checks: list[Check] = []
     for make_check in FILTERS:
         check = make_check(pod, snapshot)
-        if isinstance(check, Refusal):
+        if isinstance(check, Rejection):
             return FeasibleNodes((), {node.name: check for node in snapshot.nodes}, check)
         checks += [] if check is None else [check]
     nodes = snapshot.nodes if only is None else [only]
-    refusals = {
-        node.name: refusal for node in nodes if (refusal := _refusal(checks, pod, node, snapshot)) is not None
+    rejections = {
+        node.name: rejection
+        for node in nodes
+        if (rejection := _rejection_of(checks, pod, node, snapshot)) is not None
     }
     if snapshot.devices is not None:
-        error = next((refusal for refusal in refusals.values() if refusal.is_error), None)
+        error = next((rejection for rejection in rejections.values() if rejection.is_error), None)
         if error is not None:
-            return FeasibleNodes((), refusals, error)
-    return FeasibleNodes([node for node in nodes if node.name not in refusals], refusals)
+            return FeasibleNodes((), rejections, error)
+    return FeasibleNodes([node for node in nodes if node.name not in rejections], rejections)
 
 
 def _with_nominees(pod: PodInfo, node: NodeInfo, snapshot: ClusterSnapshot) -> NodeInfo:
-    """The room that is being made for others of the same priority or more is theirs."""
-    others = [
+    """Return the node with the pods of equal or higher priority that are nominated for it, as if they ran there."""
+    nominees = [
         nominee
         for nominee in snapshot.nominees(node.name)
         if nominee.priority >= pod.priority and nominee.view.uid != pod.view.uid
     ]
-    if not others:
+    if not nominees:
         return node
-    fuller = node.copy()
-    for nominee in others:
-        fuller.add(nominee)
-    return fuller
+    node_with_nominees = node.copy()
+    for nominee in nominees:
+        node_with_nominees.add(nominee)
+    return node_with_nominees
 
 
-def _refusal(
+def _rejection_of(
     checks: Iterable[Check], pod: PodInfo, node: NodeInfo, snapshot: ClusterSnapshot
-) -> Refusal | None:
-    """A node that cannot be checked, as fields of it or of the pod have wrong types, does not take the pod."""
+) -> Rejection | None:
+    """Return why a node is not feasible; None if it is. A node is rejected if it or the pod has fields of wrong types."""
     try:
-        return _first_refusal(checks, _with_nominees(pod, node, snapshot))
-    except OF_WRONG_TYPES:
-        return UNREADABLE
+        return _first_rejection(checks, _with_nominees(pod, node, snapshot))
+    except MALFORMED_OBJECT_ERRORS:
+        return MALFORMED
 
 
-def _first_refusal(checks: Iterable[Check], node: NodeInfo) -> Refusal | None:
+def _first_rejection(checks: Iterable[Check], node: NodeInfo) -> Rejection | None:
     for check in checks:
-        refusal = check(node)
-        if refusal is not None:
-            return refusal
+        rejection = check(node)
+        if rejection is not None:
+            return rejection
     return None
 
 
 def best_nodes(pod: PodInfo, snapshot: ClusterSnapshot, feasible: Sequence[NodeInfo]) -> list[NodeInfo]:
-    """Those that are equally good."""
+    """Return the nodes with the highest total score."""
     if len(feasible) == 1:
         return [*feasible]
     totals = [0.0] * len(feasible)
     for score, weight in SCORES:
-        points = score(pod, snapshot, feasible)
-        if points is not None:
-            totals = [total + weight * int(point) for total, point in zip(totals, points, strict=True)]
+        scores = score(pod, snapshot, feasible)
+        if scores is not None:
+            totals = [
+                total + weight * int(node_score) for total, node_score in zip(totals, scores, strict=True)
+            ]
     highest = max(totals)
     return [node for node, total in zip(feasible, totals, strict=True) if total == highest]
 
 
-def fit_error_message(refusals: Iterable[Refusal], nodes: int) -> str:
-    """As upstream puts it: `0/3 nodes are available: 1 Too many pods, 2 Insufficient cpu.`"""
-    counts = Counter(reason for refusal in refusals for reason in refusal.reasons)
+def fit_error_message(rejections: Iterable[Rejection], nodes: int) -> str:
+    """Return upstream's message, such as `0/3 nodes are available: 1 Too many pods, 2 Insufficient cpu.`"""
+    counts = Counter(reason for rejection in rejections for reason in rejection.reasons)
     reasons = ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))
     return f"0/{nodes} nodes are available: {reasons}."
 
 
 def diagnosis(feasible_nodes: FeasibleNodes, nodes: int) -> str:
+    """Return the message of a pod without feasible nodes; `nodes` is the number of nodes."""
     if not nodes:
         return "no nodes available to schedule pods"
-    if feasible_nodes.rejection is not None and feasible_nodes.rejection.is_error:
-        return feasible_nodes.rejection.reasons[0]
-    if feasible_nodes.rejection is not None:
-        return f"0/{nodes} nodes are available: {', '.join(feasible_nodes.rejection.reasons)}."
-    return fit_error_message(feasible_nodes.refusals.values(), nodes)
+    if feasible_nodes.prefilter_rejection is not None and feasible_nodes.prefilter_rejection.is_error:
+        return feasible_nodes.prefilter_rejection.reasons[0]
+    if feasible_nodes.prefilter_rejection is not None:
+        return f"0/{nodes} nodes are available: {', '.join(feasible_nodes.prefilter_rejection.reasons)}."
+    return fit_error_message(feasible_nodes.rejections.values(), nodes)

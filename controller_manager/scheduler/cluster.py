@@ -1,4 +1,4 @@
-"""The state of the cluster that one scheduling decision reads: nodes with the pods on them."""
+"""The scheduler's cache of nodes and their pods, and the snapshot that one decision reads."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -17,10 +17,12 @@ if TYPE_CHECKING:
 
 
 class Cluster:
+    """The nodes by name, with the pods on them, including assumed ones; kube-scheduler's cache."""
+
     def __init__(self) -> None:
         self._nodes: dict[str, NodeInfo] = {}
-        self._node_of: dict[str, str] = {}
-        """By the uid of a pod."""
+        self._node_names: dict[str, str] = {}
+        """The names of nodes, by the uids of the pods on them."""
 
     def nodes(self) -> Sequence[NodeInfo]:
         return [node for node in self._nodes.values() if node.is_known]
@@ -28,8 +30,8 @@ class Cluster:
     def node(self, name: str) -> NodeInfo | None:
         return self._nodes.get(name)
 
-    def is_placed(self, uid: str) -> bool:
-        return uid in self._node_of
+    def has_pod(self, uid: str) -> bool:
+        return uid in self._node_names
 
     def set_node(self, node: ReadOnlyTree) -> None:
         self._node_info(meta.name(node)).set_node(node)
@@ -39,21 +41,21 @@ class Cluster:
         node.forget_node()
         self._drop_if_empty(node)
 
-    def see(self, view: PodView, node: str) -> None:
-        """A pod on a node, as it looks now."""
-        node_name = self._node_of.get(view.uid)
+    def update_pod(self, view: PodView, node: str) -> None:
+        """Add or update a pod on a node, in its current state."""
+        node_name = self._node_names.get(view.uid)
         pod_info = None if node_name is None else self._nodes[node_name].pods[view.uid]
-        self.place(pod_info.with_view(view) if pod_info else PodInfo.of(view), node)
+        self.assign_pod(pod_info.with_view(view) if pod_info else PodInfo.of(view), node)
 
-    def place(self, pod: PodInfo, node: str) -> None:
-        before = self._node_of.get(pod.view.uid)
-        if before is not None and before != node:
+    def assign_pod(self, pod: PodInfo, node: str) -> None:
+        old_node = self._node_names.get(pod.view.uid)
+        if old_node is not None and old_node != node:
             self.remove_pod(pod.view.uid)
         self._node_info(node).add(pod)
-        self._node_of[pod.view.uid] = node
+        self._node_names[pod.view.uid] = node
 
     def remove_pod(self, uid: str) -> None:
-        name = self._node_of.pop(uid, None)
+        name = self._node_names.pop(uid, None)
         if name is not None:
             node = self._nodes[name]
             node.remove(uid)
@@ -74,10 +76,12 @@ def no_nominees(_: str) -> Sequence[PodInfo]:
 
 
 class ClusterSnapshot(Struct, frozen=True, kw_only=True):
+    """The state of the cluster that one scheduling decision reads."""
+
     nodes: Sequence[NodeInfo]
     labels_of_namespace: Callable[[str], Mapping[str, str]]
     storage: Storage
     devices: "DeviceSnapshot | None" = None
-    """None as long as no pod has claimed any."""
+    """None before the first pod claims devices."""
     nominees: Callable[[str], Sequence[PodInfo]] = no_nominees
-    """The pods that wait for victims on a node to go: by its name."""
+    """Returns the pods that are nominated for a node, by its name: they wait for the end of preempted pods."""

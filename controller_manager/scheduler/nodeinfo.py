@@ -1,6 +1,6 @@
-"""A node as the scheduler weighs it: what it has, what runs on it, and what is left.
+"""A node for scheduling decisions, with the pods on it and the sums of their requests.
 
-Pure data that is kept up to date pod by pod. A copy can be taken to try what would be.
+Pure. Sums are updated pod by pod. A copy allows to evaluate hypothetical changes.
 """
 
 from collections import Counter
@@ -15,18 +15,18 @@ _EMPTY: ReadOnlyTree = {}
 
 
 class NodeInfo:
-    """The node itself may be unknown still, while pods on it are known."""
+    """A node and its pods; kube-scheduler's NodeInfo. Pods may be known before their node is."""
 
     __slots__ = (
         "allocatable",
-        "by_owner",
         "labels",
         "name",
         "node",
+        "nonzero_requested",
+        "pod_counts_by_owner",
         "pods",
+        "pods_with_affinity",
         "requested",
-        "weighed",
-        "with_terms",
     )
 
     def __init__(self, name: str) -> None:
@@ -35,11 +35,11 @@ class NodeInfo:
         self.labels: Mapping[str, str] = {}
         self.allocatable: Amounts = Counter()
         self.pods: dict[str, PodInfo] = {}
-        self.with_terms: dict[str, PodInfo] = {}
-        """Those of the pods with affinity or anti-affinity terms."""
-        self.by_owner: Counter[str] = Counter()
+        self.pods_with_affinity: dict[str, PodInfo] = {}
+        """The pods with affinity or anti-affinity terms, by uid."""
+        self.pod_counts_by_owner: Counter[str] = Counter()
         self.requested: Amounts = Counter()
-        self.weighed: Amounts = Counter()
+        self.nonzero_requested: Amounts = Counter()
 
     def set_node(self, node: ReadOnlyTree) -> None:
         status = node.get("status") or {}
@@ -69,23 +69,23 @@ class NodeInfo:
         self.remove(pod.view.uid)
         self.pods[pod.view.uid] = pod
         if pod.terms:
-            self.with_terms[pod.view.uid] = pod
-        self.by_owner[pod.view.owner_uid] += 1
+            self.pods_with_affinity[pod.view.uid] = pod
+        self.pod_counts_by_owner[pod.view.owner_uid] += 1
         self.requested.update(pod.requested)
-        self.weighed.update(pod.weighed)
+        self.nonzero_requested.update(pod.nonzero_requested)
 
     def remove(self, uid: str) -> None:
         pod = self.pods.pop(uid, None)
         if pod is not None:
-            self.with_terms.pop(uid, None)
-            self.by_owner[pod.view.owner_uid] -= 1
+            self.pods_with_affinity.pop(uid, None)
+            self.pod_counts_by_owner[pod.view.owner_uid] -= 1
             self.requested.subtract(pod.requested)
-            self.weighed.subtract(pod.weighed)
+            self.nonzero_requested.subtract(pod.nonzero_requested)
 
     def copy(self) -> "NodeInfo":
         other = NodeInfo(self.name)
         other.node, other.labels, other.allocatable = self.node, self.labels, self.allocatable
-        other.pods, other.with_terms = dict(self.pods), dict(self.with_terms)
-        other.by_owner = self.by_owner.copy()
-        other.requested, other.weighed = self.requested.copy(), self.weighed.copy()
+        other.pods, other.pods_with_affinity = dict(self.pods), dict(self.pods_with_affinity)
+        other.pod_counts_by_owner = self.pod_counts_by_owner.copy()
+        other.requested, other.nonzero_requested = self.requested.copy(), self.nonzero_requested.copy()
         return other

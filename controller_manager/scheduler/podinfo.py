@@ -1,7 +1,4 @@
-"""A pod as the scheduler weighs it: worked out once, and used for each node.
-
-Pure.
-"""
+"""A pod for scheduling decisions: requests, host ports and affinity terms, computed once and used for each node. Pure."""
 
 from typing import Final
 
@@ -19,15 +16,17 @@ from mockube.controller_manager.workloads.pod_requests import (
     pod_requests,
 )
 
-_WORKED_OUT: Final = ("containers", "initContainers", "resources", "overhead", "priority", "affinity")
-"""The fields of a spec that are read but once."""
+_PRECOMPUTED_FIELDS: Final = ("containers", "initContainers", "resources", "overhead", "priority", "affinity")
+"""The fields of a spec from which a PodInfo is computed."""
 
 
 class PodInfo(Struct, frozen=True, kw_only=True, eq=False):
+    """A pod and its precomputed requests and terms; kube-scheduler's PodInfo."""
+
     view: PodView
     priority: int
     requested: Amounts
-    weighed: Amounts
+    nonzero_requested: Amounts
     host_ports: tuple[HostPort, ...] = field(default=())
     terms: Terms = NO_TERMS
 
@@ -38,14 +37,14 @@ class PodInfo(Struct, frozen=True, kw_only=True, eq=False):
             view=view,
             priority=spec.get("priority") or 0,
             requested=pod_requests(spec),
-            weighed=nonzero_requests(spec),
+            nonzero_requested=nonzero_requests(spec),
             host_ports=tuple(host_ports(spec)),
             terms=terms_of(view),
         )
 
     def with_view(self, view: PodView) -> "PodInfo":
-        """The same pod after an update: its requests are computed again only if they changed."""
-        if all(self.spec.get(field) == view.object["spec"].get(field) for field in _WORKED_OUT):
+        """Return the pod after an update. Requests and terms are computed again only if their fields changed."""
+        if all(self.spec.get(field) == view.object["spec"].get(field) for field in _PRECOMPUTED_FIELDS):
             return replace(self, view=view)
         return PodInfo.of(view)
 

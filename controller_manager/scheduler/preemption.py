@@ -1,4 +1,4 @@
-"""Which pods of lower priority would have to go so that a pod fits, and on which node that costs least. Pure.
+"""Select the node and the pods of lower priority to preempt, so that a pod fits. Pure.
 
 Upstream: framework/preemption and plugins/defaultpreemption.
 """
@@ -18,30 +18,32 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import CONDITION_DISRUPTION_TARGET
 from mockube.controller_manager.scheduler.choice import FeasibleNodes, find_feasible, fit_error_message
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
-from mockube.controller_manager.scheduler.filters.single_node import Refusal
+from mockube.controller_manager.scheduler.filters.filter import Rejection
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.profile import nominated_node
 
 LOG: Final = logging.getLogger(__name__)
 PREEMPTED: Final = "PreemptionByScheduler"
-"""The reason of the condition DisruptionTarget of a victim."""
-_NO_VICTIMS: Final = Refusal(("No preemption victims found for incoming pod",))
-_NO_HELP: Final = Refusal(("Preemption is not helpful for scheduling",))
-_NEVER: Final = "not eligible due to preemptionPolicy=Never."
-_WAITING: Final = "not eligible due to a terminating pod on the nominated node."
+"""The reason of a victim's condition DisruptionTarget."""
+_NO_VICTIMS_FOUND: Final = Rejection(("No preemption victims found for incoming pod",))
+_NOT_HELPFUL: Final = Rejection(("Preemption is not helpful for scheduling",))
+_POLICY_NEVER: Final = "not eligible due to preemptionPolicy=Never."
+_VICTIMS_TERMINATING: Final = "not eligible due to a terminating pod on the nominated node."
 _LATEST: Final = datetime.max.replace(tzinfo=UTC)
 
 
 class Candidate(Struct, frozen=True, kw_only=True):
+    """A node on which a pod fits after the eviction of victims."""
+
     node: str
     victims: Sequence[PodInfo]
-    """The most important first."""
-    violations: int
-    """How many of them a disruption budget protects."""
+    """The pods to evict, the most important first."""
+    pdb_violations: int
+    """The number of victims whose eviction violates a disruption budget."""
 
 
-class _Budget(Struct, frozen=True, kw_only=True):
+class _DisruptionBudget(Struct, frozen=True, kw_only=True):
     """A PodDisruptionBudget."""
 
     namespace: str
@@ -55,19 +57,19 @@ class _Budget(Struct, frozen=True, kw_only=True):
         return pod.view.key.name not in self.disrupted and self.selector.matches(pod.view.labels)
 
 
-def _budgets(trees: Iterable[ReadOnlyTree]) -> Iterator[_Budget]:
-    """Those that cover pods at all. As upstream's, one that cannot be read covers none, and is no reason to fail."""
+def _read_budgets(trees: Iterable[ReadOnlyTree]) -> Iterator[_DisruptionBudget]:
+    """Yield the budgets that cover pods. As upstream, a malformed budget covers none, and is no error."""
     for tree in trees:
         try:
             status = tree.get("status") or {}
-            budget = _Budget(
+            budget = _DisruptionBudget(
                 namespace=meta.namespace(tree),
                 selector=from_label_selector(tree["spec"].get("selector")),
                 disrupted=frozenset(status.get("disruptedPods") or ()),
                 disruptions_allowed=int(status.get("disruptionsAllowed", 0)),
             )
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            LOG.debug("a disruption budget cannot be read: %s", error)
+            LOG.debug("A disruption budget is malformed and is ignored: %s", error)
             continue
         if not budget.selector.empty:
             yield budget
@@ -76,93 +78,110 @@ def _budgets(trees: Iterable[ReadOnlyTree]) -> Iterator[_Budget]:
 def preempt(
     pod: PodInfo, snapshot: ClusterSnapshot, feasible_nodes: FeasibleNodes, budgets: Sequence[ReadOnlyTree]
 ) -> Candidate | str:
-    """Where to make room, or why that is no use."""
-    refused = _ineligible(pod, snapshot, feasible_nodes)
-    if refused:
-        return refused
-    outcomes: dict[str, Candidate | Refusal] = {}
-    readable = [*_budgets(budgets)]
+    """Return the best candidate for preemption, or a message why preemption does not help."""
+    problem = _eligibility_problem(pod, snapshot, feasible_nodes)
+    if problem:
+        return problem
+    outcomes: dict[str, Candidate | Rejection] = {}
+    pdbs = [*_read_budgets(budgets)]
     for node in snapshot.nodes:
-        refusal = feasible_nodes.refusals.get(node.name)
-        is_hopeless = feasible_nodes.rejection is not None or (refusal is not None and refusal.is_final)
-        outcomes[node.name] = _NO_HELP if is_hopeless else _try(pod, node, snapshot, readable)
+        rejection = feasible_nodes.rejections.get(node.name)
+        is_unresolvable = feasible_nodes.prefilter_rejection is not None or (
+            rejection is not None and rejection.is_unresolvable
+        )
+        outcomes[node.name] = (
+            _NOT_HELPFUL if is_unresolvable else _select_victims_on_node(pod, node, snapshot, pdbs)
+        )
     candidates = [candidate for candidate in outcomes.values() if isinstance(candidate, Candidate)]
     if candidates:
-        return min(candidates, key=_cost)
-    refusals = [refusal for refusal in outcomes.values() if isinstance(refusal, Refusal)]
-    return fit_error_message(refusals, len(snapshot.nodes))
+        return min(candidates, key=_preemption_order)
+    rejections = [rejection for rejection in outcomes.values() if isinstance(rejection, Rejection)]
+    return fit_error_message(rejections, len(snapshot.nodes))
 
 
-def _ineligible(pod: PodInfo, snapshot: ClusterSnapshot, feasible_nodes: FeasibleNodes) -> str:
+def _eligibility_problem(pod: PodInfo, snapshot: ClusterSnapshot, feasible_nodes: FeasibleNodes) -> str:
     if pod.spec.get("preemptionPolicy") == "Never":
-        return _NEVER
+        return _POLICY_NEVER
     name = nominated_node(pod.view.object)
-    refusal = feasible_nodes.refusals.get(name)
+    rejection = feasible_nodes.rejections.get(name)
     node = next((candidate for candidate in snapshot.nodes if candidate.name == name), None)
-    if node is None or feasible_nodes.rejection is not None or (refusal is not None and refusal.is_final):
+    if (
+        node is None
+        or feasible_nodes.prefilter_rejection is not None
+        or (rejection is not None and rejection.is_unresolvable)
+    ):
         return ""  # The nominated node does not fit any more.
     is_waiting = any(other.priority < pod.priority and _is_preempted(other) for other in node.pods.values())
-    return _WAITING if is_waiting else ""
+    return _VICTIMS_TERMINATING if is_waiting else ""
 
 
 def _is_preempted(pod: PodInfo) -> bool:
-    """Whether a scheduler has evicted the pod, so that it ends soon."""
+    """Return whether a scheduler has preempted the pod, so that it ends soon."""
     if not pod.view.deleting:
         return False
     condition = conditions.get(pod.view.object, CONDITION_DISRUPTION_TARGET) or {}
     return condition.get("status") == "True" and condition.get("reason") == PREEMPTED
 
 
-def _try(
-    pod: PodInfo, node: NodeInfo, snapshot: ClusterSnapshot, budgets: Sequence[_Budget]
-) -> Candidate | Refusal:
-    """Remove all pods of lower priority, and add those back that need not be evicted, the most important first."""
-    lesser = [lesser_pod for lesser_pod in node.pods.values() if lesser_pod.priority < pod.priority]
-    if not lesser:
-        return _NO_VICTIMS
-    trial = node.copy()
-    for lesser_pod in lesser:
-        trial.remove(lesser_pod.view.uid)
-    fits = _fitting(pod, trial, snapshot)
-    refusal = fits()
-    if refusal is not None:
-        return refusal
-    protected = _protected_pods(sorted(lesser, key=_importance), budgets)
+def _select_victims_on_node(
+    pod: PodInfo, node: NodeInfo, snapshot: ClusterSnapshot, budgets: Sequence[_DisruptionBudget]
+) -> Candidate | Rejection:
+    """Return the candidate of a node: remove all pods of lower priority, and reprieve as many as fit.
+
+    Pods whose eviction violates a budget are reprieved first, then the most important ones. Returns a rejection if the pod
+    does not fit even without all of them.
+    """
+    lower_priority_pods = [other for other in node.pods.values() if other.priority < pod.priority]
+    if not lower_priority_pods:
+        return _NO_VICTIMS_FOUND
+    node_copy = node.copy()
+    for lower_priority_pod in lower_priority_pods:
+        node_copy.remove(lower_priority_pod.view.uid)
+    fits = _fit_check(pod, node_copy, snapshot)
+    rejection = fits()
+    if rejection is not None:
+        return rejection
+    violating_uids = _pods_violating_pdbs(sorted(lower_priority_pods, key=_importance_order), budgets)
     victims: list[PodInfo] = []
-    for lesser_pod in sorted(lesser, key=lambda each: (each.view.uid not in protected, *_importance(each))):
-        trial.add(lesser_pod)
+    for lower_priority_pod in sorted(
+        lower_priority_pods,
+        key=lambda other: (other.view.uid not in violating_uids, *_importance_order(other)),
+    ):
+        node_copy.add(lower_priority_pod)
         if fits() is not None:
-            trial.remove(lesser_pod.view.uid)
-            victims.append(lesser_pod)
+            node_copy.remove(lower_priority_pod.view.uid)
+            victims.append(lower_priority_pod)
     return Candidate(
         node=node.name,
-        victims=sorted(victims, key=_importance),
-        violations=sum(victim.view.uid in protected for victim in victims),
+        victims=sorted(victims, key=_importance_order),
+        pdb_violations=sum(victim.view.uid in violating_uids for victim in victims),
     )
 
 
-def _fitting(pod: PodInfo, trial: NodeInfo, snapshot: ClusterSnapshot) -> Callable[[], Refusal | None]:
-    """Builds all filters again each time: their counts change with the victims."""
-    nodes = [trial if node.name == trial.name else node for node in snapshot.nodes]
+def _fit_check(
+    pod: PodInfo, node_copy: NodeInfo, snapshot: ClusterSnapshot
+) -> Callable[[], Rejection | None]:
+    """Return a function that checks whether the pod fits on the node, with new filters: their counts depend on its pods."""
+    nodes = [node_copy if node.name == node_copy.name else node for node in snapshot.nodes]
     changed = replace(snapshot, nodes=nodes)
-    return lambda: find_feasible(pod, changed, only=trial).refusals.get(trial.name)
+    return lambda: find_feasible(pod, changed, only=node_copy).rejections.get(node_copy.name)
 
 
-def _protected_pods(pods: Iterable[PodInfo], budgets: Sequence[_Budget]) -> set[str]:
-    """The uids of pods whose eviction violates a disruption budget."""
+def _pods_violating_pdbs(pods: Iterable[PodInfo], budgets: Sequence[_DisruptionBudget]) -> set[str]:
+    """Return the uids of the pods whose eviction violates a disruption budget."""
     remaining = [budget.disruptions_allowed for budget in budgets]
-    protected = set()
+    violating_uids = set()
     for pod in pods:
         for number, budget in enumerate(budgets):
             if budget.covers(pod):
                 remaining[number] -= 1
                 if remaining[number] < 0:
-                    protected.add(pod.view.uid)
-    return protected
+                    violating_uids.add(pod.view.uid)
+    return violating_uids
 
 
-def _importance(pod: PodInfo) -> tuple[int, datetime]:
-    """Smaller is more important: higher priority first, then the earlier start."""
+def _importance_order(pod: PodInfo) -> tuple[int, datetime]:
+    """Return the sort key of importance, the most important pod first: higher priority, then earlier start."""
     return -pod.priority, _start_time(pod)
 
 
@@ -171,15 +190,21 @@ def _start_time(pod: PodInfo) -> datetime:
     return parse_time(text) if text else _LATEST
 
 
-def _cost(candidate: Candidate) -> tuple[int, int, int, int, float]:
-    """Order by: fewest violations, lowest highest priority, lowest sum of priorities, fewest pods, latest start."""
+def _preemption_order(candidate: Candidate) -> tuple[int, int, int, int, float]:
+    """Return the sort key of candidates, the best first, by upstream's criteria.
+
+    They are the fewest budget violations, the lowest highest priority, the lowest sum of priorities, the fewest victims,
+    and the latest start of the victims with the highest priority.
+    """
     victims = candidate.victims
-    highest = max((victim.priority for victim in victims), default=-(2**31))
-    earliest = min((_start_time(victim) for victim in victims if victim.priority == highest), default=_LATEST)
+    highest_priority = max((victim.priority for victim in victims), default=-(2**31))
+    earliest_start = min(
+        (_start_time(victim) for victim in victims if victim.priority == highest_priority), default=_LATEST
+    )
     return (
-        candidate.violations,
-        highest,
+        candidate.pdb_violations,
+        highest_priority,
         sum(victim.priority + 2**31 for victim in victims),
         len(victims),
-        -earliest.timestamp(),
+        -earliest_start.timestamp(),
     )

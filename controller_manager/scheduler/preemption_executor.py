@@ -13,7 +13,7 @@ from mockube.apimachinery.status import ApiError, Conflict, NotFound
 from mockube.controller_manager.client.kinds import PODS
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.client.wire import NoAnswer
+from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.control.events.recorder import Recorder
 from mockube.controller_manager.control.runnable import Context
 from mockube.controller_manager.scheduler.podinfo import PodInfo
@@ -23,14 +23,14 @@ from mockube.controller_manager.workloads.disruption import disruption_status
 
 LOG: Final = logging.getLogger(__name__)
 PARALLELISM: Final = 16
-"""Victims of one preemption that are evicted at a time."""
+"""The maximum number of concurrent evictions of one preemption."""
 
 
 class PreemptionExecutor:
-    """A pod that preempts others is not scheduled until the eviction of the last of them has begun."""
+    """Evicts victims. A pod that preempts others is not scheduled again before the last eviction has started."""
 
     def __init__(self, context: Context, events: Recorder, resume: Callable[[Key], None]) -> None:
-        """`resume` has a pod scheduled again that may have missed the reason for it."""
+        """Create an executor. `resume` tries a pod again that may have missed the event for which it waits."""
         self._client = context.client
         self._clock = context.clock
         self._pods = context.informers.of(PODS).lister
@@ -38,23 +38,23 @@ class PreemptionExecutor:
         self._resume = resume
         self._failures = context.metrics.task_restarts.labels("scheduler/preempt")
         self._last_victims: dict[Key, PodInfo | None] = {}
-        """By the pods whose preemptions are in progress; None until all other victims are evicted."""
+        """The last victim by the pod whose preemption is in progress; None until all other victims are evicted."""
         self._tasks: set[asyncio.Task[None]] = set()
 
     def is_blocked(self, key: Key) -> bool:
-        """Whether a pod waits for the evictions that it caused."""
+        """Return whether a pod waits for the evictions that it caused."""
         if key not in self._last_victims:
             return False
         victim = self._last_victims[key]
         return victim is None or self._is_running(victim.view)
 
-    def preempt(self, pod: PodInfo, chosen: Candidate, nominees: Sequence[PodInfo]) -> None:
-        """Begin to evict the victims. The nominees, pods of lower priority, lose their node."""
-        victims = [victim for victim in chosen.victims if not victim.view.deleting]
+    def preempt(self, pod: PodInfo, candidate: Candidate, nominees: Sequence[PodInfo]) -> None:
+        """Start to evict the victims, and to clear the nominations of pods of lower priority."""
+        victims = [victim for victim in candidate.victims if not victim.view.deleting]
         if not victims:
             return
         self._last_victims[pod.view.key] = None
-        work = self._preempt(pod, chosen.node, victims, nominees)
+        work = self._preempt(pod, candidate.node, victims, nominees)
         task = start(f"scheduler/preempt for {pod.view.key}", work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -74,7 +74,7 @@ class PreemptionExecutor:
             self._last_victims[key] = last
             await self._evict(pod, node, last)
             is_failed = False
-        except (ApiError, NoAnswer) as error:
+        except (ApiError, NoResponse) as error:
             LOG.warning("scheduler: %s: preemption on node %s failed: %s", key, node, error)
         except Exception:
             LOG.exception("scheduler: %s: preemption on node %s failed", key, node)
@@ -85,15 +85,15 @@ class PreemptionExecutor:
                 self._resume(key)
 
     async def _evict_all(self, pod: PodInfo, node: str, victims: Sequence[PodInfo]) -> None:
-        """Evict several at a time; after a failure no further eviction begins."""
+        """Evict victims concurrently; after a failure no further eviction starts."""
         waiting = iter(victims)
-        errors: list[ApiError | NoAnswer] = []
+        errors: list[ApiError | NoResponse] = []
 
         async def evict_next() -> None:
             for victim in waiting:
                 try:
                     await self._evict(pod, node, victim)
-                except (ApiError, NoAnswer) as error:
+                except (ApiError, NoResponse) as error:
                     errors.append(error)
                 if errors:
                     return
@@ -105,7 +105,7 @@ class PreemptionExecutor:
             raise errors[0]
 
     async def _evict(self, pod: PodInfo, node: str, victim: PodInfo) -> None:
-        """Set the condition, then delete the pod; a deleted pod needs neither."""
+        """Set the condition DisruptionTarget, then delete the pod, unless it is deleted already."""
         view = victim.view
         message = f"{pod.spec['schedulerName']}: preempting to accommodate a higher priority pod"
         generation = meta.generation(view.object)
@@ -119,18 +119,19 @@ class PreemptionExecutor:
         except (NotFound, Conflict):
             return
         text = f"Preempted by pod {pod.view.uid} on node {node}"
-        about, by = view.object, pod.view.object
-        self._events.record(about, "Normal", "Preempted", text, action="Preempting", related=by)
+        self._events.record(
+            view.object, "Normal", "Preempted", text, action="Preempting", related=pod.view.object
+        )
 
     async def _clear_nominations(self, nominees: Iterable[PodInfo]) -> None:
-        """Let pods look for another node that no longer fit on this one."""
+        """Clear the nominations of pods that no longer fit on their node, so that they are scheduled to another one."""
         for nominee in nominees:
             view = nominee.view
             patch = {"metadata": {"uid": view.uid}, "status": {"nominatedNodeName": None}}
             try:
                 await self._client.patch(PODS, view.key, patch, kind="strategic", subresource="status")
-            except (ApiError, NoAnswer) as error:
-                LOG.warning("scheduler: %s: its nomination was not removed: %s", view.key, error)
+            except (ApiError, NoResponse) as error:
+                LOG.warning("scheduler: %s: clearing the nomination failed: %s", view.key, error)
 
     def _is_running(self, pod: PodView) -> bool:
         cached = self._pods.get(*pod.key)

@@ -1,4 +1,4 @@
-"""Which pods a scheduler handles, and which it must not yet: profiles and scheduling gates."""
+"""The default profile: its plugins, the pods that it schedules, and the pod status that it writes."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -8,9 +8,10 @@ from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.scheduler.filters.devices import dynamic_resources
+from mockube.controller_manager.scheduler.filters.filter import Filter
 from mockube.controller_manager.scheduler.filters.pod_affinity import inter_pod_affinity
-from mockube.controller_manager.scheduler.filters.single_node import (
-    Filter,
+from mockube.controller_manager.scheduler.filters.spread import topology_spread
+from mockube.controller_manager.scheduler.filters.taints_node_affinity_resources import (
     node_affinity,
     node_name,
     node_ports,
@@ -18,29 +19,28 @@ from mockube.controller_manager.scheduler.filters.single_node import (
     resources_fit,
     taint_toleration,
 )
-from mockube.controller_manager.scheduler.filters.spread import topology_spread
 from mockube.controller_manager.scheduler.filters.volumes import volume_binding
-from mockube.controller_manager.scheduler.scores.affinity_taints_images import (
-    image_locality,
-    preferred_affinity,
-    preferred_pod_affinity,
-    tolerated_taints,
-)
+from mockube.controller_manager.scheduler.scores.pod_affinity import pod_affinity_score
 from mockube.controller_manager.scheduler.scores.score import Score, balanced_allocation, least_allocated
-from mockube.controller_manager.scheduler.scores.spread import preferred_topology_spread
+from mockube.controller_manager.scheduler.scores.spread import topology_spread_score
+from mockube.controller_manager.scheduler.scores.taints_node_affinity_images import (
+    image_locality,
+    node_affinity_score,
+    taint_toleration_score,
+)
 
-SCHEDULER: Final = "default-scheduler"
+SCHEDULER_NAME: Final = "default-scheduler"
 
 
-def waits_for_node(pod: PodView) -> bool:
-    """It is ours to place: not gated, not ended, not going."""
+def should_schedule(pod: PodView) -> bool:
+    """Return whether the scheduler has to schedule the pod: it names it, is active and unbound, and has no gate."""
     spec = pod.object["spec"]
-    is_ours = spec.get("schedulerName", SCHEDULER) == SCHEDULER
-    return is_ours and not pod.node and pod.is_active and not spec.get("schedulingGates")
+    is_responsible = spec.get("schedulerName", SCHEDULER_NAME) == SCHEDULER_NAME
+    return is_responsible and not pod.node and pod.is_active and not spec.get("schedulingGates")
 
 
 def uses_resources(pod: PodView) -> bool:
-    """On a node, until it has ended: one that is going keeps its room."""
+    """Return whether the pod uses resources of a node: it is bound and not terminal. A terminating pod still does."""
     return bool(pod.node) and not pod.is_terminal
 
 
@@ -49,9 +49,9 @@ def nominated_node(pod: ReadOnlyTree) -> str:
 
 
 def unschedulable_patch(
-    pod: ReadOnlyTree, message: str, now: datetime, nominee: str | None, reason: str = "Unschedulable"
+    pod: ReadOnlyTree, message: str, now: datetime, nominated: str | None, reason: str = "Unschedulable"
 ) -> dict[str, Any] | None:
-    """A merge patch of the status; None without a difference. `nominee` None leaves that field as it is."""
+    """Return a merge patch of the pod's status; None if nothing changes. `nominated` None keeps `nominatedNodeName`."""
     condition: Mapping[str, Any] = {
         "type": "PodScheduled",
         "status": "False",
@@ -61,8 +61,8 @@ def unschedulable_patch(
     }
     updated = conditions.set_condition(conditions.of(pod), condition, now)
     changes: dict[str, Any] = {} if conditions.has_condition(pod, condition) else {"conditions": updated}
-    if nominee is not None and nominee != nominated_node(pod):
-        changes["nominatedNodeName"] = nominee or None
+    if nominated is not None and nominated != nominated_node(pod):
+        changes["nominatedNodeName"] = nominated or None
     return {"metadata": {"uid": meta.uid(pod)}, "status": changes} if changes else None
 
 
@@ -80,10 +80,10 @@ FILTERS: Final[tuple[Filter, ...]] = (
 )
 
 SCORES: Final[tuple[tuple[Score, int], ...]] = (
-    (tolerated_taints, 3),
-    (preferred_affinity, 2),
-    (preferred_topology_spread, 2),
-    (preferred_pod_affinity, 2),
+    (taint_toleration_score, 3),
+    (node_affinity_score, 2),
+    (topology_spread_score, 2),
+    (pod_affinity_score, 2),
     (least_allocated, 1),
     (balanced_allocation, 1),
     (image_locality, 1),

@@ -1,7 +1,7 @@
-"""Schedule waiting pods, one after the other, on the snapshot of the caches; bind them.
+"""Schedule pods one after the other, each on a snapshot of the cluster, and bind them concurrently.
 
-Decisions are synchronous and for one pod at a time, so that two never get the same room. Binding runs concurrently:
-its pod is assumed on its node from the decision on.
+A decision is synchronous, so that two pods never get the same resources. The scheduler assumes that a pod runs on its node
+from the decision on.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from mockube.controller_manager.client.kinds import (
 )
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key, Resource
-from mockube.controller_manager.client.wire import NoAnswer
+from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.scheduler.binder import Binder
 from mockube.controller_manager.scheduler.choice import FeasibleNodes, best_nodes, diagnosis, find_feasible
@@ -37,10 +37,10 @@ from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.preemption import Candidate, preempt
 from mockube.controller_manager.scheduler.preemption_executor import PreemptionExecutor
 from mockube.controller_manager.scheduler.profile import (
-    SCHEDULER,
+    SCHEDULER_NAME,
+    should_schedule,
     unschedulable_patch,
     uses_resources,
-    waits_for_node,
 )
 from mockube.controller_manager.scheduler.queue import SchedulingQueue
 from mockube.controller_manager.scheduler.volumes import Binding, Storage, claims_of
@@ -58,20 +58,22 @@ _WATCHED: Final = (
     POD_DISRUPTION_BUDGETS,
     STORAGE_CLASSES,
 )
-_NO_CLAIMS: Final = "no new claims to deallocate"
-"""The device plugin's message of a preemption that does not help, for pods without claims."""
-_STILL_NONE: Final = "still not schedulable"
-"""The same for pods with claims."""
-_BINDINGS: Final = 32
-"""How many are under way at most; deciding waits for the oldest then."""
+_NO_CLAIMS_TO_DEALLOCATE: Final = "no new claims to deallocate"
+"""The message of the DynamicResources plugin's PostFilter for pods without claims."""
+_STILL_NOT_SCHEDULABLE: Final = "still not schedulable"
+"""The message of that plugin's PostFilter for pods with claims."""
+_MAX_BINDINGS: Final = 32
+"""The maximum number of concurrent bindings; further decisions wait."""
 
 
 class Scheduler:
+    """Keeps the cluster's state up to date by the informers, and schedules the pods of its queue."""
+
     def __init__(self, context: Context) -> None:
         self._client = context.client
         self._clock = context.clock
         self._random = context.random
-        self._events = context.recorder.series_of(SCHEDULER, SCHEDULER, can_wait=True)
+        self._events = context.recorder.series_of(SCHEDULER_NAME, SCHEDULER_NAME, can_wait=True)
         self._binder = Binder(context)
         self._informers: dict[Resource[ReadOnlyTree], Informer[ReadOnlyTree]] = {
             resource: context.informers.of(resource) for resource in _WATCHED
@@ -80,23 +82,23 @@ class Scheduler:
         self._cluster = Cluster()
         self._preemptions = PreemptionExecutor(context, self._events, self._resume)
         self._queue = SchedulingQueue(context.clock, self._preemptions.is_blocked)
-        self._informers_of_all = context.informers
+        self._shared_informers = context.informers
         self._devices: DeviceState | None = None
-        self._without_claims: set[Key] = set()
-        """Pods whose claims do not exist yet."""
+        self._waiting_for_claims: set[Key] = set()
+        """The pods whose claims do not exist yet."""
         self._assumed: set[str] = set()
         self._nominees: dict[str, tuple[str, PodInfo]] = {}
-        """By uid: the pods that wait for victims to go, and on which node."""
-        self._restarts = context.metrics.task_restarts.labels("scheduler/bind")
-        self._failures = context.metrics.task_restarts.labels("scheduler/schedule")
-        self._binding_slots = asyncio.Semaphore(_BINDINGS)
+        """The nominated pods and their nodes by uid: they wait for the end of preempted pods."""
+        self._binding_failures = context.metrics.task_restarts.labels("scheduler/bind")
+        self._scheduling_failures = context.metrics.task_restarts.labels("scheduler/schedule")
+        self._binding_slots = asyncio.Semaphore(_MAX_BINDINGS)
         self._informers[NODES].add_handler(self._node_changed)
         self._pods.add_handler(self._pod_changed)
         for resource in (PERSISTENT_VOLUMES, PERSISTENT_VOLUME_CLAIMS, STORAGE_CLASSES):
-            self._informers[resource].add_handler(lambda _: self._queue.move_all())
+            self._informers[resource].add_handler(lambda _: self._queue.move_all_to_active_or_backoff())
 
     async def run(self) -> None:
-        """Until it is cancelled; bindings and preemptions that are under way then are ended first."""
+        """Schedule pods until cancelled, then wait for the bindings and preemptions in progress."""
         await self._pods.wait_synced()
         for informer in self._informers.values():
             await informer.wait_synced()
@@ -104,13 +106,13 @@ class Scheduler:
         try:
             while True:
                 await self._binding_slots.acquire()
-                key = await self._queue.take()
+                key = await self._queue.pop()
                 try:
                     await self._schedule(key, bindings)
                 except Exception:
-                    # Nothing was decided: it is tried again with backoff, and others are scheduled meanwhile.
+                    # The pod is tried again with backoff, and others are scheduled meanwhile.
                     LOG.exception("scheduler: %s: scheduling failed and is retried", key)
-                    self._failures.inc()
+                    self._scheduling_failures.inc()
                     self._queue.retry(key)
                     self._binding_slots.release()
                 finally:
@@ -126,36 +128,36 @@ class Scheduler:
             self._cluster.remove_node(meta.name(change.last_known))
         else:
             self._cluster.set_node(change.new)
-        if change.new is None or change.old is None or _is_relevant(change.old, change.new):
-            self._queue.move_all()
+        if change.new is None or change.old is None or _affects_scheduling(change.old, change.new):
+            self._queue.move_all_to_active_or_backoff()
 
     def _pod_changed(self, change: Change) -> None:
         old, new = change
         if old is not None and (new is None or new.uid != old.uid):
             self._pod_removed(old)
-        if new is not None and (old is None or _is_pod_relevant(old, new)):
-            self._on_pod(new)
+        if new is not None and (old is None or _pod_change_affects_scheduling(old, new)):
+            self._pod_updated(new)
 
-    def _on_pod(self, pod: PodView) -> None:
+    def _pod_updated(self, pod: PodView) -> None:
         if uses_resources(pod):
-            is_own = pod.uid in self._assumed
-            is_news = not is_own and not self._cluster.is_placed(pod.uid)
+            is_assumed = pod.uid in self._assumed
+            is_new = not is_assumed and not self._cluster.has_pod(pod.uid)
             self._assumed.discard(pod.uid)
             self._nominees.pop(pod.uid, None)
-            self._cluster.see(pod, pod.node)
-            self._queue.drop(pod.key)
-            if is_news:
-                self._queue.move_all()  # Waiting pods may have affinity to it.
-            elif is_own:
-                self._queue.pod_assigned()
-        elif not waits_for_node(pod):
+            self._cluster.update_pod(pod, pod.node)
+            self._queue.delete(pod.key)
+            if is_new:
+                self._queue.move_all_to_active_or_backoff()  # Waiting pods may have affinity to it.
+            elif is_assumed:
+                self._queue.assigned_pod_added()
+        elif not should_schedule(pod):
             self._pod_removed(pod)
         elif pod.uid not in self._assumed:
             if self._waits_for_claims(pod):
-                self._without_claims.add(pod.key)
-                self._queue.drop(pod.key)
+                self._waiting_for_claims.add(pod.key)
+                self._queue.delete(pod.key)
             else:
-                self._queue.put(pod.key, int(pod.object["spec"].get("priority") or 0))
+                self._queue.add(pod.key, int(pod.object["spec"].get("priority") or 0))
 
     def _waits_for_claims(self, pod: PodView) -> bool:
         if not pod.object["spec"].get("resourceClaims"):
@@ -165,26 +167,26 @@ class Scheduler:
                 DeviceState,
             )
 
-            self._devices = DeviceState(self._informers_of_all, self._devices_changed)
+            self._devices = DeviceState(self._shared_informers, self._devices_changed)
         return self._devices.waits_for_claims(pod)
 
     def _devices_changed(self) -> None:
-        waiting, self._without_claims = self._without_claims, set()
+        waiting, self._waiting_for_claims = self._waiting_for_claims, set()
         for key in waiting:
             view = self._pods.lister.get(*key)
-            if view is not None and waits_for_node(view):
-                self._on_pod(view)
-        self._queue.move_all()
+            if view is not None and should_schedule(view):
+                self._pod_updated(view)
+        self._queue.move_all_to_active_or_backoff()
 
     def _pod_removed(self, pod: PodView) -> None:
-        self._queue.drop(pod.key)
+        self._queue.delete(pod.key)
         self._assumed.discard(pod.uid)
         was_nominated = self._nominees.pop(pod.uid, None) is not None
-        if was_nominated or self._cluster.is_placed(pod.uid):
+        if was_nominated or self._cluster.has_pod(pod.uid):
             self._cluster.remove_pod(pod.uid)
-            self._queue.move_all()
+            self._queue.move_all_to_active_or_backoff()
 
-    # --- deciding
+    # --- scheduling
 
     def _snapshot(self) -> ClusterSnapshot:
         namespaces = self._informers[NAMESPACES].lister
@@ -206,44 +208,46 @@ class Scheduler:
         )
 
     async def _schedule(self, key: Key, bindings: set[asyncio.Task[None]]) -> None:
-        """Gives the place among the bindings back, now or when the binding is done."""
+        """Decide on a pod, and start its binding. Releases the slot of `_binding_slots`, now or after the binding."""
         view = self._pods.lister.get(*key)
-        if view is None or not waits_for_node(view):
-            self._queue.drop(key)
+        if view is None or not should_schedule(view):
+            self._queue.delete(key)
             self._binding_slots.release()
             return
         pod, snapshot = PodInfo.of(view), self._snapshot()
         feasible_nodes = find_feasible(pod, snapshot)
         if not feasible_nodes.feasible:
-            await self._refuse(pod, snapshot, feasible_nodes)
+            await self._handle_failure(pod, snapshot, feasible_nodes)
             if feasible_nodes.is_error:
                 self._queue.retry(key)
             else:
                 self._queue.add_unschedulable(key, depends_on_pods=_depends_on_pods(pod))
             self._binding_slots.release()
             return
-        node = self._choose(best_nodes(pod, snapshot, feasible_nodes.feasible))
+        node = self._select_node(best_nodes(pod, snapshot, feasible_nodes.feasible))
         claims = claims_of(pod, snapshot.storage)
         volumes = [] if isinstance(claims, str) else claims.assign(node.node, snapshot.storage) or []
         devices = self._allocate(pod, node, snapshot)
-        self._cluster.place(pod, node.name)
+        self._cluster.assign_pod(pod, node.name)
         self._assumed.add(view.uid)
-        self._queue.drop(key)
+        self._queue.delete(key)
         task = start(f"scheduler/bind {key}", self._bind(pod, node.name, volumes, devices))
         bindings.add(task)
         task.add_done_callback(bindings.discard)
 
     def _allocate(self, pod: PodInfo, node: NodeInfo, snapshot: ClusterSnapshot) -> dict[str, ReadOnlyTree]:
-        """Count these devices as in use from now on."""
+        """Allocate the devices of a pod, which are in use from now on."""
         if self._devices is None or snapshot.devices is None or not pod.spec.get("resourceClaims"):
             return {}
         return self._devices.allocate(pod.view, node.node, format_time(self._clock.now()))
 
-    def _choose(self, best: Sequence[NodeInfo]) -> NodeInfo:
+    def _select_node(self, best: Sequence[NodeInfo]) -> NodeInfo:
         return best[int(fraction(self._random) * len(best))]
 
-    async def _refuse(self, pod: PodInfo, snapshot: ClusterSnapshot, feasible_nodes: FeasibleNodes) -> None:
-        """Report why there is no node, and preempt pods of lower priority where that helps."""
+    async def _handle_failure(
+        self, pod: PodInfo, snapshot: ClusterSnapshot, feasible_nodes: FeasibleNodes
+    ) -> None:
+        """Preempt pods of lower priority if that helps, and report in an Event and the status why no node is feasible."""
         budgets = self._informers[POD_DISRUPTION_BUDGETS].lister.all()
         outcome = (
             preempt(pod, snapshot, feasible_nodes, budgets)
@@ -253,12 +257,12 @@ class Scheduler:
         message, nominee = diagnosis(feasible_nodes, len(snapshot.nodes)), ""
         if isinstance(outcome, Candidate):
             nominee = outcome.node
-            self._preempt(pod, outcome)
+            self._nominate_and_evict(pod, outcome)
         else:
             self._nominees.pop(pod.view.uid, None)
-            has_claims = pod.spec.get("resourceClaims") and feasible_nodes.rejection is None
-            of_claims = _STILL_NONE if has_claims else _NO_CLAIMS
-            message += f" {of_claims}, preemption: {outcome}" if outcome else ""
+            has_claims = pod.spec.get("resourceClaims") and feasible_nodes.prefilter_rejection is None
+            claims_message = _STILL_NOT_SCHEDULABLE if has_claims else _NO_CLAIMS_TO_DEALLOCATE
+            message += f" {claims_message}, preemption: {outcome}" if outcome else ""
         about = pod.view.object
         self._events.record(about, "Warning", "FailedScheduling", message, action="Scheduling")
         reason = "SchedulerError" if feasible_nodes.is_error else "Unschedulable"
@@ -267,21 +271,21 @@ class Scheduler:
             if patch is not None:
                 await self._client.patch(PODS, pod.view.key, patch, subresource="status")
         except (NotFound, Conflict):
-            return  # It is deleted: the cache will show that.
-        except (ApiError, NoAnswer) as error:
+            return  # The pod is deleted, which an event will report.
+        except (ApiError, NoResponse) as error:
             LOG.warning("scheduler: %s: %s", pod.view.key, error)
 
-    def _preempt(self, pod: PodInfo, chosen: Candidate) -> None:
-        """Nominate the pod for the node, instead of pods of lower priority, and evict the victims."""
-        displaced = [
+    def _nominate_and_evict(self, pod: PodInfo, candidate: Candidate) -> None:
+        """Nominate the pod for a node in place of pods of lower priority, and start the eviction of the victims."""
+        displaced_nominees = [
             nominee
             for node, nominee in self._nominees.values()
-            if node == chosen.node and nominee.priority < pod.priority
+            if node == candidate.node and nominee.priority < pod.priority
         ]
-        for nominee in displaced:
+        for nominee in displaced_nominees:
             del self._nominees[nominee.view.uid]
-        self._nominees[pod.view.uid] = (chosen.node, pod)
-        self._preemptions.preempt(pod, chosen, displaced)
+        self._nominees[pod.view.uid] = (candidate.node, pod)
+        self._preemptions.preempt(pod, candidate, displaced_nominees)
 
     def _resume(self, key: Key) -> None:
         self._queue.resume(key)
@@ -291,17 +295,17 @@ class Scheduler:
     async def _bind(
         self, pod: PodInfo, node: str, volumes: list[Binding], devices: dict[str, ReadOnlyTree]
     ) -> None:
-        """What is left in `devices` at the end was not written: others may have it then."""
+        """Write the allocations of devices, and bind the pod. Allocations that were not written are released."""
         try:
             if self._devices is not None and pod.spec.get("resourceClaims"):
                 await self._binder.reserve_devices(pod, self._devices.claims_of(pod.view), devices)
             await self._binder.bind(pod, node, volumes)
-        except (ApiError, NoAnswer, TimeoutError) as error:
-            self._unbound(pod, error)
+        except (ApiError, NoResponse, TimeoutError) as error:
+            self._handle_binding_failure(pod, error)
         except Exception as error:
             LOG.exception("scheduler: %s: binding failed and is retried", pod.view.key)
-            self._restarts.inc()
-            self._unbound(pod, error)
+            self._binding_failures.inc()
+            self._handle_binding_failure(pod, error)
         else:
             text = f"Successfully assigned {pod.view.key} to {node}"
             self._events.record(pod.view.object, "Normal", "Scheduled", text, action="Binding")
@@ -310,8 +314,8 @@ class Scheduler:
                 self._devices.forget([*devices])
             self._binding_slots.release()
 
-    def _unbound(self, pod: PodInfo, error: Exception) -> None:
-        """It may be bound nevertheless: the caches' next update decides."""
+    def _handle_binding_failure(self, pod: PodInfo, error: Exception) -> None:
+        """Drop the assumption that the pod runs on the node. If it is bound nevertheless, the next event corrects that."""
         if pod.view.uid not in self._assumed:
             return
         LOG.info("scheduler: %s: binding failed: %s", pod.view.key, error)
@@ -319,12 +323,12 @@ class Scheduler:
         self._cluster.remove_pod(pod.view.uid)
         latest = self._pods.lister.get(*pod.view.key)
         if latest is not None and latest.uid == pod.view.uid:
-            self._on_pod(latest)
-        self._queue.move_all()
+            self._pod_updated(latest)
+        self._queue.move_all_to_active_or_backoff()
 
 
-def _is_relevant(old: ReadOnlyTree, new: ReadOnlyTree) -> bool:
-    """Something changed by which nodes are chosen: heartbeats do not."""
+def _affects_scheduling(old: ReadOnlyTree, new: ReadOnlyTree) -> bool:
+    """Return whether a change of a node affects scheduling, as opposed to a heartbeat."""
     return (
         old.get("spec") != new.get("spec")
         or meta.labels(old) != meta.labels(new)
@@ -338,15 +342,15 @@ def _depends_on_pods(pod: PodInfo) -> bool:
     return is_spread or bool(pod.terms.affinity)
 
 
-def _is_pod_relevant(old: PodView, new: PodView) -> bool:
-    """Whether a change of a pod is more than a condition that the scheduler itself may have written."""
+def _pod_change_affects_scheduling(old: PodView, new: PodView) -> bool:
+    """Return whether a change of a pod affects scheduling, as opposed to a condition that the scheduler has written."""
     return (
         old.uid != new.uid
         or old.deleting != new.deleting
         or old.labels != new.labels
         or old.node != new.node
         or old.object["spec"] != new.object["spec"]
-        or not waits_for_node(new)
+        or not should_schedule(new)
         or _claim_statuses(old) != _claim_statuses(new)
     )
 
@@ -356,5 +360,4 @@ def _claim_statuses(pod: PodView) -> object:
 
 
 KUBE_SCHEDULER: Final = Runnable(name="kube-scheduler", service_account="", build=Scheduler)
-"""Upstream's scheduler is a user of its own and no service account: no role allows anything to an account of its name.
-"""
+"""It has no service account: upstream's scheduler is a user, and no role has bindings for an account of its name."""

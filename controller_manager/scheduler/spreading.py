@@ -1,4 +1,4 @@
-"""Constraints on how evenly pods are spread, and what is counted for them. Pure.
+"""Topology spread constraints: the nodes and pods that they count. Pure.
 
 Upstream: plugins/podtopologyspread, common.
 """
@@ -12,7 +12,7 @@ from mockube.apimachinery.labels import Selector, from_label_selector
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
-from mockube.controller_manager.workloads.node_selectors import required_by
+from mockube.controller_manager.workloads.node_selectors import required_node_affinity
 from mockube.controller_manager.workloads.tolerations import find_untolerated_taint
 
 REQUIRED: Final = "DoNotSchedule"
@@ -20,6 +20,8 @@ PREFERRED: Final = "ScheduleAnyway"
 
 
 class Constraint(Struct, frozen=True, kw_only=True):
+    """A topology spread constraint of a pod."""
+
     topology_key: str
     max_skew: int
     selector: Selector
@@ -28,9 +30,9 @@ class Constraint(Struct, frozen=True, kw_only=True):
     honours_taints: bool
 
     def counts_in(self, pod: PodInfo, node: NodeInfo) -> bool:
-        """The node belongs to those over which pods are spread."""
+        """Return whether the constraint counts the pods of a node."""
         if self.honours_affinity:
-            matches = required_by(pod.spec)
+            matches = required_node_affinity(pod.spec)
             if matches is not None and not matches(node.node):
                 return False
         if not self.honours_taints:
@@ -38,7 +40,7 @@ class Constraint(Struct, frozen=True, kw_only=True):
         return find_untolerated_taint(pod.spec, node.taints, ("NoSchedule", "NoExecute")) is None
 
     def count(self, pod: PodInfo, node: NodeInfo) -> int:
-        """Pods like it on the node; those that are going do not count."""
+        """Count the matching pods on a node, without terminating ones."""
         namespace = pod.view.key.namespace
         return sum(
             other.view.key.namespace == namespace
@@ -69,10 +71,10 @@ def _constraint(pod: PodInfo, constraint: ReadOnlyTree) -> Constraint:
 
 
 def _with_label_keys(pod: PodInfo, constraint: ReadOnlyTree) -> ReadOnlyTree | None:
-    """The selector, with the values that the pod itself has for `matchLabelKeys`. Servers may have merged them."""
+    """Return the label selector, with the pod's values of `matchLabelKeys`. The server may have merged them already."""
     selector: ReadOnlyTree | None = constraint.get("labelSelector")
     keys = [key for key in constraint.get("matchLabelKeys") or () if key in pod.view.labels]
     if selector is None or not keys:
         return selector
-    own = [{"key": key, "operator": "In", "values": [pod.view.labels[key]]} for key in keys]
-    return {**selector, "matchExpressions": [*(selector.get("matchExpressions") or ()), *own]}
+    requirements = [{"key": key, "operator": "In", "values": [pod.view.labels[key]]} for key in keys]
+    return {**selector, "matchExpressions": [*(selector.get("matchExpressions") or ()), *requirements]}

@@ -1,7 +1,7 @@
-"""The claims of a pod, and which volumes could serve them on a node. Pure.
+"""The claims of a pod, and the volumes to which they can be bound on a node. Pure. Upstream: plugins/volumebinding.
 
-A claim of a class that waits for its first consumer is bound once the pod has a node: the scheduler picks a node
-for which there are volumes, writes them, and binds the pod when its claims are bound.
+A claim of a class with WaitForFirstConsumer is bound after the pod has a node: the scheduler chooses a node for which there
+are volumes, writes the choice, and binds the pod when its claims are bound.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import ANNOTATION_PV_BIND_COMPLETED
 from mockube.controller_manager.cache.store import Lister
 from mockube.controller_manager.scheduler.podinfo import PodInfo
-from mockube.controller_manager.workloads.node_selectors import selects, term_holds
+from mockube.controller_manager.workloads.node_selectors import matches_term, selects
 from mockube.controller_manager.workloads.volumes import (
     NO_PROVISIONER,
     best_match,
@@ -26,38 +26,42 @@ _UNBOUND: Final = "pod has unbound immediate PersistentVolumeClaims"
 
 
 class Storage(Struct, frozen=True, kw_only=True):
+    """The listers of claims, volumes and storage classes."""
+
     claims: Lister[ReadOnlyTree]
     volumes: Lister[ReadOnlyTree]
     classes: Lister[ReadOnlyTree]
 
 
 class Binding(NamedTuple):
-    """What a claim is to have: this volume, or, where there is none, a new one for this node."""
+    """A claim and the volume to which it will be bound; None for a volume that is provisioned for the node."""
 
     claim: ReadOnlyTree
     volume: ReadOnlyTree | None
 
 
 class PodVolumeClaims(Struct):
+    """The claims of a pod."""
+
     volumes: list[ReadOnlyTree] = field(default_factory=list)
-    """Of the claims that are bound."""
-    waiting: list[ReadOnlyTree] = field(default_factory=list)
-    """Claims that wait for the node."""
+    """The volumes of the bound claims."""
+    unbound: list[ReadOnlyTree] = field(default_factory=list)
+    """The claims that are bound after the pod has a node."""
 
     def __bool__(self) -> bool:
-        return bool(self.volumes or self.waiting)
+        return bool(self.volumes or self.unbound)
 
     def assign(self, node: ReadOnlyTree, storage: Storage) -> list[Binding] | None:
-        """Assign volumes; None if a claim cannot be bound on this node."""
+        """Return the bindings of the unbound claims on a node; None if one of them cannot be bound there."""
         bindings: list[Binding] = []
-        for claim in self.waiting:
+        for claim in self.unbound:
             assigned = {meta.name(binding.volume) for binding in bindings if binding.volume is not None}
-            near = (
+            reachable = (
                 candidate
                 for candidate in storage.volumes.all()
                 if meta.name(candidate) not in assigned and is_reachable(candidate, node)
             )
-            volume = best_match(near, claim)
+            volume = best_match(reachable, claim)
             if volume is None and not _can_provision(claim, node, storage):
                 return None
             bindings.append(Binding(claim, volume))
@@ -65,15 +69,15 @@ class PodVolumeClaims(Struct):
 
 
 def claims_of(pod: PodInfo, storage: Storage) -> PodVolumeClaims | str:
-    """Or why no node will do, whichever it is."""
+    """Return the claims of a pod, or the reason why no node is feasible."""
     claims = PodVolumeClaims()
     for name, is_ephemeral in _claim_names(pod):
         claim = storage.claims.get(pod.view.key.namespace, name)
-        trouble = _claim_problem(pod, name, claim, is_ephemeral=is_ephemeral) or _sort_in(
+        problem = _claim_problem(pod, name, claim, is_ephemeral=is_ephemeral) or _classify(
             claim, claims, storage
         )
-        if trouble:
-            return trouble
+        if problem:
+            return problem
     return claims
 
 
@@ -98,7 +102,7 @@ def _claim_problem(pod: PodInfo, name: str, claim: ReadOnlyTree | None, *, is_ep
     return f'persistentvolumeclaim "{name}" is being deleted' if meta.is_deleting(claim) else ""
 
 
-def _sort_in(claim: ReadOnlyTree | None, claims: PodVolumeClaims, storage: Storage) -> str:
+def _classify(claim: ReadOnlyTree | None, claims: PodVolumeClaims, storage: Storage) -> str:
     if claim is None:
         return ""
     if is_bound(claim):
@@ -107,7 +111,7 @@ def _sort_in(claim: ReadOnlyTree | None, claims: PodVolumeClaims, storage: Stora
         return "" if volume is not None else f'persistentvolume "{claim["spec"]["volumeName"]}" not found'
     if claim["spec"].get("volumeName") or not waits_for_consumer(_class_of(claim, storage)):
         return _UNBOUND
-    claims.waiting.append(claim)
+    claims.unbound.append(claim)
     return ""
 
 
@@ -129,7 +133,7 @@ def _can_provision(claim: ReadOnlyTree, node: ReadOnlyTree, storage: Storage) ->
     if storage_class is None or storage_class.get("provisioner", NO_PROVISIONER) == NO_PROVISIONER:
         return False
     topologies: Sequence[ReadOnlyTree] = storage_class.get("allowedTopologies") or ()
-    return not topologies or any(term_holds(_as_term(topology), node) for topology in topologies)
+    return not topologies or any(matches_term(_as_term(topology), node) for topology in topologies)
 
 
 def _as_term(topology: ReadOnlyTree) -> ReadOnlyTree:

@@ -1,4 +1,4 @@
-"""Which ResourceClaims a pod uses, and which pods a claim is for. Pure."""
+"""The ResourceClaims of pods: names, reservations and allocations. Pure."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
@@ -10,12 +10,12 @@ from mockube.controller_manager.client.podview import PodView
 
 FINALIZER: Final = "resource.kubernetes.io/delete-protection"
 BY_RESOURCE_CLAIM: Final = "podResourceClaim"
-OF_POD_CLAIM: Final = "resource.kubernetes.io/pod-claim-name"
-"""The annotation of a claim that was created from a template: which of the pod's claims it is."""
+POD_CLAIM_NAME: Final = "resource.kubernetes.io/pod-claim-name"
+"""The annotation of a claim from a template: the name of the claim in the pod's spec."""
 
 
 class NotCreated(LookupError):
-    """A pod's claim of a template whose ResourceClaim the pod's status does not name."""
+    """The ResourceClaim of a template is not in the pod's status yet."""
 
 
 def pod_claims(pod: PodView) -> Sequence[ReadOnlyTree]:
@@ -23,7 +23,7 @@ def pod_claims(pod: PodView) -> Sequence[ReadOnlyTree]:
 
 
 def claim_name(pod: PodView, pod_claim: ReadOnlyTree) -> str | None:
-    """The name of the ResourceClaim; None where none is needed. `NotCreated` before it is there."""
+    """Return the name of the ResourceClaim; None if none is needed. Raises `NotCreated` before it is created."""
     if pod_claim.get("resourceClaimName"):
         return str(pod_claim["resourceClaimName"])
     for status in (pod.object.get("status") or {}).get("resourceClaimStatuses") or ():
@@ -34,25 +34,25 @@ def claim_name(pod: PodView, pod_claim: ReadOnlyTree) -> str | None:
 
 
 def has_claim(
-    pod: PodView, claims: Lister[ReadOnlyTree], holds: Callable[[ReadOnlyTree | None, bool], bool]
+    pod: PodView, claims: Lister[ReadOnlyTree], condition: Callable[[ReadOnlyTree | None, bool], bool]
 ) -> bool:
-    """Whether a claim is not created yet, or the condition holds of one that the pod needs.
+    """Return whether a claim of the pod is not created yet, or fulfils the condition.
 
-    `holds` takes the ResourceClaim, None if there is none, and whether it is created from a template.
+    The condition takes the ResourceClaim, None if there is none, and whether it comes from a template.
     """
     for pod_claim in pod_claims(pod):
         try:
             name = claim_name(pod, pod_claim)
         except NotCreated:
             return True
-        is_made = bool(pod_claim.get("resourceClaimTemplateName"))
-        if name is not None and holds(claims.get(pod.key.namespace, name), is_made):
+        is_from_template = bool(pod_claim.get("resourceClaimTemplateName"))
+        if name is not None and condition(claims.get(pod.key.namespace, name), is_from_template):
             return True
     return False
 
 
 def claim_names(pod: PodView) -> Iterator[str]:
-    """Those of all that are there and needed."""
+    """Yield the names of all ResourceClaims that are created and needed."""
     for pod_claim in pod_claims(pod):
         try:
             name = claim_name(pod, pod_claim)
@@ -63,12 +63,12 @@ def claim_names(pod: PodView) -> Iterator[str]:
 
 
 def claims_of_pod(pod: PodView) -> Iterator[str]:
-    """The index of pods by the claims that they use, as `namespace/name`."""
+    """Return the keys of a pod's claims, `namespace/name`: the function of the index `BY_RESOURCE_CLAIM`."""
     return (f"{pod.key.namespace}/{name}" for name in dict.fromkeys(claim_names(pod)))
 
 
 def is_for_pod(pod: PodView, claim: ReadOnlyTree) -> bool:
-    """Whether a claim that was created from a template is the pod's."""
+    """Return whether a claim from a template belongs to the pod."""
     return meta.is_controlled_by(claim, pod.object)
 
 
@@ -86,18 +86,18 @@ def allocation(claim: ReadOnlyTree) -> ReadOnlyTree | None:
 
 
 def with_consumer(pod: PodView, claim: ReadOnlyTree) -> dict[str, Any]:
-    """The claim, reserved for the pod as well."""
+    """Return the claim with an additional reservation for the pod."""
     consumer = {"resource": "pods", "name": pod.key.name, "uid": pod.uid}
     return meta.with_value(claim, ("status", "reservedFor"), [*reserved_for(claim), consumer])
 
 
 def is_done(pod: PodView) -> bool:
-    """Return whether no container runs or will run."""
+    """Return whether no container of the pod runs or will run."""
     return pod.is_terminal or (pod.deleting and not pod.node)
 
 
 def owning_pod(claim: ReadOnlyTree) -> ReadOnlyTree | None:
-    """The reference to the pod that a claim was made for."""
+    """Return the owner reference to the pod for which a claim was created; None if there is none."""
     owners = meta.owner_references(claim)
     return next(
         (
@@ -116,7 +116,7 @@ def has_admin_access(claim: ReadOnlyTree) -> bool:
 
 
 def tolerates_taint(toleration: ReadOnlyTree, taint: ReadOnlyTree) -> bool:
-    """Whether a toleration of a device request is about a taint; what either does is another question."""
+    """Return whether a toleration of a device request matches a taint."""
     for name in ("effect", "key"):
         if toleration.get(name) and toleration[name] != taint.get(name):
             return False

@@ -1,4 +1,4 @@
-"""The condition DisruptionTarget: which controller is about to end a pod, and why."""
+"""The pod condition DisruptionTarget, with the reason for which a controller is about to delete the pod."""
 
 from datetime import datetime
 from typing import Any
@@ -11,7 +11,7 @@ from mockube.apimachinery.wellknown import CONDITION_DISRUPTION_TARGET
 def disruption_status(
     pod: ReadOnlyTree, reason: str, message: str, now: datetime, generation: int | None = None
 ) -> dict[str, Any]:
-    """Return the strategic merge patch of the pod's status; empty where the pod has the condition already."""
+    """Return a strategic merge patch of the pod's status; empty if the pod already has the condition."""
     condition: dict[str, object] = {"type": CONDITION_DISRUPTION_TARGET, "status": "True"}
     if generation is not None:
         condition["observedGeneration"] = generation

@@ -1,7 +1,7 @@
-"""Compute the changes that bring the existing EndpointSlices to the desired endpoints, with few writes.
+"""Compute the changes from the existing EndpointSlices to the desired endpoints, as k8s.io/endpointslice's reconciler.
 
-Pure. Endpoints stay in their slice; new ones fill slices that change anyway, then the fullest slice that has room for all
-that is left, then new slices. As k8s.io/endpointslice's reconciler. Also the labels by which slices belong to a Service.
+Pure. To need few writes, endpoints stay in their slice; new ones are added to slices that change anyway, then to the
+fullest slice with enough space for the rest, then to new slices. Also the index of slices by their Service.
 """
 
 from collections import defaultdict
@@ -19,129 +19,140 @@ from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.controller import ToKeys
 
 Ports = tuple[tuple[str, int, str, str], ...]
-"""Name, number, protocol and application protocol of each, in the service's order."""
+"""The name, number, protocol and application protocol of each port, in the service's order."""
 Endpoints = dict[str, dict[str, Any]]
-"""By the uid of their pod, or by their address where there is none."""
+"""Endpoints by the uid of their pod, or by their address if they have no pod."""
 NewSlice = Callable[[Ports, Iterable[Any]], dict[str, Any]]
 
 
-class Shape(Struct, frozen=True, kw_only=True):
-    """How slices look."""
+class SliceOptions(Struct, frozen=True, kw_only=True):
+    """The options of the slices of one owner and address type."""
 
     labels: Mapping[str, str]
     new_slice: NewSlice
-    maximum: int
-    """How many endpoints one may have."""
+    max_endpoints: int
+    """The maximum number of endpoints in a slice."""
     placeholder: bool = True
-    """An owner that has no endpoints has an empty slice."""
+    """Whether an owner without endpoints has an empty slice."""
 
 
-class Changes(Struct):
+class SliceChanges(Struct):
+    """The slices to create, update and delete."""
+
     create: list[dict[str, Any]] = field(default_factory=list)
     update: list[dict[str, Any]] = field(default_factory=list)
     delete: list[ReadOnlyTree] = field(default_factory=list)
 
-    def __add__(self, other: "Changes") -> "Changes":
-        return Changes(self.create + other.create, self.update + other.update, self.delete + other.delete)
+    def __add__(self, other: "SliceChanges") -> "SliceChanges":
+        return SliceChanges(
+            self.create + other.create, self.update + other.update, self.delete + other.delete
+        )
 
 
-def arrange(
-    owner: ReadOnlyTree, present: Sequence[ReadOnlyTree], desired: Mapping[Ports, Endpoints], shape: Shape
-) -> Changes:
-    """Return the changes to the slices of one address type."""
-    own = [endpoint_slice for endpoint_slice in present if _is_of(endpoint_slice, owner)]
-    changes = Changes(
-        delete=[endpoint_slice for endpoint_slice in present if not _is_of(endpoint_slice, owner)]
+def reconcile_slices(
+    owner: ReadOnlyTree,
+    present: Sequence[ReadOnlyTree],
+    desired: Mapping[Ports, Endpoints],
+    options: SliceOptions,
+) -> SliceChanges:
+    """Return the changes of the slices of one address type."""
+    owned = [endpoint_slice for endpoint_slice in present if _is_owned_by(endpoint_slice, owner)]
+    changes = SliceChanges(
+        delete=[endpoint_slice for endpoint_slice in present if not _is_owned_by(endpoint_slice, owner)]
     )
     by_ports: defaultdict[Ports, list[ReadOnlyTree]] = defaultdict(list)
-    for endpoint_slice in own:
+    for endpoint_slice in owned:
         by_ports[ports_of(endpoint_slice)].append(endpoint_slice)
     for ports, endpoints in desired.items():
-        changes = changes + _arrange_group(by_ports.pop(ports, []), endpoints, ports, shape)
+        changes = changes + _reconcile_group(by_ports.pop(ports, []), endpoints, ports, options)
     unwanted = [endpoint_slice for slices in by_ports.values() for endpoint_slice in slices]
     changes.delete += unwanted
-    if shape.placeholder and len(changes.delete) == len(present) and not changes.create:
-        _keep_placeholder(changes, unwanted, shape)
+    if options.placeholder and len(changes.delete) == len(present) and not changes.create:
+        _keep_placeholder(changes, unwanted, options)
     return _reuse_slices(changes, owner)
 
 
-def _arrange_group(
-    present: Sequence[ReadOnlyTree], desired: Endpoints, ports: Ports, shape: Shape
-) -> Changes:
-    """Return the changes to slices that share their ports."""
+def _reconcile_group(
+    present: Sequence[ReadOnlyTree], desired: Endpoints, ports: Ports, options: SliceOptions
+) -> SliceChanges:
+    """Return the changes of slices with the same ports."""
     missing = dict(desired)
-    changes = Changes()
-    same: list[ReadOnlyTree] = []
+    changes = SliceChanges()
+    unchanged: list[ReadOnlyTree] = []
     for endpoint_slice in present:
         retained = [
-            missing.pop(uid) for uid in map(_identity, endpoint_slice["endpoints"] or ()) if uid in missing
+            missing.pop(uid)
+            for uid in map(_endpoint_key, endpoint_slice["endpoints"] or ())
+            if uid in missing
         ]
         if (
             retained == [*map(without_hints, endpoint_slice["endpoints"] or ())]
-            and meta.labels(endpoint_slice) == shape.labels
+            and meta.labels(endpoint_slice) == options.labels
         ):
-            same.append(endpoint_slice)
+            unchanged.append(endpoint_slice)
         elif retained:
-            changes.update.append(_with_endpoints(endpoint_slice, shape.labels, retained))
+            changes.update.append(_with_endpoints(endpoint_slice, options.labels, retained))
         else:
             changes.delete.append(endpoint_slice)
     remaining = list(missing.values())
     for endpoint_slice in sorted(changes.update, key=lambda changed: -len(changed["endpoints"])):
-        free = shape.maximum - len(endpoint_slice["endpoints"])
-        endpoint_slice["endpoints"] += remaining[:free]
-        remaining = remaining[free:]
-    if remaining and len(remaining) < shape.maximum:
-        remaining = _fill_one(same, remaining, shape, changes)
+        free_count = options.max_endpoints - len(endpoint_slice["endpoints"])
+        endpoint_slice["endpoints"] += remaining[:free_count]
+        remaining = remaining[free_count:]
+    if remaining and len(remaining) < options.max_endpoints:
+        remaining = _fill_fullest_slice(unchanged, remaining, options, changes)
     changes.create += [
-        shape.new_slice(ports, remaining[start : start + shape.maximum])
-        for start in range(0, len(remaining), shape.maximum)
+        options.new_slice(ports, remaining[start : start + options.max_endpoints])
+        for start in range(0, len(remaining), options.max_endpoints)
     ]
     return changes
 
 
-def _fill_one(
-    same: Sequence[ReadOnlyTree], remaining: list[Any], shape: Shape, changes: Changes
+def _fill_fullest_slice(
+    unchanged: Sequence[ReadOnlyTree], remaining: list[Any], options: SliceOptions, changes: SliceChanges
 ) -> list[Any]:
-    """Put what is left into the fullest slice that can take all of it; what is left then."""
+    """Add the remaining endpoints to the fullest slice that has space for all; return those that remain."""
     candidates = [
         endpoint_slice
-        for endpoint_slice in same
-        if len(endpoint_slice["endpoints"] or ()) + len(remaining) <= shape.maximum
+        for endpoint_slice in unchanged
+        if len(endpoint_slice["endpoints"] or ()) + len(remaining) <= options.max_endpoints
     ]
     if not candidates:
         return remaining
     fullest = max(candidates, key=lambda endpoint_slice: len(endpoint_slice["endpoints"] or ()))
-    changes.update.append(_with_endpoints(fullest, shape.labels, [*(fullest["endpoints"] or ()), *remaining]))
+    changes.update.append(
+        _with_endpoints(fullest, options.labels, [*(fullest["endpoints"] or ()), *remaining])
+    )
     return []
 
 
-def _keep_placeholder(changes: Changes, unwanted: Sequence[ReadOnlyTree], shape: Shape) -> None:
-    """A service without endpoints has one empty slice."""
+def _keep_placeholder(changes: SliceChanges, unwanted: Sequence[ReadOnlyTree], options: SliceOptions) -> None:
+    """Keep or create the empty slice of a service without endpoints."""
     placeholder = next(
         (
             endpoint_slice
             for endpoint_slice in unwanted
             if not ports_of(endpoint_slice)
             and not endpoint_slice["endpoints"]
-            and meta.labels(endpoint_slice) == shape.labels
+            and meta.labels(endpoint_slice) == options.labels
         ),
         None,
     )
     if placeholder is None:
-        changes.create.append(shape.new_slice((), ()))
+        changes.create.append(options.new_slice((), ()))
     else:
         changes.delete.remove(placeholder)
 
 
-def _reuse_slices(changes: Changes, owner: ReadOnlyTree) -> Changes:
-    """Rather than delete a slice and create another, change the one into the other."""
-    for endpoint_slice in [doomed for doomed in changes.delete if _is_of(doomed, owner)]:
+def _reuse_slices(changes: SliceChanges, owner: ReadOnlyTree) -> SliceChanges:
+    """Replace pairs of a deletion and a creation by an update of the slice to delete."""
+    for endpoint_slice in [deleted for deleted in changes.delete if _is_owned_by(deleted, owner)]:
         if not changes.create:
             break
-        fresh = changes.create.pop()
+        new_slice = changes.create.pop()
         changes.delete.remove(endpoint_slice)
-        filled = {**endpoint_slice, "endpoints": fresh["endpoints"], "ports": fresh["ports"]}
-        changes.update.append(meta.with_metadata(filled, labels=fresh["metadata"]["labels"]))
+        filled = {**endpoint_slice, "endpoints": new_slice["endpoints"], "ports": new_slice["ports"]}
+        changes.update.append(meta.with_metadata(filled, labels=new_slice["metadata"]["labels"]))
     return changes
 
 
@@ -152,23 +163,23 @@ def _with_endpoints(
 
 
 def without_hints(endpoint: ReadOnlyTree) -> ReadOnlyTree:
-    """Return the endpoint as it is before its hints are decided, which is after the slices."""
+    """Return the endpoint without hints, which are computed after the slices."""
     if "hints" not in endpoint:
         return endpoint
     return {field: value for field, value in endpoint.items() if field != "hints"}
 
 
-def _identity(endpoint: ReadOnlyTree) -> str:
-    """Of the pod behind it; where there is none, its address."""
+def _endpoint_key(endpoint: ReadOnlyTree) -> str:
+    """Return the uid of an endpoint's pod; without a pod, its address."""
     return str((endpoint.get("targetRef") or {}).get("uid") or endpoint["addresses"][0])
 
 
-def _is_of(endpoint_slice: ReadOnlyTree, owner: ReadOnlyTree) -> bool:
+def _is_owned_by(endpoint_slice: ReadOnlyTree, owner: ReadOnlyTree) -> bool:
     return any(reference.get("uid") == meta.uid(owner) for reference in meta.owner_references(endpoint_slice))
 
 
 def by_service(manager: str) -> Indexer:
-    """The index of a manager's slices by the key of their service; slices of others are not in it."""
+    """Return the index function of a manager's slices, by the key of their service; it omits other managers' slices."""
 
     def index(endpoint_slice: ReadOnlyTree) -> Iterable[str]:
         labels = meta.labels(endpoint_slice)
@@ -180,7 +191,7 @@ def by_service(manager: str) -> Indexer:
 
 
 def keys_of_services(index: Indexer) -> ToKeys:
-    """The services that a slice was of, or is."""
+    """Return the mapping of a change of a slice to the keys of its current and previous services."""
 
     def keys(_: Caches, change: Change) -> Iterator[Key]:
         for endpoint_slice in change:
@@ -215,7 +226,7 @@ def slice_of(
 
 
 def _prefix(name: str) -> str:
-    """With a dash where that makes no name that is too long."""
+    """Return the prefix of generated names: the service's name, with a dash unless that makes names too long."""
     return name if check_dns1123_subdomain(f"{name}-x") else f"{name}-"
 
 

@@ -1,4 +1,4 @@
-"""Watches and indexes that several controllers share: own objects by spec or status, pods by node and by claim."""
+"""Watches and indexes that several controllers share: changes of spec and status, pods by node and by claim."""
 
 from collections.abc import Iterable
 from datetime import timedelta
@@ -15,22 +15,22 @@ from mockube.controller_manager.control.controller import Watch
 def watches_of(
     resource: Resource[ReadOnlyTree], *, delay: timedelta, max_delay: timedelta = timedelta()
 ) -> tuple[Watch, Watch]:
-    """`delay` and `max_delay` are for changes of the status."""
+    """Return the watches of a controller's primary resource; the delays apply to changes of the status."""
     return (
-        Watch(resource=resource, keys=_of_spec),
-        Watch(resource=resource, keys=_of_status, delay=delay, max_delay=max_delay),
+        Watch(resource=resource, keys=_keys_of_spec_changes),
+        Watch(resource=resource, keys=_keys_of_status_changes, delay=delay, max_delay=max_delay),
     )
 
 
-def _of_spec(_: Caches, change: Change) -> Iterable[Key]:
-    return () if _is_of_status(change) else (Key.of(change.last_known),)
+def _keys_of_spec_changes(_: Caches, change: Change) -> Iterable[Key]:
+    return () if _is_status_change(change) else (Key.of(change.last_known),)
 
 
-def _of_status(_: Caches, change: Change) -> Iterable[Key]:
-    return (Key.of(change.last_known),) if _is_of_status(change) else ()
+def _keys_of_status_changes(_: Caches, change: Change) -> Iterable[Key]:
+    return (Key.of(change.last_known),) if _is_status_change(change) else ()
 
 
-def _is_of_status(change: Change) -> bool:
+def _is_status_change(change: Change) -> bool:
     if change.old is None or change.new is None:
         return False
     old, new = ({**meta.metadata(obj), "resourceVersion": ""} for obj in (change.old, change.new))
@@ -38,8 +38,9 @@ def _is_of_status(change: Change) -> bool:
 
 
 BY_NODE: Final = "node"
+"""The index of pods by their node."""
 BY_CLAIM: Final = "claim"
-"""Pods by the claims that they use, as `namespace/name`."""
+"""The index of pods by the claims that they use, as `namespace/name`."""
 
 
 def node_of_pod(pod: PodView) -> Iterable[str]:
@@ -47,7 +48,7 @@ def node_of_pod(pod: PodView) -> Iterable[str]:
 
 
 def claims_of_pod(pod: PodView) -> Iterable[str]:
-    """Also those that are made for its ephemeral volumes: they have its name and theirs."""
+    """Yield the keys of a pod's claims; those of ephemeral volumes are named after the pod and the volume."""
     for volume in (pod.object.get("spec") or {}).get("volumes") or ():
         if "persistentVolumeClaim" in volume:
             yield f"{pod.key.namespace}/{volume['persistentVolumeClaim']['claimName']}"

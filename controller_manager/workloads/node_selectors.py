@@ -1,4 +1,4 @@
-"""Which nodes a pod may run on by their labels and names: `nodeSelector` and required node affinity.
+"""Match nodes by labels and names: `nodeSelector`, node selectors and required node affinity.
 
 Pure. Upstream: component-helpers/scheduling/corev1/nodeaffinity.
 """
@@ -13,8 +13,8 @@ from mockube.apimachinery.tree import ReadOnlyTree
 Matches = Callable[[ReadOnlyTree], bool]
 
 
-def required_by(spec: ReadOnlyTree) -> Matches | None:
-    """Return a matcher of nodes; None if every node matches."""
+def required_node_affinity(spec: ReadOnlyTree) -> Matches | None:
+    """Return a function that matches the nodes on which a pod may run; None if all match."""
     node_selector: Mapping[str, str] = spec.get("nodeSelector") or {}
     affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
@@ -30,19 +30,20 @@ def required_by(spec: ReadOnlyTree) -> Matches | None:
 
 
 def selects(selector: ReadOnlyTree, node: ReadOnlyTree) -> bool:
-    """One of the terms must match; an empty term matches no node."""
-    return any(term_holds(term, node) for term in selector.get("nodeSelectorTerms") or ())
+    """Return whether a node selector matches a node: one of its terms must match."""
+    return any(matches_term(term, node) for term in selector.get("nodeSelectorTerms") or ())
 
 
-def term_holds(term: ReadOnlyTree, node: ReadOnlyTree) -> bool:
+def matches_term(term: ReadOnlyTree, node: ReadOnlyTree) -> bool:
+    """Return whether a node selector term matches a node; an empty term matches none."""
     expressions: Sequence[ReadOnlyTree] = term.get("matchExpressions") or ()
     fields: Sequence[ReadOnlyTree] = term.get("matchFields") or ()
     if not expressions and not fields:
         return False
     labels = meta.labels(node)
-    named = {"metadata.name": meta.name(node)}
+    field_values = {"metadata.name": meta.name(node)}
     return all(_matches(requirement, labels) for requirement in expressions) and all(
-        _matches(requirement, named) for requirement in fields
+        _matches(requirement, field_values) for requirement in fields
     )
 
 

@@ -1,7 +1,7 @@
-"""Ownership: the objects that an owner has, those it may adopt, and those it must release.
+"""Ownership: the objects that an owner has, those that it adopts, and those that it releases, as controller ref managers.
 
-Pure, and the same for every owner that selects by labels. An object belongs to the one owner that its controller
-reference names; the selector decides whether an owner releases its object, and adopts an orphan.
+Pure. An object belongs to the owner that its controller reference names. The owner releases it if its selector does not
+match, and adopts orphans that match.
 """
 
 from collections.abc import Callable, Iterable
@@ -19,7 +19,7 @@ from mockube.controller_manager.control.actions import Action, Adopt, ObjectRef,
 from mockube.controller_manager.control.controller import ToKeys
 
 BY_OWNER: Final = "owner"
-"""The index of objects by the uid of their controller; those without one are found by `orphans_of` their namespace."""
+"""The index of objects by the uid of their controller; orphans have the value `orphans_of(namespace)`."""
 
 
 def orphans_of(namespace: str) -> str:
@@ -36,28 +36,33 @@ def owner_of(obj: ReadOnlyTree) -> Iterable[str]:
 
 
 class OwnedObjects(Struct, Generic[T], frozen=True, kw_only=True):
+    """The objects of an owner, and those whose ownership must change."""
+
     owned: tuple[T, ...]
     orphans: tuple[T, ...]
-    """Orphans that are selected: to be adopted."""
-    strays: tuple[T, ...]
-    """Owned, and no longer selected: to be released."""
+    """The orphans that the selector matches: to be adopted."""
+    to_release: tuple[T, ...]
+    """The owned objects that the selector no longer matches."""
 
 
 def owned_objects(
     caches: Caches, resource: Resource[T], owner: ReadOnlyTree, selector: Selector
 ) -> OwnedObjects[T]:
-    """An owner that is being deleted adopts nothing and releases nothing: the garbage collector does that."""
+    """Return the objects of an owner.
+
+    An owner that is being deleted adopts and releases nothing, because the garbage collector handles its objects.
+    """
     lister = caches.of(resource)
     owned: list[T] = []
-    strays: list[T] = []
+    to_release: list[T] = []
     for view in lister.by_index(BY_OWNER, meta.uid(owner)):
         fits = selector.matches(meta.labels(resource.tree(view)))
-        (owned if fits else strays).append(view)
+        (owned if fits else to_release).append(view)
     if meta.is_deleting(owner):
-        return OwnedObjects(owned=tuple(owned), orphans=(), strays=())
+        return OwnedObjects(owned=tuple(owned), orphans=(), to_release=())
     unowned = lister.by_index(BY_OWNER, orphans_of(meta.namespace(owner)))
     orphans = (view for view in unowned if _is_adoptable(resource.tree(view), selector))
-    return OwnedObjects(owned=tuple(owned), orphans=tuple(orphans), strays=tuple(strays))
+    return OwnedObjects(owned=tuple(owned), orphans=tuple(orphans), to_release=tuple(to_release))
 
 
 def _is_adoptable(obj: ReadOnlyTree, selector: Selector) -> bool:
@@ -65,20 +70,20 @@ def _is_adoptable(obj: ReadOnlyTree, selector: Selector) -> bool:
 
 
 def adoption_and_release_actions(
-    claims: OwnedObjects[T],
+    objects: OwnedObjects[T],
     resource: Resource[T],
     owner: ReadOnlyTree,
     owner_resource: Resource[Any],
     *,
     finalizers: tuple[str, ...] = (),
 ) -> tuple[Action, ...]:
-    """Return the actions that adopt and release; none if ownership is right. Finalizers are added and removed with it."""
+    """Return the actions that adopt and release objects, and add or remove these finalizers; none if nothing changes."""
     actions: list[Action] = []
-    if claims.strays:
-        strays = tuple(object_ref(resource, view) for view in claims.strays)
-        actions.append(Release(resource=resource, objects=strays, owner=owner, finalizers=finalizers))
-    if claims.orphans:
-        orphans = tuple(object_ref(resource, view) for view in claims.orphans)
+    if objects.to_release:
+        to_release = tuple(object_ref(resource, view) for view in objects.to_release)
+        actions.append(Release(resource=resource, objects=to_release, owner=owner, finalizers=finalizers))
+    if objects.orphans:
+        orphans = tuple(object_ref(resource, view) for view in objects.orphans)
         adopt = Adopt(
             resource=resource,
             orphans=orphans,
@@ -95,18 +100,20 @@ def object_ref(resource: Resource[T], view: T) -> ObjectRef:
     return ObjectRef.of(obj)
 
 
-# --- which owners a change concerns
+# --- mapping of changes to owners
 
 
 def keys_of_owners(
     resource: Resource[Any], owner_resource: Resource[Any], selector_of: Callable[[ReadOnlyTree], Selector]
 ) -> ToKeys:
-    """For changes of the resource: the owner that has the object, the one that had it, and those that may adopt it."""
+    """Return the mapping of a change to the keys of the current and the previous owner, and of those that may adopt it."""
 
     def keys(caches: Caches, change: Change) -> Iterable[Key]:
-        seen = [resource.tree(view) for view in change if view is not None]
-        owned = {key for obj in seen for key in _owner(caches, owner_resource, obj)}
-        return owned | {key for obj in seen if _is_news(obj, seen) for key in matching_owners(caches, obj)}
+        versions = [resource.tree(view) for view in change if view is not None]
+        owner_keys = {key for obj in versions for key in _owner_keys(caches, owner_resource, obj)}
+        return owner_keys | {
+            key for obj in versions if _may_be_adopted(obj, versions) for key in matching_owners(caches, obj)
+        }
 
     def matching_owners(caches: Caches, orphan: ReadOnlyTree) -> Iterable[Key]:
         for owner in caches.of(owner_resource).in_namespace(meta.namespace(orphan)):
@@ -116,7 +123,7 @@ def keys_of_owners(
     return keys
 
 
-def _owner(caches: Caches, owner_resource: Resource[Any], obj: ReadOnlyTree) -> Iterable[Key]:
+def _owner_keys(caches: Caches, owner_resource: Resource[Any], obj: ReadOnlyTree) -> Iterable[Key]:
     reference = meta.controller_of(obj)
     if reference is None or reference["kind"] != owner_resource.kind:
         return
@@ -125,14 +132,15 @@ def _owner(caches: Caches, owner_resource: Resource[Any], obj: ReadOnlyTree) -> 
         yield Key.of(owner)
 
 
-def _is_news(obj: ReadOnlyTree, seen: list[ReadOnlyTree]) -> bool:
-    """An orphan that was added, deleted, or changed in what adoption depends on. A deleted one may have been counted
-    on.
+def _may_be_adopted(obj: ReadOnlyTree, versions: list[ReadOnlyTree]) -> bool:
+    """Return whether an object is an orphan whose change affects owners that may adopt it.
+
+    It was added, its labels or controller changed, or it was deleted: an owner may have been about to adopt it.
     """
     if meta.controller_of(obj) is not None:
         return False
-    return len(seen) == 1 or any(
-        meta.labels(obj) != meta.labels(other) or meta.controller_of(other) is not None for other in seen
+    return len(versions) == 1 or any(
+        meta.labels(obj) != meta.labels(other) or meta.controller_of(other) is not None for other in versions
     )
 
 

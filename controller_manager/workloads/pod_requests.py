@@ -1,4 +1,4 @@
-"""A pod's requests: amounts in whole numbers (millicores of CPU, bytes, counts), and host ports.
+"""Compute a pod's resource requests, in integers (millicores of CPU, bytes, counts), and its host ports.
 
 Pure. Upstream: component-helpers/resource, plugins/nodeports.
 """
@@ -15,10 +15,10 @@ MEMORY: Final = "memory"
 PODS: Final = "pods"
 
 Amounts = Counter[str]
-"""By resource; what is absent is none."""
+"""Amounts by resource; an absent resource counts as 0."""
 
-_DEFAULTS: Final = {CPU: 100, MEMORY: 200 * 1024 * 1024}
-"""The assumed requests of a container without any, when nodes are scored."""
+_DEFAULT_REQUESTS: Final = {CPU: 100, MEMORY: 200 * 1024 * 1024}
+"""The requests that scoring assumes for a container without its own; upstream's."""
 
 
 def amounts(quantities: Mapping[str, Any] | None) -> Amounts:
@@ -30,27 +30,27 @@ def _amount(name: str, value: Any) -> int:
 
 
 def pod_requests(spec: ReadOnlyTree) -> Amounts:
-    """The amounts that must be free: for all containers that run at once, or for an init container that needs more.
+    """Return a pod's requests: the sum of containers that run together, or that of an init container if it is larger.
 
-    The pod's own resources replace those of its containers.
+    Pod-level resources replace those of containers.
     """
-    total = _of_containers(spec, _requests)
+    total = _container_total(spec, _requests)
     total |= Counter(
-        {name: value for name, value in amounts(_pod_level(spec)).items() if name in total or value}
+        {name: value for name, value in amounts(_pod_level_requests(spec)).items() if name in total or value}
     )
     return total + amounts(spec.get("overhead"))
 
 
 def nonzero_requests(spec: ReadOnlyTree) -> Amounts:
-    """As `requested`, for scoring nodes, with defaults for containers without requests."""
-    return _of_containers(spec, _with_defaults) + amounts(spec.get("overhead"))
+    """Return a pod's requests for scoring nodes, with defaults for containers without requests."""
+    return _container_total(spec, _with_defaults) + amounts(spec.get("overhead"))
 
 
-def _pod_level(spec: ReadOnlyTree) -> Mapping[str, Any]:
+def _pod_level_requests(spec: ReadOnlyTree) -> Mapping[str, Any]:
     return (spec.get("resources") or {}).get("requests") or {}
 
 
-def _of_containers(spec: ReadOnlyTree, requests: Any) -> Amounts:
+def _container_total(spec: ReadOnlyTree, requests: Any) -> Amounts:
     running: Amounts = Counter()
     for container in spec.get("containers") or ():
         running.update(requests(container))
@@ -64,7 +64,7 @@ def _of_containers(spec: ReadOnlyTree, requests: Any) -> Amounts:
             requested = {name: sidecars[name] for name in requested}
         else:
             requested = {name: amount + sidecars[name] for name, amount in requested.items()}
-        # A resource that this one does not request stays as it was.
+        # The maximum of a resource that this container does not request is unchanged.
         for name, amount in requested.items():
             maximum[name] = max(maximum[name], amount)
     return running | maximum
@@ -77,7 +77,9 @@ def _requests(container: ReadOnlyTree) -> Amounts:
 def _with_defaults(container: ReadOnlyTree) -> Amounts:
     requested = _requests(container)
     specified = (container.get("resources") or {}).get("requests") or {}
-    return requested + Counter({name: value for name, value in _DEFAULTS.items() if name not in specified})
+    return requested + Counter(
+        {name: value for name, value in _DEFAULT_REQUESTS.items() if name not in specified}
+    )
 
 
 class HostPort(NamedTuple):
@@ -86,7 +88,7 @@ class HostPort(NamedTuple):
     port: int
 
     def conflicts(self, other: "HostPort") -> bool:
-        any_address = "0.0.0.0"  # noqa: S104 - it is compared, nothing is bound
+        any_address = "0.0.0.0"  # noqa: S104 - a value to compare, not to bind
         same_address = self.ip == other.ip or any_address in (self.ip, other.ip)
         return self[1:] == other[1:] and same_address
 

@@ -1,7 +1,6 @@
-"""ControllerRevisions: the history of what a workload's pods were to look like.
+"""ControllerRevisions: the history of a workload's pod templates. Pure.
 
-Pure, and the same for every kind that keeps such a history. Which part of the owner a revision keeps is the owner's
-business: here it is `data`, a tree that is compared and hashed.
+Each kind of owner determines which part of it a revision contains; here that is `data`, which is compared and hashed.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -23,11 +22,11 @@ from mockube.controller_manager.workloads.templates import safe_encode
 LABEL_HASH: Final = "controller.kubernetes.io/hash"
 
 _MAX_PREFIX_LENGTH: Final = 223
-"""How much of the owner's name fits into a revision's, beside the hash."""
+"""The maximum length of the owner's name in the name of a revision, before the hash."""
 
 
 class DesiredRevision(Struct, frozen=True, kw_only=True):
-    """The revision that an owner's present spec needs."""
+    """The revision that matches the current spec of the owner."""
 
     owner: ReadOnlyTree
     data: ReadOnlyTree
@@ -36,7 +35,7 @@ class DesiredRevision(Struct, frozen=True, kw_only=True):
 
 
 class SyncedRevision(Struct, frozen=True, kw_only=True):
-    """The desired revision, existing or created by the actions."""
+    """The desired revision, which exists or is created by the actions."""
 
     revision: ReadOnlyTree
     collision_count: int
@@ -48,7 +47,7 @@ def number(revision: ReadOnlyTree) -> int:
 
 
 def in_order(revisions: Iterable[ReadOnlyTree]) -> list[ReadOnlyTree]:
-    """Oldest first."""
+    """Return the revisions in order, the oldest first."""
     return sorted(
         revisions,
         key=lambda revision: (
@@ -63,29 +62,32 @@ def sync_revision(
     desired: DesiredRevision,
     history: Sequence[ReadOnlyTree],
     collision_count: int,
-    named: Callable[[str], ReadOnlyTree | None],
+    get_revision: Callable[[str], ReadOnlyTree | None],
 ) -> SyncedRevision:
-    """Find the desired revision in the ordered history, renumber it as the newest, or create it.
+    """Return the desired revision from the ordered history, renumbered if it is not the newest, or a new one.
 
-    `named` returns the ControllerRevision of a name, whatever its owner: hashes and names may collide.
+    `get_revision` returns the ControllerRevision of a name, whatever its owner: names may collide, because hashes do.
     """
     equal_revisions = [revision for revision in history if _is_equal(revision.get("data"), desired.data)]
     if equal_revisions and equal_revisions[-1] is history[-1]:
         return SyncedRevision(revision=equal_revisions[-1], collision_count=collision_count)
-    newest = number(history[-1]) + 1 if history else 1
+    next_number = number(history[-1]) + 1 if history else 1
     if equal_revisions:
-        again = {**equal_revisions[-1], "revision": newest}
-        update = Update(resource=kinds.CONTROLLER_REVISIONS, body=again)
-        return SyncedRevision(revision=again, collision_count=collision_count, actions=(update,))
-    return _record(desired, newest, collision_count, named)
+        renumbered = {**equal_revisions[-1], "revision": next_number}
+        update = Update(resource=kinds.CONTROLLER_REVISIONS, body=renumbered)
+        return SyncedRevision(revision=renumbered, collision_count=collision_count, actions=(update,))
+    return _new_or_equal_revision(desired, next_number, collision_count, get_revision)
 
 
-def _record(
-    desired: DesiredRevision, newest: int, collision_count: int, named: Callable[[str], ReadOnlyTree | None]
+def _new_or_equal_revision(
+    desired: DesiredRevision,
+    next_number: int,
+    collision_count: int,
+    get_revision: Callable[[str], ReadOnlyTree | None],
 ) -> SyncedRevision:
     while True:
-        revision = _new(desired, newest, collision_count)
-        existing = named(meta.name(revision))
+        revision = _new_revision(desired, next_number, collision_count)
+        existing = get_revision(meta.name(revision))
         if existing is None:
             create = Create(resource=kinds.CONTROLLER_REVISIONS, bodies=(revision,))
             return SyncedRevision(revision=revision, collision_count=collision_count, actions=(create,))
@@ -94,12 +96,12 @@ def _record(
         collision_count += 1
 
 
-def _new(desired: DesiredRevision, newest: int, collision_count: int) -> dict[str, Any]:
-    hashed = hash_of(desired.data, collision_count)
+def _new_revision(desired: DesiredRevision, next_number: int, collision_count: int) -> dict[str, Any]:
+    hash_text = hash_of(desired.data, collision_count)
     metadata = {
-        "name": f"{meta.name(desired.owner)[:_MAX_PREFIX_LENGTH]}-{hashed}",
+        "name": f"{meta.name(desired.owner)[:_MAX_PREFIX_LENGTH]}-{hash_text}",
         "namespace": meta.namespace(desired.owner),
-        "labels": {**desired.labels, LABEL_HASH: hashed},
+        "labels": {**desired.labels, LABEL_HASH: hash_text},
         "annotations": dict(desired.annotations),
         "ownerReferences": [meta.controller_reference(desired.owner)],
     }
@@ -108,18 +110,18 @@ def _new(desired: DesiredRevision, newest: int, collision_count: int) -> dict[st
         "apiVersion": kinds.CONTROLLER_REVISIONS.api_version,
         "metadata": {field: value for field, value in metadata.items() if value},
         "data": sorted_keys(desired.data),
-        "revision": newest,
+        "revision": next_number,
     }
 
 
 def hash_of(data: ReadOnlyTree, collision_count: int) -> str:
-    """32-bit FNV-1 over Go's JSON of the data and the count, encoded without vowels, so that it contains no word."""
+    """Return the 32-bit FNV-1 hash of Go's JSON of the data and of the count, encoded without vowels."""
     text = escape_html(orjson.dumps(data, option=orjson.OPT_SORT_KEYS))
     return safe_encode(str(fnv1(text + str(collision_count).encode(), 32)))
 
 
 def _is_equal(value: Any, other: Any) -> bool:
-    # Managers of older versions recorded a `creationTimestamp: null` that newer ones leave out.
+    # Older managers recorded `creationTimestamp: null`, which newer ones omit.
     return equal(value, other) or equal(_without_nulls(value), _without_nulls(other))
 
 
@@ -132,7 +134,7 @@ def _without_nulls(value: Any) -> Any:
 def truncate_history(
     history: Sequence[ReadOnlyTree], live: Collection[str], limit: int
 ) -> tuple[Action, ...]:
-    """Delete the oldest revisions beyond the limit that no pod has; a negative limit keeps all."""
+    """Return the deletion of the oldest revisions that no pod has, beyond the limit; a negative limit keeps all."""
     past = [revision for revision in history if meta.name(revision) not in live]
     surplus = past[: max(len(past) - limit, 0)] if limit >= 0 else []
     if not surplus:

@@ -1,4 +1,4 @@
-"""The pods of a service, and their addresses and ports.
+"""Select the pods of a service, and resolve their addresses and ports.
 
 Pure. Upstream: endpointslice/util and pkg/api/v1/pod.
 """
@@ -19,17 +19,17 @@ from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key, Resource
 
 HEADLESS = "None"
-_LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
+_MIN_TIME: Final = datetime.min.replace(tzinfo=UTC)
 
 
 def selector_of(service: ReadOnlyTree) -> Mapping[str, str] | None:
-    """None for a service without a selector, whose endpoints are written by users."""
+    """Return the selector; None for a service without one, whose endpoints users write."""
     spec = service["spec"]
     return None if spec.get("type") == "ExternalName" else spec.get("selector")
 
 
 def selects(service: ReadOnlyTree, labels: Mapping[str, str]) -> bool:
-    """An empty selector selects everything."""
+    """Return whether the service selects pods with these labels; an empty selector selects all."""
     selector = selector_of(service)
     return selector is not None and all(labels.get(key) == value for key, value in selector.items())
 
@@ -43,14 +43,14 @@ def publishes_not_ready(service: ReadOnlyTree) -> bool:
 
 
 def is_reachable(pod: PodView, *, even_deleting: bool) -> bool:
-    """It has an address and has not ended."""
+    """Return whether a pod has an address and is not terminal. With `even_deleting` it may be terminating."""
     return not pod.is_terminal and bool(addresses_of(pod)) and (even_deleting or not pod.deleting)
 
 
 def addresses_of(pod: PodView) -> list[str]:
     status = pod.object.get("status") or {}
-    several = [entry["ip"] for entry in status.get("podIPs") or () if entry.get("ip")]
-    return several or [ip for ip in (status.get("podIP"),) if ip]
+    addresses = [entry["ip"] for entry in status.get("podIPs") or () if entry.get("ip")]
+    return addresses or [ip for ip in (status.get("podIP"),) if ip]
 
 
 def is_ipv6(address: str) -> bool:
@@ -58,14 +58,16 @@ def is_ipv6(address: str) -> bool:
 
 
 def hostname_of(pod: PodView, service: ReadOnlyTree) -> str:
-    """The name that the pod has under a headless service; empty where it has none."""
+    """Return the hostname of a pod in the domain of a headless service; empty if it has none."""
     spec = pod.object["spec"]
-    is_its = spec.get("subdomain") == meta.name(service) and pod.key.namespace == meta.namespace(service)
-    return (spec.get("hostname") or "") if is_its else ""
+    is_in_domain = spec.get("subdomain") == meta.name(service) and pod.key.namespace == meta.namespace(
+        service
+    )
+    return (spec.get("hostname") or "") if is_in_domain else ""
 
 
 class Port(NamedTuple):
-    """A port of a service, with the number where it leads in a pod."""
+    """A port of a service, with its resolved number in a pod."""
 
     name: str
     number: int
@@ -74,31 +76,31 @@ class Port(NamedTuple):
 
 
 class PodPorts:
-    """Where the ports of a service lead in each pod.
+    """The ports of a service, which are resolved for each pod.
 
-    The cost grows with the ports of the service and those of the pod, not with their product: each may have thousands.
+    The cost is linear in the number of ports of both, not in their product: each may have thousands.
     """
 
     def __init__(self, service: ReadOnlyTree) -> None:
         self._ports: Sequence[ReadOnlyTree] = service["spec"].get("ports") or ()
-        self._named = {
+        self._target_names = {
             (target, port.get("protocol", "TCP"))
             for port in self._ports
             if isinstance(target := _target(port), str)
         }
-        self._ports_by_numbers: dict[tuple[int | None, ...], tuple[Port, ...]] = {}
+        self._resolved_ports: dict[tuple[int | None, ...], tuple[Port, ...]] = {}
 
     def of(self, pod: PodView) -> tuple[Port, ...]:
-        """Return the ports that lead somewhere in a pod: it may lack a named one. Equal results are one object."""
+        """Return the resolved ports, without named ports that the pod lacks. Equal results are the same object."""
         numbers: dict[tuple[str, str], int] = {}
-        for port in _ports(pod.object["spec"]) if self._named else ():
-            named = (port.get("name", ""), port.get("protocol", "TCP"))
-            if named in self._named:
-                numbers.setdefault(named, int(port["containerPort"]))
-        key = tuple(map(numbers.get, self._named))
-        if key not in self._ports_by_numbers:
-            self._ports_by_numbers[key] = tuple(self._resolve(numbers))
-        return self._ports_by_numbers[key]
+        for port in _ports(pod.object["spec"]) if self._target_names else ():
+            target = (port.get("name", ""), port.get("protocol", "TCP"))
+            if target in self._target_names:
+                numbers.setdefault(target, int(port["containerPort"]))
+        key = tuple(map(numbers.get, self._target_names))
+        if key not in self._resolved_ports:
+            self._resolved_ports[key] = tuple(self._resolve(numbers))
+        return self._resolved_ports[key]
 
     def _resolve(self, numbers: Mapping[tuple[str, str], int]) -> Iterator[Port]:
         for port in self._ports:
@@ -109,13 +111,13 @@ class PodPorts:
 
 
 def _target(service_port: ReadOnlyTree) -> int | str:
-    """The target port: a number, or the name of a port of the pod."""
+    """Return the target port: a number, or the name of a port of the pod."""
     target: int | str = service_port.get("targetPort", 0)
     return target if isinstance(target, str) else target or int(service_port["port"])
 
 
 def _ports(spec: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
-    """Of what runs as long as the pod does."""
+    """Yield the ports of containers and sidecars."""
     sidecars = (
         container
         for container in spec.get("initContainers") or ()
@@ -126,43 +128,43 @@ def _ports(spec: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
 
 
 class TriggerTimes(Struct, frozen=True):
-    """When a service and the pods behind it last changed, as far as a reconciliation has seen it."""
+    """The trigger times of a service and its pods, as of one reconciliation."""
 
     service: datetime
     pods: Mapping[str, datetime]
-    """When each became ready or unready, by name."""
+    """The times at which the pods became ready or unready, by name."""
 
     @classmethod
     def of(cls, service: ReadOnlyTree, pods: Iterable[PodView], now: datetime) -> "TriggerTimes":
-        times = ((pod.key.name, _ready_changed(pod)) for pod in pods)
+        times = ((pod.key.name, _ready_transition_time(pod)) for pod in pods)
         times_by_pod = {name: time for name, time in times if time is not None}
         return cls(meta.creation_timestamp(service) or now, times_by_pod)
 
-    def annotation(self, before: "TriggerTimes | None") -> dict[str, str | None]:
-        """Return the oldest of what is new as an annotation; the service's where nothing was seen before."""
-        time = self.service if before is None else self._oldest_new(before)
+    def annotation(self, previous: "TriggerTimes | None") -> dict[str, str | None]:
+        """Return the oldest new time as an annotation; without previous times, that of the service."""
+        time = self.service if previous is None else self._oldest_new_time(previous)
         return {ANNOTATION_LAST_CHANGE_TRIGGER_TIME: format_time(time) if time else None}
 
-    def _oldest_new(self, before: "TriggerTimes") -> datetime | None:
-        new = [time for name, time in self.pods.items() if time > before.pods.get(name, _LONG_AGO)]
-        return min([*new, *([self.service] if self.service > before.service else [])], default=None)
+    def _oldest_new_time(self, previous: "TriggerTimes") -> datetime | None:
+        new_times = [time for name, time in self.pods.items() if time > previous.pods.get(name, _MIN_TIME)]
+        return min([*new_times, *([self.service] if self.service > previous.service else [])], default=None)
 
 
-def _ready_changed(pod: PodView) -> datetime | None:
+def _ready_transition_time(pod: PodView) -> datetime | None:
     ready = conditions.get(pod.object, "Ready")
     text = ready.get("lastTransitionTime") if ready else None
     return parse_time(text) if text else None
 
 
-# --- which services a change concerns
+# --- mapping of changes to services
 
 
-def of_service(_: Caches, change: Change) -> Iterable[Key]:
+def service_key(_: Caches, change: Change) -> Iterable[Key]:
     return (Key.of(change.last_known),)
 
 
-def of_pod(services: Resource[ReadOnlyTree], caches: Caches, change: Change) -> Iterator[Key]:
-    """The services that select the pod, or did, if a field in its endpoints changed."""
+def keys_of_pod(services: Resource[ReadOnlyTree], caches: Caches, change: Change) -> Iterator[Key]:
+    """Map a change of a pod to the services that select or selected it, if its endpoints change."""
     if (
         change.old is not None
         and change.new is not None
@@ -176,7 +178,7 @@ def of_pod(services: Resource[ReadOnlyTree], caches: Caches, change: Change) -> 
 
 
 def _endpoint_fields(pod: PodView) -> tuple[object, ...]:
-    """The fields of a pod from which endpoints are built."""
+    """Return the fields of a pod that its endpoints depend on."""
     spec = pod.object["spec"]
-    named = (pod.uid, pod.labels, pod.node, spec.get("hostname"), spec.get("subdomain"))
-    return (*named, addresses_of(pod), pod.is_ready, pod.is_terminal, pod.deleting)
+    metadata = (pod.uid, pod.labels, pod.node, spec.get("hostname"), spec.get("subdomain"))
+    return (*metadata, addresses_of(pod), pod.is_ready, pod.is_terminal, pod.deleting)

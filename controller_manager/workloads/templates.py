@@ -1,8 +1,8 @@
-"""Pod templates: the pod of one, the semantic equality of two, and the hash, as upstream computes it.
+"""Pod templates: create a pod from one, compare two semantically, and compute upstream's hash.
 
-The hash is over go-spew's `%#v` text of the decoded template: empty fields are nil there, quantities canonical and times
-zero. `data/pod_template.json` has the Go types, and its README their source. Equality never uses the hash, because hashes
-collide and change with the types of a newer Kubernetes. The order of Endpoints' subsets follows hashes over such texts, too.
+The hash is that of go-spew's `%#v` text of the decoded template: empty fields are nil there, quantities canonical and times
+zero. `data/pod_template.json` contains the Go types; its README states their source. Equality does not use the hash, because
+hashes collide and change with the types of a newer Kubernetes. Endpoints' subsets are also ordered by hashes of such texts.
 """
 
 import re
@@ -35,7 +35,7 @@ _NIL: Final = "<nil>"
 _ZERO_TIME: Final = "{Time:(time.Time){wall:(uint64)0 ext:(int64)0 loc:(*time.Location)<nil>}}"
 _EMPTY_RAW: Final = "{Raw:([]uint8)<nil>}"
 
-_CANONICAL = re.compile(r"([-+]?)([0-9]++)\.?+(.*)")
+_QUANTITY = re.compile(r"([-+]?)([0-9]++)\.?+(.*)")
 _DECIMAL_EXPONENTS: Final = {
     "n": -9,
     "u": -6,
@@ -54,7 +54,7 @@ _BINARY_DIGITS: Final = 14
 _NO_DECIMAL: Final = f"(*inf.Dec){_NIL}"
 _WORD_BITS: Final = 64
 _MAX_DIGITS: Final = 10_000
-"""The maximum length of a number that is written in words, as upstream does for all: longer ones could fill the memory."""
+"""The maximum number of digits of a number that is written in machine words; larger numbers could fill the memory."""
 _NANO_DIGITS: Final = 9
 
 
@@ -62,7 +62,7 @@ _NANO_DIGITS: Final = 9
 
 
 class Shape(Enum):
-    """What a value of the type is, in Go and so in JSON."""
+    """The shape of a value of a Go type, in Go and in JSON."""
 
     BOOLEAN = "bool"
     NUMBER = "number"
@@ -75,14 +75,14 @@ class Shape(Enum):
     QUANTITY = "quantity"
     INT_OR_STRING = "int or string"
     RAW = "raw"
-    """JSON that is copied unchanged, which no stored template contains."""
+    """JSON that is copied unchanged; stored templates do not contain any."""
 
 
 class Field(Struct, frozen=True, kw_only=True):
     name: str
-    """In Go."""
+    """The name in Go."""
     json: str
-    """Empty for an embedded struct."""
+    """The name in JSON; empty for an embedded struct."""
     type: str
 
 
@@ -91,16 +91,16 @@ class GoType(Struct, frozen=True, kw_only=True):
     shape: Shape
     fields: tuple[Field, ...] = ()
     element: str = ""
-    """What a list, map or pointer holds."""
+    """The element type of a list, map or pointer."""
 
 
-_SPECIAL: Final = {
+_SPECIAL_SHAPES: Final = {
     "v1.Time": Shape.TIME,
     "resource.Quantity": Shape.QUANTITY,
     "intstr.IntOrString": Shape.INT_OR_STRING,
     "v1.FieldsV1": Shape.RAW,
 }
-_SCALARS: Final = {
+_SCALAR_SHAPES: Final = {
     "string": Shape.TEXT,
     "bool": Shape.BOOLEAN,
     "int32": Shape.NUMBER,
@@ -118,11 +118,11 @@ def _load_types() -> Mapping[str, Any]:
 
 @cache
 def go_type(name: str) -> GoType:
-    """Return the type of this name in Go: `*int64`, `[]v1.Container`, `v1.PodSpec`."""
-    if name in _SPECIAL:
-        return GoType(name=name, shape=_SPECIAL[name])
-    if name in _SCALARS:
-        return GoType(name=name, shape=_SCALARS[name])
+    """Return the Go type of a name, such as `*int64`, `[]v1.Container`, `v1.PodSpec`."""
+    if name in _SPECIAL_SHAPES:
+        return GoType(name=name, shape=_SPECIAL_SHAPES[name])
+    if name in _SCALAR_SHAPES:
+        return GoType(name=name, shape=_SCALAR_SHAPES[name])
     if name.startswith("*"):
         return GoType(name=name, shape=Shape.POINTER, element=name[1:])
     if name.startswith("[]"):
@@ -133,11 +133,11 @@ def go_type(name: str) -> GoType:
     if isinstance(declared, str):
         underlying = go_type(declared)
         return GoType(name=name, shape=underlying.shape, element=underlying.element)
-    fields = tuple(Field(name=go, json=json, type=of) for go, json, of in declared)
+    fields = tuple(Field(name=go, json=json, type=type_name) for go, json, type_name in declared)
     return GoType(name=name, shape=Shape.STRUCT, fields=fields)
 
 
-# --- a template's pod, and equality
+# --- pods of a template, and equality
 
 
 def pod_of(template: ReadOnlyTree, owner: ReadOnlyTree) -> ReadOnlyTree:
@@ -167,7 +167,7 @@ def without_hash(template: ReadOnlyTree) -> ReadOnlyTree:
 
 
 def equal_ignoring_hash(template: ReadOnlyTree, other: ReadOnlyTree) -> bool:
-    """Whether they are the same to Go: what is empty is absent, and quantities are numbers."""
+    """Return whether templates are semantically equal: empty fields count as absent, and quantities as numbers."""
     template, other = without_hash(template), without_hash(other)
     return template == other or canonical_template(template) == canonical_template(other)
 
@@ -178,7 +178,7 @@ def canonical_template(template: ReadOnlyTree) -> Any:
 
 
 def _canonical(value: Any, kind: GoType) -> Any:
-    return _MEANINGS[kind.shape](value, kind)
+    return _CANONICAL_VALUES[kind.shape](value, kind)
 
 
 def _canonical_struct(value: Any, kind: GoType) -> Any:
@@ -212,7 +212,7 @@ def _unchanged_value(value: Any, _: GoType) -> Any:
     return value
 
 
-_MEANINGS: Final[Mapping[Shape, Callable[[Any, GoType], Any]]] = {
+_CANONICAL_VALUES: Final[Mapping[Shape, Callable[[Any, GoType], Any]]] = {
     Shape.STRUCT: _canonical_struct,
     Shape.POINTER: _canonical_pointer,
     Shape.LIST: _canonical_list,
@@ -239,12 +239,12 @@ def template_hash(template: ReadOnlyTree, collision_count: int | None) -> str:
 
 
 def safe_encode(text: str) -> str:
-    """Characters of an alphabet without vowels, so that names contain no words."""
+    """Encode a text in an alphabet without vowels, so that names contain no words; upstream's SafeEncodeString."""
     return "".join(SUFFIX_ALPHABET[ord(character) % len(SUFFIX_ALPHABET)] for character in text)
 
 
 def spew(value: Any, type_name: str) -> str:
-    """Return the text of a value, with its type before it."""
+    """Return go-spew's text of a value, with its type as prefix."""
     kind = go_type(type_name)
     if kind.shape is Shape.POINTER:
         return f"({type_name}){_NIL if value is None else _spew_value(value, go_type(kind.element))}"
@@ -302,26 +302,26 @@ _WRITERS: Final[Mapping[Shape, Callable[[Any, GoType], str]]] = {
 
 
 def _spew_quantity(value: Quantity) -> str:
-    """Go's fields of a parsed quantity: an int64 and a scale, or where that is not enough a large decimal."""
+    """Return the text of a quantity's fields in Go: an int64 and a scale, or a large decimal if that is too small."""
     canonical = str(value)
     form = quantity.parse(canonical).format
     if canonical == "0":
         return _amount(0, 0, canonical, form)
-    match = _CANONICAL.fullmatch(canonical)
+    match = _QUANTITY.fullmatch(canonical)
     assert match is not None, canonical
     sign, digits, suffix = match.groups()
     if form is Format.BINARY_SI:
         exponent, scale = _BINARY_EXPONENTS[suffix], 0
         is_small = len(digits) + exponent * 3 // 10 <= _BINARY_DIGITS
-        is_kept = int(digits) % 8 != 0
+        has_cached_text = int(digits) % 8 != 0
     else:
         scale = _DECIMAL_EXPONENTS[suffix] if suffix in _DECIMAL_EXPONENTS else int(suffix[1:])
         exponent = 0
         is_small = len(digits) <= _INT64_DIGITS
-        is_kept = not digits.endswith("000")
+        has_cached_text = not digits.endswith("000")
     if not is_small:
         return _amount(0, 0, "", form, decimal=_decimal(value, sign))
-    return _amount(int(sign + digits) << exponent, scale, canonical if is_kept else "", form)
+    return _amount(int(sign + digits) << exponent, scale, canonical if has_cached_text else "", form)
 
 
 def _amount(value: int, scale: int, text: str, form: Format, *, decimal: str = _NO_DECIMAL) -> str:
@@ -332,7 +332,7 @@ def _amount(value: int, scale: int, text: str, form: Format, *, decimal: str = _
 
 
 def _decimal(value: Quantity, sign: str) -> str:
-    """Billionths, in machine words from the lowest on."""
+    """Return the text of a large decimal: its billionths in machine words, the lowest first."""
     number = value.number.copy_abs()
     if number.adjusted() > _MAX_DIGITS:
         words = [str(value)]

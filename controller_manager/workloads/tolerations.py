@@ -1,4 +1,4 @@
-"""Taints of nodes, and what tolerates them. Pure. Upstream: component-helpers/scheduling/corev1."""
+"""Match tolerations of pods with taints of nodes. Pure. Upstream: component-helpers/scheduling/corev1."""
 
 from collections.abc import Collection, Sequence
 from typing import Final
@@ -17,14 +17,14 @@ def tolerates(spec: ReadOnlyTree, taint: ReadOnlyTree) -> bool:
 def find_untolerated_taint(
     spec: ReadOnlyTree, taints: Sequence[ReadOnlyTree], effects: Collection[str]
 ) -> ReadOnlyTree | None:
-    """The first of these effects that the pod does not tolerate."""
+    """Return the first taint with one of these effects that the pod does not tolerate."""
     return next(
         (taint for taint in taints if taint["effect"] in effects and not tolerates(spec, taint)), None
     )
 
 
 def _tolerates(toleration: ReadOnlyTree, taint: ReadOnlyTree) -> bool:
-    """What a toleration leaves out matches everything; without a key only the operator Exists does."""
+    """Return whether a toleration matches a taint. Absent fields match everything, but an absent key needs `Exists`."""
     if toleration.get("effect") and toleration["effect"] != taint["effect"]:
         return False
     key = toleration.get("key")

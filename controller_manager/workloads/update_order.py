@@ -1,4 +1,4 @@
-"""The order in which pods are updated: by priorityStrategy, and scattered by scatterStrategy."""
+"""Order pods for an update by OpenKruise's priorityStrategy and scatterStrategy."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
@@ -16,7 +16,7 @@ _MAX_INT64: Final = 2**63 - 1
 
 
 def by_priority(pods: Sequence[PodView], strategy: ReadOnlyTree | None) -> list[PodView]:
-    """`priorityStrategy`: by the sum of weights, or by the number at the end of a label. Equals stay in their order."""
+    """Sort pods by `priorityStrategy`: by the sum of weights, or by the number at the end of a label; stably."""
     priorities = strategy or {}
     if weights := priorities.get("weightPriority"):
         return sorted(pods, key=lambda pod: -_weight(pod, weights))
@@ -37,8 +37,9 @@ def _selects(selector: ReadOnlyTree | None, pod: PodView) -> bool:
 
 
 def _sort_key(pod: PodView, terms: Sequence[ReadOnlyTree]) -> tuple[int, int]:
-    """Order by the first term whose label the pod has, then by the greatest number. A pod without any label comes
-    first.
+    """Return the sort key: the first term whose label the pod has, then the number, greatest first.
+
+    Pods without any of the labels come first.
     """
     for index, term in enumerate(terms):
         value = pod.labels.get(term["orderedKey"])
@@ -57,28 +58,30 @@ def _trailing_number(text: str) -> int:
 
 
 class _Density(NamedTuple):
-    """So many groups, each with so many pods of the kind and so many others."""
+    """The number of groups, and the numbers of matching and of other pods in each."""
 
     groups: int
     matched: int
     others: int
-    ahead: int
-    """Other pods, before the first group."""
+    leading_others: int
+    """The number of other pods before the first group."""
 
 
 def scatter(
-    waiting: Sequence[PodView], all_pods: Sequence[PodView], terms: Sequence[Mapping[str, str]]
+    pods_to_update: Sequence[PodView], all_pods: Sequence[PodView], terms: Sequence[Mapping[str, str]]
 ) -> list[PodView]:
-    """`scatterStrategy`: pods that wait, with those of each term spread over the others; the commonest terms first."""
-    ordered = [*waiting]
-    for term in _by_frequency(waiting, terms):
+    """Scatter pods by `scatterStrategy`: spread those that match each term over the others, the commonest term first."""
+    ordered = [*pods_to_update]
+    for term in _by_frequency(pods_to_update, terms):
         ordered = _scattered_by(term, ordered, all_pods)
     return ordered
 
 
-def _by_frequency(waiting: Sequence[PodView], terms: Sequence[Mapping[str, str]]) -> list[tuple[str, str]]:
+def _by_frequency(
+    pods_to_update: Sequence[PodView], terms: Sequence[Mapping[str, str]]
+) -> list[tuple[str, str]]:
     pairs = list(dict.fromkeys((term["key"], term["value"]) for term in terms))
-    counts = {term: sum(_has_label(pod, term) for pod in waiting) for term in pairs}
+    counts = {term: sum(_has_label(pod, term) for pod in pods_to_update) for term in pairs}
     return sorted((term for term in pairs if counts[term]), key=lambda term: -counts[term])
 
 
@@ -88,17 +91,17 @@ def _has_label(pod: PodView, term: tuple[str, str]) -> bool:
 
 
 def _scattered_by(
-    term: tuple[str, str], waiting: Sequence[PodView], all_pods: Sequence[PodView]
+    term: tuple[str, str], pods_to_update: Sequence[PodView], all_pods: Sequence[PodView]
 ) -> list[PodView]:
-    """One pod of the kind is kept for the end, so that the last group is not without."""
-    matched = [pod for pod in waiting if _has_label(pod, term)]
-    others = [pod for pod in waiting if not _has_label(pod, term)]
+    """Spread the pods that match the term. One of them comes last, so that the last group has one."""
+    matched = [pod for pod in pods_to_update if _has_label(pod, term)]
+    others = [pod for pod in pods_to_update if not _has_label(pod, term)]
     if len(matched) <= 1 or len(others) <= 1:
-        return [*waiting]
+        return [*pods_to_update]
     *matched, last = matched
     total = sum(_has_label(pod, term) for pod in all_pods) - 1
     density = _density((len(matched), len(others)), (total, len(all_pods) - total - 1))
-    ordered, others = others[: density.ahead], others[density.ahead :]
+    ordered, others = others[: density.leading_others], others[density.leading_others :]
     for group in range(density.groups):
         ordered += matched[group * density.matched : (group + 1) * density.matched]
         ordered += others[group * density.others : (group + 1) * density.others]
@@ -107,19 +110,19 @@ def _scattered_by(
     return [*ordered, last]
 
 
-def _density(waiting: tuple[int, int], total: tuple[int, int]) -> _Density:
-    """As those that wait allow; as all pods do, where the others among them are scarcer than among those that wait."""
-    matched, others = waiting
+def _density(pods_to_update: tuple[int, int], total: tuple[int, int]) -> _Density:
+    """Compute the groups from the pods to update, or from all pods if other pods are rarer among these."""
+    matched, others = pods_to_update
     all_matched, all_others = total
     if all_others * matched >= others * all_matched:
         groups = min(matched, others)
         return _Density(groups, _round_half_up(matched, groups), _round_half_up(others, groups), 0)
     groups = min(all_matched, all_others)
-    of_each = _round_half_up(all_matched, groups), _round_half_up(all_others, groups)
-    fitting = min(matched // of_each[0], others // of_each[1])
-    return _Density(fitting, *of_each, others - fitting * of_each[1])
+    group_size = _round_half_up(all_matched, groups), _round_half_up(all_others, groups)
+    full_groups = min(matched // group_size[0], others // group_size[1])
+    return _Density(full_groups, *group_size, others - full_groups * group_size[1])
 
 
 def _round_half_up(dividend: int, divisor: int) -> int:
-    """To the nearest, halves up."""
+    """Divide, and round to the nearest integer, halves up."""
     return (2 * dividend + divisor) // (2 * divisor)

@@ -1,4 +1,4 @@
-"""Volumes, claims and storage classes as several controllers and the scheduler see them: names, classes and matching."""
+"""Volumes, claims and storage classes: annotations, classes, and matching of volumes to claims."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, Final
@@ -10,19 +10,19 @@ from mockube.apimachinery.wellknown import ANNOTATION_DEFAULT_STORAGE_CLASS
 from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS
 
 SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
-"""On a claim: the node of its first consumer, chosen by the scheduler."""
+"""An annotation of claims: the node that the scheduler chose for the first consumer."""
 STORAGE_PROVISIONER: Final = "volume.kubernetes.io/storage-provisioner"
 BETA_STORAGE_PROVISIONER: Final = "volume.beta.kubernetes.io/storage-provisioner"
-"""On a claim: the provisioner of its volume."""
+"""An annotation of claims: the provisioner of the volume."""
 PROVISIONED_BY: Final = "pv.kubernetes.io/provisioned-by"
-"""On a volume: the provisioner that created it, and will delete it."""
+"""An annotation of volumes: the provisioner that created the volume and deletes it."""
 BETA_STORAGE_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
 BETA_DEFAULT_CLASS: Final = "storageclass.beta.kubernetes.io/is-default-class"
 
 NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
 IN_TREE_PREFIX: Final = "kubernetes.io/"
 
-MIGRATED: Final = {
+MIGRATED_PLUGINS: Final = {
     "kubernetes.io/aws-ebs": "ebs.csi.aws.com",
     "kubernetes.io/azure-disk": "disk.csi.azure.com",
     "kubernetes.io/azure-file": "file.csi.azure.com",
@@ -31,22 +31,22 @@ MIGRATED: Final = {
     "kubernetes.io/portworx-volume": "pxd.portworx.com",
     "kubernetes.io/vsphere-volume": "csi.vsphere.vmware.com",
 }
-"""The drivers that do what plugins inside Kubernetes did."""
+"""The CSI drivers that replace in-tree plugins, by plugin."""
 
 
 def class_name(obj: ReadOnlyTree) -> str:
-    """Of a claim or a volume; empty if it has none."""
+    """Return the storage class name of a claim or a volume; empty if it has none."""
     annotated = meta.annotations(obj).get(BETA_STORAGE_CLASS)
     return annotated if annotated is not None else obj["spec"].get("storageClassName") or ""
 
 
 def has_storage_class_name(claim: ReadOnlyTree) -> bool:
-    """Whether a class is set, also the empty one: such a claim gets no default."""
+    """Return whether a claim has a class name, even an empty one: then it gets no default class."""
     return BETA_STORAGE_CLASS in meta.annotations(claim) or claim["spec"].get("storageClassName") is not None
 
 
 def default_class(classes: Iterable[ReadOnlyTree]) -> ReadOnlyTree | None:
-    """Of several the newest."""
+    """Return the default storage class, the newest if there are several; None if there is none."""
     defaults = sorted(filter(_is_default, classes), key=meta.name)
     return max(
         defaults,
@@ -65,7 +65,7 @@ def waits_for_consumer(storage_class: ReadOnlyTree | None) -> bool:
 
 
 def is_bound_to(volume: ReadOnlyTree, claim: ReadOnlyTree) -> bool:
-    """Whether the volume names this claim: bound with its uid, or reserved by the volume's creator."""
+    """Return whether the volume's claimRef names this claim: with its uid, or without a uid as a reservation."""
     ref = volume["spec"].get("claimRef")
     if ref is None or (ref["namespace"], ref["name"]) != (meta.namespace(claim), meta.name(claim)):
         return False
@@ -73,7 +73,7 @@ def is_bound_to(volume: ReadOnlyTree, claim: ReadOnlyTree) -> bool:
 
 
 def claim_reference(claim: ReadOnlyTree) -> dict[str, Any]:
-    """Return the permanent name of a volume's claim."""
+    """Return the `claimRef` that binds a volume to this claim."""
     return {
         "kind": PERSISTENT_VOLUME_CLAIMS.kind,
         "namespace": meta.namespace(claim),
@@ -92,7 +92,7 @@ def request(claim: ReadOnlyTree) -> Quantity:
     return quantity.from_json(((claim["spec"].get("resources") or {}).get("requests") or {}).get("storage"))
 
 
-def _modes(obj: ReadOnlyTree) -> set[str]:
+def _access_modes(obj: ReadOnlyTree) -> set[str]:
     return {*(obj["spec"].get("accessModes") or ())}
 
 
@@ -100,45 +100,47 @@ def _volume_mode(obj: ReadOnlyTree) -> str:
     return obj["spec"].get("volumeMode") or "Filesystem"
 
 
-def _attributes(obj: ReadOnlyTree) -> str:
+def _attributes_class_name(obj: ReadOnlyTree) -> str:
     return obj["spec"].get("volumeAttributesClassName") or ""
 
 
-_MISFITS: Final[tuple[tuple[Callable[[ReadOnlyTree, ReadOnlyTree], bool], str], ...]] = (
+_MISMATCHES: Final[tuple[tuple[Callable[[ReadOnlyTree, ReadOnlyTree], bool], str], ...]] = (
     (lambda volume, claim: capacity(volume) < request(claim), "requested PV is too small"),
     (lambda volume, claim: class_name(volume) != class_name(claim), "storageClassName does not match"),
     (
-        lambda volume, claim: _attributes(volume) != _attributes(claim),
+        lambda volume, claim: _attributes_class_name(volume) != _attributes_class_name(claim),
         "volumeAttributesClassName does not match",
     ),
     (lambda volume, claim: _volume_mode(volume) != _volume_mode(claim), "incompatible volumeMode"),
-    (lambda volume, claim: not _modes(claim) <= _modes(volume), "incompatible accessMode"),
+    (lambda volume, claim: not _access_modes(claim) <= _access_modes(volume), "incompatible accessMode"),
 )
 
 
 def mismatch_reason(volume: ReadOnlyTree, claim: ReadOnlyTree) -> str:
-    """Why a volume cannot be the claim's, in upstream's words; empty if it can."""
+    """Return why a volume cannot be bound to a claim, in upstream's words; empty if it can."""
     if meta.is_deleting(volume):
         return f"the volume is marked for deletion {gotext.quote(meta.name(volume))}"
-    return next((problem for is_wrong, problem in _MISFITS if is_wrong(volume, claim)), "")
+    return next((problem for is_wrong, problem in _MISMATCHES if is_wrong(volume, claim)), "")
 
 
 def best_match(volumes: Iterable[ReadOnlyTree], claim: ReadOnlyTree) -> ReadOnlyTree | None:
-    """The volume that was made for the claim; or else the free one with the least that it does not need."""
+    """Return the volume that is bound to or reserved for a claim, else the smallest available one, or None."""
     fitting = [volume for volume in volumes if not mismatch_reason(volume, claim)]
-    bound = next((volume for volume in fitting if is_bound_to(volume, claim)), None)
-    if bound is not None:
-        return bound
+    reserved = next((volume for volume in fitting if is_bound_to(volume, claim)), None)
+    if reserved is not None:
+        return reserved
     selector = claim["spec"].get("selector")
-    chosen = labels.EVERYTHING if selector is None else labels.from_label_selector(selector)
-    free = [volume for volume in fitting if _is_free(volume) and chosen.matches(meta.labels(volume))]
-    return min(free, key=_excess_key, default=None)
+    label_selector = labels.EVERYTHING if selector is None else labels.from_label_selector(selector)
+    available = [
+        volume for volume in fitting if _is_available(volume) and label_selector.matches(meta.labels(volume))
+    ]
+    return min(available, key=_excess_key, default=None)
 
 
-def _is_free(volume: ReadOnlyTree) -> bool:
-    available = (volume.get("status") or {}).get("phase") == "Available"
-    return available and volume["spec"].get("claimRef") is None
+def _is_available(volume: ReadOnlyTree) -> bool:
+    is_available = (volume.get("status") or {}).get("phase") == "Available"
+    return is_available and volume["spec"].get("claimRef") is None
 
 
 def _excess_key(volume: ReadOnlyTree) -> tuple[int, Quantity, str]:
-    return len(_modes(volume)), capacity(volume), meta.name(volume)
+    return len(_access_modes(volume)), capacity(volume), meta.name(volume)

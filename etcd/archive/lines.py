@@ -27,7 +27,7 @@ class Unreadable(Exception):
     """A line does not have this format; the message has the reason."""
 
 
-class Opening(Struct, frozen=True, kw_only=True):
+class Header(Struct, frozen=True, kw_only=True):
     format: str
     version: int
     prefix: str
@@ -45,13 +45,13 @@ class Entry(Struct, frozen=True, kw_only=True, gc=False):
     """Seconds until the key expires; 0: never."""
 
 
-class Closing(Struct, frozen=True, kw_only=True):
+class Trailer(Struct, frozen=True, kw_only=True):
     count: int
     sha256: str
 
 
 class _Line(Struct, frozen=True, kw_only=True):
-    """An entry, or the closing: the one that has a count."""
+    """An entry or the trailer, which is the line that has a count."""
 
     key: str = ""
     key_base64: str = ""
@@ -64,15 +64,15 @@ class _Line(Struct, frozen=True, kw_only=True):
 
 _encode = msgspec.json.Encoder().encode
 _lines = msgspec.json.Decoder(_Line)
-_openings = msgspec.json.Decoder(Opening)
+_headers = msgspec.json.Decoder(Header)
 _raws = msgspec.json.Decoder(Raw)
 
 
-def opening_line(prefix: bytes, revision: int, taken_at: str) -> bytes:
-    opening = Opening(
+def header_line(prefix: bytes, revision: int, taken_at: str) -> bytes:
+    header = Header(
         format=FORMAT, version=VERSION, prefix=prefix.decode(), revision=revision, taken_at=taken_at
     )
-    return _encode(opening) + b"\n"
+    return _encode(header) + b"\n"
 
 
 def entry_line(kv: KeyValue, ttl: int) -> bytes:
@@ -80,27 +80,27 @@ def entry_line(kv: KeyValue, ttl: int) -> bytes:
     return _encode({**_key(kv.key), **_value(kv.value), **expiry}) + b"\n"
 
 
-def closing_line(count: int, sha256: str) -> bytes:
-    return _encode(Closing(count=count, sha256=sha256)) + b"\n"
+def trailer_line(count: int, sha256: str) -> bytes:
+    return _encode(Trailer(count=count, sha256=sha256)) + b"\n"
 
 
-def read_opening(line: bytes) -> Opening:
+def read_header(line: bytes) -> Header:
     try:
-        opening = _openings.decode(line)
+        header = _headers.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise Unreadable("is not a mockube snapshot") from error
-    if opening.format != FORMAT:
+    if header.format != FORMAT:
         raise Unreadable("is not a mockube snapshot")
-    if opening.version != VERSION:
-        raise Unreadable(f"is a snapshot of format {opening.version}; this mockube reads format {VERSION}")
-    return opening
+    if header.version != VERSION:
+        raise Unreadable(f"is a snapshot of format {header.version}; this mockube reads format {VERSION}")
+    return header
 
 
-def read_line(line: bytes) -> Entry | Closing:
+def read_line(line: bytes) -> Entry | Trailer:
     try:
         fields = _lines.decode(line)
         if fields.count is not None:
-            return Closing(count=fields.count, sha256=fields.sha256)
+            return Trailer(count=fields.count, sha256=fields.sha256)
         key = _from_base64(fields.key_base64) if fields.key_base64 else fields.key.encode()
         value = _from_base64(fields.value_base64) if fields.value_base64 else bytes(fields.value)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
@@ -144,8 +144,8 @@ def _from_base64(text: str) -> bytes:
 _FOLDER = b"mockube-restoring"
 
 
-class HalfRestored(KVError):
-    """A restoration of the store was begun and not completed."""
+class IncompleteRestore(KVError):
+    """A restore into the store was begun and not completed."""
 
     def __init__(self, source: str) -> None:
         super().__init__(
@@ -158,7 +158,7 @@ def restore_marker_key(root: bytes) -> bytes:
     return _FOLDER + root
 
 
-async def check_not_half_restored(kv: KV, root: bytes) -> None:
+async def check_restore_complete(kv: KV, root: bytes) -> None:
     marks = (await kv.range(Range(key=restore_marker_key(root)))).kvs
     if marks:
-        raise HalfRestored(marks[0].value.decode(errors="replace"))
+        raise IncompleteRestore(marks[0].value.decode(errors="replace"))

@@ -9,7 +9,7 @@ from typing import BinaryIO, Final
 
 from msgspec import Struct
 
-from mockube.etcd.archive.lines import Closing, Entry, Opening, Unreadable, read_line, read_opening
+from mockube.etcd.archive.lines import Entry, Header, Trailer, Unreadable, read_header, read_line
 from mockube.etcd.embedded.leases import MAX_TTL
 from mockube.etcd.embedded.store import Limits
 
@@ -34,12 +34,12 @@ class Archive(Struct, frozen=True, kw_only=True):
     file: BinaryIO
     name: str
     """The name of the file in messages."""
-    opening: Opening
+    header: Header
     count: int
 
     @property
     def root(self) -> bytes:
-        return self.opening.prefix.encode()
+        return self.header.prefix.encode()
 
     def entries(self) -> Iterator[Entry]:
         """Yield all entries, read from the file again at each call."""
@@ -66,18 +66,18 @@ def check(file: BinaryIO, name: str, visit: VisitEntry | None = None) -> Archive
 
 def _check(file: BinaryIO, name: str, lines: Iterator[bytes], visit: VisitEntry | None) -> Archive:
     first = next(lines, b"")
-    opening, digest, size = read_opening(first), hashlib.sha256(first), len(first)
-    _check_opening(opening)
-    root, last = opening.prefix.encode(), b""
+    header, digest, size = read_header(first), hashlib.sha256(first), len(first)
+    _check_header(header)
+    root, last = header.prefix.encode(), b""
     for count, line in enumerate(lines):
         size += len(line)
         if size > MAX_BYTES:
             raise Unreadable(f"is larger than {MAX_BYTES} bytes uncompressed")
         entry = read_line(line)
-        if isinstance(entry, Closing):
+        if isinstance(entry, Trailer):
             if next(lines, b"") or (entry.count, entry.sha256) != (count, digest.hexdigest()):
                 raise Unreadable("is damaged")
-            return Archive(file=file, name=name, opening=opening, count=count)
+            return Archive(file=file, name=name, header=header, count=count)
         if entry.key <= last or not entry.key.startswith(root):
             raise Unreadable("is damaged: its keys are out of order or outside its prefix")
         _check_entry(entry)
@@ -88,11 +88,11 @@ def _check(file: BinaryIO, name: str, lines: Iterator[bytes], visit: VisitEntry 
     raise Unreadable("is truncated")
 
 
-def _check_opening(opening: Opening) -> None:
-    if not opening.prefix:
+def _check_header(header: Header) -> None:
+    if not header.prefix:
         raise Unreadable("is damaged: it has no key prefix")
-    if not 0 < opening.revision <= MAX_REVISION:
-        raise Unreadable(f"is damaged: revision {opening.revision} is invalid")
+    if not 0 < header.revision <= MAX_REVISION:
+        raise Unreadable(f"is damaged: revision {header.revision} is invalid")
 
 
 def _check_entry(entry: Entry) -> None:

@@ -6,7 +6,7 @@ import zlib
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Final
 
-from mockube.etcd.archive.lines import check_not_half_restored, closing_line, entry_line, opening_line
+from mockube.etcd.archive.lines import check_restore_complete, entry_line, header_line, trailer_line
 from mockube.etcd.errors import LeaseNotFound
 from mockube.etcd.kv import KV, NO_LEASE, KeyValue, LeaseId, Range, RangeResult, prefix_end
 
@@ -22,10 +22,10 @@ _GZIP: Final = 16 + zlib.MAX_WBITS
 
 async def archive(kv: KV, root: bytes, *, taken_at: str) -> AsyncGenerator[bytes, None]:
     """Yield the archive of all keys below `root` in pieces; `Compacted` if history is compacted before it is read."""
-    await check_not_half_restored(kv, root)
+    await check_restore_complete(kv, root)
     page = await kv.range(Range(key=root, range_end=prefix_end(root), limit=PAGE))
     revision, ttls, compressor = page.revision, _Ttls(kv), _Compressor()
-    compressor.write(opening_line(root, revision, taken_at))
+    compressor.write(header_line(root, revision, taken_at))
     while True:
         granted = await ttls.of(page.kvs)
         yield await asyncio.to_thread(compressor.add, page.kvs, granted)
@@ -78,8 +78,8 @@ class _Compressor:
         return self._pop_ready()
 
     def finish(self) -> bytes:
-        closing = closing_line(self._count, self._digest.hexdigest())
-        self._ready += self._compress.compress(closing) + self._compress.flush()
+        trailer = trailer_line(self._count, self._digest.hexdigest())
+        self._ready += self._compress.compress(trailer) + self._compress.flush()
         return self._pop_ready()
 
     def _pop_ready(self) -> bytes:

@@ -11,11 +11,11 @@ from pathlib import Path
 from msgspec import Struct
 
 from mockube.etcd.embedded import snapshot as snapshots
-from mockube.etcd.embedded.disk import Disk, naming_file, remove_unfinished
+from mockube.etcd.embedded.disk import Disk, remove_unfinished, store_errors_for
 from mockube.etcd.embedded.lock import DirectoryLock
 from mockube.etcd.embedded.mvcc import FIRST_REVISION
 from mockube.etcd.embedded.recovery import Recovery
-from mockube.etcd.embedded.segment import FIRST_SEGMENT, Opening, create_segment, segment_paths
+from mockube.etcd.embedded.segment import FIRST_SEGMENT, Header, create_segment, segment_paths
 from mockube.etcd.embedded.snapshot import SnapshotWriter, snapshot_paths
 from mockube.etcd.embedded.wal import Log
 from mockube.etcd.kv import Revision
@@ -38,11 +38,11 @@ def open_directory(path: Path, disk: Disk, *, segment_bytes: int) -> DataDirecto
         remove_unfinished(path)
         recovery = Recovery(path)
         recovery.run()
-        if recovery.openings:
-            openings, end = recovery.openings, recovery.end
+        if recovery.headers:
+            headers, end = recovery.headers, recovery.end
         else:
-            openings, end = _begin_log(path, disk)
-        log = Log(disk, path, openings, end=end, segment_bytes=segment_bytes)
+            headers, end = _begin_log(path, disk)
+        log = Log(disk, path, headers, end=end, segment_bytes=segment_bytes)
     except BaseException:
         lock.release()
         raise
@@ -60,8 +60,8 @@ def create_after(path: Path, revision: Revision, disk: Disk) -> None:
     try:
         assert is_new(path), "clients may know its revisions"
         remove_unfinished(path)
-        openings, _ = _begin_log(path, disk)
-        snapshot = SnapshotWriter(disk, path, snapshots.Opening(revision, openings[0].number))
+        headers, _ = _begin_log(path, disk)
+        snapshot = SnapshotWriter(disk, path, snapshots.Header(revision, headers[0].number))
         try:
             snapshot.begin()
             snapshot.finish((), {})
@@ -73,13 +73,13 @@ def create_after(path: Path, revision: Revision, disk: Disk) -> None:
 
 
 def take_directory(path: Path) -> DirectoryLock:
-    with naming_file(path):
+    with store_errors_for(path):
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
     return DirectoryLock(path)
 
 
-def _begin_log(path: Path, disk: Disk) -> tuple[list[Opening], int]:
-    opening = Opening(number=FIRST_SEGMENT, first_revision=FIRST_REVISION + 1, previous_size=0)
-    file, end = create_segment(disk, path, opening)
+def _begin_log(path: Path, disk: Disk) -> tuple[list[Header], int]:
+    header = Header(number=FIRST_SEGMENT, first_revision=FIRST_REVISION + 1, previous_size=0)
+    file, end = create_segment(disk, path, header)
     file.close()
-    return [opening], end
+    return [header], end

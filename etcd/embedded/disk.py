@@ -27,8 +27,8 @@ _FULL = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
 
 
 @contextmanager
-def naming_file(path: Path) -> Iterator[None]:
-    """Raise the system's errors as the store's, with the name of the file."""
+def store_errors_for(path: Path) -> Iterator[None]:
+    """Raise the system's errors as errors of the store, with the path of the file."""
     try:
         yield
     except OSError as error:
@@ -37,7 +37,7 @@ def naming_file(path: Path) -> Iterator[None]:
 
 def remove_unfinished(directory: Path) -> None:
     """Remove the unfinished files of a crashed process."""
-    with naming_file(directory):
+    with store_errors_for(directory):
         for path in directory.glob("*" + UNFINISHED):
             path.unlink()
 
@@ -48,7 +48,7 @@ def store_error(error: OSError, path: Path) -> KVError:
 
 
 @contextmanager
-def _syncing(path: Path) -> Iterator[None]:
+def _interrupted_fsync_for(path: Path) -> Iterator[None]:
     """Raise `Interrupted` after a failed fsync: the content of the disk is unknown, and a second fsync would not fail."""
     try:
         yield
@@ -57,7 +57,7 @@ def _syncing(path: Path) -> Iterator[None]:
 
 
 class Disk:
-    """The calls that change a disk. With `fsync=False` nothing is synced."""
+    """The operations that change a disk. With `fsync=False` nothing is synced."""
 
     def __init__(self, *, fsync: bool = True) -> None:
         self.fsync = fsync
@@ -89,12 +89,12 @@ class File:
     def __init__(self, disk: Disk, path: Path, flags: int = 0) -> None:
         self.path = path
         self._disk = disk
-        with naming_file(path):
+        with store_errors_for(path):
             self._fd = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | flags, 0o600)
 
     def write(self, data: bytes, offset: int) -> None:
         rest = memoryview(data)
-        with naming_file(self.path):
+        with store_errors_for(self.path):
             while rest:
                 written = self._disk.write(self._fd, rest, offset)
                 rest = rest[written:]
@@ -102,15 +102,15 @@ class File:
 
     def sync(self) -> None:
         """Return when everything written is on the disk. After a failure it is unknown how much of it is."""
-        with _syncing(self.path):
+        with _interrupted_fsync_for(self.path):
             self._disk.sync(self._fd)
 
     def size(self) -> int:
-        with naming_file(self.path):
+        with store_errors_for(self.path):
             return os.fstat(self._fd).st_size
 
     def cut(self, size: int) -> None:
-        with naming_file(self.path):
+        with store_errors_for(self.path):
             self._disk.cut(self._fd, size)
 
     def close(self) -> None:
@@ -126,7 +126,7 @@ class NewFile(File):
     def __init__(self, disk: Disk, path: Path) -> None:
         self._name = path
         unfinished = path.with_name(path.name + UNFINISHED)
-        with naming_file(unfinished):
+        with store_errors_for(unfinished):
             # An existing file may belong to another user, who could read what is written to it.
             unfinished.unlink(missing_ok=True)
         super().__init__(disk, unfinished, os.O_CREAT | os.O_EXCL)
@@ -134,17 +134,17 @@ class NewFile(File):
     def publish(self) -> None:
         """Sync the file and give it its name."""
         self.sync()
-        with naming_file(self._name):
+        with store_errors_for(self._name):
             self.path.replace(self._name)
         self.path = self._name
-        with _syncing(self.path.parent):
+        with _interrupted_fsync_for(self.path.parent):
             self._disk.sync_directory(self.path.parent)
 
     def discard(self) -> None:
         """Close the file, and remove it unless it was published."""
         self.close()
         if self.path != self._name:
-            with naming_file(self.path):
+            with store_errors_for(self.path):
                 self.path.unlink()
 
 

@@ -29,8 +29,9 @@ _logger = logging.getLogger(__name__)
 
 
 class DurableStore(EmbeddedStore):
-    """Use `open` to open it. Leases survive a restart, but their deadlines do not: each lease starts again with its
-    full TTL.
+    """The embedded store on a disk, which `open` opens.
+
+    Leases survive a restart, but their deadlines do not: each lease starts again with its full TTL.
     """
 
     backend = "durable"

@@ -45,7 +45,7 @@ class _Batch:
 
 
 class GroupCommit:
-    """The task and the thread that write a log; nothing else uses it."""
+    """The task and the thread that write a log, which nothing else uses."""
 
     def __init__(
         self,

@@ -14,7 +14,7 @@ from typing import Generic, Protocol, TypeVar
 
 from mockube.etcd.embedded.callbacks import Guard
 from mockube.etcd.embedded.mvcc import Mvcc
-from mockube.etcd.embedded.versions import holds
+from mockube.etcd.embedded.versions import covers
 from mockube.etcd.errors import Closed, KVError, WatcherTooSlow
 from mockube.etcd.kv import Event, Revision, WatchBatch, WatchRequest, prefix_end
 
@@ -79,7 +79,7 @@ class IntervalMap(Generic[T]):
                 break
             members += self._prefixes.get(key[:length], ())
         for (start, end), things in self._others.items():
-            if holds(start, end, key):
+            if covers(start, end, key):
                 members += things
         return members
 
@@ -90,15 +90,16 @@ class IntervalMap(Generic[T]):
             self._lengths = sorted(+self._count_of_length)
 
 
-def _remove_from(table: dict[K, list[T]], key: K, thing: T) -> None:
-    things = table[key]
-    things.remove(thing)
-    if not things:
+def _remove_from(table: dict[K, list[T]], key: K, value: T) -> None:
+    """Remove a value from the list of a key, and the key with its last value."""
+    values = table[key]
+    values.remove(value)
+    if not values:
         del table[key]
 
 
-class Member(Protocol):
-    """The interface of a watch that the hub uses."""
+class Subscriber(Protocol):
+    """The interface of a watch that subscribes to the hub."""
 
     request: WatchRequest
     position: int
@@ -119,7 +120,7 @@ class Channel:
 
     def __init__(self, *, previous: bool) -> None:
         self.previous = previous
-        self.watches: dict[Member, None] = {}  # in the order in which they were added
+        self.watches: dict[Subscriber, None] = {}  # in the order in which they were added
         # The position of log[0]: positions count from the creation of the channel and are never reused.
         self.start = 0
         self.log: list[Sequence[Event]] = []
@@ -192,7 +193,7 @@ class PreparedEvents:
         self.per_channel[channel] = [
             event if channel.previous else without_previous(event)
             for event in self._events
-            if holds(request.key, request.range_end, event.kv.key)
+            if covers(request.key, request.range_end, event.kv.key)
         ]
 
 
@@ -208,8 +209,8 @@ class Hub:
         self._interest: IntervalMap[Channel] = IntervalMap()
         self._woken: list[Channel] = []
         self._turn: asyncio.Future[None] | None = None
-        self._watches: set[Member] = set()
-        self._progress: set[Member] = set()
+        self._watches: set[Subscriber] = set()
+        self._progress: set[Subscriber] = set()
         self._prepared: PreparedEvents | None = None
         self._wake_channels = guard(self._end_turn)
 
@@ -241,7 +242,7 @@ class Hub:
         if self._turn is not None:
             await asyncio.shield(self._turn)
 
-    def enter(self, watch: Member) -> None:
+    def enter(self, watch: Subscriber) -> None:
         self._watches.add(watch)
         if watch.request.progress:
             self._progress.add(watch)
@@ -258,7 +259,7 @@ class Hub:
             self._prepared.add_channel(request, channel)
         return channel
 
-    def leave(self, watch: Member, channel: Channel | None) -> None:
+    def leave(self, watch: Subscriber, channel: Channel | None) -> None:
         self._watches.discard(watch)
         self._progress.discard(watch)
         if channel is not None:

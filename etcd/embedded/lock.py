@@ -8,7 +8,7 @@ import os
 import stat
 from pathlib import Path
 
-from mockube.etcd.embedded.disk import naming_file
+from mockube.etcd.embedded.disk import store_errors_for
 from mockube.etcd.errors import Locked, UnsafeDirectory
 
 NAME = "LOCK"
@@ -19,7 +19,7 @@ class DirectoryLock:
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / NAME
-        with naming_file(self._path):
+        with store_errors_for(self._path):
             check_private(directory)
             self._fd = open_lock(self._path)
         try:
@@ -37,7 +37,7 @@ class DirectoryLock:
         except BlockingIOError:
             holder = os.pread(self._fd, 32, 0).decode(errors="replace").strip() or "unknown"
             raise Locked(f"{directory} is in use by process {holder}") from None
-        with naming_file(self._path):
+        with store_errors_for(self._path):
             os.ftruncate(self._fd, 0)
             os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
 

@@ -15,7 +15,7 @@ from mockube.etcd.embedded import codec
 from mockube.etcd.embedded.codec import Commit, Compaction, Entry, Grant, Revocation
 from mockube.etcd.embedded.frame import Frame
 from mockube.etcd.embedded.mvcc import Mvcc
-from mockube.etcd.embedded.segment import FIRST_SEGMENT, Opening, missing_segment, read_segments
+from mockube.etcd.embedded.segment import FIRST_SEGMENT, Header, missing_segment, read_segments
 from mockube.etcd.embedded.snapshot import SnapshotInfo, read_snapshot, snapshot_paths
 from mockube.etcd.errors import Corrupt
 from mockube.etcd.kv import LeaseId, Revision
@@ -32,19 +32,19 @@ class Recovery:
         self.leases: dict[LeaseId, int] = {}
         """The leases with their TTLs. The state machine gets them after the whole log, which may revoke them."""
         self.snapshot: SnapshotInfo | None = None
-        self.openings: list[Opening] = []
-        """The openings of the replayed segments; empty for a new directory."""
+        self.headers: list[Header] = []
+        """The headers of the replayed segments; empty for a new directory."""
         self.end = 0
         """The end of the complete records of the last segment."""
 
     def run(self) -> None:
         self._load_snapshot()
         for segment in read_segments(self.directory, self.first_segment):
-            self.openings.append(segment.opening)
+            self.headers.append(segment.header)
             self.end = segment.end
             for frame in segment.frames:
                 self._replay(segment.path, frame)
-        if self.snapshot is not None and not self.openings:
+        if self.snapshot is not None and not self.headers:
             raise missing_segment(self.directory, self.first_segment)
 
     @property

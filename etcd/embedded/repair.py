@@ -21,7 +21,7 @@ from msgspec import Struct
 from mockube.etcd.embedded import codec, segment, snapshot
 from mockube.etcd.embedded.checkpoint import chunks
 from mockube.etcd.embedded.codec import Commit, Entry
-from mockube.etcd.embedded.disk import Disk, naming_file, remove_unfinished
+from mockube.etcd.embedded.disk import Disk, remove_unfinished, store_errors_for
 from mockube.etcd.embedded.frame import find_frame, read_frames
 from mockube.etcd.embedded.lock import DirectoryLock
 from mockube.etcd.embedded.mvcc import FIRST_REVISION
@@ -118,9 +118,9 @@ class _Repair:
     def _write_kept_state(self, recovery: Recovery, revision: Revision) -> None:
         """Save the kept state as a snapshot of a later revision, followed by an empty segment."""
         number = max(segment_numbers(self._directory), default=recovery.first_segment) + 1
-        head = segment.Opening(number=number, first_revision=revision + 1, previous_size=0)
+        head = segment.Header(number=number, first_revision=revision + 1, previous_size=0)
         create_segment(self._disk, self._directory, head)[0].close()
-        writer = SnapshotWriter(self._disk, self._directory, snapshot.Opening(revision, number))
+        writer = SnapshotWriter(self._disk, self._directory, snapshot.Header(revision, number))
         writer.begin()
         for chunk in chunks(recovery.core.walk(recovery.core.revision)):
             writer.add(chunk)
@@ -138,7 +138,7 @@ class _Repair:
 
 def _set_aside(directory: Path, paths: Iterable[Path]) -> Path:
     aside = next(path for n in itertools.count(1) if not (path := directory / f"removed-{n}").exists())
-    with naming_file(aside):
+    with store_errors_for(aside):
         aside.mkdir(mode=0o700)
         for path in paths:
             path.rename(aside / path.name)
@@ -147,7 +147,7 @@ def _set_aside(directory: Path, paths: Iterable[Path]) -> Path:
 
 def _newest_revision(path: Path) -> Revision:
     """Return the newest revision in any complete record of a segment; 0 if there is none."""
-    with naming_file(path):
+    with store_errors_for(path):
         data = path.read_bytes()
     return max((entry.revision for entry in _entries(data) if isinstance(entry, Commit)), default=0)
 
@@ -157,7 +157,7 @@ def _entries(data: bytes) -> Iterator[Entry]:
     while offset is not None:
         for frame in read_frames(data, offset):
             offset = frame.end
-            with suppress(msgspec.DecodeError):  # the opening of the segment, which is no entry
+            with suppress(msgspec.DecodeError):  # the header of the segment, which is no entry
                 yield from codec.decode_entries(frame.payload)
         offset = find_frame(data, offset)
 

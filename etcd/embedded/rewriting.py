@@ -30,7 +30,7 @@ class Rewrites:
         prepare: Callable[[Sequence[Event]], None],
         discard: Callable[[], None],
     ) -> None:
-        """`start` starts a task of the store. `settle` waits until changes take effect; `prepare` does a part of its work
+        """`start` starts a task of the store. `settle` waits until changes take effect; `prepare` does a part of that
         in advance for some of the events, and `discard` drops that part.
         """
         self._core = core

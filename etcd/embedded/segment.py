@@ -1,9 +1,9 @@
-"""Create and read the segments of the log; a segment is a file of `magic | opening frame | frames`.
+"""Create and read the segments of the log; a segment is a file of `magic | header frame | frames`.
 
 A frame contains everything that one fsync makes durable, and the next frame is written only after that fsync. So a
 crash can leave at most one unfinished frame at the end of the last segment, a *torn tail*. Anything else that is not
 complete was damaged after it was synced: `Corrupt`. A segment is also synced before the next one is begun, and the
-next opening contains its length. The module handles payloads and first revisions, not keys.
+next header contains its length. The module handles payloads and first revisions, not keys.
 """
 
 import re
@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from mockube.etcd.embedded import frame
-from mockube.etcd.embedded.disk import Disk, File, NewFile, naming_file
+from mockube.etcd.embedded.disk import Disk, File, NewFile, store_errors_for
 from mockube.etcd.embedded.frame import Frame
 from mockube.etcd.errors import Corrupt
 from mockube.etcd.kv import Revision
@@ -27,7 +27,7 @@ FIRST_SEGMENT = 1
 _NAME = re.compile(r"(\d{8})\.log")
 
 
-class Opening(Struct, frozen=True, kw_only=True, array_like=True):
+class Header(Struct, frozen=True, kw_only=True, array_like=True):
     """The first frame of a segment, which describes it."""
 
     number: int
@@ -41,7 +41,7 @@ class Segment(Struct, frozen=True, kw_only=True):
     """The content of a segment file."""
 
     path: Path
-    opening: Opening
+    header: Header
     frames: Sequence[Frame]
     """The complete frames, up to the first that is not complete."""
     end: int
@@ -55,7 +55,7 @@ def segment_path(directory: Path, number: int) -> Path:
 
 def segment_numbers(directory: Path) -> list[int]:
     """Return the numbers of the existing segments, in order."""
-    with naming_file(directory):
+    with store_errors_for(directory):
         return sorted(int(match[1]) for path in directory.iterdir() if (match := _NAME.fullmatch(path.name)))
 
 
@@ -64,10 +64,10 @@ def segment_paths(directory: Path) -> list[Path]:
     return [segment_path(directory, number) for number in segment_numbers(directory)]
 
 
-def create_segment(disk: Disk, directory: Path, opening: Opening) -> tuple[File, int]:
+def create_segment(disk: Disk, directory: Path, header: Header) -> tuple[File, int]:
     """Create a segment without frames, atomically; return the open file and its size."""
-    content = MAGIC + frame.encode(msgspec.msgpack.encode(opening), len(MAGIC))
-    file = NewFile(disk, segment_path(directory, opening.number))
+    content = MAGIC + frame.encode(msgspec.msgpack.encode(header), len(MAGIC))
+    file = NewFile(disk, segment_path(directory, header.number))
     try:
         file.write(content, 0)
         file.publish()
@@ -82,7 +82,7 @@ def remove_segments_before(directory: Path, number: int) -> None:
     for old in segment_numbers(directory):
         if old < number:
             path = segment_path(directory, old)
-            with naming_file(path):
+            with store_errors_for(path):
                 path.unlink()
 
 
@@ -107,7 +107,7 @@ def read_segments(directory: Path, first: int) -> Iterator[Segment]:
 
 
 def _check_succession(before: Segment, segment: Segment) -> None:
-    length = segment.opening.previous_size
+    length = segment.header.previous_size
     if not before.end == before.size == length:
         reason = (
             f"{before.end} of {before.size} bytes are valid, but {segment.path.name} starts after {length}"
@@ -119,26 +119,26 @@ def _read(path: Path) -> tuple[Segment, Corrupt | None]:
     """Read the complete frames. If there are further complete frames after the first incomplete one, the file is
     damaged.
     """
-    with naming_file(path):
+    with store_errors_for(path):
         data = path.read_bytes()
     if not data.startswith(MAGIC):
         raise Corrupt(str(path), 0, f"a log of format 1 begins with {MAGIC!r}")
     frames = list(frame.read_frames(data, len(MAGIC)))
     if not frames:
         raise Corrupt(str(path), len(MAGIC), "the header record is damaged")
-    opening, end = _read_opening(path, frames[0]), frames[-1].end
-    segment = Segment(path=path, opening=opening, frames=frames[1:], end=end, size=len(data))
+    header, end = _read_header(path, frames[0]), frames[-1].end
+    segment = Segment(path=path, header=header, frames=frames[1:], end=end, size=len(data))
     following = frame.find_frame(data, end)
     if following is None:
         return segment, None
     return segment, Corrupt(str(path), end, f"a damaged record, followed by a valid one at byte {following}")
 
 
-def _read_opening(path: Path, first: Frame) -> Opening:
+def _read_header(path: Path, first: Frame) -> Header:
     try:
-        opening = msgspec.msgpack.decode(first.payload, type=Opening)
+        header = msgspec.msgpack.decode(first.payload, type=Header)
     except msgspec.DecodeError as error:
         raise Corrupt(str(path), first.offset, f"the header record cannot be read: {error}") from error
-    if segment_path(path.parent, opening.number) != path:
-        raise Corrupt(str(path), first.offset, f"the file has the header of segment {opening.number}")
-    return opening
+    if segment_path(path.parent, header.number) != path:
+        raise Corrupt(str(path), first.offset, f"the file has the header of segment {header.number}")
+    return header

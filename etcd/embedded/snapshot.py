@@ -1,6 +1,6 @@
 """Write and read snapshots: files with all keys at one revision, which replace the log before it.
 
-A snapshot is `magic | opening frame | frames of keys | closing frame`. It gets its name only when it is complete and
+A snapshot is `magic | header frame | frames of keys | trailer frame`. It gets its name only when it is complete and
 durable, so an incomplete one was damaged later. It is taken at the compact revision, because the history after that
 must stay readable and is replayed from the log. Two snapshots are kept, and the log from the older one on, so that no
 data is lost if the newest is damaged.
@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from mockube.etcd.embedded import frame
-from mockube.etcd.embedded.disk import Disk, NewFile, naming_file
+from mockube.etcd.embedded.disk import Disk, NewFile, store_errors_for
 from mockube.etcd.embedded.frame import Frame
 from mockube.etcd.errors import Corrupt
 from mockube.etcd.kv import Event, EventKind, KeyValue, LeaseId, Revision
@@ -32,7 +32,7 @@ _NAME = re.compile(r"(\d{16})" + re.escape(SUFFIX))
 _Saved: TypeAlias = tuple[bytes, bytes, Revision, Revision, int, LeaseId]
 
 
-class Opening(Struct, frozen=True, array_like=True, tag=1):
+class Header(Struct, frozen=True, array_like=True, tag=1):
     revision: Revision
     first_segment: int
     """This segment and the later ones contain everything after the revision."""
@@ -44,7 +44,7 @@ class Keys(Struct, frozen=True, array_like=True, tag=2):
     saved: Sequence[_Saved]
 
 
-class Closing(Struct, frozen=True, array_like=True, tag=3):
+class Trailer(Struct, frozen=True, array_like=True, tag=3):
     count: int
     """The number of all keys."""
     changed: Sequence[tuple[bytes, _Saved | None]]
@@ -72,7 +72,7 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     leases: Mapping[LeaseId, int]
 
 
-_Record: TypeAlias = Opening | Keys | Closing
+_Record: TypeAlias = Header | Keys | Trailer
 _records: msgspec.msgpack.Decoder[_Record] = msgspec.msgpack.Decoder(_Record)
 
 
@@ -82,7 +82,7 @@ def snapshot_path(directory: Path, revision: Revision) -> Path:
 
 def snapshot_revisions(directory: Path) -> list[Revision]:
     """Return the revisions of the existing snapshots, in order."""
-    with naming_file(directory):
+    with store_errors_for(directory):
         return sorted(int(match[1]) for path in directory.iterdir() if (match := _NAME.fullmatch(path.name)))
 
 
@@ -95,17 +95,17 @@ def remove_snapshots_before(directory: Path, revision: Revision) -> None:
     for old in snapshot_revisions(directory):
         if old < revision:
             path = snapshot_path(directory, old)
-            with naming_file(path):
+            with store_errors_for(path):
                 path.unlink()
 
 
 class SnapshotWriter:
     """A snapshot that is being written. Every call may block on the disk; only one thread at a time may call it."""
 
-    def __init__(self, disk: Disk, directory: Path, opening: Opening) -> None:
+    def __init__(self, disk: Disk, directory: Path, header: Header) -> None:
         self._disk = disk
-        self._path = snapshot_path(directory, opening.revision)
-        self._opening = opening
+        self._path = snapshot_path(directory, header.revision)
+        self._header = header
         self._file: NewFile | None = None
         self._count = 0
         self._size = 0
@@ -114,7 +114,7 @@ class SnapshotWriter:
     def begin(self) -> None:
         self._file = NewFile(self._disk, self._path)
         self._write(MAGIC)
-        self._record(self._opening)
+        self._record(self._header)
 
     def add(self, kvs: Sequence[KeyValue]) -> None:
         """Save the next keys, in byte order."""
@@ -124,12 +124,12 @@ class SnapshotWriter:
     def finish(self, events: Sequence[Event], leases: Mapping[LeaseId, int]) -> SnapshotInfo:
         """Complete the snapshot and give the file its name."""
         changed = [(e.kv.key, None if e.previous is None else _save(e.previous)) for e in events]
-        self._record(Closing(self._count, changed, leases))
+        self._record(Trailer(self._count, changed, leases))
         assert self._file is not None, "begin first"
         self._file.publish()
         self._file.close()
         return SnapshotInfo(
-            revision=self._opening.revision, first_segment=self._opening.first_segment, size=self._size
+            revision=self._header.revision, first_segment=self._header.first_segment, size=self._size
         )
 
     def abandon(self) -> None:
@@ -150,7 +150,7 @@ class SnapshotWriter:
 
 
 def read_snapshot(path: Path) -> Snapshot:
-    with naming_file(path):
+    with store_errors_for(path):
         data = path.read_bytes()
     if not data.startswith(MAGIC):
         raise Corrupt(str(path), 0, f"a snapshot of format 1 begins with {MAGIC!r}")
@@ -161,8 +161,8 @@ def read_snapshot(path: Path) -> Snapshot:
     records = [_decode(path, record_frame) for record_frame in frames]
     kvs = [_load(saved) for record in records if isinstance(record, Keys) for saved in record.saved]
     match records:
-        case [Opening() as opening, *_, Closing(count) as closing] if count == len(kvs):
-            return _snapshot(opening, kvs, closing, size=end)
+        case [Header() as header, *_, Trailer(count) as trailer] if count == len(kvs):
+            return _snapshot(header, kvs, trailer, size=end)
         case _:
             raise Corrupt(str(path), end, "the snapshot ends before it is complete")
 
@@ -174,14 +174,14 @@ def _decode(path: Path, record_frame: Frame) -> _Record:
         raise Corrupt(str(path), record_frame.offset, f"a record that cannot be read: {error}") from error
 
 
-def _snapshot(opening: Opening, kvs: Sequence[KeyValue], closing: Closing, *, size: int) -> Snapshot:
+def _snapshot(header: Header, kvs: Sequence[KeyValue], trailer: Trailer, *, size: int) -> Snapshot:
     kvs_by_key = {kv.key: kv for kv in kvs}
     events = [
-        _event(kvs_by_key.get(key), key, opening.revision, None if saved is None else _load(saved))
-        for key, saved in closing.changed
+        _event(kvs_by_key.get(key), key, header.revision, None if saved is None else _load(saved))
+        for key, saved in trailer.changed
     ]
-    info = SnapshotInfo(revision=opening.revision, first_segment=opening.first_segment, size=size)
-    return Snapshot(info=info, kvs=kvs, events=events, leases=closing.leases)
+    info = SnapshotInfo(revision=header.revision, first_segment=header.first_segment, size=size)
+    return Snapshot(info=info, kvs=kvs, events=events, leases=trailer.leases)
 
 
 def _event(kv: KeyValue | None, key: bytes, revision: Revision, previous: KeyValue | None) -> Event:

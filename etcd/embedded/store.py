@@ -15,7 +15,7 @@ from mockube.etcd.embedded.callbacks import Callback, Clock, Timer, report_failu
 from mockube.etcd.embedded.hub import Hub
 from mockube.etcd.embedded.mvcc import Mvcc
 from mockube.etcd.embedded.rewriting import Rewrites
-from mockube.etcd.embedded.versions import holds
+from mockube.etcd.embedded.versions import covers
 from mockube.etcd.embedded.watch import StoreWatch
 from mockube.etcd.errors import Closed, InvalidRequest, KVError, TooLarge
 from mockube.etcd.kv import (
@@ -60,7 +60,7 @@ class Limits(Struct, frozen=True, kw_only=True):
 
 
 class EmbeddedStore:
-    """A KV in this process. Use it from one event loop."""
+    """A `KV` in this process, for use in one event loop."""
 
     backend = "embedded"
 
@@ -348,13 +348,13 @@ class MemoryStore(EmbeddedStore):
             self._since_turn = 0
 
     def _record_grant(self, lease: LeaseId, ttl: int) -> None:
-        """Nothing to record: only the table in memory changes."""
+        """Do nothing: only the table in memory changes."""
 
     def _record_revocation(self, lease: Lease) -> None:
-        """Nothing to record."""
+        """Do nothing."""
 
     async def _record_compaction(self, revision: Revision) -> None:
-        """Nothing to record."""
+        """Do nothing."""
 
 
 # --- the checks of a request that do not depend on the content of the store
@@ -396,5 +396,5 @@ def _check_no_overlap(operations: Sequence[Operation]) -> None:
     if len(set(puts)) < len(puts):
         raise InvalidRequest("duplicate key in transaction: a key is put twice")
     for operation in operations:
-        if type(operation) is Delete and any(holds(operation.key, operation.range_end, key) for key in puts):
+        if type(operation) is Delete and any(covers(operation.key, operation.range_end, key) for key in puts):
             raise InvalidRequest("duplicate key in transaction: a key is both put and deleted")

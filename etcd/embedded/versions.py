@@ -254,8 +254,8 @@ def is_empty(key: bytes, range_end: bytes | None) -> bool:
     return range_end is not None and range_end != FROM_KEY and range_end <= key
 
 
-def holds(key: bytes, range_end: bytes | None, candidate: bytes) -> bool:
-    """Return whether the candidate is the key, or in [key, range_end)."""
+def covers(key: bytes, range_end: bytes | None, candidate: bytes) -> bool:
+    """Return whether a key or an interval [key, range_end) covers the candidate."""
     if range_end is None:
         return candidate == key
     return key <= candidate and (range_end == FROM_KEY or candidate < range_end)

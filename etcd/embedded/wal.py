@@ -10,7 +10,7 @@ from pathlib import Path
 
 from mockube.etcd.embedded import frame
 from mockube.etcd.embedded.disk import Disk, File
-from mockube.etcd.embedded.segment import Opening, create_segment, segment_path
+from mockube.etcd.embedded.segment import Header, create_segment, segment_path
 from mockube.etcd.errors import Interrupted, KVError
 from mockube.etcd.kv import Revision
 
@@ -25,7 +25,7 @@ class Log:
         self,
         disk: Disk,
         directory: Path,
-        openings: Sequence[Opening],
+        headers: Sequence[Header],
         *,
         end: int,
         segment_bytes: int = SEGMENT_BYTES,
@@ -34,9 +34,9 @@ class Log:
         self._disk = disk
         self._directory = directory
         self._segment_bytes = segment_bytes
-        self._openings = list(openings)
+        self._headers = list(headers)
         self._end = end
-        self._file = File(disk, segment_path(directory, openings[-1].number))
+        self._file = File(disk, segment_path(directory, headers[-1].number))
         self._cut_tail()
 
     def append(self, payload: bytes, first_revision: Revision) -> None:
@@ -56,11 +56,11 @@ class Log:
 
     def first_needed(self, revision: Revision) -> int:
         """Return the number of the first segment that may contain anything later than `revision`."""
-        return max(opening.number for opening in self._openings if opening.first_revision <= revision + 1)
+        return max(header.number for header in self._headers if header.first_revision <= revision + 1)
 
     def bytes_between(self, first: int, until: int) -> int:
         """Return the size of the segments from `first` to the one before `until`."""
-        return sum(o.previous_size for o in self._openings if first < o.number <= until)
+        return sum(o.previous_size for o in self._headers if first < o.number <= until)
 
     def close(self) -> None:
         self._file.close()
@@ -75,13 +75,13 @@ class Log:
         self._file.sync()
 
     def _begin_segment(self, first_revision: Revision) -> None:
-        opening = Opening(
-            number=self._openings[-1].number + 1, first_revision=first_revision, previous_size=self._end
+        header = Header(
+            number=self._headers[-1].number + 1, first_revision=first_revision, previous_size=self._end
         )
-        file, end = create_segment(self._disk, self._directory, opening)
+        file, end = create_segment(self._disk, self._directory, header)
         self._file.close()
         self._file, self._end = file, end
-        self._openings.append(opening)
+        self._headers.append(header)
 
     def _cut_partial_frame(self) -> None:
         """Remove a partly written frame; raise Interrupted if that fails."""

@@ -10,7 +10,7 @@ from typing import Self
 
 from mockube.etcd.embedded.hub import Channel, Hub, without_previous
 from mockube.etcd.embedded.mvcc import FIRST_REVISION, Mvcc
-from mockube.etcd.embedded.versions import holds, is_empty
+from mockube.etcd.embedded.versions import covers, is_empty
 from mockube.etcd.errors import Compacted, InvalidRequest, KVError
 from mockube.etcd.kv import HEAD, Event, Revision, WatchBatch, WatchRequest
 
@@ -114,7 +114,7 @@ class StoreWatch:
         matching_events: list[Event] = []
         for events in self._core.events(first, last):
             matching_events += [
-                event for event in events if holds(request.key, request.range_end, event.kv.key)
+                event for event in events if covers(request.key, request.range_end, event.kv.key)
             ]
         self._next = last + 1
         if last == self._hub.revision:

@@ -36,7 +36,7 @@ ANY_KEY = b"\x00"
 
 
 class RemoteStore:
-    """Use it from one event loop."""
+    """The `KV` of an etcd cluster, for use in one event loop."""
 
     @classmethod
     async def connect(
@@ -75,7 +75,7 @@ class RemoteStore:
 
     async def range(self, request: Range) -> RangeResult:
         call = self._transport.call(requests.RANGE, requests.encode_range(request))
-        return await self._naming_revisions([request], call)
+        return await self._add_revisions_to_errors([request], call)
 
     async def put(self, request: Put) -> PutResult:
         return await self._transport.call(requests.PUT, requests.encode_put(request))
@@ -87,7 +87,9 @@ class RemoteStore:
         operations = (*request.then, *request.otherwise)
         reads = [operation for operation in operations if isinstance(operation, Range)]
         method = requests.READ_TXN if len(reads) == len(operations) else requests.TXN
-        return await self._naming_revisions(reads, self._transport.call(method, requests.encode_txn(request)))
+        return await self._add_revisions_to_errors(
+            reads, self._transport.call(method, requests.encode_txn(request))
+        )
 
     async def watch(self, request: WatchRequest) -> RemoteWatch:
         if not request.key:
@@ -101,7 +103,7 @@ class RemoteStore:
         return watch
 
     async def compact(self, revision: Revision) -> None:
-        await self._naming_revisions(
+        await self._add_revisions_to_errors(
             [Range(key=ANY_KEY, revision=revision)],
             self._transport.call(requests.COMPACT, requests.encode_compaction(revision)),
         )
@@ -142,10 +144,10 @@ class RemoteStore:
             await watch.abort(Closed("the store is closed"))
         await self._transport.close()
 
-    # --- the revisions that etcd's errors omit
+    # --- revisions that etcd's errors omit
 
-    async def _naming_revisions(self, reads: Sequence[Range], call: Awaitable[T]) -> T:
-        """Await a call; add the requested revision and the current or the oldest one to its error."""
+    async def _add_revisions_to_errors(self, reads: Sequence[Range], call: Awaitable[T]) -> T:
+        """Await a call; raise an error about a revision with the requested and the current or oldest revision."""
         revisions = [read.revision for read in reads if read.revision > HEAD]
         try:
             return await call

@@ -60,7 +60,7 @@ class RemoteWatch:
         self._request = request
         self._stream = stream
         self._clock = clock
-        self._order = Order(request, start)
+        self._order = EventOrder(request, start)
         self._inbox: asyncio.Queue[WatchBatch | None] = asyncio.Queue()
         """None marks the end of the watch."""
         self._drained = asyncio.Event()
@@ -207,7 +207,7 @@ class RemoteWatch:
         self._inbox.put_nowait(None)
 
 
-class Order:
+class EventOrder:
     """Orders the events of a watch: each matching event is delivered once, in order, with the revision of the watch.
 
     It converts events and revisions to batches, without I/O. The streams of a watch may not be one sequence: a new

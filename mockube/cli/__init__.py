@@ -1,1 +1,1 @@
-"""The command `mockube`. A file belongs here if it reads arguments, or prints what a command answers; what is done lies elsewhere."""
+"""The command `mockube`. A file belongs here if it parses arguments or prints results; other packages do the work."""

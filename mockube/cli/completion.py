@@ -1,4 +1,4 @@
-"""`mockube completion SHELL`: the script that completes our command line in a shell."""
+"""`mockube completion SHELL`: print the completion script for a shell."""
 
 import argparse
 import os
@@ -17,9 +17,9 @@ def add_flags(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    import shtab  # noqa: PLC0415 - few need it, and it takes its time
+    import shtab  # noqa: PLC0415 - only this command needs it
 
-    from mockube.cli.main import parser  # noqa: PLC0415 - it imports every command, this one among them
+    from mockube.cli.main import parser  # noqa: PLC0415 - it imports every command, including this one
 
     shell = options.shell or Path(os.environ.get("SHELL", "")).name
     if shell not in SHELLS:

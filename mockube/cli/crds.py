@@ -1,8 +1,8 @@
-"""`mockube crds PACK`: definitions for any API server."""
+"""`mockube crds PACK`: print the CustomResourceDefinitions of a pack, for any API server."""
 
 import argparse
 
-from mockube.apimachinery.packs.definitions import PACKS, definitions
+from mockube.apiserver.packs.definitions import PACKS, definitions
 from mockube.cli.parsing import Parser
 
 

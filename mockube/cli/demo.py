@@ -1,4 +1,4 @@
-"""`mockube demo`: the store at work."""
+"""`mockube demo`: demonstrate the store."""
 
 import argparse
 import asyncio
@@ -8,7 +8,7 @@ from mockube.cli.parsing import Parser
 
 
 def add_flags(parser: Parser) -> None:
-    """There are none."""
+    """Add no flags."""
 
 
 def run(_options: argparse.Namespace) -> int:

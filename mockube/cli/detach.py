@@ -1,7 +1,7 @@
-"""Work that outlives the shell: it runs in a process with a session of its own, which reports until it is ready.
+"""Run work in the background: a child process with its own session, which sends reports until it is ready.
 
 The reports are lines on a pipe: their kind, a tab, and a message. If the pipe ends without a report of kind `ready`,
-the process has ended, and its exit code is the result.
+the process has exited, and its exit code is the result.
 """
 
 import asyncio
@@ -15,15 +15,15 @@ from typing import Final, TypeAlias
 
 from mockube.apimachinery.clock import RealClock
 from mockube.cli.progress import Progress, is_live
-from mockube.processes.child_processes import last_error_line, shell_code
+from mockube.processes.child_processes import last_error_line, shell_exit_code
 
 STEP, REPORT, READY = "step", "say", "ready"
 _STDIN, _STDOUT, _STDERR = range(3)
-_MODE: Final = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+_LOG_OPEN_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
 
 
 class Reports:
-    """The working process's end of the pipe; its log gets the messages as well."""
+    """The child process's end of the pipe. Messages are also written to its log."""
 
     def __init__(self, descriptor: int) -> None:
         self._pipe = os.fdopen(descriptor, "w")
@@ -35,7 +35,7 @@ class Reports:
         self._report(REPORT, message)
 
     def ready(self) -> None:
-        """The last report."""
+        """Send the last report: the work is ready."""
         self._report(READY, "")
         with suppress(BrokenPipeError):
             self._pipe.close()
@@ -52,7 +52,7 @@ Work: TypeAlias = Callable[[Reports], int]
 
 
 def detach(work: Work, log: Path) -> int | None:
-    """Return None once it is ready, or its exit code if it has ended before. In the working process it never returns."""
+    """Run work in a child process; return None when it is ready, or its exit code if it exits before. Never returns in the child."""
     reader, writer = os.pipe()
     child = os.fork()
     if not child:
@@ -68,19 +68,19 @@ def detach(work: Work, log: Path) -> int | None:
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if last != REPORT:
         progress.report(f"it exited with code {code}: {last_error_line(log)}")
-    return shell_code(code)
+    return shell_exit_code(code)
 
 
 def _detach_output(log: Path) -> None:
-    """Close the terminal and write to the log."""
+    """Start a session, and redirect stdin from the null device and the output to the log."""
     os.setsid()
-    null_device, written = os.open(os.devnull, os.O_RDONLY), os.open(log, _MODE, 0o600)
-    for mine, instead in ((_STDIN, null_device), (_STDOUT, written), (_STDERR, written)):
-        os.dup2(instead, mine)
+    null_device, log_file = os.open(os.devnull, os.O_RDONLY), os.open(log, _LOG_OPEN_FLAGS, 0o600)
+    for descriptor, replacement in ((_STDIN, null_device), (_STDOUT, log_file), (_STDERR, log_file)):
+        os.dup2(replacement, descriptor)
 
 
 async def _follow(reader: int, child: int, progress: Progress) -> str:
-    """Print the reports and return the last one's kind. Ctrl+C is passed on to the child."""
+    """Print the reports, and return the kind of the last one. Stop signals are forwarded to the child."""
     loop = asyncio.get_running_loop()
     kind = ""
     lines = asyncio.StreamReader()

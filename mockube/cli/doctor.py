@@ -1,4 +1,4 @@
-"""`mockube doctor`: what is wrong on this machine."""
+"""`mockube doctor`: check this machine for problems."""
 
 import argparse
 import os
@@ -6,7 +6,7 @@ import os
 import msgspec
 
 from mockube.apimachinery.clock import RealClock
-from mockube.checkup import CheckResult, look_around
+from mockube.checkup import CheckResult, run_checks
 from mockube.cli.output import Code
 from mockube.cli.parsing import Parser
 from mockube.cli.shared_flags import add_output
@@ -17,13 +17,14 @@ def add_flags(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    findings = [*look_around(os.environ, RealClock())]
+    findings = [*run_checks(os.environ, RealClock())]
     if options.output == "json":
         tree = [
-            {"check": name, "verdict": finding.verdict, "words": finding.words} for name, finding in findings
+            {"check": name, "verdict": finding.verdict, "words": finding.message}
+            for name, finding in findings
         ]
         print(msgspec.json.encode(tree).decode())
     else:
         for name, finding in findings:
-            print(f"{finding.verdict:5}  {name}: {finding.words}")
+            print(f"{finding.verdict:5}  {name}: {finding.message}")
     return Code.UNHEALTHY if any(finding.verdict is CheckResult.WRONG for _, finding in findings) else Code.OK

@@ -1,4 +1,4 @@
-"""`mockube down`: end a cluster."""
+"""`mockube down`: stop a cluster."""
 
 import argparse
 import asyncio
@@ -11,15 +11,22 @@ from mockube.apimachinery.clock import RealClock
 from mockube.cli.parsing import Parser
 from mockube.cli.progress import print_line
 from mockube.cli.shared_flags import add_name
-from mockube.clusters.named_cluster import FoundCluster, State, find, holder, send_signals, wait_until
+from mockube.clusters.named_cluster import (
+    FoundCluster,
+    State,
+    find_cluster,
+    lock_holder,
+    send_signals,
+    wait_until,
+)
 from mockube.failure import Failure, TimedOut
 
 SECONDS: Final = 90.0
-"""Longer than the server waits for requests that are being answered."""
+"""The timeout for the stop; longer than the server waits for requests in progress."""
 
 GRACEFUL_SIGNALS: Final = (signal.SIGTERM,)
 FORCED_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
-"""At the second signal it kills; two of one kind could be taken for one."""
+"""The second signal kills the processes. It differs from the first, because two pending signals of one number count as one."""
 
 
 def add_flags(parser: Parser) -> None:
@@ -33,7 +40,7 @@ def add_flags(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    cluster = find(options.name, os.environ)
+    cluster = find_cluster(options.name, os.environ)
     if cluster.state in {State.RUNNING, State.STARTING}:
         _end_process(cluster, FORCED_SIGNALS if options.now else GRACEFUL_SIGNALS)
         print_line(f'"{options.name}" has stopped')
@@ -41,27 +48,27 @@ def run(options: argparse.Namespace) -> int:
         cluster.folder.record.unlink(missing_ok=True)
         print_line(f'"{options.name}" was not running')
     if options.delete:
-        if holder(cluster.folder.lock) is not None:
+        if lock_holder(cluster.folder.lock) is not None:
             raise Failure(f'"{options.name}" was started again meanwhile and is not deleted')
         shutil.rmtree(cluster.folder.path)
     return 0
 
 
 def _end_process(cluster: FoundCluster, signals: tuple[signal.Signals, ...]) -> None:
-    """End the process that ran the cluster when it was found, and wait for that; another may run it by then."""
+    """Stop the process that ran the cluster when it was found, and wait until it has released the lock."""
     clock, lock, process = RealClock(), cluster.folder.lock, cluster.holder
     if process is None:
         return
-    if not process.pid:  # it has taken the lock this moment
+    if not process.pid:  # the process has just taken the lock
         raise Failure(f'"{cluster.folder.name}" is starting: try again')
     send_signals(process, signals)
 
-    def has_ended() -> bool:
-        """Return whether the lock is free, or another process's; a lock that is being released has no process."""
-        now = holder(lock)
-        return now is None or (bool(now.pid) and now != process)
+    def is_released() -> bool:
+        """Return whether the lock is free or another process holds it; while it is being released, it has no process id."""
+        holder = lock_holder(lock)
+        return holder is None or (bool(holder.pid) and holder != process)
 
-    if not asyncio.run(wait_until(has_ended, clock, seconds=SECONDS)):
+    if not asyncio.run(wait_until(is_released, clock, seconds=SECONDS)):
         raise TimedOut(
             f'"{cluster.folder.name}" did not stop within {SECONDS:g} s: use --now to cancel its requests'
         )

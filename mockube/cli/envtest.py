@@ -1,4 +1,4 @@
-"""`mockube envtest DIR`: what stands in for envtest's binaries, so that suites of controller-runtime run unchanged."""
+"""`mockube envtest DIR`: write launchers that replace envtest's binaries, so that test suites of controller-runtime run unchanged."""
 
 import argparse
 import shlex
@@ -12,7 +12,7 @@ from mockube.cli.parsing import Parser
 from mockube.cli.shared_flags import add_version, version_flags
 
 _MARK: Final = "# Written by `mockube envtest`."
-_HELP: Final = """\
+_HELP_CASES: Final = """\
   case "$flag" in
   --help | -h) echo "Usage: {name} [flags], of mockube"; exit 0 ;;
   --version) echo "Kubernetes v{version}"; exit 0 ;;
@@ -40,8 +40,8 @@ if [ -f "$certs/apiserver.crt" ]; then
 fi
 {run}
 """
-_ALONE: Final = 'exec {python} -m mockube.apiserver "$@"'
-_WITH_CONTROLLERS: Final = """\
+_RUN_SERVER: Final = 'exec {python} -m mockube.apiserver "$@"'
+_RUN_SERVER_AND_MANAGER: Final = """\
 kubeconfig=$own/controller-manager.kubeconfig
 rm -f "$kubeconfig"
 {python} -m mockube.apiserver --write-manager-kubeconfig="$kubeconfig" "$@" &
@@ -134,12 +134,12 @@ def run(options: argparse.Namespace) -> int:
 
 
 def launchers(folder: Path, options: argparse.Namespace) -> Mapping[str, str]:
-    """The files of the folder, by name."""
-    from mockube.apimachinery.version import version  # noqa: PLC0415 - for few
+    """Return the texts of the files to write, by file name."""
+    from mockube.apimachinery.version import version  # noqa: PLC0415 - only the command needs it, not its help
 
     python = f"{shlex.quote(sys.executable)} -P"
     header = {"mark": _MARK, "version": version(options.kubernetes_version)}
-    run_server = (_WITH_CONTROLLERS if options.with_controllers else _ALONE).format(
+    run_server = (_RUN_SERVER_AND_MANAGER if options.with_controllers else _RUN_SERVER).format(
         python=python, nodes=options.nodes
     )
     kubectl = shutil.which("kubectl")
@@ -148,13 +148,13 @@ def launchers(folder: Path, options: argparse.Namespace) -> Mapping[str, str]:
     return {
         "kube-apiserver": _SERVER.format(
             mark=_MARK,
-            help=_HELP.format(name="kube-apiserver", **header),
+            help=_HELP_CASES.format(name="kube-apiserver", **header),
             flags=shlex.join(version_flags(options)),
             run=run_server,
         ),
         "etcd": _ETCD.format(
             mark=_MARK,
-            help=_HELP.format(name="etcd", **header),
+            help=_HELP_CASES.format(name="etcd", **header),
             python=shlex.quote(sys.executable),
             script=shlex.quote(str(script)),
         ),

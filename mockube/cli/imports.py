@@ -1,4 +1,4 @@
-"""`mockube import FILE...`: objects that `kubectl get -o yaml` printed, made to exist in a cluster here."""
+"""`mockube import FILE...`: import objects that `kubectl get -o yaml` printed into a cluster."""
 
 import argparse
 import asyncio
@@ -11,10 +11,10 @@ from typing import Final
 from mockube.apimachinery.clock import RealClock
 from mockube.cli.output import Code
 from mockube.cli.parsing import Parser
-from mockube.cli.target import add_server, reporting_failures, server_of
+from mockube.cli.target import add_server_flags, convert_errors, server_access
 from mockube.connect import open_client
 from mockube.controller_manager.client.kubeconfig import Access
-from mockube.importing.documents import Document, Unreadable, read
+from mockube.importing.documents import Document, InvalidDocument, read
 from mockube.importing.importer import Importer, ImportOptions, Item, Outcome
 
 STDIN: Final = "-"
@@ -24,14 +24,18 @@ def add_flags(parser: Parser) -> None:
     parser.add_argument(
         "files", nargs="+", metavar="FILE", help="YAML or JSON files with objects and lists; - reads stdin"
     )
-    add_server(parser)
+    add_server_flags(parser)
     parser.add_argument(
         "--namespace", default="", metavar="NS", help="import all namespaced objects into this namespace"
     )
     parser.add_argument(
-        "--replace", action="store_true", help="replace existing objects (they are not changed)"
+        "--replace",
+        action="store_true",
+        help="replace existing objects; without this flag they are left unchanged",
     )
-    parser.add_argument("--dry-run", action="store_true", help="only print what would be done")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="print what would be imported, without writing"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -41,13 +45,13 @@ def run(options: argparse.Namespace) -> int:
     )
     report = _Report(import_options)
     for document in documents:
-        if isinstance(document, Unreadable):
+        if isinstance(document, InvalidDocument):
             report.refuse(f"{document.origin}: {document.problem}")
-    with reporting_failures():
+    with convert_errors():
         asyncio.run(
             _run(
                 [document for document in documents if isinstance(document, Document)],
-                server_of(options),
+                server_access(options),
                 report,
             )
         )
@@ -61,14 +65,14 @@ async def _run(documents: list[Document], access: Access, report: "_Report") -> 
         await Importer(client, clock, report.import_options, report.add).run(documents)
 
 
-def _read(name: str) -> Iterator[Document | Unreadable]:
+def _read(name: str) -> Iterator[Document | InvalidDocument]:
     if name == STDIN:
         return read(sys.stdin.buffer.read(), "stdin")
     return read(Path(name).read_bytes(), name)
 
 
 class _Report:
-    """A line for each object: what was done on stdout, what could not be done on stderr."""
+    """The report of an import: a line for each object, outcomes on stdout and failures on stderr."""
 
     def __init__(self, import_options: ImportOptions) -> None:
         self.import_options = import_options

@@ -1,4 +1,4 @@
-"""`mockube kubeconfig`: print it, print its path, or add it to the one that kubectl reads."""
+"""`mockube kubeconfig`: print a cluster's kubeconfig or its path, or merge it into the one that kubectl reads."""
 
 import argparse
 import os
@@ -9,15 +9,15 @@ from mockube.cli.parsing import Parser
 from mockube.cli.progress import print_line
 from mockube.cli.shared_flags import add_name
 from mockube.clusters import kubeconfigs
-from mockube.clusters.named_cluster import find
+from mockube.clusters.named_cluster import find_cluster
 from mockube.failure import Missing
 
 
 def add_flags(parser: Parser) -> None:
     add_name(parser)
-    ways = parser.add_mutually_exclusive_group()
-    ways.add_argument("--path", action="store_true", help="print the path of the kubeconfig")
-    ways.add_argument(
+    formats = parser.add_mutually_exclusive_group()
+    formats.add_argument("--path", action="store_true", help="print the path of the kubeconfig")
+    formats.add_argument(
         "--merge",
         action="store_true",
         help="merge it into the file that kubectl reads, $KUBECONFIG or ~/.kube/config, and make it "
@@ -26,11 +26,11 @@ def add_flags(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    folder = find(options.name, os.environ).folder
+    folder = find_cluster(options.name, os.environ).folder
     if not folder.kubeconfig.exists():
         raise Missing(f'"{folder.name}" was never ready and has no kubeconfig')
     if options.merge:
-        path = _kubectls(os.environ)
+        path = _kubectl_config(os.environ)
         kubeconfigs.merge(folder, path)
         print_line(f"{path} now contains the cluster: its current context is {folder.context}")
     elif options.path:
@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _kubectls(environment: Mapping[str, str]) -> Path:
-    """The file that kubectl would change: of several the first."""
-    named = [path for path in environment.get("KUBECONFIG", "").split(os.pathsep) if path]
-    return Path(named[0]) if named else Path.home() / ".kube" / "config"
+def _kubectl_config(environment: Mapping[str, str]) -> Path:
+    """Return the kubeconfig that kubectl writes: the first of $KUBECONFIG, or ~/.kube/config."""
+    paths = [path for path in environment.get("KUBECONFIG", "").split(os.pathsep) if path]
+    return Path(paths[0]) if paths else Path.home() / ".kube" / "config"

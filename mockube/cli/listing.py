@@ -1,4 +1,4 @@
-"""`mockube list`: every cluster of this machine."""
+"""`mockube list`: list the clusters of this machine."""
 
 import argparse
 import os
@@ -10,7 +10,7 @@ from mockube.cli.parsing import Parser
 from mockube.cli.progress import print_line
 from mockube.cli.shared_flags import add_output
 from mockube.clusters.kubeconfigs import read_url
-from mockube.clusters.named_cluster import FoundCluster, cluster_folders, look
+from mockube.clusters.named_cluster import FoundCluster, cluster_folders, inspect_cluster
 
 HEAD = ("NAME", "STATE", "URL", "NODES", "STORE")
 
@@ -20,7 +20,7 @@ def add_flags(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    clusters = [look(folder) for folder in cluster_folders(os.environ)]
+    clusters = [inspect_cluster(folder) for folder in cluster_folders(os.environ)]
     match options.output:
         case "json":
             print(msgspec.json.encode([_tree(cluster) for cluster in clusters]).decode())

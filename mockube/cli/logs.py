@@ -1,4 +1,4 @@
-"""`mockube logs`: what the processes of a cluster have logged, and log."""
+"""`mockube logs`: print the logs of a cluster's processes, and follow them."""
 
 import argparse
 import asyncio
@@ -12,7 +12,7 @@ from mockube.apimachinery.flags import non_negative_int
 from mockube.cli.parsing import Parser
 from mockube.cli.shared_flags import add_name
 from mockube.clusters.logs import COMPONENTS, Tail, merge_lines
-from mockube.clusters.named_cluster import PAUSE, ClusterFolder, find, holder
+from mockube.clusters.named_cluster import POLL_SECONDS, ClusterFolder, find_cluster, lock_holder
 from mockube.failure import Missing
 
 
@@ -28,29 +28,31 @@ def add_flags(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    folder = find(options.name, os.environ).folder
+    folder = find_cluster(options.name, os.environ).folder
     components = [options.component] if options.component else COMPONENTS
     files = {name: folder.log(name) for name in components if folder.log(name).exists()}
     if not files:
         raise Missing(f'"{folder.name}" has no logs of {" and ".join(components)}')
     tails = [Tail(path, name if len(files) > 1 else "") for name, path in files.items()]
     lines = merge_lines(tails)
-    _show(lines if options.tail is None else lines[max(0, len(lines) - options.tail) :])
+    _print_lines(lines if options.tail is None else lines[max(0, len(lines) - options.tail) :])
     if options.follow:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl+C has nothing to put in order
+        signal.signal(
+            signal.SIGINT, signal.SIG_DFL
+        )  # Ctrl+C ends the process at once: there is nothing to clean up
         asyncio.run(_follow(folder, tails))
     return 0
 
 
 async def _follow(folder: ClusterFolder, tails: Sequence[Tail]) -> None:
     clock = RealClock()
-    followed = holder(folder.lock)
-    while followed is not None and holder(folder.lock) == followed:
-        await clock.sleep(PAUSE)
-        _show(merge_lines(tails))
-    _show(merge_lines(tails))
+    followed = lock_holder(folder.lock)
+    while followed is not None and lock_holder(folder.lock) == followed:
+        await clock.sleep(POLL_SECONDS)
+        _print_lines(merge_lines(tails))
+    _print_lines(merge_lines(tails))
 
 
-def _show(lines: Sequence[str]) -> None:
+def _print_lines(lines: Sequence[str]) -> None:
     sys.stdout.writelines(lines)
     sys.stdout.flush()

@@ -1,7 +1,7 @@
-"""The command `mockube`: which command there is, and in what way all of them end.
+"""The entry point of `mockube`: the table of commands, and the exit codes and error messages that they share.
 
-A command is a file beside this one, with its flags and what it does; it is imported when it is called. Results go to
-stdout, everything else to stderr.
+A command is a module of this package with `add_flags` and `run`, which is imported when the command is called. Results
+are printed to stdout, everything else to stderr.
 """
 
 import argparse
@@ -23,12 +23,12 @@ NAME_HELP = "the cluster's name (default)"
 
 
 class Runnable(Protocol):
-    """What the module of a command holds."""
+    """The functions of a command's module."""
 
     def add_flags(self, parser: Parser) -> None: ...
 
     def run(self, options: argparse.Namespace) -> int:
-        """Answers with an exit code."""
+        """Run the command, and return its exit code."""
 
 
 class Command(NamedTuple):
@@ -39,7 +39,7 @@ class Command(NamedTuple):
     def load(self) -> Runnable:
         return cast("Runnable", import_module(f"mockube.cli.{self.module}"))
 
-    def fill(self, parser: Parser) -> None:
+    def add_flags(self, parser: Parser) -> None:
         parser.description = f"{self.summary[0].upper()}{self.summary[1:]}."
         self.load().add_flags(parser)
 
@@ -87,8 +87,8 @@ COMMANDS = {
 
 
 def parser() -> Parser:
-    """Every command with its flags, as one tree."""
-    return _tree([*COMMANDS])
+    """Return the parser of all commands with their flags."""
+    return _full_parser([*COMMANDS])
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -100,27 +100,29 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"mockube: {failure}", file=sys.stderr)
         return code_of(failure)
     except OSError as error:
-        return _unable(error)
+        return _report_os_error(error)
     except KeyboardInterrupt:
         return signal_exit_code(signal.SIGINT)
     return code
 
 
 def _dispatch(arguments: list[str]) -> int:
-    front = _front_parser()
+    top_parser = _top_level_parser()
     if not arguments:
-        front.print_help(sys.stderr)
+        top_parser.print_help(sys.stderr)
         return Code.USAGE
-    options = front.read(_expand_aliases(arguments), {})
+    options = top_parser.read(_expand_aliases(arguments), {})
     if options.command not in COMMANDS:
-        front.error(f'unknown command "{options.command}"{suggestion(options.command, COMMANDS)}')
+        top_parser.error(f'unknown command "{options.command}"{suggestion(options.command, COMMANDS)}')
     command = COMMANDS[options.command]
-    own = Parser(prog=f"mockube {command.name}")
-    command.fill(own)
-    before = {"name": options.name} if "name" in options else {}
-    if before and "--name" not in own.flags():
-        own.error("this command takes no --name")
-    return command.load().run(own.read(options.rest, os.environ, argparse.Namespace(**before)))
+    command_parser = Parser(prog=f"mockube {command.name}")
+    command.add_flags(command_parser)
+    top_level_options = {"name": options.name} if "name" in options else {}
+    if top_level_options and "--name" not in command_parser.flags():
+        command_parser.error("this command takes no --name")
+    return command.load().run(
+        command_parser.read(options.rest, os.environ, argparse.Namespace(**top_level_options))
+    )
 
 
 def _expand_aliases(arguments: list[str]) -> list[str]:
@@ -133,40 +135,42 @@ def _expand_aliases(arguments: list[str]) -> list[str]:
             return arguments
 
 
-class _Front(Parser):
-    """What stands before a command's own flags; its help is that of the whole tree."""
+class _TopLevelParser(Parser):
+    """The parser of the arguments before a command's own flags; its help lists the commands."""
 
     def format_help(self) -> str:
-        return _tree(()).format_help()
+        return _full_parser(()).format_help()
 
 
-def _front_parser() -> Parser:
-    front = _Front(prog="mockube")
-    _add_own(front)
-    front.add_argument("command")
-    front.add_argument("rest", nargs=argparse.REMAINDER)
-    return front
+def _top_level_parser() -> Parser:
+    top_parser = _TopLevelParser(prog="mockube")
+    _add_name_flag(top_parser)
+    top_parser.add_argument("command")
+    top_parser.add_argument("rest", nargs=argparse.REMAINDER)
+    return top_parser
 
 
-def _tree(filled: Collection[str]) -> Parser:
-    """The commands; those that are named have their flags, and were imported for it."""
-    tree = Parser(prog="mockube", description="A Kubernetes control plane in Python.", epilog=VARIABLES)
-    _add_own(tree)
-    commands = tree.add_subparsers(title="commands", dest="command", metavar="COMMAND", required=True)
+def _full_parser(complete_commands: Collection[str]) -> Parser:
+    """Return a parser of all commands. The complete ones have their flags, for which their modules are imported."""
+    full_parser = Parser(
+        prog="mockube", description="A Kubernetes control plane in Python.", epilog=VARIABLES
+    )
+    _add_name_flag(full_parser)
+    commands = full_parser.add_subparsers(title="commands", dest="command", metavar="COMMAND", required=True)
     for command in COMMANDS.values():
         command_parser = commands.add_parser(command.name, help=command.summary)
-        if command.name in filled:
-            command.fill(command_parser)
-    return tree
+        if command.name in complete_commands:
+            command.add_flags(command_parser)
+    return full_parser
 
 
-def _add_own(top: Parser) -> None:
-    top.add_argument("-n", "--name", default=argparse.SUPPRESS, help=NAME_HELP)
+def _add_name_flag(parser: Parser) -> None:
+    parser.add_argument("-n", "--name", default=argparse.SUPPRESS, help=NAME_HELP)
 
 
-def _unable(error: OSError) -> int:
+def _report_os_error(error: OSError) -> int:
     if isinstance(error, BrokenPipeError):
-        # The reader has closed the pipe, as in `mockube demo | head -n 1`. Python would flush, and fail, once more at exit.
+        # The reader has closed the pipe, as in `mockube demo | head -n 1`. Python would flush stdout, and fail, again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return signal_exit_code(signal.SIGPIPE)
     path = f"{error.filename}: " if error.filename else ""

@@ -9,7 +9,7 @@ from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.flags import labels, non_negative_int, seconds
 from mockube.apimachinery.names import check_label_value
 from mockube.cli.parsing import Parser
-from mockube.cli.target import add_server, reporting_failures, server_of
+from mockube.cli.target import add_server_flags, convert_errors, server_access
 from mockube.connect import open_client
 from mockube.controller_manager.client.kubeconfig import Access
 from mockube.controller_manager.kubelet.addresses import MAX_NODES
@@ -21,7 +21,7 @@ def add_flags(parser: Parser) -> None:
     parser.add_argument(
         "nodes", type=_count, nargs="?", metavar="N", help="the new number of nodes, node-1 to node-N"
     )
-    add_server(parser)
+    add_server_flags(parser)
     parser.add_argument(
         "--zones",
         type=_zones,
@@ -39,8 +39,8 @@ def add_flags(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    with reporting_failures():
-        print(asyncio.run(_run(options, server_of(options))))
+    with convert_errors():
+        print(asyncio.run(_run(options, server_access(options))))
     return 0
 
 
@@ -49,18 +49,18 @@ async def _run(options: argparse.Namespace, access: Access) -> str:
     clock = RealClock()
     async with open_client(access, clock) as client:
         if options.nodes is None:
-            return str(await resizing.count(client))
+            return str(await resizing.count_nodes(client))
         flags = {"zones": options.zones, "labels": options.labels}
-        more = {name: text for name, text in flags.items() if text}
-        await resizing.ask_for(client, options.nodes, more, clock)
-        await resizing.wait_for(client, options.nodes, clock=clock, seconds=options.timeout)
+        extra_data = {name: text for name, text in flags.items() if text}
+        await resizing.request_nodes(client, options.nodes, extra_data, clock)
+        await resizing.wait_for_nodes(client, options.nodes, clock=clock, seconds=options.timeout)
         return "1 node is ready" if options.nodes == 1 else f"{options.nodes} nodes are ready"
 
 
 def _count(text: str) -> int:
     number = non_negative_int(text)
     if number > MAX_NODES:
-        raise argparse.ArgumentTypeError(f"no more than {MAX_NODES} nodes have addresses")
+        raise argparse.ArgumentTypeError(f"at most {MAX_NODES} nodes can have addresses")
     return number
 
 

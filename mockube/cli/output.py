@@ -1,4 +1,4 @@
-"""Tables, and the codes that commands end with."""
+"""Tables, and the exit codes of commands."""
 
 import signal
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ from mockube.failure import Failure, Missing, TimedOut, UsageError
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:
-    """The first row is the head. As wide as what is in it, three spaces between."""
+    """Return rows as a text table with aligned columns; the first row is the header."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ("   ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
     return "\n".join(lines)
@@ -22,7 +22,7 @@ class Code(IntEnum):
     NOT_FOUND = 3
     TIMEOUT = 4
     UNHEALTHY = 5
-    """Of a cluster or of a machine that was looked at: the answer, and no failure."""
+    """The result of a check of a cluster or machine, and not an error."""
 
 
 CODES: Final[Mapping[type[Failure], Code]] = {
@@ -38,5 +38,5 @@ def code_of(failure: Failure) -> Code:
 
 
 def signal_exit_code(number: signal.Signals) -> int:
-    """The exit code in shells of a command that a signal has ended."""
+    """Return the exit code in a shell of a command that a signal ended."""
     return 128 + number

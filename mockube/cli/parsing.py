@@ -1,6 +1,6 @@
-"""The parser of every command: flags of the environment, and the errors of invalid command lines.
+"""The parser of every command: flags, environment variables, and the errors of invalid command lines.
 
-Each flag can be set by a variable as well, `--data-dir` by `MOCKUBE_DATA_DIR`; the flag wins.
+Each flag can also be set by a variable, `--data-dir` by `MOCKUBE_DATA_DIR`; the flag takes precedence.
 """
 
 import argparse
@@ -16,7 +16,7 @@ TRUE_VALUES, FALSE_VALUES = frozenset({"1", "true", "yes"}), frozenset({"0", "fa
 
 
 class Parser(argparse.ArgumentParser):
-    """Errors are one line; nothing is abbreviated."""
+    """A parser with errors of one line and without abbreviated flags."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(allow_abbrev=False, **options)
@@ -27,19 +27,19 @@ class Parser(argparse.ArgumentParser):
         environment: Mapping[str, str],
         namespace: argparse.Namespace | None = None,
     ) -> argparse.Namespace:
-        self.take(environment, flag_names=set(_names(arguments)))
+        self.read_environment(environment, flag_names=set(_flag_names(arguments)))
         options, rest = self.parse_known_args([*_with_dashes(arguments)], namespace)
         if rest:
             self.error(_unknown_problem(rest[0], [*self.flags()]))
         return options
 
     def flags(self) -> Iterator[str]:
-        """Of this command and of those below it, but for hidden ones."""
+        """Yield the flags of this command and its subcommands, except hidden ones."""
         for action in self._actions:
             if action.help != argparse.SUPPRESS:
                 yield from action.option_strings
-        for below in self._command_parsers():
-            yield from below.flags()
+        for subparser in self._command_parsers():
+            yield from subparser.flags()
 
     def error(self, message: str) -> NoReturn:
         self.exit(Code.USAGE, f"mockube: {message.removeprefix('argument ')} (see `{self.prog} --help`)\n")
@@ -49,67 +49,67 @@ class Parser(argparse.ArgumentParser):
             if isinstance(action.choices, Mapping):
                 yield from (parser for parser in action.choices.values() if isinstance(parser, Parser))
 
-    def take(self, environment: Mapping[str, str], *, flag_names: set[str]) -> None:
-        """Read the defaults of flags that are not on the command line from the environment."""
+    def read_environment(self, environment: Mapping[str, str], *, flag_names: set[str]) -> None:
+        """Set the defaults of flags from the environment, if they are not on the command line."""
         for action in self._actions:
-            text = environment.get(variable(action)) if action.option_strings else ""
+            text = environment.get(variable_name(action)) if action.option_strings else ""
             if text and flag_names.isdisjoint(action.option_strings):
                 action.default, action.required = self._value(action, text), False
-        for below in self._command_parsers():
-            below.take(environment, flag_names=flag_names)
+        for subparser in self._command_parsers():
+            subparser.read_environment(environment, flag_names=flag_names)
 
     def _value(self, action: argparse.Action, text: str) -> Any:
         try:
-            return _read(action, text)
+            return _parse_value(action, text)
         except (argparse.ArgumentTypeError, ValueError) as error:
-            self.error(f"{variable(action)}: {error}")
+            self.error(f"{variable_name(action)}: {error}")
 
 
-def variable(action: argparse.Action) -> str:
-    """That sets a flag."""
+def variable_name(action: argparse.Action) -> str:
+    """Return the name of the environment variable that sets a flag."""
     name = max(action.option_strings, key=len)
     return PREFIX + name.lstrip("-").replace("-", "_").upper()
 
 
 def suggestion(word: str, known_names: Iterable[str]) -> str:
-    """Return a suggestion: names that end with the word, or else the most similar one; or ""."""
+    """Return a suggestion: the names that end with the word, or else the most similar name; "" if there is none."""
     names = [*dict.fromkeys(known_names)]
     ending = f"-{word.lstrip('-')}"
     likely = [name for name in names if name.endswith(ending)] or difflib.get_close_matches(word, names, n=1)
     return f": did you mean {' or '.join(likely)}?" if likely else ""
 
 
-def _read(action: argparse.Action, text: str) -> Any:
+def _parse_value(action: argparse.Action, text: str) -> Any:
     if action.nargs == 0:
-        return _switch(text)
+        return _parse_bool(text)
     value = action.type(text) if callable(action.type) else text
     if action.choices is not None and value not in action.choices:
         raise ValueError(f'"{text}" is not one of {", ".join(action.choices)}')
     return [value] if isinstance(action.default, list) else value
 
 
-def _switch(text: str) -> bool:
+def _parse_bool(text: str) -> bool:
     if text.lower() not in TRUE_VALUES | FALSE_VALUES:
         raise ValueError(f'"{text}" is neither true nor false')
     return text.lower() in TRUE_VALUES
 
 
 def _before_separator(arguments: Sequence[str]) -> Iterator[str]:
-    """Those before `--`, which belong to no command that we run."""
+    """Yield the arguments before `--`; those after it belong to the command that `mockube run` runs."""
     return takewhile(lambda argument: argument != "--", arguments)
 
 
-def _names(arguments: Sequence[str]) -> Iterator[str]:
+def _flag_names(arguments: Sequence[str]) -> Iterator[str]:
     return (argument.partition("=")[0].replace("_", "-") for argument in _before_separator(arguments))
 
 
 def _with_dashes(arguments: Sequence[str]) -> Iterator[str]:
-    """`--a_b` stands for `--a-b`, as in Kubernetes' programs."""
-    own = [*_before_separator(arguments)]
-    for argument in own:
+    """Replace underscores in flag names by dashes, as Kubernetes' programs accept both."""
+    own_arguments = [*_before_separator(arguments)]
+    for argument in own_arguments:
         name, equals, value = argument.partition("=")
         yield (name.replace("_", "-") if name.startswith("--") else name) + equals + value
-    yield from arguments[len(own) :]
+    yield from arguments[len(own_arguments) :]
 
 
 def _unknown_problem(word: str, known_names: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""Progress on stderr: one live line at a terminal, a line for each step elsewhere."""
+"""Progress on stderr: one live line at a terminal, or one line for each step."""
 
 import sys
 from typing import Final, Protocol
@@ -19,7 +19,7 @@ def print_line(message: str) -> None:
 
 
 class Progress:
-    """`step` prints a state that the next message or `done` replaces; `report` prints a permanent line."""
+    """The progress of a command: at a terminal, the next message or `done` replaces the line of `step`; `report` prints a permanent line."""
 
     def __init__(self, out: Out, *, live: bool, clock: Clock) -> None:
         self._out = out

@@ -1,6 +1,4 @@
-"""`mockube reset`: empty the store of a cluster. A running cluster continues to run, with its name, address and
-credentials.
-"""
+"""`mockube reset`: delete all objects of a cluster. A running cluster keeps running, with its address and credentials."""
 
 import argparse
 import asyncio
@@ -15,13 +13,13 @@ from mockube.clusters.named_cluster import (
     ClusterFolder,
     Holder,
     State,
-    find,
-    look,
+    find_cluster,
+    inspect_cluster,
     ready_record,
     send_signals,
     wait_until,
 )
-from mockube.clusters.supervisor import RESET, empty, refuse_reset
+from mockube.clusters.supervisor import RESET, check_resettable, delete_objects
 from mockube.failure import Failure, TimedOut
 
 SECONDS: Final = 120.0
@@ -32,14 +30,14 @@ def add_flags(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    cluster = find(options.name, os.environ)
+    cluster = find_cluster(options.name, os.environ)
     if cluster.state in {State.STOPPED, State.DEAD}:
-        empty(cluster.folder)
+        delete_objects(cluster.folder)
         print_line(f'"{options.name}" is empty and stopped')
         return 0
     folder, record, process = cluster.folder, ready_record(cluster), cluster.holder
     assert process is not None, "it runs"
-    refuse_reset(record, folder)
+    check_resettable(record, folder)
     send_signals(process, (RESET,))
     clock = RealClock()
     if not asyncio.run(wait_until(lambda: _is_done(folder, process, record.resets), clock, seconds=SECONDS)):
@@ -49,9 +47,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _is_done(folder: ClusterFolder, process: Holder, resets_before: int) -> bool:
-    cluster = look(folder)
+    cluster = inspect_cluster(folder)
     if cluster.holder != process:
-        raise Failure(f'"{folder.name}" has stopped instead: see `mockube logs`')
+        raise Failure(f'"{folder.name}" stopped during the reset: see `mockube logs`')
     return (
         cluster.state is State.RUNNING
         and cluster.record is not None

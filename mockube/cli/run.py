@@ -1,4 +1,4 @@
-"""`mockube run -- CMD ...`: one command with a cluster of its own."""
+"""`mockube run -- CMD ...`: run one command with a temporary cluster."""
 
 import argparse
 import asyncio
@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from mockube.apimachinery.clock import RealClock
 from mockube.cli.parsing import Parser
 from mockube.cli.progress import print_line
-from mockube.cli.shared_flags import add_runtime, add_shape, version_flags
+from mockube.cli.shared_flags import add_cluster_flags, add_runtime, version_flags
 from mockube.failure import UsageError
 
 
 def add_flags(parser: Parser) -> None:
     parser.usage = f"{parser.prog} [FLAG ...] -- CMD [ARG ...]"
-    add_shape(parser)
+    add_cluster_flags(parser)
     add_runtime(parser)
     parser.add_argument("-v", "--verbose", action="store_true", help="print how long the start takes")
     parser.add_argument(
@@ -22,7 +22,7 @@ def add_flags(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from mockube.processes.control_plane import Shape  # noqa: PLC0415 - as below
+    from mockube.processes.control_plane import TemporaryClusterSpec  # noqa: PLC0415 - as below
     from mockube.processes.run_command import run_once  # noqa: PLC0415 - it starts processes
 
     command = options.command[1:] if options.command[:1] == ["--"] else options.command
@@ -31,7 +31,7 @@ def run(options: argparse.Namespace) -> int:
     return asyncio.run(
         run_once(
             command,
-            shape=Shape(
+            spec=TemporaryClusterSpec(
                 nodes=options.simulate_nodes,
                 packs=options.packs,
                 flags=version_flags(options),

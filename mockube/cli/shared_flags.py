@@ -28,7 +28,7 @@ def add_output(parser: Parser, *more: str) -> None:
     )
 
 
-def add_shape(parser: Parser) -> None:
+def add_cluster_flags(parser: Parser) -> None:
     parser.add_argument(
         "--simulate-nodes",
         type=non_negative_int,
@@ -56,13 +56,13 @@ def add_version(parser: Parser) -> None:
 
 
 def version_flags(options: argparse.Namespace) -> Sequence[str]:
-    """The flag of the API server, where it is not as usual."""
+    """Return the API server's flag for the minor release, if it is not the default."""
     minor = options.kubernetes_version
     return () if minor == minors.NEWEST else (f"--kubernetes-version={minor}",)
 
 
 def add_runtime(parser: Parser) -> None:
-    """As `mockube up` has them among the manager's."""
+    """Add the flags of the container runtime; `mockube up` has them among the manager's flags."""
     parser.add_argument(
         "--container-runtime",
         choices=[SIMULATED, PROCESS],

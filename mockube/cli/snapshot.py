@@ -1,15 +1,23 @@
-"""`mockube snapshot save|restore FILE`: all that a cluster stores, in one file and back."""
+"""`mockube snapshot save|restore FILE`: save all objects of a store to a file, or restore them from it.
+
+The store is that of a running server, of a stopped server's data folder, or an etcd.
+"""
 
 import argparse
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.flags import flags_of
 from mockube.apiserver.config.settings import Store
 from mockube.cli.parsing import Parser
-from mockube.cli.target import add_server, reporting_failures
+from mockube.cli.target import add_server_flags, convert_errors, server_access
+from mockube.failure import UsageError
+
+if TYPE_CHECKING:
+    from mockube.snapshots.transfer import SnapshotLocation
 
 STORE_FLAGS: Final[Mapping[str, str]] = {
     "data_dir": "the data folder of a stopped server",
@@ -19,31 +27,76 @@ STORE_FLAGS: Final[Mapping[str, str]] = {
     "etcd_certfile": "client certificate for etcd",
     "etcd_keyfile": "the key of --etcd-certfile",
 }
-"""The API server's defaults, for commands without an API server."""
+"""Help texts of the API server's flags that this command has too, with the same defaults."""
 
 
 def add_flags(parser: Parser) -> None:
     commands = parser.add_subparsers(dest="action", metavar="save|restore", required=True)
-    saving = commands.add_parser("save", help="save all objects of a store to a file")
-    restoring = commands.add_parser("restore", help="replace all objects of a store by those of a file")
-    for command in (saving, restoring):
+    save_parser = commands.add_parser("save", help="save all objects of a store to a file")
+    restore_parser = commands.add_parser("restore", help="replace all objects of a store by those of a file")
+    for command in (save_parser, restore_parser):
         command.add_argument(
             "file",
             type=Path,
             metavar="FILE",
             help="the snapshot: compressed lines of JSON, readable with zcat",
         )
-        add_server(command)
+        add_server_flags(command)
         _add_store(command)
-    restoring.add_argument("--replace", action="store_true", help="delete the current objects of the store")
+    restore_parser.add_argument(
+        "--replace", action="store_true", help="delete the current objects of the store"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
-    from mockube.cli.snapshotting import WORK  # noqa: PLC0415 - it brings every kind of store along
-
-    with reporting_failures():
-        asyncio.run(WORK[options.action](options))
+    with convert_errors():
+        asyncio.run(_ACTIONS[options.action](options))
     return 0
+
+
+async def _save(options: argparse.Namespace) -> None:
+    from mockube.snapshots.transfer import write_snapshot  # noqa: PLC0415 - see _location
+
+    snapshot = await write_snapshot(options.file, _location(options).chunks())
+    print(f"{options.file}: {snapshot.count} objects at revision {snapshot.header.revision}")
+
+
+async def _restore(options: argparse.Namespace) -> None:
+    from mockube.apiserver.snapshot_files import opened_snapshot  # noqa: PLC0415 - see _location
+
+    location = _location(options)
+    async with opened_snapshot(options.file) as snapshot:
+        await location.restore(snapshot, replace=options.replace)
+        print(f"{options.file}: {snapshot.count} objects restored")
+
+
+_ACTIONS: Final[Mapping[str, Callable[[argparse.Namespace], Coroutine[None, None, None]]]] = {
+    "save": _save,
+    "restore": _restore,
+}
+
+
+def _location(options: argparse.Namespace) -> "SnapshotLocation":
+    """Return where the snapshot is saved from or restored to, as the flags select it."""
+    from mockube.apiserver.config.command_line import store_problem  # noqa: PLC0415 - as below
+    from mockube.snapshots.transfer import (  # noqa: PLC0415 - it imports every kind of store, which help texts do not need
+        EtcdLocation,
+        FolderLocation,
+        ServerLocation,
+    )
+
+    flags = {name: getattr(options, name) for name in STORE_FLAGS if getattr(options, name)}
+    store, clock = Store(**flags), RealClock()
+    if problem := store_problem(store):
+        raise UsageError(problem)
+    if flags and not (store.data_dir or store.etcd_servers):
+        flag = next(iter(flags)).replace("_", "-")
+        raise UsageError(f"--{flag} needs --data-dir or --etcd-servers")
+    if store.etcd_servers:
+        return EtcdLocation(settings=store, clock=clock)
+    if store.data_dir is not None:
+        return FolderLocation(path=store.data_dir, prefix=store.etcd_prefix, clock=clock)
+    return ServerLocation(access=server_access(options), clock=clock)
 
 
 def _add_store(parser: Parser) -> None:

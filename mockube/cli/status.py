@@ -1,4 +1,4 @@
-"""`mockube status`: is a cluster there, and is it well?"""
+"""`mockube status`: print whether a cluster runs and is healthy."""
 
 import argparse
 import os
@@ -8,8 +8,8 @@ import msgspec
 from mockube.cli.output import Code, table
 from mockube.cli.parsing import Parser
 from mockube.cli.shared_flags import add_name, add_output
-from mockube.clusters.health import Health, examine
-from mockube.clusters.named_cluster import FoundCluster, Record, State, find
+from mockube.clusters.health import Health, check_health
+from mockube.clusters.named_cluster import FoundCluster, Record, State, find_cluster
 
 
 def add_flags(parser: Parser) -> None:
@@ -18,8 +18,8 @@ def add_flags(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    cluster = find(options.name, os.environ)
-    health = Health() if cluster.state is State.STOPPED else examine(cluster)
+    cluster = find_cluster(options.name, os.environ)
+    health = Health() if cluster.state is State.STOPPED else check_health(cluster)
     if options.output == "json":
         print(msgspec.json.encode(_tree(cluster, health)).decode())
     else:

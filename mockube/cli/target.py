@@ -1,4 +1,4 @@
-"""The server of commands that use one, and the messages of connection errors."""
+"""The choice of the server for commands that send requests, and their error messages."""
 
 import argparse
 import os
@@ -9,15 +9,15 @@ from pathlib import Path
 from mockube.apimachinery.status import ApiError
 from mockube.cli.parsing import Parser
 from mockube.cli.shared_flags import add_name
-from mockube.clusters.named_cluster import running
+from mockube.clusters.named_cluster import running_cluster
 from mockube.controller_manager.client.kubeconfig import Access, KubeconfigError, read
-from mockube.controller_manager.client.wire import NoAnswer
+from mockube.controller_manager.client.wire import NoResponse
 from mockube.etcd.archive.read import BadArchive
 from mockube.etcd.errors import KVError
 from mockube.failure import Failure
 
 
-def add_server(parser: Parser) -> None:
+def add_server_flags(parser: Parser) -> None:
     add_name(parser)
     parser.add_argument(
         "--kubeconfig",
@@ -27,19 +27,19 @@ def add_server(parser: Parser) -> None:
     )
 
 
-def server_of(options: argparse.Namespace) -> Access:
+def server_access(options: argparse.Namespace) -> Access:
     if options.kubeconfig is not None:
         return read(options.kubeconfig)
-    folder, _ = running(options.name, os.environ)
+    folder, _ = running_cluster(options.name, os.environ)
     return read(folder.kubeconfig)
 
 
 @contextmanager
-def reporting_failures() -> Iterator[None]:
-    """Convert errors into messages for users."""
+def convert_errors() -> Iterator[None]:
+    """Convert errors of requests, stores and files into Failure."""
     try:
         yield
-    except NoAnswer as error:
+    except NoResponse as error:
         raise Failure(f"the server does not respond: {error}") from error
     except ApiError as error:
         raise Failure(error.message) from error

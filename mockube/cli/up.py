@@ -1,4 +1,4 @@
-"""`mockube up`: start a cluster, and print what to type next."""
+"""`mockube up`: start a cluster, and print the next commands."""
 
 import argparse
 import asyncio
@@ -24,9 +24,9 @@ from mockube.cli.detach import Reports, detach
 from mockube.cli.output import code_of
 from mockube.cli.parsing import Parser
 from mockube.cli.progress import Progress, is_live
-from mockube.cli.shared_flags import add_name, add_shape, version_flags
+from mockube.cli.shared_flags import add_cluster_flags, add_name, version_flags
 from mockube.clusters.kubeconfigs import check_no_other_clusters
-from mockube.clusters.logs import OURS
+from mockube.clusters.logs import SUPERVISOR_LOG
 from mockube.clusters.named_cluster import (
     MEMORY,
     ClusterFolder,
@@ -34,8 +34,8 @@ from mockube.clusters.named_cluster import (
     Record,
     State,
     cluster_folder,
-    flag_of,
-    look,
+    inspect_cluster,
+    name_flag,
     read_record,
     wait_until,
 )
@@ -77,16 +77,16 @@ UP_FLAGS: Final = frozenset(
         "data_dir",
     }
 )
-"""Flags of the processes that `mockube up` has itself, or whose value it sets."""
+"""Flags of the two processes that `mockube up` defines itself, or that it sets."""
 
-_SILENT: Final[Mapping[str, Any]] = {
+_IGNORED_FLAG_OPTIONS: Final[Mapping[str, Any]] = {
     "action": "append",
     "default": [],
     "nargs": "?",
     "const": "",
     "help": argparse.SUPPRESS,
 }
-"""Options of a flag that is accepted and ignored."""
+"""The argparse options of a flag that is accepted and passed, but has no effect."""
 WAIT_SECONDS: Final = 60.0
 
 
@@ -95,13 +95,13 @@ class Wait(Struct, frozen=True, kw_only=True):
 
     until: ReadyCondition = ReadyCondition.NODES
     seconds: float = math.inf
-    """Without a limit by default."""
+    """The timeout."""
 
 
 def add_flags(parser: Parser) -> None:
     parser.usage = f"{parser.prog} [FLAG ...]"
     add_name(parser)
-    add_shape(parser)
+    add_cluster_flags(parser)
     parser.add_argument(
         "-d",
         "--detach",
@@ -138,7 +138,7 @@ def add_flags(parser: Parser) -> None:
 
 
 def read_wait(text: str) -> Wait:
-    """`nodes`, `30s` or `server/30s`."""
+    """Parse `nodes`, `30s` or `server/30s`."""
     target, slash, time = text.rpartition("/")
     if not slash and time in {*ReadyCondition}:
         return Wait(until=ReadyCondition(time))
@@ -149,33 +149,37 @@ def read_wait(text: str) -> Wait:
 
 def run(options: argparse.Namespace) -> int:
     folder = cluster_folder(options.name, os.environ)
-    cluster = look(folder)
+    cluster = inspect_cluster(folder)
     if cluster.state in {State.RUNNING, State.STARTING}:
-        return _use_existing(folder, cluster.record, content=options.exist_ok)
+        return _use_existing(folder, cluster.record, exist_ok=options.exist_ok)
     spec = _cluster_spec(options, folder)
-    for line in _exposure(options):
+    for line in _exposure_warnings_of_flags(options):
         print(f"warning: {line}", file=sys.stderr)
     if not options.detach:
         return _run_attached(folder, spec)
     folder.prepare()
-    code = detach(lambda reports: _reporting(folder, spec, reports), folder.log(OURS))
+    code = detach(lambda reports: _run_detached(folder, spec, reports), folder.log(SUPERVISOR_LOG))
     running = read_record(folder.record)
     if code is None and running is not None:
         print(ready_message(folder, running))
     return code or 0
 
 
-def _use_existing(folder: ClusterFolder, running: Record | None, *, content: bool) -> int:
-    if content and (running is None or not running.ready):
+def _use_existing(folder: ClusterFolder, running: Record | None, *, exist_ok: bool) -> int:
+    if exist_ok and (running is None or not running.ready):
         clock = RealClock()
-        asyncio.run(wait_until(lambda: look(folder).state is not State.STARTING, clock, seconds=WAIT_SECONDS))
+        asyncio.run(
+            wait_until(
+                lambda: inspect_cluster(folder).state is not State.STARTING, clock, seconds=WAIT_SECONDS
+            )
+        )
         running = read_record(folder.record)
     if running is None or not running.ready:
         raise ClusterLocked(f'"{folder.name}" is already starting')
-    if not content:
+    if not exist_ok:
         raise ClusterLocked(
             f'"{folder.name}" is already running, as process {running.pid} at {running.url}: stop it with '
-            f"`mockube down{flag_of(folder.name)}`, use it as it is with --exist-ok, or start another one with --name"
+            f"`mockube down{name_flag(folder.name)}`, use it as it is with --exist-ok, or start another one with --name"
         )
     print(ready_message(folder, running))
     return 0
@@ -194,15 +198,15 @@ def _run_attached(folder: ClusterFolder, spec: ClusterSpec) -> int:
 
     supervisor = Supervisor(folder, spec, clock=clock, report=progress.report, step=progress.step)
     try:
-        return asyncio.run(supervisor.run(once_ready=ready))
+        return asyncio.run(supervisor.run(on_ready=ready))
     finally:
         progress.done()
 
 
-def _reporting(folder: ClusterFolder, spec: ClusterSpec, reports: Reports) -> int:
+def _run_detached(folder: ClusterFolder, spec: ClusterSpec, reports: Reports) -> int:
     supervisor = Supervisor(folder, spec, clock=RealClock(), report=reports.report, step=reports.step)
     try:
-        return asyncio.run(supervisor.run(once_ready=lambda _: reports.ready()))
+        return asyncio.run(supervisor.run(on_ready=lambda _: reports.ready()))
     except Failure as failure:
         reports.report(str(failure))
         return code_of(failure)
@@ -242,8 +246,8 @@ def _cluster_spec(options: argparse.Namespace, folder: ClusterFolder) -> Cluster
     )
 
 
-def _exposure(options: argparse.Namespace) -> Sequence[str]:
-    """Return warnings of flags, or of variables that the server reads, which let others in."""
+def _exposure_warnings_of_flags(options: argparse.Namespace) -> Sequence[str]:
+    """Return warnings about flags, or variables that the server reads, that give other users access."""
     flags, environment = vars(options), os.environ
     values: dict[str, list[str]] = {}
     for name in ("authorization-mode", "allowed-hosts"):
@@ -254,7 +258,7 @@ def _exposure(options: argparse.Namespace) -> Sequence[str]:
 
 
 def _data_dir(options: argparse.Namespace, folder: ClusterFolder) -> Path | None:
-    """Return the folder of the store. A store that was kept once is used again without the flag."""
+    """Return the folder of the store. A store of an earlier `--keep` is used without the flag, too."""
     if options.data_dir is not None:
         return Path(options.data_dir).absolute()
     return folder.data if options.keep or folder.data.exists() else None
@@ -267,17 +271,17 @@ def ready_message(folder: ClusterFolder, record: Record) -> str:
         elsewhere="" if record.detached else ". In another shell",
         kubeconfig=shlex.quote(str(folder.kubeconfig)),
         store_note=_STORE_NOTES[record.store != MEMORY].format(store=record.store),
-        end=f"`mockube down{flag_of(folder.name)}` stops it." if record.detached else "Ctrl+C stops it.",
+        end=f"`mockube down{name_flag(folder.name)}` stops it." if record.detached else "Ctrl+C stops it.",
     )
 
 
-# --- the flags of the two processes: a flag goes to the process that has it
+# --- the flags of the two processes: each is passed to the process that has it
 
 
 def add_process_flags(parser: Parser) -> None:
-    """Add the flags of both processes. A flag of both goes to the API server, but flags of logging go to both.
+    """Add the flags of both processes. A flag that both have is passed to the API server, but logging flags to both.
 
-    A flag that only upstream's programs have is accepted and passed, and the process warns of it.
+    A flag that only upstream's programs have is accepted and passed, and the process logs a warning.
     """
     known_flags = set(UP_FLAGS)
     for component, sections in ((SERVER, settings.SECTIONS), (MANAGER, manager.SECTIONS)):
@@ -292,7 +296,7 @@ def add_process_flags(parser: Parser) -> None:
         for dashed in names:
             if dashed.replace("-", "_") not in known_flags:
                 known_flags.add(dashed.replace("-", "_"))
-                parser.add_argument(f"--{dashed}", dest=f"{component}.{dashed}", **_SILENT)
+                parser.add_argument(f"--{dashed}", dest=f"{component}.{dashed}", **_IGNORED_FLAG_OPTIONS)
 
 
 def split_flags(options: argparse.Namespace) -> tuple[Sequence[str], Sequence[str]]:
@@ -314,15 +318,15 @@ def _add_process_flag(group: Any, component: str, name: str, flag: Flag) -> None
         "dest": f"{component}.{dashed}",
         "help": flag.help.replace("%", "%%"),
         "metavar": flag.metavar or name.rpartition("_")[2].upper(),
-        "type": _check_early(flag),
+        "type": _validator(flag),
     }
     if flag.read is boolean:
         options |= {"nargs": "?", "const": "true", "metavar": "true|false"}
     group.add_argument(*short, f"--{dashed}", **options)
 
 
-def _check_early(flag: Flag) -> Callable[[str], str]:
-    """Return a function that refuses an invalid value, and returns a valid one unchanged."""
+def _validator(flag: Flag) -> Callable[[str], str]:
+    """Return a function that rejects an invalid value, and returns a valid one unchanged."""
 
     def read(text: str) -> str:
         flag.read(text)

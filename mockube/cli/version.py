@@ -1,4 +1,4 @@
-"""`mockube version`."""
+"""`mockube version`: print the version."""
 
 import argparse
 import platform
@@ -16,12 +16,12 @@ def add_flags(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    mine = version("mockube")
+    mockube_version = version("mockube")
     if options.output == "json":
-        from mockube.apimachinery.version import version as release  # noqa: PLC0415 - for few
+        from mockube.apimachinery.version import version as release  # noqa: PLC0415 - only needed with --output
 
         facts = {
-            "mockube": mine,
+            "mockube": mockube_version,
             "kubernetes": f"v{release()}",
             "kubernetesMinors": minors.MINORS,
             "python": platform.python_version(),
@@ -29,5 +29,5 @@ def run(options: argparse.Namespace) -> int:
         }
         print(msgspec.json.encode(facts).decode())
     else:
-        print(mine)
+        print(mockube_version)
     return 0

@@ -1,4 +1,4 @@
-"""The health of a cluster, by requests with Python's own HTTP: another client would take longer to import."""
+"""Health checks of a cluster. They use the HTTP client of the standard library, which is imported faster than others."""
 
 import http.client
 import ssl
@@ -18,26 +18,28 @@ SECONDS: Final = 5.0
 
 
 class Health(Struct, frozen=True, kw_only=True):
+    """The problems of a cluster, and its nodes."""
+
     problems: tuple[str, ...] = ()
     nodes: int = 0
     nodes_ready: int = 0
 
 
-def examine(cluster: FoundCluster) -> Health:
-    """Return the health of a cluster that runs, or should."""
+def check_health(cluster: FoundCluster) -> Health:
+    """Return the health of a cluster that is running, starting or was killed."""
     if cluster.record is None or cluster.state is State.DEAD:
         return Health(problems=("the process that ran it was killed",))
     if cluster.state is State.STARTING:
         return Health(problems=("it is not ready yet",))
-    silent = [
+    problems = [
         f"the {name} is not running"
         for name, component in cluster.record.components.items()
         if not component.pid
     ]
     try:
-        return _check_server(cluster.folder.kubeconfig, silent)
+        return _check_server(cluster.folder.kubeconfig, problems)
     except (OSError, http.client.HTTPException, KubeconfigError) as error:
-        return Health(problems=(*silent, f"{cluster.record.url} does not respond: {error}"))
+        return Health(problems=(*problems, f"{cluster.record.url} does not respond: {error}"))
 
 
 def _check_server(kubeconfig: Path, problems: list[str]) -> Health:
@@ -57,7 +59,7 @@ def _get(access: Access, path: str) -> tuple[int, bytes]:
     connection = http.client.HTTPSConnection(url.hostname or "", url.port, context=context, timeout=SECONDS)
     try:
         connection.request("GET", path, headers={"Authorization": f"Bearer {access.token}"})
-        answer = connection.getresponse()
-        return answer.status, answer.read()
+        response = connection.getresponse()
+        return response.status, response.read()
     finally:
         connection.close()

@@ -1,6 +1,6 @@
-"""Kubeconfigs of a named cluster: its own, requested copies, and the one that kubectl reads.
+"""Kubeconfigs of a named cluster: its own, copies of it, and the merge into the file that kubectl reads.
 
-The server writes one under its own name; those for users have the cluster's name, so that several fit into one file.
+In the kubeconfigs for users, all entries are named after the cluster, so that several clusters fit into one file.
 """
 
 from collections.abc import Mapping
@@ -15,18 +15,18 @@ from mockube.apiserver.pki.private import write_private
 from mockube.clusters.named_cluster import ClusterFolder
 from mockube.failure import Failure
 
-LISTS: Final = ("clusters", "users", "contexts")
+ENTRY_LISTS: Final = ("clusters", "users", "contexts")
 
 
 def publish(folder: ClusterFolder) -> str:
-    """Give the cluster its kubeconfig; answers with the server's address."""
-    tree = rename_entries(_read(folder.admin), folder.context)
+    """Write the cluster's kubeconfig for users, and return the server's URL."""
+    tree = rename_entries(_read(folder.admin_kubeconfig), folder.context)
     _write(folder.kubeconfig, tree)
-    return server_of(tree)
+    return server_url(tree)
 
 
 def rename_entries(tree: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """The same for one cluster, all of whose entries are called so."""
+    """Return a kubeconfig of one cluster with the name for all of its entries."""
     (cluster,), (user,) = tree["clusters"], tree["users"]
     return {
         "apiVersion": "v1",
@@ -38,16 +38,16 @@ def rename_entries(tree: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     }
 
 
-def server_of(tree: Mapping[str, Any]) -> str:
-    """Nothing, if it names none."""
+def server_url(tree: Mapping[str, Any]) -> str:
+    """Return the server's URL of the first cluster in a kubeconfig; "" if there is none."""
     for entry in tree.get("clusters") or ():
         return str((entry.get("cluster") or {}).get("server") or "")
     return ""
 
 
 def read_url(folder: ClusterFolder) -> str:
-    """Where the cluster was served last; "" if it never was."""
-    return server_of(_read(folder.kubeconfig)) if folder.kubeconfig.exists() else ""
+    """Return the URL of the cluster's last run; "" if it was never ready."""
+    return server_url(_read(folder.kubeconfig)) if folder.kubeconfig.exists() else ""
 
 
 def copy(folder: ClusterFolder, path: Path) -> None:
@@ -56,26 +56,26 @@ def copy(folder: ClusterFolder, path: Path) -> None:
 
 
 def check_no_other_clusters(folder: ClusterFolder, path: Path) -> None:
-    """A file that leads to other clusters is not overwritten."""
-    there = {entry.get("name") for entry in _read(path).get("clusters") or ()} if path.exists() else set()
-    if not there <= {folder.context}:
+    """Refuse to overwrite a kubeconfig that contains other clusters."""
+    existing = {entry.get("name") for entry in _read(path).get("clusters") or ()} if path.exists() else set()
+    if not existing <= {folder.context}:
         raise Failure(
             f"{path} contains other clusters and is not overwritten: use `mockube kubeconfig --merge`"
         )
 
 
 def merge(folder: ClusterFolder, path: Path) -> None:
-    """Add the cluster to a file that may lead to others, and make it the current one."""
-    mine = _read(folder.kubeconfig)
-    there: Mapping[str, Any] = _read(path) if path.exists() else {"apiVersion": "v1", "kind": "Config"}
-    merged = {name: _replace_entries(there.get(name) or [], mine[name]) for name in LISTS}
+    """Add the cluster to a kubeconfig that may contain others, and make it the current context."""
+    own_tree = _read(folder.kubeconfig)
+    existing: Mapping[str, Any] = _read(path) if path.exists() else {"apiVersion": "v1", "kind": "Config"}
+    merged = {name: _replace_entries(existing.get(name) or [], own_tree[name]) for name in ENTRY_LISTS}
     path.parent.mkdir(parents=True, exist_ok=True)
-    _write(path, {**there, **merged, "current-context": folder.context})
+    _write(path, {**existing, **merged, "current-context": folder.context})
 
 
-def _replace_entries(there: list[Any], mine: list[Any]) -> list[Any]:
-    names = {entry["name"] for entry in mine}
-    return [*(entry for entry in there if entry.get("name") not in names), *mine]
+def _replace_entries(existing: list[Any], own_entries: list[Any]) -> list[Any]:
+    names = {entry["name"] for entry in own_entries}
+    return [*(entry for entry in existing if entry.get("name") not in names), *own_entries]
 
 
 def _read(path: Path) -> Mapping[str, Any]:
@@ -90,7 +90,7 @@ def _read(path: Path) -> Mapping[str, Any]:
 
 def _is_config(tree: Any) -> bool:
     return isinstance(tree, dict) and all(
-        _is_list_of_entries(tree.get(part) or [], part[:-1]) for part in LISTS
+        _is_list_of_entries(tree.get(part) or [], part[:-1]) for part in ENTRY_LISTS
     )
 
 

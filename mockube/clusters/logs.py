@@ -1,4 +1,4 @@
-"""The logs of a cluster: a file for each process, read as they grow, and put in the order of time."""
+"""The logs of a cluster: one file for each process, read as they grow, and merged by time."""
 
 import heapq
 import re
@@ -8,36 +8,36 @@ from typing import Final
 
 from mockube.processes.control_plane import MANAGER, SERVER
 
-OURS: Final = "mockube"
-"""The output of the process that runs a detached cluster."""
-COMPONENTS: Final = (SERVER, MANAGER, OURS)
+SUPERVISOR_LOG: Final = "mockube"
+"""The name of the log of the process that runs a detached cluster."""
+COMPONENTS: Final = (SERVER, MANAGER, SUPERVISOR_LOG)
 
-_MOMENT: Final = re.compile(r'[IWEF](\d{4} \d\d:\d\d:\d\d\.\d+) |\{"ts":(\d+\.?\d*)')
+_TIMESTAMP: Final = re.compile(r'[IWEF](\d{4} \d\d:\d\d:\d\d\.\d+) |\{"ts":(\d+\.?\d*)')
 
 
 class Tail:
-    """One file, from where it was read to the last time."""
+    """A reader of one log file, which continues at the end of the last read."""
 
     def __init__(self, path: Path, label: str) -> None:
         self._path = path
         self._label = f"{label}: " if label else ""
-        self._read = 0
-        self._time = ""
+        self._offset = 0
+        self._timestamp = ""
 
     def lines(self) -> Iterator[tuple[str, str]]:
-        """Whole lines, each with its moment: that of the line before, where it has none."""
+        """Yield the new complete lines, each with its timestamp, or that of the line before if it has none."""
         with self._path.open("rb") as file:
-            if file.seek(0, 2) < self._read:
-                self._read = 0  # the cluster was restarted
-            file.seek(self._read)
+            if file.seek(0, 2) < self._offset:
+                self._offset = 0  # the cluster was restarted
+            file.seek(self._offset)
             data, newline, _ = file.read().rpartition(b"\n")
-        self._read += len(data) + len(newline)
+        self._offset += len(data) + len(newline)
         for line in data.decode(errors="replace").splitlines():
-            if match := _MOMENT.match(line):
-                self._time = match[1] or match[2]
-            yield self._time, f"{self._label}{line}\n"
+            if match := _TIMESTAMP.match(line):
+                self._timestamp = match[1] or match[2]
+            yield self._timestamp, f"{self._label}{line}\n"
 
 
 def merge_lines(tails: Sequence[Tail]) -> Sequence[str]:
-    """What is new in all of them."""
+    """Return the new lines of all files, in the order of time."""
     return [line for _, line in heapq.merge(*(tail.lines() for tail in tails), key=lambda entry: entry[0])]

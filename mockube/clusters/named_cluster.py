@@ -1,8 +1,8 @@
-"""Named clusters: the folder of each, its lock, the record of its run, and its state.
+"""Named clusters: the folder of each cluster, its lock, the record of its run, and its state.
 
-A cluster lies in `$XDG_DATA_HOME/mockube/clusters/NAME`. Certificates and keys remain when it ends, so that its kubeconfig
-is valid the next time; so do the objects that `--keep` stores. The lock is held by the process that runs it: the kernel
-releases the lock of a dead process. If there is a record and the cluster is not locked, that process was killed.
+The folder is `$XDG_DATA_HOME/mockube/clusters/NAME`. Certificates and keys remain in it when the cluster stops, so that the
+kubeconfig stays valid; so do the objects with `--keep`. The process that runs the cluster holds the lock, which the kernel
+releases when that process dies. If there is a record and the cluster is not locked, that process was killed.
 """
 
 import fcntl
@@ -26,18 +26,20 @@ from mockube.failure import Failure, Missing, UsageError
 from mockube.processes import defaults
 
 MEMORY: Final = "memory"
-PAUSE: Final = 0.05
-"""Seconds between two reads of the files of a cluster, which send no notifications."""
+POLL_SECONDS: Final = 0.05
+"""The polling interval of a cluster's files in seconds."""
 
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?")
 _LOCK_TRIES: Final = 20
 _LOCK_PAUSE: Final = 0.01
-"""A process that only checks whether the lock is held has it for a moment."""
+"""Between tries to lock, because a process that checks the lock holds it for a short time."""
 _MAX_LOCK_BYTES: Final = 100
 """Bytes of the lock that are read."""
 
 
 class ClusterFolder(Struct, frozen=True, kw_only=True):
+    """The files of a named cluster."""
+
     name: str
     path: Path
 
@@ -47,7 +49,7 @@ class ClusterFolder(Struct, frozen=True, kw_only=True):
         return "mockube" if self.name == defaults.NAME else f"mockube-{self.name}"
 
     def prepare(self) -> None:
-        """Create the folders. They are private, because a reader has the rights of the administrator."""
+        """Create the folders. They are private, because their files contain the administrator's credentials."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         for folder in (self.path, self.pki, self.logs):
             folder.mkdir(mode=0o700, exist_ok=True)
@@ -65,8 +67,8 @@ class ClusterFolder(Struct, frozen=True, kw_only=True):
         return self.path / "pki"
 
     @property
-    def admin(self) -> Path:
-        """The kubeconfig that the server writes, and the manager reads."""
+    def admin_kubeconfig(self) -> Path:
+        """The administrator's kubeconfig, as the server writes it."""
         return self.pki / "admin.kubeconfig"
 
     @property
@@ -120,12 +122,12 @@ class ClusterLocked(Failure):
 
 
 class Holder(NamedTuple):
-    """The process that holds a cluster. No other process is equal to it until the machine restarts."""
+    """The process that holds a cluster's lock. No other process is equal to it until the machine restarts."""
 
     pid: int
     """0 before the process has written its id."""
     started: str
-    """In clock ticks since the machine started; "" where the system does not show it."""
+    """The start time in clock ticks since the machine started; "" if the system does not provide it."""
 
 
 @asynccontextmanager
@@ -150,8 +152,8 @@ async def hold_lock(folder: ClusterFolder, clock: Clock) -> AsyncIterator[None]:
         os.close(descriptor)
 
 
-def holder(path: Path) -> Holder | None:
-    """Return the holder of this lock file; None if it is free."""
+def lock_holder(path: Path) -> Holder | None:
+    """Return the process that holds a lock file; None if it is not locked."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError:
@@ -168,7 +170,7 @@ def holder(path: Path) -> Holder | None:
 
 
 def send_signals(to: Holder, numbers: Sequence[signal.Signals]) -> None:
-    """Send signals to the process if it still runs, and never to another process that reuses its id."""
+    """Send signals to the process if it still runs, but not to another process that reuses its id."""
     with suppress(ProcessLookupError):
         if not hasattr(os, "pidfd_open"):
             for number in numbers:
@@ -184,7 +186,7 @@ def send_signals(to: Holder, numbers: Sequence[signal.Signals]) -> None:
 
 
 def _start_of(pid: int) -> str:
-    """Field 22 of its line in /proc; the second field is a name in parentheses, which may hold blanks."""
+    """Return field 22 of /proc/PID/stat. The second field is a name in parentheses, which may contain spaces."""
     try:
         line = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
@@ -205,7 +207,7 @@ def _lock(descriptor: int, operation: int) -> bool:
 
 class Component(msgspec.Struct, frozen=True, kw_only=True):
     pid: int
-    """0 while it does not run."""
+    """0 while the component does not run."""
     restarts: int = 0
 
 
@@ -217,12 +219,12 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     nodes: int
     packs: str
     store: str
-    """`MEMORY`, the folder, or the addresses of the etcd."""
+    """`MEMORY`, the data folder, or the endpoints of etcd."""
     flags: tuple[str, ...] = ()
-    """The flags of the two processes that were set."""
+    """The flags that were set for the two processes."""
     ready: bool = False
     url: str = ""
-    """Once it is ready."""
+    """The server's URL; "" until the cluster is ready."""
     resets: int = 0
     components: Mapping[str, Component] = {}
 
@@ -232,7 +234,7 @@ def write_record(folder: ClusterFolder, record: Record) -> None:
 
 
 def read_record(path: Path) -> Record | None:
-    """Return the record; None if there is none, or it cannot be read."""
+    """Return the record; None if there is none, or if it is invalid."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=Record)
     except (FileNotFoundError, msgspec.DecodeError):
@@ -251,51 +253,53 @@ class State(StrEnum):
 
 
 class FoundCluster(Struct, frozen=True, kw_only=True):
+    """A named cluster and its state."""
+
     folder: ClusterFolder
     state: State
     record: Record | None = None
-    """Of the current run, or of the one that was killed."""
+    """The record of the current run, or of the run that was killed."""
     holder: Holder | None = None
     """The process that runs it."""
 
 
-def look(folder: ClusterFolder) -> FoundCluster:
-    running, latest_record = holder(folder.lock), read_record(folder.record)
-    if running is not None and latest_record is not None and latest_record.pid != running.pid:
+def inspect_cluster(folder: ClusterFolder) -> FoundCluster:
+    lock_owner, latest_record = lock_holder(folder.lock), read_record(folder.record)
+    if lock_owner is not None and latest_record is not None and latest_record.pid != lock_owner.pid:
         latest_record = None  # of an earlier run, which was killed
     return FoundCluster(
         folder=folder,
-        state=_state_of(latest_record, is_locked=running is not None),
+        state=_state_of(latest_record, is_locked=lock_owner is not None),
         record=latest_record,
-        holder=running,
+        holder=lock_owner,
     )
 
 
-def find(name: str, environment: Mapping[str, str]) -> FoundCluster:
-    """Return a cluster that exists, whether it runs or not."""
+def find_cluster(name: str, environment: Mapping[str, str]) -> FoundCluster:
+    """Return a cluster, running or not; raise Missing if it does not exist."""
     folder = cluster_folder(name, environment)
     if not folder.path.is_dir():
         others = ", ".join(other.name for other in cluster_folders(environment))
-        hint = f"choose with --name: {others}" if others else f"`mockube up{flag_of(name)}` starts one"
+        hint = f"choose with --name: {others}" if others else f"`mockube up{name_flag(name)}` starts one"
         raise Missing(f'there is no cluster "{name}": {hint}')
-    return look(folder)
+    return inspect_cluster(folder)
 
 
-def running(name: str, environment: Mapping[str, str]) -> tuple[ClusterFolder, Record]:
-    """Return a cluster that runs and is ready."""
-    cluster = find(name, environment)
+def running_cluster(name: str, environment: Mapping[str, str]) -> tuple[ClusterFolder, Record]:
+    """Return the folder and record of a cluster; raise Missing if it is not ready."""
+    cluster = find_cluster(name, environment)
     return cluster.folder, ready_record(cluster)
 
 
 def ready_record(cluster: FoundCluster) -> Record:
-    """Return the record of a cluster that runs and is ready; raises Missing if it does not."""
+    """Return the record of a cluster; raise Missing if it is not ready."""
     if cluster.state is not State.RUNNING or cluster.record is None:
         name = cluster.folder.name
-        raise Missing(f'"{name}" is not running: `mockube up{flag_of(name)}` starts it')
+        raise Missing(f'"{name}" is not running: `mockube up{name_flag(name)}` starts it')
     return cluster.record
 
 
-def flag_of(name: str) -> str:
+def name_flag(name: str) -> str:
     return "" if name == defaults.NAME else f" --name {name}"
 
 
@@ -305,11 +309,11 @@ def _state_of(latest_record: Record | None, *, is_locked: bool) -> State:
     return State.DEAD if latest_record else State.STOPPED
 
 
-async def wait_until(met: Callable[[], bool], clock: Clock, *, seconds: float) -> bool:
-    """Return whether the condition held in time."""
+async def wait_until(condition: Callable[[], bool], clock: Clock, *, seconds: float) -> bool:
+    """Wait until the condition is true, and return whether it was in time."""
     deadline = clock.monotonic() + seconds
-    while not met():
+    while not condition():
         if clock.monotonic() >= deadline:
             return False
-        await clock.sleep(PAUSE)
+        await clock.sleep(POLL_SECONDS)
     return True

@@ -1,7 +1,7 @@
-"""The port of a cluster: which one it uses, and which process uses it if it is taken.
+"""The port of a cluster, and the process that uses a port.
 
-A cluster is served where it was served before, so that its kubeconfig is good the next time: the default one on
-upstream's port, others on the one that was free when they first began.
+A cluster uses the same port in each run, so that its kubeconfig stays valid: the default cluster upstream's port, others
+the port that was free at their first start.
 """
 
 import errno
@@ -13,32 +13,32 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from mockube.clusters.kubeconfigs import read_url
-from mockube.clusters.named_cluster import ClusterFolder, State, cluster_folders, look
+from mockube.clusters.named_cluster import ClusterFolder, State, cluster_folders, inspect_cluster
 from mockube.failure import Failure
 from mockube.processes import defaults
 
-UPSTREAM: Final = 6443
-VARIABLE: Final = "MOCKUBE_APISERVER_SECURE_PORT"
-"""The option by which the API server gets its port."""
+UPSTREAM_PORT: Final = 6443
+PORT_VARIABLE: Final = "MOCKUBE_APISERVER_SECURE_PORT"
+"""The environment variable that sets the API server's --secure-port."""
 LOOPBACK: Final = "127.0.0.1"
-ANY: Final = 0
-_LISTENING: Final = "0A"
-_TABLES: Final = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
+ANY_PORT: Final = 0
+_LISTEN_STATE: Final = "0A"
+_SOCKET_TABLES: Final = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 
 
 def default_port(folder: ClusterFolder, environment: Mapping[str, str]) -> int:
-    """Return the port to listen on without a flag."""
-    port = environment.get(VARIABLE, "")
+    """Return the port to listen on if no flag sets it."""
+    port = environment.get(PORT_VARIABLE, "")
     if port.isdigit():
         return int(port)
     if folder.name == defaults.NAME:
-        return UPSTREAM
-    before = port_of(read_url(folder))
-    return before if before and is_free(LOOPBACK, before) else ANY
+        return UPSTREAM_PORT
+    previous_port = port_of(read_url(folder))
+    return previous_port if previous_port and is_free(LOOPBACK, previous_port) else ANY_PORT
 
 
 def port_of(url: str) -> int:
-    return urlsplit(url).port or ANY
+    return urlsplit(url).port or ANY_PORT
 
 
 def is_free(address: str, port: int) -> bool:
@@ -53,15 +53,15 @@ def is_free(address: str, port: int) -> bool:
 
 
 def check_port_free(address: str, port: int, environment: Mapping[str, str]) -> None:
-    if port != ANY and not is_free(address, port):
+    if port != ANY_PORT and not is_free(address, port):
         raise Failure(
-            f"port {port} is in use by {holder(port, environment)}: stop it, or set --secure-port=0 for a free port"
+            f"port {port} is in use by {port_user(port, environment)}: stop it, or set --secure-port=0 for a free port"
         )
 
 
-def holder(port: int, environment: Mapping[str, str]) -> str:
+def port_user(port: int, environment: Mapping[str, str]) -> str:
     for folder in cluster_folders(environment):
-        cluster = look(folder)
+        cluster = inspect_cluster(folder)
         if cluster.record and cluster.state is not State.DEAD and port_of(cluster.record.url) == port:
             return f'the cluster "{folder.name}" (`mockube down --name {folder.name}` stops it)'
     with suppress(OSError):  # another system, or another user's processes
@@ -70,7 +70,7 @@ def holder(port: int, environment: Mapping[str, str]) -> str:
 
 
 def _processes(port: int) -> Iterator[str]:
-    """Those that listen there, as far as they are shown to us."""
+    """Yield the processes that listen on the port, as far as this user can see their sockets."""
     sockets = {f"socket:[{inode}]" for inode in _inodes(port)}
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
@@ -79,8 +79,8 @@ def _processes(port: int) -> Iterator[str]:
 
 
 def _inodes(port: int) -> Iterator[str]:
-    for table in _TABLES:
+    for table in _SOCKET_TABLES:
         for line in table.read_text().splitlines()[1:]:
             _, local, _, state, *_, inode = line.split()[:10]
-            if state == _LISTENING and int(local.rpartition(":")[2], 16) == port:
+            if state == _LISTEN_STATE and int(local.rpartition(":")[2], 16) == port:
                 yield inode

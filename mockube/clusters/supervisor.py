@@ -1,4 +1,4 @@
-"""One run of a named cluster: it is locked, recorded, kept running, and reset on request."""
+"""One run of a named cluster: the supervisor locks and records it, runs its processes, and resets it on request."""
 
 import asyncio
 import math
@@ -18,7 +18,7 @@ from msgspec import Struct
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.timestamps import format_time
 from mockube.clusters import kubeconfigs
-from mockube.clusters.logs import OURS
+from mockube.clusters.logs import SUPERVISOR_LOG
 from mockube.clusters.named_cluster import (
     MEMORY,
     ClusterFolder,
@@ -37,24 +37,24 @@ from mockube.processes.control_plane import (
     Launch,
     NotReady,
     control_plane,
-    importing,
+    start_import,
 )
 
 RESET: Final = signal.SIGUSR1
-"""Requests the process that runs a cluster to empty its store."""
+"""The signal that requests the process that runs a cluster to empty its store."""
 
 
 class ReadyCondition(StrEnum):
-    """What makes a cluster ready."""
+    """The condition by which a cluster counts as ready."""
 
     SERVER = "server"
     """The API server responds."""
     NODES = "nodes"
-    """Pods can be created and scheduled as well."""
+    """Pods can also be created and scheduled."""
 
 
 class ClusterSpec(Struct, frozen=True, kw_only=True):
-    """The options of a cluster."""
+    """The options of a named cluster."""
 
     version: str
     nodes: int
@@ -63,16 +63,18 @@ class ClusterSpec(Struct, frozen=True, kw_only=True):
     """Flags of the API server, including its port."""
     manager_flags: Sequence[str]
     store: str
-    """The store, as in the record."""
+    """The store, as in `Record.store`."""
     detached: bool = False
     copy_to: Path | None = None
-    """Where to write a copy of the cluster's kubeconfig."""
+    """The file for a copy of the cluster's kubeconfig, if any."""
     until: ReadyCondition = ReadyCondition.NODES
     seconds: float = math.inf
-    """How long to wait until it is ready."""
+    """The timeout until the cluster is ready."""
 
 
 class Supervisor:
+    """The run of a named cluster in the current process."""
+
     def __init__(
         self, folder: ClusterFolder, spec: ClusterSpec, *, clock: Clock, report: Report, step: Report
     ) -> None:
@@ -81,8 +83,8 @@ class Supervisor:
         self._clock = clock
         self._report = report
         self._step = step
-        self._resetting = False
-        self._late = False
+        self._is_resetting = False
+        self._timed_out = False
         self._record = Record(
             pid=os.getpid(),
             version=spec.version,
@@ -94,51 +96,51 @@ class Supervisor:
             flags=(*spec.flags, *spec.manager_flags),
         )
 
-    async def run(self, *, once_ready: Callable[[Record], None]) -> int:
-        """Run until a signal stops it or the server ends; return the exit code."""
+    async def run(self, *, on_ready: Callable[[Record], None]) -> int:
+        """Run until a signal stops the cluster or the server exits; return the exit code."""
         async with hold_lock(self._folder, self._clock):
-            with self._keep_record():
+            with self._hold_record():
                 while True:
-                    code = await self._round(once_ready)
-                    if not self._resetting:
+                    code = await self._run_once(on_ready)
+                    if not self._is_resetting:
                         return code
                     self._report("emptying the store")
-                    empty(self._folder)
+                    delete_objects(self._folder)
 
     @contextmanager
-    def _keep_record(self) -> Iterator[None]:
-        """Begin new logs and write the record, which is removed at the end."""
+    def _hold_record(self) -> Iterator[None]:
+        """Truncate the logs, and write the record, which is removed at the end of the block."""
         folder = self._folder
         for component in (SERVER, MANAGER):
             self._launch().log(component).write_bytes(b"")
         if not self._spec.detached:
-            folder.log(OURS).unlink(missing_ok=True)
+            folder.log(SUPERVISOR_LOG).unlink(missing_ok=True)
         write_record(folder, self._record)
         try:
             yield
         finally:
             folder.record.unlink(missing_ok=True)
 
-    async def _round(self, once_ready: Callable[[Record], None]) -> int:
-        """Run until the store is emptied, or the run ends."""
-        self._resetting = False
+    async def _run_once(self, on_ready: Callable[[Record], None]) -> int:
+        """Run both processes until a reset is requested, or until they stop; return the exit code."""
+        self._is_resetting = False
         plane = control_plane(self._launch(), clock=self._clock, report=self._report)
-        plane.manager.changed = lambda: self._note(plane)
+        plane.manager.on_change = lambda: self._update_components(plane)
         plane.handle_signals()
         asyncio.get_running_loop().add_signal_handler(RESET, self._reset, plane)
-        importing_client = importing("mockube.cluster_client")
+        client_import = start_import("mockube.cluster_client")
         self._step("starting the API server and the controller manager")
-        with suppress(NotReady), self._limit(plane):
+        with suppress(NotReady), self._start_timeout(plane):
             async with plane.running():
-                await self._make_ready(plane, await importing_client)
+                await self._make_ready(plane, await client_import)
                 if not plane.is_over:
-                    once_ready(self._record)
+                    on_ready(self._record)
                     await plane.wait_until_stopped()
-        self._resetting = self._resetting and not plane.stopped_by
+        self._is_resetting = self._is_resetting and not plane.stopped_by
         code = plane.code(stopped=0 if self._record.ready else 128 + plane.stopped_by)
         if plane.failed is not None:
             self._report(exit_message(plane.failed, code))
-        if self._late:
+        if self._timed_out:
             raise TimedOut(f"the cluster was not ready within {self._spec.seconds:g} s and was stopped")
         return code
 
@@ -152,7 +154,7 @@ class Supervisor:
         if plane.is_over:
             return
         self._record = msgspec.structs.replace(self._record, ready=True, url=url)
-        self._note(plane)
+        self._update_components(plane)
 
     async def _wait_nodes(self, client: ModuleType) -> None:
         launch = self._launch()
@@ -162,12 +164,12 @@ class Supervisor:
         self._record = msgspec.structs.replace(self._record, nodes=nodes)
 
     @contextmanager
-    def _limit(self, plane: ControlPlane) -> Iterator[None]:
-        """Limit the time until it is ready for the first time."""
+    def _start_timeout(self, plane: ControlPlane) -> Iterator[None]:
+        """Stop the run if it is not ready for the first time within the timeout."""
 
         def expire() -> None:
-            self._late = not self._record.ready
-            if self._late:
+            self._timed_out = not self._record.ready
+            if self._timed_out:
                 plane.stop()
 
         seconds = math.inf if self._record.resets else self._spec.seconds
@@ -181,7 +183,7 @@ class Supervisor:
         folder, spec = self._folder, self._spec
         same_port = port_of(self._record.url)
         return Launch(
-            kubeconfig=folder.admin,
+            kubeconfig=folder.admin_kubeconfig,
             logs=folder.logs,
             nodes=spec.nodes,
             packs=spec.packs,
@@ -192,7 +194,7 @@ class Supervisor:
             manager_flags=spec.manager_flags,
         )
 
-    def _note(self, plane: ControlPlane) -> None:
+    def _update_components(self, plane: ControlPlane) -> None:
         components = {
             SERVER: Component(pid=plane.server_pid),
             MANAGER: Component(pid=plane.manager.pid, restarts=plane.manager.restarts),
@@ -201,19 +203,21 @@ class Supervisor:
         write_record(self._folder, self._record)
 
     def _reset(self, plane: ControlPlane) -> None:
-        self._resetting = True
+        self._is_resetting = True
         self._record = msgspec.structs.replace(self._record, ready=False, resets=self._record.resets + 1)
         plane.stop()
 
 
-def empty(folder: ClusterFolder) -> None:
-    """Remove all stored objects; new ones are stored as before."""
+def delete_objects(folder: ClusterFolder) -> None:
+    """Delete all objects that the cluster's folder stores; the cluster will store new ones as before."""
     if folder.data.exists():
         shutil.rmtree(folder.data)
         folder.data.mkdir(mode=0o700)
 
 
-def refuse_reset(cluster_record: Record, folder: ClusterFolder) -> None:
-    """Refuse to empty a store outside of the cluster's folder."""
+def check_resettable(cluster_record: Record, folder: ClusterFolder) -> None:
+    """Raise Failure if the store is not in memory or in the cluster's folder."""
     if cluster_record.store not in {MEMORY, str(folder.data)}:
-        raise Failure(f"the store {cluster_record.store} is not this cluster's own: empty it there")
+        raise Failure(
+            f"the store {cluster_record.store} does not belong to this cluster: delete its objects there"
+        )

@@ -1,5 +1,5 @@
-"""A control plane inside this process. A file belongs here if it wires, runs, watches or disturbs one.
+"""A control plane inside this process. A file belongs here if it wires, runs or observes one, or injects faults into it.
 
-Nothing here may change what belongs to the whole process: no signal handlers, no garbage collector's settings, no
-policy of event loops, no handler of the root logger.
+It must not change global state of the process: no signal handlers, no lasting settings of the garbage collector, no event
+loop policy, no handler of the root logger.
 """

@@ -1,6 +1,6 @@
-"""An asynchronous block, held open in an event loop in a thread of its own.
+"""An asynchronous context manager that stays open in an event loop in a background thread.
 
-What runs in it cannot be blocked by the caller's thread, nor block it. Nothing of the loop outlives the block.
+The background thread and the caller's thread do not block each other. The loop is closed when the context ends.
 """
 
 import asyncio
@@ -14,17 +14,17 @@ from typing import Any, Final, Generic, TypeVar
 NEW_LOOP: Callable[[], asyncio.AbstractEventLoop]
 try:
     from uvloop import new_event_loop as NEW_LOOP  # noqa: N812 - one of two
-except ImportError:  # it is not made for every system
+except ImportError:  # uvloop does not support every system
     NEW_LOOP = asyncio.new_event_loop
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 
-class Collection:
-    """The garbage collector of the interpreter, which is paused while blocks open.
+class GarbageCollector:
+    """The garbage collector of the interpreter, which is paused while contexts are entered.
 
-    A start creates 30,000 objects that stay. That would cause a full collection, which takes as long as the start.
+    A start creates 30,000 objects that stay. They would cause a full collection, which takes as long as the start.
     """
 
     def __init__(self) -> None:
@@ -48,37 +48,37 @@ class Collection:
                     gc.enable()
 
 
-_COLLECTION: Final = Collection()
+_GARBAGE_COLLECTOR: Final = GarbageCollector()
 
 
-class HostedRun(Generic[T]):
-    """Starts once and ends once; any thread may wait until the block is `opened` and until it has `ended`."""
+class BackgroundContext(Generic[T]):
+    """A context manager that is entered and exited once in a background thread; any thread may wait for `opened` and `ended`."""
 
     def __init__(self, block: Callable[[], AbstractAsyncContextManager[T]], *, name: str) -> None:
         self._block = block
         self.opened: Future[T] = Future()
         self.ended: Future[None] = Future()
-        """Raises the error that has ended the block, unless it was stopped."""
+        """Its result raises the error that ended the context, unless `stop` did."""
         self._loop: asyncio.AbstractEventLoop
         self._main: asyncio.Task[None]
         self._loop_ready = threading.Event()
-        self._is_to_end = False
+        self._is_stopping = False
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
-        """RuntimeError at the second time."""
+        """Start the thread and enter the context; raise RuntimeError if it was started before."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop the block, whether it is open yet or not."""
+        """Request the end of the context, whether or not it is open yet."""
         self._loop_ready.wait()
-        if not self._is_to_end and not self.ended.done():
-            self._is_to_end = True
-            with suppress(RuntimeError):  # it has just ended by itself
+        if not self._is_stopping and not self.ended.done():
+            self._is_stopping = True
+            with suppress(RuntimeError):  # the loop has just closed
                 self._loop.call_soon_threadsafe(self._main.cancel)
 
     def close(self) -> None:
-        """Stop it and wait until all of it has ended. Raise the error that ended it before."""
+        """Stop the context and wait for the end of its thread. Raise the error that ended it, if any."""
         if self._thread.ident is None:
             return
         self.stop()
@@ -86,16 +86,16 @@ class HostedRun(Generic[T]):
         if self.opened.exception() is None:
             self.ended.result()
 
-    def submit(self, work: Coroutine[Any, Any, R]) -> "Future[R]":
-        """Have it done in the loop."""
+    def submit(self, coroutine: Coroutine[Any, Any, R]) -> "Future[R]":
+        """Run a coroutine in the loop; raise RuntimeError if the context has ended."""
         if self.ended.done():
-            work.close()
+            coroutine.close()
             self.ended.result()
             raise RuntimeError("the cluster was stopped")
-        return asyncio.run_coroutine_threadsafe(work, self._loop)
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
 
     def call(self, function: Callable[[], R]) -> R:
-        """Have it called in the loop, and wait for what it answers: it must not take long."""
+        """Call a function in the loop, and return its result. The function must not block the loop for long."""
 
         async def run_function() -> R:
             return function()
@@ -105,20 +105,20 @@ class HostedRun(Generic[T]):
     def _run(self) -> None:
         try:
             with asyncio.Runner(loop_factory=NEW_LOOP) as runner:
-                runner.run(self._hold())
+                runner.run(self._run_context())
         except BaseException as error:  # noqa: BLE001 - it is raised in the waiting threads
             self._fail(error)
         else:
             self.ended.set_result(None)
 
-    async def _hold(self) -> None:
+    async def _run_context(self) -> None:
         self._loop = asyncio.get_running_loop()
         main = asyncio.current_task()
         assert main is not None
         self._main = main
         self._loop_ready.set()
         async with AsyncExitStack() as stack:
-            with _COLLECTION.pause():
+            with _GARBAGE_COLLECTOR.pause():
                 resource = await stack.enter_async_context(self._block())
             self.opened.set_result(resource)
             try:

@@ -1,4 +1,4 @@
-"""The one place that wires a control plane in one event loop: server, controllers, what watches and what disturbs them."""
+"""The composition root of an in-process control plane: server, controllers, recorder and faults in one event loop."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -17,7 +17,7 @@ from mockube.apimachinery.schema import minors
 from mockube.cluster_client import NAME, ServerClient
 from mockube.controller_manager.app import Manager
 from mockube.controller_manager.catalog import NAMES
-from mockube.controller_manager.client.connect import Connection, connect
+from mockube.controller_manager.client.connect import ClientOptions, connect
 from mockube.controller_manager.client.kubeconfig import Access
 from mockube.controller_manager.command_line import parse
 from mockube.controller_manager.config.settings import Config
@@ -26,54 +26,54 @@ from mockube.controller_manager.supervision import start
 from mockube.embedded.faults import Faults
 from mockube.embedded.log_capture import CapturedLog, capture_log
 from mockube.embedded.recorder import Recorder
-from mockube.embedded.serving import KUBECONFIG, Site, parse_flags, server_config, serving
+from mockube.embedded.serving import KUBECONFIG, EmbeddedServer, parse_flags, run_server, server_config
 from mockube.embedded.virtual_clock import VirtualClock, advance_clock
-from mockube.processes.control_plane import ACCOUNTS_KEY, AUTHORITY
+from mockube.processes.control_plane import CLIENT_CA_FILES, SERVICE_ACCOUNT_KEY
 from mockube.processes.defaults import KRUISE, NODES
 
 START_SECONDS: Final = 30.0
 SHUTDOWN_SECONDS: Final = 0.5
-"""How long controllers may finish their current work at the end; most of it takes no time."""
+"""The time in which controllers can finish their current work at the end."""
 
 
 class ClusterOptions(Struct, frozen=True, kw_only=True):
     nodes: int = NODES
     packs: str = KRUISE
-    """Kinds to serve besides Kubernetes' own."""
+    """Packs of kinds to serve besides those of Kubernetes."""
     minor: str = minors.NEWEST
-    """The minor release of Kubernetes that the server is of."""
+    """The minor release of Kubernetes that the server has."""
     flags: Sequence[str] = ()
     """More flags of the API server."""
     manager_flags: Sequence[str] = ()
-    """And of the controller manager."""
+    """More flags of the controller manager."""
     images: Mapping[str, Any] | Path | None = None
-    """Which images are local commands, or the file with this map."""
+    """Local commands by image, or the path of a file with this map."""
 
 
-class Plane(Struct, frozen=True, kw_only=True):
-    """A control plane that runs."""
+class EmbeddedControlPlane(Struct, frozen=True, kw_only=True):
+    """A running control plane."""
 
     clock: VirtualClock
-    site: Site
-    reach: ServerClient
-    """As the administrator."""
+    server: EmbeddedServer
+    client: ServerClient
+    """A client with the administrator's credentials."""
     recorder: Recorder
     faults: Faults
-    journal: CapturedLog
+    log: CapturedLog
 
     async def advance(self, seconds: float) -> None:
-        """Let so many seconds pass at once, with all that happens in them."""
+        """Advance the clock by some seconds, and run everything that is due by then."""
         await advance_clock(self.clock, seconds, lambda: self.faults.is_busy)
 
 
 @asynccontextmanager
-async def control_plane(options: ClusterOptions) -> AsyncIterator[Plane]:
-    """Run a control plane, which yields once its nodes are ready and pods can be created; ValueError for bad flags."""
+async def control_plane(options: ClusterOptions) -> AsyncIterator[EmbeddedControlPlane]:
+    """Run a control plane, and yield it when its nodes are ready and pods can be created; raise ValueError for invalid flags."""
     clock, random = VirtualClock(), SystemRandom()
     faults = Faults(clock)
     recorder = Recorder(faults.inject, clock)
     async with AsyncExitStack() as stack:
-        journal = stack.enter_context(capture_log())
+        log = stack.enter_context(capture_log())
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="mockube-")))
         config = server_config(
             folder,
@@ -83,8 +83,8 @@ async def control_plane(options: ClusterOptions) -> AsyncIterator[Plane]:
             minor=options.minor,
         )
         manager_config = _manager_config(options, folder)
-        site = await stack.enter_async_context(
-            serving(config, folder, clock=clock, random=random, middleware=recorder.record)
+        server = await stack.enter_async_context(
+            run_server(config, folder, clock=clock, random=random, middleware=recorder.record)
         )
         manager = Manager(
             _with_signing_keys(
@@ -92,23 +92,25 @@ async def control_plane(options: ClusterOptions) -> AsyncIterator[Plane]:
             ),
             clock=clock,
             random=random,
-            access=site.controllers,
-            transport=site.transport,
+            access=server.controllers,
+            transport=server.transport,
         )
-        await stack.enter_async_context(_working(manager))
+        await stack.enter_async_context(_run_manager(manager))
         stack.callback(faults.clear)
-        async with _reaching(site, site.controllers, clock) as own:
-            await own.wait_usable(options.nodes, seconds=START_SECONDS)
-        reach = await stack.enter_async_context(_reaching(site, site.admin, clock))
-        yield Plane(clock=clock, site=site, reach=reach, recorder=recorder, faults=faults, journal=journal)
+        async with _connect_client(server, server.controllers, clock) as manager_client:
+            await manager_client.wait_usable(options.nodes, seconds=START_SECONDS)
+        client = await stack.enter_async_context(_connect_client(server, server.admin, clock))
+        yield EmbeddedControlPlane(
+            clock=clock, server=server, client=client, recorder=recorder, faults=faults, log=log
+        )
 
 
 def _manager_config(options: ClusterOptions, folder: Path) -> Config:
-    """There is one manager, so it needs no leader election."""
+    """Return the manager's configuration. Leader election is off, because there is one manager."""
     kubeconfig = folder / KUBECONFIG
-    own = ("--kubeconfig", str(kubeconfig), "--simulate-nodes", str(options.nodes))
+    own_flags = ("--kubeconfig", str(kubeconfig), "--simulate-nodes", str(options.nodes))
     flags = (*_image_flags(options.images, folder), *options.manager_flags)
-    config = parse_flags(lambda: parse((*own, *flags), {}, NAMES)) if flags else Config()
+    config = parse_flags(lambda: parse((*own_flags, *flags), {}, NAMES)) if flags else Config()
     return replace(
         config,
         server=replace(config.server, kubeconfig=kubeconfig),
@@ -129,12 +131,12 @@ def _image_flags(images: Mapping[str, Any] | Path | None, folder: Path) -> Seque
 
 
 def _with_signing_keys(config: Config, folder: Path, *, is_client_ca: bool) -> Config:
-    """The server's, unless the manager was given others, or the server: for tokens, and for certificates."""
-    generated = folder / "pki" / ACCOUNTS_KEY
+    """Set the server's generated keys for signing tokens and certificates, unless flags set others."""
+    generated = folder / "pki" / SERVICE_ACCOUNT_KEY
     if not config.controllers.service_account_private_key_file and generated.exists():
         controllers = replace(config.controllers, service_account_private_key_file=generated)
         config = replace(config, controllers=controllers)
-    certificate, key = (folder / "pki" / name for name in AUTHORITY)
+    certificate, key = (folder / "pki" / name for name in CLIENT_CA_FILES)
     if not is_client_ca or any(signer_files(config.signing)):
         return config
     signing = replace(config.signing, cluster_signing_cert_file=certificate, cluster_signing_key_file=key)
@@ -142,16 +144,18 @@ def _with_signing_keys(config: Config, folder: Path, *, is_client_ca: bool) -> C
 
 
 @asynccontextmanager
-async def _working(manager: Manager) -> AsyncIterator[None]:
-    """As long as the block lasts; the block ends if it fails."""
+async def _run_manager(manager: Manager) -> AsyncIterator[None]:
+    """Run the manager during the block; its failure cancels the block."""
     async with asyncio.TaskGroup() as group:
-        working = start("manager", manager.run(), group=group, endless=True)
+        manager_task = start("manager", manager.run(), group=group, endless=True)
         yield
-        working.cancel()
+        manager_task.cancel()
 
 
 @asynccontextmanager
-async def _reaching(site: Site, access: Access, clock: Clock) -> AsyncIterator[ServerClient]:
-    connection = Connection(access=access, clock=clock, agent=NAME, transport=site.transport)
-    async with connect(connection) as client:
+async def _connect_client(
+    server: EmbeddedServer, access: Access, clock: Clock
+) -> AsyncIterator[ServerClient]:
+    options = ClientOptions(access=access, clock=clock, agent=NAME, transport=server.transport)
+    async with connect(options) as client:
         yield ServerClient(client)

@@ -1,7 +1,6 @@
-"""A `Transport` straight to a server in the same event loop: no socket, no TLS, no text of HTTP between them.
+"""A `Transport` to a server in the same event loop, without socket, TLS and HTTP.
 
-Requests are handed to the server's handler, so all that is decided on the way of a request is decided here as well: the
-user, limits, faults.
+It calls the server's handler, so that all filters of a request apply: authentication, limits, faults.
 """
 
 import asyncio
@@ -20,94 +19,94 @@ from mockube.apiserver.authn.authenticators import NO_CERTIFICATE, ClientCertifi
 from mockube.apiserver.request.filter import Handle
 from mockube.apiserver.request.request import Frame
 from mockube.apiserver.request.request import Request as HandlerRequest
-from mockube.apiserver.request.response import Response
-from mockube.controller_manager.client.wire import Answer, Request, Unreachable, no_answer
+from mockube.apiserver.request.response import Response as HandlerResponse
+from mockube.controller_manager.client.wire import Request, Response, Unreachable, no_response
 from mockube.embedded.pipe import Pipe
 
 LOG: Final = logging.getLogger(__name__)
 
 
 class DirectTransport:
-    """Belongs to the event loop in which the server runs."""
+    """A transport for the event loop in which the server runs."""
 
     host = "inside"
-    """As metrics name it."""
+    """The host label in metrics."""
 
     def __init__(self, handle: Handle, clock: Clock) -> None:
         self._handle = handle
         self._clock = clock
-        self._running: set[asyncio.Task[Response]] = set()
+        self._tasks: set[asyncio.Task[HandlerResponse]] = set()
 
-    async def send(self, request: Request, headers: Mapping[str, str]) -> Answer:
+    async def send(self, request: Request, headers: Mapping[str, str]) -> Response:
         client = DirectClient(request)
-        running = self._start(request, headers, client)
+        task = self._start(request, headers, client)
         timer = self._clock.call_later(request.timeout, client.ended.set)
         try:
             await client.ended.wait()
         finally:
             timer.cancel()
         if client.is_aborted:
-            raise no_answer(request, "the connection was cut")
-        if not running.done():
-            raise no_answer(request, f"no response within {request.timeout:g} s")
-        return _answer(running.result())
+            raise no_response(request, "the connection was cut")
+        if not task.done():
+            raise no_response(request, f"no response within {request.timeout:g} s")
+        return _to_client_response(task.result())
 
     @asynccontextmanager
     async def stream(self, request: Request, headers: Mapping[str, str]) -> AsyncIterator["_Stream"]:
         client = DirectClient(request)
         pipe = client.pipe
-        running = self._start(request, headers, client)
+        task = self._start(request, headers, client)
         deadline = self._clock.call_later(request.timeout, pipe.close)
         try:
             await pipe.wait_started()
             if pipe.has_begun:
                 yield _Stream(200, pipe)
-            elif running.done() and not client.is_aborted:
-                answer = _answer(running.result())
-                pipe.set_content(answer.body)
-                yield _Stream(answer.status, pipe)
+            elif task.done() and not client.is_aborted:
+                response = _to_client_response(task.result())
+                pipe.set_content(response.body)
+                yield _Stream(response.status, pipe)
             else:
                 raise Unreachable(f"{request.method} {request.target}: the connection was cut")
         finally:
             deadline.cancel()
-            client.leave()
+            client.disconnect()
 
     async def close(self) -> None:
-        """Cancel the requests that are still running: no caller waits for them."""
-        for running in self._running:
-            running.cancel()
-        await asyncio.gather(*self._running, return_exceptions=True)
+        """Cancel the requests that still run: no caller waits for them."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def _start(
         self, request: Request, headers: Mapping[str, str], client: "DirectClient"
-    ) -> "asyncio.Task[Response]":
-        """Run in a task of its own: a request is completed even if its client has stopped waiting, as over a socket."""
+    ) -> "asyncio.Task[HandlerResponse]":
+        """Start a task for the request, which completes even if the client has disconnected, as over a socket."""
         path, _, query = request.target.partition("?")
-        sent = CIMultiDict({"Host": "localhost", **request.headers, **headers})
-        handled = self._handle_request(
-            HandlerRequest(request.method, uri.unescape(path), query, sent, client)
+        sent_headers = CIMultiDict({"Host": "localhost", **request.headers, **headers})
+        handling = self._handle_request(
+            HandlerRequest(request.method, uri.unescape(path), query, sent_headers, client)
         )
-        running = asyncio.get_running_loop().create_task(handled)
-        self._running.add(running)
-        running.add_done_callback(partial(self._on_end, client))
-        return running
+        task = asyncio.get_running_loop().create_task(handling)
+        self._tasks.add(task)
+        task.add_done_callback(partial(self._on_end, client))
+        return task
 
-    def _on_end(self, client: "DirectClient", running: "asyncio.Task[Response]") -> None:
-        """A request that fails without a response is cut, as over a socket; its caller may have stopped waiting."""
-        self._running.discard(running)
-        error = None if running.cancelled() else running.exception()
+    def _on_end(self, client: "DirectClient", task: "asyncio.Task[HandlerResponse]") -> None:
+        """End the client's request. If it failed without a response, abort the connection, as over a socket, and log the error."""
+        self._tasks.discard(task)
+        error = None if task.cancelled() else task.exception()
         if error is None:
             client.end()
         else:
             LOG.error("%s failed", client.uri, exc_info=error)
             client.abort()
 
-    async def _handle_request(self, request: HandlerRequest) -> Response:
+    async def _handle_request(self, request: HandlerRequest) -> HandlerResponse:
         return await self._handle(request)
 
 
 class DirectClient:
-    """The client of a request that is made in the server's event loop. Its body is streamed into a pipe."""
+    """The client of an in-process request. A streamed response body is written to a pipe."""
 
     address = ""
     certificate: ClientCertificate = NO_CERTIFICATE
@@ -118,7 +117,7 @@ class DirectClient:
         self.head = ""
         self.pipe = Pipe()
         self.ended = asyncio.Event()
-        """Set when there is a response, or there will be none."""
+        """Set when there is a response, or when there will be no response."""
         self.is_aborted = False
         self._body = request.body
         self._on_lost: Callable[[], None] | None = None
@@ -128,7 +127,7 @@ class DirectClient:
         return bool(self._body)
 
     def set_authenticated(self) -> None:
-        """There is no connection to close for it."""
+        """Do nothing: there is no connection with limits before authentication."""
 
     def on_lost(self, callback: Callable[[], None] | None) -> None:
         self._on_lost = callback
@@ -141,8 +140,8 @@ class DirectClient:
         self.ended.set()
         self.pipe.close()
 
-    def leave(self) -> None:
-        """Stop reading."""
+    def disconnect(self) -> None:
+        """Stop reading the response, and notify the server."""
         self.pipe.close()
         if self._on_lost is not None:
             self._on_lost()
@@ -152,10 +151,10 @@ class DirectClient:
             raise request_entity_too_large(f"limit is {limit}")
         return self._body
 
-    async def write(self, response: Response) -> None:
-        """Nothing is written: the response is taken as it is."""
+    async def write(self, response: HandlerResponse) -> None:
+        """Do nothing: the transport returns the response itself."""
 
-    def stream(self, _response: Response) -> Pipe:
+    def stream(self, _response: HandlerResponse) -> Pipe:
         return self.pipe
 
     def messages(self, _protocols: Sequence[str], _frame: Frame, _on_closed: Callable[[], None]) -> Pipe:
@@ -171,5 +170,5 @@ class _Stream:
         return b"".join([chunk async for chunk in self.chunks()])
 
 
-def _answer(response: Response) -> Answer:
-    return Answer(response.status, response.retry_after or None, response.body)
+def _to_client_response(response: HandlerResponse) -> Response:
+    return Response(response.status, response.retry_after or None, response.body)

@@ -1,4 +1,4 @@
-"""The report of a cluster whose test has failed: its events, its last requests, its warnings and errors."""
+"""The report about the cluster of a failed test: its events, last requests, warnings and errors."""
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -8,14 +8,17 @@ from mockube.apimachinery import meta
 from mockube.cluster import Cluster
 from mockube.embedded.recorder import CallsDropped
 
-LAST: Final = 20
-"""Lines of each."""
+MAX_LINES: Final = 20
+"""The number of last lines of each section."""
 
 LinesOf: TypeAlias = Callable[[Cluster], Iterable[str]]
 
 
-def account(cluster: Cluster) -> Sequence[tuple[str, str]]:
-    """Return titles and texts, without empty ones. Injected faults are stopped first, or it might never end."""
+def failure_sections(cluster: Cluster) -> Sequence[tuple[str, str]]:
+    """Return titles and texts of the sections that are not empty.
+
+    Injected faults are stopped before events are listed, because they could block that request.
+    """
     sections = [(title, _section_text(lines_of, cluster)) for title, lines_of in _SECTIONS]
     return [(f"mockube: {title}", text) for title, text in sections if text]
 
@@ -23,10 +26,10 @@ def account(cluster: Cluster) -> Sequence[tuple[str, str]]:
 def _section_text(lines_of: LinesOf, cluster: Cluster) -> str:
     try:
         lines = [*lines_of(cluster)]
-    except Exception as error:  # noqa: BLE001 - a test has failed, and is reported in any case
+    except Exception as error:  # noqa: BLE001 - the report of the failed test must not fail
         return str(error)
-    more = [f"... and {len(lines) - LAST} before"] if len(lines) > LAST else []
-    return "\n".join((*more, *lines[-LAST:]))
+    omitted = [f"... and {len(lines) - MAX_LINES} before"] if len(lines) > MAX_LINES else []
+    return "\n".join((*omitted, *lines[-MAX_LINES:]))
 
 
 def _calls(cluster: Cluster) -> Iterable[str]:
@@ -40,14 +43,14 @@ def _events(cluster: Cluster) -> Iterable[str]:
     return map(_event, _by_time(cluster.list("Event", namespace="")))
 
 
-def _complaints(cluster: Cluster) -> Iterable[str]:
+def _log_lines(cluster: Cluster) -> Iterable[str]:
     return cluster.complaints
 
 
 _SECTIONS: Final[Sequence[tuple[str, LinesOf]]] = (
-    ("calls", _calls),  # before another one is made
+    ("calls", _calls),  # first, because the other sections send requests
     ("events", _events),
-    ("warnings and errors", _complaints),
+    ("warnings and errors", _log_lines),
 )
 
 
@@ -56,6 +59,6 @@ def _by_time(events: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
 
 
 def _event(event: dict[str, Any]) -> str:
-    about = event.get("involvedObject") or {}
-    subject = f"{about.get('kind', '').lower()}/{about.get('name', '')}"
+    regarding = event.get("involvedObject") or {}
+    subject = f"{regarding.get('kind', '').lower()}/{regarding.get('name', '')}"
     return f"{event.get('type', '')} {event.get('reason', '')} {subject}: {event.get('message', '')}"

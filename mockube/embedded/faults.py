@@ -1,4 +1,4 @@
-"""Faults: requests that are delayed or refused, or whose connection is cut. The server itself does not change."""
+"""Fault injection: middleware that delays or refuses requests, or cuts their connection."""
 
 import asyncio
 from typing import Literal
@@ -11,17 +11,17 @@ from mockube.apiserver.request.limits import is_long_running
 from mockube.apiserver.request.request import Request
 from mockube.apiserver.request.response import Response, too_many_requests
 from mockube.embedded.matching import Matcher
-from mockube.embedded.refusals import refusal
+from mockube.embedded.refusals import injected_error
 
 Cut = Literal["before", "after"]
-"""Whether the connection is cut before the request is executed, or in place of the response."""
+"""Whether the connection is cut before the request is executed, or after, instead of the response."""
 
 
 class InjectedFault(Struct, frozen=True, kw_only=True):
-    """The fault that a request gets."""
+    """The fault to inject into a request."""
 
     delay: float = 0.0
-    """Seconds."""
+    """The delay in seconds."""
     status: int = 0
     reason: str = ""
     message: str = ""
@@ -29,8 +29,8 @@ class InjectedFault(Struct, frozen=True, kw_only=True):
     cut: Cut | None = None
 
 
-class Rule:
-    """Strikes the requests that match, after the first so many, so many times; always, if `times` is None."""
+class FaultRule:
+    """A fault for matching requests: `after` of them are skipped, then `times` of them get it; all, if `times` is None."""
 
     def __init__(self, matcher: Matcher, fault: InjectedFault, *, times: int | None, after: int) -> None:
         self.matcher = matcher
@@ -38,11 +38,11 @@ class Rule:
         self.hits = 0
         self._times = times
         self._remaining_skips = after
-        self.waiting: set[asyncio.Event] = set()
-        """Set when delayed requests continue."""
+        self.delayed: set[asyncio.Event] = set()
+        """An event for each delayed request, which continues when it is set."""
 
     def should_inject(self, request: Request) -> bool:
-        """Whether it does so now, which counts."""
+        """Return whether the request gets the fault, and count it."""
         if self.hits == self._times:
             return False
         if not self.matcher.matches(request.user.name, request.user_agent, request.info):
@@ -55,33 +55,33 @@ class Rule:
 
 
 class Faults:
-    """Middleware that injects faults. Of several rules that match the oldest applies."""
+    """Middleware that injects faults. If several rules match, the oldest applies."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._rules: list[Rule] = []
-        self._watches: set[Request] = set()
-        """Those that run."""
-        self._working = 0
+        self._rules: list[FaultRule] = []
+        self._running_watches: set[Request] = set()
+        """The watches in progress."""
+        self._in_progress = 0
 
     @property
     def is_busy(self) -> bool:
-        """Whether the server works on a request that ends by itself; those that are held up do not count."""
-        return self._working > 0
+        """Whether a request is in progress, except watches and delayed requests."""
+        return self._in_progress > 0
 
-    def add(self, rule: Rule) -> None:
-        """From now on. To cut watches cuts those that run, too."""
+    def add(self, rule: FaultRule) -> None:
+        """Add a rule. A rule that cuts connections also cuts matching watches in progress."""
         self._rules.append(rule)
         if rule.fault.cut:
-            for request in [watch for watch in self._watches if rule.should_inject(watch)]:
+            for request in [watch for watch in self._running_watches if rule.should_inject(watch)]:
                 _cut(request)
 
-    def remove(self, rule: Rule) -> None:
-        """Delayed requests continue at once."""
+    def remove(self, rule: FaultRule) -> None:
+        """Remove a rule; requests that it delays continue at once."""
         if rule in self._rules:
             self._rules.remove(rule)
-        for waiting in rule.waiting:
-            waiting.set()
+        for delayed in rule.delayed:
+            delayed.set()
 
     def clear(self) -> None:
         for rule in [*self._rules]:
@@ -93,17 +93,17 @@ class Faults:
             return await self._inject(request, proceed, rule)
         return await self._proceed(request, proceed)
 
-    async def _inject(self, request: Request, proceed: Handle, rule: Rule) -> Response:
+    async def _inject(self, request: Request, proceed: Handle, rule: FaultRule) -> Response:
         fault = rule.fault
         if fault.delay:
-            await self._hold_up(rule, fault.delay)
+            await self._delay(rule, fault.delay)
         if fault.cut == "after":
             await self._proceed(request, proceed)
         if fault.cut:
             _cut(request)
             return too_many_requests()  # the client has disconnected
         if fault.status:
-            return refusal(
+            return injected_error(
                 request,
                 fault.status,
                 reason=fault.reason,
@@ -115,27 +115,27 @@ class Faults:
     async def _proceed(self, request: Request, proceed: Handle) -> Response:
         if is_long_running(request.info):
             return await self._watch(request, proceed)
-        self._working += 1
+        self._in_progress += 1
         try:
             return await proceed(request)
         finally:
-            self._working -= 1
+            self._in_progress -= 1
 
     async def _watch(self, request: Request, proceed: Handle) -> Response:
-        self._watches.add(request)
+        self._running_watches.add(request)
         try:
             return await proceed(request)
         finally:
-            self._watches.discard(request)
+            self._running_watches.discard(request)
 
-    async def _hold_up(self, rule: Rule, seconds: float) -> None:
-        over = asyncio.Event()
-        timer = self._clock.call_later(seconds, over.set)
-        rule.waiting.add(over)
+    async def _delay(self, rule: FaultRule, seconds: float) -> None:
+        elapsed = asyncio.Event()
+        timer = self._clock.call_later(seconds, elapsed.set)
+        rule.delayed.add(elapsed)
         try:
-            await over.wait()
+            await elapsed.wait()
         finally:
-            rule.waiting.discard(over)
+            rule.delayed.discard(elapsed)
             timer.cancel()
 
 

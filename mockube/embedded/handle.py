@@ -1,4 +1,4 @@
-"""The thread-safe interface of a hosted control plane: its recorded calls, its log, and faults."""
+"""The thread-safe interface of a control plane in a background thread: recorded calls, log, and faults."""
 
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -7,35 +7,35 @@ from types import TracebackType
 from typing import Any, Self, Unpack
 
 from mockube import clients
-from mockube.embedded.background_loop import HostedRun
-from mockube.embedded.control_plane import Plane
-from mockube.embedded.faults import Cut, InjectedFault, Rule
+from mockube.embedded.background_loop import BackgroundContext
+from mockube.embedded.control_plane import EmbeddedControlPlane
+from mockube.embedded.faults import Cut, FaultRule, InjectedFault
 from mockube.embedded.matching import Criteria, matcher
 from mockube.embedded.recorder import Calls
 from mockube.failure import Failure
 
 
 class NotStarted(Failure):
-    """There is no control plane: it was not started, it has ended, or it could not start, for the reason in the message."""
+    """The control plane does not run: it was not started, was stopped, or failed to start. The message has the reason."""
 
 
 class Fault:
-    """A fault that strikes until it is stopped, or a number of times. As a context manager, it stops at the end of the block."""
+    """An injected fault. It ends when it is stopped, after a number of hits, or, as a context manager, at the end of the block."""
 
-    def __init__(self, rule: Rule, hosted: HostedRun[Plane]) -> None:
+    def __init__(self, rule: FaultRule, context: BackgroundContext[EmbeddedControlPlane]) -> None:
         self._rule = rule
-        self._hosted = hosted
+        self._context = context
 
     @property
     def hits(self) -> int:
-        """How often it has."""
+        """The number of requests that got the fault."""
         return self._rule.hits
 
     def stop(self) -> None:
-        """Delayed requests continue at once."""
-        if not self._hosted.ended.done():
-            faults = self._hosted.opened.result().faults
-            self._hosted.call(lambda: faults.remove(self._rule))
+        """Stop the fault; delayed requests continue at once."""
+        if not self._context.ended.done():
+            faults = self._context.opened.result().faults
+            self._context.call(lambda: faults.remove(self._rule))
 
     def __enter__(self) -> Self:
         return self
@@ -47,44 +47,46 @@ class Fault:
 
 
 class Handle:
-    """A control plane that is hosted, or is to be."""
+    """A control plane in a background thread, started or not, with the methods that neither block nor are awaited."""
 
-    def __init__(self, hosted: HostedRun[Plane], clients: ExitStack | None = None) -> None:
-        """`clients` are closed with the cluster."""
-        self._hosted = hosted
+    def __init__(
+        self, context: BackgroundContext[EmbeddedControlPlane], clients: ExitStack | None = None
+    ) -> None:
+        """Create a handle of a context; `clients` are closed with the cluster."""
+        self._context = context
         self._clients = clients or ExitStack()
 
     def __repr__(self) -> str:
-        opened, ended = self._hosted.opened.done(), self._hosted.ended.done()
+        opened, ended = self._context.opened.done(), self._context.ended.done()
         return f"<mockube cluster {'stopped' if ended else self.url if opened else 'not started'}>"
 
     @property
     def kubeconfig(self) -> Path:
-        return self._plane.site.kubeconfig
+        return self._plane.server.kubeconfig
 
     @property
     def url(self) -> str:
-        return self._plane.site.admin.server
+        return self._plane.server.admin.server
 
     @property
     def complaints(self) -> Sequence[str]:
         """The newest warnings and errors of the server and the controllers, as they log them."""
-        return self._plane.journal.lines()
+        return self._plane.log.lines()
 
     def calls(self, *, code: int | None = None, **criteria: Unpack[Criteria]) -> Calls:
-        """Return the requests to the server since the cluster is ready, in order.
+        """Return the recorded requests to the server that match the criteria, in order.
 
-        Those of mockube's own controllers are left out unless `user` matches them. `verb`, `resource` and the like
-        may be patterns; `code` is of the answer.
+        Requests of mockube's own controllers are included only if `user` matches them. The criteria except `verb` may
+        have the wildcards `*` and `?`; `code` is the status code of the response.
         """
         matches, recorder = matcher(criteria), self._plane.recorder
-        calls = self._hosted.call(lambda: recorder.calls(matches, code))
+        calls = self._context.call(lambda: recorder.calls(matches, code))
         recorder.warn_of_dropped_calls()
         return calls
 
     def clear_calls(self) -> None:
         """Clear the recorded calls."""
-        self._hosted.call(self._plane.recorder.clear)
+        self._context.call(self._plane.recorder.clear)
 
     def inject(  # noqa: PLR0913 - by name alone, and one or two at a time
         self,
@@ -99,49 +101,49 @@ class Handle:
         retry_after: int = 1,
         **criteria: Unpack[Criteria],
     ) -> Fault:
-        """Refuse requests with a status, hold them up for so many seconds, or cut their connection.
+        """Refuse matching requests with a status code, delay them by some seconds, or cut their connection.
 
-        It strikes requests that `calls` would find with the same criteria. The first `after` of them are spared, and
-        after `times` of them it is over. To cut watches cuts those that run, too.
+        The criteria are those of `calls`. The first `after` matching requests are not affected, and after `times` of them
+        the fault ends. `cut` also cuts matching watches in progress.
         """
         fault = InjectedFault(
             delay=delay, status=status, reason=reason, message=message, retry_after=retry_after, cut=cut
         )
         _check(fault, times)
-        rule = Rule(matcher(criteria), fault, times=times, after=after)
+        rule = FaultRule(matcher(criteria), fault, times=times, after=after)
         faults = self._plane.faults
-        self._hosted.call(lambda: faults.add(rule))
-        return Fault(rule, self._hosted)
+        self._context.call(lambda: faults.add(rule))
+        return Fault(rule, self._context)
 
     def stop_faults(self) -> None:
         """Stop all faults; delayed requests continue at once."""
-        self._hosted.call(self._plane.faults.clear)
+        self._context.call(self._plane.faults.clear)
 
     def kubernetes(self) -> Any:
-        """An `ApiClient` of the official client."""
-        return self._closing(clients.kubernetes(self._endpoint))
+        """Return an `ApiClient` of the official client."""
+        return self._close_at_end(clients.kubernetes(self._endpoint))
 
     def kubernetes_asyncio(self) -> Any:
-        """An `ApiClient` of kubernetes-asyncio, for the event loop that runs. It is yours to close."""
+        """Return an `ApiClient` of kubernetes-asyncio, for the running event loop. The caller closes it."""
         return clients.kubernetes_asyncio(self._endpoint)
 
-    def _closing(self, client: Any) -> Any:
+    def _close_at_end(self, client: Any) -> Any:
         self._clients.callback(client.close)
         return client
 
     @property
     def _endpoint(self) -> clients.Endpoint:
-        site = self._plane.site
+        server = self._plane.server
         return clients.Endpoint(
-            url=site.admin.server,
-            authority=site.authority,
-            token=site.admin.token,
-            folder=site.kubeconfig.parent,
+            url=server.admin.server,
+            authority=server.authority,
+            token=server.admin.token,
+            folder=server.kubeconfig.parent,
         )
 
     @property
-    def _plane(self) -> Plane:
-        opened, ended = self._hosted.opened, self._hosted.ended
+    def _plane(self) -> EmbeddedControlPlane:
+        opened, ended = self._context.opened, self._context.ended
         if ended.done():
             raise NotStarted("the cluster was stopped") from ended.exception()
         if not opened.done():

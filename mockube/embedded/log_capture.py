@@ -1,6 +1,6 @@
-"""The warnings and errors of one control plane: those that are logged in its thread.
+"""Capture of the warnings and errors that one control plane logs, which are those of its thread.
 
-Other handlers of the same loggers get them as before.
+Other handlers of the same loggers get the records too.
 """
 
 import logging
@@ -33,7 +33,7 @@ class CapturedLog(logging.Handler):
 
 @contextmanager
 def capture_log() -> Iterator[CapturedLog]:
-    """Capture the log of the thread that opens it."""
+    """Capture the log of the current thread during the block."""
     handler = CapturedLog()
     loggers = [logging.getLogger(name) for name in LOGGERS]
     for logger in loggers:

@@ -1,7 +1,7 @@
-"""Criteria for requests: user, verb, resource. Recorded calls are searched, and faults are injected, by the same criteria.
+"""Criteria for requests: user, verb, resource. They select recorded calls, and requests that get a fault.
 
-Everything may hold `*` and `?`. Resources are named as in the rules of RBAC: `pods`, `pods/status`, or
-`deployments.apps` where the group matters. The matched record is one of the server's own request infos.
+Patterns may have the wildcards `*` and `?`. Resources are named as in RBAC rules: `pods`, `pods/status`, or
+`deployments.apps` with the group. They are matched with the server's RequestInfo.
 """
 
 from collections.abc import Collection
@@ -13,25 +13,25 @@ from msgspec import Struct
 from mockube.apiserver.request_info import RequestInfo
 
 CONTROLLERS: Final = "system:kube-controller-manager"
-"""The user that mockube's own controllers, scheduler and kubelets are."""
+"""The user as which mockube's own controllers, scheduler and kubelets are authenticated."""
 VERBS: Final = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
 
-Words = str | Collection[str]
+OneOrMore = str | Collection[str]
 
 
 class Criteria(TypedDict, total=False):
-    """What is not given does not matter; but of no `user`, mockube's own controllers are not meant."""
+    """Criteria that all have to match. Without `user`, requests of mockube's own controllers do not match."""
 
     user: str
     agent: str
-    """The User-Agent: what it begins with, or a pattern."""
-    verb: Words
-    """One or several of Kubernetes' verbs."""
+    """A prefix of the User-Agent, or a pattern."""
+    verb: OneOrMore
+    """One or several verbs of Kubernetes."""
     resource: str
     namespace: str
     name: str
     path: str
-    """Of the URL, without its query: for what is no resource, such as /version."""
+    """The path of the URL without the query, for non-resource requests such as /version."""
 
 
 class Matcher(Struct, frozen=True, kw_only=True):
@@ -45,21 +45,21 @@ class Matcher(Struct, frozen=True, kw_only=True):
 
     def matches(self, user: str, agent: str, info: RequestInfo) -> bool:
         return (
-            self._is_of(user)
+            self._matches_user(user)
             and (not self.agent or fnmatchcase(agent, self.agent + "*"))
             and (not self.verbs or (info.is_resource and info.verb in self.verbs))
-            and (not self.resource or _is_called(info, self.resource))
+            and (not self.resource or _matches_resource(info, self.resource))
             and (self.namespace is None or (info.is_resource and fnmatchcase(info.namespace, self.namespace)))
             and (not self.name or fnmatchcase(info.name, self.name))
             and (not self.path or fnmatchcase(info.path, self.path))
         )
 
-    def _is_of(self, user: str) -> bool:
+    def _matches_user(self, user: str) -> bool:
         return fnmatchcase(user, self.user) if self.user else user != CONTROLLERS
 
 
 def matcher(criteria: Criteria) -> Matcher:
-    """ValueError for what would never match, TypeError for what there is not."""
+    """Return the matcher of criteria; raise ValueError for a value that never matches, TypeError for an unknown criterion."""
     for name in criteria:
         if name not in Criteria.__annotations__:
             raise TypeError(
@@ -84,7 +84,7 @@ def matcher(criteria: Criteria) -> Matcher:
     )
 
 
-def _is_called(info: RequestInfo, pattern: str) -> bool:
-    below = f"/{info.subresource}" if info.subresource else ""
-    names = (f"{info.resource}{below}", f"{info.resource}.{info.group}{below}")
+def _matches_resource(info: RequestInfo, pattern: str) -> bool:
+    subresource = f"/{info.subresource}" if info.subresource else ""
+    names = (f"{info.resource}{subresource}", f"{info.resource}.{info.group}{subresource}")
     return info.is_resource and any(fnmatchcase(name, pattern) for name in names)

@@ -1,15 +1,15 @@
-"""A body that is written in pieces to a reader in the same event loop. Independent of its content."""
+"""A pipe for the chunks of a response body, from a writer to a reader in the same event loop."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
-FULL: Final = 1 << 20
-"""Bytes that may wait to be read; a writer that has more waits until they are."""
+MAX_BUFFERED_BYTES: Final = 1 << 20
+"""With more unread bytes, writers wait until the reader has read them."""
 
 
 class Pipe:
-    """A `Sink` and its reader's end."""
+    """A `Sink` for the writer, and the methods of the reader."""
 
     def __init__(self) -> None:
         self.has_begun = False
@@ -18,7 +18,7 @@ class Pipe:
         self._readable = asyncio.Event()
         self._writable = asyncio.Event()
         self._writable.set()
-        self._waiting = 0
+        self._buffered_bytes = 0
         self._closed = False
 
     # --- the reader's end
@@ -28,10 +28,10 @@ class Pipe:
         await self._begin_event.wait()
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """Until it is closed, and all of it is read."""
+        """Yield the written chunks until the pipe is closed and all of them are read."""
         while True:
             await self._readable.wait()
-            chunks, self._chunks, self._waiting = self._chunks, [], 0
+            chunks, self._chunks, self._buffered_bytes = self._chunks, [], 0
             if not chunks:
                 return
             self._writable.set()
@@ -40,12 +40,12 @@ class Pipe:
             yield b"".join(chunks)
 
     def set_content(self, content: bytes) -> None:
-        """Set the complete content."""
+        """Set the complete content and close the pipe."""
         self._chunks = [content]
         self.close()
 
     def close(self) -> None:
-        """By either end."""
+        """Close the pipe; the reader and the writer may call it."""
         self._closed = True
         for event in (self._begin_event, self._readable, self._writable):
             event.set()
@@ -62,12 +62,12 @@ class Pipe:
             raise ConnectionResetError("the reader has closed")
         self._chunks += parts
         self._readable.set()
-        self._waiting += sum(map(len, parts))
-        if self._waiting > FULL:
+        self._buffered_bytes += sum(map(len, parts))
+        if self._buffered_bytes > MAX_BUFFERED_BYTES:
             self._writable.clear()
 
     async def end(self) -> None:
         self.close()
 
     def release(self) -> None:
-        """There is nothing but the chunks."""
+        """Do nothing: there are no resources but the chunks."""

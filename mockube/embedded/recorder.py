@@ -1,4 +1,4 @@
-"""The last requests to the server, in order: those of the controllers apart from all others."""
+"""The recorder of the last requests to the server. Requests of controllers and of other users have separate limits."""
 
 import warnings
 from collections import deque
@@ -16,11 +16,11 @@ from mockube.apiserver.request_info import RequestInfo
 from mockube.embedded.matching import CONTROLLERS, Matcher
 
 MAX_CALLS: Final = 10_000
-"""Calls of users, and as many of the controllers: older ones are dropped."""
+"""The number of recorded calls of users, and of controllers; older calls are dropped."""
 
 
 class Call(Struct, frozen=True, kw_only=True):
-    """One request. `code` and `seconds` are None as long as it is not answered, as with a watch that still runs."""
+    """One recorded request. `code` and `seconds` are None until there is a response, as for a watch in progress."""
 
     at: datetime
     user: str
@@ -33,7 +33,7 @@ class Call(Struct, frozen=True, kw_only=True):
     namespace: str
     name: str
     uri: str
-    """Path and query, as sent."""
+    """The path and query, as sent."""
     code: int | None
     seconds: float | None
 
@@ -43,7 +43,7 @@ class Call(Struct, frozen=True, kw_only=True):
 
 
 class Calls(list[Call]):
-    """The calls that were looked for, oldest first."""
+    """The calls that match the criteria, oldest first."""
 
     __slots__ = ()
 
@@ -52,7 +52,7 @@ class Calls(list[Call]):
 
 
 class CallsDropped(UserWarning):
-    """There were more calls than are kept: the oldest are missing from the result."""
+    """More calls were made than are recorded: the oldest are missing from the result."""
 
 
 class _Entry:
@@ -76,29 +76,29 @@ class Recorder:
         self._inner = inner
         self._clock = clock
         self._count = 0
-        self._of_users: deque[_Entry] = deque(maxlen=max_calls)
-        self._of_controllers: deque[_Entry] = deque(maxlen=max_calls)
+        self._user_entries: deque[_Entry] = deque(maxlen=max_calls)
+        self._controller_entries: deque[_Entry] = deque(maxlen=max_calls)
         self.dropped_count = 0
         """The number of dropped calls, without those of controllers."""
 
     async def record(self, request: Request, proceed: Handle) -> Response:
-        began = self._clock.monotonic()
+        started = self._clock.monotonic()
         self._count += 1
         entry = _Entry(request, self._count, self._clock.now())
-        ring = self._of_controllers if entry.user == CONTROLLERS else self._of_users
-        if ring is self._of_users and len(ring) == ring.maxlen:
+        ring = self._controller_entries if entry.user == CONTROLLERS else self._user_entries
+        if ring is self._user_entries and len(ring) == ring.maxlen:
             self.dropped_count += 1
         ring.append(entry)
         response = await self._inner(request, proceed)
-        entry.code, entry.seconds = response.status, self._clock.monotonic() - began
+        entry.code, entry.seconds = response.status, self._clock.monotonic() - started
         return response
 
     def calls(self, matcher: Matcher, code: int | None = None) -> Calls:
-        entries = sorted((*self._of_users, *self._of_controllers), key=lambda entry: entry.number)
-        return Calls(_calls(entry for entry in entries if _is_meant(entry, matcher, code)))
+        entries = sorted((*self._user_entries, *self._controller_entries), key=lambda entry: entry.number)
+        return Calls(_to_calls(entry for entry in entries if _matches(entry, matcher, code)))
 
     def warn_of_dropped_calls(self) -> None:
-        """Warn readers of the calls that some were dropped: a missing call looks like one that was never made."""
+        """Warn if calls were dropped: a dropped call looks like a call that was not made."""
         if self.dropped_count:
             warnings.warn(
                 f"the oldest {self.dropped_count} calls were dropped: call clear_calls() before the calls to count",
@@ -107,16 +107,16 @@ class Recorder:
             )
 
     def clear(self) -> None:
-        self._of_users.clear()
-        self._of_controllers.clear()
+        self._user_entries.clear()
+        self._controller_entries.clear()
         self.dropped_count = 0
 
 
-def _is_meant(entry: _Entry, matcher: Matcher, code: int | None) -> bool:
+def _matches(entry: _Entry, matcher: Matcher, code: int | None) -> bool:
     return code in (None, entry.code) and matcher.matches(entry.user, entry.agent, entry.info)
 
 
-def _calls(entries: Iterable[_Entry]) -> Iterable[Call]:
+def _to_calls(entries: Iterable[_Entry]) -> Iterable[Call]:
     for entry in entries:
         info = entry.info
         yield Call(

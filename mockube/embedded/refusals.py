@@ -1,4 +1,4 @@
-"""The `Status` of an injected error: kube-apiserver's for its code, to the letter where there is one text."""
+"""The error responses of injected faults, with kube-apiserver's status and message for each code."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
@@ -17,39 +17,39 @@ MODIFIED: Final = (
 )
 TOO_OLD: Final = "The resourceVersion for the provided watch is too old."
 
-Refuse: TypeAlias = Callable[[RequestInfo, int], ApiError]
-"""The status of a request, with the seconds after which to retry."""
+ErrorFactory: TypeAlias = Callable[[RequestInfo, int], ApiError]
+"""Returns the error of a request; the second argument is the value of Retry-After in seconds."""
 
 
-def refusal(
+def injected_error(
     request: Request, code: int, *, reason: str = "", message: str = "", retry_after: int = 1
 ) -> Response:
-    """Return the response. A watch that is too old gets the error as its first event, as from every server."""
+    """Return the error response of a request. A watch that is too old gets the error as its first event, as upstream."""
     info = request.info
-    error = _REFUSALS.get(code, _generic(code))(info, retry_after)
-    answer = error_response(error, request)
+    error = _ERRORS.get(code, _generic_error(code))(info, retry_after)
+    response = error_response(error, request)
     body = error.status()
     if reason or message:
         body |= {"reason": reason or error.reason, "message": message or error.message}
-        answer = Response(code, [orjson.dumps(body), b"\n"], retry_after=answer.retry_after)
+        response = Response(code, [orjson.dumps(body), b"\n"], retry_after=response.retry_after)
     if info.verb == "watch" and code == status.Expired.default_code:
         return Response(200, [b'{"type":"ERROR","object":', orjson.dumps(body), b"}\n"])
-    return answer
+    return response
 
 
-def _of(info: RequestInfo) -> GroupResource:
+def _resource_of(info: RequestInfo) -> GroupResource:
     return GroupResource(info.group, info.resource)
 
 
 def _conflict(info: RequestInfo, _: int) -> ApiError:
     if info.verb == "create":
-        return status.already_exists(_of(info), info.name)
-    return status.conflict(_of(info), info.name, MODIFIED)
+        return status.already_exists(_resource_of(info), info.name)
+    return status.conflict(_resource_of(info), info.name, MODIFIED)
 
 
-_REFUSALS: Final[Mapping[int, Refuse]] = {
-    403: lambda info, _: status.forbidden(_of(info), info.name, "a fault was injected"),
-    404: lambda info, _: status.not_found(_of(info), info.name),
+_ERRORS: Final[Mapping[int, ErrorFactory]] = {
+    403: lambda info, _: status.forbidden(_resource_of(info), info.name, "a fault was injected"),
+    404: lambda info, _: status.not_found(_resource_of(info), info.name),
     409: _conflict,
     410: lambda *_: status.Expired(TOO_OLD),
     429: lambda _, seconds: status.too_many_requests("Too many requests, please try again later.", seconds),
@@ -58,10 +58,14 @@ _REFUSALS: Final[Mapping[int, Refuse]] = {
 }
 
 
-def _generic(code: int) -> Refuse:
-    def refuse(info: RequestInfo, _: int) -> Any:
+def _generic_error(code: int) -> ErrorFactory:
+    def make_error(info: RequestInfo, _: int) -> Any:
         return status.generic(
-            code, verb=info.verb, resource=_of(info), name=info.name, server_message="a fault was injected"
+            code,
+            verb=info.verb,
+            resource=_resource_of(info),
+            name=info.name,
+            server_message="a fault was injected",
         )
 
-    return refuse
+    return make_error

@@ -1,7 +1,7 @@
-"""The API server of a control plane inside: real HTTPS on a free port of this machine, a store in memory, two users.
+"""The API server of an in-process control plane: HTTPS on a free local port, and a store in memory.
 
-The administrator authenticates by the kubeconfig; mockube's controllers by a token of their own, so that their requests
-can be distinguished, and without a socket.
+The administrator uses the kubeconfig. mockube's controllers use a token of their own, so that their requests can be
+distinguished, and send requests without a socket.
 """
 
 import asyncio
@@ -15,7 +15,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mockube.apimachinery.clock import Clock
-from mockube.apimachinery.packs.definitions import PACKS
 from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.schema import minors
 from mockube.apiserver.app import ApiServer
@@ -23,10 +22,11 @@ from mockube.apiserver.config.command_line import Config, parse
 from mockube.apiserver.config.features import Features
 from mockube.apiserver.config.settings import Admission, Serving
 from mockube.apiserver.http.server import Listener, bind
+from mockube.apiserver.packs.definitions import PACKS
 from mockube.apiserver.pki.cert_dir import MANAGER_GROUP
 from mockube.apiserver.request.filter import Middleware
 from mockube.apiserver.running import Dependencies, running
-from mockube.apiserver.serving_credentials import TOKEN_BYTES, Credentials, gather
+from mockube.apiserver.serving_credentials import TOKEN_BYTES, Credentials, load_credentials
 from mockube.apiserver.user import AUTHENTICATED, User
 from mockube.controller_manager.client.kubeconfig import Access
 from mockube.embedded.direct import DirectTransport
@@ -35,37 +35,37 @@ from mockube.processes.control_plane import NODE_RESTRICTION, plugin_flags
 
 LOOPBACK: Final = "127.0.0.1"
 KUBECONFIG: Final = "kubeconfig"
-"""The file's name."""
+"""The name of the kubeconfig file."""
 GRACE_SECONDS: Final = 0.02
-"""How long shutdown waits for current work: its results are no longer used."""
+"""The time that shutdown waits for requests in progress, whose responses are no longer used."""
 
 
-class Site(Struct, frozen=True, kw_only=True):
-    """A server that runs, and how it is reached."""
+class EmbeddedServer(Struct, frozen=True, kw_only=True):
+    """A running API server, and the credentials of its clients."""
 
-    server: ApiServer
+    api_server: ApiServer
     kubeconfig: Path
     authority: Path
-    """The server's CA certificate, as a file."""
+    """The file of the server's CA certificate."""
     admin: Access
     controllers: Access
 
     def transport(self, _: Access) -> DirectTransport:
-        return DirectTransport(self.server.handler.handle, self.server.registry.clock)
+        return DirectTransport(self.api_server.handler.handle, self.api_server.registry.clock)
 
 
 @asynccontextmanager
-async def serving(
+async def run_server(
     config: Config, folder: Path, *, clock: Clock, random: Random, middleware: Middleware
-) -> AsyncIterator[Site]:
-    """`middleware` is called around every request. All files are in the folder, which is the caller's to remove."""
-    credentials = gather(config, "", now=clock.now(), random=random)
+) -> AsyncIterator[EmbeddedServer]:
+    """Run an API server; `middleware` is called around every request. All files are in the folder, which the caller removes."""
+    credentials = load_credentials(config, "", now=clock.now(), random=random)
     token = random.bytes(TOKEN_BYTES).hex()
     with bind(config.serving.bind_address, config.serving.secure_port) as socket:
         listener = Listener(socket=socket, tls=credentials.tls)
         dependencies = Dependencies(
             listeners=[listener],
-            credentials=_known_to(credentials, token),
+            credentials=_with_controllers_token(credentials, token),
             clock=clock,
             random=random,
             drain_seconds=GRACE_SECONDS,
@@ -75,7 +75,9 @@ async def serving(
         async with running(config, dependencies) as server:
             has_roles = asyncio.Event()
             server.bootstrap_roles.when_ready(has_roles.set)
-            await has_roles.wait()  # without them the controllers would be refused at first
+            await (
+                has_roles.wait()
+            )  # without the roles, the first requests of the controllers would be forbidden
             url, path, authority = (
                 f"https://{LOOPBACK}:{listener.port}",
                 folder / KUBECONFIG,
@@ -83,8 +85,8 @@ async def serving(
             )
             credentials.write_kubeconfig(path, url)
             authority.write_bytes(credentials.server_ca)
-            yield Site(
-                server=server,
+            yield EmbeddedServer(
+                api_server=server,
                 kubeconfig=path,
                 authority=authority,
                 admin=Access(server=url, authority=credentials.server_ca, token=credentials.admin_token),
@@ -95,7 +97,10 @@ async def serving(
 def server_config(
     folder: Path, *, packs: str, flags: Sequence[str], metrics: bool = False, minor: str = minors.NEWEST
 ) -> Config:
-    """With `metrics`, those of pods and nodes are simulated. Raises ValueError with the error of the server's command line for invalid flags."""
+    """Return the server's configuration; raise ValueError with the command line's error for invalid flags.
+
+    With `metrics`, the server simulates metrics of pods and nodes.
+    """
     certificates = folder / "pki"
     if not flags and packs in (
         "",
@@ -107,16 +112,16 @@ def server_config(
         admission = Admission(enable_admission_plugins=(NODE_RESTRICTION,))
         serving = Serving(secure_port=0, cert_dir=certificates)
         return Config(serving=serving, features=features, admission=admission)
-    own = (
+    own_flags = (
         *("--secure-port", "0", "--cert-dir", str(certificates), "--packs", packs),
         *("--kubernetes-version", minor),
         *("--simulate-metrics", str(metrics).lower(), *plugin_flags(flags)),
     )
-    return parse_flags(lambda: parse((*own, *flags), {}))
+    return parse_flags(lambda: parse((*own_flags, *flags), {}))
 
 
-def _known_to(credentials: Credentials, token: str) -> Credentials:
-    """A server that authenticates the controllers as well."""
+def _with_controllers_token(credentials: Credentials, token: str) -> Credentials:
+    """Return credentials that also authenticate the controllers by their token."""
     controllers = User(name=CONTROLLERS, groups=(MANAGER_GROUP, AUTHENTICATED))
     trust = replace(credentials.trust, tokens={**credentials.trust.tokens, token: controllers})
     return replace(credentials, trust=trust)

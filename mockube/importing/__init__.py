@@ -1,1 +1,1 @@
-"""Objects that `kubectl get -o yaml` printed elsewhere, made to exist here. A file belongs here if it reads them, gets them ready, orders them or makes them."""
+"""Import of objects that `kubectl get -o yaml` printed from another cluster. A file belongs here if it reads, cleans, orders or creates them."""

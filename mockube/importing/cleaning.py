@@ -1,4 +1,4 @@
-"""What of an object another cluster's server or controllers have filled in, and a new one must not be sent with. Pure."""
+"""Remove what another cluster's server and controllers set in an object, before it is created again. Pure."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -16,7 +16,7 @@ from mockube.apimachinery.wellknown import (
     NAMESPACE_SYSTEM,
 )
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.kubelet.node_objects import MARK
+from mockube.controller_manager.kubelet.node_objects import SIMULATED_NODE_ANNOTATION
 
 POD: Final = GroupKind("", "Pod")
 NODE: Final = GroupKind("", "Node")
@@ -24,7 +24,7 @@ NAMESPACE: Final = GroupKind("", "Namespace")
 DEFINITION: Final = GroupKind("apiextensions.k8s.io", "CustomResourceDefinition")
 SERVICE: Final = GroupKind("", "Service")
 
-_METADATA: Final = (
+_DROPPED_METADATA: Final = (
     "creationTimestamp",
     "deletionGracePeriodSeconds",
     "deletionTimestamp",
@@ -35,9 +35,9 @@ _METADATA: Final = (
     "selfLink",
     "uid",
 )
-"""Owners have other uids here, and are set when these are known."""
+"""Owner references are set later, when the uids of the new owners are known."""
 
-_DROPPED: Final[Mapping[GroupKind, Sequence[Sequence[str]]]] = {
+_DROPPED_FIELDS: Final[Mapping[GroupKind, Sequence[Sequence[str]]]] = {
     POD: (("spec", "ephemeralContainers"),),
     NAMESPACE: (("spec",),),
     GroupKind("", "PersistentVolume"): (
@@ -49,9 +49,9 @@ _DROPPED: Final[Mapping[GroupKind, Sequence[Sequence[str]]]] = {
         ("metadata", "annotations", "pv.kubernetes.io/bound-by-controller"),
     ),
 }
-"""A volume without the uid of its claim, and a claim that is not marked as bound, are bound to each other again."""
+"""Without the claim's uid on the volume and the bind annotations on the claim, a controller binds them again."""
 
-_ASSIGNED: Final[Mapping[GroupKind, Sequence[Sequence[str]]]] = {
+_ASSIGNED_FIELDS: Final[Mapping[GroupKind, Sequence[Sequence[str]]]] = {
     SERVICE: (("spec", "clusterIP"), ("spec", "clusterIPs"), ("spec", "healthCheckNodePort")),
 }
 _JOB: Final = GroupKind("batch", "Job")
@@ -61,7 +61,9 @@ _JOB_LABELS: Final = (
     LABEL_JOB_NAME,
     LABEL_JOB_NAME_LEGACY,
 )
-STATUS_IS_OURS: Final = frozenset({NAMESPACE, DEFINITION, GroupKind("apiregistration.k8s.io", "APIService")})
+SERVER_STATUS_KINDS: Final = frozenset(
+    {NAMESPACE, DEFINITION, GroupKind("apiregistration.k8s.io", "APIService")}
+)
 """Their status is about the server that served them."""
 
 
@@ -70,64 +72,69 @@ def kind_of(tree: ReadOnlyTree) -> GroupKind:
 
 
 def clean_object(tree: ReadOnlyTree, nodes: Collection[str]) -> dict[str, Any]:
-    """Return the object to create; `nodes` are those that the cluster will have."""
+    """Return the object to create; `nodes` are the names of the nodes that the cluster will have."""
     kind = kind_of(tree)
     clean = {
         **tree,
-        "metadata": {name: value for name, value in tree["metadata"].items() if name not in _METADATA},
+        "metadata": {
+            name: value for name, value in tree["metadata"].items() if name not in _DROPPED_METADATA
+        },
     }
-    for path in _DROPPED.get(kind, ()):
+    for path in _DROPPED_FIELDS.get(kind, ()):
         clean = _remove_path(clean, path)
-    further = _FURTHER.get(kind)
-    return clean if further is None else further(clean, nodes)
+    clean_kind = _CLEANERS.get(kind)
+    return clean if clean_kind is None else clean_kind(clean, nodes)
 
 
-def without_assigned(tree: ReadOnlyTree) -> dict[str, Any] | None:
-    """Return the same without the fields that a server assigns again; None for what has no such field."""
-    paths = _ASSIGNED.get(kind_of(tree))
+def without_assigned_fields(tree: ReadOnlyTree) -> dict[str, Any] | None:
+    """Return the object without addresses and ports that a server assigns; None if its kind has no such fields."""
+    paths = _ASSIGNED_FIELDS.get(kind_of(tree))
     if paths is None or not spec_of(tree):
         return None
-    free = {**tree}
+    result = {**tree}
     for path in paths:
-        free = _remove_path(free, path)
-    ports = spec_of(free).get("ports")
+        result = _remove_path(result, path)
+    ports = spec_of(result).get("ports")
     if not isinstance(ports, list):
-        return free
-    free_ports = [_remove_path(port, ("nodePort",)) if isinstance(port, dict) else port for port in ports]
-    return meta.with_value(free, ("spec", "ports"), free_ports)
+        return result
+    ports_without_node_ports = [
+        _remove_path(port, ("nodePort",)) if isinstance(port, dict) else port for port in ports
+    ]
+    return meta.with_value(result, ("spec", "ports"), ports_without_node_ports)
 
 
 def spec_of(tree: ReadOnlyTree) -> Mapping[str, Any]:
-    """Return nothing if the value has another type: the server will report it."""
+    """Return the object's spec; an empty one if it is not a map, which the server will report."""
     spec = tree.get("spec")
     return spec if isinstance(spec, Mapping) else {}
 
 
 def status_of(tree: ReadOnlyTree, nodes: Collection[str]) -> Mapping[str, Any] | None:
-    """The message about it; None if there is none."""
+    """Return the status to write; None if there is none, or if it describes the other server or an absent node."""
     kind = kind_of(tree)
-    if kind in STATUS_IS_OURS or (kind == POD and not _has_path(tree, nodes)):
+    if kind in SERVER_STATUS_KINDS or (kind == POD and not _node_exists(tree, nodes)):
         return None
     return tree.get("status") or None
 
 
-def _pod(tree: dict[str, Any], nodes: Collection[str]) -> dict[str, Any]:
-    """A pod whose node does not exist is scheduled again: bound to it, it would be garbage."""
-    return tree if _has_path(tree, nodes) else _remove_path(tree, ("spec", "nodeName"))
+def _clean_pod(tree: dict[str, Any], nodes: Collection[str]) -> dict[str, Any]:
+    """Unbind a pod from a node that does not exist, so that it is scheduled again and not garbage-collected."""
+    return tree if _node_exists(tree, nodes) else _remove_path(tree, ("spec", "nodeName"))
 
 
-def _has_path(pod: ReadOnlyTree, nodes: Collection[str]) -> bool:
+def _node_exists(pod: ReadOnlyTree, nodes: Collection[str]) -> bool:
+    """Return whether the pod's node will exist; True for a pod without a node."""
     node = spec_of(pod).get("nodeName")
     return not node or node in nodes
 
 
-def _node(tree: dict[str, Any], _: Collection[str]) -> dict[str, Any]:
-    """No kubelet runs it here, so it is simulated."""
-    return meta.with_annotations(tree, dict([MARK]))
+def _clean_node(tree: dict[str, Any], _: Collection[str]) -> dict[str, Any]:
+    """Mark a node as simulated, because no kubelet runs it in the new cluster."""
+    return meta.with_annotations(tree, dict([SIMULATED_NODE_ANNOTATION]))
 
 
-def _job(tree: dict[str, Any], _: Collection[str]) -> dict[str, Any]:
-    """The server generates the selector from the uid again."""
+def _clean_job(tree: dict[str, Any], _: Collection[str]) -> dict[str, Any]:
+    """Remove a Job's generated selector and labels: the server generates them from the new uid."""
     if spec_of(tree).get("manualSelector"):
         return tree
     for label in _JOB_LABELS:
@@ -138,38 +145,40 @@ def _job(tree: dict[str, Any], _: Collection[str]) -> dict[str, Any]:
     return _remove_path(tree, ("spec", "selector"))
 
 
-_FURTHER: Final[Mapping[GroupKind, Callable[[dict[str, Any], Collection[str]], dict[str, Any]]]] = {
-    POD: _pod,
-    NODE: _node,
-    _JOB: _job,
+_CLEANERS: Final[Mapping[GroupKind, Callable[[dict[str, Any], Collection[str]], dict[str, Any]]]] = {
+    POD: _clean_pod,
+    NODE: _clean_node,
+    _JOB: _clean_job,
 }
 
 
 def _remove_path(tree: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:
-    """A copy that lacks what lies at the end of the path."""
+    """Return a copy without the field at the path."""
     field, *rest = path
     if field not in tree:
         return tree
     if not rest:
         return {name: value for name, value in tree.items() if name != field}
-    below = tree[field]
-    return {**tree, field: _remove_path(below, rest)} if isinstance(below, dict) else tree
+    child = tree[field]
+    return {**tree, field: _remove_path(child, rest)} if isinstance(child, dict) else tree
 
 
 def implied_objects(trees: Sequence[ReadOnlyTree]) -> Iterator[dict[str, Any]]:
-    """To be made where they are not there."""
-    there = {(kind_of(tree).kind, meta.namespace(tree), meta.name(tree)) for tree in trees}
+    """Yield the Namespaces and ServiceAccounts that the objects need and that are not among them."""
+    present = {(kind_of(tree).kind, meta.namespace(tree), meta.name(tree)) for tree in trees}
     for namespace in sorted({meta.namespace(tree) for tree in trees} - {""}):
-        if (NAMESPACE.kind, "", namespace) not in there:
+        if (NAMESPACE.kind, "", namespace) not in present:
             yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
-    accounts = {(meta.namespace(tree), _account(tree)) for tree in trees if kind_of(tree) == POD}
-    for namespace, name in sorted(accounts):
-        if ("ServiceAccount", namespace, name) not in there:
+    service_accounts = {
+        (meta.namespace(tree), _service_account_name(tree)) for tree in trees if kind_of(tree) == POD
+    }
+    for namespace, name in sorted(service_accounts):
+        if ("ServiceAccount", namespace, name) not in present:
             metadata = {"name": name, "namespace": namespace}
             yield {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}
 
 
-def _account(pod: ReadOnlyTree) -> str:
+def _service_account_name(pod: ReadOnlyTree) -> str:
     spec = spec_of(pod)
     return str(spec.get("serviceAccountName") or spec.get("serviceAccount") or "default")
 
@@ -177,17 +186,17 @@ def _account(pod: ReadOnlyTree) -> str:
 _LEASE: Final = GroupKind("coordination.k8s.io", "Lease")
 _SLICE: Final = GroupKind("discovery.k8s.io", "EndpointSlice")
 _CONFIG_MAP: Final = GroupKind("", "ConfigMap")
-_SERVER: Final = {Key(NAMESPACE_DEFAULT, "kubernetes")}
-_OF_THE_SERVER: Final[Mapping[GroupKind, Collection[Key]]] = {
-    GroupKind("", "Service"): _SERVER,
-    GroupKind("", "Endpoints"): _SERVER,
-    _SLICE: _SERVER,
+_KUBERNETES_SERVICE: Final = {Key(NAMESPACE_DEFAULT, "kubernetes")}
+_SERVER_OBJECTS: Final[Mapping[GroupKind, Collection[Key]]] = {
+    GroupKind("", "Service"): _KUBERNETES_SERVICE,
+    GroupKind("", "Endpoints"): _KUBERNETES_SERVICE,
+    _SLICE: _KUBERNETES_SERVICE,
     _CONFIG_MAP: {Key(NAMESPACE_SYSTEM, "extension-apiserver-authentication")},
 }
 _SLICE_CONTROLLERS: Final = frozenset(
     {"endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io"}
 )
-"""Controllers find slices by the uids of Services, and would create others beside them."""
+"""Controllers find EndpointSlices by the uid of their Service, and would create others beside the imported ones."""
 _ROOT_CA: Final = "kube-root-ca.crt"
 
 
@@ -196,7 +205,7 @@ def reason_to_skip(tree: ReadOnlyTree) -> str:
     kind = kind_of(tree)
     if meta.is_deleting(tree):
         return "it was being deleted"
-    if Key.of(tree) in _OF_THE_SERVER.get(kind, ()):
+    if Key.of(tree) in _SERVER_OBJECTS.get(kind, ()):
         return "the server has its own"
     if kind == _LEASE and meta.namespace(tree) == NAMESPACE_SYSTEM:
         return "it belongs to a process that runs elsewhere"

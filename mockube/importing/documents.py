@@ -1,7 +1,7 @@
-"""Read a file: YAML or JSON, of many documents, with lists in them. Each object has its position.
+"""Read the objects of a YAML or JSON file, which may have several documents and lists, with their positions.
 
-A list as kubectl prints it is read item by item, so that one that cannot be read does not keep the others away, and
-that its length does not matter. Pure.
+A list as kubectl prints it is parsed item by item: other items are read if one is invalid, and the parser does not limit
+the length of the list. Pure.
 """
 
 import re
@@ -18,16 +18,18 @@ from mockube.apimachinery.yaml_decode import load
 from mockube.apimachinery.yaml_scalars import YamlError
 
 _SEPARATOR: Final = re.compile(rb"^---[ \t]*(?:#.*)?\r?$", re.MULTILINE)
-_ITEMS: Final = re.compile(rb"items:\s*\Z")
-_BELONGS_TO_ITEMS: Final = (b"- ", b" ", b"#", b"\n", b"\r")
-"""The beginning of a line that belongs to the items: an item, or a line of one."""
+_ITEMS_FIELD: Final = re.compile(rb"items:\s*\Z")
+_ITEM_LINE_PREFIXES: Final = (b"- ", b" ", b"#", b"\n", b"\r")
+"""The beginnings of the lines of a list of items."""
 
 
 class Origin(Struct, frozen=True, kw_only=True):
+    """The position of an object in a file."""
+
     file: str
     document: int
     item: int = 0
-    """In a list, from 1 on."""
+    """The number in a list, from 1; 0 outside of a list."""
 
     def __str__(self) -> str:
         item = f", item {self.item}" if self.item else ""
@@ -39,31 +41,33 @@ class Document(Struct, frozen=True, kw_only=True):
     tree: Mapping[str, Any]
 
 
-class Unreadable(Struct, frozen=True, kw_only=True):
+class InvalidDocument(Struct, frozen=True, kw_only=True):
+    """A document or item that is not an object."""
+
     origin: Origin
     problem: str
 
 
-def read(data: bytes, file: str) -> Iterator[Document | Unreadable]:
-    """Every object, in order."""
+def read(data: bytes, file: str) -> Iterator[Document | InvalidDocument]:
+    """Yield every object of a file, or its problem, in order."""
     number = 0
     for text in _SEPARATOR.split(data):
-        for item, tree in _of_document(text):
+        for item, tree in _parse_document(text):
             number += item <= 1
             yield _check(tree, Origin(file=file, document=number, item=item))
 
 
-def _of_document(text: bytes) -> Iterator[tuple[int, Any]]:
-    """Objects, or what is wrong with them; with their numbers if it is a list, else with 0."""
+def _parse_document(text: bytes) -> Iterator[tuple[int, Any]]:
+    """Yield each object or error of a document, with its number in a list, or 0 if the document is not a list."""
     try:
-        head, items = _cut(text)
-        tree = _load(head)
+        head, items = _split_list(text)
+        tree = _parse_text(head)
         if tree is None:
             return
         if not _is_list(tree):
-            yield 0, _load(text) if items else tree
+            yield 0, _parse_text(text) if items else tree
         elif items:
-            yield from ((number, _item(item, tree)) for number, item in enumerate(items, 1))
+            yield from ((number, _parse_item(item, tree)) for number, item in enumerate(items, 1))
         else:
             list_items = tree.get("items") or ()
             yield from ((number, _with_kind(item, tree)) for number, item in enumerate(list_items, 1))
@@ -71,19 +75,19 @@ def _of_document(text: bytes) -> Iterator[tuple[int, Any]]:
         yield 0, error
 
 
-def _item(text: bytes, of: Mapping[str, Any]) -> Any:
+def _parse_item(text: bytes, list_tree: Mapping[str, Any]) -> Any:
     try:
-        return _with_kind(_load(text), of)
+        return _with_kind(_parse_text(text), list_tree)
     except YamlError as error:
         return error
 
 
-def _with_kind(item: Any, of: Mapping[str, Any]) -> Any:
-    """Items of a list of one kind leave out which it is."""
-    kind = of["kind"].removesuffix("List")
+def _with_kind(item: Any, list_tree: Mapping[str, Any]) -> Any:
+    """Add the kind to an item of a list of one kind, whose items omit it."""
+    kind = list_tree["kind"].removesuffix("List")
     if not kind or not isinstance(item, Mapping) or "kind" in item:
         return item
-    return {"apiVersion": of.get("apiVersion"), "kind": kind, **item}
+    return {"apiVersion": list_tree.get("apiVersion"), "kind": kind, **item}
 
 
 class _Reference(Struct, rename="camel"):
@@ -104,25 +108,25 @@ class _Metadata(Struct, rename="camel"):
 
 
 class _Object(Struct, rename="camel"):
-    """The fields that are checked before a server gets the object: the server validates the rest."""
+    """The fields that are checked before the object is sent to the server, which validates the rest."""
 
     api_version: str
     kind: str
     metadata: _Metadata
 
 
-def _check(tree: Any, origin: Origin) -> Document | Unreadable:
+def _check(tree: Any, origin: Origin) -> Document | InvalidDocument:
     if isinstance(tree, YamlError):
-        return Unreadable(origin=origin, problem=str(tree))
+        return InvalidDocument(origin=origin, problem=str(tree))
     try:
         GroupVersion.parse(msgspec.convert(tree, _Object).api_version)
-    except ValueError as error:  # msgspec's own is one
-        return Unreadable(origin=origin, problem=f"is not an object: {error}")
+    except ValueError as error:  # msgspec.ValidationError is a subclass
+        return InvalidDocument(origin=origin, problem=f"is not an object: {error}")
     return Document(origin=origin, tree=tree)
 
 
 def _is_list(tree: Any) -> bool:
-    """An object has a name, whatever its kind is called and whatever fields it has."""
+    """Return whether a tree is a list: it has `items` and no name, which every object has."""
     if not isinstance(tree, Mapping) or not str(tree.get("kind", "")).endswith("List"):
         return False
     metadata = tree.get("metadata")
@@ -130,23 +134,23 @@ def _is_list(tree: Any) -> bool:
     return isinstance(tree.get("items", 0), list | NoneType) and not has_name
 
 
-def _load(text: bytes) -> Any:
+def _parse_text(text: bytes) -> Any:
     if text.lstrip()[:1] == b"{":
         try:
             return orjson.loads(text)
         except orjson.JSONDecodeError:
-            pass  # YAML has braces as well, and its errors are clearer
+            pass  # it may be YAML in flow style, whose errors are also clearer
     return load(text).tree
 
 
-def _cut(text: bytes) -> tuple[bytes, Sequence[bytes]]:
-    """A list as kubectl prints it: what stands around its items, and each of them; or all there is, and none."""
+def _split_list(text: bytes) -> tuple[bytes, Sequence[bytes]]:
+    """Return a list as kubectl prints it as the text around its items, and the items; or the whole text, and no items."""
     lines = text.splitlines(keepends=True)
-    start = next((index for index, line in enumerate(lines) if _ITEMS.match(line)), None)
+    start = next((index for index, line in enumerate(lines) if _ITEMS_FIELD.match(line)), None)
     if start is None or not lines[start + 1 : start + 2] or not lines[start + 1].startswith(b"- "):
         return text, ()
     end = next(
-        (index for index in range(start + 1, len(lines)) if not lines[index].startswith(_BELONGS_TO_ITEMS)),
+        (index for index in range(start + 1, len(lines)) if not lines[index].startswith(_ITEM_LINE_PREFIXES)),
         len(lines),
     )
     starts = [index for index in range(start + 1, end) if lines[index].startswith(b"- ")]

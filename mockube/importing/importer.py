@@ -1,6 +1,6 @@
-"""Make objects exist that another cluster printed: in an order in which they can be made, many at a time, each by itself.
+"""Import objects that `kubectl get -o yaml` printed: in dependency order, concurrently, each independently.
 
-Failures are reported, and the import continues. Existing objects are kept, or replaced.
+The import reports failures and continues. Existing objects are kept, or replaced if requested.
 """
 
 import asyncio
@@ -30,15 +30,15 @@ from mockube.importing.cleaning import (
     kind_of,
     reason_to_skip,
     status_of,
-    without_assigned,
+    without_assigned_fields,
 )
 from mockube.importing.documents import Document, Origin
-from mockube.importing.kinds import Kinds, NotServed, Owners, kinds_of
+from mockube.importing.kinds import Kinds, NotServed, OwnerUIDs, discover_kinds
 from mockube.importing.order import concurrent_batches
 
 MAX_CONCURRENT: Final = 32
 ESTABLISHED_SECONDS: Final = 10.0
-_LOOK_AGAIN_SECONDS: Final = 0.05
+_POLL_SECONDS: Final = 0.05
 
 
 class Outcome(StrEnum):
@@ -49,22 +49,22 @@ class Outcome(StrEnum):
     FAILED = "failed"
 
 
-WRITTEN: Final = frozenset({Outcome.CREATED, Outcome.REPLACED})
+WRITTEN_OUTCOMES: Final = frozenset({Outcome.CREATED, Outcome.REPLACED})
 
 
 class Item(Struct, kw_only=True):
     """An object to import, and its outcome."""
 
     tree: ReadOnlyTree
-    """The printed tree, in its target namespace."""
+    """The printed object, in its target namespace."""
     origin: Origin | None = None
-    """None for an object that is not in the documents, but that others need."""
+    """None for a Namespace or ServiceAccount that the documents imply."""
     outcome: Outcome | None = None
     reason: str = ""
 
     @property
     def title(self) -> str:
-        """As kubectl names it."""
+        """The object's name as kubectl prints it, such as `deployment.apps/web`."""
         group, kind = kind_of(self.tree)
         return f"{kind.lower()}{'.' if group else ''}{group}/{meta.name(self.tree)}"
 
@@ -78,29 +78,31 @@ class ImportOptions(Struct, frozen=True, kw_only=True):
 
 @dataclass(slots=True)
 class Importer:
+    """One import into one cluster."""
+
     client: Client
     clock: Clock
     options: ImportOptions
     on_result: Callable[[Item], None]
-    """Called once for each object when its outcome is known."""
+    """Called once for each object, when its outcome is known."""
     _kinds: Kinds = field(init=False)
-    _owners: Owners = field(init=False)
+    _owners: OwnerUIDs = field(init=False)
     _nodes: set[str] = field(init=False)
 
     async def run(self, documents: Iterable[Document]) -> None:
-        self._kinds = await kinds_of(self.client)
-        self._owners = Owners(self.client)
+        self._kinds = await discover_kinds(self.client)
+        self._owners = OwnerUIDs(self.client)
         items = self._items(documents)
         self._nodes = {meta.name(node) for node in (await self.client.list(NODES)).items}
         self._nodes |= {meta.name(item.tree) for item in items if kind_of(item.tree) == NODE}
-        for wave in concurrent_batches([item.tree for item in items]):
-            await self._run_all(self._make, [items[index] for index in wave])
-            if any(kind_of(items[index].tree) == DEFINITION for index in wave):
-                await self._await_definitions([items[index] for index in wave])
-            self._report(items[index] for index in wave if not meta.owner_references(items[index].tree))
+        for batch in concurrent_batches([item.tree for item in items]):
+            await self._run_all(self._import_object, [items[index] for index in batch])
+            if any(kind_of(items[index].tree) == DEFINITION for index in batch):
+                await self._wait_for_definitions([items[index] for index in batch])
+            self._report(items[index] for index in batch if not meta.owner_references(items[index].tree))
         owned = [item for item in items if meta.owner_references(item.tree)]
         if not self.options.dry_run:
-            await self._write_owners([item for item in owned if item.outcome in WRITTEN])
+            await self._write_owners([item for item in owned if item.outcome in WRITTEN_OUTCOMES])
         self._report(owned)
 
     def _report(self, items: Iterable[Item]) -> None:
@@ -122,7 +124,7 @@ class Importer:
         return meta.with_metadata(tree, namespace=namespace)
 
     async def _run_all(self, work: Callable[[Item], Any], items: Sequence[Item]) -> None:
-        """Run so many at a time; an unreachable server ends all of them."""
+        """Run `work` for the items, MAX_CONCURRENT at a time; an unreachable server ends all of them."""
         waiting = iter(items)
 
         async def worker() -> None:
@@ -141,7 +143,7 @@ class Importer:
 
     # --- one object
 
-    async def _make(self, item: Item) -> None:
+    async def _import_object(self, item: Item) -> None:
         tree = item.tree
         if reason := reason_to_skip(tree):
             item.outcome, item.reason = Outcome.SKIPPED, reason
@@ -152,8 +154,8 @@ class Importer:
                 live_object = await self._create(tree)
                 item.outcome = Outcome.CREATED
             except AlreadyExists:
-                live_object, item.outcome = await self._meet(item)
-            self._owners.note(meta.uid(tree), meta.uid(live_object))
+                live_object, item.outcome = await self._keep_or_replace(item)
+            self._owners.record_uid(meta.uid(tree), meta.uid(live_object))
             if item.outcome is not Outcome.EXISTS:
                 await self._write_status(tree)
 
@@ -162,20 +164,20 @@ class Importer:
         try:
             return await self.client.create(resource, body)
         except Invalid:
-            free = without_assigned(body)
-            if free is None:
+            body_without_assigned_fields = without_assigned_fields(body)
+            if body_without_assigned_fields is None:
                 raise
-            return await self.client.create(resource, free)
+            return await self.client.create(resource, body_without_assigned_fields)
 
-    async def _meet(self, item: Item) -> tuple[ReadOnlyTree, Outcome]:
+    async def _keep_or_replace(self, item: Item) -> tuple[ReadOnlyTree, Outcome]:
         resource = self._kinds.resource_of(item.tree)
-        there = await self.client.get(resource, Key.of(item.tree))
+        live_object = await self.client.get(resource, Key.of(item.tree))
         if not self.options.replace or item.origin is None:
-            return there, Outcome.EXISTS
+            return live_object, Outcome.EXISTS
         body = clean_object(item.tree, self._nodes)
-        references = meta.owner_references(there)
+        references = meta.owner_references(live_object)
         body = meta.with_metadata(
-            body, resourceVersion=meta.resource_version(there), ownerReferences=references
+            body, resourceVersion=meta.resource_version(live_object), ownerReferences=references
         )
         return await self.client.update(resource, body), Outcome.REPLACED
 
@@ -192,25 +194,25 @@ class Importer:
             return Outcome.CREATED
         return Outcome.REPLACED if self.options.replace else Outcome.EXISTS
 
-    async def _write_owners(self, written_items: Sequence[Item]) -> None:
-        """Set the owner references that no controller has set by adoption yet."""
-        there = await self._owner_uids({kind_of(item.tree): item.tree for item in written_items}.values())
+    async def _write_owners(self, items: Sequence[Item]) -> None:
+        """Set the owner references that controllers have not already set by adoption."""
+        owner_uids = await self._owner_uids({kind_of(item.tree): item.tree for item in items}.values())
 
         async def write_owner(item: Item) -> None:
             tree, kinds = item.tree, self._kinds
             references, absent = await self._owners.references(tree, kinds)
             if absent:
                 item.reason = f"without its owner, which does not exist: {', '.join(absent)}"
-            if not {reference["uid"] for reference in references} <= there.get(
+            if not {reference["uid"] for reference in references} <= owner_uids.get(
                 (kind_of(tree), Key.of(tree)), set()
             ):
                 body = {"metadata": {"ownerReferences": references}}
                 await self.client.patch(kinds.resource_of(tree), Key.of(tree), body)
 
-        await self._run_all(write_owner, written_items)
+        await self._run_all(write_owner, items)
 
     async def _owner_uids(self, samples: Iterable[ReadOnlyTree]) -> Mapping[tuple[GroupKind, Key], set[str]]:
-        """Return the uids of the owners of all objects of the samples' kinds."""
+        """Return the owners' uids of each object of the samples' kinds."""
         uids_by_object = {}
         for sample in samples:
             resource = replace(self._kinds.resource_of(sample), metadata_only=True)
@@ -219,20 +221,23 @@ class Importer:
                 uids_by_object[kind_of(sample), Key.of(obj)] = uids
         return uids_by_object
 
-    async def _await_definitions(self, items: Sequence[Item]) -> None:
-        """Wait until objects of the definitions can be created."""
+    async def _wait_for_definitions(self, items: Sequence[Item]) -> None:
+        """Wait until the CustomResourceDefinitions are established, and discover their kinds."""
         for item in items:
-            if item.outcome in WRITTEN:
-                await self._await_established(item)
-        self._kinds = await kinds_of(self.client)
+            if item.outcome in WRITTEN_OUTCOMES:
+                await self._wait_until_established(item)
+        self._kinds = await discover_kinds(self.client)
 
-    async def _await_established(self, item: Item) -> None:
+    async def _wait_until_established(self, item: Item) -> None:
         key = Key.of(item.tree)
         try:
             async with timeout(self.clock, ESTABLISHED_SECONDS):
                 while not conditions.is_true(
                     await self.client.get(CUSTOM_RESOURCE_DEFINITIONS, key), "Established"
                 ):
-                    await self.clock.sleep(_LOOK_AGAIN_SECONDS)
+                    await self.clock.sleep(_POLL_SECONDS)
         except TimeoutError:
-            item.reason = "but its kind is not served: its names may conflict with another definition"
+            item.reason = (
+                f"but CustomResourceDefinition {key.name} was not established within {ESTABLISHED_SECONDS:g} s: "
+                "check its status conditions, since its names may conflict with another definition"
+            )

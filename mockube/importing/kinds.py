@@ -1,4 +1,4 @@
-"""The kinds that a server has, and the owners of imported objects."""
+"""The kinds that a server serves, and the new uids of owners."""
 
 from collections.abc import Mapping
 
@@ -16,14 +16,16 @@ from mockube.failure import Failure
 
 
 class NotServed(Failure):
-    """The server has no such kind, or none that can be created."""
+    """The server does not serve the kind, or its objects cannot be created."""
 
 
 class Kinds(Struct, frozen=True):
+    """The resources of a server, by group and kind."""
+
     resources: Mapping[GroupKind, DiscoveredResource]
 
     def resource_of(self, tree: ReadOnlyTree) -> AnyResource:
-        """Return the resource in the object's version."""
+        """Return the resource of an object's kind, in the object's version."""
         version = GroupVersion.parse(meta.api_version(tree))
         entry = self._find(GroupKind(version.group, meta.kind(tree)))
         return replace(entry.resource, version=version.version, metadata_only=False)
@@ -45,7 +47,7 @@ class Kinds(Struct, frozen=True):
         return entry
 
 
-async def kinds_of(client: Client) -> Kinds:
+async def discover_kinds(client: Client) -> Kinds:
     resources = (await discover(client)).resources
     return Kinds({entry.resource.group_kind: entry for entry in reversed(resources)})
 
@@ -54,20 +56,20 @@ def _kind(tree: ReadOnlyTree) -> GroupKind:
     return GroupKind(GroupVersion.parse(meta.api_version(tree)).group, meta.kind(tree))
 
 
-class Owners:
-    """Those that were made, and those that are met in the cluster."""
+class OwnerUIDs:
+    """The uids that owners have in the cluster, by the uids that they had in the other cluster."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
         self._uids: dict[str, str] = {}
-        """Those of here by those of there; "" for one that is not here."""
+        """The value is "" for an owner that does not exist in the cluster."""
 
-    def note(self, there: str, here: str) -> None:
-        if there:
-            self._uids[there] = here
+    def record_uid(self, printed: str, live: str) -> None:
+        if printed:
+            self._uids[printed] = live
 
     async def references(self, tree: ReadOnlyTree, kinds: Kinds) -> tuple[list[ReadOnlyTree], list[str]]:
-        """Return the owner references for the new object, and the names of owners that do not exist, which are omitted."""
+        """Return the owner references with new uids, and the names of owners that do not exist, which are omitted."""
         references: list[ReadOnlyTree] = []
         absent: list[str] = []
         for reference in meta.owner_references(tree):
@@ -85,7 +87,7 @@ class Owners:
         return self._uids[uid]
 
     async def _look_up(self, reference: ReadOnlyTree, namespace: str, kinds: Kinds) -> str:
-        """By name: one that is not among what was read may be here all the same."""
+        """Return the uid of an owner that was not imported, by its name; "" if it does not exist."""
         try:
             owner = await self._client.get(kinds.resource_of(reference), Key(namespace, reference["name"]))
         except (NotFound, NotServed):

@@ -1,6 +1,6 @@
-"""The order in which objects can be created, so that nothing they need is missing, and controllers find what they own.
+"""The order in which objects are created: first what others need, and dependents before their owners.
 
-Dependents are created before their owner: a ReplicaSet adopts pods that exist, and without them creates others. Pure.
+A ReplicaSet adopts pods that exist when it is created, and otherwise creates new pods. Pure.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.importing.cleaning import DEFINITION, NAMESPACE, NODE, kind_of
 
-RANKS: Final[Mapping[GroupKind, int]] = {
+RANK_BY_KIND: Final[Mapping[GroupKind, int]] = {
     NAMESPACE: 0,
     DEFINITION: 1,
     **dict.fromkeys(
@@ -40,40 +40,40 @@ RANKS: Final[Mapping[GroupKind, int]] = {
         6,
     ),
 }
-"""What others need is created first, and last what would affect all others."""
-OTHERS: Final = 5
+"""Kinds that others need have a low rank; kinds that affect all requests, such as webhooks, have the highest."""
+DEFAULT_RANK: Final = 5
 
 
 def concurrent_batches(trees: Sequence[ReadOnlyTree]) -> Iterator[Sequence[int]]:
-    """Positions of objects that can be made at the same time, one wave after another."""
-    heights = _owner_depths(trees)
+    """Yield the positions of objects that can be created concurrently, one batch after another."""
+    depths = _owner_depths(trees)
 
     def batch_of(index: int) -> tuple[int, int]:
-        rank = RANKS.get(kind_of(trees[index]), OTHERS)
-        return rank, heights[index] if rank == OTHERS else 0
+        rank = RANK_BY_KIND.get(kind_of(trees[index]), DEFAULT_RANK)
+        return rank, depths[index] if rank == DEFAULT_RANK else 0
 
     for _, positions in groupby(sorted(range(len(trees)), key=batch_of), key=batch_of):
         yield [*positions]
 
 
 def _owner_depths(trees: Sequence[ReadOnlyTree]) -> Sequence[int]:
-    """How many generations of owned objects each has below it, of those that are here."""
+    """Return how many generations of dependents each object has among the objects."""
     position_by_uid = {meta.uid(tree): position for position, tree in enumerate(trees) if meta.uid(tree)}
-    heights = [0] * len(trees)
+    depths = [0] * len(trees)
     for position in range(len(trees)):
-        _raise_owners(trees, position_by_uid, heights, position)
-    return heights
+        _deepen_owners(trees, position_by_uid, depths, position)
+    return depths
 
 
-def _raise_owners(
-    trees: Sequence[ReadOnlyTree], position_by_uid: Mapping[str, int], heights: list[int], position: int
+def _deepen_owners(
+    trees: Sequence[ReadOnlyTree], position_by_uid: Mapping[str, int], depths: list[int], position: int
 ) -> None:
-    """Owners in a circle are raised no higher than there are objects."""
-    above = [position]
-    while above:
-        current = above.pop()
+    """Increase the depths of an object's owners; the number of objects is the limit, for owners in a cycle."""
+    pending = [position]
+    while pending:
+        current = pending.pop()
         for reference in meta.owner_references(trees[current]):
             owner = position_by_uid.get(reference.get("uid", ""))
-            if owner is not None and heights[owner] <= heights[current] < len(trees):
-                heights[owner] = heights[current] + 1
-                above.append(owner)
+            if owner is not None and depths[owner] <= depths[current] < len(trees):
+                depths[owner] = depths[current] + 1
+                pending.append(owner)

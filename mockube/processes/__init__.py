@@ -1,1 +1,1 @@
-"""The two processes of a control plane. A file belongs here if it starts them, minds them or ends them."""
+"""The two processes of a control plane. A file belongs here if it starts, supervises or stops them."""

@@ -1,7 +1,7 @@
-"""Child processes: they end with the block that started them, and with this process; one kind is restarted.
+"""Child processes, which are stopped at the end of their block and killed when this process dies, and restarts of a program.
 
 The programs of a control plane are in process groups of their own: the signal that a terminal sends at Ctrl+C reaches
-this process alone, which passes it on in the right order.
+only this process, which stops the programs in the right order.
 """
 
 import asyncio
@@ -26,16 +26,16 @@ NO_VARIABLES: Final[Mapping[str, str]] = {}
 FIRST_DELAY: Final = 1.0
 MAX_DELAY: Final = 30.0
 STABLE_SECONDS: Final = 60.0
-"""Seconds of health after which the backoff is reset."""
+"""A program that has run for so long is restarted with the first delay again."""
 
-USAGE: Final = 2
+USAGE_ERROR: Final = 2
 """The exit code of a program that rejects its command line."""
 
 Report: TypeAlias = Callable[[str], None]
 
-_CONTENT: Final = re.compile(r"[IW]\d{4} ")
-"""A line that is neither a warning nor an error."""
-_HEAD: Final = re.compile(r"^[EF]\d{4} \S+ +\d+ \S+?\] |^.*?: error: |^mockube: ")
+_NON_ERROR_LINE: Final = re.compile(r"[IW]\d{4} ")
+"""The beginning of a log line that is information or a warning."""
+_LINE_PREFIX: Final = re.compile(r"^[EF]\d{4} \S+ +\d+ \S+?\] |^.*?: error: |^mockube: ")
 _TAIL_BYTES: Final = 4096
 
 
@@ -45,11 +45,11 @@ class Program(Struct, frozen=True, kw_only=True):
     name: str
     command: Sequence[str]
     log: Path | None = None
-    """The file of its log; None for this process's stderr."""
+    """The log file; None for this process's stderr."""
 
 
 class Processes:
-    """All child processes that run, so that they can be killed at once."""
+    """The running child processes, which can be killed together."""
 
     def __init__(self) -> None:
         self._live: set[Process] = set()
@@ -65,7 +65,7 @@ class Processes:
         try:
             yield process
         finally:
-            send(process, signal.SIGTERM)
+            send_signal(process, signal.SIGTERM)
             await process.wait()
             self._live.discard(process)
 
@@ -81,24 +81,24 @@ class Processes:
 
     def kill(self) -> None:
         for process in self._live:
-            send(process, signal.SIGKILL)
+            send_signal(process, signal.SIGKILL)
 
 
-def send(process: Process, number: signal.Signals) -> None:
-    """Send a signal, without the methods of `Process`, which take the exit code away from the waiting caller."""
+def send_signal(process: Process, number: signal.Signals) -> None:
+    """Send a signal by process id: the methods of `Process` would poll the exit code and hide it from the waiting caller."""
     if process.returncode is None:
-        with suppress(ProcessLookupError):  # it has just ended by itself
+        with suppress(ProcessLookupError):  # the process has just exited
             os.kill(process.pid, number)
 
 
-def shell_code(code: int) -> int:
-    """The exit code in shells: 128 and more if a signal has ended the process."""
+def shell_exit_code(code: int) -> int:
+    """Return the exit code in a shell: 128 plus the signal's number if a signal ended the process."""
     return code if code >= 0 else 128 - code
 
 
-async def wait_first(*waiting: Coroutine[Any, Any, Any]) -> None:
-    """Wait until one of them is done, raise its failure, and cancel the others."""
-    tasks = {asyncio.create_task(coroutine) for coroutine in waiting}
+async def wait_first(*coroutines: Coroutine[Any, Any, Any]) -> None:
+    """Wait until one of the coroutines is done, cancel the others, and raise its error."""
+    tasks = {asyncio.create_task(coroutine) for coroutine in coroutines}
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -119,42 +119,44 @@ class SupervisedProcess:
         self._processes = processes
         self._clock = clock
         self._report = report
-        self._may_begin = asyncio.Event()
-        self._restarting: asyncio.Task[None]
+        self._may_start = asyncio.Event()
+        self._restarts: asyncio.Task[None]
         self.pid = 0
-        """0 while it does not run."""
+        """The process id; 0 while the program does not run."""
         self.restarts = 0
-        self.changed: Callable[[], None] = _ignore_change
-        """Called after each start and each end."""
+        self.on_change: Callable[[], None] = _ignore_change
+        """Called after each start and exit."""
         self.code = 0
         """The exit code of a program that is not restarted."""
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """The process is started at once, and waits for `begin`."""
-        self._restarting = asyncio.create_task(self._keep(), name=f"restarts of the {self._program.name}")
+        """Start the process, which waits for `begin`; stop it at the end of the block."""
+        self._restarts = asyncio.create_task(
+            self._run_with_restarts(), name=f"restarts of the {self._program.name}"
+        )
         try:
             yield
         finally:
-            self._restarting.cancel()
+            self._restarts.cancel()
             with suppress(asyncio.CancelledError):
-                await self._restarting
+                await self._restarts
 
     def begin(self) -> None:
-        self._may_begin.set()
+        self._may_start.set()
 
     async def wait_restarts_exhausted(self) -> None:
-        """Wait until the program is not restarted any more. Raise the error that prevents a restart."""
-        await asyncio.shield(self._restarting)
+        """Wait until the program is no longer restarted; raise the error that prevents a restart."""
+        await asyncio.shield(self._restarts)
 
-    async def _keep(self) -> None:
+    async def _run_with_restarts(self) -> None:
         delay = FIRST_DELAY
         while True:
-            began = self._clock.monotonic()
-            self.code = shell_code(await self._run_once())
-            if self.code == USAGE:
+            started = self._clock.monotonic()
+            self.code = shell_exit_code(await self._run_once())
+            if self.code == USAGE_ERROR:
                 return
-            if self._clock.monotonic() - began >= STABLE_SECONDS:
+            if self._clock.monotonic() - started >= STABLE_SECONDS:
                 delay = FIRST_DELAY
             self._report(f"{exit_message(self._program, self.code)}; it is restarted in {delay:g} s")
             await self._clock.sleep(delay)
@@ -164,22 +166,24 @@ class SupervisedProcess:
     async def _run_once(self) -> int:
         async with self._processes.start_program(self._program, stdin=PIPE) as process:
             self.pid = process.pid
-            self.changed()
-            releasing = asyncio.create_task(self._release(process), name=f"begin of the {self._program.name}")
+            self.on_change()
+            start_task = asyncio.create_task(
+                self._send_start(process), name=f"begin of the {self._program.name}"
+            )
             try:
-                return await run_with(process.wait(), beside=[releasing])
+                return await run_with(process.wait(), background_tasks=[start_task])
             finally:
                 self.pid = 0
-                self.changed()
+                self.on_change()
 
-    async def _release(self, process: Process) -> None:
-        await self._may_begin.wait()
+    async def _send_start(self, process: Process) -> None:
+        await self._may_start.wait()
         assert process.stdin is not None
         process.stdin.write(START)
 
 
 def _ignore_change() -> None:
-    """The default for `changed`."""
+    """Do nothing: the default of `on_change`."""
 
 
 def exit_message(program: Program, code: int) -> str:
@@ -188,8 +192,8 @@ def exit_message(program: Program, code: int) -> str:
 
 
 def last_error_line(log: Path) -> str:
-    """Return the last line of the log if it is an error or a warning, or ""."""
+    """Return the message of the log's last line, or "" if that line is information or a warning."""
     with log.open("rb") as file:
         file.seek(max(0, file.seek(0, 2) - _TAIL_BYTES))
         lines = file.read().decode(errors="replace").strip().splitlines()
-    return "" if not lines or _CONTENT.match(lines[-1]) else _HEAD.sub("", lines[-1])
+    return "" if not lines or _NON_ERROR_LINE.match(lines[-1]) else _LINE_PREFIX.sub("", lines[-1])

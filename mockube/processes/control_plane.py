@@ -1,7 +1,7 @@
-"""The two processes of a control plane: their command lines, their start and end in the right order.
+"""The two processes of a control plane: their command lines, and their start and stop in the right order.
 
-The API server starts first and ends last, so that the controller manager can release its lease. The manager is
-restarted when it ends; when the server ends, everything ends.
+The API server starts first and stops last, so that the controller manager can release its lease. The manager is
+restarted when it exits; if the server exits, the manager is stopped.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from mockube.processes.child_processes import (
     Program,
     Report,
     SupervisedProcess,
-    shell_code,
+    shell_exit_code,
     wait_first,
 )
 from mockube.processes.defaults import KRUISE, NODES
@@ -36,23 +36,25 @@ MANAGER: Final = "controller-manager"
 
 NODE_RESTRICTION: Final = "NodeRestriction"
 
-ACCOUNTS_KEY: Final = "sa.key"
-AUTHORITY: Final = ("ca.crt", "ca.key")
-"""The certificate and key that sign certificates of clients, unless the server gets others."""
-CLUSTER_SIGNING: Final = "--cluster-signing-"
-"""In the server's folder of certificates."""
+SERVICE_ACCOUNT_KEY: Final = "sa.key"
+CLIENT_CA_FILES: Final = ("ca.crt", "ca.key")
+"""The CA certificate and key that sign client certificates, unless flags of the server set others."""
+CLUSTER_SIGNING_FLAG_PREFIX: Final = "--cluster-signing-"
+"""The prefix of the manager's flags that set other keys for signing certificates."""
 PYTHON: Final = (sys.executable, "-P")
-"""Modules in the current folder must not be imported."""
+"""The interpreter, which must not import modules of the current folder."""
 
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""The signals that stop the run; the last is sent when the terminal is closed."""
+"""The signals that stop the run; SIGHUP is sent when the terminal is closed."""
 
 
 class NotReady(Exception):
-    """One of the two has ended, or a signal was received, before the API server was ready."""
+    """A process exited, or a signal was received, before the API server was ready."""
 
 
 class ControlPlane:
+    """One run of the two processes of a control plane."""
+
     def __init__(self, *, server: Program, manager: Program, clock: Clock, report: Report) -> None:
         self._programs = (server, manager)
         self._report = report
@@ -64,13 +66,13 @@ class ControlPlane:
         self.stopped_by = 0
         """The signal that stopped the run, if any."""
         self.failed: Program | None = None
-        """The program whose end has ended the run, if one has."""
+        """The program whose exit ended the run, if any."""
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Run both processes; yields once the server is ready and the manager may begin."""
+        """Run both processes during the block, which begins when the server is ready; raise NotReady if it does not become ready."""
         server, _ = self._programs
-        with readiness() as (server_ready, environment):
+        with readiness_socket() as (server_ready, environment):
             async with (
                 self.processes.start_program(server, environment, stdin=DEVNULL) as self._server,
                 self.manager.running(),
@@ -82,7 +84,7 @@ class ControlPlane:
                 yield
 
     async def wait_until_stopped(self) -> None:
-        """Wait until a signal is received, or the server has ended, or the manager is not restarted."""
+        """Wait until a signal is received, the server has exited, or the manager is no longer restarted."""
         await wait_first(self._stopping.wait(), self._server.wait(), self.manager.wait_restarts_exhausted())
         server, manager = self._programs
         if not self._stopping.is_set():
@@ -97,13 +99,13 @@ class ControlPlane:
         return self._server.pid
 
     def code(self, *, stopped: int) -> int:
-        """`stopped`, if a signal was received and nothing failed. A process that ends by itself has failed."""
+        """Return the exit code: `stopped` if a signal ended the run and nothing failed. A process that exits by itself has failed."""
         if self._killed:
             return 128 + signal.SIGKILL
         server = self._server.returncode or 0
         if self._stopping.is_set():
             return stopped if server <= 0 else server
-        return self.manager.code if self.failed is self._programs[1] else shell_code(server) or 1
+        return self.manager.code if self.failed is self._programs[1] else shell_exit_code(server) or 1
 
     def handle_signals(self) -> None:
         loop = asyncio.get_running_loop()
@@ -115,7 +117,7 @@ class ControlPlane:
         self._stopping.set()
 
     def _stop(self, number: int) -> None:
-        """The second signal kills both processes at once."""
+        """Stop the run; a second signal kills both processes."""
         if self.stopped_by:
             self._killed = True
             self.processes.kill()
@@ -126,8 +128,8 @@ class ControlPlane:
 
 
 @contextmanager
-def readiness() -> Iterator[tuple[asyncio.Future[None], Mapping[str, str]]]:
-    """Yield a future that is done once a process is ready, and the environment by which it reports that, as to systemd."""
+def readiness_socket() -> Iterator[tuple[asyncio.Future[None], Mapping[str, str]]]:
+    """Yield a future that is done when a process is ready, and the environment by which it notifies that, as to systemd."""
     loop = asyncio.get_running_loop()
     ready: asyncio.Future[None] = loop.create_future()
     with (
@@ -136,16 +138,16 @@ def readiness() -> Iterator[tuple[asyncio.Future[None], Mapping[str, str]]]:
     ):
         address = str(Path(folder, "ready"))
         receiver.bind(address)
-        receiver.setblocking(False)  # noqa: FBT003 - the standard library's
-        loop.add_reader(receiver, _take_message, receiver, ready)
+        receiver.setblocking(False)  # noqa: FBT003 - a method of the standard library
+        loop.add_reader(receiver, _receive_message, receiver, ready)
         try:
             yield ready, {"NOTIFY_SOCKET": address}
         finally:
             loop.remove_reader(receiver)
 
 
-def _take_message(receiver: socket.socket, ready: asyncio.Future[None]) -> None:
-    """Set the result by the first message. An error is its result, too: the event loop would log it again and again."""
+def _receive_message(receiver: socket.socket, ready: asyncio.Future[None]) -> None:
+    """Complete the future at the first message, or with the error: an error in the callback would be logged repeatedly."""
     asyncio.get_running_loop().remove_reader(receiver)
     try:
         receiver.recv(4096)
@@ -165,20 +167,22 @@ async def _result_of(future: asyncio.Future[None]) -> None:
 
 
 class Launch(Struct, frozen=True, kw_only=True):
+    """The options and files of the two processes."""
+
     kubeconfig: Path
-    """The administrator's: written when the server listens."""
+    """The administrator's kubeconfig, which the server writes when it listens."""
     logs: Path
-    """A folder, in which each process writes a file."""
+    """The folder of the log files, one for each process."""
     nodes: int = NODES
     packs: str = KRUISE
-    """Kinds to serve besides Kubernetes' own."""
+    """Packs of kinds to serve besides those of Kubernetes."""
     flags: Sequence[str] = ()
-    """More flags of the API server. Of two values of one flag the last counts."""
+    """More flags of the API server. The last value of a flag applies."""
     manager_flags: Sequence[str] = ()
 
     @property
     def manager_kubeconfig(self) -> Path:
-        """Beside the administrator's: the manager has the rights of roles alone."""
+        """The manager's own kubeconfig: it has only the permissions of its roles."""
         return self.kubeconfig.with_name("controller-manager.kubeconfig")
 
     def log(self, component: str) -> Path:
@@ -190,7 +194,7 @@ def control_plane(launch: Launch, *, clock: Clock, report: Report) -> ControlPla
     server = [
         *(*PYTHON, "-m", "mockube.apiserver", "--write-kubeconfig", str(launch.kubeconfig)),
         *("--write-manager-kubeconfig", kubeconfig, "--packs", launch.packs),
-        # Usage is simulated where nodes are; later flags, of the user, may change that.
+        # Resource usage is simulated if nodes are; later flags of the user may change that.
         *("--simulate-metrics", str(launch.nodes > 0).lower()),
         *(*plugin_flags(launch.flags), *launch.flags),
     ]
@@ -213,12 +217,12 @@ def control_plane(launch: Launch, *, clock: Clock, report: Report) -> ControlPla
 
 
 def preimport_command(python: Sequence[str], program: str, arguments: Sequence[str]) -> Sequence[str]:
-    """Return the command that imports a program at once, and runs it on command (`preimport.py`)."""
+    """Return the command that imports a program at once, and runs it when a byte is sent to its stdin (`preimport.py`)."""
     return [*python, "-m", "mockube.processes.preimport", program, *arguments]
 
 
 def plugin_flags(flags: Sequence[str]) -> Sequence[str]:
-    """The admission plugins that kubeadm turns on, unless the flag names others."""
+    """Return the flag for the admission plugin that kubeadm enables, unless other flags name it."""
     return (
         ()
         if any(NODE_RESTRICTION in flag for flag in flags)
@@ -227,21 +231,23 @@ def plugin_flags(flags: Sequence[str]) -> Sequence[str]:
 
 
 def _signing_flags(server: Sequence[str], manager: Sequence[str]) -> Sequence[str]:
-    """The manager signs with the keys that the server has in its folder, tokens and certificates, unless it has others."""
-    words = [word for flag in server for word in flag.split("=", 1)]
-    folders = [Path(value) for flag, value in pairwise(words) if flag == "--cert-dir"]
+    """Return the manager's flags for signing tokens and certificates with the server's keys, unless other flags set keys."""
+    arguments = [argument for flag in server for argument in flag.split("=", 1)]
+    folders = [Path(value) for flag, value in pairwise(arguments) if flag == "--cert-dir"]
     if not folders:
         return ()
     flags: list[str] = []
-    if not {"--service-account-key-file", "--service-account-signing-key-file"} & {*words}:
-        flags += ("--service-account-private-key-file", str(folders[-1] / ACCOUNTS_KEY))
-    if "--client-ca-file" not in words and not any(flag.startswith(CLUSTER_SIGNING) for flag in manager):
-        certificate, key = (str(folders[-1] / name) for name in AUTHORITY)
+    if not {"--service-account-key-file", "--service-account-signing-key-file"} & {*arguments}:
+        flags += ("--service-account-private-key-file", str(folders[-1] / SERVICE_ACCOUNT_KEY))
+    if "--client-ca-file" not in arguments and not any(
+        flag.startswith(CLUSTER_SIGNING_FLAG_PREFIX) for flag in manager
+    ):
+        certificate, key = (str(folders[-1] / name) for name in CLIENT_CA_FILES)
         flags += ("--cluster-signing-cert-file", certificate, "--cluster-signing-key-file", key)
     return flags
 
 
-class Shape(Struct, frozen=True, kw_only=True):
+class TemporaryClusterSpec(Struct, frozen=True, kw_only=True):
     """The options of a temporary cluster."""
 
     nodes: int = NODES
@@ -252,17 +258,17 @@ class Shape(Struct, frozen=True, kw_only=True):
     """More flags of the controller manager."""
 
 
-def temporary_launch(folder: Path, shape: Shape) -> Launch:
-    """All files are written to the folder; the port is a free one."""
+def temporary_launch(folder: Path, spec: TemporaryClusterSpec) -> Launch:
+    """Return a launch that writes all files to the folder and uses a free port."""
     return Launch(
         kubeconfig=folder / "kubeconfig",
         logs=folder,
-        nodes=shape.nodes,
-        packs=shape.packs,
-        flags=("--secure-port", "0", "--cert-dir", str(folder / "certificates"), *shape.flags),
-        manager_flags=shape.manager_flags,
+        nodes=spec.nodes,
+        packs=spec.packs,
+        flags=("--secure-port", "0", "--cert-dir", str(folder / "certificates"), *spec.flags),
+        manager_flags=spec.manager_flags,
     )
 
 
-def importing(name: str) -> asyncio.Task[ModuleType]:
+def start_import(name: str) -> asyncio.Task[ModuleType]:
     return asyncio.create_task(asyncio.to_thread(import_module, name))

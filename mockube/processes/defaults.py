@@ -5,4 +5,4 @@ from typing import Final
 NAME: Final = "default"
 NODES: Final = 3
 KRUISE: Final = "kruise"
-"""Kinds that are served besides Kubernetes' own."""
+"""The default pack: kinds that are served besides those of Kubernetes."""

@@ -1,6 +1,7 @@
-"""Import one of our programs, and run it on command: the import happens while other processes start.
+"""Import a program of mockube at once, and run it later, so that it is imported while another process starts.
 
-Run as a module, with the program's name and arguments. A byte on stdin starts it; the end of stdin ends it.
+Run as a module, with the program's name and arguments. A byte on stdin runs the program; the end of stdin before that
+ends the process.
 """
 
 import gc
@@ -16,7 +17,7 @@ NICENESS = 10
 
 
 def _import(name: str) -> ModuleType:
-    if sys.platform == "linux":  # where it concerns this thread alone, and not the program that is to run
+    if sys.platform == "linux":  # which changes the priority of this thread only, not of the program
         os.setpriority(os.PRIO_PROCESS, 0, NICENESS)
     return importlib.import_module(name)
 
@@ -29,5 +30,5 @@ def _main(program: str, arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    gc.disable()  # until the program enables it: what is imported stays
+    gc.disable()  # until the program enables it: imported objects are not garbage
     sys.exit(_main(sys.argv[1], sys.argv[2:]))

@@ -1,7 +1,7 @@
 """`mockube run -- CMD`: a control plane for one command, which ends with the command.
 
-The command shares the terminal: it receives the signal of Ctrl+C directly, and decides whether to end. Any other
-signal to stop is sent to it as SIGTERM, and a second one kills everything.
+The command shares the terminal: it receives the signal of Ctrl+C directly, and decides whether to exit. Other stop
+signals are sent to it as SIGTERM; a second one kills all processes.
 """
 
 import asyncio
@@ -15,46 +15,46 @@ from typing import Final
 
 from mockube.apimachinery.clock import Clock
 from mockube.failure import TimedOut
-from mockube.processes.child_processes import Report, exit_message, shell_code, wait_first
+from mockube.processes.child_processes import Report, exit_message, shell_exit_code, wait_first
 from mockube.processes.control_plane import (
     ControlPlane,
     Launch,
     NotReady,
-    Shape,
+    TemporaryClusterSpec,
     control_plane,
-    importing,
+    start_import,
     temporary_launch,
 )
 
 START_TIMEOUT: Final = 300.0
 
 KUBECONFIG_VARIABLES: Final = ("KUBECONFIG", "MOCKUBE_KUBECONFIG")
-"""By which the command finds its cluster, and so do our own commands that it may be."""
+"""The environment variables by which the command finds its cluster; the command may be `mockube` itself."""
 
 
 async def run_once(
     command: Sequence[str],
     *,
-    shape: Shape,
+    spec: TemporaryClusterSpec,
     clock: Clock,
     report: Report,
     note: Report,
 ) -> int:
-    """Return the command's exit code, or 128 and the signal that has ended it; `note` gets the times of milestones."""
+    """Run a command with a temporary cluster, and return its exit code, as in a shell; `note` gets the times of milestones."""
     began = clock.monotonic()
 
     def note_time(milestone: str) -> None:
         note(f"{milestone} after {clock.monotonic() - began:.2f} s")
 
     with tempfile.TemporaryDirectory(prefix="mockube-") as folder:
-        launch = temporary_launch(Path(folder), shape)
+        launch = temporary_launch(Path(folder), spec)
         plane = control_plane(launch, clock=clock, report=report)
         plane.handle_signals()
         code = None
-        importing_client = importing("mockube.cluster_client")
+        client_import = start_import("mockube.cluster_client")
         try:
             async with plane.running():
-                client = await importing_client
+                client = await client_import
                 await wait_first(
                     client.wait_usable(
                         launch.kubeconfig, launch.nodes, clock=clock, report=note_time, seconds=START_TIMEOUT
@@ -80,9 +80,9 @@ async def _run(command: Sequence[str], plane: ControlPlane, launch: Launch) -> i
     async with plane.processes.start(command, environment) as process:
         await wait_first(process.wait(), plane.wait_until_stopped())
     assert process.returncode is not None
-    return shell_code(process.returncode)
+    return shell_exit_code(process.returncode)
 
 
 def _shares_terminal() -> bool:
-    """Whether Ctrl+C reaches the command without our doing."""
+    """Return whether the terminal sends the signal of Ctrl+C to the command, too."""
     return sys.stdin.isatty() and os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()

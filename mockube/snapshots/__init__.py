@@ -1,1 +1,1 @@
-"""Snapshots as files. A module belongs here if it reads or writes one, or has the sources and targets of snapshots."""
+"""Snapshots of a store as files. A module belongs here if it saves or restores them."""

@@ -43,8 +43,8 @@ _BY_TEST = {
         "apiserver/app.py::_start start 'store'",
     ),
     _DEFINITIONS: (
-        "apiserver/customresources/establishing.py::run TaskGroup",
-        "apiserver/customresources/establishing.py::catch_up create_task 'clean up *'",
+        "apiserver/customresources/controller.py::run TaskGroup",
+        "apiserver/customresources/controller.py::catch_up create_task 'clean up *'",
     ),
     f"{_STREAMS}test_failed_direction_of_tunnel_ends_it": (
         "apiserver/http/exchanges.py::_pipe create_task 'from the client'",
@@ -60,8 +60,8 @@ _BY_TEST = {
     "tests/unit/apiserver/http/test_watch_messages.py::test_failed_reader_of_messages_is_logged_and_ends_watch": (
         "apiserver/http/streams.py::begin create_task 'read the client of a watch'",
     ),
-    "tests/unit/apiserver/test_long_work.py::test_error_of_work_is_raised": (
-        "apiserver/long_work.py::run run_in_executor",
+    "tests/unit/apiserver/test_event_loop.py::test_error_of_work_is_raised": (
+        "apiserver/event_loop.py::run run_in_executor",
     ),
     _SUPERVISOR: (
         "apiserver/supervision.py::running TaskGroup",
@@ -90,8 +90,8 @@ _BY_TEST = {
         "controller_manager/running.py::run start 'running'",
         "controller_manager/running.py::_run_all start",
         "controller_manager/supervision.py::start_in start",
-        "mockube/embedded/control_plane.py::_working TaskGroup",
-        "mockube/embedded/control_plane.py::_working start 'manager'",
+        "mockube/embedded/control_plane.py::_run_manager TaskGroup",
+        "mockube/embedded/control_plane.py::_run_manager start 'manager'",
     ),
     "tests/integration/test_manager_planning.py::test_failed_wait_for_own_writes_ends_manager_and_is_named": (
         "controller_manager/control/runner.py::_park start_in '*/parked'",
@@ -117,8 +117,8 @@ _BY_TEST = {
         "controller_manager/kubelet/server/process_streams.py::run_exec start 'sizes of a terminal'",
         "controller_manager/kubelet/server/process_streams.py::attach_to start 'input of a container'",
         "controller_manager/kubelet/server/process_streams.py::attach_to start 'sizes of a terminal'",
-        "controller_manager/kubelet/server/process_streams.py::_copy_all start 'output of a command'",
-        "controller_manager/kubelet/server/remote_command.py::_with_terminal start 'what is typed into a terminal'",
+        "controller_manager/kubelet/server/process_streams.py::_copy_outputs start 'output of a command'",
+        "controller_manager/kubelet/server/remote_command.py::_with_terminal start 'input of a terminal'",
     ),
     f"{_CONTAINERS}test_failed_simulated_container_ends_with_its_error": (
         "controller_manager/kubelet/server/interactive.py::_start start 'container * of *'",
@@ -128,9 +128,9 @@ _BY_TEST = {
         "controller_manager/kubelet/server/process_streams.py::connect_port start 'a connection to a process'",
     ),
     f"{_STREAMS}test_failed_task_of_forwarded_ports_ends_websocket": (
-        "controller_manager/kubelet/server/port_forward.py::_channels start 'a forwarded connection'",
-        "controller_manager/kubelet/server/port_forward.py::_channels start 'channels of a client'",
-        "controller_manager/kubelet/server/port_forward.py::_channels start 'forwarded connections'",
+        "controller_manager/kubelet/server/port_forward.py::_serve_channels start 'a forwarded connection'",
+        "controller_manager/kubelet/server/port_forward.py::_serve_channels start 'channels of a client'",
+        "controller_manager/kubelet/server/port_forward.py::_serve_channels start 'forwarded connections'",
     ),
     f"{_STREAMS}test_failed_task_of_exec_ends_it_over_spdy": (
         "controller_manager/kubelet/server/remote_command.py::_run start 'streams of a client'",
@@ -206,7 +206,7 @@ _BY_TEST = {
         "mockube/processes/child_processes.py::running create_task 'restarts of the *'",
         "mockube/processes/child_processes.py::_run_once create_task 'begin of the *'",
     ),
-    f"{_RUN}test_failed_import_is_raised": ("mockube/processes/control_plane.py::importing create_task",),
+    f"{_RUN}test_failed_import_is_raised": ("mockube/processes/control_plane.py::start_import create_task",),
     "tests/unit/mockube/processes/test_preimport_wait.py::test_failed_import_ends_program_with_traceback": (
         "mockube/processes/preimport.py::_main ThreadPoolExecutor",
     ),
@@ -220,8 +220,8 @@ request, connection or object gets it. Before a new start is added here, its tes
 
 _BY_SUPERVISOR = {
     "the group raises its tasks' errors in a supervised task": (
-        "apiserver/customresources/establishing.py::run TaskGroup",
-        "apiserver/customresources/establishing.py::catch_up create_task 'clean up *'",
+        "apiserver/customresources/controller.py::run TaskGroup",
+        "apiserver/customresources/controller.py::catch_up create_task 'clean up *'",
         "apiserver/http/server.py::accept TaskGroup",
         "apiserver/http/server.py::accept create_task 'accept connections'",
         "controller_manager/cache/informer.py::run TaskGroup",
@@ -242,11 +242,11 @@ _BY_SUPERVISOR = {
         "apiserver/http/streams.py::begin create_task 'read the client of a watch'",
     ),
     "the caller gets the error, or it is logged if the caller was cancelled": (
-        "apiserver/long_work.py::run run_in_executor",
+        "apiserver/event_loop.py::run run_in_executor",
         "etcd/embedded/disk.py::__init__ ThreadPoolExecutor",
         "etcd/embedded/disk.py::call run_in_executor",
-        "apiserver/long_work.py::run add_done_callback",
-        "apiserver/long_work.py::run add_done_callback 2",
+        "apiserver/event_loop.py::run add_done_callback",
+        "apiserver/event_loop.py::run add_done_callback 2",
         "etcd/embedded/rewriting.py::run add_done_callback",
         "etcd/embedded/rewriting.py::run add_done_callback 2",
     ),
@@ -286,7 +286,7 @@ _BY_SUPERVISOR = {
         "mockube/embedded/background_loop.py::submit run_coroutine_threadsafe",
     ),
     "the group raises the error of the manager in the task of the cluster": (
-        "mockube/embedded/control_plane.py::_working TaskGroup",
+        "mockube/embedded/control_plane.py::_run_manager TaskGroup",
     ),
     "the caller of the request gets the error": (
         "mockube/embedded/direct.py::_start create_task",
@@ -300,13 +300,13 @@ _BY_SUPERVISOR = {
         "mockube/processes/child_processes.py::wait_first create_task",
         "mockube/processes/child_processes.py::running create_task 'restarts of the *'",
         "mockube/processes/child_processes.py::_run_once create_task 'begin of the *'",
-        "mockube/processes/control_plane.py::importing create_task",
+        "mockube/processes/control_plane.py::start_import create_task",
         "mockube/processes/preimport.py::_main ThreadPoolExecutor",
     ),
     "it calls the event loop, for the callers listed here": ("apimachinery/clock.py::call_later call_later",),
     "the next timer is set first; the event loop logs the error": (
-        "apiserver/garbage.py::age_and_repeat call_later",
-        "apiserver/garbage.py::age_often call_later",
+        "apiserver/interpreter_memory.py::age_and_repeat call_later",
+        "apiserver/interpreter_memory.py::age_periodically call_later",
         "apiserver/http/server.py::connection_made call_later",
         "apiserver/http/server.py::_sweep call_later",
         "apiserver/request/watch.py::__init__ call_later",
@@ -318,7 +318,7 @@ _BY_SUPERVISOR = {
         "apiserver/http/connection.py::_drain_body call_later",
         "apiserver/storage/watch_cache.py::wait_reached call_later",
         "controller_manager/client/connections.py::exchange call_later",
-        "controller_manager/kubelet/server/remote_command.py::when_complete call_later",
+        "controller_manager/kubelet/server/remote_command.py::run_when_complete call_later",
         "etcd/embedded/watch.py::_wait call_soon",
     ),
     "each request sets the timer that it needs; the event loop logs the error": (
@@ -329,8 +329,8 @@ _BY_SUPERVISOR = {
         "mockube/embedded/direct.py::stream call_later",
     ),
     "it only sets an event; a second signal has its default effect": (
-        "apiserver/serve.py::_on_stop_signal add_signal_handler",
-        "controller_manager/serve.py::_on_stop_signal add_signal_handler",
+        "apiserver/serve.py::_stop_signal_event add_signal_handler",
+        "controller_manager/serve.py::_stop_signal_event add_signal_handler",
     ),
     "an error of the terminal is its end": (
         "controller_manager/kubelet/processes/pseudo_terminal.py::resume_reading add_reader",
@@ -349,15 +349,15 @@ _BY_SUPERVISOR = {
     "the event loop logs the error, and the command continues": (
         "mockube/cli/detach.py::_follow add_signal_handler",
         "mockube/cli/progress.py::_draw call_later",
-        "mockube/clusters/supervisor.py::_round add_signal_handler",
+        "mockube/clusters/supervisor.py::_run_once add_signal_handler",
         "mockube/processes/control_plane.py::handle_signals add_signal_handler",
         "mockube/processes/run_command.py::_run add_signal_handler",
     ),
-    "it only stops the run": ("mockube/clusters/supervisor.py::_limit call_later",),
+    "it only stops the run": ("mockube/clusters/supervisor.py::_start_timeout call_later",),
     "the clock logs the error, and sets the next timer in any case": (
         "mockube/embedded/virtual_clock.py::_set_timer call_later",
     ),
-    "the waiting caller gets the error": ("mockube/processes/control_plane.py::readiness add_reader",),
+    "the waiting caller gets the error": ("mockube/processes/control_plane.py::readiness_socket add_reader",),
 }
 SUPERVISORS = {site: supervisor for supervisor, sites in _BY_SUPERVISOR.items() for site in sites}
 """For each start by another call than those of a supervisor, and each function that the event loop calls, what becomes of its

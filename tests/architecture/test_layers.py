@@ -17,6 +17,14 @@ PLANTED = {
         "apiserver/storage/planted.py",
         "import mockube.apiserver.registry",
     ),
+    "layers of the kinds: groups do not import each other, apart from core": (
+        "apiserver/kinds/apps/planted.py",
+        "import mockube.apiserver.kinds.batch",
+    ),
+    "layers of the core kinds": (
+        "apiserver/kinds/core/volumes/planted.py",
+        "import mockube.apiserver.kinds.core.pod",
+    ),
     "layers of the controller manager": (
         "controller_manager/queue/planted.py",
         "import mockube.controller_manager.cache",

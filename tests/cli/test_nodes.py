@@ -40,8 +40,10 @@ def test_node_count_change_survives_manager_restart(tmp_path, nodes):
     [
         pytest.param(["many"], '"many" is not a whole number', id="not a number"),
         pytest.param(["-1"], '"-1" is not a whole number', id="negative"),
-        pytest.param(["2304"], "no more than 2303 nodes have addresses", id="too many"),
-        pytest.param(["3", "--labels", "ssd"], '"ssd" is no label: KEY=VALUE', id="invalid label"),
+        pytest.param(["2304"], "at most 2303 nodes can have addresses", id="too many"),
+        pytest.param(
+            ["3", "--labels", "ssd"], '"ssd" is not a label: it must be KEY=VALUE', id="invalid label"
+        ),
         pytest.param(["3", "--zones", "a,b c"], '"b c": a valid label must be', id="invalid zone"),
     ],
 )

@@ -18,8 +18,8 @@ from mockube.apimachinery.randomness import SystemRandom
 from mockube.apimachinery.schema import minors
 from mockube.apiserver.http.server import Listener, bind
 from mockube.apiserver.running import Dependencies, running
-from mockube.apiserver.serving_credentials import gather
-from mockube.embedded.background_loop import HostedRun
+from mockube.apiserver.serving_credentials import load_credentials
+from mockube.embedded.background_loop import BackgroundContext
 from mockube.embedded.serving import server_config
 from tests.support.processes.process import ROOT, ApiServerProcess, ManagerProcess, tls
 from tests.support.recorded.recordings import COUNTS, DIFFERENCES, FOLDER, reasons
@@ -119,7 +119,7 @@ def wait_for_aggregated_roles(server):
 def server_within_one_second(folder, flags):
     clock = OneSecond()
     config = server_config(folder, packs="", flags=flags)
-    credentials = gather(config, "", now=clock.now(), random=SystemRandom())
+    credentials = load_credentials(config, "", now=clock.now(), random=SystemRandom())
     with bind("127.0.0.1", 0) as socket:
         dependencies = Dependencies(
             listeners=[Listener(socket=socket, tls=credentials.tls)],
@@ -128,7 +128,7 @@ def server_within_one_second(folder, flags):
             random=SystemRandom(),
             drain_seconds=0,
         )
-        hosted = HostedRun(lambda: running(config, dependencies), name="server")
+        hosted = BackgroundContext(lambda: running(config, dependencies), name="server")
         hosted.start()
         hosted.opened.result()
         yield f"https://127.0.0.1:{dependencies.port}"

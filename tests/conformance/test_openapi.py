@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from mockube.apiserver.customresources.compile import compile_definition
-from mockube.apiserver.kinds.registry import GROUPS, STRATEGIES
+from mockube.apiserver.kinds.registry import GROUPS, NEWEST
 from mockube.apiserver.openapi.documents import Documents
 from tests.conformance.golden.golden import differences
 
@@ -22,14 +22,16 @@ def recorded_document(name):
 
 def documents_of_customs():
     definitions = yaml.safe_load_all((FOLDER / "custom.yaml").read_text())
-    customs = [custom for definition in definitions for custom in compile_definition(definition, dict)]
-    return Documents([*ROWS, *(custom.row for custom in customs)], customs, STRATEGIES)
+    custom_versions = [
+        custom for definition in definitions for custom in compile_definition(definition, dict)
+    ]
+    return Documents([*ROWS, *(custom.row for custom in custom_versions)], custom_versions, NEWEST.strategies)
 
 
 HASHES = orjson.loads((FOLDER / "hashes.json").read_bytes())
 """Hashes of the documents' bytes, and of version 2 with the custom kinds of `custom.yaml`."""
 BUILTIN, CUSTOM = recorded_document("builtin"), recorded_document("custom")
-DOCUMENTS = Documents(ROWS, strategies=STRATEGIES)
+DOCUMENTS = Documents(ROWS, strategies=NEWEST.strategies)
 WITH_CUSTOMS = documents_of_customs()
 
 

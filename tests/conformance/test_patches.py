@@ -12,7 +12,7 @@ import pytest
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.patch import json_merge, json_patch, strategic
-from mockube.apimachinery.patch.apply import Conflicts, FieldManager, Untypable, Versions
+from mockube.apimachinery.patch.apply import Conflicts, FieldManager, ObjectTypeError, Versions
 from mockube.apimachinery.patch.apply.atoms import atom_of_type
 from mockube.apimachinery.patch.apply.fieldset import of_fields
 from mockube.apimachinery.schema import builtin
@@ -189,7 +189,7 @@ def is_refused(write):
 
 @pytest.mark.parametrize("write", parameters(is_refused, MANAGED))
 def test_apply_errors_match_recording(write):
-    with pytest.raises((Conflicts, Untypable)) as refused:
+    with pytest.raises((Conflicts, ObjectTypeError)) as refused:
         object_after(write)
     assert str(refused.value) == write.answer["message"]
     causes = [cause["field"] for cause in write.answer.get("details", {}).get("causes", [])]

@@ -19,7 +19,7 @@ from mockube.apiserver.app import catalog
 from mockube.apiserver.kinds import kind_rules as validations
 from mockube.apiserver.kinds.core.service.strategy import needs_health_check_node_port
 from mockube.apiserver.kinds.kind_rules import Defaulter, KindRules
-from mockube.apiserver.kinds.registry import NEWEST, STRATEGIES
+from mockube.apiserver.kinds.registry import NEWEST
 from mockube.apiserver.kinds.strategy import DEFAULT, Request
 from mockube.apiserver.user import User
 from tests.support.recorded import recordings
@@ -116,7 +116,7 @@ def prepare_object(resource, tree):
         metadata.setdefault("name", f"{metadata['generateName']}bcdfg")
     if resource.name in ADMITTED:
         ADMITTED[resource.name](tree)
-    STRATEGIES.get(resource.group_resource, DEFAULT).prepare_create(tree, REQUEST)
+    NEWEST.strategies.get(resource.group_resource, DEFAULT).prepare_create(tree, REQUEST)
 
 
 def with_service_account(pod):

@@ -28,7 +28,7 @@ def pods(cluster):
 
 
 def fail_task(cluster, name):
-    loop = cluster._hosted._loop
+    loop = cluster._context._loop
     loop.call_soon_threadsafe(fail, loop, name)
 
 
@@ -69,8 +69,8 @@ def test_failed_update_of_volumes_is_tried_again(cluster, pods, caplog):
     name, _ = running(cluster, pods)
     fail_task(cluster, f"volumes of default/{name}")
     until(lambda: logged_failures(caplog, f"volumes of pod default/{name}"), "the failure")
-    loop = cluster._hosted._loop
-    names = [task.get_name() for task in cluster._hosted.call(lambda: asyncio.all_tasks(loop))]
+    loop = cluster._context._loop
+    names = [task.get_name() for task in cluster._context.call(lambda: asyncio.all_tasks(loop))]
     assert f"volumes of default/{name}" in names
 
 

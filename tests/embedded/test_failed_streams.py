@@ -54,14 +54,16 @@ def pods(cluster):
 
 
 def tasks(cluster, name):
-    loop = cluster._hosted._loop
-    return [task for task in cluster._hosted.call(lambda: asyncio.all_tasks(loop)) if task.get_name() == name]
+    loop = cluster._context._loop
+    return [
+        task for task in cluster._context.call(lambda: asyncio.all_tasks(loop)) if task.get_name() == name
+    ]
 
 
 def fail_task(cluster, name):
     """Fail the task of this name, which the connection that was just opened has started."""
     until(lambda: tasks(cluster, name), name)
-    loop = cluster._hosted._loop
+    loop = cluster._context._loop
     loop.call_soon_threadsafe(fail, loop, name)
 
 
@@ -89,7 +91,7 @@ async def received_after_failure(cluster, path, protocols, name):
     ("name", "opened"),
     [
         ("a command for a client", (SIMULATED, "exec", STREAMS | WAITS)),
-        ("what is typed into a terminal", (SIMULATED, "exec", TERMINAL | WAITS)),
+        ("input of a terminal", (SIMULATED, "exec", TERMINAL | WAITS)),
         ("input of a container", (INTERACTIVE, "attach", STREAMS)),
         ("input of a command", (PROCESS, "exec", STREAMS | WAITS)),
         ("output of a command", (PROCESS, "exec", STREAMS | WAITS)),

@@ -10,7 +10,7 @@ import pytest
 
 from mockube import Cluster
 from mockube.apimachinery import status
-from mockube.controller_manager.client.wire import NoAnswer, OutcomeUnknown
+from mockube.controller_manager.client.wire import NoResponse, OutcomeUnknown
 from mockube.embedded.matching import CONTROLLERS
 from tests.support.processes.process import token
 from tests.support.turns import until
@@ -168,7 +168,7 @@ def test_connection_is_cut_by_fault(cluster, send_request):
     with cluster.inject(resource="configmaps", cut="before"):
         with pytest.raises(OutcomeUnknown):
             cluster.apply(CONFIG_MAP % "never")
-        with pytest.raises(NoAnswer):
+        with pytest.raises(NoResponse):
             cluster.get("ConfigMap", "never")
 
 

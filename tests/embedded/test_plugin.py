@@ -147,7 +147,7 @@ import logging
 def test_mine(mockube):
     mockube.apply({POD!r})
     mockube.wait("Pod", "a", "Ready")
-    mockube._hosted.call(lambda: logging.getLogger("mockube.apiserver").error("it hurts"))
+    mockube._context.call(lambda: logging.getLogger("mockube.apiserver").error("it hurts"))
     assert False
 
 def test_none_of_it_is_told_of_what_passes(mockube):

@@ -280,7 +280,7 @@ def test_host_path_is_refused_by_name(cluster, pods):
     )
     assert status_of(pod)["state"]["waiting"] == {
         "reason": "CreateContainerConfigError",
-        "message": "volume 'v': a container that is a local process has no hostPath volumes",
+        "message": "volume 'v': hostPath volumes are not supported for a container that runs as a local process",
     }
 
 

@@ -6,6 +6,7 @@ import gc
 import logging
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from urllib.parse import quote
 
 import orjson
@@ -14,7 +15,7 @@ from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver.app import ApiServer
 from mockube.apiserver.authn.chain import Trust
-from mockube.apiserver.storage.consistency import SelfCheck
+from mockube.apiserver.storage.consistency import ConsistencyCheck
 from mockube.controller_manager.client.wire import Request
 from mockube.embedded.direct import DirectTransport
 from mockube.etcd.embedded.store import MemoryStore
@@ -23,6 +24,7 @@ from tests.fuzz.engine import Fault
 from tests.support.server.apiserver import TOKENS
 from tests.support.turns import PATIENCE
 
+_TESTS = Path(__file__).parent.parent
 _NO_REQUEST_INFO = b"failed to create RequestInfo"
 
 
@@ -101,7 +103,9 @@ class Server:
             if result != "success":
                 found[prefix] = result
 
-        checked = SelfCheck(self.store, self.api_server.registry.watch_cache, clock=self.clock, count=count)
+        checked = ConsistencyCheck(
+            self.store, self.api_server.registry.watch_cache, clock=self.clock, count=count
+        )
         await checked.turn()
         if found:
             raise Fault(f"the watch cache is not what the store holds: {found}")
@@ -126,9 +130,10 @@ def _timed_callbacks(server):
 
 def _is_of_the_fuzz(handle):
     task = getattr(handle._callback, "__self__", None)
-    return isinstance(task, asyncio.Task) and "_handle_request" not in getattr(
-        task.get_coro(), "__qualname__", ""
-    )
+    if not isinstance(task, asyncio.Task):
+        return False
+    code = getattr(task.get_coro(), "cr_code", None)
+    return code is not None and Path(code.co_filename).is_relative_to(_TESTS)
 
 
 async def _keys(store):
@@ -142,7 +147,7 @@ async def _check_nothing_left(server, keys, tasks):
     if left:
         raise Fault(f"keys are left when all objects were deleted\n{sorted(left)[:20]}")
     async with asyncio.timeout(PATIENCE):
-        while len(asyncio.all_tasks()) > tasks or server.api_server.handler.watching._streams:
+        while len(asyncio.all_tasks()) > tasks or server.api_server.handler.watch_handler._streams:
             await server.clock.sleep(0.01)
 
 

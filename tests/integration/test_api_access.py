@@ -4,7 +4,7 @@ import orjson
 import pytest
 
 from mockube.apiserver.request.limits import Budget
-from mockube.apiserver.request.snapshots import PATH
+from mockube.apiserver.request.snapshot_endpoint import PATH
 from tests.support.server import apiserver
 from tests.support.server.apiserver import Client
 

@@ -219,9 +219,23 @@ async def test_valid_changed_file_applies_and_invalid_one_is_ignored(tmp_path, h
         await authorizers.reload()
         assert "missing required types: [RBAC]" in caplog.text
         assert (await client.get("/foo/bar", **ALICE)).status == 403
-        file.write_text(f"{head}- {{type: RBAC, name: rbac}}\n- {{type: AlwaysAllow, name: alwaysallow}}\n")
+        hook.status = {"allowed": True}
+        assert (await client.get("/foo/baz", **ALICE)).status == 404
+        file.write_text(f"{head}- {{type: RBAC, name: rbac}}\n")
         await authorizers.reload()
-        assert (await client.get("/foo/bar", **ALICE)).status == 404
+        assert (await client.get("/foo/baz", **ALICE)).status == 403
+
+
+async def test_changed_file_cannot_enable_always_allow(tmp_path, hook, caplog):
+    """The server's address and anonymous users are checked for that mode at the start only."""
+    async with server(tmp_path) as client:
+        head = "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\nauthorizers:\n"
+        text = f"{head}- {{type: RBAC, name: rbac}}\n- {{type: AlwaysAllow, name: alwaysallow}}\n"
+        (tmp_path / "authorization.yaml").write_text(text)
+        await client.server.authorizers.reload()
+        problem = "authorizer type AlwaysAllow is not allowed if it was not enabled at initial server startup"
+        assert problem in caplog.text
+        assert (await client.get("/foo/bar", **ALICE)).status == 403
 
 
 async def test_token_webhook_reviews_tokens(tmp_path, hook):

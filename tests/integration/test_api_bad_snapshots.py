@@ -8,9 +8,9 @@ import orjson
 import pytest
 
 from mockube.apimachinery.clock import SteppedClock
-from mockube.apiserver.request.snapshots import PATH
+from mockube.apiserver.request.snapshot_endpoint import PATH
 from mockube.etcd.archive import write
-from mockube.etcd.archive.lines import closing_line, entry_line, opening_line
+from mockube.etcd.archive.lines import entry_line, header_line, trailer_line
 from mockube.etcd.embedded.store import Limits, MemoryStore
 from mockube.etcd.errors import Unavailable
 from mockube.etcd.kv import KeyValue
@@ -35,10 +35,10 @@ def line(key, value, ttl=0):
 
 
 def archive_of(*entries, prefix=b"/registry/", revision=7, count=None, digest=None):
-    opening = opening_line(prefix, revision, "2030-01-01T00:00:00Z")
-    found = hashlib.sha256(b"".join([opening, *entries])).hexdigest()
-    closing = closing_line(len(entries) if count is None else count, digest or found)
-    return gzip.compress(b"".join([opening, *entries, closing]))
+    header = header_line(prefix, revision, "2030-01-01T00:00:00Z")
+    found = hashlib.sha256(b"".join([header, *entries])).hexdigest()
+    trailer = trailer_line(len(entries) if count is None else count, digest or found)
+    return gzip.compress(b"".join([header, *entries, trailer]))
 
 
 async def refusal(client, data):

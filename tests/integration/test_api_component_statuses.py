@@ -2,8 +2,8 @@
 
 import pytest
 
-from mockube.apiserver.registry.call import Call
 from mockube.apiserver.registry.component_statuses import ComponentStatuses, Health
+from mockube.apiserver.registry.request_context import RequestContext
 from tests.support.server import apiserver
 
 STATUSES = "/api/v1/componentstatuses"
@@ -74,12 +74,12 @@ async def test_component_condition_has_probe_message(client, health, condition):
         return health
 
     server = client.server
-    call = Call(
+    context = RequestContext(
         verb="get",
         resource=server.resources["", "v1", "componentstatuses"],
         name="scheduler",
         user=apiserver.ADMIN,
     )
-    answer = await ComponentStatuses(probe).get(server.registry, call)
+    answer = await ComponentStatuses(probe).get(server.registry, context)
     assert answer.object()["conditions"] == [{"type": "Healthy"} | condition]
     assert asked == ["https://127.0.0.1:10259/healthz"]

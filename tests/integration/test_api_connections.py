@@ -157,9 +157,9 @@ async def test_unread_watch_is_closed_and_counted(client, connect, upgrade):
     server = client.server.http
     await until(lambda: any(connection.writing_paused for connection in server.connections))
     client.clock.advance(STALLED_SECONDS)
-    assert client.server.handler.watching._streams, "not yet"
+    assert client.server.handler.watch_handler._streams, "not yet"
     client.clock.advance(2 * SWEEP_SECONDS)
-    await until(lambda: not client.server.handler.watching._streams)
+    await until(lambda: not client.server.handler.watch_handler._streams)
     found = await metrics(client)
     assert 'apiserver_terminated_watchers_total{group="",resource="configmaps"} 1' in found
 
@@ -181,7 +181,7 @@ async def test_unread_pongs_take_bounded_memory(client, connect):
     assert connection.transport.get_write_buffer_size() < 256 << 10
     for _ in range(2):
         client.clock.advance(STALLED_SECONDS + 2 * SWEEP_SECONDS)
-    await until(lambda: not client.server.handler.watching._streams)
+    await until(lambda: not client.server.handler.watch_handler._streams)
 
 
 async def test_slowly_read_watch_is_kept(client, connect):
@@ -197,7 +197,7 @@ async def test_slowly_read_watch_is_kept(client, connect):
         client.clock.advance(STALLED_SECONDS - SWEEP_SECONDS)
         while connection.drains == drains:  # the system's buffers take a while to empty
             await raw.reader.readexactly(50_000)
-    assert client.server.handler.watching._streams
+    assert client.server.handler.watch_handler._streams
     assert "apiserver_terminated_watchers_total{" not in await metrics(client)
 
 

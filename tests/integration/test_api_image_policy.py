@@ -16,7 +16,7 @@ from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.admission.chain import Configurations, PluginSelection
 from mockube.apiserver.admission.image_policy_webhook import ImagePolicySettings, ImagePolicyWebhook
 from mockube.apiserver.http.settings import Settings
-from mockube.apiserver.outgoing import Endpoint, Outbound
+from mockube.apiserver.outgoing import Endpoint, OutgoingDependencies
 from tests.support.server import apiserver
 
 HERE = Path(__file__).parent
@@ -125,7 +125,7 @@ async def test_image_policy_decisions_expire(hook):
     pod = {"metadata": {}, "spec": {"containers": [{"image": "ok"}]}}
     attributes = SimpleNamespace(object=pod, namespace="a", target=("", "pods", ""))
     clock = SteppedClock()
-    plugin = ImagePolicyWebhook(settings(hook), Outbound(respond_allowed, clock))
+    plugin = ImagePolicyWebhook(settings(hook), OutgoingDependencies(respond_allowed, clock))
     for seconds in (0, 49, 2):
         clock.advance(seconds)
         await plugin.validate(None, attributes)

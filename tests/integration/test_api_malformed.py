@@ -9,7 +9,7 @@ import pytest
 from mockube.apimachinery.schema import builtin
 from mockube.apimachinery.schema.model import Shape
 from mockube.apiserver.kinds.registry import GROUPS
-from mockube.apiserver.storage.shapes import Shapes
+from mockube.apiserver.storage.shapes import TypeCheckedReader
 from mockube.etcd.kv import Put, Range, prefix_end
 from tests.support.server.apiserver import running
 
@@ -206,7 +206,7 @@ async def test_written_objects_are_read_back_unchanged(client):
     await client.post(
         "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "a"}, "binaryData": {"a": "AAE="}}
     )
-    shapes, kv = Shapes(SCHEMAS), client.server.registry.kv
+    shapes, kv = TypeCheckedReader(SCHEMAS), client.server.registry.kv
     found = (await kv.range(Range(key=b"/registry/", range_end=prefix_end(b"/registry/")))).kvs
     values = [kv.value for kv in found if kv.value.startswith(b'{"kind"')]
     assert len(values) == 4

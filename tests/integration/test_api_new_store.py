@@ -6,7 +6,7 @@ import pytest
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.config.settings import Store
-from mockube.apiserver.storage.continuation import Continuation, encode
+from mockube.apiserver.storage.continue_token import ContinueToken, encode
 from mockube.apiserver.store import open_store
 from tests.support.server import apiserver
 from tests.support.turns import until
@@ -69,7 +69,7 @@ async def test_exact_former_revision_is_expired(client):
 async def test_former_continue_token_expires_with_inconsistent_token(client):
     for name in ("a", "b"):
         await client.post(MAPS, {"metadata": {"name": name}})
-    answer = await client.get(f"{MAPS}?limit=1&continue={encode(Continuation(OLD, 'b'))}")
+    answer = await client.get(f"{MAPS}?limit=1&continue={encode(ContinueToken(OLD, 'b'))}")
     assert (answer.status, answer.body["reason"]) == (410, "Expired")
     rest = await client.get(f"{MAPS}?limit=1&continue={answer.body['metadata']['continue']}")
     assert [item["metadata"]["name"] for item in rest.body["items"]] == ["b"]

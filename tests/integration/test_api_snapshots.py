@@ -7,7 +7,7 @@ import pytest
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.bootstrap.required_object import RequiredObject
-from mockube.apiserver.request.snapshots import BODY_SECONDS, MAX_SNAPSHOT_BYTES, PATH
+from mockube.apiserver.request.snapshot_endpoint import BODY_SECONDS, MAX_SNAPSHOT_BYTES, PATH
 from mockube.apiserver.storage.watch_cache import SLICE
 from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.kv import Put
@@ -49,7 +49,7 @@ async def test_snapshot_contains_stored_objects(client):
     await client.post(MAPS, config_map("a", k="v"))
     data = await save(client)
     archive = opened(data)
-    assert (archive.opening.prefix, archive.opening.taken_at) == ("/registry/", "2030-01-01T00:00:00Z")
+    assert (archive.header.prefix, archive.header.taken_at) == ("/registry/", "2030-01-01T00:00:00Z")
     keys = [entry.key for entry in archive.entries()]
     assert b"/registry/configmaps/default/a" in keys
     assert entries(data) == entries(await saved(client.server.registry.kv))

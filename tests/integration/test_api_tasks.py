@@ -316,7 +316,7 @@ async def test_server_lease_is_renewed_after_task_failure(served):
 
 async def test_consistency_check_runs_after_task_failure(stepped_server):
     clock = stepped_server.client.server.registry.clock
-    stepped_server.supervisor.start("watch-cache-check", stepped_server.client.server.self_check.run)
+    stepped_server.supervisor.start("watch-cache-check", stepped_server.client.server.consistency_check.run)
     await turns(5)
     stepped_server.kv.fail("range")
     clock.advance(INTERVAL_SECONDS)

@@ -72,7 +72,7 @@ async def close_code(reader):
 
 async def wait_until_removed(client):
     """Wait until the watch is removed."""
-    await until(lambda: not client.server.handler.watching._streams)
+    await until(lambda: not client.server.handler.watch_handler._streams)
     await until(
         lambda: not [task for task in asyncio.all_tasks() if task.get_name() == "the client of a watch"]
     )
@@ -111,7 +111,7 @@ async def test_unmasked_websocket_frame_is_accepted(client, open_watch):
     writer.write(frame(TEXT, b"x", masked=False) + frame(PING, b"done", masked=False))
     async with asyncio.timeout(PATIENCE):
         assert await reader.readexactly(6) == b"\x8a\x04done"
-    assert client.server.handler.watching._streams
+    assert client.server.handler.watch_handler._streams
 
 
 async def test_disconnected_websocket_client_ends_watch(client, open_watch):
@@ -131,7 +131,7 @@ async def test_unread_websocket_messages_take_bounded_memory(client, open_watch)
         assert await reader.readexactly(6) == b"\x8a\x04done"
     connection = next(iter(client.server.http.connections))
     assert connection.transport.get_write_buffer_size() == 0
-    assert client.server.handler.watching._streams
+    assert client.server.handler.watch_handler._streams
 
 
 async def test_token_subprotocol_authenticates_and_is_not_returned(open_watch):

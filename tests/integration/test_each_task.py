@@ -13,7 +13,7 @@ from mockube.apiserver.config.command_line import parse
 from mockube.apiserver.http.server import Listener, bind
 from mockube.apiserver.pki.issue import Issuer, Subject, make_authority
 from mockube.apiserver.running import Dependencies, running
-from mockube.apiserver.serving_credentials import gather
+from mockube.apiserver.serving_credentials import load_credentials
 from mockube.apiserver.supervision import TASKS, TaskFailed, is_restarted
 from tests.support.processes.failing_program import fail
 from tests.support.server.apiserver import Client
@@ -67,7 +67,7 @@ async def serving(folder):
     """A server with all tasks, whose restarts wait for the test's clock."""
     clock, random = SteppedClock(RealClock().now()), SeededRandom()
     config = parse([*flags(folder)], {})
-    credentials = gather(config, HOST, now=clock.now(), random=random)
+    credentials = load_credentials(config, HOST, now=clock.now(), random=random)
     async with contextlib.AsyncExitStack() as stack:
         socket = stack.enter_context(bind(HOST, 0))
         dependencies = Dependencies(

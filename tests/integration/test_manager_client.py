@@ -122,7 +122,7 @@ async def test_collection_is_deleted(client):
     for name in ("a", "b"):
         await client.create(CONFIG_MAPS, config_map(name))
     await client.delete_collection(
-        CONFIG_MAPS, "default", selecting={"field_selector": "metadata.name=a"}, propagation="Background"
+        CONFIG_MAPS, "default", list_options={"field_selector": "metadata.name=a"}, propagation="Background"
     )
     left = await client.list(CONFIG_MAPS, "default")
     assert [item["metadata"]["name"] for item in left.items] == ["b"]

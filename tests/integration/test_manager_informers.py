@@ -59,7 +59,7 @@ async def test_each_change_is_cached_and_delivered(client):
         changes = RecordedChanges(informer)
         created = await client.create(CONFIG_MAPS, config_map("a", x="1"))
         changed = await client.update(CONFIG_MAPS, {**created, "data": {"x": "2"}})
-        await informer.when_reached(int(meta.resource_version(changed)))
+        await informer.wait_for_revision(int(meta.resource_version(changed)))
         assert informer.lister.get("default", "a")["data"] == {"x": "2"}
         await client.delete(CONFIG_MAPS, Key("default", "a"))
         await until(lambda: informer.lister.get("default", "a") is None)
@@ -70,7 +70,7 @@ async def test_pods_are_cached_as_views(client):
     await client.create(SERVICE_ACCOUNTS, {"metadata": {"name": "default", "namespace": "default"}})
     async with informers_of(client, PODS) as informers:
         created = await client.create(PODS, pod("a"))
-        await informers.of(PODS).when_reached(int(meta.resource_version(created)))
+        await informers.of(PODS).wait_for_revision(int(meta.resource_version(created)))
         (view,) = informers.caches.of(PODS).in_namespace("default")
     assert (view.uid, view.phase) == (meta.uid(created), "Pending")
 
@@ -81,7 +81,7 @@ async def test_index_covers_objects_before_and_after_it(client):
         informer = informers.of(CONFIG_MAPS)
         informer.add_index("colour", lambda tree: tree["data"].values())
         created = await client.create(CONFIG_MAPS, config_map("b", colour="red"))
-        await informer.when_reached(int(meta.resource_version(created)))
+        await informer.wait_for_revision(int(meta.resource_version(created)))
         found = informer.lister.by_index("colour", "red")
     assert [meta.name(tree) for tree in found] == ["a", "b"]
 

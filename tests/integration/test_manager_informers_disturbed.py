@@ -106,7 +106,7 @@ async def test_informer_relists_from_server_with_other_history(server):
             created = await direct.create(CONFIG_MAPS, config_map(name.replace(" ", "-")))
         await wait_until_synced(informer, direct)
         before = informer.revision
-        waits = informer.when_reached(int(meta.resource_version(created)) + 1000)
+        waits = informer.wait_for_revision(int(meta.resource_version(created)) + 1000)
         changes = RecordedChanges(informer)
         changes.words.clear()
         relay.refuse()

@@ -5,7 +5,7 @@ import asyncio
 import yaml
 
 from mockube.apimachinery.clock import SteppedClock
-from mockube.apimachinery.packs.definitions import definitions
+from mockube.apiserver.packs.definitions import definitions
 from mockube.controller_manager.control.runnable import REFRESH_SECONDS
 from mockube.controller_manager.controllers.deployment.controller import DEPLOYMENT
 from mockube.controller_manager.controllers.kruise.uniteddeployment.controller import UNITED_DEPLOYMENT

@@ -11,7 +11,7 @@ from mockube.apimachinery.timestamps import format_micro_time
 from mockube.controller_manager.client.kinds import LEASES, SECRETS
 from mockube.controller_manager.client.wire import Unreachable
 from mockube.controller_manager.leaderelection.elector import (
-    TOLERATED_SECONDS,
+    HEALTH_CHECK_TOLERANCE,
     Candidate,
     Elector,
     LeaseLost,
@@ -239,7 +239,7 @@ async def test_leader_that_works_beyond_its_lease_is_unhealthy(stubborn, clock):
     await pass_time(clock, 10, [stubborn])
     assert stubborn.elector.problem() == ""
     stubborn.line.is_cut = True
-    await pass_time(clock, 15 + TOLERATED_SECONDS - 2, [stubborn])
+    await pass_time(clock, 15 + HEALTH_CHECK_TOLERANCE - 2, [stubborn])
     assert (stubborn.elector.problem(), stubborn.task.done()) == ("", False)
     await pass_time(clock, 3, [stubborn])
     assert stubborn.elector.problem() == "failed election to renew leadership on lease manager"

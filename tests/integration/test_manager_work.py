@@ -69,7 +69,7 @@ def work(client):
 async def test_runnables_see_existing_objects(client, work):
     await client.create(CONFIG_MAPS, config_map("first"))
     task = asyncio.create_task(work.run())
-    for engine in work.running.values():
+    for engine in work.runners.values():
         await until(lambda engine=engine: "+first" in engine.changes.words)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
@@ -77,7 +77,7 @@ async def test_runnables_see_existing_objects(client, work):
 
 async def test_runnables_finish_current_work_while_caches_are_live(client, work):
     task = asyncio.create_task(work.run())
-    await until(lambda: all(engine.began for engine in work.running.values()))
+    await until(lambda: all(engine.began for engine in work.runners.values()))
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -86,8 +86,8 @@ async def test_runnables_finish_current_work_while_caches_are_live(client, work)
 
 async def test_failed_runnable_ends_all_and_is_named(client, work, caplog):
     task = asyncio.create_task(work.run())
-    await until(lambda: all(engine.began for engine in work.running.values()))
-    work.running["one"].fails.set()
+    await until(lambda: all(engine.began for engine in work.runners.values()))
+    work.runners["one"].fails.set()
     with pytest.raises(ValueError, match="why"):
         await task
     assert "one failed" in caplog.messages
@@ -98,7 +98,7 @@ async def test_failed_runnable_ends_all_and_is_named(client, work, caplog):
 
 
 async def test_manager_without_runnables_waits(work):
-    work.running.clear()
+    work.runners.clear()
     task = asyncio.create_task(work.run())
     await until(lambda: len(asyncio.all_tasks()) > 3)
     assert not task.done()
@@ -112,7 +112,7 @@ async def test_failed_support_task_ends_all_and_is_named(work, part):
     async def fail():
         raise ValueError("why")
 
-    work.supports[part] = fail
+    work.services[part] = fail
     with pytest.raises(ValueError, match="why"):
         await work.run()
     assert work.problem(part) == "ValueError: why"
@@ -135,8 +135,8 @@ async def test_current_work_is_cancelled_when_support_task_fails(work, part):
             finally:
                 await asyncio.get_running_loop().create_future()
 
-    work.running["one"] = Waiting()
-    work.supports[part] = fail
+    work.runners["one"] = Waiting()
+    work.services[part] = fail
     with pytest.raises(ValueError, match="why"):
         await asyncio.wait_for(work.run(), PATIENCE)
     assert (work.problem(part), work.problem("one")) == ("ValueError: why", "")
@@ -147,7 +147,7 @@ async def test_runnable_that_returns_has_failed(work):
         async def run(self):
             """At once."""
 
-    work.running["one"] = Returning()
+    work.runners["one"] = Returning()
     with pytest.raises(RuntimeError, match="it returned"):
         await work.run()
     assert "it returned" in work.problem("one")
@@ -160,7 +160,7 @@ async def test_failed_handler_is_skipped_for_that_object(client, work, caplog):
         if meta.name(change.last_known) == "first":
             raise ValueError("why")
 
-    work.running.clear()
+    work.runners.clear()
     informer = work.informers.of(CONFIG_MAPS)
     informer.add_handler(fail)
     changes = RecordedChanges(informer)

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from mockube.apimachinery.clock import SteppedClock
-from mockube.controller_manager.client.wire import NoAnswer
+from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
 from mockube.controller_manager.scheduler.preemption_executor import PARALLELISM
 from mockube.controller_manager.scheduler.scheduler import KUBE_SCHEDULER
@@ -34,7 +34,7 @@ class Evictions:
             return
         if self.failures and request.method == "DELETE":
             self.failures -= 1
-            raise NoAnswer("the connection was lost")
+            raise NoResponse("the connection was lost")
         if self.faults and request.method == "DELETE":
             self.faults -= 1
             raise RuntimeError("a fault in the program")

@@ -36,7 +36,7 @@ def test_failed_manager_task_ends_process_and_is_named(tmp_path, task):
     log = "".join(manager.log)
     assert f"{task} failed" in log
     assert "Traceback" in log
-    assert "the manager ends: RuntimeError: a fault in the program" in manager.log[-1]
+    assert "the manager failed: RuntimeError: a fault in the program" in manager.log[-1]
     assert not [line for line in manager.log if "Unclosed" in line or "never retrieved" in line]
 
 

@@ -5,7 +5,10 @@ from datetime import timedelta
 import pytest
 
 from mockube.apimachinery.clock import SteppedClock
-from mockube.controller_manager.controllers.resourcequota.controller import QUIET, RESOURCE_QUOTA
+from mockube.controller_manager.controllers.resourcequota.controller import (
+    RESOURCE_QUOTA,
+    USAGE_DECREASE_DELAY,
+)
 from tests.support.controllers.running_manager import running_cluster
 from tests.support.server.definitions import WIDGETS, define, definition
 
@@ -26,7 +29,7 @@ async def settle(cluster):
     _, manager, clock = cluster
     for _ in range(3):
         await manager.settle()
-        clock.advance(QUIET.total_seconds())
+        clock.advance(USAGE_DECREASE_DELAY.total_seconds())
     await manager.settle()
 
 
@@ -137,6 +140,6 @@ async def test_recent_charge_is_not_lost(cluster):
     await server.patch(QUOTA, {"spec": {"hard": {"configmaps": "6"}}})
     await manager.settle()
     assert await quota_usage(server) == status["used"]
-    clock.advance(QUIET.total_seconds())
+    clock.advance(USAGE_DECREASE_DELAY.total_seconds())
     await manager.settle()
     assert await quota_usage(server) == {"configmaps": "0", "secrets": "0"}

@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from mockube.apimachinery.clock import SteppedClock
-from mockube.controller_manager.client.wire import Answer, OutcomeUnknown, Unreachable
+from mockube.controller_manager.client.wire import OutcomeUnknown, Response, Unreachable
 from mockube.controller_manager.config.settings import Config, Simulation
 from mockube.controller_manager.kubelet.nodes import SIMULATED_NODES
 from mockube.controller_manager.kubelet.pods import SIMULATED_PODS
@@ -40,7 +40,7 @@ async def is_unreachable(send, request, headers):
 
 def answers(code):
     async def answer(send, request, headers):
-        return Answer(code, None, b"no")
+        return Response(code, None, b"no")
 
     return answer
 

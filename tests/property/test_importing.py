@@ -9,7 +9,7 @@ from mockube.importing.cleaning import (
     implied_objects,
     reason_to_skip,
     status_of,
-    without_assigned,
+    without_assigned_fields,
 )
 from mockube.importing.documents import Document, read
 from mockube.importing.order import concurrent_batches
@@ -76,7 +76,7 @@ def test_any_documents_are_prepared_or_refused(trees):
         status_of(tree, ())
         clean = clean_object(tree, ())
         assert not {"uid", "ownerReferences", "deletionTimestamp"} & clean["metadata"].keys()
-        without_assigned(clean)
+        without_assigned_fields(clean)
 
 
 @given(st.binary(max_size=200))

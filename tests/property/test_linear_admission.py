@@ -16,12 +16,12 @@ from mockube.apiserver.app import ApiServer, catalog
 from mockube.apiserver.authn.chain import Trust
 from mockube.apiserver.authz.chain import Authorization
 from mockube.apiserver.kinds.kind_rules import Defaulter
-from mockube.apiserver.registry.call import Attributes, Call, Operation
+from mockube.apiserver.registry.request_context import Attributes, Operation, RequestContext
 from mockube.apiserver.user import User
 from mockube.controller_manager.workloads.pod_requests import nonzero_requests, pod_requests
 from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.kv import Put
-from tests.support.hostile.doubling import check_linear
+from tests.support.hostile.doubling import check_linear, size_of_run
 
 pytestmark = pytest.mark.slow
 
@@ -149,7 +149,9 @@ def make_admission_run(server, plugin, resource):
     runner, backend = server
     row = ROWS["", "v1", resource]
     user = User(name="system:node:x", groups=("system:nodes",))
-    call = Call(verb="create", resource=row, namespace="default" if row.namespaced else "", user=user)
+    context = RequestContext(
+        verb="create", resource=row, namespace="default" if row.namespaced else "", user=user
+    )
 
     async def admit(attributes):
         await plugin.mutate(backend, attributes)
@@ -158,7 +160,7 @@ def make_admission_run(server, plugin, resource):
     def run(spec):
         metadata = {"name": "x", "namespace": "default", "uid": "u"}
         tree = {"kind": row.kind, "apiVersion": "v1", "metadata": metadata, "spec": dict(spec)}
-        attributes = Attributes(operation=Operation.CREATE, call=call, name="x", object=tree)
+        attributes = Attributes(operation=Operation.CREATE, context=context, name="x", object=tree)
         try:
             runner.run(admit(attributes))
         except ApiError as error:
@@ -178,7 +180,7 @@ def make_admission_run(server, plugin, resource):
     ],
 )
 def test_admission_plugins_take_linear_time(server, plugin, resource, make):
-    check_linear(make, make_admission_run(server, plugin, resource), 3_000, **LENIENT)
+    check_linear(make, make_admission_run(server, plugin, resource), size_of_run(3_000, 30_000), **LENIENT)
 
 
 def apply_defaults(spec):
@@ -203,4 +205,4 @@ def before(size):
 @parametrize_make({**PODS, "sidecars before others": before})
 @pytest.mark.parametrize("way", [pytest.param(way, id=name) for name, way in WHOLE_PODS.items()])
 def test_pod_totals_take_linear_time(make, way):
-    check_linear(make, way, 3_000, **LENIENT)
+    check_linear(make, way, size_of_run(3_000, 30_000), **LENIENT)

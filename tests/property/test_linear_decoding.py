@@ -13,7 +13,7 @@ from mockube.apimachinery.schema import document, faults
 from mockube.apimachinery.schema.builtin import load
 from mockube.apimachinery.schema.decode import Decoder
 from mockube.apiserver.wire.parse import parse
-from tests.support.hostile.doubling import check_linear
+from tests.support.hostile.doubling import check_linear, size_of_run
 
 pytestmark = pytest.mark.slow
 
@@ -111,7 +111,7 @@ def decode(of):
 @pytest.mark.parametrize("of", [POD, CONFIG_MAP, faults.UNTYPED], ids=repr)
 @pytest.mark.parametrize("make", [pytest.param(make, id=name) for name, make in BODIES.items()])
 def test_json_decoding_takes_linear_time(make, of):
-    check_linear(make, decode(of), 8_000, **LENIENT)
+    check_linear(make, decode(of), size_of_run(8_000, 100_000), **LENIENT)
 
 
 OBJECTS = {
@@ -155,7 +155,9 @@ WAYS = {
 @pytest.mark.parametrize("way", [pytest.param(way, id=name) for name, way in WAYS.items()])
 @pytest.mark.parametrize("make", [pytest.param(make, id=name) for name, make in OBJECTS.items()])
 def test_patches_take_linear_time(make, way):
-    check_linear(lambda size: full_object(make, size), refused_or_not(way), 1_500, **LENIENT)
+    check_linear(
+        lambda size: full_object(make, size), refused_or_not(way), size_of_run(1_500, 30_000), **LENIENT
+    )
 
 
 JSON_PATCHES = {
@@ -173,4 +175,6 @@ JSON_PATCHES = {
 
 @pytest.mark.parametrize("make", [pytest.param(make, id=name) for name, make in JSON_PATCHES.items()])
 def test_json_patches_take_linear_time(make):
-    check_linear(make, refused_or_not(lambda given: json_patch.apply(*given)), 2_500, **LENIENT)
+    check_linear(
+        make, refused_or_not(lambda given: json_patch.apply(*given)), size_of_run(2_500, 5_000), **LENIENT
+    )

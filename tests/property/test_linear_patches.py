@@ -8,7 +8,7 @@ from mockube.apimachinery.patch.apply.atoms import atom_of_type
 from mockube.apimachinery.patch.errors import PatchError
 from mockube.apimachinery.schema.builtin import load
 from mockube.apimachinery.status import ApiError
-from tests.support.hostile.doubling import check_linear
+from tests.support.hostile.doubling import check_linear, size_of_run
 
 pytestmark = pytest.mark.slow
 
@@ -115,7 +115,12 @@ ORDERS = {
 
 @parametrize_make(ORDERS)
 def test_set_element_order_takes_linear_time(make):
-    check_linear(make, refused_or_not(lambda given: strategic.apply(*given, POD)), 5_000, **LENIENT)
+    check_linear(
+        make,
+        refused_or_not(lambda given: strategic.apply(*given, POD)),
+        size_of_run(5_000, 30_000),
+        **LENIENT,
+    )
 
 
 # --- field managers
@@ -191,4 +196,6 @@ def test_many_field_managers_take_linear_time(make, way):
         entries, tree = make(size)
         return {**tree, "metadata": {**tree["metadata"], "managedFields": entries}}
 
-    check_linear(live, refused_or_not(way), 2_000, negligible=0.05, too_long=2.0, rounds=6)
+    check_linear(
+        live, refused_or_not(way), size_of_run(2_000, 8_000), negligible=0.05, too_long=2.0, rounds=6
+    )

@@ -13,13 +13,13 @@ from mockube.apimachinery.patch.errors import PatchError
 from mockube.apimachinery.schema.builtin import load
 from mockube.apimachinery.schema.decode import Decoder
 from mockube.apimachinery.status import ApiError
-from mockube.apiserver.storage import continuation
-from mockube.apiserver.storage.continuation import Continuation
+from mockube.apiserver.storage import continue_token
+from mockube.apiserver.storage.continue_token import ContinueToken
 from mockube.apiserver.wire import yaml_codec
 from mockube.apiserver.wire.parse import parse
 from mockube.apiserver.wire.protobuf import envelope
 from mockube.apiserver.wire.protobuf.varint import with_length
-from tests.support.hostile.doubling import check_linear
+from tests.support.hostile.doubling import check_linear, size_of_run
 
 pytestmark = pytest.mark.slow
 
@@ -72,7 +72,7 @@ def test_queries_take_linear_time(make):
 
 
 def token(start):
-    return continuation.encode(Continuation(7, start))
+    return continue_token.encode(ContinueToken(7, start))
 
 
 TOKENS = {
@@ -92,7 +92,7 @@ TOKENS = {
 
 @parametrize_make(TOKENS)
 def test_continue_tokens_take_linear_time(make):
-    check_linear(make, refused_or_not(continuation.decode), 100_000, **LENIENT)
+    check_linear(make, refused_or_not(continue_token.decode), 100_000, **LENIENT)
 
 
 # --- protobuf
@@ -168,7 +168,7 @@ def test_protobuf_decoding_takes_linear_time(make):
         envelope.encode(tree)
         parse(data, PROTOBUF)
 
-    check_linear(lambda size: with_encoding(make(size)), run, 10_000, **LENIENT)
+    check_linear(lambda size: with_encoding(make(size)), run, size_of_run(10_000, 60_000), **LENIENT)
 
 
 def field(number, payload):
@@ -209,7 +209,7 @@ def test_malformed_protobuf_takes_linear_time(make):
     check_linear(
         lambda size: message(make(size)),
         refused_or_not(lambda data: parse(data, PROTOBUF)),
-        40_000,
+        size_of_run(40_000, 500_000),
         **LENIENT,
     )
 
@@ -255,7 +255,9 @@ LONG_WAYS = {
 @parametrize_make(LONG)
 @pytest.mark.parametrize("way", [pytest.param(way, id=name) for name, way in LONG_WAYS.items()])
 def test_long_text_with_many_items_takes_linear_time(make, way):
-    check_linear(lambda size: with_text(make(size), size), refused_or_not(way), 2_000, **LENIENT)
+    check_linear(
+        lambda size: with_text(make(size), size), refused_or_not(way), size_of_run(2_000, 7_000), **LENIENT
+    )
 
 
 # --- YAML of up to 3 MiB

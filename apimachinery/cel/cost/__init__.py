@@ -1,4 +1,4 @@
-"""What expressions cost: an estimate of the worst case before they run, and the price of each call while they do.
+"""The cost of expressions: the estimated range before an evaluation, and the actual cost of calls during it.
 
-The units are cel-go's: one for a step, a tenth for a character that is read. A module belongs here if it knows a cost.
+The units are cel-go's: 1 for a step, 0.1 for a character that is traversed. A module belongs here if it defines costs.
 """

@@ -1,4 +1,4 @@
-"""Estimates for calls: what Kubernetes' functions and some of cel-go's libraries may cost, and how large their results are."""
+"""Estimates of the cost and result size of calls of Kubernetes' functions and of some of cel-go's libraries."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -36,7 +36,7 @@ _SIMPLE_TYPES = frozenset(
 
 
 class Node(NamedTuple):
-    """An argument: its node, the origin of its value, and its size if that is known."""
+    """An argument of a call: its type, the path of its value, and its size if that is known."""
 
     type: Type
     path: tuple[str, ...]
@@ -45,18 +45,22 @@ class Node(NamedTuple):
 
 
 class Estimate(NamedTuple):
+    """The cost of a call, and the size of its result if that is known."""
+
     cost: Range
     size: Range | None = None
-    """Of the result."""
+    """The size of the result."""
 
 
 class Sizes(Protocol):
-    """Returns sizes by the origin of a value: the limits of a schema."""
+    """Returns the size of the value at a path, by the limits of a schema."""
 
     def __call__(self, path: tuple[str, ...], /) -> Range | None: ...
 
 
 class Call(NamedTuple):
+    """A call of one overload."""
+
     overload: str
     target: Node | None
     args: Sequence[Node]
@@ -66,14 +70,14 @@ class Call(NamedTuple):
         return node.size or self.sizes(node.path) or UNKNOWN
 
 
-def _cost_of_one(_call: Call) -> Estimate:
+def _unit_cost(_call: Call) -> Estimate:
     return Estimate(ONE)
 
 
 def _selector(call: Call) -> Estimate:
     length = call.size(call.args[0])
-    parsed = exact_range(LIST_BASE).plus(length.by(STRING_FACTOR))
-    return Estimate(parsed.plus(length.by(0.5).by(LIST_BASE + STRUCT_BASE)))
+    parsed = exact_range(LIST_BASE).plus(length.scale_by(STRING_FACTOR))
+    return Estimate(parsed.plus(length.scale_by(0.5).scale_by(LIST_BASE + STRUCT_BASE)))
 
 
 def _element(node: Node) -> Node | None:
@@ -83,54 +87,54 @@ def _element(node: Node) -> Node | None:
     return Node(node.type.parameters[0], path, None)
 
 
-def _list_function(call: Call) -> Estimate | None:
+def _list_traversal(call: Call) -> Estimate | None:
     if call.target is None:
         return None
     element = _element(call.target)
     if element is None:
-        return Estimate(call.size(call.target).by(STRING_FACTOR))
+        return Estimate(call.size(call.target).scale_by(STRING_FACTOR))
     cost = ONE
     if element.type.kind in ("string", "bytes"):
-        cost = cost.plus(call.size(element).by(STRING_FACTOR))
+        cost = cost.plus(call.size(element).scale_by(STRING_FACTOR))
     return Estimate(call.size(call.target).times(cost))
 
 
 def _read_argument(call: Call) -> Estimate:
-    return Estimate(call.size(call.args[0]).by(STRING_FACTOR))
+    return Estimate(call.size(call.args[0]).scale_by(STRING_FACTOR))
 
 
 def _read_argument_sized(call: Call) -> Estimate:
     size = call.size(call.args[0])
-    return Estimate(size.by(STRING_FACTOR), size)
+    return Estimate(size.scale_by(STRING_FACTOR), size)
 
 
 def _read_target(call: Call) -> Estimate | None:
     if call.target is None:
         return None
     size = call.size(call.target)
-    return Estimate(size.by(STRING_FACTOR), size)
+    return Estimate(size.scale_by(STRING_FACTOR), size)
 
 
 def _replace(call: Call) -> Estimate | None:
     if call.target is None:
         return None
     size, old, new = call.size(call.target), call.size(call.args[0]), call.size(call.args[1])
-    maximum, most_kept = 0, 0
+    maximum, max_retained = 0, 0
     if old.low == 0:
-        maximum, most_kept = min(size.high + 1, MAX_UINT64), size.high
+        maximum, max_retained = min(size.high + 1, MAX_UINT64), size.high
     elif new.high <= old.low:
-        most_kept = size.high
+        max_retained = size.high
     else:
         maximum = math.ceil(float(size.high) / float(old.low))
-    minimum, least_kept = 0, 0
+    minimum, min_retained = 0, 0
     if old.high == 0:
-        minimum, least_kept = min(size.low + 1, MAX_UINT64), size.low
+        minimum, min_retained = min(size.low + 1, MAX_UINT64), size.low
     elif old.high <= new.low:
-        least_kept = size.low
+        min_retained = size.low
     else:
         minimum = math.ceil(float(size.low) / float(old.high))
-    result = Range(minimum, maximum).times(new).plus(Range(least_kept, most_kept))
-    return Estimate(size.by(2 * STRING_FACTOR), result)
+    result = Range(minimum, maximum).times(new).plus(Range(min_retained, max_retained))
+    return Estimate(size.scale_by(2 * STRING_FACTOR), result)
 
 
 def _split_cost(call: Call) -> Estimate | None:
@@ -142,7 +146,7 @@ def _split_cost(call: Call) -> Estimate | None:
         count = call.args[1].expr
         if isinstance(count, Literal) and type(count.value) is int:
             maximum = count.value % (1 << 64)
-    return Estimate(size.by(2 * STRING_FACTOR), Range(0, maximum))
+    return Estimate(size.scale_by(2 * STRING_FACTOR), Range(0, maximum))
 
 
 def _join(call: Call) -> Estimate | None:
@@ -154,15 +158,15 @@ def _join(call: Call) -> Estimate | None:
     if call.args:
         separators = Range(max(count.low - 1, 0), max(count.high - 1, 0))
         size = size.plus(call.size(call.args[0]).times(separators))
-    return Estimate(size.by(STRING_FACTOR), size)
+    return Estimate(size.scale_by(STRING_FACTOR), size)
 
 
 def _find(call: Call) -> Estimate | None:
     if call.target is None:
         return None
     size = call.size(call.target)
-    text = size.plus(ONE).by(STRING_FACTOR)
-    return Estimate(text.times(call.size(call.args[0]).by(REGEX_FACTOR)), Range(0, size.high))
+    text = size.plus(ONE).scale_by(STRING_FACTOR)
+    return Estimate(text.times(call.size(call.args[0]).scale_by(REGEX_FACTOR)), Range(0, size.high))
 
 
 def _ip(call: Call) -> Estimate | None:
@@ -172,29 +176,29 @@ def _ip(call: Call) -> Estimate | None:
 
 
 def _read_argument_twice(call: Call) -> Estimate:
-    return Estimate(call.size(call.args[0]).by(2 * STRING_FACTOR))
+    return Estimate(call.size(call.args[0]).scale_by(2 * STRING_FACTOR))
 
 
 _ADDRESS = Range(4, 16)
 
 
 def _contains_ip(call: Call) -> Estimate:
-    cost = _ADDRESS.plus(_ADDRESS).by(STRING_FACTOR)
+    cost = _ADDRESS.plus(_ADDRESS).scale_by(STRING_FACTOR)
     if call.overload == "cidr_contains_ip_string":
-        cost = cost.plus(call.size(call.args[0]).by(STRING_FACTOR))
+        cost = cost.plus(call.size(call.args[0]).scale_by(STRING_FACTOR))
     return Estimate(cost)
 
 
 def _contains_cidr(call: Call) -> Estimate:
-    cost = _ADDRESS.plus(_ADDRESS).by(STRING_FACTOR).plus(_ADDRESS.by(STRING_FACTOR)).plus(ONE)
+    cost = _ADDRESS.plus(_ADDRESS).scale_by(STRING_FACTOR).plus(_ADDRESS.scale_by(STRING_FACTOR)).plus(ONE)
     if call.overload == "cidr_contains_cidr_string":
-        cost = cost.plus(call.size(call.args[0]).by(STRING_FACTOR))
+        cost = cost.plus(call.size(call.args[0]).scale_by(STRING_FACTOR))
     return Estimate(cost)
 
 
 def _validate(call: Call) -> Estimate:
     size = call.size(call.args[0])
-    return Estimate(size.by(STRING_FACTOR).by(_FORMAT_PATTERN_SIZE * REGEX_FACTOR))
+    return Estimate(size.scale_by(STRING_FACTOR).scale_by(_FORMAT_PATTERN_SIZE * REGEX_FACTOR))
 
 
 def _equals(call: Call) -> Estimate | None:
@@ -204,21 +208,21 @@ def _equals(call: Call) -> Estimate | None:
     if left.type.name in _SIMPLE_TYPES:
         return Estimate(ONE)
     if left.type.name == _FORMAT_TYPE:
-        return Estimate(Range(1, _FORMAT_SIZE).by(STRING_FACTOR))
+        return Estimate(Range(1, _FORMAT_SIZE).scale_by(STRING_FACTOR))
     if left.type.name == _URL_TYPE:
         high = right.size.high if right.size is not None else 1
-        return Estimate(Range(1, high).by(STRING_FACTOR))
+        return Estimate(Range(1, high).scale_by(STRING_FACTOR))
     return None
 
 
 def _allocation(factor: float, size: Range) -> Estimate:
-    return Estimate(size.by(factor).plus(ONE).plus(exact_range(LIST_BASE)), size)
+    return Estimate(size.scale_by(factor).plus(ONE).plus(exact_range(LIST_BASE)), size)
 
 
-def _int_value(node: Node, otherwise: int) -> int:
+def _int_value(node: Node, default: int) -> int:
     if isinstance(node.expr, Literal) and type(node.expr.value) is int:
         return max(node.expr.value, 0)
-    return otherwise
+    return default
 
 
 def _slice(call: Call) -> Estimate | None:
@@ -261,17 +265,17 @@ def _sort(name: str, *, by_keys: bool) -> Callable[[Call], Estimate | None]:
 def _sets(factor: int) -> Callable[[Call], Estimate]:
     def estimate(call: Call) -> Estimate:
         product = call.size(call.args[0]).times(call.size(call.args[1]))
-        return Estimate(product.by(factor).plus(ONE))
+        return Estimate(product.scale_by(factor).plus(ONE))
 
     return estimate
 
 
 Estimator = Callable[[Call], Estimate | None]
 BY_FUNCTION: Final[dict[str, Estimator]] = {
-    **dict.fromkeys(SIMPLE_FUNCTIONS, _cost_of_one),
+    **dict.fromkeys(SIMPLE_FUNCTIONS, _unit_cost),
     "check": lambda _: Estimate(exact_range(AUTHORIZATION_CHECK)),
     **dict.fromkeys(("fieldSelector", "labelSelector"), _selector),
-    **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"), _list_function),
+    **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"), _list_traversal),
     **dict.fromkeys(("url", "jsonpatch.escapeKey"), _read_argument_sized),
     **dict.fromkeys(("lowerAscii", "upperAscii", "substring", "trim"), _read_target),
     "replace": _replace,
@@ -299,11 +303,11 @@ BY_OVERLOAD: Final[dict[str, Estimator]] = {
     **dict.fromkeys(("list_sets_contains_list", "list_sets_intersects_list"), _sets(1)),
     "list_sets_equivalent_list": _sets(2),
 }
-"""These take precedence over those of functions."""
+"""Estimators of overloads, which take precedence over those of functions."""
 
 
 def estimate_call(function: str, call: Call) -> Estimate | None:
-    """Return the estimate of a library's function; None for those of the language itself."""
+    """Return the estimate of a call of a library's function; None for functions of the standard library."""
     by_overload = BY_OVERLOAD.get(call.overload)
     if by_overload is not None:
         estimate = by_overload(call)

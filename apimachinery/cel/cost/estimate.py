@@ -1,4 +1,4 @@
-"""The cost of a checked expression before it runs: the least and the most that it may be."""
+"""The estimate of the minimum and maximum cost of a checked expression."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -38,7 +38,7 @@ _SCALARS = frozenset(("bool", "double", "duration", "int", "timestamp", "uint"))
 
 
 class Entries(NamedTuple):
-    """How large the keys and values in a list or map are."""
+    """The sizes of the keys and values of a list or map."""
 
     kind: str
     key: Range
@@ -49,14 +49,18 @@ class Entries(NamedTuple):
 
 
 class Variable(NamedTuple):
+    """A variable of a comprehension: the path of its value, and its sizes if they are known."""
+
     path: Path
     size: Range | None
     entries: Entries | None
 
 
 class Coster:
+    """The estimator of one expression, after cel-go's `coster`."""
+
     def __init__(self, sizes: Sizes) -> None:
-        self.known_sizes = sizes
+        self.schema_sizes = sizes
         self.paths: dict[int, Path] = {}
         self.sizes: dict[int, Range] = {}
         self.entries: dict[int, Entries] = {}
@@ -116,7 +120,7 @@ class Coster:
         size_range = self.sizes.get(id(node)) or _own_size(node)
         if size_range is not None:
             return size_range
-        size_range = self.known_sizes(self.path(node))
+        size_range = self.schema_sizes(self.path(node))
         if size_range is not None:
             self.sizes[id(node)] = size_range
             return size_range
@@ -142,10 +146,10 @@ class Coster:
             return cost
         arg_costs = [self.cost(arg) for arg in node.args]
         args = [self.node(arg) for arg in node.args]
-        before = ZERO
+        target_cost = ZERO
         target: Node | None = None
         if node.target is not None:
-            before = self.cost(node.target)
+            target_cost = self.cost(node.target)
             target = self.node(node.target)
         total, size = Range(MAX_UINT64, 0), None
         for overload in node.overloads:
@@ -161,12 +165,12 @@ class Coster:
             size = size or self.size(node)
         if size is not None:
             self.sizes[id(node)] = size
-        return before.plus(total)
+        return target_cost.plus(total)
 
     def overload(
         self, node: Call, overload: str, target: Node | None, args: Sequence[Node], costs: Sequence[Range]
     ) -> Estimate:
-        estimate = estimate_call(node.function, calls.Call(overload, target, args, self.known_sizes))
+        estimate = estimate_call(node.function, calls.Call(overload, target, args, self.schema_sizes))
         special = None if estimate else self.estimate_special(node, overload, costs)
         if special is not None:
             return special
@@ -177,7 +181,7 @@ class Coster:
         return Estimate(estimate.cost.plus(total), estimate.size)
 
     def estimate_special(self, node: Call, overload: str, costs: Sequence[Range]) -> Estimate | None:
-        """Estimate what may not evaluate all of its arguments."""
+        """Estimate a call that may not evaluate all of its arguments; None for other calls."""
         if overload in ("logical_or", "logical_and"):
             return Estimate(Range(costs[0].low, costs[0].plus(costs[1]).high))
         if overload == "conditional":
@@ -192,24 +196,24 @@ class Coster:
     def standard(
         self, node: Call, overload: str, target: Node | None, args: Sequence[Node]
     ) -> Estimate | None:
-        """Estimate a function of the language whose cost grows with its arguments."""
-        if overload in _COMPARING:
+        """Estimate a function of the standard library whose cost depends on its arguments; None for others."""
+        if overload in _COMPARISON_OVERLOADS:
             smaller = min(_size(args[0]).high, _size(args[1]).high)
-            return Estimate(Range(min(smaller, 1), smaller).by(STRING_FACTOR))
+            return Estimate(Range(min(smaller, 1), smaller).scale_by(STRING_FACTOR))
         if overload in ("add_string", "add_bytes", "add_list"):
             return self.addition(node, overload, args)
         if overload in ("starts_with_string", "ends_with_string"):
-            return Estimate(_size(args[0]).by(STRING_FACTOR))
+            return Estimate(_size(args[0]).scale_by(STRING_FACTOR))
         if overload == "in_list":
-            return Estimate(_size(args[1]).by(1))
+            return Estimate(_size(args[1]).scale_by(1))
         if overload == "matches_string" and target is not None:
-            text = _size(target).plus(ONE).by(STRING_FACTOR)
-            return Estimate(text.times(_size(args[0]).by(REGEX_FACTOR)))
+            text = _size(target).plus(ONE).scale_by(STRING_FACTOR)
+            return Estimate(text.times(_size(args[0]).scale_by(REGEX_FACTOR)))
         if overload == "contains_string" and target is not None:
-            text = _size(target).by(STRING_FACTOR)
-            return Estimate(text.times(_size(args[0]).by(STRING_FACTOR)))
+            text = _size(target).scale_by(STRING_FACTOR)
+            return Estimate(text.times(_size(args[0]).scale_by(STRING_FACTOR)))
         if overload == "string_format" and target is not None:
-            return Estimate(_size(target).by(STRING_FACTOR))
+            return Estimate(_size(target).scale_by(STRING_FACTOR))
         return _conversion_cost(overload, args)
 
     def addition(self, node: Call, overload: str, args: Sequence[Node]) -> Estimate:
@@ -217,7 +221,7 @@ class Coster:
         left, right = self.entry_sizes(node.args[0]), self.entry_sizes(node.args[1])
         if left is not None and right is not None:
             self.entries[id(node)] = left.union(right)
-        return Estimate(ONE if overload == "add_list" else size.by(STRING_FACTOR), size)
+        return Estimate(ONE if overload == "add_list" else size.scale_by(STRING_FACTOR), size)
 
     def create_list(self, node: CreateList) -> Range:
         total = self.sum(node.elements)
@@ -247,10 +251,10 @@ class Coster:
         if _is_bind(node):
             return self.bind(node)
         total = self.cost(node.range).plus(self.cost(node.init))
-        accumulated = Variable(self.path(node.init), self.size(node.init), self.entry_sizes(node.init))
-        self.push(node.accumulator, accumulated)
+        accumulator = Variable(self.path(node.init), self.size(node.init), self.entry_sizes(node.init))
+        self.push(node.accumulator, accumulator)
         self.push_iteration(node)
-        each = self.cost(node.step).plus(self.cost(node.condition))
+        iteration_cost = self.cost(node.step).plus(self.cost(node.condition))
         self.variables[node.variable].pop()
         if node.variable2:
             self.variables[node.variable2].pop()
@@ -258,7 +262,7 @@ class Coster:
         self.variables[node.accumulator].pop()
         count = self.size_or_unknown(node.range)
         self.result_sizes(node, count)
-        return total.plus(count.times(each))
+        return total.plus(count.times(iteration_cost))
 
     def push_iteration(self, node: Comprehension) -> None:
         entries = self.entry_sizes(node.range)
@@ -324,7 +328,7 @@ def _conversion_cost(overload: str, args: Sequence[Node]) -> Estimate | None:
         "bytes_to_string": Range(size.low // 4, size.high),
         "strings_quote": Range(cap(size.low + 2), (size.high * 2 + 2) % (MAX_UINT64 + 1)),
     }[overload]
-    return Estimate(size.by(STRING_FACTOR), result)
+    return Estimate(size.scale_by(STRING_FACTOR), result)
 
 
 def _own_size(node: Expr) -> Range | None:
@@ -349,7 +353,7 @@ def _is_bind(node: Comprehension) -> bool:
     )
 
 
-_COMPARING = frozenset(
+_COMPARISON_OVERLOADS = frozenset(
     (
         "equals",
         "not_equals",

@@ -1,4 +1,4 @@
-"""Ranges of sizes and costs. They are numbers of 64 bits that do not overflow: more is the most."""
+"""Ranges of sizes and costs, with saturating arithmetic of 64 bits."""
 
 import math
 from typing import Final, NamedTuple
@@ -17,7 +17,7 @@ def scale(number: int, factor: float) -> int:
 
 
 class Range(NamedTuple):
-    """The least and the most that a size or a cost may be."""
+    """The minimum and maximum of a size or a cost."""
 
     low: int
     high: int
@@ -28,7 +28,7 @@ class Range(NamedTuple):
     def times(self, other: "Range") -> "Range":
         return Range(cap(self.low * other.low), cap(self.high * other.high))
 
-    def by(self, factor: float) -> "Range":
+    def scale_by(self, factor: float) -> "Range":
         return Range(scale(self.low, factor), scale(self.high, factor))
 
     def union(self, other: "Range") -> "Range":
@@ -43,9 +43,9 @@ UNKNOWN: Final = Range(0, MAX_UINT64)
 ZERO: Final = exact_range(0)
 ONE: Final = exact_range(1)
 STRING_FACTOR: Final = 0.1
-"""Of a character that is read."""
+"""The cost of traversing a character."""
 REGEX_FACTOR: Final = 0.25
-"""Of a character of a pattern."""
+"""The cost of a character of a regular expression."""
 LIST_BASE: Final = 10
 MAP_BASE: Final = 30
 STRUCT_BASE: Final = 40
@@ -90,4 +90,4 @@ SIMPLE_FUNCTIONS: Final = [
     "getEscapedPath",
     "getQuery",
 ]
-"""A call of them costs one."""
+"""Functions with a cost of 1."""

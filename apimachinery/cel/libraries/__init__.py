@@ -1,4 +1,4 @@
-"""Libraries of functions beyond the standard one, as Kubernetes 1.36 has them in expressions.
+"""The libraries of functions that Kubernetes 1.36 adds to the standard library.
 
 A module belongs here if it declares and implements functions; their costs are in `cel/cost/`.
 """
@@ -30,4 +30,4 @@ LIBRARIES = (
     semver,
     authorizer,
 )
-"""Those that all expressions may use."""
+"""The libraries of all expressions."""

@@ -1,4 +1,4 @@
-"""IP addresses and networks: `ip('10.0.0.1')`, `cidr('10.0.0.0/8')`. Errors are those of Go's package netip."""
+"""IP addresses and networks: `ip('10.0.0.1')`, `cidr('10.0.0.0/8')`. Errors are those of Go's package net/netip."""
 
 import re
 from collections.abc import Callable
@@ -103,7 +103,7 @@ def _parse_address(text: str) -> tuple[Address, str]:
 
 
 def _octets(text: str, address_text: str) -> bytes:
-    """Read four numbers with points between them."""
+    """Parse an IPv4 address in dotted decimal notation."""
     octets: list[int] = []
     value = digits = 0
     for i, char in enumerate(text):
@@ -162,7 +162,7 @@ def _parse_v6(address_text: str) -> tuple[IPv6Address, str]:
 
 
 def _group(text: str, address_text: str) -> int:
-    """Return how many hexadecimal digits a group begins with."""
+    """Return the number of hexadecimal digits at the start of a group."""
     digits = 0
     while digits < len(text) and text[digits] in "0123456789abcdefABCDEF":
         digits += 1
@@ -182,7 +182,7 @@ def _after_group(text: str, address_text: str) -> str:
 
 
 def _parse_embedded_ipv4(text: str, address_text: str, length: int, ellipsis: int) -> bytes:
-    """Read an IPv4 address at the end of an IPv6 one."""
+    """Parse an IPv4 address at the end of an IPv6 address."""
     if ellipsis < 0 and length != 12:
         raise _problem(
             address_text, "embedded IPv4 address must replace the final 2 fields of the address", text
@@ -223,18 +223,20 @@ def _refuse_mapped(text: str, address: Address) -> None:
         raise CelError(f"IPv4-mapped IPv6 address {gotext.quote(text)} is not allowed")
 
 
-_DURING = "network address parse error during conversion from string: "
+_PARSE_ERROR_PREFIX = "network address parse error during conversion from string: "
 
 
 def parse_cidr(text: str) -> CIDR:
     try:
         cidr = _parse_prefix(text)
     except CelError as error:
-        raise CelError(f"{_DURING}{_DURING}netip.ParsePrefix({gotext.quote(text)}): {error}") from error
+        raise CelError(
+            f"{_PARSE_ERROR_PREFIX}{_PARSE_ERROR_PREFIX}netip.ParsePrefix({gotext.quote(text)}): {error}"
+        ) from error
     try:
         _refuse_mapped(text, cidr.address)
     except CelError as error:
-        raise CelError(f"{_DURING}{error}") from error
+        raise CelError(f"{_PARSE_ERROR_PREFIX}{error}") from error
     return cidr
 
 

@@ -1,4 +1,4 @@
-"""Questions to the authorizer: `authorizer.group('').resource('pods').check('create').allowed()`."""
+"""Authorization checks: `authorizer.group('').resource('pods').check('create').allowed()`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -33,8 +33,8 @@ DECLARED: Final = declare(
 )
 
 
-class Question(Struct, frozen=True):
-    """The subject of an authorization check in an expression: a path, or a resource."""
+class AccessCheck(Struct, frozen=True):
+    """The attributes of an authorization check in an expression: of a path, or of a resource."""
 
     verb: str = ""
     path: str = ""
@@ -46,25 +46,27 @@ class Question(Struct, frozen=True):
     field_selector: str = ""
     label_selector: str = ""
     service_account: tuple[str, str] | None = None
-    """The namespace and name of the account that it is about, in place of the user of the request."""
+    """The namespace and name of the service account to authorize instead of the user of the request."""
 
 
-class Answer(Struct, frozen=True):
+class AccessDecision(Struct, frozen=True):
+    """The result of an authorization check."""
+
     allowed: bool
     reason: str = ""
     error: str = ""
 
 
 class Authorizer(Protocol):
-    """Answers questions about the user of a request. It is called while an expression is evaluated: it cannot wait."""
+    """Authorizes the user of a request. It is called during an evaluation, so it cannot be awaited."""
 
-    def __call__(self, question: Question, /) -> Answer: ...
+    def __call__(self, access_check: AccessCheck, /) -> AccessDecision: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Value(Opaque):
     authorizer: Authorizer
-    question: Question = field(default_factory=Question)
+    access_check: AccessCheck = field(default_factory=AccessCheck)
 
 
 class AuthorizerValue(_Value):
@@ -88,21 +90,21 @@ class ResourceCheck(_Value):
 
 
 class Decision(Opaque):
-    __slots__ = ("answer",)
+    __slots__ = ("access_decision",)
     type_name = f"{_PREFIX}.Decision"
 
-    def __init__(self, answer: Answer) -> None:
-        self.answer = answer
+    def __init__(self, access_decision: AccessDecision) -> None:
+        self.access_decision = access_decision
 
 
 def _path(value: AuthorizerValue, path: str) -> PathCheck:
     if not path.strip():
         raise CelError("path must not be empty")
-    return PathCheck(value.authorizer, replace(value.question, path=path))
+    return PathCheck(value.authorizer, replace(value.access_check, path=path))
 
 
 def _group(value: AuthorizerValue, group: str) -> GroupCheck:
-    return GroupCheck(value.authorizer, replace(value.question, group=group))
+    return GroupCheck(value.authorizer, replace(value.access_check, group=group))
 
 
 def _service_account(value: AuthorizerValue, namespace: str, name: str) -> AuthorizerValue:
@@ -110,25 +112,25 @@ def _service_account(value: AuthorizerValue, namespace: str, name: str) -> Autho
         raise CelError("Invalid service account name")
     if names.check_dns1123_label(namespace):
         raise CelError("Invalid service account namespace")
-    return AuthorizerValue(value.authorizer, Question(service_account=(namespace, name)))
+    return AuthorizerValue(value.authorizer, AccessCheck(service_account=(namespace, name)))
 
 
 def _resource(value: GroupCheck, resource: str) -> ResourceCheck:
     if not resource.strip():
         raise CelError("resource must not be empty")
-    return ResourceCheck(value.authorizer, replace(value.question, resource=resource))
+    return ResourceCheck(value.authorizer, replace(value.access_check, resource=resource))
 
 
 def _setter(name: str) -> Callable[[ResourceCheck, str], ResourceCheck]:
     def set_field(value: ResourceCheck, text: str) -> ResourceCheck:
         changes: dict[str, Any] = {name: text}
-        return ResourceCheck(value.authorizer, replace(value.question, **changes))
+        return ResourceCheck(value.authorizer, replace(value.access_check, **changes))
 
     return set_field
 
 
 def _check(value: _Value, verb: str) -> Decision:
-    return Decision(value.authorizer(replace(value.question, verb=verb)))
+    return Decision(value.authorizer(replace(value.access_check, verb=verb)))
 
 
 FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
@@ -141,10 +143,10 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "resourcecheck_name": _setter("name"),
     "pathcheck_check": _check,
     "resourcecheck_check": _check,
-    "decision_errored": lambda decision: bool(decision.answer.error),
-    "decision_error": lambda decision: decision.answer.error,
-    "decision_allowed": lambda decision: decision.answer.allowed,
-    "decision_reason": lambda decision: decision.answer.reason,
+    "decision_errored": lambda decision: bool(decision.access_decision.error),
+    "decision_error": lambda decision: decision.access_decision.error,
+    "decision_allowed": lambda decision: decision.access_decision.allowed,
+    "decision_reason": lambda decision: decision.access_decision.reason,
     "authorizer_fieldselector": _setter("field_selector"),
     "authorizer_labelselector": _setter("label_selector"),
 }

@@ -1,4 +1,4 @@
-"""Formats by name: `format.dns1123Label().validate('a')`."""
+"""Named formats: `format.dns1123Label().validate('a')`."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -19,7 +19,7 @@ class NamedFormat(Opaque):
         self.name = name
         self.check = check
         self.regex_size = regex_size
-        """How long the pattern behind it is taken to be, which is what it costs."""
+        """The assumed length of the format's regular expression, which determines the cost of a validation."""
 
     def equals(self, other: object, /) -> bool:
         if not isinstance(other, NamedFormat):
@@ -31,10 +31,10 @@ def _prefix(check: Check) -> Check:
     return lambda text: check(names.mask_trailing_dash(text))
 
 
-def _rule(name: str, problem: str) -> Check:
-    holds = formats.rule(name)
-    assert holds is not None
-    return lambda text: [] if holds(text) else [problem]
+def _format_check(name: str, problem: str) -> Check:
+    is_valid = formats.rule(name)
+    assert is_valid is not None
+    return lambda text: [] if is_valid(text) else [problem]
 
 
 def _uri(text: str) -> list[str]:
@@ -56,10 +56,12 @@ FORMATS: Final = {
     "dns1035LabelPrefix": NamedFormat("DNS1035LabelPrefix", _prefix(names.check_dns1035_label), 30),
     "labelValue": NamedFormat("LabelValue", names.check_label_value, 40),
     "uri": NamedFormat("URI", _uri, _URL_PATTERN_SIZE),
-    "uuid": NamedFormat("uuid", _rule("uuid", "does not match the UUID format"), _UUID_PATTERN_SIZE),
-    "byte": NamedFormat("byte", _rule("byte", "invalid base64"), _BASE64_PATTERN_SIZE),
-    "date": NamedFormat("date", _rule("date", "invalid date"), _DATE_TIME_PATTERN_SIZE),
-    "datetime": NamedFormat("datetime", _rule("datetime", "invalid datetime"), _DATE_TIME_PATTERN_SIZE),
+    "uuid": NamedFormat("uuid", _format_check("uuid", "does not match the UUID format"), _UUID_PATTERN_SIZE),
+    "byte": NamedFormat("byte", _format_check("byte", "invalid base64"), _BASE64_PATTERN_SIZE),
+    "date": NamedFormat("date", _format_check("date", "invalid date"), _DATE_TIME_PATTERN_SIZE),
+    "datetime": NamedFormat(
+        "datetime", _format_check("datetime", "invalid datetime"), _DATE_TIME_PATTERN_SIZE
+    ),
 }
 _CONSTANTS = "\n".join(f"format.{name} format.{name} () -> kubernetes.NamedFormat" for name in FORMATS)
 DECLARED: Final = declare(

@@ -1,4 +1,4 @@
-"""`format`: what its clauses print, and which types they take, at run time and when it is compiled."""
+"""The function `format`: its formatting clauses, and the types of their arguments at compile time and run time."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -31,11 +31,11 @@ WRONG_TYPE: Final = {
     "o": "octal clause can only be used on integers, was given {}",
 }
 Clause = Callable[[str, int, int], str]
-"""What prints an argument: given the clause's letter, its precision, and the argument's number."""
+"""Formats an argument: it takes the clause's letter, its precision, and the argument's index."""
 
 
 class FormatError(CelError):
-    """A text or its arguments do not fit; at compile time it is about one of the arguments."""
+    """A format string or an argument is invalid; at compile time, `argument` is the node of that argument."""
 
     def __init__(self, message: str, argument: Any = None) -> None:
         super().__init__(message)
@@ -43,9 +43,9 @@ class FormatError(CelError):
 
 
 def interpolate(text: str, count: int, clause: Clause) -> tuple[str, int]:
-    """Return the text with its clauses replaced, and how many there are."""
+    """Return the text with its clauses replaced, and the number of clauses."""
     parts: list[str] = []
-    offset = used = 0
+    offset = clause_count = 0
     while offset < len(text):
         start = text.find("%", offset)
         if start < 0:
@@ -56,16 +56,16 @@ def interpolate(text: str, count: int, clause: Clause) -> tuple[str, int]:
         if match[1]:
             parts.append("%")
         else:
-            if used >= count:
-                raise FormatError(f"index {used} out of range")
-            parts.append(_clause(match, start + 1 == len(text), used, clause))
-            used += 1
+            if clause_count >= count:
+                raise FormatError(f"index {clause_count} out of range")
+            parts.append(_clause(match, start + 1 == len(text), clause_count, clause))
+            clause_count += 1
         offset = match.end()
-    return "".join(parts) + text[offset:], used
+    return "".join(parts) + text[offset:], clause_count
 
 
-def _clause(match: re.Match[str], at_end: bool, index: int, clause: Clause) -> str:  # noqa: FBT001 -- private
-    if at_end:
+def _clause(match: re.Match[str], is_at_end: bool, index: int, clause: Clause) -> str:  # noqa: FBT001 -- private
+    if is_at_end:
         raise FormatError("unexpected end of string")
     letter, precision = match[3], match[2]
     prefix = "could not parse formatting clause"
@@ -136,7 +136,7 @@ def _key(key: Any) -> str:
 
 
 def _element(value: Any) -> str:
-    """Return an element of a list or a map, as an expression would write it."""
+    """Return an element of a list or a map in the notation of an expression."""
     kind = type(value)
     if kind is str:
         return gotext.quote(value)
@@ -190,7 +190,7 @@ def _format_fixed(value: Any, digits: int) -> str:
 
 
 def _format_scientific(value: Any, digits: int) -> str:
-    """Print it with six digits; what is written as a precision is its least width."""
+    """Return a number with six digits; as upstream, the precision is used as the minimum width."""
     number = _number("e", value)
     special = _format_special(number)
     if special is not None:

@@ -1,4 +1,4 @@
-"""Functions over lists: those of Kubernetes, and those of cel-go's own library of lists."""
+"""Functions of lists: those of Kubernetes, and those of cel-go's library of lists."""
 
 import itertools
 from collections.abc import Callable, Iterable
@@ -7,7 +7,15 @@ from typing import Any, Final
 
 from mockube.apimachinery.cel import arithmetic
 from mockube.apimachinery.cel.declarations import declare, merge
-from mockube.apimachinery.cel.values import CelError, Duration, Uint, compare, equals, is_found, type_name
+from mockube.apimachinery.cel.values import (
+    CelError,
+    Duration,
+    Uint,
+    compare,
+    equals,
+    equals_if_comparable,
+    type_name,
+)
 
 _COMPARABLE = ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")
 _SUMMABLE: dict[str, Any] = {"int": 0, "uint": Uint(0), "double": 0.0, "duration": Duration(0)}
@@ -41,10 +49,10 @@ EXTENSION: Final = declare(
     distinct list_distinct list(T).() -> list(T)
     """
 )
-"""Those of cel-go."""
+"""The functions of cel-go."""
 DECLARED: Final = merge(_KUBERNETES, EXTENSION)
 _MAX_RANGE: Final = 10_000_000
-"""Longer ranges cost more than any limit."""
+"""Longer ranges exceed every cost limit."""
 
 
 def _is_sorted(items: list[Any]) -> bool:
@@ -69,11 +77,11 @@ def _extreme(name: str, sign: int) -> Callable[[list[Any]], Any]:
 
 
 def _index_of(items: list[Any], element: Any) -> int:
-    return next((i for i, item in enumerate(items) if is_found(item, element)), -1)
+    return next((i for i, item in enumerate(items) if equals_if_comparable(item, element)), -1)
 
 
 def _last_index_of(items: list[Any], element: Any) -> int:
-    return next((i for i in range(len(items) - 1, -1, -1) if is_found(items[i], element)), -1)
+    return next((i for i in range(len(items) - 1, -1, -1) if equals_if_comparable(items[i], element)), -1)
 
 
 def _slice(items: list[Any], start: int, end: int) -> list[Any]:

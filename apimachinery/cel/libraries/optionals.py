@@ -1,4 +1,4 @@
-"""Values that may be absent; the syntax for them is the parser's, and `or` and `orValue` are the planner's."""
+"""Functions of optional values. The parser has their syntax, and the planner has `or` and `orValue`."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -13,9 +13,9 @@ from mockube.apimachinery.cel.values import (
     Duration,
     Optional,
     Timestamp,
+    format_value,
     from_map_key,
     map_key,
-    show,
 )
 
 DECLARED: Final = declare(
@@ -59,18 +59,18 @@ def _of_non_zero(value: Any) -> Optional:
 def _unwrap(items: list[Any]) -> list[Any]:
     for item in items:
         if type(item) is not Optional:
-            raise CelError(f"value {show(item)} is not optional")
+            raise CelError(f"value {format_value(item)} is not optional")
     return [item.value for item in items if item.present]
 
 
 def _insert(target: dict[Any, Any], key: Any, value: Any) -> dict[Any, Any]:
-    """Add an entry to an accumulator, in place, or to a copy of any other map."""
-    stored = map_key(key)
-    if stored in target:
-        raise CelError(f"insert failed: key {show(key)} already exists")
+    """Add an entry to an accumulator in place, or to a copy of another map."""
+    stored_key = map_key(key)
+    if stored_key in target:
+        raise CelError(f"insert failed: key {format_value(key)} already exists")
     if type(target) is not GrowingMap:
-        return {**target, stored: value}
-    target[stored] = value
+        return {**target, stored_key: value}
+    target[stored_key] = value
     return target
 
 

@@ -1,4 +1,4 @@
-"""What expressions of mutating policies make: objects to apply, and operations of a JSON patch."""
+"""Values that expressions of mutating policies create: objects of apply configurations, and operations of a JSON patch."""
 
 import base64
 import math
@@ -35,7 +35,7 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
 
 
 class _AnyField(Mapping[str, Type]):
-    """The fields of an object whose schema is not known: all names are allowed."""
+    """The fields of an object without a schema: all names exist, with the type dyn."""
 
     def __getitem__(self, name: str) -> Type:
         return types.DYN
@@ -61,7 +61,7 @@ def struct_fields(name: str) -> Mapping[str, Type] | None:
 
 
 class ObjectValue(Opaque):
-    """An object, or a part of one; its type's name is the path of the field that it is for."""
+    """An object, or a part of one; the name of its type is the path of its field."""
 
     __slots__ = ("fields", "name")
 
@@ -103,15 +103,15 @@ class PatchOperation(Opaque):
         return self.fields.get(field, "")
 
 
-def maker(name: str) -> Callable[[dict[str, Any]], Any]:
-    """Return what makes a struct of its fields."""
+def struct_constructor(name: str) -> Callable[[dict[str, Any]], Any]:
+    """Return the function that creates a struct from its fields."""
     if name == JSON_PATCH:
         return PatchOperation
     return lambda fields: ObjectValue(name, fields)
 
 
 def to_json_value(value: Any) -> Any:
-    """Return a value as JSON holds it."""
+    """Return a value as decoded JSON; raise CelError if it cannot be represented."""
     if isinstance(value, ObjectValue):
         return {key: to_json_value(item) for key, item in value.fields.items()}
     if isinstance(value, dict):
@@ -140,7 +140,7 @@ def _plain_scalar(value: Any) -> Any:
 
 
 def type_name_errors(value: Any, path: tuple[str, ...] = (OBJECT,)) -> Iterator[str]:
-    """Yield what is wrong with objects whose types are not named after the fields that they are in."""
+    """Yield the errors of objects whose types are not named after the paths of their fields."""
     if isinstance(value, ObjectValue):
         if value.name != ".".join(path):
             yield (

@@ -1,4 +1,4 @@
-"""Quantities of resources: `quantity('1.5Gi')`."""
+"""Resource quantities: `quantity('1.5Gi')`."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -25,7 +25,7 @@ DECLARED: Final = declare(
     """
 )
 _FLOAT_DIGITS: Final = 290
-"""A float has a few more, but not after it was multiplied."""
+"""Numbers with more digits are converted directly, because a scaled float would overflow."""
 
 
 class QuantityValue(Opaque):
@@ -35,9 +35,9 @@ class QuantityValue(Opaque):
     def __init__(self, quantity: quantities.Quantity, amount: quantities.Int64Amount | None = None) -> None:
         self.quantity = quantity
         self.amount = amount
-        """What decides whether it is an integer."""
+        """The amount that determines whether it is an integer; None if upstream uses a decimal (infDecAmount) for it."""
         self.is_sum = False
-        """Upstream compares nothing with the result of an addition."""
+        """Whether it is the result of an addition or subtraction, with which upstream does not compare other quantities."""
 
     def equals(self, other: object, /) -> bool:
         if not isinstance(other, QuantityValue) or other.is_sum:
@@ -49,7 +49,7 @@ class QuantityValue(Opaque):
 
 
 def quantity_value(quantity: quantities.Quantity) -> QuantityValue:
-    """Return the value of a quantity as an object has it."""
+    """Return the CEL value of a quantity of an object."""
     return QuantityValue(quantity, quantities.amount_of(str(quantity)))
 
 
@@ -110,7 +110,7 @@ def _result(quantity: quantities.Quantity, amount: quantities.Int64Amount | None
 
 
 def _as_float(value: QuantityValue) -> float:
-    """Return the nearest number times a power of ten, which is not always the nearest to the quantity."""
+    """Return the quantity as upstream computes it: a rounded number times a power of ten."""
     if value.amount is not None:
         number, exponent = value.amount
         return float(number) * float(f"1e{exponent}") if exponent else float(number)

@@ -1,4 +1,4 @@
-"""Parts of a text that match a regular expression."""
+"""Functions that find the matches of a regular expression: `find`, `findAll`."""
 
 from collections.abc import Callable
 from typing import Any, Final

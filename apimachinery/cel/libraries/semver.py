@@ -1,4 +1,4 @@
-"""Semantic versions: `semver('1.2.3-rc.1')`. Errors are those of the library that Kubernetes reads them with."""
+"""Semantic versions: `semver('1.2.3-rc.1')`. Errors are those of the library that Kubernetes parses them with."""
 
 import re
 from collections.abc import Callable
@@ -70,17 +70,17 @@ def parse(text: str) -> Semver:
     rest, plus, build = parts[2].partition("+")
     patch, dash, pre = rest.partition("-")
     numbers = (major, minor, _number(patch, "patch"))
-    pres = tuple(map(_pre, pre.split("."))) if dash else ()
-    builds = tuple(build.split(".")) if plus else ()
-    for part in builds:
+    prerelease = tuple(map(_prerelease, pre.split("."))) if dash else ()
+    build_parts = tuple(build.split(".")) if plus else ()
+    for part in build_parts:
         if not part:
             raise CelError("Build meta data is empty")
         if not _ALPHANUMERIC.fullmatch(part):
             raise CelError(f"Invalid character(s) found in build meta data {gotext.quote(part)}")
-    return Semver(numbers, pres, builds)
+    return Semver(numbers, prerelease, build_parts)
 
 
-def _pre(part: str) -> int | str:
+def _prerelease(part: str) -> int | str:
     if not part:
         raise CelError("Prerelease is empty")
     if part.isascii() and part.isdigit():

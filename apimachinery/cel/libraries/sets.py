@@ -1,4 +1,4 @@
-"""Lists as sets: whether one contains, equals or meets another."""
+"""Functions of lists as sets: `sets.contains`, `sets.equivalent`, `sets.intersects`."""
 
 from collections.abc import Callable
 from typing import Any, Final

@@ -1,11 +1,11 @@
-"""Functions over texts, as version 2 of cel-go's library of strings has them."""
+"""Functions of strings, as in version 2 of cel-go's library of strings."""
 
 from collections.abc import Callable
 from typing import Any, Final
 
 from mockube.apimachinery.cel.declarations import declare
 from mockube.apimachinery.cel.libraries.formatting import format_text
-from mockube.apimachinery.cel.values import CelError, show
+from mockube.apimachinery.cel.values import CelError, format_value
 
 DECLARED: Final = declare(
     """
@@ -29,10 +29,10 @@ DECLARED: Final = declare(
     join list_join_string list(string).(string) -> string
     """
 )
-_LOWER = {ord(char): char.lower() for char in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
-_UPPER = {ord(char): char.upper() for char in "abcdefghijklmnopqrstuvwxyz"}
+_TO_LOWER = {ord(char): char.lower() for char in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
+_TO_UPPER = {ord(char): char.upper() for char in "abcdefghijklmnopqrstuvwxyz"}
 _SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
-_QUOTED = str.maketrans(
+_ESCAPES = str.maketrans(
     {
         "\a": "\\a",
         "\b": "\\b",
@@ -105,7 +105,7 @@ def _substring_to(text: str, start: int, end: int) -> str:
 def _join(items: list[Any], separator: str = "") -> str:
     for item in items:
         if type(item) is not str:
-            raise CelError(f"join: invalid input: {show(item)}")
+            raise CelError(f"join: invalid input: {format_value(item)}")
     return separator.join(items)
 
 
@@ -115,7 +115,7 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "string_index_of_string_int": _index_of,
     "string_last_index_of_string": _last_index_of,
     "string_last_index_of_string_int": _last_index_of_from,
-    "string_lower_ascii": lambda text: text.translate(_LOWER),
+    "string_lower_ascii": lambda text: text.translate(_TO_LOWER),
     "string_replace_string_string": _replace,
     "string_replace_string_string_int": _replace,
     "string_split_string": _split_text,
@@ -123,9 +123,9 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "string_substring_int": _substring,
     "string_substring_int_int": _substring_to,
     "string_trim": lambda text: text.strip(_SPACE),
-    "string_upper_ascii": lambda text: text.translate(_UPPER),
+    "string_upper_ascii": lambda text: text.translate(_TO_UPPER),
     "string_format": format_text,
-    "strings_quote": lambda text: f'"{text.translate(_QUOTED)}"',
+    "strings_quote": lambda text: f'"{text.translate(_ESCAPES)}"',
     "list_join": _join,
     "list_join_string": _join,
 }

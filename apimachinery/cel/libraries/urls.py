@@ -1,4 +1,4 @@
-"""URLs and their parts: `url('https://example.com/x')`. They are read as Go's package net/url reads them."""
+"""URLs and their parts: `url('https://example.com/x')`. They are parsed as in Go's package net/url."""
 
 import re
 from collections.abc import Callable
@@ -77,7 +77,7 @@ def _is_escaped(path: str) -> bool:
 
 
 def request_uri_problem(text: str) -> str:
-    """Return why Go's `ParseRequestURI` refuses a text, or nothing."""
+    """Return the error of Go's `url.ParseRequestURI` for a text; "" if it is valid."""
     if is_request_uri(text):
         return ""
     return f"parse {gotext.quote(text)}: {_reason(text)}"

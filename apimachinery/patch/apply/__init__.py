@@ -1,11 +1,11 @@
-"""Server-side apply: which manager owns which field, and the object after a manager applied its configuration.
+"""Server-side apply: the ownership of fields by managers, and the merging of applied configurations.
 
-A module belongs here if it works on sets of fields, on objects by the way their type merges, or on the managers that
-own fields. The meaning is that of structured-merge-diff, with which kube-apiserver does the same.
+A module belongs here if it works on sets of fields, on objects by the merge rules of their types, or on the managers of
+fields. The semantics are those of structured-merge-diff, which kube-apiserver uses.
 """
 
 from mockube.apimachinery.patch.apply.conflicts import Conflict, Conflicts
-from mockube.apimachinery.patch.apply.field_manager import FieldManager, Untypable
+from mockube.apimachinery.patch.apply.field_manager import FieldManager, ObjectTypeError
 from mockube.apimachinery.patch.apply.managers import Unconvertible, Versions
 
-__all__ = ["Conflict", "Conflicts", "FieldManager", "Unconvertible", "Untypable", "Versions"]
+__all__ = ["Conflict", "Conflicts", "FieldManager", "ObjectTypeError", "Unconvertible", "Versions"]

@@ -1,7 +1,7 @@
-"""What merging and ownership need of a type: an atom for each type.
+"""Atoms: the merge rules of types, as structured-merge-diff's schema.Atom.
 
-A type is an object with members, a list, or a primitive, and so is its atom. A value without a schema has an `Untyped`
-atom, which depends on the value: objects merge member by member, lists are replaced.
+An atom is a map, a list or a scalar. A value without a schema has an `Untyped` atom, which is deduced from the value:
+objects merge member by member, and lists are replaced.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,14 +25,14 @@ from mockube.apimachinery.schema.model import Field, Shape, Type
 
 _NAMES: Final = 1024
 _MAX_NAME_LENGTH: Final = 100
-"""Steps cached for each list whose elements have names."""
+"""The size of the cache of elements of each list with a single key, and the maximum length of a cached key."""
 
 RAW_EXTENSION: Final = "runtime.RawExtension"
-"""Free JSON that has one owner as a whole; all other free JSON is owned member by member."""
+"""Arbitrary JSON with one owner for the whole value. All other arbitrary JSON is owned member by member."""
 
 
 class TypedError(ValueError):
-    """A value does not conform to its type. The message is the library's, of one or several errors with their paths."""
+    """A value does not conform to its type. The message is the library's: one or several errors with their paths."""
 
     def __init__(self, errors: Sequence[tuple[str, str]]) -> None:
         lines = [f"{path}: {message}" if path else message for path, message in errors]
@@ -40,11 +40,11 @@ class TypedError(ValueError):
 
 
 class Unaddressable(Exception):
-    """No step leads to an item of a list."""
+    """An item of a list has no path element."""
 
 
 class Scalar(Enum):
-    """A primitive."""
+    """The atoms of primitive values."""
 
     NUMERIC = "numeric"
     STRING = "string"
@@ -53,7 +53,7 @@ class Scalar(Enum):
 
 
 class MapAtom:
-    """An object. If it is atomic it has one owner; otherwise each member has its own."""
+    """The atom of an object. An atomic one has one owner; otherwise each member has its own."""
 
     __slots__ = ("_atoms", "_element", "_fields", "atomic")
 
@@ -64,39 +64,43 @@ class MapAtom:
         self._atoms: dict[str, Atom] = {}
 
     def declares(self, name: str) -> bool:
-        """Whether the member is a field of a struct, rather than some key of a map."""
+        """Return whether a member is a field of a struct, rather than a key of a map."""
         return name in self._fields
 
     def member(self, name: str) -> "Atom | None":
-        """The atom of a member, None if there can be none of that name."""
+        """Return the atom of a member; None if the type has no such member."""
         if name in self._atoms:
             return self._atoms[name]
         if name not in self._fields:
             return self._element
-        # On first use, as types may contain themselves.
+        # Created on first use, because types can contain themselves.
         return self._atoms.setdefault(name, atom_of_type(self._fields[name].type))
 
 
 class ListAtom:
-    """A list. If it is atomic it has one owner; otherwise each element has its own, and is found by its keys or value."""
+    """The atom of a list. An atomic one has one owner; otherwise each item has its own. Keys or values identify items."""
 
-    __slots__ = ("_defaults", "_single", "atomic", "items", "keys")
+    __slots__ = ("_defaults", "_element_by_single_key", "atomic", "items", "keys")
 
     def __init__(self, kind: Type) -> None:
         self.atomic = kind.list_type == "atomic"
         self.items = atom_of_type(kind.items)
         self.keys = kind.map_keys if kind.list_type == "map" else ()
         self._defaults = _defaults(self.keys, kind.items.fields)
-        self._single = _single(self.keys[0]) if len(self.keys) == 1 else None
+        self._element_by_single_key = _element_by_single_key(self.keys[0]) if len(self.keys) == 1 else None
 
     def element(self, item: Any) -> Element:
-        """The step that leads to an item. `Unaddressable` with the reason if there is none."""
-        if self._single is not None and type(item) is dict and type(name := item.get(self.keys[0])) is str:
-            return self._single(name)
+        """Return the path element of an item; raise `Unaddressable` if there is none."""
+        if (
+            self._element_by_single_key is not None
+            and type(item) is dict
+            and type(name := item.get(self.keys[0])) is str
+        ):
+            return self._element_by_single_key(name)
         return self._element_by_keys(item) if self.keys else _element_by_value(item)
 
     def elements(self, items: Sequence[Any]) -> list[Element]:
-        """The steps that lead to all items. `TypedError` if this is no list, or there is no step to an item."""
+        """Return the path elements of all items; raise `TypedError` if this is not a list, or an item has no path element."""
         if not isinstance(items, list | tuple):
             raise TypedError([("", f"expected list, got &{{{gofmt.format_verb_v(items)}}}")])
         steps = []
@@ -125,10 +129,10 @@ class ListAtom:
         return of_keys(named)
 
 
-def _single(key: str) -> Callable[[str], Element]:
-    """What makes the step of the one key of a list, if its value is a text."""
-    begin = f"{KEY}{{{quote_text(key)}:"
-    return memoize(_NAMES, max_length=_MAX_NAME_LENGTH)(lambda name: f"{begin}{quote_text(name)}}}")
+def _element_by_single_key(key: str) -> Callable[[str], Element]:
+    """Return a function from the value of a list's single key, a string, to the path element."""
+    prefix = f"{KEY}{{{quote_text(key)}:"
+    return memoize(_NAMES, max_length=_MAX_NAME_LENGTH)(lambda name: f"{prefix}{quote_text(name)}}}")
 
 
 def _defaults(keys: Sequence[str], fields: Mapping[str, Field]) -> dict[str, Any]:
@@ -147,7 +151,7 @@ def _element_by_value(item: Any) -> Element:
 
 
 class Untyped:
-    """A value under no schema. An object is owned member by member, or as a whole if it is atomic."""
+    """The atom of a value without a schema. An object is owned member by member, or as a whole if it is atomic."""
 
     __slots__ = ("atomic",)
 
@@ -180,7 +184,7 @@ _SCALARS: Final[Mapping[Shape, Scalar]] = {
 
 
 def atom_of_type(kind: Type | None) -> Atom:
-    """The atom of a type; of an object without a type, everything is deduced."""
+    """Return the atom of a type; for None, everything is deduced from the value."""
     if kind is None:
         return DEDUCED
     if kind.shape in (Shape.ANY, Shape.INT_OR_STRING):  # OpenAPI has no type for either
@@ -191,14 +195,14 @@ def atom_of_type(kind: Type | None) -> Atom:
 
 
 def child_atom(atom: Atom | None, element: Element) -> Atom | None:
-    """The atom of what a step leads to, None if the type has none."""
+    """Return the atom of a child by its path element; None if the type has no such child."""
     if isinstance(atom, MapAtom | Untyped) and element.startswith(FIELD):
         return atom.member(element.removeprefix(FIELD))
     return atom.items if isinstance(atom, ListAtom) else None
 
 
 def atomic_paths(atom: Atom, value: Any, path: str = "") -> Iterator[str]:
-    """The paths of what is atomic; what is under the keys of a map, rather than in fields, is not looked at."""
+    """Yield the paths of the atomic values. Values below the keys of a map, rather than in fields, are not visited."""
     if isinstance(value, dict) and isinstance(atom, MapAtom | Untyped):
         if atom.atomic:
             yield path

@@ -1,4 +1,4 @@
-"""What changed between two versions of an object: the places that were removed, modified and added."""
+"""Comparison of two versions of an object: the sets of the paths that were removed, modified and added."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -18,10 +18,12 @@ from mockube.apimachinery.patch.apply.fieldset import (
 from mockube.apimachinery.patch.apply.places import all_fields
 
 ABSENT: Final[Any] = object()
-"""Not there, as opposed to null."""
+"""An absent value, which is different from null."""
 
 
 class Comparison(NamedTuple):
+    """The result of a comparison, as structured-merge-diff's typed.Comparison."""
+
     removed: FieldSet = EMPTY
     modified: FieldSet = EMPTY
     added: FieldSet = EMPTY
@@ -31,7 +33,7 @@ class Comparison(NamedTuple):
         return union(self.modified, self.added)
 
     def exclude(self, ignored: FieldSet) -> "Comparison":
-        """The changes apart from those at and below the places given."""
+        """Return the changes without those at and below the given paths."""
         if not ignored:
             return self
         return Comparison(
@@ -48,11 +50,11 @@ _ADDED: Final = Comparison(added=LEAF)
 
 
 def compare(atom: Atom, before: Any, after: Any) -> Comparison:
-    """`TypedError` if an item of a list has no keys to be found by."""
+    """Compare two values; raise `TypedError` if an item of a list has no path element."""
     if isinstance(atom, Scalar | ListAtom) or atom.atomic:
         changes = _compare(atom, before, after)
     else:
-        # Whole objects are compared because they differ: the quick check for equality is for their parts.
+        # Whole objects usually differ: the quick check for equality is only for their parts.
         changes = _compare_maps(atom, before, after)
     return Comparison(
         difference(changes.removed, LEAF), difference(changes.modified, LEAF), difference(changes.added, LEAF)
@@ -68,7 +70,7 @@ def _compare(atom: Atom, before: Any, after: Any) -> Comparison:
         return Comparison(removed=all_fields(atom, before))
     if isinstance(atom, Scalar) or atom.atomic:
         return _compare_whole(before, after)
-    # What was stored and sent back is mostly the same, and this is quicker than to look at every place.
+    # Clients mostly send back what is stored, and this is faster than comparing every path.
     if orjson.dumps(before) == orjson.dumps(after):
         return _UNCHANGED
     if isinstance(atom, ListAtom):
@@ -81,7 +83,7 @@ def _compare_whole(before: Any, after: Any) -> Comparison:
 
 
 def equal(value: Any, other: Any) -> bool:
-    """Equality in which 1 and 1.0 are the same, and true is neither."""
+    """Return whether two values are equal: 1 equals 1.0, but not true."""
     if value is other:
         return True
     if isinstance(value, dict) and isinstance(other, dict):
@@ -94,8 +96,8 @@ def equal(value: Any, other: Any) -> bool:
 def _compare_maps(atom: MapAtom | Untyped, before: Any, after: Any) -> Comparison:
     old: Mapping[str, Any] = before if isinstance(before, dict) else {}
     new: Mapping[str, Any] = after if isinstance(after, dict) else {}
-    # Of an untyped value it may be that only one side is an object, and then the whole is another, too.
-    place_change = (
+    # For an untyped value, only one side may be an object; then the value itself is modified, too.
+    own_change = (
         _UNCHANGED if isinstance(before, dict | None) and isinstance(after, dict | None) else _MODIFIED
     )
     if not old and not new:
@@ -108,14 +110,14 @@ def _compare_maps(atom: MapAtom | Untyped, before: Any, after: Any) -> Compariso
     for name, other in new.items():
         if name not in old:
             changes.append((FIELD + name, _compare(atom.member(name) or DEDUCED, ABSENT, other)))
-    return _combine(changes, place_change)
+    return _combine(changes, own_change)
 
 
 def _combine(
-    changes: Iterable[tuple[Element, Comparison]], place_change: Comparison = _UNCHANGED
+    changes: Iterable[tuple[Element, Comparison]], own_change: Comparison = _UNCHANGED
 ) -> Comparison:
-    """The changes of a place and below it, as seen from there."""
-    removed, modified, added = map(FieldSet, place_change)
+    """Return the changes of a value and of its children as one comparison, relative to the value."""
+    removed, modified, added = map(FieldSet, own_change)
     for element, change in changes:
         if change.removed:
             removed[element] = change.removed
@@ -134,20 +136,21 @@ def _compare_lists(atom: ListAtom, before: Any, after: Any) -> Comparison:
     new: Sequence[Any] = after if isinstance(after, list) else ()
     if not old and not new:
         return _compare_whole(before, after)
-    were, are = _group_by_element(atom, old), _group_by_element(atom, new)
+    old_groups, new_groups = _group_by_element(atom, old), _group_by_element(atom, new)
     changes = [
-        (element, _compare_items(atom.items, items, are.get(element, ()))) for element, items in were.items()
+        (element, _compare_items(atom.items, items, new_groups.get(element, ())))
+        for element, items in old_groups.items()
     ]
     changes += [
         (element, _compare_items(atom.items, (), items))
-        for element, items in are.items()
-        if element not in were
+        for element, items in new_groups.items()
+        if element not in old_groups
     ]
     return _combine(changes)
 
 
 def _group_by_element(atom: ListAtom, items: Sequence[Any]) -> Mapping[Element, Sequence[Any]]:
-    """The items by the step that leads to them. Stored lists may have several for a step, against the rules."""
+    """Group items by their path element. Stored lists can contain duplicates, although the type forbids them."""
     groups: dict[Element, list[Any]] = {}
     for element, item in zip(atom.elements(items), items, strict=True):
         groups.setdefault(element, []).append(item)
@@ -155,12 +158,12 @@ def _group_by_element(atom: ListAtom, items: Sequence[Any]) -> Mapping[Element, 
 
 
 def _compare_items(atom: Atom, old: Sequence[Any], new: Sequence[Any]) -> Comparison:
-    """Items that are there more than once have one owner together and none below."""
+    """Compare the items with one path element. Duplicates are owned as a whole."""
     if len(old) <= 1 and len(new) <= 1:
         return _compare(atom, old[0] if old else ABSENT, new[0] if new else ABSENT)
     if len(old) > 1 and len(new) > 1:
         return _compare_whole(old, new)
-    single, marked = (
+    item_change, list_change = (
         (_compare_items(atom, old, ()), _ADDED) if len(new) > 1 else (_compare_items(atom, (), new), _REMOVED)
     )
-    return Comparison(*map(union, single, marked))
+    return Comparison(*map(union, item_change, list_change))

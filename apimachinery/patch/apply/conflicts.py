@@ -1,4 +1,4 @@
-"""What the other managers of an object own after a write, and the conflicts of an apply with them.
+"""The fields that other managers lose by a write, and the conflicts of an apply.
 
 Managers own fields in the API version of their requests, so an object is compared in each of these versions.
 """
@@ -23,7 +23,6 @@ from mockube.apimachinery.patch.apply.fieldset import (
     paths,
 )
 from mockube.apimachinery.patch.apply.managers import (
-    Json,
     Managed,
     Manager,
     OwnedFields,
@@ -31,10 +30,11 @@ from mockube.apimachinery.patch.apply.managers import (
     Versions,
 )
 from mockube.apimachinery.patch.errors import PatchError
+from mockube.apimachinery.tree import ReadOnlyTree
 
 
 class Conflict(NamedTuple):
-    """A field that another manager owns."""
+    """A changed field that another manager owns."""
 
     manager: Manager
     path: Path
@@ -49,7 +49,7 @@ class Conflict(NamedTuple):
 
 
 class Conflicts(PatchError):
-    """Another manager owns a field that would change, and the change was not forced."""
+    """An apply without `force` would change fields that other managers own."""
 
     def __init__(self, conflicts: Iterable[Conflict]) -> None:
         self.conflicts: Sequence[Conflict] = tuple(conflicts)
@@ -74,45 +74,45 @@ def format_manager(manager: Manager) -> str:
     return text if manager.is_apply else f"{text} using {manager.api_version}"
 
 
-# --- fields by the types as they are now
+# --- adaptation of owned fields to the current types
 
 
 def reconcile_owned_fields(atom: Atom, owned: OwnedFields) -> OwnedFields:
-    """What a manager owns, by the type as it is now."""
-    changed = _changed_usual if len(owned.text) <= fieldsv1.MAX_LENGTH else _refit_text
-    fields = changed(atom, owned.text) if owned.text else None
+    """Return a manager's fields, adapted to the current type (ReconcileFieldSetWithSchema)."""
+    reconcile = _reconcile_text_cached if len(owned.text) <= fieldsv1.MAX_LENGTH else _reconcile_text
+    fields = reconcile(atom, owned.text) if owned.text else None
     return owned if fields is None else owned.with_fields(fields)
 
 
-def _refit_text(atom: Atom, text: bytes) -> FieldSet | None:
-    """The set by its type, or None if that is what it was."""
+def _reconcile_text(atom: Atom, text: bytes) -> FieldSet | None:
+    """Return the adapted set, or None if it does not change."""
     before = fieldsv1.read(text).fields
-    after = _refit(atom, before)
+    after = _reconcile_fields(atom, before)
     return None if after is before else after
 
 
-_changed_usual = lru_cache(fieldsv1.CACHE_SIZE)(_refit_text)
+_reconcile_text_cached = lru_cache(fieldsv1.CACHE_SIZE)(_reconcile_text)
 
 
-def _refit(atom: Atom | None, fields: FieldSet) -> FieldSet:
+def _reconcile_fields(atom: Atom | None, fields: FieldSet) -> FieldSet:
     changed = {}
     for element, node in fields.items():
         if element != SELF and not is_leaf(node):
             kind = child_atom(atom, element)
             is_atomic = kind is not None and not isinstance(kind, Scalar) and kind.atomic
-            fitted = LEAF if is_atomic else _refit(kind, node)
-            if fitted is not node:
-                changed[element] = fitted
+            reconciled = LEAF if is_atomic else _reconcile_fields(kind, node)
+            if reconciled is not node:
+                changed[element] = reconciled
     return FieldSet({**fields, **changed}) if changed else fields
 
 
-# --- ownership: a manager that changes a place takes it from all others; a removed place has no owner
+# --- ownership: a manager that changes a field takes it from all others; a removed field has no owner
 
 
-def known_managers(versions: Versions, managed: Managed, live: Json) -> dict[Manager, OwnedFields]:
-    """Return the managers of existing versions, each with what it owns by the present types.
+def known_managers(versions: Versions, managed: Managed, live: ReadOnlyTree) -> dict[Manager, OwnedFields]:
+    """Return the managers whose API versions exist, with their fields adapted to the current types.
 
-    Raise `Unconvertible` if the live object cannot be converted to one of these versions, or for a version that is refused.
+    Raise `Unconvertible` if the live object cannot be converted to one of the versions, or if an unknown version is an error.
     """
     used_versions = {owned.api_version for owned in managed.values()}
     if versions.unknown_version and (unknown := used_versions - versions.atoms.keys()):
@@ -127,17 +127,24 @@ def known_managers(versions: Versions, managed: Managed, live: Json) -> dict[Man
 
 
 def remove_from_others(
-    versions: Versions, managed: Managed, before: Json, after: Json, *, taker: Manager, force: bool
+    versions: Versions,
+    managed: Managed,
+    before: ReadOnlyTree,
+    after: ReadOnlyTree,
+    *,
+    writer: Manager,
+    force: bool,
 ) -> tuple[dict[Manager, OwnedFields], Comparison]:
-    """Remove the changed and removed fields from every manager but one; managers without fields are left out.
+    """Remove changed and removed fields from all managers but the writer; managers without fields are left out.
 
-    Raise `Conflicts` if another manager owns a changed field and it is not forced. Also return what changed.
+    Raise `Conflicts` if another manager owns a changed field, unless `force` is set. Also return the changes in the request's
+    version.
     """
     changes = {versions.own: versions.compare(versions.own, before, after)}
     rest = {}
     conflicts: list[Conflict] = []
     for owner, owned in managed.items():
-        if owner == taker:
+        if owner == writer:
             fields = owned.fields
         else:
             if owned.api_version not in changes:

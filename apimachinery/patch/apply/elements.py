@@ -1,7 +1,7 @@
-"""Steps of a path to a field, as text: `f:NAME` is a member of an object, `k:{"KEY":VALUE}` an object in a list,
-`v:VALUE` a primitive in a list, `i:NUMBER` a place in a list.
+"""Path elements as text: `f:NAME` is a member of an object, `k:{"KEY":VALUE}` an object in a list, `v:VALUE` a primitive
+in a list, `i:NUMBER` an index of a list.
 
-The text is the one that `fieldsV1` is written in. One step has one text, so that texts can be compared and hashed.
+The text is that of `fieldsV1`. It is canonical, so that elements can be compared and hashed as texts.
 """
 
 from typing import Any, Final, TypeAlias
@@ -18,40 +18,41 @@ KEY: Final = "k:"
 VALUE: Final = "v:"
 INDEX: Final = "i:"
 
-_CACHED: Final = 8192
-"""Steps cached: clusters name their fields, containers and conditions from a small vocabulary."""
+_CACHE_SIZE: Final = 8192
+"""The number of cached elements: the fields, containers and conditions of a cluster have few different names."""
 _MAX_LENGTH: Final = 300
 
 
 class MalformedFields(ValueError):
-    """What should be a set of fields is none."""
+    """A `fieldsV1` or another part of managed fields is invalid."""
 
 
-@memoize(_CACHED, max_length=_MAX_LENGTH)
+@memoize(_CACHE_SIZE, max_length=_MAX_LENGTH)
 def quote_text(text: str) -> str:
-    """A text as it stands in a step."""
+    """Encode a string for a path element."""
     return gotext.marshal(text)
 
 
 def of_value(value: Any) -> Element:
-    """A whole number has one text, whether it was read as 1 or as 1.0."""
+    """Return the element of a primitive in a list. 1 and 1.0 have the same element."""
     return VALUE + gotext.marshal(value)
 
 
 def of_keys(keys: dict[str, Any]) -> Element:
+    """Return the element of an object in a list, which its keys identify."""
     return _of_keys(orjson.dumps(keys))
 
 
-@memoize(_CACHED, max_length=_MAX_LENGTH)
+@memoize(_CACHE_SIZE, max_length=_MAX_LENGTH)
 def _of_keys(text: bytes) -> Element:
     keys: dict[str, Any] = orjson.loads(text)
     members = (f"{quote_text(name)}:{gotext.marshal(value)}" for name, value in sorted(keys.items()))
     return f"{KEY}{{{','.join(members)}}}"
 
 
-@memoize(_CACHED, max_length=_MAX_LENGTH)
+@memoize(_CACHE_SIZE, max_length=_MAX_LENGTH)
 def canonical(text: str) -> Element | None:
-    """Return the step of a text, or None if only a later version may define it."""
+    """Return the canonical element of a text; None for an unknown kind of element, which a later version may define."""
     kind, content = text[:2], text[2:]
     if len(text) < 2:
         raise MalformedFields("key must be 2 characters long:")
@@ -78,9 +79,9 @@ def _canonical_value(kind: str, content: str) -> Element | None:
     return of_keys(keys)
 
 
-@memoize(_CACHED, max_length=_MAX_LENGTH)
+@memoize(_CACHE_SIZE, max_length=_MAX_LENGTH)
 def sort_key(element: Element) -> tuple[int, Any]:
-    """What steps of one object or list are sorted by: by kind, and within it by content, numbers as numbers."""
+    """Return the sort key of an element among its siblings: the kind, then the content, with numbers as numbers."""
     kind, content = element[:2], element[2:]
     if kind == FIELD:
         return 0, content
@@ -101,27 +102,27 @@ def _rank(value: Any) -> tuple[int, Any]:
     return 3, orjson.dumps(value)
 
 
-@memoize(_CACHED, max_length=_MAX_LENGTH)
+@memoize(_CACHE_SIZE, max_length=_MAX_LENGTH)
 def format_element(element: Element) -> str:
-    """As messages show it: `.spec`, `[name="main"]`, `[="example.com/a"]`, `[0]`."""
+    """Format an element for messages: `.spec`, `[name="main"]`, `[="example.com/a"]`, `[0]`."""
     kind, content = element[:2], element[2:]
     if kind == FIELD:
         return f".{content}"
     if kind == KEY:
         keys = orjson.loads(content)
-        return f"[{','.join(f'{name}={_shown_value(value)}' for name, value in keys.items())}]"
+        return f"[{','.join(f'{name}={_format_value(value)}' for name, value in keys.items())}]"
     if kind == VALUE:
-        return f"[={_shown_value(orjson.loads(content))}]"
+        return f"[={_format_value(orjson.loads(content))}]"
     return f"[{content}]"
 
 
-def _shown_value(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, str):
         return gotext.quote(value)
     if isinstance(value, list):
-        return f"[{','.join(map(_shown_value, value))}]"
+        return f"[{','.join(map(_format_value, value))}]"
     if isinstance(value, dict):
-        return "".join(f"{name}={_shown_value(item)}" for name, item in value.items())
-    # Upstream reads every number of a step as a floating-point number, and shows a million as 1e+06.
+        return "".join(f"{name}={_format_value(item)}" for name, item in value.items())
+    # Upstream decodes every number of an element as a float64, and prints a million as 1e+06.
     number = isinstance(value, int) and not isinstance(value, bool)
     return "null" if value is None else gotext.format_v(float(value) if number else value)

@@ -1,12 +1,12 @@
-"""Server-side apply of one resource through one endpoint: the object and its `managedFields` after a write.
+"""The field manager of one resource at one endpoint: the object and its `managedFields` after a write.
 
-Pure: the time is an argument. What is given is an object in the API version of the request, as the server would
-write it; what is given back still has to be defaulted and validated.
+Pure: the time is an argument. The arguments are objects in the API version of the request, in the server's form; the
+results still have to be defaulted and validated.
 """
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -29,14 +29,13 @@ from mockube.apimachinery.patch.apply.managers import (
 from mockube.apimachinery.patch.apply.updater import Write
 from mockube.apimachinery.patch.apply.validate import validate
 from mockube.apimachinery.patch.errors import PatchError, Undecodable
-
-Json: TypeAlias = Mapping[str, Any]
+from mockube.apimachinery.tree import ReadOnlyTree
 
 BEFORE_FIRST_APPLY: Final = "before-first-apply"
-"""The manager of all fields that an object had before field ownership was tracked."""
+"""The manager of the fields that an object had before its field ownership was tracked."""
 
 UNKNOWN: Final = "unknown"
-"""A manager without a name."""
+"""The name of a manager without a name."""
 
 
 _PATCH: Final = "failed to create typed patch object ({}): {}"
@@ -46,27 +45,27 @@ _UNMANAGED: Final = (
 )
 
 
-class Untypable(PatchError):
+class ObjectTypeError(PatchError):
     """An object does not conform to its type."""
 
 
 class FieldManager(Struct, frozen=True, kw_only=True, dict=True):
-    """The managers of fields, for the requests of one endpoint in one API version."""
+    """The field manager for the requests of one endpoint in one API version."""
 
     kind: str
     versions: Versions
-    empty: Json
-    """An object with nothing set, as the server would write it."""
+    empty: ReadOnlyTree
+    """An object without set fields, in the server's form."""
     subresource: str = ""
     is_custom: bool = False
-    """An empty list of managers is lost in custom objects before it is read."""
+    """Whether the objects are custom objects, in which an empty `managedFields` is lost during decoding."""
     may_be_mistyped: bool = False
-    """Live objects may be of wrong types: they were written in another version, or checked by an earlier schema."""
+    """Whether live objects can violate their types: they were written in another version, or under an earlier schema."""
     untyped: tuple[str, ...] = ()
-    """Members that this way to write drops, and that may be of any type before: nothing is owned of a wrong one."""
+    """The members that this endpoint drops. They can have any type before; nothing is owned of a mistyped one."""
 
-    def create(self, new: Json, *, manager: str, time: str | None) -> dict[str, Any]:
-        """A new object with its managers: as if the empty one became it, but in one walk."""
+    def create(self, new: ReadOnlyTree, *, manager: str, time: str | None) -> dict[str, Any]:
+        """Return a new object with its manager; equivalent to an update of the empty object, but faster."""
         if meta.metadata(new).get("managedFields") is not None:
             return self.update(self.empty, new, manager=manager, time=time)
         try:
@@ -78,15 +77,17 @@ class FieldManager(Struct, frozen=True, kw_only=True, dict=True):
         entries = [managers.entry(owner, owner.api_version, time, fields)] if fields else []
         return meta.with_metadata(new, managedFields=entries)
 
-    def update(self, live: Json, new: Json, *, manager: str, time: str | None) -> dict[str, Any]:
-        """The new object with its managers after an update or patch.
+    def update(
+        self, live: ReadOnlyTree, new: ReadOnlyTree, *, manager: str, time: str | None
+    ) -> dict[str, Any]:
+        """Return the new object with its managers after an update or patch.
 
-        The writer may change `managedFields` itself, and resets them with `[]` or `[{}]`; a writer that leaves them
-        out, or makes nonsense of them, does not. Through a subresource they cannot be changed.
+        The request can change `managedFields` itself, or reset them with `[]` or `[{}]`; absent or invalid ones have no
+        effect. Requests of a subresource cannot change them.
         """
         managed = self._managers_before(live, new)
         if not managed and meta.uid(live):
-            # No manager is tracked yet, and an apply begins the tracking.
+            # No manager is tracked yet; only an apply starts the tracking.
             return _with_managers(new, {})
         try:
             self._check_untyped(new, live)
@@ -94,24 +95,24 @@ class FieldManager(Struct, frozen=True, kw_only=True, dict=True):
                 self._validate(_without_managed_fields(live))
             return _with_managers(new, self._managers_after_update(managed, live, new, manager, time))
         except (TypedError, Unconvertible):
-            # Validation is about to refuse the object with a better message; or the object cannot be converted to the
+            # Either validation will reject the object with a better message, or the object cannot be converted to the
             # version of another manager.
             return _with_managers(new, {})
 
-    def _check_untyped(self, new: Json, live: Json) -> None:
+    def _check_untyped(self, new: ReadOnlyTree, live: ReadOnlyTree) -> None:
         for name in self.untyped:
             if name in new and new[name] != live.get(name):
                 self._validate({name: new[name]})
 
-    def _validate(self, value: Json) -> None:
+    def _validate(self, value: ReadOnlyTree) -> None:
         validate(self.versions.atoms[self.versions.own], value, duplicates=True)
 
     @cached_property
-    def _fields_of_new(self) -> creation.Write:
+    def _fields_of_new(self) -> creation.FieldsWriter:
         return creation.writer(self.versions, self.empty)
 
-    def _managers_before(self, live: Json, new: Json) -> Managed:
-        """Return the managers before the write: those of the new object, if it sets them, else those of the live one."""
+    def _managers_before(self, live: ReadOnlyTree, new: ReadOnlyTree) -> Managed:
+        """Return the managers before the write: those of the new object if it sets them, else those of the live object."""
         entries = meta.metadata(new).get("managedFields")
         if not self.subresource and entries is not None:
             if entries == [{}] or (not entries and not self.is_custom):
@@ -121,7 +122,7 @@ class FieldManager(Struct, frozen=True, kw_only=True, dict=True):
         return _decode_entries(meta.metadata(live).get("managedFields") or ())
 
     def _managers_after_update(
-        self, managed: Managed, live: Json, new: Json, manager: str, time: str | None
+        self, managed: Managed, live: ReadOnlyTree, new: ReadOnlyTree, manager: str, time: str | None
     ) -> Managed:
         owner = Manager(manager or UNKNOWN, UPDATE, self.versions.own, self.subresource)
         return cap_managers(
@@ -135,18 +136,18 @@ class FieldManager(Struct, frozen=True, kw_only=True, dict=True):
         )
 
     def apply(
-        self, live: Json, config: Json, *, manager: str, time: str | None, force: bool = False
+        self, live: ReadOnlyTree, config: ReadOnlyTree, *, manager: str, time: str | None, force: bool = False
     ) -> dict[str, Any]:
-        """The live object with what is applied merged into it, and its managers.
+        """Apply a configuration to the live object; return the merged object with its managers.
 
-        `Conflicts` if another manager owns what would change, and it is not forced. `live` is the empty object if there
-        is none yet.
+        Raise `Conflicts` if another manager owns a field that would change, unless `force` is set. `live` is the empty
+        object if none exists.
         """
         self._check(config)
         try:
             managed: Managed = managers.decode(meta.metadata(live).get("managedFields") or ())
         except MalformedFields as error:
-            raise Untypable(f"failed to decode managed fields: {error}") from None
+            raise ObjectTypeError(f"failed to decode managed fields: {error}") from None
         owner = Manager(manager or UNKNOWN, APPLY, "", self.subresource)
         refusal = _LIVE if managed else _UNMANAGED
         try:
@@ -157,46 +158,52 @@ class FieldManager(Struct, frozen=True, kw_only=True, dict=True):
             self._check_live(live, _LIVE)
             new, managed = self._apply(managed, live, config, Write(owner=owner, time=time, force=force))
         except Unconvertible as error:
-            raise Untypable(str(error)) from None
+            raise ObjectTypeError(str(error)) from None
         except TypedError as error:
             self._check_typed(_without_managed_fields(live), refusal, duplicates=True)
-            # It is valid in this version, but not in that of another manager.
-            raise Untypable(f"failed to convert old object: {error}") from None
+            # It is valid in this version, but not in the version of another manager.
+            raise ObjectTypeError(f"failed to convert old object: {error}") from None
         applied = _with_managers(new, managed)
         return last_applied.with_last_applied(applied, config) if manager == last_applied.KUBECTL else applied
 
-    def check_type(self, config: Json) -> None:
-        """Raise an error unless a configuration is of the manager's kind and version."""
+    def check_type(self, config: ReadOnlyTree) -> None:
+        """Raise `Undecodable` unless a configuration has the field manager's kind and version."""
         if (meta.api_version(config), meta.kind(config)) != (self.versions.own, self.kind):
             raise Undecodable(f"invalid object type: {format_kind(config)}")
 
-    def _check(self, config: Json) -> None:
+    def _check(self, config: ReadOnlyTree) -> None:
         self.check_type(config)
-        if isinstance(_said_metadata(config).get("managedFields"), list):
+        if isinstance(_unchecked_metadata(config).get("managedFields"), list):
             raise Undecodable("metadata.managedFields must be nil")
 
-    def _check_live(self, live: Json, refusal: str) -> None:
+    def _check_live(self, live: ReadOnlyTree, refusal: str) -> None:
         if self.may_be_mistyped:
             self._check_typed(_without_managed_fields(live), refusal, duplicates=True)
 
-    def _check_typed(self, obj: Json, refusal: str, *, duplicates: bool = False) -> None:
+    def _check_typed(self, obj: ReadOnlyTree, refusal: str, *, duplicates: bool = False) -> None:
         try:
             validate(self.versions.atoms[self.versions.own], obj, duplicates=duplicates)
         except TypedError as error:
-            raise Untypable(refusal.format(describe_object(obj), error)) from None
+            raise ObjectTypeError(refusal.format(describe_object(obj), error)) from None
 
-    def _apply(self, managed: Managed, live: Json, config: Json, write: Write) -> tuple[Json, Managed]:
-        bare = _without_managed_fields(live)
+    def _apply(
+        self, managed: Managed, live: ReadOnlyTree, config: ReadOnlyTree, write: Write
+    ) -> tuple[ReadOnlyTree, Managed]:
+        live = _without_managed_fields(live)
         try:
-            return updater.apply(self.versions, managed, bare, config, write)
+            return updater.apply(self.versions, managed, live, config, write)
         except Conflicts as refused:
             if write.owner.name != last_applied.KUBECTL:
                 raise
-            mine = last_applied.last_applied_fields(self.versions.atoms[self.versions.own], bare)
-            others = [conflict for conflict in refused.conflicts if not has_path(mine, conflict.path)]
+            last_applied_paths = last_applied.last_applied_fields(
+                self.versions.atoms[self.versions.own], live
+            )
+            others = [
+                conflict for conflict in refused.conflicts if not has_path(last_applied_paths, conflict.path)
+            ]
             if others:
                 raise Conflicts(others) from None
-        return updater.apply(self.versions, managed, bare, config, replace(write, force=True))
+        return updater.apply(self.versions, managed, live, config, replace(write, force=True))
 
 
 def _decode_entries(entries: Iterable[Mapping[str, Any]]) -> Managed:
@@ -206,35 +213,35 @@ def _decode_entries(entries: Iterable[Mapping[str, Any]]) -> Managed:
         return {}
 
 
-def _without_managed_fields(obj: Json) -> Json:
-    """The object without its managed fields, which have no owner."""
+def _without_managed_fields(obj: ReadOnlyTree) -> ReadOnlyTree:
+    """Return an object without its managed fields, which have no owner."""
     metadata = dict(meta.metadata(obj))
     return obj if metadata.pop("managedFields", None) is None else {**obj, "metadata": metadata}
 
 
-def _with_managers(obj: Json, managed: Managed) -> dict[str, Any]:
+def _with_managers(obj: ReadOnlyTree, managed: Managed) -> dict[str, Any]:
     return meta.with_metadata(obj, managedFields=managers.encode(managed))
 
 
-def _said_metadata(obj: Json) -> Json:
-    """The metadata of an object whose types are not checked yet."""
+def _unchecked_metadata(obj: ReadOnlyTree) -> ReadOnlyTree:
+    """Return the metadata of an object that is not validated yet; {} if it is not an object."""
     metadata = obj.get("metadata")
     return metadata if isinstance(metadata, dict) else {}
 
 
-def describe_object(obj: Json) -> str:
-    """An object by its name and kind, as errors show it."""
-    metadata = _said_metadata(obj)
+def describe_object(obj: ReadOnlyTree) -> str:
+    """Format the namespace, name and kind of an object for errors."""
+    metadata = _unchecked_metadata(obj)
     namespace, name = (metadata.get(field) for field in ("namespace", "name"))
     return f"{_text(namespace)}/{_text(name)}; {format_kind(obj)}"
 
 
-def format_kind(obj: Json) -> str:
-    """The kind of an object as errors show it."""
+def format_kind(obj: ReadOnlyTree) -> str:
+    """Format the kind of an object for errors, as schema.GroupVersionKind."""
     group, _, version = _text(obj.get("apiVersion")).rpartition("/")
     return f"{group}/{version}, Kind={_text(obj.get('kind'))}"
 
 
 def _text(value: Any) -> str:
-    """What is no text reads as empty."""
+    """Return a string, or "" for any other value."""
     return value if isinstance(value, str) else ""

@@ -1,34 +1,34 @@
-"""Sets of fields: which places in an object, without their values.
+"""Field sets: sets of the paths of fields, as structured-merge-diff's fieldpath.Set.
 
-A set is a tree of steps. The step `.` in a node means that the place itself is in the set, beside or without places
-below it: {"f:spec": {".": {}, "f:replicas": {".": {}}}} has `.spec` and `.spec.replicas`. No branch is without a
-place, so the empty set is {}. Sets are never changed once they are made; the operations share what they can, and
-give back an operand itself where that is the result, so that "nothing changed" is seen by identity.
+A set is a tree of path elements. The element `.` in a node means that the node's own path is in the set, with or without
+paths below it: {"f:spec": {".": {}, "f:replicas": {".": {}}}} contains `.spec` and `.spec.replicas`. Every branch contains
+a path, so the empty set is {}. Sets are immutable; an operation shares parts of its operands, and returns an operand itself
+if it is the result, so that "no change" can be tested by identity.
 """
 
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, TypeAlias
 
 from mockube.apimachinery.patch.apply.elements import FIELD, Element, format_element, sort_key
-from mockube.apimachinery.pieces import sorted_in_pieces
+from mockube.apimachinery.piecewise import sorted_in_pieces
 
 SELF: Final = "."
 
 
 class FieldSet(dict[Element, "FieldSet"]):
-    """A set, or a node of one."""
+    """A field set, or a node of one."""
 
     __slots__ = ("tree",)
 
     tree: dict[str, Any]
-    """As `fieldsV1` has it; cached on first use."""
+    """The set in the form of `fieldsV1`; cached on first use."""
 
 
 Path: TypeAlias = tuple[Element, ...]
 
 EMPTY: Final = FieldSet()
 LEAF: Final = FieldSet({SELF: EMPTY})
-"""The set of one place, seen from there."""
+"""The set that contains only its own path."""
 
 
 def is_leaf(fields: FieldSet) -> bool:
@@ -36,6 +36,7 @@ def is_leaf(fields: FieldSet) -> bool:
 
 
 def of_paths(paths: Iterable[Path]) -> FieldSet:
+    """Return the set of the paths."""
     root = FieldSet()
     for path in paths:
         node = root
@@ -46,18 +47,18 @@ def of_paths(paths: Iterable[Path]) -> FieldSet:
 
 
 def of_fields(*names: str) -> FieldSet:
-    """The set of the fields so named, with dots: "metadata.name"."""
+    """Return the set of fields with dotted names, such as "metadata.name"."""
     return of_paths(tuple(FIELD + step for step in name.split(".")) for name in names)
 
 
-def paths(fields: FieldSet, above: Path = ()) -> Iterator[Path]:
-    """Every place, in order, those of a node before those below it."""
+def paths(fields: FieldSet, prefix: Path = ()) -> Iterator[Path]:
+    """Yield the paths in order: those of a node before those below it."""
     elements = sorted_in_pieces(fields.keys() - {SELF}, sort_key)
     for element in elements:
         if SELF in fields[element]:
-            yield (*above, element)
+            yield (*prefix, element)
     for element in elements:
-        yield from paths(fields[element], (*above, element))
+        yield from paths(fields[element], (*prefix, element))
 
 
 def format_path(path: Path) -> str:
@@ -72,7 +73,7 @@ def has_path(fields: FieldSet, path: Path) -> bool:
 
 
 def union(fields: FieldSet, other: FieldSet) -> FieldSet:
-    """What is in either."""
+    """Return the union."""
     if fields is other or not other:
         return fields
     if not fields:
@@ -88,7 +89,7 @@ def union(fields: FieldSet, other: FieldSet) -> FieldSet:
 
 
 def union_of(sets: Iterable[FieldSet]) -> FieldSet:
-    """What is in any. Sets of about the same size are joined, so that many small ones are not copied once for each."""
+    """Return the union of many sets. They are joined pairwise, so that the result is not copied once for each set."""
     field_sets = list(sets)
     while len(field_sets) > 1:
         pairs = zip(field_sets[::2], field_sets[1::2], strict=False)
@@ -97,32 +98,32 @@ def union_of(sets: Iterable[FieldSet]) -> FieldSet:
 
 
 def intersection(fields: FieldSet, other: FieldSet) -> FieldSet:
-    """What is in both."""
+    """Return the intersection."""
     if fields is other:
         return fields
-    few, many = (fields, other) if len(fields) < len(other) else (other, fields)
+    smaller, larger = (fields, other) if len(fields) < len(other) else (other, fields)
     common = FieldSet()
-    for element, node in few.items():
-        if element == SELF and SELF in many:
+    for element, node in smaller.items():
+        if element == SELF and SELF in larger:
             common[SELF] = EMPTY
-        elif element in many and (both := intersection(node, many[element])):
+        elif element in larger and (both := intersection(node, larger[element])):
             common[element] = both
     return common
 
 
 def difference(fields: FieldSet, other: FieldSet) -> FieldSet:
-    """What is in `fields` alone. A place and the places below it are different things."""
+    """Return the paths of `fields` that are not in `other`. Paths below a path in `other` stay."""
     return _subtract(fields, other, recursive=False) if fields and other else fields
 
 
 def recursive_difference(fields: FieldSet, other: FieldSet) -> FieldSet:
-    """What is in `fields` and neither in `other` nor below a place in `other`."""
+    """Return the paths of `fields` that are neither in `other` nor below a path in `other`."""
     return _subtract(fields, other, recursive=True) if fields and other else fields
 
 
 def _subtract(fields: FieldSet, other: FieldSet, *, recursive: bool) -> FieldSet:
     rest: FieldSet | None = None
-    # The common elements are found by the smaller set: what many managers own is compared with one large change.
+    # The cost is that of the smaller set: the fields of many managers are compared with one large change.
     for element in fields.keys() & other.keys():
         own_node, node = fields[element], other[element]
         is_removed = element == SELF or (recursive and SELF in node)

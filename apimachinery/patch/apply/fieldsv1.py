@@ -1,6 +1,6 @@
-"""Field sets as `fieldsV1` has them: the same tree, in which an empty object is a place with none below it.
+"""Field sets in the form of `fieldsV1`: the same tree, in which an empty object is a path without paths below it.
 
-Decoding and encoding are cached by text, for managers own the same fields of many objects and for long.
+Decoding is cached by text: managers own the same fields of many objects, and for a long time.
 """
 
 from typing import Any, Final, NamedTuple
@@ -10,7 +10,7 @@ import orjson
 from mockube.apimachinery.memoize import memoize
 from mockube.apimachinery.patch.apply.elements import MalformedFields, canonical, sort_key
 from mockube.apimachinery.patch.apply.fieldset import EMPTY, LEAF, SELF, FieldSet, is_leaf
-from mockube.apimachinery.pieces import sorted_in_pieces
+from mockube.apimachinery.piecewise import sorted_in_pieces
 
 CACHE_SIZE: Final = 1024
 MAX_LENGTH: Final = 16 * 1024
@@ -19,12 +19,14 @@ _LEAF: Final[dict[str, Any]] = {}
 
 
 class DecodedFields(NamedTuple):
+    """A field set and the text that it was decoded from."""
+
     text: bytes
     fields: FieldSet
 
 
 def decode(tree: Any) -> DecodedFields:
-    """Steps of kinds that are not known are left out."""
+    """Decode a `fieldsV1`; elements of unknown kinds are left out."""
     return read(orjson.dumps(tree))
 
 
@@ -36,20 +38,20 @@ def read(text: bytes) -> DecodedFields:
 
 
 def _node(tree: Any) -> FieldSet:
-    if tree is None:  # the library reads no members from it
+    if tree is None:  # the library accepts it as an object without members
         return LEAF
     if not isinstance(tree, dict):
         raise MalformedFields(f"expected an object: {orjson.dumps(tree).decode()}")
     node = FieldSet()
-    for text, below in tree.items():
+    for text, children in tree.items():
         element = SELF if text == SELF else canonical(text)
         if element is not None:
-            node[element] = EMPTY if element == SELF else _node(below)
+            node[element] = EMPTY if element == SELF else _node(children)
     return node or LEAF
 
 
 def encode(fields: FieldSet) -> dict[str, Any]:
-    """A set as it is written, with all steps in order. The parts that sets share are made once."""
+    """Encode a set with sorted elements. Each node is encoded once and cached, so that sets share encoded parts."""
     if not hasattr(fields, "tree"):
         tree: dict[str, Any] = {SELF: _LEAF} if SELF in fields else {}
         for element in sorted_in_pieces(fields.keys() - {SELF}, sort_key):

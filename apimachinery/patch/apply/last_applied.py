@@ -1,11 +1,10 @@
-"""The annotation in which `kubectl apply` without `--server-side` keeps what was applied last.
+"""The annotation in which `kubectl apply` without `--server-side` stores the last applied configuration.
 
-`kubectl apply --server-side` takes over from it: what is in the annotation and still in the object counts as the
-manager's own, and the annotation is kept up to date for a way back.
+`kubectl apply --server-side` migrates from it: fields that are in the annotation and unchanged in the object cause no
+conflict, and the annotation is updated, so that the user can return to client-side apply.
 """
 
-from collections.abc import Mapping
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import orjson
 
@@ -15,18 +14,17 @@ from mockube.apimachinery.patch.apply.compare import compare
 from mockube.apimachinery.patch.apply.fieldset import EMPTY, FieldSet, difference
 from mockube.apimachinery.patch.apply.places import applied_fields
 from mockube.apimachinery.patch.apply.validate import validate
+from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import ANNOTATION_LAST_APPLIED
 
-Json: TypeAlias = Mapping[str, Any]
-
 KUBECTL: Final = "kubectl"
-"""The only manager for which this is done."""
+"""The only manager for which the annotation is used."""
 
 MAX_ANNOTATIONS_BYTES: Final = 256 * 1024
 
 
-def last_applied_fields(atom: Atom, live: Json) -> FieldSet:
-    """What is in the annotation and still in the live object: nothing, if the annotation is unusable."""
+def last_applied_fields(atom: Atom, live: ReadOnlyTree) -> FieldSet:
+    """Return the fields of the annotation that are unchanged in the live object; the empty set if the annotation is invalid."""
     config = _config(meta.annotations(live).get(ANNOTATION_LAST_APPLIED, ""))
     if not meta.kind(config) or meta.api_version(config) != meta.api_version(live):
         return EMPTY
@@ -41,7 +39,7 @@ def last_applied_fields(atom: Atom, live: Json) -> FieldSet:
     return fields
 
 
-def _config(text: str) -> Json:
+def _config(text: str) -> ReadOnlyTree:
     try:
         config = orjson.loads(text)
     except orjson.JSONDecodeError:
@@ -49,8 +47,8 @@ def _config(text: str) -> Json:
     return config if isinstance(config, dict) else {}
 
 
-def with_last_applied(obj: dict[str, Any], config: Json) -> dict[str, Any]:
-    """The object with what was applied now in its annotation, if it has one and there is room."""
+def with_last_applied(obj: dict[str, Any], config: ReadOnlyTree) -> dict[str, Any]:
+    """Return the object with its annotation updated, if it has one; without the annotation if that would be too large."""
     if not meta.annotations(obj).get(ANNOTATION_LAST_APPLIED):
         return obj
     applied = meta.with_annotations(obj, {ANNOTATION_LAST_APPLIED: _text(config)})
@@ -60,8 +58,8 @@ def with_last_applied(obj: dict[str, Any], config: Json) -> dict[str, Any]:
     return applied
 
 
-def _text(config: Json) -> str:
-    """The object as kubectl writes it: everything but the annotation itself, on one line."""
+def _text(config: ReadOnlyTree) -> str:
+    """Encode a configuration as kubectl does: without the annotation itself, on one line."""
     metadata = dict(meta.metadata(config))
     if "annotations" in metadata:
         annotations = meta.annotations(config).items()

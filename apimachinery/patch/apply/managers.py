@@ -1,8 +1,8 @@
-"""Managers and the fields that each owns, as `metadata.managedFields`; `conflicts` compares them when an object changes.
+"""Managers and the fields that each owns: `metadata.managedFields`.
 
-A manager is identified by its name, by whether it applied or updated, through which subresource, and for updates in
-which API version: an applier has one entry for all versions. A manager owns fields in the version of its requests, so
-objects are converted to the versions of all managers.
+A manager is identified by its name, its operation (Apply or Update), its subresource and, for updates only, its API
+version: an applier has one entry for all versions. A manager owns fields in the version of its requests, so objects are
+converted to the versions of all managers.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,17 +17,16 @@ from mockube.apimachinery.patch.apply.compare import Comparison, compare
 from mockube.apimachinery.patch.apply.elements import MalformedFields
 from mockube.apimachinery.patch.apply.fieldset import EMPTY, FieldSet, of_fields, union_of
 from mockube.apimachinery.patch.apply.validate import validate
-
-Json: TypeAlias = Mapping[str, Any]
+from mockube.apimachinery.tree import ReadOnlyTree
 
 APPLY: Final = "Apply"
 UPDATE: Final = "Update"
 
 MAX_UPDATERS: Final = 10
-"""The number of managers with updates that have an entry of their own."""
+"""The maximum number of managers of updates with a separate entry."""
 
 ANCIENT_CHANGES: Final = "ancient-changes"
-"""The manager into which the oldest of them are merged."""
+"""The manager that the oldest managers of updates are merged into."""
 
 NEVER_OWNED: Final = of_fields(
     "apiVersion",
@@ -43,11 +42,11 @@ NEVER_OWNED: Final = of_fields(
     "metadata.managedFields",
     "metadata.resourceVersion",
 )
-"""Fields of every object, and the server's own: no manager can own them."""
+"""The fields that no manager can own: those that every object has, and those that the server sets."""
 
 
 class Manager(NamedTuple):
-    """`api_version` is empty for one that applied."""
+    """The identity of a manager. `api_version` is empty for an applier."""
 
     name: str
     operation: str
@@ -59,7 +58,7 @@ class Manager(NamedTuple):
         return self.operation == APPLY
 
     def text(self) -> str:
-        """The manager as upstream writes it down for itself, by which managers are sorted."""
+        """Return upstream's identifier of the manager, by which managers are sorted."""
         members = {
             "manager": self.name,
             "operation": self.operation,
@@ -70,13 +69,13 @@ class Manager(NamedTuple):
 
 
 class OwnedFields(NamedTuple):
-    """What a manager owns, as of an API version, and when it last took something."""
+    """The fields of a manager, their API version, and the time of its last change."""
 
     fields: FieldSet
     api_version: str
     time: str | None = None
     text: bytes = b""
-    """The text from which the fields were read, if they have not changed since."""
+    """The text that the fields were decoded from, if they have not changed since."""
 
     def with_fields(self, fields: FieldSet) -> "OwnedFields":
         return self if fields is self.fields else self._replace(fields=fields, text=b"")
@@ -85,8 +84,8 @@ class OwnedFields(NamedTuple):
 Managed: TypeAlias = Mapping[Manager, OwnedFields]
 
 
-def with_api_version(value: Json, version: str) -> Json:
-    """An object in another version, where versions differ in their names only."""
+def with_api_version(value: ReadOnlyTree, version: str) -> ReadOnlyTree:
+    """Convert an object between versions that differ only in their names."""
     return {**value, "apiVersion": version}
 
 
@@ -95,20 +94,20 @@ class Unconvertible(ValueError):
 
 
 class Versions(Struct, frozen=True, kw_only=True):
-    """A resource in the API versions that there are; `own` is the one of the request."""
+    """The API versions of a resource; `own` is that of the request."""
 
     own: str
     atoms: Mapping[str, Atom]
-    convert: Callable[[Json, str], Json] = with_api_version
-    """An object in another of the versions."""
+    convert: Callable[[ReadOnlyTree, str], ReadOnlyTree] = with_api_version
+    """A function that converts an object to another version."""
     reset_fields: Mapping[str, FieldSet] = field(default_factory=dict)
-    """By version, what requests of this kind cannot change, and so never own: the status, or all but the status."""
+    """The fields that requests of this endpoint cannot change and so never own, by version: the status, or all others."""
 
     unknown_version: str = ""
-    """The error for a manager with fields of another version; if it is empty, that manager is dropped."""
+    """The error for a manager with an unknown version; if it is empty, the manager is dropped."""
 
-    def to_version(self, version: str, value: Json, refusal: str = "{}") -> Json:
-        """An object in a version; `Unconvertible`, in the words of a refusal, if it is none of that version's type."""
+    def to_version(self, version: str, value: ReadOnlyTree, refusal: str = "{}") -> ReadOnlyTree:
+        """Convert an object to a version; raise `Unconvertible`, with `refusal` as the format, if the result is invalid."""
         if version == value.get("apiVersion", self.own):
             return value
         try:
@@ -118,7 +117,8 @@ class Versions(Struct, frozen=True, kw_only=True):
             raise Unconvertible(refusal.format(error)) from error
         return converted
 
-    def compare(self, version: str, before: Json, after: Json) -> Comparison:
+    def compare(self, version: str, before: ReadOnlyTree, after: ReadOnlyTree) -> Comparison:
+        """Compare two objects in a version, without its reset fields."""
         old = self.to_version(version, before, "failed to convert old object: {}")
         new = self.to_version(version, after, "failed to convert new object: {}")
         changes = compare(self.atoms[version], old, new)
@@ -126,7 +126,7 @@ class Versions(Struct, frozen=True, kw_only=True):
 
 
 def decode(entries: Iterable[Mapping[str, Any]]) -> dict[Manager, OwnedFields]:
-    """Decode the entries; raises `MalformedFields` if one is invalid."""
+    """Decode the entries of `managedFields`; raise `MalformedFields` if one is invalid."""
     return dict(_decode(number, entry) for number, entry in enumerate(entries))
 
 
@@ -151,7 +151,7 @@ def _decode(number: int, entry: Mapping[str, Any]) -> tuple[Manager, OwnedFields
 
 
 def encode(managed: Managed) -> list[dict[str, Any]]:
-    """The entries: appliers before updaters, then by time, then by name."""
+    """Encode the entries of `managedFields`, sorted: appliers before updaters, then by time, then by name."""
     return [
         entry(owner, owned.api_version, owned.time, fieldsv1.encode(owned.fields))
         for owner, owned in sorted(managed.items(), key=_sort_key)
@@ -164,7 +164,7 @@ def _sort_key(item: tuple[Manager, OwnedFields]) -> tuple[str, str, str, str, st
 
 
 def entry(owner: Manager, api_version: str, time: str | None, fields: dict[str, Any]) -> dict[str, Any]:
-    """One manager with its fields as they are written."""
+    """Return the entry of one manager in `managedFields`."""
     members = {
         "manager": owner.name,
         "operation": owner.operation,
@@ -178,7 +178,7 @@ def entry(owner: Manager, api_version: str, time: str | None, fields: dict[str, 
 
 
 def cap_managers(managed: Managed) -> Managed:
-    """Merge the oldest managers with updates into one for each API version, until there are few enough."""
+    """Merge the oldest managers of updates into one per API version, until at most `MAX_UPDATERS` remain."""
     updaters = [owner for owner in managed if not owner.is_apply]
     surplus = len(updaters) - MAX_UPDATERS
     if surplus <= 0:
@@ -211,29 +211,29 @@ def _age_key(owner: Manager, owned: OwnedFields) -> tuple[str, str]:
     return owned.time or "", owner.text()
 
 
-def with_old_times(old: Json, new: dict[str, Any]) -> dict[str, Any]:
-    """The new object, with the old times of its managers if nothing else is different.
+def with_old_times(old: ReadOnlyTree, new: dict[str, Any]) -> dict[str, Any]:
+    """Return the new object, with the old times of its managers if nothing else changed.
 
-    A write that changes nothing must not become a new version of the object for its time alone.
+    A write without other changes must not create a new version of the object only for the time.
     """
     before, after = _entries(old), _entries(new)
     if (
         before == after
-        or _timeless(before) != _timeless(after)
+        or _without_times(before) != _without_times(after)
         or _without_managed_fields(old) != _without_managed_fields(new)
     ):
         return new
     return meta.with_metadata(new, managedFields=before)
 
 
-def _entries(obj: Json) -> Sequence[Json]:
+def _entries(obj: ReadOnlyTree) -> Sequence[ReadOnlyTree]:
     return meta.metadata(obj).get("managedFields") or []
 
 
-def _timeless(entries: Sequence[Json]) -> list[Json]:
+def _without_times(entries: Sequence[ReadOnlyTree]) -> list[ReadOnlyTree]:
     return [{key: value for key, value in entry.items() if key != "time"} for entry in entries]
 
 
-def _without_managed_fields(obj: Json) -> Json:
+def _without_managed_fields(obj: ReadOnlyTree) -> ReadOnlyTree:
     metadata = {key: value for key, value in meta.metadata(obj).items() if key != "managedFields"}
     return {**obj, "metadata": metadata}

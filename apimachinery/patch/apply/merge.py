@@ -1,6 +1,6 @@
-"""Merge an applied configuration into an object. This never removes anything.
+"""Merging of an applied configuration into an object. It never removes fields.
 
-What the applied object does not change is the very same value before and after, so that comparing the two is cheap.
+Unchanged parts of the result are identical to those of the live object, so that comparing the two is cheap.
 """
 
 from collections import deque
@@ -14,7 +14,7 @@ from mockube.apimachinery.patch.apply.elements import Element
 
 
 def merge(atom: Atom, live: Any, applied: Any) -> Any:
-    """`applied` is valid. `TypedError` if an item of a live list has no keys to be found by."""
+    """Merge a valid configuration; raise `TypedError` if an item of a live list has no path element."""
     if live is ABSENT:
         return applied
     if not isinstance(atom, Scalar) and not atom.atomic:
@@ -30,7 +30,7 @@ def _merge_whole(live: Any, applied: Any) -> Any:
 
 
 def _merge_maps(atom: MapAtom | Untyped, live: Any, applied: Mapping[str, Any] | None) -> Any:
-    """Null has no effect on an object that has members."""
+    """Merge two objects. Null does not change an object that has members."""
     if not isinstance(live, dict) or not live:
         return _merge_whole(live, applied)
     changed = {}
@@ -43,7 +43,7 @@ def _merge_maps(atom: MapAtom | Untyped, live: Any, applied: Mapping[str, Any] |
 
 
 def _merge_lists(atom: ListAtom, live: Any, applied: Any) -> Any:
-    """Null has no effect on a list that has items."""
+    """Merge two lists. Null does not change a list that has items."""
     old: Sequence[Any] = live if isinstance(live, list) else ()
     new: Sequence[Any] = applied if isinstance(applied, list) else ()
     if not old or not new:
@@ -56,22 +56,22 @@ def _merge_lists(atom: ListAtom, live: Any, applied: Any) -> Any:
 def _merge_items(
     atom: ListAtom, elements: Sequence[Element], old: Sequence[Any], applied: Mapping[Element, Any]
 ) -> list[Any]:
-    """The applied items in their order, and between them those of the live list alone.
+    """Return the applied items in their order, interleaved with the items that are only in the live list.
 
-    These keep their order too, and stand before the applied item that they stood before in the live list.
+    Those keep their order, too, and stay before the applied item that follows them in the live list.
     """
-    before = _single(elements, old)
+    before = _items_by_element(elements, old)
     shared = deque(element for element in applied if element in before)
     merged: list[Any] = []
     position = 0
     for element, item in applied.items():
         while position < len(old) and not (shared and elements[position] == shared[0]):
-            again = elements[position] in applied
-            if not again:
+            is_applied = elements[position] in applied
+            if not is_applied:
                 merged.append(old[position])
             position += 1
-            if again and not shared:
-                # One of several items that are the same, which only stored lists may have: the scan ends here.
+            if is_applied and not shared:
+                # A duplicate item, which only stored lists can have: the scan ends here, as in the library.
                 break
         if shared and element == shared[0]:
             shared.popleft()
@@ -80,8 +80,8 @@ def _merge_items(
     return merged + [old[index] for index in range(position, len(old)) if elements[index] not in applied]
 
 
-def _single(elements: Iterable[Element], items: Iterable[Any]) -> Mapping[Element, Any]:
-    """The items by their steps. What is there more than once is not merged with, and null here."""
+def _items_by_element(elements: Iterable[Element], items: Iterable[Any]) -> Mapping[Element, Any]:
+    """Return the items by path element. Duplicates are None: applied items are not merged into them."""
     items_by_element: dict[Element, Any] = {}
     for element, item in zip(elements, items, strict=True):
         items_by_element[element] = None if element in items_by_element else item

@@ -1,4 +1,4 @@
-"""The places in an object: those it mentions, and the object without some of them."""
+"""The field set of a value, and the removal of a field set from a value (typed.ToFieldSet, RemoveItems)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -17,9 +17,9 @@ from mockube.apimachinery.patch.apply.fieldset import EMPTY, LEAF, SELF, FieldSe
 
 
 def applied_fields(atom: Atom, value: Any) -> FieldSet:
-    """The fields that an applier of this configuration owns.
+    """Return the fields that an applier of this configuration owns.
 
-    Every primitive and atomic value, every item of other lists, every key of other maps, and what is empty or null.
+    These are the primitive and atomic values, the items of other lists, the keys of other maps, and empty or null values.
     """
     if isinstance(atom, Scalar) or atom.atomic:
         return LEAF
@@ -27,7 +27,7 @@ def applied_fields(atom: Atom, value: Any) -> FieldSet:
         return _items(atom, value or ())
     if isinstance(value, dict):
         return _members(atom, value)
-    # Null is nothing by itself; a primitive or list under no schema is one place.
+    # Null has no fields of its own; a primitive or list without a schema is one field.
     return EMPTY if value is None else LEAF
 
 
@@ -45,15 +45,13 @@ def _members(atom: MapAtom | Untyped, value: Mapping[str, Any]) -> FieldSet:
 def _items(atom: ListAtom, items: Sequence[Any]) -> FieldSet:
     fields = FieldSet()
     for element, item in zip(atom.elements(items), items, strict=True):
-        # What is there more than once is one place, and nothing below it.
+        # Duplicate items are one path without children.
         fields[element] = LEAF if element in fields else union(applied_fields(atom.items, item), LEAF)
     return fields
 
 
 def all_fields(atom: Atom, value: Any) -> FieldSet:
-    """Return the fields that a manager owns after adding this value: those in it, and every object and list around
-    them.
-    """
+    """Return the fields that a manager owns after adding this value: all values in it, with every object and list."""
     if isinstance(atom, Scalar) or atom.atomic or not value:
         return LEAF
     fields = FieldSet(LEAF)
@@ -66,21 +64,21 @@ def all_fields(atom: Atom, value: Any) -> FieldSet:
     return fields
 
 
-def with_fields(atom: Atom | None, fields: FieldSet) -> FieldSet:
-    """Return the set with the declared fields that contain its places, which become places, too."""
-    full = FieldSet(fields)
+def ensure_named_fields(atom: Atom | None, fields: FieldSet) -> FieldSet:
+    """Return the set with all declared parent fields of its paths (EnsureNamedFieldsAreMembers)."""
+    with_parents = FieldSet(fields)
     for element, node in fields.items():
         if element != SELF and not is_leaf(node):
-            full[element] = with_fields(child_atom(atom, element), node)
+            with_parents[element] = ensure_named_fields(child_atom(atom, element), node)
             if isinstance(atom, MapAtom) and atom.declares(element.removeprefix(FIELD)):
-                full[element] = union(full[element], LEAF)
-    return full
+                with_parents[element] = union(with_parents[element], LEAF)
+    return with_parents
 
 
 def remove(atom: Atom, value: Any, fields: FieldSet) -> Any:
-    """The value without the places given.
+    """Return a value without the given fields.
 
-    What has nothing left is null, and so is an atomic value of which a part should go.
+    A value without remaining fields becomes None, as does an atomic value of which a part is to be removed.
     """
     if isinstance(atom, ListAtom):
         return _remove_items(atom, value, fields) if isinstance(value, list) else None

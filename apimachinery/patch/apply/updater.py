@@ -1,4 +1,4 @@
-"""Update and apply: the managers and the object after each, without the fields that an applier stopped to apply."""
+"""Updates and applies: the managers and the object after a write (structured-merge-diff's merge.Updater)."""
 
 from typing import Any
 
@@ -17,18 +17,18 @@ from mockube.apimachinery.patch.apply.fieldset import (
 )
 from mockube.apimachinery.patch.apply.managers import (
     NEVER_OWNED,
-    Json,
     Managed,
     Manager,
     OwnedFields,
     Versions,
 )
 from mockube.apimachinery.patch.apply.merge import merge
-from mockube.apimachinery.patch.apply.places import applied_fields, remove, with_fields
+from mockube.apimachinery.patch.apply.places import applied_fields, ensure_named_fields, remove
+from mockube.apimachinery.tree import ReadOnlyTree
 
 
 class Write(Struct, frozen=True, kw_only=True):
-    """The manager of a write, and its time."""
+    """The manager, the time and the `force` flag of a write."""
 
     owner: Manager
     time: str | None
@@ -36,11 +36,11 @@ class Write(Struct, frozen=True, kw_only=True):
 
 
 def update(
-    versions: Versions, managed: Managed, before: Json, after: Json, write: Write
+    versions: Versions, managed: Managed, before: ReadOnlyTree, after: ReadOnlyTree, write: Write
 ) -> dict[Manager, OwnedFields]:
-    """Return the managers after a write: the writer owns the fields it changed, beside those it had."""
+    """Return the managers after an update: the writer owns the fields that it changed, besides those it already had."""
     rest, change = remove_from_others(
-        versions, known_managers(versions, managed, before), before, after, taker=write.owner, force=True
+        versions, known_managers(versions, managed, before), before, after, writer=write.owner, force=True
     )
     new_fields = difference(change.changed_fields, NEVER_OWNED)
     own = rest.pop(write.owner, OwnedFields(EMPTY, versions.own))
@@ -52,25 +52,25 @@ def update(
 
 
 def apply(
-    versions: Versions, managed: Managed, live: Json, config: Json, write: Write
-) -> tuple[Json, dict[Manager, OwnedFields]]:
-    """The object and its managers after a configuration was applied.
+    versions: Versions, managed: Managed, live: ReadOnlyTree, config: ReadOnlyTree, write: Write
+) -> tuple[ReadOnlyTree, dict[Manager, OwnedFields]]:
+    """Apply a configuration; return the object and its managers.
 
-    What the applier applied last time and no longer does is removed, unless it has another owner. `Conflicts` if what
-    would change has another owner, and it is not forced. An object that does not change is the very same.
+    Fields that the applier applied last time but not now are removed, unless another manager owns them. Raise `Conflicts` if
+    another manager owns a field that would change, unless `write.force` is set. An unchanged object is returned itself.
     """
     managed = known_managers(versions, managed, live)
     last = managed.get(write.owner, OwnedFields(EMPTY, versions.own))
-    claimed = applied_fields(versions.atoms[versions.own], config)
-    claimed = recursive_difference(claimed, versions.reset_fields.get(versions.own, EMPTY))
-    managed[write.owner] = OwnedFields(claimed, versions.own)
+    applied = applied_fields(versions.atoms[versions.own], config)
+    applied = recursive_difference(applied, versions.reset_fields.get(versions.own, EMPTY))
+    managed[write.owner] = OwnedFields(applied, versions.own)
     new = _prune(versions, merge(versions.atoms[versions.own], live, config), managed, last)
-    managed, _ = remove_from_others(versions, managed, live, new, taker=write.owner, force=write.force)
+    managed, _ = remove_from_others(versions, managed, live, new, writer=write.owner, force=write.force)
     changed = not equal(live, new)
     own = managed.pop(write.owner, last)
     fields = difference(own.fields, NEVER_OWNED)
     if fields:
-        # An entry with the same fields as last time is not encoded again.
+        # An entry with unchanged fields is not encoded again.
         own = last.with_fields(last.fields if fields == last.fields else fields)
         time = write.time if changed else last.time
         managed[write.owner] = own._replace(api_version=versions.own, time=time)
@@ -80,11 +80,11 @@ def apply(
 # --- fields that the applier no longer applies
 
 
-def _prune(versions: Versions, merged: Json, managed: Managed, last: OwnedFields) -> Json:
+def _prune(versions: Versions, merged: ReadOnlyTree, managed: Managed, last: OwnedFields) -> ReadOnlyTree:
     """Return the object without the fields that the applier owned last time and that no manager owns now.
 
-    `managed` has the applier with what it owns now. Fields below a removed object or item are restored if a manager
-    owns them, or if the applier did not own them either.
+    `managed` contains the applier's new fields. Fields below a removed object or item are restored if a manager owns them, or
+    if the applier did not own them.
     """
     owned = _fields_by_version(managed)
     if not difference(last.fields, owned.get(last.api_version, EMPTY)):
@@ -92,13 +92,14 @@ def _prune(versions: Versions, merged: Json, managed: Managed, last: OwnedFields
     atom = versions.atoms[last.api_version]
     refusal = "failed to prune fields: failed to convert merged object to last applied version: {}"
     full_object = versions.to_version(last.api_version, merged, refusal)
-    owned_last = with_fields(atom, last.fields)
+    owned_last = ensure_named_fields(atom, last.fields)
     pruned = remove(atom, full_object, owned_last)
-    # The version of last time comes first: fields of other managers may be needed to convert the object.
+    # The last version comes first: converting the object may need fields of other managers.
     for version in sorted(owned, key=lambda version: version != last.api_version):
-        pruned = _with_owned(versions, version, full_object, pruned, owned[version])
+        pruned = _restore_owned_fields(versions, version, full_object, pruned, owned[version])
     pruned_fields = difference(
-        _places(versions, last.api_version, full_object), _places(versions, last.api_version, pruned)
+        _declared_fields(versions, last.api_version, full_object),
+        _declared_fields(versions, last.api_version, pruned),
     )
     return versions.to_version(
         versions.own, remove(atom, full_object, intersection(pruned_fields, owned_last))
@@ -106,24 +107,26 @@ def _prune(versions: Versions, merged: Json, managed: Managed, last: OwnedFields
 
 
 def _fields_by_version(managed: Managed) -> dict[str, FieldSet]:
-    """All owned fields, by API version."""
+    """Return all owned fields by API version."""
     owned: dict[str, list[FieldSet]] = {}
     for entry in managed.values():
         owned.setdefault(entry.api_version, []).append(entry.fields)
     return {version: union_of(sets) for version, sets in owned.items()}
 
 
-def _with_owned(versions: Versions, version: str, full_object: Json, pruned: Json, owned: FieldSet) -> Any:
-    """Return the pruned object with the removed fields that a manager owns."""
+def _restore_owned_fields(
+    versions: Versions, version: str, full_object: ReadOnlyTree, pruned: ReadOnlyTree, owned: FieldSet
+) -> Any:
+    """Return the pruned object with the removed fields restored that a manager owns in this version."""
     atom = versions.atoms[version]
-    retained_fields = union(_places(versions, version, pruned), with_fields(atom, owned))
+    retained_fields = union(_declared_fields(versions, version, pruned), ensure_named_fields(atom, owned))
     return remove(
         atom,
         versions.to_version(version, full_object),
-        difference(_places(versions, version, full_object), retained_fields),
+        difference(_declared_fields(versions, version, full_object), retained_fields),
     )
 
 
-def _places(versions: Versions, version: str, value: Json) -> FieldSet:
+def _declared_fields(versions: Versions, version: str, value: ReadOnlyTree) -> FieldSet:
     atom = versions.atoms[version]
-    return with_fields(atom, applied_fields(atom, versions.to_version(version, value)))
+    return ensure_named_fields(atom, applied_fields(atom, versions.to_version(version, value)))

@@ -1,4 +1,4 @@
-"""Whether a value conforms to its type, with the library's errors."""
+"""Validation of values by their atoms, with the library's errors."""
 
 from collections.abc import Sequence
 from typing import Any, Final, TypeAlias
@@ -20,7 +20,7 @@ _Errors: TypeAlias = Sequence[tuple[str, str]]
 _MESSAGES: Final = {
     Scalar.NUMERIC: lambda value: f"expected numeric (int or float), got {gofmt.go_type(value)}",
     Scalar.STRING: lambda value: (
-        f"expected string, got &value.valueUnstructured{{Value:{gofmt.syntax(value)}}}"
+        f"expected string, got &value.valueUnstructured{{Value:{gofmt.format_go_syntax(value)}}}"
     ),
     Scalar.BOOLEAN: lambda value: f"expected boolean, got &{{{gofmt.format_verb_v(value)}}}",
     Scalar.UNTYPED: lambda value: f"expected any scalar, got &{{{gofmt.format_verb_v(value)}}}",
@@ -35,13 +35,13 @@ _ACCEPTED: Final = {
 
 
 def validate(atom: Atom, value: Any, *, duplicates: bool = False) -> None:
-    """`TypedError` if something is wrong. What is stored may have an item twice, what is applied may not."""
+    """Raise `TypedError` if a value is invalid. With `duplicates`, lists can contain duplicate items, as stored ones do."""
     if errors := _Validator(duplicates=duplicates).errors(atom, value):
         raise TypedError(errors)
 
 
 class _Validator:
-    """Finds what is wrong with a value, each with the path to it from there. Null is a valid value of every type."""
+    """A validator, which returns errors with their relative paths. Null is valid for every type."""
 
     __slots__ = ("_duplicates",)
 
@@ -64,7 +64,7 @@ class _Validator:
         for name, item in value.items():
             member = atom.member(name)
             if member is None:
-                # The library looks no further than the first of these.
+                # The library stops at the first undeclared field.
                 return [*errors, (f".{name}", "field not declared in schema")]
             errors += _prefix_errors(FIELD + name, self.errors(member, item))
         return errors

@@ -1,7 +1,6 @@
-"""Making the strategic merge patch that turns one object into another."""
+"""Creation of the strategic merge patch between two objects."""
 
-from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import Any
 
 from mockube.apimachinery.patch import gofmt
 from mockube.apimachinery.patch.draft import equal
@@ -23,17 +22,18 @@ from mockube.apimachinery.patch.strategic.elements import (
     name_of,
 )
 from mockube.apimachinery.schema.model import Type
-
-Json: TypeAlias = Mapping[str, Any]
-
-
-def create_two_way(original: Json, modified: Json, kind: Type) -> dict[str, Any]:
-    """The patch that makes `modified` of `original`, if no object in `modified` has a null member."""
-    return _diff(original, modified, kind, retaining=False)
+from mockube.apimachinery.tree import ReadOnlyTree
 
 
-def _diff(original: Json, modified: Json, parent: Type, *, retaining: bool) -> dict[str, Any]:
-    """`retaining`: the patch names the members to keep, so that unknown members are removed."""
+def create_two_way(original: ReadOnlyTree, modified: ReadOnlyTree, kind: Type) -> dict[str, Any]:
+    """Return the patch that changes `original` into `modified`. Objects in `modified` must have no null members."""
+    return _diff(original, modified, kind, retain_keys=False)
+
+
+def _diff(
+    original: ReadOnlyTree, modified: ReadOnlyTree, parent: Type, *, retain_keys: bool
+) -> dict[str, Any]:
+    """Return the patch between two objects; with `retain_keys`, it names the members to keep, and others are removed."""
     patch: dict[str, Any] = {name: None for name in original if name not in modified}
     for name, value in modified.items():
         current = original.get(name)
@@ -42,17 +42,17 @@ def _diff(original: Json, modified: Json, parent: Type, *, retaining: bool) -> d
         elif not equal(current, value):
             patch |= _diff_member(name, current, value, parent)
     retained = sorted(name for name, value in modified.items() if value is not None)
-    if retaining and retained and patch:
+    if retain_keys and retained and patch:
         patch[RETAIN_KEYS] = retained
     return patch
 
 
 def _diff_member(name: str, current: Any, value: Any, parent: Type) -> dict[str, Any]:
-    """Return the patch of a member that exists in both objects and differs."""
+    """Return the patch of a member that is in both objects and differs."""
     if isinstance(value, dict):
         kind = member_type(parent, name)
         if REPLACE not in kind.patch_strategy:
-            return {name: _diff(current, value, kind, retaining=RETAIN in kind.patch_strategy)}
+            return {name: _diff(current, value, kind, retain_keys=RETAIN in kind.patch_strategy)}
     elif isinstance(value, list):
         kind = list_type(parent, name)
         if MERGE in kind.patch_strategy and current:
@@ -75,7 +75,7 @@ def _diff_lists(name: str, current: Elements, value: Elements, kind: Type) -> di
 
 
 def _diff_objects(current: Elements, value: Elements, kind: Type) -> tuple[list[Any], list[Any]]:
-    """Return patches for the objects that are new or different, and for those to delete."""
+    """Return the patches of new and changed objects, and the directives that delete the missing ones."""
     key = kind.merge_key
     before = {name_of(item, key): item for item in current}
     changes = []
@@ -84,7 +84,7 @@ def _diff_objects(current: Elements, value: Elements, kind: Type) -> tuple[list[
         old_item = before.pop(name, None)
         if old_item is None:
             changes.append(item)
-        elif patch := _diff(old_item, item, kind.items, retaining=RETAIN in kind.patch_strategy):
+        elif patch := _diff(old_item, item, kind.items, retain_keys=RETAIN in kind.patch_strategy):
             changes.append(patch | {key: name})
     deleted_names = sorted(before, key=gofmt.format_verb_v)
     return changes, [{key: name, DIRECTIVE: DELETE} for name in deleted_names]

@@ -1,4 +1,4 @@
-"""The directives inside a strategic merge patch, and the patch without them."""
+"""The directives in strategic merge patches, and their removal."""
 
 from typing import Any, Final
 
@@ -8,7 +8,7 @@ REPLACE: Final = "replace"
 MERGE: Final = "merge"
 
 RETAIN: Final = "retainKeys"
-"""The strategy of a type, with which patches carry the directive below."""
+"""The patch strategy of a type whose patches contain `RETAIN_KEYS`."""
 
 RETAIN_KEYS: Final = f"${RETAIN}"
 DELETE_FROM_LIST: Final = "$deleteFromPrimitiveList"
@@ -18,7 +18,7 @@ _DROPPED: Final = object()
 
 
 def without_directives(value: Any) -> Any:
-    """The value without objects that are directives, at any depth; None if it is one itself."""
+    """Return a value without objects that are directives, at any depth; None if it is a directive itself."""
     plain_value = _without_directives(value)
     return None if plain_value is _DROPPED else plain_value
 
@@ -35,7 +35,7 @@ def _without_directives(value: Any) -> Any:
 
 
 def without_nulls(value: Any) -> Any:
-    """The value without members that are null, at any depth; elements that are null stay."""
+    """Return a value without null members at any depth; null elements of lists stay."""
     if isinstance(value, dict):
         return {key: without_nulls(item) for key, item in value.items() if item is not None}
     if isinstance(value, list):
@@ -44,5 +44,5 @@ def without_nulls(value: Any) -> Any:
 
 
 def is_deletion(item: Any) -> bool:
-    """Whether an object in a list is a directive to delete the element of its key."""
+    """Return whether an item of a list is a directive that deletes the element with its key."""
     return isinstance(item, dict) and item.get(DIRECTIVE) == DELETE

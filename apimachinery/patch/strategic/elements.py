@@ -1,6 +1,6 @@
-"""The elements of lists that are merged: what they have to be, what names them, and which order they end up in.
+"""The elements of merged lists: their types, names and order.
 
-`key` is the list's merge key, or empty for a list of primitives, whose elements name themselves.
+`key` is the list's merge key; it is empty for a list of primitives, whose elements are their own names.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ _LIST = gofmt.go_type([])
 
 
 def are_objects(*lists: Elements) -> bool:
-    """Whether the elements are objects and not primitives. They must all be of one type, and none a list."""
+    """Return whether the elements are objects rather than primitives. They must have one type, which is not a list."""
     types = list(dict.fromkeys(gofmt.go_type(item) for elements in lists for item in elements))
     if not types:
         raise Unmergeable("no elements in any of the given slices")
@@ -32,7 +32,7 @@ def are_objects(*lists: Elements) -> bool:
 
 
 def wrong_type(example: Any, value: Any) -> Unmergeable:
-    """`example` is an example of the type that the value should have."""
+    """Return the error of a value that does not have the type of `example`."""
     return Unmergeable(f"expected a {gofmt.go_type(example)}, but received a {gofmt.go_type(value)}")
 
 
@@ -52,7 +52,7 @@ def _member(item: Any, key: str) -> Any:
 
 
 def positions(elements: Elements, key: str) -> dict[Any, int]:
-    """Return the first position of each name."""
+    """Return the first position of each element's name."""
     by_name: dict[Any, int] = {}
     for position, item in enumerate(elements):
         by_name.setdefault(name_of(item, key), position)
@@ -60,36 +60,38 @@ def positions(elements: Elements, key: str) -> dict[Any, int]:
 
 
 def arrange_elements(elements: Elements, patch_order: Elements, live: Elements, key: str) -> list[Any]:
-    """Return the elements in order: those named in `patch_order` in its order, the others in the order of `live`.
+    """Sort elements: those named in `patch_order` have its order, the others that of `live`.
 
-    An element of `live` alone is placed as early as possible, but behind those before it in `live`.
+    An element that is only in `live` is placed as early as possible after its predecessors in `live`.
     """
     order, live_order = positions(patch_order, key), positions(live, key)
-    chosen: list[_Named] = []
+    in_patch_order: list[_Named] = []
     rest: list[_Named] = []
     for item in elements:
         name = name_of(item, key)
-        (chosen if name in order else rest).append((name, item))
-    chosen.sort(key=lambda named: order[named[0]])
-    return _interleave(_sort_elements(rest, live_order), chosen, live_order)
+        (in_patch_order if name in order else rest).append((name, item))
+    in_patch_order.sort(key=lambda named: order[named[0]])
+    return _interleave(_sort_elements(rest, live_order), in_patch_order, live_order)
 
 
 _Named: TypeAlias = tuple[Any, Any]
-"""An element after its name."""
+"""An element's name and the element."""
 
 
 def _sort_elements(elements: Sequence[_Named], order: Mapping[Any, int]) -> list[_Named]:
-    """By the order, and then what it does not name, last first: upstream's sort turns that around."""
+    """Sort elements by `order`. Those without a position come last, reversed, as in upstream's sort."""
     known_elements = [named for named in elements if named[0] in order]
     unknown = [named for named in elements if named[0] not in order]
     return sorted(known_elements, key=lambda named: order[named[0]]) + unknown[::-1]
 
 
-def _interleave(rest: Sequence[_Named], chosen: Sequence[_Named], live: Mapping[Any, int]) -> list[Any]:
-    """Merge both lists, each in its order; an item of `rest` is first only if it is first in `live`."""
+def _interleave(
+    rest: Sequence[_Named], in_patch_order: Sequence[_Named], live: Mapping[Any, int]
+) -> list[Any]:
+    """Merge two sorted lists. An item of `rest` precedes one of `in_patch_order` only if it does so in `live`."""
     merged: list[Any] = []
     index = 0
-    for name, item in chosen:
+    for name, item in in_patch_order:
         position = live.get(name, -1)
         while index < len(rest) and 0 <= live.get(rest[index][0], -1) < position:
             merged.append(rest[index][1])
@@ -99,7 +101,7 @@ def _interleave(rest: Sequence[_Named], chosen: Sequence[_Named], live: Mapping[
 
 
 def member_type(parent: Type, name: str) -> Type:
-    """The type of a struct's field."""
+    """Return the type of a struct's field."""
     if parent.shape is Shape.MAP:
         raise Unmergeable("merging an object in json but data type is not struct, instead is: map")
     field = parent.fields.get(name)
@@ -112,7 +114,7 @@ def member_type(parent: Type, name: str) -> Type:
 
 
 def list_type(parent: Type, name: str) -> Type:
-    """The type of a struct's field that has to be a list."""
+    """Return the type of a struct's field, which must be a list."""
     member = member_type(parent, name)
     if member.shape is not Shape.LIST:
         raise Unmergeable("expected slice or array type, but got: struct")

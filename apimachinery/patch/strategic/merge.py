@@ -1,11 +1,11 @@
-"""Carrying out a strategic merge patch.
+"""Application of strategic merge patches.
 
-The type of a list determines whether it is merged or replaced, and by which key its objects are matched; the patch may
-overrule that with directives. What a patch does not reach is shared with the object before.
+The type of a list determines whether it is merged or replaced, and by which key its objects are matched; directives in the
+patch can override that. The new object shares the parts that the patch does not reach.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Sequence
+from typing import Any
 
 from mockube.apimachinery.patch import gofmt
 from mockube.apimachinery.patch.errors import Undecodable, Unmergeable
@@ -32,12 +32,11 @@ from mockube.apimachinery.patch.strategic.elements import (
     wrong_type,
 )
 from mockube.apimachinery.schema.model import Type
+from mockube.apimachinery.tree import ReadOnlyTree
 
-Json: TypeAlias = Mapping[str, Any]
 
-
-def apply(original: Json, patch: Any, kind: Type | None) -> dict[str, Any]:
-    """The object with the patch carried out. `kind` is None for what has no type, which cannot be patched so."""
+def apply(original: ReadOnlyTree, patch: Any, kind: Type | None) -> dict[str, Any]:
+    """Apply a patch. `kind` is None for objects without a type, which do not support strategic merge patches."""
     if kind is None:
         raise Undecodable("strategic merge patch format is not supported")
     if not isinstance(patch, dict | None):
@@ -47,39 +46,39 @@ def apply(original: Json, patch: Any, kind: Type | None) -> dict[str, Any]:
     return _merge(original, patch or {}, kind)
 
 
-def as_merged(patch: Any, original: Any) -> Any:
-    """The patch as upstream's library leaves it behind: of what the object did not have, without nulls and directives."""
+def patch_after_merge(patch: Any, original: Any) -> Any:
+    """Return the patch as upstream's library mutates it: values that are new in the object lose nulls and directives."""
     if not isinstance(patch, dict) or not isinstance(original, dict):
-        return patch if type(patch) is type(original) else _left_behind(without_nulls(patch))
-    return {name: value and as_merged(value, original.get(name)) for name, value in patch.items()}
+        return patch if type(patch) is type(original) else _without_inner_directives(without_nulls(patch))
+    return {name: value and patch_after_merge(value, original.get(name)) for name, value in patch.items()}
 
 
-def _left_behind(value: Any) -> Any:
-    """The value without the directives below it; one that is itself a directive stays."""
+def _without_inner_directives(value: Any) -> Any:
+    """Return a value without nested directives; one that is itself a directive stays."""
     if isinstance(value, list):
-        return list(map(_left_behind, value))
+        return list(map(_without_inner_directives, value))
     return value if isinstance(value, dict) and DIRECTIVE in value else without_directives(value)
 
 
-def _merge(original: Json, patch: Json, parent: Type) -> dict[str, Any]:
-    """Return a new object; neither of the two is changed."""
+def _merge(original: ReadOnlyTree, patch: ReadOnlyTree, parent: Type) -> dict[str, Any]:
+    """Merge a patch into an object and return the new object."""
     if DIRECTIVE in patch:
         return _replace(patch)
     return _merge_into(_retain_keys(original, patch), patch, parent)
 
 
-def _merge_into(merged: dict[str, Any], patch: Json, parent: Type) -> dict[str, Any]:
-    done = _merge_ordered_lists(merged, patch, parent)
+def _merge_into(merged: dict[str, Any], patch: ReadOnlyTree, parent: Type) -> dict[str, Any]:
+    merged_names = _merge_ordered_lists(merged, patch, parent)
     for name, value in patch.items():
         if name.startswith(DELETE_FROM_LIST):
             list_name = _list_name(name, DELETE_FROM_LIST, "invalid patch format of primitive list")
-            _merge_member(merged, list_name, value, parent, deleting=True)
-        elif name not in done:
+            _merge_member(merged, list_name, value, parent, is_deletion_list=True)
+        elif name not in merged_names:
             _merge_member(merged, name, value, parent)
     return merged
 
 
-def _replace(patch: Json) -> dict[str, Any]:
+def _replace(patch: ReadOnlyTree) -> dict[str, Any]:
     directive = patch[DIRECTIVE]
     if directive == DELETE:
         return {}
@@ -88,14 +87,14 @@ def _replace(patch: Json) -> dict[str, Any]:
     return {name: value for name, value in patch.items() if name != DIRECTIVE}
 
 
-def _unknown_directive(patch: Json) -> Unmergeable:
+def _unknown_directive(patch: ReadOnlyTree) -> Unmergeable:
     return Unmergeable(
-        f"unknown patch type: {gofmt.text(patch[DIRECTIVE])} in map: {gofmt.format_verb_v(patch)}"
+        f"unknown patch type: {gofmt.format_verb_s(patch[DIRECTIVE])} in map: {gofmt.format_verb_v(patch)}"
     )
 
 
-def _retain_keys(original: Json, patch: Json) -> dict[str, Any]:
-    """The object without the members that `$retainKeys` does not name, if there is such a directive."""
+def _retain_keys(original: ReadOnlyTree, patch: ReadOnlyTree) -> dict[str, Any]:
+    """Return a copy of the object; if the patch has `$retainKeys`, only with the members that it names."""
     if RETAIN_KEYS not in patch:
         return dict(original)
     if not isinstance(patch[RETAIN_KEYS], list):
@@ -109,7 +108,7 @@ def _retain_keys(original: Json, patch: Json) -> dict[str, Any]:
 
 
 def _list_name(directive: str, prefix: str, malformed: str) -> str:
-    """Which list a directive is about."""
+    """Return the name of the list that a directive refers to."""
     word, slash, name = directive.partition("/")
     if not slash or word != prefix:
         raise Undecodable(malformed)
@@ -117,18 +116,20 @@ def _list_name(directive: str, prefix: str, malformed: str) -> str:
 
 
 def _merge_member(
-    merged: dict[str, Any], name: str, value: Any, parent: Type, *, deleting: bool = False
+    merged: dict[str, Any], name: str, value: Any, parent: Type, *, is_deletion_list: bool = False
 ) -> None:
     current: Any = merged.get(name)
     if value is None:
         merged.pop(name, None)
     elif type(current) is not type(value):
-        if not deleting:
+        if not is_deletion_list:
             _put(merged, name, value)
     elif isinstance(value, dict):
         merged[name] = _merged_object(current, value, member_type(parent, name))
     elif isinstance(value, list):
-        merged[name] = _merged_list(current, value, list_type(parent, name), deleting=deleting)
+        merged[name] = _merged_list(
+            current, value, list_type(parent, name), is_deletion_list=is_deletion_list
+        )
     else:
         merged[name] = value
 
@@ -141,24 +142,26 @@ def _put(merged: dict[str, Any], name: str, value: Any) -> None:
         merged[name] = plain_value
 
 
-def _merged_object(current: Json, patch: Json, kind: Type) -> Json:
+def _merged_object(current: ReadOnlyTree, patch: ReadOnlyTree, kind: Type) -> ReadOnlyTree:
     return patch if REPLACE in kind.patch_strategy else _merge(current, patch, kind)
 
 
 # --- lists
 
 
-def _merged_list(current: Elements, patch: Elements, kind: Type, *, deleting: bool = False) -> Elements:
-    if MERGE not in kind.patch_strategy and not deleting:
+def _merged_list(
+    current: Elements, patch: Elements, kind: Type, *, is_deletion_list: bool = False
+) -> Elements:
+    if MERGE not in kind.patch_strategy and not is_deletion_list:
         return patch
     if not current and not patch:
         return current
     if are_objects(current, patch):
         if not kind.merge_key:
             raise Unmergeable("cannot merge lists without merge key for struct")
-        current, patch = _without_directives(current, patch, kind.merge_key)
+        current, patch = _apply_directives(current, patch, kind.merge_key)
         merged = _merged_elements(current, patch, kind)
-    elif deleting:
+    elif is_deletion_list:
         deleted = positions(patch, "")
         return [item for item in current if item not in deleted]
     else:
@@ -166,8 +169,8 @@ def _merged_list(current: Elements, patch: Elements, kind: Type, *, deleting: bo
     return arrange_elements(merged, patch_order=patch, live=current, key=kind.merge_key)
 
 
-def _without_directives(current: Elements, patch: Elements, key: str) -> tuple[Elements, Elements]:
-    """Both lists after the elements of the patch that are directives."""
+def _apply_directives(current: Elements, patch: Elements, key: str) -> tuple[Elements, Elements]:
+    """Apply the directives among the patch's elements; return the remaining current elements and the patch's other elements."""
     plain = [item for item in patch if DIRECTIVE not in item]
     directives = [item for item in patch if DIRECTIVE in item]
     deleted = set()
@@ -186,34 +189,36 @@ def _without_directives(current: Elements, patch: Elements, key: str) -> tuple[E
 def _merged_elements(current: Elements, patch: Elements, kind: Type) -> list[Any]:
     merged = list(current)
     position_by_name = positions([item for item in current if kind.merge_key in item], kind.merge_key)
-    new: dict[int, dict[str, Any]] = {}
-    """Elements that were merged here: if the patch has one again, it is changed and not copied again."""
+    merged_copies: dict[int, dict[str, Any]] = {}
+    """The merged elements by index: if the patch has an element again, its copy is changed in place."""
     for item in patch:
         name = name_of(item, kind.merge_key)
         if name in position_by_name:
             index = position_by_name[name]
-            if index in new and RETAIN_KEYS not in item and DIRECTIVE not in item:
-                _merge_into(new[index], item, kind.items)
+            if index in merged_copies and RETAIN_KEYS not in item and DIRECTIVE not in item:
+                _merge_into(merged_copies[index], item, kind.items)
             else:
-                merged[index] = new[index] = _merge(merged[index], item, kind.items)
+                merged[index] = merged_copies[index] = _merge(merged[index], item, kind.items)
         else:
             position_by_name[name] = len(merged)
             merged.append(item)
     return merged
 
 
-def _merge_ordered_lists(merged: dict[str, Any], patch: Json, parent: Type) -> set[str]:
-    """Merge the lists that `$setElementOrder` directives are about. Returns the members of the patch this took."""
-    done = {RETAIN_KEYS}
+def _merge_ordered_lists(merged: dict[str, Any], patch: ReadOnlyTree, parent: Type) -> set[str]:
+    """Merge the lists with `$setElementOrder` directives; return the members of the patch that this used."""
+    merged_names = {RETAIN_KEYS}
     for directive, order in patch.items():
         if directive.startswith(SET_ORDER):
             name = _list_name(directive, SET_ORDER, "invalid patch format of setElementOrder list")
             _merge_ordered_list(merged, name, patch, order, list_type(parent, name))
-            done |= {directive, name}
-    return done
+            merged_names |= {directive, name}
+    return merged_names
 
 
-def _merge_ordered_list(merged: dict[str, Any], name: str, patch: Json, order: Any, kind: Type) -> None:
+def _merge_ordered_list(
+    merged: dict[str, Any], name: str, patch: ReadOnlyTree, order: Any, kind: Type
+) -> None:
     for holder in ({name: order}, merged, patch):
         if name in holder and not isinstance(holder[name], list):
             raise wrong_type([], holder[name])
@@ -232,15 +237,15 @@ def _merge_ordered_list(merged: dict[str, Any], name: str, patch: Json, order: A
 
 
 def _fill_deleted_positions(current: Elements, elements: Elements, changes: Elements, key: str) -> Elements:
-    """Return the list that upstream compares with: new objects take the positions of deleted ones."""
+    """Return the list that upstream compares positions with: new objects take the places of deleted ones."""
     before, after = positions(current, key), positions(elements, key)
     old_items = [item for item in current if item[key] in after]
-    new = [item for item in changes if item.get(key) in after and item[key] not in before]
-    return (old_items + new)[: len(current)]
+    new_items = [item for item in changes if item.get(key) in after and item[key] not in before]
+    return (old_items + new_items)[: len(current)]
 
 
 def _check_order(changes: Elements, order: Elements, key: str) -> None:
-    """The elements of the patch must have the same order in `$setElementOrder`, which may contain further ones."""
+    """Check that `$setElementOrder` has the elements of the patch in the same order; it can contain others."""
     if not changes or not order:
         return
     index = 0

@@ -9,19 +9,21 @@ from mockube.apiserver.admission.podsecurity import baseline, restricted
 from mockube.apiserver.admission.podsecurity.check import Annotations, Check, CheckPod, Violation
 from mockube.apiserver.admission.podsecurity.policy import LATEST, PRIVILEGED, RESTRICTED, LevelVersion
 
-_LAST: Final = max(minor for check in (*baseline.CHECKS, *restricted.CHECKS) for minor, _ in check.versions)
+_LAST_CHANGE: Final = max(
+    minor for check in (*baseline.CHECKS, *restricted.CHECKS) for minor, _ in check.versions
+)
 """The newest version in which a check changed."""
 
 
 def evaluate(level_version: LevelVersion, annotations: Annotations, spec: ReadOnlyTree) -> list[Violation]:
     if level_version.level == PRIVILEGED:
         return []
-    minor = _LAST if level_version.minor == LATEST else min(level_version.minor, _LAST)
+    minor = _LAST_CHANGE if level_version.minor == LATEST else min(level_version.minor, _LAST_CHANGE)
     results = (check(annotations, spec) for check in _checks(level_version.level, minor))
     return [violation for violation in results if violation is not None]
 
 
-@lru_cache(maxsize=2 * (_LAST + 1))
+@lru_cache(maxsize=2 * (_LAST_CHANGE + 1))
 def _checks(level: str, minor: int) -> Sequence[CheckPod]:
     """Return the checks of a level in one version, in their order."""
     return tuple(check for _, check in _checks_of(level, minor))

@@ -20,10 +20,10 @@ from mockube.apiserver.admission.podsecurity.policy import (
     is_stricter,
     read_policy,
 )
-from mockube.apiserver.long_work import SLICE, yield_to_loop
-from mockube.apiserver.registry.call import Attributes, Operation, Target
+from mockube.apiserver.event_loop import SLICE, yield_to_loop
 from mockube.apiserver.registry.registry import Backend
-from mockube.apiserver.storage.stored import Stored
+from mockube.apiserver.registry.request_context import Attributes, Operation, Target
+from mockube.apiserver.storage.stored import StoredObject
 
 NAMESPACES: Final = GroupResource("", "namespaces")
 NAMESPACE: Final[Target] = "", "namespaces", ""
@@ -79,7 +79,7 @@ class PodSecurity(Plugin):
         exemptions = self._configuration.exemptions
         if attributes.namespace in exemptions.namespaces:
             return "namespace"
-        return "user" if attributes.call.user.name in exemptions.usernames else ""
+        return "user" if attributes.context.user.name in exemptions.usernames else ""
 
     async def _validate_pod(self, backend: Backend, attributes: Attributes) -> None:
         namespace = await _namespace(backend, attributes)
@@ -100,7 +100,7 @@ class PodSecurity(Plugin):
                 f"[{', '.join(map(str, label_errors))}]" if len(label_errors) > 1 else str(label_errors[0])
             )
             _annotate(attributes, "error", f"Failed to parse policy: {problem}")
-        await backend.worker.run(attributes.call.size, _apply, attributes, policy, pod)
+        await backend.worker.run(attributes.context.size, _apply, attributes, policy, pod)
 
     async def _validate_namespace(self, backend: Backend, attributes: Attributes) -> None:
         written = attributes.object
@@ -116,10 +116,10 @@ class PodSecurity(Plugin):
             return
         if attributes.name in self._configuration.exemptions.namespaces:
             if warning := _exempt_warning(attributes.name, policy, defaults, written):
-                attributes.call.warn(warning)
+                attributes.context.warn(warning)
             return
         for warning in await self._warnings_of_existing(backend, attributes.name, policy.enforce):
-            attributes.call.warn(warning)
+            attributes.context.warn(warning)
 
     async def _warnings_of_existing(
         self, backend: Backend, namespace: str, enforced: LevelVersion
@@ -142,7 +142,7 @@ class PodSecurity(Plugin):
         return list(_existing_warnings(namespace, enforced, names, checked, len(pods)))
 
 
-async def _namespace(backend: Backend, attributes: Attributes) -> Stored:
+async def _namespace(backend: Backend, attributes: Attributes) -> StoredObject:
     name = attributes.namespace
     stored = backend.find_cached(NAMESPACES, "", name)
     if stored is None:
@@ -203,7 +203,7 @@ def _apply(attributes: Attributes, policy: Policy, pod: Tree) -> None:
         problem = f"violates {violated[policy.enforce]}"
         raise status.forbidden(attributes.resource.group_resource, attributes.name, problem)
     if violated[policy.warn]:
-        attributes.call.warn(f"would violate {violated[policy.warn]}")
+        attributes.context.warn(f"would violate {violated[policy.warn]}")
 
 
 def _violation_text(mode: LevelVersion, pod: Tree) -> str:
@@ -213,7 +213,7 @@ def _violation_text(mode: LevelVersion, pod: Tree) -> str:
 
 
 def _annotate(attributes: Attributes, key: str, value: str) -> None:
-    attributes.call.annotations[PREFIX + key] = value
+    attributes.context.annotations[PREFIX + key] = value
 
 
 def _is_raised(new: LevelVersion, old: LevelVersion) -> bool:
@@ -235,7 +235,7 @@ def _exempt_warning(name: str, policy: Policy, defaults: Policy, namespace: Tree
     return f'namespace "{name}" is exempt from Pod Security, and the policy ({", ".join(ignored_modes)}) will be ignored'
 
 
-async def _sort_by_owner(pods: Sequence[Stored], exempt: Sequence[str]) -> list[ReadOnlyTree]:
+async def _sort_by_owner(pods: Sequence[StoredObject], exempt: Sequence[str]) -> list[ReadOnlyTree]:
     """Return the pods, the first one of each owner before all others, because pods of one owner are probably alike."""
     first, others, owners = list[ReadOnlyTree](), list[ReadOnlyTree](), set[str]()
     for number, stored in enumerate(pods, 1):

@@ -30,12 +30,12 @@ from mockube.apiserver.admission.podsecurity.policy import RESTRICTED
 _ALLOWED: Final = """
     configMap csi downwardAPI emptyDir ephemeral image persistentVolumeClaim projected secret
 """
-_OTHERS: Final = """
+_OTHER_VOLUME_NAMES: Final = """
     hostPath gcePersistentDisk awsElasticBlockStore gitRepo nfs iscsi glusterfs rbd flexVolume cinder cephfs flocker fc
     azureFile vsphereVolume quobyte azureDisk photonPersistentDisk portworxVolume scaleIO storageos
 """
 VOLUMES: Final = frozenset(_ALLOWED.split())
-_OTHER_VOLUMES: Final = tuple(_OTHERS.split())
+_OTHER_VOLUMES: Final = tuple(_OTHER_VOLUME_NAMES.split())
 
 
 def _exempt_pods(is_exempt: Callable[[ReadOnlyTree], bool], check: CheckPod) -> CheckPod:

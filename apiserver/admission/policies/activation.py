@@ -3,10 +3,10 @@
 from typing import Any, Final
 
 from mockube.apimachinery.cel.libraries.authorizer import (
-    Answer,
+    AccessCheck,
+    AccessDecision,
     Authorizer,
     AuthorizerValue,
-    Question,
     ResourceCheck,
 )
 from mockube.apimachinery.tree import Tree
@@ -16,8 +16,8 @@ from mockube.apiserver.admission.versions import to_version, without_system_fiel
 from mockube.apiserver.authz.chain import Attributes as Access
 from mockube.apiserver.authz.chain import Authorization, Decision
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.registry.call import Attributes
 from mockube.apiserver.registry.registry import Registry
+from mockube.apiserver.registry.request_context import Attributes
 from mockube.apiserver.user import SERVICE_ACCOUNT, User
 
 _NAMESPACE_METADATA: Final = (
@@ -49,9 +49,9 @@ def activation(
 
 def authorizers(authorization: Authorization, attributes: Attributes) -> dict[str, Any]:
     """Return the variables that check the requester's permissions."""
-    answers = _answers(authorization, attributes.call.user)
+    answers = _answers(authorization, attributes.context.user)
     row = attributes.resource
-    question = Question(
+    question = AccessCheck(
         group=row.group,
         resource=row.name,
         subresource=attributes.subresource,
@@ -65,7 +65,7 @@ def authorizers(authorization: Authorization, attributes: Attributes) -> dict[st
 
 
 def _answers(authorization: Authorization, user: User) -> Authorizer:
-    def answer(question: Question) -> Answer:
+    def answer(question: AccessCheck) -> AccessDecision:
         subject = user
         if question.service_account is not None:
             namespace, name = question.service_account
@@ -88,7 +88,7 @@ def _answers(authorization: Authorization, user: User) -> Authorizer:
                 label_selector=question.label_selector,
             )
         )
-        return Answer(decision is Decision.ALLOW, reason)
+        return AccessDecision(decision is Decision.ALLOW, reason)
 
     return answer
 

@@ -17,9 +17,9 @@ from mockube.apiserver.admission.policies.match_conditions import MatchCondition
 from mockube.apiserver.admission.policies.matching import Equivalents, matched_row
 from mockube.apiserver.admission.policies.params import BadConfiguration, collect, param_row
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.registry.call import Attributes
 from mockube.apiserver.registry.registry import Backend
-from mockube.apiserver.storage.stored import Stored
+from mockube.apiserver.registry.request_context import Attributes
+from mockube.apiserver.storage.stored import StoredObject
 
 GROUP: Final = "admissionregistration.k8s.io"
 EXEMPT: Final = frozenset(
@@ -149,7 +149,7 @@ class PolicySource(Generic[P]):
                 continue
             yield from (Invocation(policy, binding, param, row) for param in params)
 
-    def _compile_current(self, stored: Stored) -> P:
+    def _compile_current(self, stored: StoredObject) -> P:
         compiled = self._compiled.get(stored.key)
         if compiled is None or compiled[0] != stored.revision:
             compiled = self._compiled[stored.key] = stored.revision, self._compile(stored.tree())

@@ -8,8 +8,8 @@ from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.registry.call import Attributes
 from mockube.apiserver.registry.registry import Backend
+from mockube.apiserver.registry.request_context import Attributes
 
 Equivalents: TypeAlias = Callable[[Resource], Sequence[Resource]]
 """Returns all rows of the same objects, in other versions or under other names."""

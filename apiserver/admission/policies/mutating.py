@@ -25,9 +25,9 @@ from mockube.apiserver.admission.versions import to_admitted_version
 from mockube.apiserver.authz.chain import Authorization
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.metrics.admission import PolicyMetrics, error_type
-from mockube.apiserver.registry.call import Attributes, Operation, Target
 from mockube.apiserver.registry.convert import with_conversions
 from mockube.apiserver.registry.registry import Registry
+from mockube.apiserver.registry.request_context import Attributes, Operation, Target
 
 _POLICIES: Final = GroupResource(GROUP, "mutatingadmissionpolicies")
 _BINDINGS: Final = GroupResource(GROUP, "mutatingadmissionpolicybindings")
@@ -54,9 +54,9 @@ class MutatingAdmissionPolicy(Plugin):
 
         async def mutate() -> None:
             attributes.object = before
-            await registry.worker.run(attributes.call.size, self._mutate, registry, attributes)
+            await registry.worker.run(attributes.context.size, self._mutate, registry, attributes)
 
-        await with_conversions(attributes.call, mutate)
+        await with_conversions(attributes.context, mutate)
 
     def _mutate(self, registry: Registry, attributes: Attributes) -> None:
         refusals: list[_Refusal] = []

@@ -26,9 +26,9 @@ from mockube.apiserver.admission.policies.validating_policy import INVALID, Deni
 from mockube.apiserver.authz.chain import Authorization
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.metrics.admission import PolicyMetrics, error_type
-from mockube.apiserver.registry.call import Attributes, Operation, Target
 from mockube.apiserver.registry.convert import with_conversions
 from mockube.apiserver.registry.registry import Registry
+from mockube.apiserver.registry.request_context import Attributes, Operation, Target
 
 _POLICIES: Final = GroupResource(GROUP, "validatingadmissionpolicies")
 _BINDINGS: Final = GroupResource(GROUP, "validatingadmissionpolicybindings")
@@ -61,8 +61,8 @@ class ValidatingAdmissionPolicy(Plugin):
         return target[:2] not in EXEMPT and super().handles(operation, target)
 
     async def validate(self, registry: Registry, attributes: Attributes) -> None:
-        evaluate = partial(registry.worker.run, attributes.call.size, self._judge, registry, attributes)
-        await with_conversions(attributes.call, evaluate)
+        evaluate = partial(registry.worker.run, attributes.context.size, self._judge, registry, attributes)
+        await with_conversions(attributes.context, evaluate)
 
     def _judge(self, registry: Registry, attributes: Attributes) -> None:
         invocations = self._source.invocations(registry, attributes)
@@ -106,7 +106,7 @@ class _PolicyEvaluation:
             elif not invocation.policy.fails_open:
                 yield _Refusal(invocation.policy, Denial(invocation.problem), invocation.binding)
         for (policy, key), values in self._annotations.items():
-            self._attributes.call.annotations[f"{policy}/{key}"] = ", ".join(values)
+            self._attributes.context.annotations[f"{policy}/{key}"] = ", ".join(values)
 
     def _evaluate(self, invocation: Invocation[Policy]) -> Iterator[_Refusal]:
         policy, binding = invocation.policy, invocation.binding
@@ -136,7 +136,7 @@ class _PolicyEvaluation:
 
     def _enforce(self, policy: Policy, binding: ReadOnlyTree, denial: Denial) -> Iterator[_Refusal]:
         """Apply the validationActions of a binding to a denial."""
-        name, call = meta.name(binding), self._attributes.call
+        name, context = meta.name(binding), self._attributes.context
         actions = binding["spec"].get("validationActions") or ()
         if denial.is_always:
             yield _Refusal(policy, denial, name)
@@ -148,7 +148,7 @@ class _PolicyEvaluation:
                 prefix = (
                     f"Validation failed for ValidatingAdmissionPolicy '{policy.name}' with binding '{name}'"
                 )
-                call.warn(f"{prefix}: {denial.message}")
+                context.warn(f"{prefix}: {denial.message}")
             elif action == "Audit":
                 failure = {
                     "message": denial.message,
@@ -157,4 +157,4 @@ class _PolicyEvaluation:
                     "expressionIndex": denial.index,
                     "validationActions": actions,
                 }
-                call.annotations[_AUDITED] = orjson.dumps([failure]).decode()
+                context.annotations[_AUDITED] = orjson.dumps([failure]).decode()

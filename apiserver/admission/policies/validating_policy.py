@@ -23,7 +23,7 @@ INVALID: Final = "Invalid"
 
 
 class Denial(Struct, frozen=True):
-    """Why a policy refuses a write. `index` is that of the validation in the policy."""
+    """The reason for which a policy refuses a write. `index` is that of the validation in the policy."""
 
     message: str
     reason: str = ""

@@ -17,12 +17,12 @@ from mockube.apiserver.admission.policies.matching import Equivalents, namespace
 from mockube.apiserver.admission.versions import prepare_version, to_version, without_system_fields
 from mockube.apiserver.admission.webhooks import review
 from mockube.apiserver.admission.webhooks.hooks import Hook, Hooks, Invocation, selects
-from mockube.apiserver.admission.webhooks.review import Answer, CallFailed
+from mockube.apiserver.admission.webhooks.review import CallFailed, WebhookResponse
 from mockube.apiserver.admission.webhooks.services import Caller, endpoint
 from mockube.apiserver.authz.chain import Authorization, retry_async_decision
 from mockube.apiserver.metrics.webhooks import CALLING, INTERNAL, NO_ERROR, WebhookMetrics
-from mockube.apiserver.registry.call import Attributes
 from mockube.apiserver.registry.registry import Registry
+from mockube.apiserver.registry.request_context import Attributes
 
 LOG: Final = logging.getLogger(__name__)
 _NO_SIDE_EFFECTS: Final = ("None", "NoneOnDryRun")
@@ -73,7 +73,7 @@ async def should_call_hook(
     if not hook.conditions:
         return True
     await prepare_version(registry, attributes, invocation.row)
-    size = attributes.call.size
+    size = attributes.context.size
     matches = partial(_matches_conditions, environment, registry, invocation, attributes, mutating=mutating)
     return await retry_async_decision(partial(registry.worker.run, size, matches))
 
@@ -109,14 +109,14 @@ def _with_version(new: Tree | None, old: Tree | None) -> Tree | None:
     return new | {"metadata": new["metadata"] | {"resourceVersion": version}}
 
 
-async def call(
+async def call_webhook(
     environment: Environment,
     registry: Registry,
     invocation: Invocation,
     attributes: Attributes,
     *,
     mutating: bool,
-) -> Answer:
+) -> WebhookResponse:
     """Send a review and return the answer, or raise CallFailed; ApiError if the webhook must not be called."""
     hook, row = invocation.hook, invocation.row
     if attributes.dry_run and hook.spec.get("sideEffects") not in _NO_SIDE_EFFECTS:
@@ -128,18 +128,18 @@ async def call(
     old = to_version(registry, attributes, row, attributes.old)
     new = without_system_fields(attributes, new) if mutating else _with_version(new, old)
     body = await registry.worker.run(
-        attributes.call.size, review.request, invocation, attributes, uid, new, old
+        attributes.context.size, review.request, invocation, attributes, uid, new, old
     )
     webhook = endpoint(
         registry, hook.spec.get("clientConfig") or {}, environment.services, seconds=hook.seconds
     )
-    async with attributes.call.release_memory():
+    async with attributes.context.release_memory():
         data = await environment.caller.post(webhook, body, seconds=hook.seconds)
     answer = await registry.worker.run(len(data), lambda: review.read(data, uid, version, mutating=mutating))
     for key, value in answer.annotations:
-        attributes.call.annotations[f"{hook.name}/{key}"] = value
+        attributes.context.annotations[f"{hook.name}/{key}"] = value
     for warning in answer.warnings:
-        attributes.call.warn(warning)
+        attributes.context.warn(warning)
     if not answer.allowed:
         raise review.denial_error(hook, answer.status)
     return answer
@@ -173,7 +173,7 @@ class FailurePolicy:
             if hook.fails_open:
                 LOG.warning("Failed calling webhook, failing open %s: %s", hook.name, error)
                 self._observe(error.code)
-                self._metrics.fail_open(hook.name, self._kind)
+                self._metrics.record_fail_open(hook.name, self._kind)
                 self.failed_open = True
                 return True
             self._observe(error.code, CALLING)

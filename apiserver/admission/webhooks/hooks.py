@@ -11,8 +11,8 @@ from mockube.apimachinery.labels import Selector
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.admission.policies.matching import Equivalents
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.registry.call import Attributes, Operation
-from mockube.apiserver.storage.stored import Stored
+from mockube.apiserver.registry.request_context import Attributes, Operation
+from mockube.apiserver.storage.stored import StoredObject
 
 GROUP: Final = "admissionregistration.k8s.io"
 MUTATING: Final = GroupResource(GROUP, "mutatingwebhookconfigurations")
@@ -62,7 +62,7 @@ class Invocation(Struct, frozen=True, kw_only=True):
 class Hooks:
     """The webhooks of some configurations."""
 
-    def __init__(self, configurations: Sequence[Stored], equivalents: Equivalents) -> None:
+    def __init__(self, configurations: Sequence[StoredObject], equivalents: Equivalents) -> None:
         self.configurations = configurations
         self._hooks = [*_read(configurations)]
         self._equivalents = equivalents
@@ -102,7 +102,7 @@ def _pair_rules(rules: Sequence[ReadOnlyTree], rows: Sequence[Resource]) -> Iter
     yield from ((number, other) for number in range(len(rules)) for other in others)
 
 
-def _read(configurations: Sequence[Stored]) -> Iterator[Hook]:
+def _read(configurations: Sequence[StoredObject]) -> Iterator[Hook]:
     index = 0
     for tree in sorted((stored.tree() for stored in configurations), key=meta.name):
         seen: dict[str, int] = {}

@@ -24,14 +24,14 @@ from mockube.apiserver.admission.webhooks.dispatch import (
     ConfiguredWebhooks,
     Environment,
     FailurePolicy,
-    call,
+    call_webhook,
     should_call_hook,
 )
 from mockube.apiserver.admission.webhooks.hooks import MUTATING, VALIDATING, Invocation
-from mockube.apiserver.admission.webhooks.review import Answer
-from mockube.apiserver.registry.call import Attributes, Operation
+from mockube.apiserver.admission.webhooks.review import WebhookResponse
 from mockube.apiserver.registry.convert import with_conversions
 from mockube.apiserver.registry.registry import Registry
+from mockube.apiserver.registry.request_context import Attributes, Operation
 
 _MUTATION: Final = "mutation.webhook.admission.k8s.io/"
 _PATCH: Final = "patch.webhook.admission.k8s.io/"
@@ -71,13 +71,15 @@ class MutatingAdmissionWebhook(Plugin):
         policy = FailurePolicy(self._environment, registry, hook, attributes, ADMIT)
         try:
             with policy:
-                answer = await call(self._environment, registry, invocation, attributes, mutating=True)
+                answer = await call_webhook(
+                    self._environment, registry, invocation, attributes, mutating=True
+                )
                 changed = await self._apply(registry, invocation, attributes, answer, annotation_key)
         finally:
             annotation = {"configuration": hook.configuration, "webhook": hook.name, "mutated": changed}
-            attributes.call.annotations[_MUTATION + annotation_key] = orjson.dumps(annotation).decode()
+            attributes.context.annotations[_MUTATION + annotation_key] = orjson.dumps(annotation).decode()
         if policy.failed_open:
-            attributes.call.annotations[f"failed-open.{_MUTATION}{annotation_key}"] = hook.name
+            attributes.context.annotations[f"failed-open.{_MUTATION}{annotation_key}"] = hook.name
         if changed:
             rounds.require_reinvocation()
             attributes.reinvocation.is_wanted = True
@@ -89,7 +91,7 @@ class MutatingAdmissionWebhook(Plugin):
         registry: Registry,
         invocation: Invocation,
         attributes: Attributes,
-        answer: Answer,
+        answer: WebhookResponse,
         annotation_key: str,
     ) -> bool:
         """Apply a patch, and return whether it changed the object."""
@@ -101,7 +103,7 @@ class MutatingAdmissionWebhook(Plugin):
         if before is None:
             problem = "attempted to modify the object, which is not supported for this operation"
             raise status.internal_error(f"admission webhook {gotext.quote(hook.name)} {problem}")
-        size = attributes.call.size + len(orjson.dumps(answer.patch))
+        size = attributes.context.size + len(orjson.dumps(answer.patch))
         after = await registry.worker.run(size, _apply_patch, before, answer.patch)
         annotation = {
             "configuration": hook.configuration,
@@ -109,12 +111,12 @@ class MutatingAdmissionWebhook(Plugin):
             "patch": answer.patch,
             "patchType": "JSONPatch",
         }
-        attributes.call.annotations[_PATCH + annotation_key] = orjson.dumps(annotation).decode()
+        attributes.context.annotations[_PATCH + annotation_key] = orjson.dumps(annotation).decode()
         try:
             convert = partial(
                 registry.worker.run, size, to_admitted_version, registry, attributes, row, after
             )
-            attributes.object = await with_conversions(attributes.call, convert)
+            attributes.object = await with_conversions(attributes.context, convert)
         except (DecodeError, KeyError, TypeError) as error:
             raise status.internal_error(str(error)) from error
         return after != before
@@ -169,7 +171,7 @@ class ValidatingAdmissionWebhook(Plugin):
     ) -> None:
         policy = FailurePolicy(self._environment, registry, invocation.hook, attributes, VALIDATE)
         with policy:
-            await call(self._environment, registry, invocation, attributes, mutating=False)
+            await call_webhook(self._environment, registry, invocation, attributes, mutating=False)
         if policy.failed_open:
             name = f"failed-open.{_VALIDATION}round_0_index_{index}"
-            attributes.call.annotations[name] = invocation.hook.name
+            attributes.context.annotations[name] = invocation.hook.name

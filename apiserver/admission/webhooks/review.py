@@ -12,7 +12,7 @@ from mockube.apimachinery.status import ApiError, Details
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.admission.admission_request import admission_request
 from mockube.apiserver.admission.webhooks.hooks import Hook, Invocation
-from mockube.apiserver.registry.call import Attributes
+from mockube.apiserver.registry.request_context import Attributes
 from mockube.apiserver.wire.go_json import syntax_error
 
 VERSIONS: Final = ("v1", "v1beta1")
@@ -44,7 +44,7 @@ class WebhookDenied(ApiError):
         return tree | {"reason": self._reason} if self._reason else tree
 
 
-class Answer(NamedTuple):
+class WebhookResponse(NamedTuple):
     allowed: bool
     patch: Any = None
     status: Tree | None = None
@@ -89,7 +89,7 @@ class _Review(msgspec.Struct, rename="camel"):
 _read_review = msgspec.json.Decoder(_Review).decode
 
 
-def read(data: bytes, uid: str, version: str, *, mutating: bool) -> Answer:
+def read(data: bytes, uid: str, version: str, *, mutating: bool) -> WebhookResponse:
     """Return the response of a webhook, or raise CallFailed if it is not a valid review of this request."""
     if not data:
         problem = "0-length response with status code: 200 and content type: application/json"
@@ -108,7 +108,7 @@ def read(data: bytes, uid: str, version: str, *, mutating: bool) -> Answer:
     response = review.response
     assert response is not None
     patch_type = response.patch_type if version == "v1" else "JSONPatch"
-    return Answer(
+    return WebhookResponse(
         allowed=response.allowed,
         patch=_patch(patch, patch_type) if patch and mutating else None,
         status=response.status,
@@ -182,10 +182,10 @@ def denial_error(hook: Hook, status: Tree | None) -> WebhookDenied:
     result = status or {}
     prefix = f"admission webhook {gotext.quote(hook.name)} denied the request"
     message, reason, code = result.get("message"), result.get("reason"), result.get("code")
-    explained = f"{prefix}: {message or reason}" if message or reason else f"{prefix} without explanation"
+    full_message = f"{prefix}: {message or reason}" if message or reason else f"{prefix} without explanation"
     code = code if isinstance(code, int) and code >= _BAD_REQUEST else _BAD_REQUEST
     return WebhookDenied(
-        explained, _details(result.get("details")), code=min(code, 599), reason=str(reason or "")
+        full_message, _details(result.get("details")), code=min(code, 599), reason=str(reason or "")
     )
 
 

@@ -64,7 +64,7 @@ def endpoint(
     url = f"https://{name}.{namespace}.svc:{port}{_clean_path(service.get('path') or '')}"
     try:
         address = resolve(backend, overrides, namespace, name, port)
-    except OnlyPods as error:
+    except OnlyPodAddresses as error:
         return Endpoint(url=url, authority=authority, pod=error.location, hint=str(error))
     except NoAddress as error:
         raise CallFailed(f'failed to call webhook: Post "{url}?timeout={seconds}s": {error}') from error
@@ -87,8 +87,8 @@ class NoAddress(Exception):
     """A Service has no address that this machine can reach."""
 
 
-class OnlyPods(NoAddress):
-    """A Service has only addresses of simulated pods, of which one may run as a process."""
+class OnlyPodAddresses(NoAddress):
+    """A Service has only addresses of simulated pods; one of these pods may run as a process."""
 
     def __init__(self, problem: str, location: Location) -> None:
         super().__init__(problem)
@@ -127,7 +127,7 @@ def resolve(
             location = Location(
                 scheme="http", host=address, port=str(number), gateway=gateway, is_process=True
             )
-            raise OnlyPods(problem, location)
+            raise OnlyPodAddresses(problem, location)
     raise NoAddress(problem)
 
 

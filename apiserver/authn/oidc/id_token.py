@@ -207,7 +207,7 @@ def _decode_standard(text: str) -> bytes:
 
 
 def _check_sources(claims: Mapping[str, Any]) -> None:
-    """Each distributed claim must have a source."""
+    """Check that each distributed claim has a source."""
     names, sources = claims.get("_claim_names") or {}, claims.get("_claim_sources") or {}
     if not isinstance(names, dict):
         raise wrong_type_error(names, "map[string]string", _claim_place("_claim_names"))

@@ -13,7 +13,7 @@ from mockube.apimachinery import gotext
 from mockube.apimachinery.clock import Clock
 from mockube.apiserver.authn.authenticators import BadToken
 from mockube.apiserver.authn.signatures import BadJsonWebKey, Public, from_jwk, is_signed
-from mockube.apiserver.outgoing import Answer, CallFailed, Outgoing, Send, Tls
+from mockube.apiserver.outgoing import CallFailed, OutgoingRequest, RemoteResponse, Send, Tls
 
 EXPIRY_DELTA: Final = 30.0
 """Keys that expire within these seconds are fetched again for a token that none of them has signed."""
@@ -106,7 +106,7 @@ class RemoteKeySet:
     async def _fetch(self) -> None:
         self._problem, body = "", None
         try:
-            request = Outgoing(url=self._url, tls=self._tls, follows_redirects=True)
+            request = OutgoingRequest(url=self._url, tls=self._tls, follows_redirects=True)
             answer = await self._send(request)
             self._problem = self._store_keys(answer)
             body = None if self._problem else answer.body
@@ -115,7 +115,7 @@ class RemoteKeySet:
         self._fetches += 1
         self._on_fetch(body)
 
-    def _store_keys(self, answer: Answer) -> str:
+    def _store_keys(self, answer: RemoteResponse) -> str:
         """Store the keys of a response; return the error if they are invalid, "" otherwise."""
         body = gotext.decode_utf8(answer.body)
         if answer.code != 200:
@@ -149,7 +149,7 @@ class FileKeySet:
             raise BadToken(UNVERIFIED)
 
 
-def decode_problem(answer: Answer, error: ValueError) -> str:
+def decode_problem(answer: RemoteResponse, error: ValueError) -> str:
     """Return upstream's error for a body that could not be decoded."""
     kind = answer.headers.get("content-type", "")
     if kind.partition(";")[0].strip().lower() == "application/json":

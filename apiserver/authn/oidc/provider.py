@@ -12,7 +12,7 @@ from mockube.apimachinery.clock import Clock
 from mockube.apiserver.authn.authenticators import BadToken
 from mockube.apiserver.authn.oidc.id_token import Undecodable, Verifier, text_of, untrusted_issuer
 from mockube.apiserver.authn.oidc.key_set import RemoteKeySet, decode_problem
-from mockube.apiserver.outgoing import CallFailed, Outgoing, Send, Tls
+from mockube.apiserver.outgoing import CallFailed, OutgoingRequest, Send, Tls
 
 WELL_KNOWN: Final = "/.well-known/openid-configuration"
 RETRY_SECONDS: Final = 10.0
@@ -38,7 +38,7 @@ class Provider(Struct, frozen=True, kw_only=True):
         """Return the issuer's keys, or raise NotInitialized."""
         url = self.discovery_url or self.issuer.removesuffix("/") + WELL_KNOWN
         try:
-            answer = await self.send(Outgoing(url=url, tls=self.tls, follows_redirects=True))
+            answer = await self.send(OutgoingRequest(url=url, tls=self.tls, follows_redirects=True))
         except CallFailed as error:
             raise NotInitialized(str(error)) from error
         if answer.code != 200:
@@ -105,7 +105,7 @@ class ClaimResolver:
 
     async def _fetch(self, url: str, access_token: str) -> str:
         headers = {"Authorization": f"Bearer {access_token}"} if access_token else {}
-        request = Outgoing(url=url, headers=headers, tls=self._provider.tls, follows_redirects=True)
+        request = OutgoingRequest(url=url, headers=headers, tls=self._provider.tls, follows_redirects=True)
         try:
             answer = await self._provider.send(request)
         except CallFailed as error:

@@ -19,9 +19,9 @@ from mockube.apiserver.authz.node.references import (
     of_pod,
     secrets_of_volume,
 )
-from mockube.apiserver.long_work import yield_to_loop
+from mockube.apiserver.event_loop import yield_to_loop
 from mockube.apiserver.storage.resource_cache import Change, ResourceCache
-from mockube.apiserver.storage.stored import Stored
+from mockube.apiserver.storage.stored import StoredObject
 
 GROUPS: Final = {POD: "", VOLUME: "", ATTACHMENT: "storage.k8s.io", SLICE: "resource.k8s.io"}
 """The API groups of the resources that are watched."""
@@ -117,7 +117,7 @@ class NodeGraph:
             del self._noted[resource, key]
             self._replace(resource, key, self._caches(resource).get(key))
 
-    def _replace(self, resource: str, key: bytes, stored: Stored | None) -> None:
+    def _replace(self, resource: str, key: bytes, stored: StoredObject | None) -> None:
         before = self._objects.pop((resource, key), None)
         if before is not None:
             before.remove(self._nodes, self._volumes_of, self._claims)

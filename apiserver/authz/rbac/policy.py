@@ -8,7 +8,7 @@ import orjson
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.authz.rbac.rules import RuleSet
-from mockube.apiserver.storage.stored import Stored
+from mockube.apiserver.storage.stored import StoredObject
 from mockube.apiserver.user import SERVICE_ACCOUNT, User
 
 GROUP: Final = "rbac.authorization.k8s.io"
@@ -105,7 +105,7 @@ class Policy:
         self._bindings.clear()
         self._by_subject.clear()
 
-    def put(self, resource: str, stored: Stored) -> str:
+    def put(self, resource: str, stored: StoredObject) -> str:
         """Add or replace a role or binding; return its namespace, "" for the whole cluster."""
         tree = orjson.loads(stored.value)
         if resource in (ROLES, CLUSTER_ROLES):
@@ -118,7 +118,7 @@ class Policy:
             self._by_subject.setdefault((binding.namespace, subject), {})[stored.key] = binding
         return binding.namespace
 
-    def remove(self, resource: str, stored: Stored) -> str:
+    def remove(self, resource: str, stored: StoredObject) -> str:
         """Remove a role or binding; return its namespace, "" for the whole cluster."""
         if resource in (ROLES, CLUSTER_ROLES):
             key = _role_key(resource, orjson.loads(stored.value))

@@ -10,7 +10,7 @@ from mockube.apimachinery.admission_expressions import (
     Compiler,
     OptionalVariables,
 )
-from mockube.apimachinery.cel.language import WHOLE, Language
+from mockube.apimachinery.cel.language import FULL_LANGUAGE, Language
 from mockube.apimachinery.cel.types import Type
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.gotext import quote
@@ -26,7 +26,7 @@ from mockube.apiserver.kinds.common.checks import (
     report,
     require,
 )
-from mockube.apiserver.kinds.common.defaults import of
+from mockube.apiserver.kinds.common.defaults import defaults_table
 from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN, check_label_name, with_any_finalizers
 from mockube.apiserver.kinds.common.selectors import check_selector
 from mockube.apiserver.kinds.common.warnings import on_create_and_update
@@ -58,7 +58,7 @@ NAME_WARNINGS: Final = on_create_and_update(_warn_static_name)
 # --- defaults
 
 MATCH_DEFAULTS: Final = {"matchPolicy": "Equivalent", "namespaceSelector": {}, "objectSelector": {}}
-DEFAULTS: Final = of(
+DEFAULTS: Final = defaults_table(
     "io.k8s.api.admissionregistration.v1",
     {
         "ServiceReference": {"port": 443},
@@ -207,7 +207,7 @@ def check_match_conditions(
     path: Path,
     *,
     has_params: bool = False,
-    language: Language = WHOLE,
+    language: Language = FULL_LANGUAGE,
 ) -> Iterator[FieldError]:
     if len(conditions or ()) > _MAX_CONDITIONS:
         yield errors.too_many(path, len(conditions or ()), _MAX_CONDITIONS)

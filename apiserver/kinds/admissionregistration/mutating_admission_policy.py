@@ -23,7 +23,7 @@ from mockube.apiserver.kinds.admissionregistration.policy_specs import (
 )
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common.checks import field, one_of, require
-from mockube.apiserver.kinds.common.defaults import of
+from mockube.apiserver.kinds.common.defaults import defaults_table
 from mockube.apiserver.kinds.common.validation import from_root
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import COUNTED_CONDITIONAL
@@ -108,7 +108,7 @@ KIND: Final = Kind(
         categories=("api-extensions",),
     ),
     strategy=COUNTED_CONDITIONAL,
-    defaults=of(
+    defaults=defaults_table(
         "io.k8s.api.admissionregistration.v1", {"MutatingAdmissionPolicySpec": {"failurePolicy": "Fail"}}
     ),
     validation=policy_validation(_CREATE),

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from mockube.apimachinery import errors, meta, names
 from mockube.apimachinery.admission_expressions import BadExpression, Compiler, OptionalVariables
-from mockube.apimachinery.cel.language import WHOLE, Language
+from mockube.apimachinery.cel.language import FULL_LANGUAGE, Language
 from mockube.apimachinery.cel.parser import RESERVED
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
@@ -107,7 +107,7 @@ _COMMON: Final = all_of(
 )
 
 
-def policy_compiler(spec: ReadOnlyTree, language: Language = WHOLE) -> Compiler:
+def policy_compiler(spec: ReadOnlyTree, language: Language = FULL_LANGUAGE) -> Compiler:
     return Compiler(has_variables=bool(spec.get("variables")), language=language)
 
 

@@ -12,7 +12,7 @@ from mockube.apimachinery.admission_expressions import (
     Compiler,
     OptionalVariables,
 )
-from mockube.apimachinery.cel.language import WHOLE, Language
+from mockube.apimachinery.cel.language import FULL_LANGUAGE, Language
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -36,7 +36,7 @@ from mockube.apiserver.kinds.common.checks import (
     require,
 )
 from mockube.apiserver.kinds.common.conditions import check_conditions
-from mockube.apiserver.kinds.common.defaults import of
+from mockube.apiserver.kinds.common.defaults import defaults_table
 from mockube.apiserver.kinds.common.objectmeta import check_label_name
 from mockube.apiserver.kinds.common.validation import Validation, get_struct, part
 from mockube.apiserver.kinds.kind import Kind
@@ -164,7 +164,7 @@ _update_status: Final = part(
 )
 
 
-def validation(language: Language = WHOLE) -> Validation:
+def validation(language: Language = FULL_LANGUAGE) -> Validation:
     """Return the validation of policies, with the expressions of a CEL version."""
     return policy_validation(partial(_create, language=language), {"status": _update_status})
 
@@ -186,7 +186,7 @@ KIND: Final = Kind(
         unconditional_update=False,
         resets=STATUS_ALONE,
     ),
-    defaults=of(
+    defaults=defaults_table(
         "io.k8s.api.admissionregistration.v1", {"ValidatingAdmissionPolicySpec": {"failurePolicy": "Fail"}}
     ),
     validation=validation(),

@@ -8,7 +8,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from mockube.apimachinery import errors, meta, names
-from mockube.apimachinery.cel.language import WHOLE, Language
+from mockube.apimachinery.cel.language import FULL_LANGUAGE, Language
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
@@ -35,7 +35,7 @@ from mockube.apiserver.kinds.common.checks import (
     require,
     require_that,
 )
-from mockube.apiserver.kinds.common.defaults import of
+from mockube.apiserver.kinds.common.defaults import defaults_table
 from mockube.apiserver.kinds.common.selectors import check_selector, check_selector_leniently
 from mockube.apiserver.kinds.common.validation import NO_CHECKS, Validation
 from mockube.apiserver.kinds.common.webhook_clients import (
@@ -149,7 +149,7 @@ def _update(new: ReadOnlyTree, old: ReadOnlyTree, language: Language) -> Iterato
     yield from _check(new.get("webhooks") or (), _exemptions(old.get("webhooks") or ()), language)
 
 
-def validation(language: Language = WHOLE) -> Validation:
+def validation(language: Language = FULL_LANGUAGE) -> Validation:
     """Return the validation of configurations, with the match conditions of a CEL version."""
     create, update = (partial(check, language=language) for check in (_create, _update))
     return Validation(repeated_checks=NO_CHECKS, name=NAMES, create=create, update=update)
@@ -179,7 +179,7 @@ MUTATING_WEBHOOK_CONFIGURATION: Final = Kind(
         categories=("api-extensions",),
     ),
     strategy=_STRATEGY,
-    defaults=of(
+    defaults=defaults_table(
         "io.k8s.api.admissionregistration.v1",
         {"MutatingWebhook": {**_DEFAULTS, "reinvocationPolicy": "Never"}},
     ),
@@ -198,7 +198,7 @@ VALIDATING_WEBHOOK_CONFIGURATION: Final = Kind(
         categories=("api-extensions",),
     ),
     strategy=_STRATEGY,
-    defaults=of("io.k8s.api.admissionregistration.v1", {"ValidatingWebhook": _DEFAULTS}),
+    defaults=defaults_table("io.k8s.api.admissionregistration.v1", {"ValidatingWebhook": _DEFAULTS}),
     validation=validation(),
     warnings=NAME_WARNINGS,
     printer=_PRINTER,

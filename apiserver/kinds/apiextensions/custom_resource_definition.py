@@ -11,7 +11,7 @@ from mockube.apiserver.kinds.api_resource import STATUS_WITHOUT_TABLE, Resource
 from mockube.apiserver.kinds.apiextensions.schemas import unknown_formats
 from mockube.apiserver.kinds.apiextensions.validation import validation
 from mockube.apiserver.kinds.apiextensions.versions import to_internal
-from mockube.apiserver.kinds.common.defaults import FILLED_BY_OWNER, of
+from mockube.apiserver.kinds.common.defaults import FILLED_BY_OWNER, defaults_table
 from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import MAIN, SPEC, Request, Strategy
@@ -98,7 +98,7 @@ def _default_names(spec: Tree) -> None:
         names.setdefault("listKind", f"{names['kind']}List")
 
 
-_DEFAULTS: Final = of(
+_DEFAULTS: Final = defaults_table(
     "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1",
     {
         "CustomResourceDefinition": _default_stored_versions,

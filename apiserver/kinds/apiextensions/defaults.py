@@ -9,10 +9,10 @@ from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.schema import builtin
 from mockube.apimachinery.schema.decode import Decoder
 from mockube.apimachinery.tree import ReadOnlyTree, sorted_keys
-from mockube.apiserver.kinds.apiextensions.structural import EMBEDDED, is_leaf
 from mockube.apiserver.kinds.jsonschema.embedded import EmbeddedError, coercer, embedded_checker
 from mockube.apiserver.kinds.jsonschema.pruning import pruner, root_pruner
-from mockube.apiserver.kinds.jsonschema.schema import HEAD
+from mockube.apiserver.kinds.jsonschema.schema import OBJECT_FIELDS
+from mockube.apiserver.kinds.jsonschema.structural import EMBEDDED, is_leaf
 from mockube.apiserver.kinds.jsonschema.validate import checker
 
 OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
@@ -47,7 +47,7 @@ def check_defaults(schema: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     """Refuse defaults that violate their structural schema, and defaults of the custom object's apiVersion, kind and metadata."""
     yield from _check_defaults_in(schema, path, None)
     for name, inner in (schema.get("properties") or {}).items():
-        if name in HEAD:
+        if name in OBJECT_FIELDS:
             for default_path in _defaults_in(inner, path.child("properties").key(name)):
                 yield errors.forbidden(default_path, f"must not be set in top-level {name}")
 
@@ -77,7 +77,7 @@ def _check_defaults_in(
     for name, inner in (schema.get("properties") or {}).items():
         if "default" not in inner and is_leaf(inner):
             continue
-        inner_object = enclosing_object.child(name, in_metadata=is_object and name in HEAD)
+        inner_object = enclosing_object.child(name, in_metadata=is_object and name in OBJECT_FIELDS)
         yield from _check_defaults_in(inner, path.child("properties").key(name), inner_object)
     # Upstream does not check defaults in additionalProperties.
     if isinstance(schema.get("items"), dict):

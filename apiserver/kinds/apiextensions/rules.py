@@ -8,7 +8,7 @@ from msgspec import Struct, field
 
 from mockube.apimachinery import errors
 from mockube.apimachinery.cel.cost.ranges import MAX_UINT64
-from mockube.apimachinery.cel.language import WHOLE, Language
+from mockube.apimachinery.cel.language import FULL_LANGUAGE, Language
 from mockube.apimachinery.cel.schema_types import DeclaredType, declare, escape
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
@@ -62,7 +62,7 @@ class RuleContext(Struct):
     uncorrelatable: Path | None = None
     """The list whose elements cannot be matched with old elements."""
     root: bool = False
-    language: Language = WHOLE
+    language: Language = FULL_LANGUAGE
 
     def type(self) -> DeclaredType | None:
         if self.declared is None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from mockube.apimachinery import errors
-from mockube.apimachinery.cel.language import WHOLE, Language
+from mockube.apimachinery.cel.language import FULL_LANGUAGE, Language
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.regexp import matcher as regexp
@@ -17,10 +17,10 @@ from mockube.apiserver.kinds.apiextensions.rules import (
     check_rule_fields,
     check_rules,
 )
-from mockube.apiserver.kinds.apiextensions.structural import PRESERVE, check_structural, is_leaf
 from mockube.apiserver.kinds.common.checks import all_of, one_of, pointer
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.jsonschema.schema import RULES
+from mockube.apiserver.kinds.jsonschema.structural import PRESERVE, check_structural, is_leaf
 from mockube.apiserver.kinds.jsonschema.validate import is_known_format
 
 _TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
@@ -65,7 +65,7 @@ def _check_status_root(schema: ReadOnlyTree, path: Path) -> Iterator[FieldError]
 
 
 def check_schema(
-    validation: ReadOnlyTree, path: Path, language: Language = WHOLE, *, has_status: bool = False
+    validation: ReadOnlyTree, path: Path, language: Language = FULL_LANGUAGE, *, has_status: bool = False
 ) -> Iterator[FieldError]:
     """Check a schema: its structure and keywords, and its defaults and rules if these are valid."""
     schema, path = validation.get("openAPIV3Schema"), path.child("openAPIV3Schema")

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Final
 
 from mockube.apimachinery import conditions, errors, meta, names
-from mockube.apimachinery.cel.language import WHOLE, Language
+from mockube.apimachinery.cel.language import FULL_LANGUAGE, Language
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -310,7 +310,7 @@ def _update_status(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]
     yield from _ACCEPTED_NAMES(get_struct(new, "status"), _STATUS)
 
 
-def validation(language: Language = WHOLE) -> Validation:
+def validation(language: Language = FULL_LANGUAGE) -> Validation:
     """Return the validation of definitions, with the rules of a CEL version."""
     return Validation(
         metadata_first=False,

@@ -24,7 +24,7 @@ from mockube.apiserver.kinds.common.checks import (
     require,
     require_that,
 )
-from mockube.apiserver.kinds.common.defaults import of
+from mockube.apiserver.kinds.common.defaults import defaults_table
 from mockube.apiserver.kinds.common.objectmeta import NameRule, with_any_finalizers
 from mockube.apiserver.kinds.common.validation import (
     Validation,
@@ -161,7 +161,9 @@ KIND: Final = Kind(
         subresources=(STATUS_WITHOUT_TABLE,),
     ),
     strategy=Strategy(resets=OWN_STATUS, unconditional_update=False, prepare_create=_prepare_create),
-    defaults=of("io.k8s.kube-aggregator.pkg.apis.apiregistration.v1", {"ServiceReference": {"port": 443}}),
+    defaults=defaults_table(
+        "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1", {"ServiceReference": {"port": 443}}
+    ),
     validation=Validation(
         metadata_first=False,
         create=_create,

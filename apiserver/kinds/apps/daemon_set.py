@@ -23,7 +23,7 @@ from mockube.apiserver.kinds.common.cells import (
     selector_text,
 )
 from mockube.apiserver.kinds.common.checks import Check, all_of, field, non_negative
-from mockube.apiserver.kinds.common.defaults import of
+from mockube.apiserver.kinds.common.defaults import defaults_table
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.selectors import (
     check_selector,
@@ -32,7 +32,15 @@ from mockube.apiserver.kinds.common.selectors import (
 )
 from mockube.apiserver.kinds.common.validation import Validation, immutable_fields, in_order
 from mockube.apiserver.kinds.common.warnings import Warnings
-from mockube.apiserver.kinds.common.workloads import (
+from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions
+from mockube.apiserver.kinds.core.pod.defaults import INTERNAL_CHANGES_OF_TEMPLATE
+from mockube.apiserver.kinds.core.pod.pod_template import (
+    check_pod_template,
+    options_from_old_template,
+    pod_warnings_of,
+)
+from mockube.apiserver.kinds.core.pod.strategy import DISABLED_IN_TEMPLATE
+from mockube.apiserver.kinds.core.pod.workloads import (
     check_amount,
     check_collisions,
     check_matches,
@@ -46,14 +54,6 @@ from mockube.apiserver.kinds.common.workloads import (
     status_update,
     value_of,
 )
-from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions
-from mockube.apiserver.kinds.core.pod.defaults import INTERNAL_CHANGES_OF_TEMPLATE
-from mockube.apiserver.kinds.core.pod.pod_template import (
-    check_pod_template,
-    options_from_old_template,
-    pod_warnings_of,
-)
-from mockube.apiserver.kinds.core.pod.strategy import DISABLED_IN_TEMPLATE
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import MAIN, SPEC, Request, Strategy
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
@@ -154,7 +154,7 @@ def _begin_template_generation(daemon_set: Tree, _request: Request) -> None:
 
 
 def _count_template_generation(new: Tree, old: Tree, _request: Request) -> None:
-    """Increase the generation if the template has changed. The client's annotation is ignored."""
+    """Increment the generation if the template has changed. The client's annotation is ignored."""
     is_new = new["spec"].get("template") != old["spec"].get("template")
     _set_template_generation(new, _template_generation(old) + is_new)
 
@@ -241,7 +241,7 @@ KIND: Final = Kind(
         ),
         cells=_cells,
     ),
-    defaults=of(
+    defaults=defaults_table(
         "io.k8s.api.apps.v1",
         {
             "DaemonSetSpec": {"revisionHistoryLimit": 10},

@@ -14,10 +14,14 @@ from mockube.apiserver.kinds.apps.replica_set import check_selected_replicas
 from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.cells import CONTAINERS, IMAGES, SELECTOR, names_and_images, number, part
 from mockube.apiserver.kinds.common.checks import all_of, field, non_negative
-from mockube.apiserver.kinds.common.defaults import of
+from mockube.apiserver.kinds.common.defaults import defaults_table
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.validation import Validation, immutable_fields, in_order
-from mockube.apiserver.kinds.common.workloads import (
+from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions
+from mockube.apiserver.kinds.core.pod.defaults import INTERNAL_CHANGES_OF_TEMPLATE
+from mockube.apiserver.kinds.core.pod.pod_template import options_from_old_template, warnings_of_kind
+from mockube.apiserver.kinds.core.pod.strategy import DISABLED_IN_TEMPLATE
+from mockube.apiserver.kinds.core.pod.workloads import (
     at_most_field,
     check_amount,
     check_collisions,
@@ -29,10 +33,6 @@ from mockube.apiserver.kinds.common.workloads import (
     status_update,
     value_of,
 )
-from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions
-from mockube.apiserver.kinds.core.pod.defaults import INTERNAL_CHANGES_OF_TEMPLATE
-from mockube.apiserver.kinds.core.pod.pod_template import options_from_old_template, warnings_of_kind
-from mockube.apiserver.kinds.core.pod.strategy import DISABLED_IN_TEMPLATE
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import MAIN, SPEC, Strategy
 from mockube.apiserver.kinds.strategy import STATUS as STATUS_FIELDS
@@ -198,7 +198,7 @@ KIND: Final = Kind(
         ),
         cells=_cells,
     ),
-    defaults=of(
+    defaults=defaults_table(
         "io.k8s.api.apps.v1",
         {
             "DeploymentSpec": {"replicas": 1, "revisionHistoryLimit": 10, "progressDeadlineSeconds": 600},

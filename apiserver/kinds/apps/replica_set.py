@@ -20,9 +20,13 @@ from mockube.apiserver.kinds.common.cells import (
     selector_text,
 )
 from mockube.apiserver.kinds.common.checks import all_of, field, non_negative
-from mockube.apiserver.kinds.common.defaults import of
+from mockube.apiserver.kinds.common.defaults import defaults_table
 from mockube.apiserver.kinds.common.validation import Validation, immutable_fields, in_order
-from mockube.apiserver.kinds.common.workloads import (
+from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions
+from mockube.apiserver.kinds.core.pod.defaults import INTERNAL_CHANGES_OF_TEMPLATE
+from mockube.apiserver.kinds.core.pod.pod_template import options_from_old_template, warnings_of_kind
+from mockube.apiserver.kinds.core.pod.strategy import DISABLED_IN_TEMPLATE
+from mockube.apiserver.kinds.core.pod.workloads import (
     at_most_field,
     check_required_selector,
     check_selected_template,
@@ -30,10 +34,6 @@ from mockube.apiserver.kinds.common.workloads import (
     selector_of,
     status_update,
 )
-from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions
-from mockube.apiserver.kinds.core.pod.defaults import INTERNAL_CHANGES_OF_TEMPLATE
-from mockube.apiserver.kinds.core.pod.pod_template import options_from_old_template, warnings_of_kind
-from mockube.apiserver.kinds.core.pod.strategy import DISABLED_IN_TEMPLATE
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import SPEC, Strategy
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
@@ -126,6 +126,6 @@ KIND: Final = Kind(
         ),
         cells=_cells,
     ),
-    defaults=of("io.k8s.api.apps.v1", {"ReplicaSetSpec": {"replicas": 1}}),
+    defaults=defaults_table("io.k8s.api.apps.v1", {"ReplicaSetSpec": {"replicas": 1}}),
     internal_changes=INTERNAL_CHANGES_OF_TEMPLATE,
 )

@@ -22,12 +22,22 @@ from mockube.apiserver.kinds.common.checks import (
     pointer,
     report,
 )
-from mockube.apiserver.kinds.common.defaults import of
+from mockube.apiserver.kinds.common.defaults import defaults_table
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.objectmeta import LABEL
 from mockube.apiserver.kinds.common.validation import Validation, in_order
 from mockube.apiserver.kinds.common.warnings import Warnings
-from mockube.apiserver.kinds.common.workloads import (
+from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions
+from mockube.apiserver.kinds.core.pod.defaults import INTERNAL_CHANGES_OF_TEMPLATE
+from mockube.apiserver.kinds.core.pod.pod_template import (
+    check_pod_template,
+    check_template_metadata,
+    is_new_generation,
+    options_from_old_template,
+    pod_warnings_of,
+)
+from mockube.apiserver.kinds.core.pod.strategy import disabled_in_template
+from mockube.apiserver.kinds.core.pod.workloads import (
     at_most_field,
     check_amount,
     check_collisions,
@@ -41,16 +51,6 @@ from mockube.apiserver.kinds.common.workloads import (
     status_update,
     value_of,
 )
-from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions
-from mockube.apiserver.kinds.core.pod.defaults import INTERNAL_CHANGES_OF_TEMPLATE
-from mockube.apiserver.kinds.core.pod.pod_template import (
-    check_pod_template,
-    check_template_metadata,
-    is_new_generation,
-    options_from_old_template,
-    pod_warnings_of,
-)
-from mockube.apiserver.kinds.core.pod.strategy import disabled_in_template
 from mockube.apiserver.kinds.core.volumes.claim_spec import check_claim_spec
 from mockube.apiserver.kinds.core.volumes.warnings import claim_warnings
 from mockube.apiserver.kinds.kind import Kind
@@ -310,7 +310,7 @@ KIND: Final = Kind(
     ),
     warnings=Warnings(create=_warn_create, update=_warn_update),
     printer=Printer(columns=(NAME, Column(name="Ready"), AGE_COLUMN, CONTAINERS, IMAGES), cells=_cells),
-    defaults=of(
+    defaults=defaults_table(
         "io.k8s.api.apps.v1",
         {
             "StatefulSetSpec": {

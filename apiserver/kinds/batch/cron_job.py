@@ -28,7 +28,7 @@ from mockube.apiserver.kinds.common.cells import (
     time,
 )
 from mockube.apiserver.kinds.common.checks import all_of, field, non_negative, one_of, require
-from mockube.apiserver.kinds.common.defaults import of
+from mockube.apiserver.kinds.common.defaults import defaults_table
 from mockube.apiserver.kinds.common.objectmeta import METADATA
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.warnings import Warnings
@@ -215,7 +215,7 @@ KIND: Final = Kind(
         ),
         cells=_cells,
     ),
-    defaults=of(
+    defaults=defaults_table(
         "io.k8s.api.batch.v1",
         {
             "CronJobSpec": {

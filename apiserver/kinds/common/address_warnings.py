@@ -1,4 +1,4 @@
-"""Warnings of IP addresses and CIDRs that are valid but not in canonical form."""
+"""Warnings about IP addresses and CIDRs that are valid but not in canonical form."""
 
 from collections.abc import Iterable, Iterator
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_network
@@ -13,7 +13,7 @@ _MAPPED_PREFIX: Final = 96
 
 
 def _unmap_ipv4(address: Address) -> Address:
-    """An IPv4 address, even if it is written as one of IPv6."""
+    """Return the IPv4 address of an IPv4-mapped IPv6 address; return other addresses as they are."""
     return (address.ipv4_mapped or address) if isinstance(address, IPv6Address) else address
 
 
@@ -62,7 +62,7 @@ def _is_sloppy(address: Address, text: str) -> bool:
 
 
 def _go_text(network: Network) -> str:
-    """Format a network like Go: one of mapped addresses as IPv4."""
+    """Format a network like Go, which formats one of IPv4-mapped addresses as IPv4."""
     if isinstance(network, IPv6Network) and network.prefixlen >= _MAPPED_PREFIX:
         mapped = network.network_address.ipv4_mapped
         if mapped is not None:
@@ -71,7 +71,7 @@ def _go_text(network: Network) -> str:
 
 
 def ingress_point_warnings(new: ReadOnlyTree, _old: ReadOnlyTree) -> Iterator[str]:
-    """Yield the warnings of the addresses at which a load balancer takes in traffic."""
+    """Yield the warnings about the ingress addresses of a load balancer."""
     path = ROOT.child("status", "loadBalancer", "ingress")
     points = ((new.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
     for index, point in enumerate(points):

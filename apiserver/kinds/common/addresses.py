@@ -1,7 +1,7 @@
 """IP addresses, networks and ports.
 
-Fields older than today's strictness accept sloppy addresses; a value that the old object had stays valid, for which
-rules are given the old values. Upstream parses more sloppily than it validates, so its errors can say what is wrong.
+New values must be in canonical form. An update may keep a sloppy value, so the checks take the values of the old object.
+Upstream's parser accepts more than its validation, so that its errors can name what is wrong.
 """
 
 import re
@@ -28,7 +28,7 @@ _check_name: Final = report(names.check_port_name)
 
 
 def check_port(port: IntOrString, path: Path) -> Iterable[FieldError]:
-    """A port's number, or the name that a container gives it."""
+    """Check a port number, or the name of a container port."""
     return port_number(port, path) if isinstance(port, int) else _check_name(port, path)
 
 
@@ -41,7 +41,7 @@ _NO_OLD_VALUES: Final[AbstractSet[str]] = frozenset()
 
 
 def parse_sloppily(text: str) -> Address | None:
-    """The address that a text means, though the numbers of an IPv4 address may begin with zeros."""
+    """Return the address in a text, or None; the numbers of an IPv4 address may have leading zeros."""
     return _parse_usual(text) if len(text) <= _USUAL_LENGTH else _parse(text)
 
 
@@ -53,7 +53,7 @@ def _parse(text: str) -> Address | None:
     return None if isinstance(address, IPv6Address) and address.scope_id is not None else address
 
 
-# The same addresses are parsed often. A long text is no address, and must not fill the cache.
+# The same addresses are parsed often. A longer text is no address, and must not fill the cache.
 _USUAL_LENGTH: Final = 45
 _parse_usual = lru_cache(maxsize=16384)(_parse)
 
@@ -114,7 +114,7 @@ _LINK_LOCAL_MULTICAST: Final = (ip_network("224.0.0.0/24"), IPv6Network("ff02::/
 
 
 def check_endpoint_ip(value: str, path: Path) -> Iterator[FieldError]:
-    """An address that traffic may be sent to."""
+    """Check the address of an endpoint, to which traffic may be sent."""
     address = parse_sloppily(value)
     if address is None:
         yield errors.invalid(path, value, "must be a valid IP address")
@@ -138,5 +138,5 @@ def is_ipv6(text: str) -> bool:
 
 
 def is_dual_stack(texts: Iterable[str]) -> bool:
-    """Whether both families are among them."""
+    """Return whether the addresses are of both families."""
     return len({is_ipv6(text) for text in texts}) > 1

@@ -1,6 +1,6 @@
 """Read values for table cells from an object, and the cells that several kinds print.
 
-Any part of an object may be missing: then a text is empty, a number 0, and a list has no items. `text` takes a default
+Any part of an object may be missing: its text is then empty, its number 0, and its list has no items. `text` takes a default
 because Go distinguishes an absent pointer from an empty string.
 """
 
@@ -52,12 +52,12 @@ def time(tree: Any, *path: str) -> datetime | None:
 
 
 def amount(tree: Any, *path: str) -> str:
-    """A quantity as upstream prints it, `0` where there is none."""
+    """Return a quantity as upstream prints it; `0` if it is missing."""
     return str(quantity.from_json(part(tree, *path)))
 
 
 def condition(tree: Any, condition_type: str) -> str:
-    """A condition's status, True, False or Unknown, as texts; empty if there is no such condition."""
+    """Return the status of a condition: "True", "False" or "Unknown"; "" if it is missing."""
     return text(conditions.get(tree, condition_type), "status")
 
 
@@ -71,7 +71,7 @@ _NONE: Final = "<none>"
 
 
 def labels_text(chosen: Mapping[str, str] | None) -> str:
-    """Labels, or the kind of selector that is but a map of them."""
+    """Return labels, or a selector that is a map of labels, as text."""
     return ",".join(f"{key}={value}" for key, value in sorted((chosen or {}).items())) or _NONE
 
 
@@ -97,10 +97,7 @@ def names_and_images(template: Any) -> tuple[str, str]:
 
 
 def ingress_addresses(tree: Tree) -> list[str]:
-    """Return the addresses, or the host names, at which a load balancer takes in the traffic of a Service or an Ingress.
-
-    Each is returned once, in order.
-    """
+    """Return the unique ingress addresses or host names of a load balancer, sorted, for a Service or an Ingress."""
     points = items(tree, "status", "loadBalancer", "ingress")
     return sorted({text(point, "ip") or text(point, "hostname") for point in points} - {""})
 

@@ -1,15 +1,14 @@
-"""The elements of rules: checks of one value, and combinators of checks, so that a rule is a line.
+"""The elements of validation rules: checks of one value, and combinators of checks, so that most rules have one line.
 
-A check takes a value and its path and returns the errors. Those of a struct take the tree of one; which of the ways
-into a field is right depends on the field in Go:
+A check takes a value and its path, and returns the errors. The check of a struct takes its tree. Which function checks a
+field of a struct depends on the field in Go:
 
     optional    the check runs if the value is not empty         `if len(x) > 0`
-    pointer     the check runs if the field is there at all      `if x != nil`
-    required    an empty value is an error, else the check runs  `if len(x) == 0 { Required }`
-    field       the check runs always, on `absent` if need be
+    pointer     the check runs if the field is present           `if x != nil`
+    require     an empty value is an error, else the check runs  `if len(x) == 0 { Required }`
+    field       the check always runs: on `absent` if the field is missing
 
-Nearly everything is in order nearly always, so a check gathers what it finds in a list: a generator would cost more
-than most of the checks. Knows no type and no field by name.
+Almost all values are valid, so most checks return a list: a generator would take longer than most checks.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -34,20 +33,20 @@ IMMUTABLE: Final = "field is immutable"
 
 
 class _Row(NamedTuple):
-    """A check of a value, or of one of its fields; a tuple, as `every` takes it apart for every value."""
+    """A check of a value, or of one of its fields."""
 
     check: Check
     name: str = ""
     """The name of the checked field; "": the value itself is checked."""
     step: str = ""
     empty: Check | None = None
-    """Instead of the check, if the field is there and empty."""
+    """The check if the field is present and empty."""
     absent: Check | None = None
-    """Instead of the check, if the field is not there."""
+    """The check if the field is missing."""
 
 
-class _Every:
-    """Checks of one value. Most fields are not there, and then nothing is called."""
+class _AllOf:
+    """The checks of one value, in order. Most fields are missing, and then nothing is called."""
 
     __slots__ = ("_named_rows", "rows")
 
@@ -73,15 +72,15 @@ class _Every:
 
 
 def all_of(*checks: Check) -> Check:
-    """All of them, in this order."""
+    """Return a check that runs all checks, in order."""
     if len(checks) == 1:
         return checks[0]
-    rows = (check.rows if isinstance(check, _Every) else (_Row(check),) for check in checks)
-    return _Every(*chain.from_iterable(rows))
+    rows = (check.rows if isinstance(check, _AllOf) else (_Row(check),) for check in checks)
+    return _AllOf(*chain.from_iterable(rows))
 
 
 def canonical(value: Any) -> bytes:
-    """A value as text that is the same for equal values: what a set of trees holds."""
+    """Return the JSON of a value with sorted keys: equal values have the same text, which can be in a set."""
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
 
 
@@ -89,7 +88,7 @@ def canonical(value: Any) -> bytes:
 
 
 def field(name: str, *checks: Check, absent: Any = None) -> Check:
-    """Check a field whatever it holds; `absent` is what it means that it is not there."""
+    """Check a field with any value; a missing field is checked as `absent`."""
     inner = all_of(*checks)
     if [*inner(absent, ROOT)]:
         return _into(name, inner, empty=inner, absent=lambda _, path: inner(absent, path))
@@ -109,7 +108,7 @@ def optional(name: str, *checks: Check) -> Check:
 
 
 def require(name: str, *checks: Check, detail: str = "") -> Check:
-    """Refuse an empty field, and check any other."""
+    """Refuse an empty or missing field, and check any other."""
 
     def check_missing(_value: Any, path: Path) -> Iterable[FieldError]:
         return (errors.required(path, detail),)
@@ -118,18 +117,18 @@ def require(name: str, *checks: Check, detail: str = "") -> Check:
 
 
 def _into(name: str, check: Check, *, empty: Check | None = None, absent: Check | None = None) -> Check:
-    return _Every(_Row(check, name, f".{name}", empty, absent))
+    return _AllOf(_Row(check, name, f".{name}", empty, absent))
 
 
 def member(members: Mapping[str, Check], *, missing: str, surplus: str) -> Check:
-    """Check the one field that is there of some that exclude each other, and refuse those after it, or that none is."""
+    """Check the first present field of a union; refuse other present ones, and a union without any."""
 
     def check(tree: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
         present = [name for name in members if tree.get(name) is not None]
         if not present:
             yield errors.required(path, missing)
-        for place, name in enumerate(present):
-            if place:
+        for position, name in enumerate(present):
+            if position:
                 yield errors.forbidden(path.child(name), surplus)
             else:
                 yield from members[name](tree[name], path.child(name))
@@ -141,7 +140,7 @@ def member(members: Mapping[str, Check], *, missing: str, surplus: str) -> Check
 
 
 def each_item(*checks: Check) -> Check:
-    """Check every element of a list; no list has none."""
+    """Check every element of a list, which may be missing."""
     inner = all_of(*checks)
 
     def check(values: Iterable[Any] | None, path: Path) -> Iterable[FieldError]:
@@ -167,7 +166,7 @@ def each_value(*checks: Check) -> Check:
 
 
 def unique(*names: str) -> Check:
-    """Refuse an element that equals an earlier one, as a whole, or in these fields, the last of which is reported."""
+    """Refuse an element that equals an earlier one: as a whole, or in these fields, of which the last is reported."""
 
     def check(values: Iterable[Any] | None, path: Path) -> Iterator[FieldError]:
         seen = set()
@@ -185,17 +184,17 @@ def unique(*names: str) -> Check:
 
 
 def report(problems: Problems) -> Check:
-    """Refuse a value of which there is something to say."""
+    """Refuse a value with problems; each is an error."""
 
     def check(value: Any, path: Path) -> Iterable[FieldError]:
-        wrong = [*problems(value)]
-        return [errors.invalid(path, value, problem) for problem in wrong] if wrong else ()
+        texts = [*problems(value)]
+        return [errors.invalid(path, value, problem) for problem in texts] if texts else ()
 
     return check
 
 
 def require_that(holds: Callable[[Any], bool], message: str) -> Check:
-    """Refuse a value of which something does not hold."""
+    """Refuse a value for which a condition does not hold."""
 
     def check(value: Any, path: Path) -> Iterable[FieldError]:
         return () if holds(value) else (errors.invalid(path, value, message),)
@@ -204,7 +203,7 @@ def require_that(holds: Callable[[Any], bool], message: str) -> Check:
 
 
 def one_of(*values: str) -> Check:
-    """Refuse every other value. The values are shown in this order: upstream sorts most lists, but not all."""
+    """Refuse every other value. Errors list the values in this order: upstream sorts most lists, but not all."""
     supported = frozenset(values)
 
     def check(value: Any, path: Path) -> Iterable[FieldError]:
@@ -214,13 +213,13 @@ def one_of(*values: str) -> Check:
 
 
 def required_one_of(*values: str) -> Check:
-    """As `one_of`, but an empty value is missing."""
+    """Refuse every other value, and report an empty one as missing."""
     check_choice = one_of(*values)
     return lambda value, path: check_choice(value, path) if value else (errors.required(path),)
 
 
 def max_bytes(limit: int) -> Check:
-    """Refuse a text of more bytes."""
+    """Refuse a text with more bytes."""
 
     def check(value: str, path: Path) -> Iterable[FieldError]:
         return (errors.too_long(path, limit),) if len(value.encode()) > limit else ()
@@ -229,7 +228,7 @@ def max_bytes(limit: int) -> Check:
 
 
 def max_items(limit: int) -> Check:
-    """Refuse a list of more items."""
+    """Refuse a list with more items."""
 
     def check(values: Any, path: Path) -> Iterable[FieldError]:
         return (errors.too_many(path, len(values), limit),) if len(values) > limit else ()
@@ -264,12 +263,12 @@ trimmed: Final = require_that(
 
 
 def immutable(new: Any, old: Any, path: Path) -> Iterable[FieldError]:
-    """Refuse that a value changes."""
+    """Refuse a change of a value."""
     return () if is_same(new, old) else (errors.invalid(path, new, IMMUTABLE),)
 
 
 def is_same(new: Any, old: Any) -> bool:
-    """Return whether two values are the same in Go's semantic comparison, as absent and empty collections are."""
+    """Return whether two values are equal in Go's semantic comparison, in which absent and empty collections are equal."""
     return bool(new == old or _comparable(new) == _comparable(old))
 
 
@@ -278,7 +277,7 @@ def _comparable(value: Any) -> Any:
 
 
 def _without_empty(value: Any) -> Any:
-    """Return a value with None for an empty list at any depth, and for nothing else: pointers may be to 0 or ""."""
+    """Return a value with None for empty lists at any depth. Other empty values stay, because pointers may be to 0 or ""."""
     if isinstance(value, dict):
         inner = ((name, _without_empty(item)) for name, item in value.items())
         return {name: item for name, item in inner if item is not None}

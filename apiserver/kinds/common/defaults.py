@@ -1,7 +1,7 @@
-"""A table of defaults: by the name of a struct's OpenAPI definition, the steps that fill it in.
+"""Tables of defaults: by the name of a struct's OpenAPI definition, the steps that set its defaults.
 
-Trees are in normal form here. What is empty is absent, unless Go always writes the field, and structs that are no
-pointers are always there. So `setdefault` is right for every field but those that Go always writes.
+Trees are in normal form: an empty field is absent unless Go always writes it, and a struct that is not a pointer is
+always present. So `setdefault` is right for every field that Go does not always write.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,10 +12,10 @@ from mockube.apimachinery import quantity
 from mockube.apimachinery.tree import Tree
 
 Fill: TypeAlias = Callable[[Tree], None]
-"""Fills in what depends on other fields, in the struct or below it."""
+"""Sets defaults that depend on other fields, in the struct or below it."""
 
 Literals: TypeAlias = Mapping[str, Any]
-"""By field, what is written if it is absent, or empty without being a pointer."""
+"""Default values by field: set if the field is absent, or if it is empty and not a pointer."""
 
 Steps: TypeAlias = tuple[Fill | Literals, ...]
 
@@ -28,7 +28,7 @@ NOWHERE: Final = None
 """The struct and its parts have no defaults: upstream defines none for its group."""
 
 
-def of(package: str, entries: Mapping[str, Fill | Literals | Steps | None]) -> Table:
+def defaults_table(package: str, entries: Mapping[str, Fill | Literals | Steps | None]) -> Table:
     """Return a table of one package's structs by their short names; a single step is allowed without a tuple."""
     return {
         f"{package}.{struct}": entry if isinstance(entry, tuple) or entry is NOWHERE else (entry,)
@@ -40,7 +40,7 @@ _BEHIND_LABELS: Final = ("annotations", "ownerReferences", "finalizers", "manage
 
 
 def set_labels(metadata: Tree, labels: Mapping[str, str]) -> None:
-    """Give an object labels, where Go would write them."""
+    """Set the labels of an object, at their position in Go's encoding."""
     metadata["labels"] = dict(sorted(labels.items()))
     for field in _BEHIND_LABELS:
         if field in metadata:
@@ -57,6 +57,6 @@ def _round(amount: str) -> str:
     return str(quantity.parse(amount).round_up(quantity.MILLI))
 
 
-# The same few amounts are in almost every object; a long text is a rarity that shall not fill the memory.
+# Almost all objects have the same few amounts. Long texts are rare, and are not cached.
 _USUAL_LENGTH: Final = 24
 _round_usual = lru_cache(maxsize=4096)(_round)

@@ -1,4 +1,4 @@
-"""References to fields and resources of a pod, whose values a container gets as variables or files."""
+"""Validation of references to fields and resources of a pod, whose values a container gets as variables or files."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
@@ -38,7 +38,7 @@ _check_key: Final = report(names.check_label_key)
 
 def _field(supported: tuple[str, ...]) -> Check:
     def check(reference: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
-        """One thing at a time: what comes later makes no sense without what comes before."""
+        """Return only the first error: the later checks depend on the earlier ones."""
         version, target = reference.get("apiVersion", ""), reference.get("fieldPath", "")
         if not version:
             return (errors.required(path.child("apiVersion")),)
@@ -77,7 +77,7 @@ check_field_of_volume: Final = _field(_OF_VOLUMES)
 # --- resources
 
 _RESOURCES: Final = tuple(
-    f"{of}.{name}" for of in ("limits", "requests") for name in (CPU, EPHEMERAL_STORAGE, MEMORY)
+    f"{group}.{name}" for group in ("limits", "requests") for name in (CPU, EPHEMERAL_STORAGE, MEMORY)
 )
 _HUGE_PAGES: Final = ("limits.hugepages-", "requests.hugepages-")
 
@@ -102,7 +102,7 @@ def _check_divisor(resource: str, divisor: str, path: Path) -> Iterable[FieldErr
 
 
 def check_resource_of_variable(reference: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
-    """An amount of the container itself, if it names none."""
+    """Check a reference to a resource in an environment variable. Without a container name it is that of the container."""
     resource = reference.get("resource", "")
     if not resource:
         yield errors.required(path.child("resource"))
@@ -112,7 +112,7 @@ def check_resource_of_variable(reference: ReadOnlyTree, path: Path) -> Iterator[
 
 
 def check_resource_of_volume(reference: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
-    """An amount of the container that is named."""
+    """Check a reference to a resource in a volume, which must name a container."""
     if reference.get("containerName"):
         return check_resource_of_variable(reference, path)
     divisor = _check_divisor(reference.get("resource", ""), reference.get("divisor") or "0", path)

@@ -1,6 +1,6 @@
-"""Structs as kube-apiserver's messages print them: in its internal types, by Go's field names, and diffs of them.
+"""Structs and their diffs in kube-apiserver's messages: in upstream's internal types, with Go's field names.
 
-`data/` describes these types; it is loaded for the first message that needs it.
+The files in `data/` describe these types; they are loaded for the first message that needs them.
 """
 
 import gzip
@@ -15,20 +15,20 @@ from msgspec import Struct, field
 from msgspec.json import decode
 
 from mockube.apimachinery import gotext
-from mockube.apimachinery.pieces import release, sorted_items
+from mockube.apimachinery.piecewise import release_in_pieces, sorted_items
 from mockube.apimachinery.tree import ReadOnlyTree
 
 _NAMES_OF_FILES: Final = 2
-"""The lines that every difference begins with, and that mean nothing here."""
+"""The number of lines with file names at the start of a unified diff, which are omitted."""
 _CONTEXT: Final = 3
 _MAX_COMPARED: Final = 4_000
-"""Lines whose difference is made as upstream does, which takes the square of their number: half a second."""
+"""The maximum of lines that are compared as upstream does, in quadratic time: half a second for so many lines."""
 _MAX_SHOWN: Final = 1_000
-"""Lines of each part of a larger difference that are shown: an error has no room for many more."""
+"""The maximum of lines of each part of a larger diff, so that the error is not too long."""
 
 
 def difference(struct: str, old: ReadOnlyTree, new: ReadOnlyTree, *, without: Collection[str] = ()) -> str:
-    """Between two trees of the internal type of that name, such as `core.PodSpec`; `without` some of its fields."""
+    """Return the diff of two trees of an internal type, such as `core.PodSpec`, without the fields in `without`."""
     before, after = (_lines_of_struct(struct, tree, without) for tree in (old, new))
     is_small = len(before) + len(after) <= _MAX_COMPARED
     text = (
@@ -36,8 +36,8 @@ def difference(struct: str, old: ReadOnlyTree, new: ReadOnlyTree, *, without: Co
         if is_small
         else _plain_difference(before, after)
     )
-    release(before)
-    release(after)
+    release_in_pieces(before)
+    release_in_pieces(after)
     return text
 
 
@@ -49,7 +49,7 @@ def _lines_of_struct(struct: str, tree: ReadOnlyTree, without: Collection[str]) 
 
 
 def _plain_difference(before: Sequence[str], after: Sequence[str]) -> str:
-    """Return all lines from the first one that differs to the last, which takes linear time."""
+    """Return a diff with all lines between the first and the last difference, in linear time."""
     if before == after:
         return ""
     fewer = min(len(before), len(after))
@@ -70,7 +70,7 @@ def _plain_difference(before: Sequence[str], after: Sequence[str]) -> str:
 
 
 def _part(sign: str, lines: Sequence[str], start: int, end: int) -> str:
-    """Return the lines of [start, end) after a sign; the first of them if they are many."""
+    """Return the lines in [start, end), each after the sign; of many lines, only the first ones."""
     cut = min(end, start + _MAX_SHOWN)
     text = "".join([f"{sign}{line}" for line in lines[start:cut]])
     return text if cut == end else f"{text}{sign}... ({end - cut} more lines)\n"
@@ -85,12 +85,12 @@ class _OwnList(list[Any]):
 
 
 def _release_lists(tree: Mapping[str, Any] | _OwnList) -> None:
-    """Free the items of the lists of a struct, which may be a million, piece by piece."""
+    """Free the items of a struct's lists in pieces: there may be a million."""
     for value in tree.values() if isinstance(tree, Mapping) else tree:
         if isinstance(value, dict | _OwnList):
             _release_lists(value)
     if isinstance(tree, _OwnList):
-        release(tree)
+        release_in_pieces(tree)
 
 
 class _Field(Struct, frozen=True):
@@ -113,7 +113,7 @@ def _structs() -> Mapping[str, tuple[_Field, ...]]:
 
 
 def internal(struct: str, tree: ReadOnlyTree) -> dict[str, Any]:
-    """Return a struct as Go prints upstream's internal type of that name, such as `core.PodSpec`."""
+    """Return a struct in upstream's internal type of that name, such as `core.PodSpec`, as Go prints it."""
     if struct == _POD_SPEC:
         tree = _with_context(tree)
     internal_fields: dict[str, Any] = {}
@@ -146,7 +146,7 @@ def _item(row: _Field, value: Any) -> Any:
 
 
 def _one_of(name: str, others: Mapping[str, Any], value: Any) -> dict[str, Any]:
-    """Return the struct of a field that takes a schema, or else what goes into its field of that name."""
+    """Return the struct of a value that is a schema or something else, which is in the field `name`."""
     if isinstance(value, dict):
         return {**others, "Schema": internal(_SCHEMA, value)}
     items = value if isinstance(value, list) else ()
@@ -161,7 +161,7 @@ _FORMS: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
     f"{_SCHEMA}OrBool": ("Allows", {"Allows": True, "Schema": None}),
     f"{_SCHEMA}OrStringArray": ("Property", {"Schema": None, "Property": None}),
 }
-"""Structs of a schema or of something else: the field of the latter, and the fields of the former."""
+"""By struct that has a schema or something else: the field of something else, and the empty values of the fields."""
 
 
 _POD_SPEC: Final = "core.PodSpec"

@@ -23,7 +23,7 @@ DEPRECATED: Final[Mapping[str, str]] = MappingProxyType(
 
 
 def key_warnings(selector: Mapping[str, Any] | None, path: Path) -> Iterator[str]:
-    """Warn of the keys of a map of labels, each at its own path."""
+    """Yield the warnings about the keys of a map of labels, each at its own path."""
     for key in sorted(DEPRECATED.keys() & (selector or {}).keys()):
         yield f"{path.key(key)}: {DEPRECATED[key]}"
 
@@ -36,7 +36,7 @@ def expression_warnings(expressions: Iterable[ReadOnlyTree] | None, path: Path) 
 
 
 def term_warnings(terms: Iterable[ReadOnlyTree] | None, path: Path) -> Iterator[str]:
-    """Warn of the terms of a node selector."""
+    """Yield the warnings about the terms of a node selector."""
     for index, term in enumerate(terms or ()):
         yield from expression_warnings(
             term.get("matchExpressions"), path.index(index).child("matchExpressions")
@@ -44,7 +44,7 @@ def term_warnings(terms: Iterable[ReadOnlyTree] | None, path: Path) -> Iterator[
 
 
 def preference_warnings(terms: Iterable[ReadOnlyTree] | None, path: Path) -> Iterator[str]:
-    """Warn of preferred terms, whose values are not validated."""
+    """Yield the warnings about preferred terms, whose values are not validated."""
     for index, weighted in enumerate(terms or ()):
         expressions = (weighted.get("preference") or {}).get("matchExpressions") or ()
         for number, expression in enumerate(expressions):
@@ -52,13 +52,13 @@ def preference_warnings(terms: Iterable[ReadOnlyTree] | None, path: Path) -> Ite
             key = expression.get("key", "")
             if key in DEPRECATED:
                 yield f"{expression_path.child('key')}: {key} is {DEPRECATED[key]}"
-            for place, value in enumerate(expression.get("values") or ()):
+            for value_index, value in enumerate(expression.get("values") or ()):
                 for problem in names.check_label_value(value):
-                    yield f"{expression_path.child('values').index(place)}: {value} is invalid, {problem}"
+                    yield f"{expression_path.child('values').index(value_index)}: {value} is invalid, {problem}"
 
 
 def selector_warnings(selector: ReadOnlyTree | None, path: Path) -> Iterator[str]:
-    """Warn of a label selector that selects nodes."""
+    """Yield the warnings about a label selector that selects nodes."""
     if not selector:
         return
     yield from expression_warnings(selector.get("matchExpressions"), path.child("matchExpressions"))

@@ -1,4 +1,4 @@
-"""Validate the metadata of every kind: names by the kind's rule, and the rest by rules that are the same for all.
+"""Validate the metadata of objects: names by the rule of their kind, other fields by the same rules for all kinds.
 
 The caller passes the rule of names, and whether the kind has namespaces.
 """
@@ -105,11 +105,11 @@ _check_no_namespace: Final = optional("namespace", refuse_any("not allowed on th
 
 # --- labels
 
-_KEYS: Final = 4096
+_MAX_CACHED_KEYS: Final = 4096
 _MAX_KEY_LENGTH: Final = 128
-"""The number and length of label keys whose results are cached: objects share a few."""
+"""The number and length of label keys whose results are cached: objects share few keys."""
 
-check_label_name: Final = report(memoize(_KEYS, max_length=_MAX_KEY_LENGTH)(names.check_label_key))
+check_label_name: Final = report(memoize(_MAX_CACHED_KEYS, max_length=_MAX_KEY_LENGTH)(names.check_label_key))
 check_label_value: Final = report(names.check_label_value)
 
 
@@ -147,7 +147,7 @@ def _check_version(owner: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
 
 
 _MAX_OWNER_LENGTH: Final = 1024
-"""The characters of an owner that an error shows, because there may be as many errors as owners."""
+"""The maximum of characters of an owner in an error, because there may be as many errors as owners."""
 
 _BANNED: Final = frozenset({("v1", "Event")})
 
@@ -165,7 +165,7 @@ _CHECK_OWNER: Final = all_of(
 
 
 def _check_owners(owners: Sequence[ReadOnlyTree] | None, path: Path) -> Iterator[FieldError]:
-    """Upstream's message does not name the invalid one."""
+    """Check owner references. The error for a second controller has all references as its value, as upstream's."""
     first = ""
     for owner in owners or ():
         yield from _CHECK_OWNER(owner, path)

@@ -1,6 +1,6 @@
-"""PEM as Go's package reads it: the blocks in a text, whatever is around them.
+"""Decode PEM like Go's package: find the blocks in a text, between which there may be other text.
 
-The text is read once from its beginning to its end, and never again from a block that turned out to be none.
+The text is read once, from its beginning to its end, so that the time is linear.
 """
 
 import base64
@@ -32,31 +32,34 @@ def blocks(text: bytes) -> list[Block]:
 
 
 def decode(text: bytes) -> Block | None:
-    """The first block."""
+    """Return the first block, or None."""
     return next(_blocks(text), None)
 
 
 def _blocks(text: bytes) -> Iterator[Block]:
     position = 0
     while (end := text.find(_END, position)) >= 0:
-        # The last beginning before an end counts: others have no end.
+        # Only the last beginning before an end has this end.
         begin = text.rfind(_BEGIN, position, end)
         closing = end + len(_END)
         if begin < 0 or (begin > position and text[begin - 1 : begin] != b"\n"):
             position = closing
             continue
-        block, reached = _read_block(text, begin + len(_BEGIN), end)
+        block, read_end = _read_block(text, begin + len(_BEGIN), end)
         if block is not None:
             position = _line(text, closing - 1)[1]
             yield replace(block, end=position)
-        elif reached > closing:
+        elif read_end > closing:
             return
         else:
             position = closing
 
 
 def _read_block(text: bytes, position: int, end: int) -> tuple[Block | None, int]:
-    """The block whose type begins at one place and whose end at another, if it is one, and how far it was read."""
+    """Return the block, or None if it is invalid, and the offset up to which it was read.
+
+    Its type begins at `position`, and its end line at `end`.
+    """
     line, body = _line(text, position)
     if not line.endswith(_DASHES):
         return None, body
@@ -83,7 +86,7 @@ def _read_block(text: bytes, position: int, end: int) -> tuple[Block | None, int
 
 
 def _line(text: bytes, position: int) -> tuple[bytes, int]:
-    """The line that begins at a place, without what is empty at its end, and where the next one begins."""
+    """Return the line at a position, without trailing whitespace, and the position of the next line."""
     stop = text.find(b"\n", position)
     if stop < 0:
         return text[position:].rstrip(b" \t"), len(text)
@@ -100,7 +103,7 @@ def certificate_problem(data: bytes) -> str:
 
 
 def authorities_problem(text: bytes) -> str:
-    """Return why a client that was to trust only these certificates could not be made, as client-go words it."""
+    """Return why a client cannot trust these certificates, in client-go's words; "" if it can."""
     if not text:
         return ""
     pem_blocks = blocks(text)

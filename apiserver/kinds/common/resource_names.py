@@ -38,12 +38,12 @@ def _is_huge_page_of_quota(name: str) -> bool:
 
 
 def is_native(name: str) -> bool:
-    """Kubernetes' own; so is what has no domain."""
+    """Return whether a resource is one of Kubernetes: its name has no domain, or that of Kubernetes."""
     return "/" not in name or "kubernetes.io/" in name
 
 
 def is_extended(name: str) -> bool:
-    """Somebody else's, and still a name when a quota is put on it."""
+    """Return whether a resource is an extended one; with the prefix of a quota, its name must still be valid."""
     if is_native(name) or name.startswith(_REQUESTS):
         return False
     return not names.check_label_key(f"{_REQUESTS}{name}")
@@ -54,7 +54,7 @@ def is_overcommit_allowed(name: str) -> bool:
 
 
 def is_integer(name: str) -> bool:
-    """Whether there are no parts of one."""
+    """Return whether amounts of a resource are integers."""
     return name in _COUNTED or is_extended(name)
 
 
@@ -94,7 +94,7 @@ def check_pod_name(name: str, path: Path) -> list[FieldError]:
 
 
 def check_quota_name(name: str, path: Path) -> list[FieldError]:
-    """A name of what can be limited for a namespace."""
+    """Check the name of a resource in a quota."""
     field_errors = check_name(name, path)
     if "/" not in name and not is_standard_quota_resource_name(name):
         field_errors.append(errors.invalid(path, name, "must be a standard resource for quota"))
@@ -113,7 +113,7 @@ def check_positive(amount: str, path: Path) -> Iterable[FieldError]:
 
 
 def check_amount(name: str, amount: str, path: Path) -> Iterator[FieldError]:
-    """An amount of a resource."""
+    """Check an amount of a resource."""
     yield from check_not_negative(amount, path)
     if is_integer(name) and quantity.milli_value(amount) % 1000:
         yield errors.invalid(path, amount, "must be an integer")

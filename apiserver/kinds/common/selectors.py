@@ -17,7 +17,7 @@ _WITHOUT_VALUES: Final = frozenset({"Exists", "DoesNotExist"})
 
 
 def check_operator(requirement: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
-    """Refuse an operator that there is none of, or that does not go with the values."""
+    """Refuse an unknown operator, and one that does not fit the values."""
     operator, values = requirement.get("operator", ""), requirement.get("values")
     if operator in _WITH_VALUES:
         detail = "must be specified when `operator` is 'In' or 'NotIn'"

@@ -1,4 +1,4 @@
-"""The record of one kind's validation, and rules of whole objects that are composed of rules of their parts.
+"""The `Validation` of a kind, and functions that compose its checks of checks of parts.
 
 `kind_rules.py` reports errors of metadata. Kinds for which upstream repeats all checks of a creation at an update use
 `as_created`, which checks metadata again.
@@ -38,7 +38,7 @@ class RepeatedCheck(Enum):
     CHANGE = "change"
     METADATA = "whole"
     CREATE = "create"
-    """The checks of a new object, between the other two."""
+    """The checks of a new object, between those of the metadata and of its change."""
 
 
 NO_CHECKS: Final[Sequence[RepeatedCheck]] = ()
@@ -56,7 +56,7 @@ class Validation(Struct, frozen=True, kw_only=True):
 
     name: NameRule = SUBDOMAIN
     metadata_first: bool = True
-    """Metadata is checked before the rest. Otherwise `create` and `update` check it, if at all."""
+    """Whether metadata is checked before the rest. Otherwise `create` and `update` check it, if at all."""
     repeated_checks: Sequence[RepeatedCheck] = CHANGE
     """The checks of metadata that an update repeats before the rest; through subresources only those of its change."""
     silent: frozenset[str] = frozenset()
@@ -84,7 +84,7 @@ def as_created(create: Create, name: NameRule = SUBDOMAIN, *, namespaced: bool =
 
 
 def changed_metadata(name: NameRule = SUBDOMAIN) -> Update:
-    """Return the check of a change of metadata, for kinds that check it after the rest."""
+    """Return a check of a change of metadata, for kinds that check it after the rest."""
 
     def update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
         yield from objectmeta.check_update(new, old)
@@ -129,7 +129,7 @@ def immutable_fields(*names: str, absent: Any = None) -> Update:
 
 
 def not_updated(name: str, detail: str) -> Update:
-    """Forbid that a field changes, with a message of its own."""
+    """Return a check that refuses a change of a field with its own message."""
 
     def update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
         if new.get(name) == old.get(name) or not (new.get(name) or old.get(name)):

@@ -28,7 +28,7 @@ class Warnings(Struct, frozen=True, kw_only=True):
 
 
 def on_create_and_update(of: Callable[[ReadOnlyTree], Iterable[str]]) -> Warnings:
-    """The same of a new object and of every change."""
+    """Return warnings that are the same for a new object and for each update."""
     return Warnings(create=of, update=lambda new, _old: of(new))
 
 

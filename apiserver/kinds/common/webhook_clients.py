@@ -46,7 +46,7 @@ def _check_path(url_path: str, path: Path) -> Iterator[FieldError]:
         return
     if not url_path.startswith("/"):
         yield errors.invalid(path, url_path, "must start with a '/'")
-    rest = url_path[1:] if url_path[0].isascii() else "\ufffd" + url_path[1:]  # Go leaves out a byte
+    rest = url_path[1:] if url_path[0].isascii() else "\ufffd" + url_path[1:]  # Go omits a byte
     for index, segment in enumerate(rest.removesuffix("/").split("/")):
         if not segment:
             yield errors.invalid(path, url_path, f"segment[{index}] may not be empty")
@@ -56,7 +56,7 @@ def _check_path(url_path: str, path: Path) -> Iterator[FieldError]:
 
 
 def _check_service(service: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
-    """Upstream reports a missing namespace as a missing name, and a missing name as a missing namespace."""
+    """Check the reference to a Service. As upstream, a missing namespace is reported as a missing name, and vice versa."""
     for missing_field, reported_field in (("namespace", "name"), ("name", "namespace")):
         if not service.get(missing_field):
             yield errors.required(path.child(reported_field))
@@ -91,7 +91,7 @@ _ACCEPTED: Final = ("v1", "v1beta1")
 def check_review_versions(
     versions: list[str], path: Path, *, any_accepted: bool = False
 ) -> Iterator[FieldError]:
-    """Versions of the objects that are sent; `any_accepted`: this server need not know one of them."""
+    """Check the versions of reviews; unless `any_accepted`, the server must support one of them."""
     seen = set()
     for index, version in enumerate(versions):
         if version in seen:

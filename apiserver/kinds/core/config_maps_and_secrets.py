@@ -14,7 +14,7 @@ from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.cells import count, text
-from mockube.apiserver.kinds.common.defaults import of
+from mockube.apiserver.kinds.common.defaults import defaults_table
 from mockube.apiserver.kinds.common.validation import (
     Create,
     Update,
@@ -199,6 +199,6 @@ SECRET: Final = Kind(
         update=in_order(immutable_fields("type"), _check_immutable("data"), as_created(_create_secret)),
     ),
     printer=Printer(columns=(NAME, Column(name="Type"), Column(name="Data"), AGE_COLUMN), cells=_secret),
-    defaults=of("io.k8s.api.core.v1", {"Secret": {"type": "Opaque"}}),
+    defaults=defaults_table("io.k8s.api.core.v1", {"Secret": {"type": "Opaque"}}),
     internal_changes=(_merge_string_data,),
 )

@@ -30,7 +30,7 @@ from mockube.apiserver.kinds.common.checks import (
     report,
     require,
 )
-from mockube.apiserver.kinds.common.defaults import of
+from mockube.apiserver.kinds.common.defaults import defaults_table
 from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN, check_label_name
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.warnings import on_create_and_update
@@ -132,5 +132,5 @@ KIND: Final = Kind(
     validation=Validation(create=_create, update=_update),
     warnings=on_create_and_update(_warn),
     printer=Printer(columns=(NAME, Column(name="Endpoints"), AGE_COLUMN), cells=_cells),
-    defaults=of("io.k8s.api.core.v1", {"EndpointPort": {"protocol": "TCP"}}),
+    defaults=defaults_table("io.k8s.api.core.v1", {"EndpointPort": {"protocol": "TCP"}}),
 )

@@ -10,7 +10,7 @@ from mockube.apimachinery.quantity import Quantity
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common.checks import Check, field
-from mockube.apiserver.kinds.common.defaults import of
+from mockube.apiserver.kinds.common.defaults import defaults_table
 from mockube.apiserver.kinds.common.resource_names import (
     STORAGE,
     check_container_name,
@@ -157,5 +157,5 @@ KIND: Final = Kind(
     resource=Resource(group="", version="v1", name="limitranges", kind="LimitRange", short_names=("limits",)),
     strategy=Strategy(create_on_update=True, prepare_create=_set_name),
     validation=Validation(repeated_checks=NO_CHECKS, create=_CREATE, update=as_created(_CREATE)),
-    defaults=of("io.k8s.api.core.v1", {"LimitRangeItem": _default_item}),
+    defaults=defaults_table("io.k8s.api.core.v1", {"LimitRangeItem": _default_item}),
 )

@@ -14,7 +14,7 @@ from mockube.apiserver.kinds.api_resource import STATUS, Resource, Subresource
 from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.cells import text
 from mockube.apiserver.kinds.common.checks import Check, each_item, field, report
-from mockube.apiserver.kinds.common.defaults import of, set_labels
+from mockube.apiserver.kinds.common.defaults import defaults_table, set_labels
 from mockube.apiserver.kinds.common.objectmeta import LABEL
 from mockube.apiserver.kinds.common.validation import (
     CREATE_AND_CHANGE,
@@ -128,7 +128,7 @@ KIND: Final = Kind(
         },
     ),
     printer=Printer(columns=(NAME, Column(name="Status"), AGE_COLUMN), cells=_cells),
-    defaults=of(
+    defaults=defaults_table(
         "io.k8s.api.core.v1", {"Namespace": _default_name_label, "NamespaceStatus": {"phase": "Active"}}
     ),
 )

@@ -18,7 +18,7 @@ from mockube.apiserver.kinds.common.address_warnings import cidrs_warnings
 from mockube.apiserver.kinds.common.addresses import check_cidr, is_dual_stack
 from mockube.apiserver.kinds.common.cells import flag, items, part, text
 from mockube.apiserver.kinds.common.checks import Check, all_of, field, one_of, optional, require
-from mockube.apiserver.kinds.common.defaults import of
+from mockube.apiserver.kinds.common.defaults import defaults_table
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.objectmeta import check_label_name
 from mockube.apiserver.kinds.common.resource_names import check_amount
@@ -290,6 +290,6 @@ KIND: Final = Kind(
         ),
         cells=_cells,
     ),
-    defaults=of("io.k8s.api.core.v1", {"NodeStatus": _default_allocatable}),
+    defaults=defaults_table("io.k8s.api.core.v1", {"NodeStatus": _default_allocatable}),
     internal_changes=(partial(agree_with_list, "spec", "podCIDR", "podCIDRs", ""),),
 )

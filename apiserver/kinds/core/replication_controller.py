@@ -12,7 +12,7 @@ from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.labels.selector import from_set
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
-from mockube.apiserver.kinds.api_resource import SCALE, STATUS, Resource
+from mockube.apiserver.kinds.api_resource import SCALE, STATUS, Replicas, Resource, SelectorForm
 from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.cells import (
     CONTAINERS,
@@ -24,16 +24,10 @@ from mockube.apiserver.kinds.common.cells import (
     part,
 )
 from mockube.apiserver.kinds.common.checks import all_of, field, non_negative, require
-from mockube.apiserver.kinds.common.defaults import of, set_labels
+from mockube.apiserver.kinds.common.defaults import defaults_table, set_labels
 from mockube.apiserver.kinds.common.objectmeta import NameRule
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.warnings import Warnings
-from mockube.apiserver.kinds.common.workloads import (
-    at_most_field,
-    check_selected_template,
-    counts,
-    status_update,
-)
 from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions
 from mockube.apiserver.kinds.core.pod.defaults import INTERNAL_CHANGES_OF_TEMPLATE
 from mockube.apiserver.kinds.core.pod.pod_template import (
@@ -43,6 +37,12 @@ from mockube.apiserver.kinds.core.pod.pod_template import (
 )
 from mockube.apiserver.kinds.core.pod.strategy import DISABLED_IN_TEMPLATE
 from mockube.apiserver.kinds.core.pod.warnings import IN_POD_NAMES, name_warnings
+from mockube.apiserver.kinds.core.pod.workloads import (
+    at_most_field,
+    check_selected_template,
+    counts,
+    status_update,
+)
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import ORPHAN, SPEC, Strategy
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
@@ -139,6 +139,7 @@ KIND: Final = Kind(
         categories=("all",),
         stored_at="controllers",
         selectable=(selectable("status.replicas", absent="0"),),
+        replicas=Replicas(selector_form=SelectorForm.LABELS),
         subresources=(
             SCALE,
             STATUS,
@@ -165,6 +166,6 @@ KIND: Final = Kind(
         ),
         cells=_cells,
     ),
-    defaults=of("io.k8s.api.core.v1", {"ReplicationController": _default_selector_and_labels}),
+    defaults=defaults_table("io.k8s.api.core.v1", {"ReplicationController": _default_selector_and_labels}),
     internal_changes=INTERNAL_CHANGES_OF_TEMPLATE,
 )

@@ -27,7 +27,7 @@ from mockube.apiserver.kinds.common.checks import (
     report,
     require,
 )
-from mockube.apiserver.kinds.common.defaults import of
+from mockube.apiserver.kinds.common.defaults import defaults_table
 from mockube.apiserver.kinds.common.objectmeta import check_label_name, check_labels
 from mockube.apiserver.kinds.common.validation import (
     NO_CHECKS,
@@ -284,5 +284,5 @@ KIND: Final = Kind(
         ),
         cells=_cells,
     ),
-    defaults=of("io.k8s.api.discovery.v1", {"EndpointPort": {"name": "", "protocol": "TCP"}}),
+    defaults=defaults_table("io.k8s.api.discovery.v1", {"EndpointPort": {"name": "", "protocol": "TCP"}}),
 )

@@ -21,7 +21,7 @@ from mockube.apiserver.kinds.common.checks import (
     require,
     require_that,
 )
-from mockube.apiserver.kinds.common.defaults import of
+from mockube.apiserver.kinds.common.defaults import defaults_table
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.validation import NO_CHECKS, Validation, as_created, get_struct
 from mockube.apiserver.kinds.flowcontrol.priority_level_configuration import EXEMPT, STRATEGY, update_status
@@ -234,7 +234,7 @@ KIND: Final = Kind(
         subresources=(STATUS,),
     ),
     strategy=STRATEGY,
-    defaults=of("io.k8s.api.flowcontrol.v1", {"FlowSchemaSpec": {"matchingPrecedence": 1000}}),
+    defaults=defaults_table("io.k8s.api.flowcontrol.v1", {"FlowSchemaSpec": {"matchingPrecedence": 1000}}),
     validation=Validation(
         repeated_checks=NO_CHECKS,
         silent=frozenset({"status"}),

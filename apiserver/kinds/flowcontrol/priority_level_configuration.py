@@ -24,7 +24,7 @@ from mockube.apiserver.kinds.common.checks import (
     require,
     require_that,
 )
-from mockube.apiserver.kinds.common.defaults import of
+from mockube.apiserver.kinds.common.defaults import defaults_table
 from mockube.apiserver.kinds.common.validation import (
     NO_CHECKS,
     Update,
@@ -194,7 +194,7 @@ KIND: Final = Kind(
         subresources=(STATUS,),
     ),
     strategy=STRATEGY,
-    defaults=of(
+    defaults=defaults_table(
         "io.k8s.api.flowcontrol.v1",
         {
             "ExemptPriorityLevelConfiguration": {"nominalConcurrencyShares": 0, "lendablePercent": 0},

@@ -12,9 +12,9 @@ from mockube.apiserver.kinds.common.checks import Check
 from mockube.apiserver.kinds.jsonschema.schema import (
     ANY_VALUE,
     Schema,
+    additional_properties,
     is_embedded,
     properties,
-    values,
 )
 
 
@@ -44,7 +44,7 @@ def coercer(schema: Schema) -> Coerce | None:
         for name, member_schema in properties(schema).items()
         if (inner := coercer(member_schema)) is not None
     }
-    coerce_member, coerce_item = _coercer_of(values(schema)), _coercer_of(schema.get("items"))
+    coerce_member, coerce_item = _coercer_of(additional_properties(schema)), _coercer_of(schema.get("items"))
     embedded = is_embedded(schema)
     if not coercers and coerce_member is None and coerce_item is None and not embedded:
         return None
@@ -89,7 +89,7 @@ def embedded_checker(schema: Schema) -> Check | None:
         for name, member_schema in properties(schema).items()
         if (inner := embedded_checker(member_schema)) is not None
     }
-    check_member, check_item = _checker_of(values(schema)), _checker_of(schema.get("items"))
+    check_member, check_item = _checker_of(additional_properties(schema)), _checker_of(schema.get("items"))
     embedded = is_embedded(schema)
     if not checkers and check_member is None and check_item is None and not embedded:
         return None

@@ -3,15 +3,15 @@
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from mockube.apiserver.kinds.apiextensions.structural import PRESERVE
 from mockube.apiserver.kinds.jsonschema.schema import (
     ANY_VALUE,
-    HEAD,
+    OBJECT_FIELDS,
     Schema,
+    additional_properties,
     is_embedded,
     properties,
-    values,
 )
+from mockube.apiserver.kinds.jsonschema.structural import PRESERVE
 
 Unknown: TypeAlias = list[str]
 """The paths of removed fields, relative to the pruned value."""
@@ -31,7 +31,7 @@ def pruner(schema: Schema, *, drop_null: bool = True) -> Prune:
 
 def root_pruner(schema: Schema, *, drop_null: bool = True) -> Prune:
     """Return the pruner of a whole object, which keeps metadata, kind and apiVersion."""
-    return _value_pruner(schema, HEAD, drop_null=drop_null)
+    return _value_pruner(schema, OBJECT_FIELDS, drop_null=drop_null)
 
 
 def _value_pruner(schema: Schema, preserved_names: frozenset[str], *, drop_null: bool) -> Prune:
@@ -53,9 +53,9 @@ def _members_pruner(schema: Schema, preserved_names: frozenset[str], *, drop_nul
     never_null = frozenset(
         name for name, inner in properties(schema).items() if drop_null and _is_never_null(inner)
     )
-    unpruned_names = HEAD if is_embedded(schema) else preserved_names
+    unpruned_names = OBJECT_FIELDS if is_embedded(schema) else preserved_names
     pruners |= dict.fromkeys(unpruned_names, _keep)
-    others = values(schema)
+    others = additional_properties(schema)
     if others is ANY_VALUE and not never_null and all(inner is _keep for inner in pruners.values()):
         return _keep
     others_never_null = (

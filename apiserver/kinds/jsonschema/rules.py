@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from mockube.apimachinery.cel import types
 from mockube.apimachinery.cel.environment import CompiledExpression, Environment, ResultTypeError
-from mockube.apimachinery.cel.language import WHOLE, Language
+from mockube.apimachinery.cel.language import FULL_LANGUAGE, Language
 from mockube.apimachinery.cel.program import ProgramError
 from mockube.apimachinery.cel.schema_types import (
     MAX_REQUEST_BYTES,
@@ -49,7 +49,7 @@ def rules_of(schema: Schema) -> Sequence[Mapping[str, Any]]:
     return schema.get(RULES) or ()
 
 
-def compile_rules(schema: Schema, declared: DeclaredType, language: Language = WHOLE) -> list[Rule]:
+def compile_rules(schema: Schema, declared: DeclaredType, language: Language = FULL_LANGUAGE) -> list[Rule]:
     """Compile the rules of a schema, not those of schemas within it."""
     declared, structs = name_structs(declared, "selfType")
     struct_types = DeclaredStructs(structs)

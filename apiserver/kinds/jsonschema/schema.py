@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
-from mockube.apiserver.kinds.apiextensions.structural import EMBEDDED, INT_OR_STRING, PRESERVE
+from mockube.apiserver.kinds.jsonschema.structural import EMBEDDED, INT_OR_STRING, PRESERVE
 
 Schema: TypeAlias = Mapping[str, Any]
 
 ANY_VALUE: Schema = {PRESERVE: True}
-HEAD = frozenset({"apiVersion", "kind", "metadata"})
-"""The fields that every object has, even if its schema does not have them."""
+OBJECT_FIELDS = frozenset({"apiVersion", "kind", "metadata"})
+"""The fields of every object, also if its schema does not declare them."""
 
 RULES = "x-kubernetes-validations"
 LIST_TYPE, MAP_KEYS, MAP_TYPE = (
@@ -27,7 +27,7 @@ def items(schema: Schema) -> Schema:
     return schema.get("items") or ANY_VALUE
 
 
-def values(schema: Schema) -> Schema | None:
+def additional_properties(schema: Schema) -> Schema | None:
     """Return the schema of members that are not in `properties`; None if none are allowed."""
     additional = schema.get("additionalProperties")
     if isinstance(additional, dict):

@@ -19,9 +19,9 @@ from mockube.apiserver.kinds.jsonschema.ratcheting import elements_by_keys, is_u
 from mockube.apiserver.kinds.jsonschema.schema import (
     ANY_VALUE,
     Schema,
+    additional_properties,
     properties,
     types,
-    values,
 )
 from mockube.apiserver.kinds.jsonschema.values import (
     check_array,
@@ -241,7 +241,7 @@ def _elements(schema: Schema) -> _Walk | None:
 
 def _members(schema: Schema) -> _Walk:
     counters = {name: _counter(inner) for name, inner in sorted(properties(schema).items())}
-    others = values(schema)
+    others = additional_properties(schema)
     other_counter = None if others is None or others is ANY_VALUE else _counter(others)
     defaulted = {name for name, inner in properties(schema).items() if inner.get("default") is not None}
     required = [name for name in schema.get("required") or () if name not in defaulted]

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.kinds.common.defaults import of
+from mockube.apiserver.kinds.common.defaults import defaults_table
 from mockube.apiserver.kinds.flowcontrol import flow_schema, priority_level_configuration
 from mockube.apiserver.kinds.kind import Conversion, Kind
 
@@ -90,13 +90,15 @@ V1BETA3: Final = (
         resource=_row(_SCHEMA.resource),
         printer=_SCHEMA.printer,
         conversion=Conversion(to_stored=_schema_to_stored, from_stored=_schema_from_stored),
-        defaults=of("io.k8s.api.flowcontrol.v1beta3", {"FlowSchemaSpec": {"matchingPrecedence": 1000}}),
+        defaults=defaults_table(
+            "io.k8s.api.flowcontrol.v1beta3", {"FlowSchemaSpec": {"matchingPrecedence": 1000}}
+        ),
     ),
     Kind(
         resource=_row(_LEVEL.resource),
         printer=_LEVEL.printer,
         conversion=Conversion(to_stored=_level_to_stored, from_stored=_level_from_stored),
-        defaults=of(
+        defaults=defaults_table(
             "io.k8s.api.flowcontrol.v1beta3",
             {
                 "PriorityLevelConfiguration": _default_shares,

@@ -1,4 +1,4 @@
-"""The kinds of an older minor release: those of the newest without later ones, and with versions that were removed."""
+"""The kinds of an older minor release: those of the newest without kinds added later, and with removed versions."""
 
 import re
 from collections.abc import Mapping

@@ -23,7 +23,7 @@ from mockube.apiserver.kinds.common.checks import (
     report,
     require,
 )
-from mockube.apiserver.kinds.common.defaults import of
+from mockube.apiserver.kinds.common.defaults import defaults_table
 from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN
 from mockube.apiserver.kinds.common.validation import (
     Update,
@@ -116,5 +116,7 @@ KIND: Final = Kind(
     printer=Printer(
         columns=(NAME, Column(name="Controller"), Column(name="Parameters"), AGE_COLUMN), cells=_cells
     ),
-    defaults=of("io.k8s.api.networking.v1", {"IngressClassParametersReference": {"scope": "Cluster"}}),
+    defaults=defaults_table(
+        "io.k8s.api.networking.v1", {"IngressClassParametersReference": {"scope": "Cluster"}}
+    ),
 )

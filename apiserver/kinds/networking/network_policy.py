@@ -25,7 +25,7 @@ from mockube.apiserver.kinds.common.checks import (
     pointer,
     port_number,
 )
-from mockube.apiserver.kinds.common.defaults import of
+from mockube.apiserver.kinds.common.defaults import defaults_table
 from mockube.apiserver.kinds.common.selectors import check_selector, check_selector_leniently
 from mockube.apiserver.kinds.common.validation import Validation, get_struct
 from mockube.apiserver.kinds.common.warnings import on_create_and_update
@@ -198,7 +198,7 @@ KIND: Final = Kind(
     validation=Validation(create=_create, update=_update),
     warnings=on_create_and_update(_warn),
     printer=Printer(columns=(NAME, Column(name="Pod-Selector"), AGE_COLUMN), cells=_cells),
-    defaults=of(
+    defaults=defaults_table(
         "io.k8s.api.networking.v1",
         {"NetworkPolicySpec": _default_policy_types, "NetworkPolicyPort": {"protocol": "TCP"}},
     ),

@@ -12,7 +12,7 @@ from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.cells import text
 from mockube.apiserver.kinds.common.checks import canonical, field, optional, pointer, report, require
-from mockube.apiserver.kinds.common.defaults import NOWHERE, of
+from mockube.apiserver.kinds.common.defaults import NOWHERE, defaults_table
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.node_labels import DEPRECATED
 from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN, check_labels, with_any_finalizers
@@ -87,5 +87,5 @@ KIND: Final = Kind(
     ),
     warnings=on_create_and_update(_warn),
     printer=Printer(columns=(NAME, Column(name="Handler"), AGE_COLUMN), cells=_cells),
-    defaults=of("io.k8s.api.node.v1", {"RuntimeClass": NOWHERE}),
+    defaults=defaults_table("io.k8s.api.node.v1", {"RuntimeClass": NOWHERE}),
 )

@@ -16,7 +16,7 @@ from mockube.apiserver.kinds.common.conditions import check_conditions
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.selectors import check_selector, check_selector_leniently
 from mockube.apiserver.kinds.common.validation import Validation, from_root, get_struct, part
-from mockube.apiserver.kinds.common.workloads import check_amount, check_not_more_than_100_percent
+from mockube.apiserver.kinds.core.pod.workloads import check_amount, check_not_more_than_100_percent
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import COUNTED_CONDITIONAL
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer

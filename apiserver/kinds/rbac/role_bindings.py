@@ -21,7 +21,7 @@ from mockube.apiserver.kinds.common.checks import (
     report,
     require,
 )
-from mockube.apiserver.kinds.common.defaults import of
+from mockube.apiserver.kinds.common.defaults import defaults_table
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.objectmeta import PATH_SEGMENT
 from mockube.apiserver.kinds.common.validation import (
@@ -52,7 +52,9 @@ def _default_subject(subject: Tree) -> None:
         subject.setdefault("apiGroup", group)
 
 
-DEFAULTS: Final = of("io.k8s.api.rbac.v1", {"RoleRef": {"apiGroup": _GROUP}, "Subject": _default_subject})
+DEFAULTS: Final = defaults_table(
+    "io.k8s.api.rbac.v1", {"RoleRef": {"apiGroup": _GROUP}, "Subject": _default_subject}
+)
 """The defaults of structs that both kinds use."""
 
 

@@ -28,7 +28,7 @@ from mockube.apiserver.kinds.common.checks import (
     unique,
 )
 from mockube.apiserver.kinds.common.conditions import check_conditions
-from mockube.apiserver.kinds.common.defaults import of
+from mockube.apiserver.kinds.common.defaults import defaults_table
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.selectors import check_node_selector
 from mockube.apiserver.kinds.common.validation import (
@@ -72,7 +72,9 @@ def _default_count(request: Tree) -> None:
 
 _REQUEST: Final = ({"allocationMode": _EXACT_COUNT}, _default_count)
 
-DEFAULTS: Final = of("io.k8s.api.resource.v1", {"ExactDeviceRequest": _REQUEST, "DeviceSubRequest": _REQUEST})
+DEFAULTS: Final = defaults_table(
+    "io.k8s.api.resource.v1", {"ExactDeviceRequest": _REQUEST, "DeviceSubRequest": _REQUEST}
+)
 """The defaults of structs that both kinds use."""
 
 

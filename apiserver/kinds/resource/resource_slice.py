@@ -23,7 +23,7 @@ from mockube.apiserver.kinds.common.checks import (
     require,
     require_that,
 )
-from mockube.apiserver.kinds.common.defaults import Table, of
+from mockube.apiserver.kinds.common.defaults import Table, defaults_table
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.selectors import check_node_selector
 from mockube.apiserver.kinds.common.validation import (
@@ -143,7 +143,7 @@ def _timed_defaults(clock: Clock) -> Table:
         if "timeAdded" not in taint:
             taint["timeAdded"] = format_time(clock.now())
 
-    return of("io.k8s.api.resource.v1", {"DeviceTaint": default_time_added})
+    return defaults_table("io.k8s.api.resource.v1", {"DeviceTaint": default_time_added})
 
 
 # --- warnings
@@ -187,7 +187,9 @@ KIND: Final = Kind(
         selectable=(selectable("spec.nodeName"), selectable("spec.driver")),
     ),
     strategy=Strategy(generation=SPEC, first_generation=1, disabled=_DISABLED, returns_deleted=True),
-    defaults=of("io.k8s.api.resource.v1", {"NodeAllocatableResourceMapping": {"allocationMultiplier": "1"}}),
+    defaults=defaults_table(
+        "io.k8s.api.resource.v1", {"NodeAllocatableResourceMapping": {"allocationMultiplier": "1"}}
+    ),
     timed_defaults=_timed_defaults,
     validation=Validation(
         create=_CREATE,

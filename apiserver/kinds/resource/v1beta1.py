@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.kinds.common.defaults import Table, of
+from mockube.apiserver.kinds.common.defaults import Table, defaults_table
 
 _EXACT_COUNT: Final = "ExactCount"
 _EXACTLY: Final = (
@@ -28,7 +28,7 @@ def _default_request(request: Tree) -> None:
         request["count"] = 1
 
 
-DEFAULTS: Final[Table] = of("io.k8s.api.resource.v1beta1", {"DeviceRequest": _default_request})
+DEFAULTS: Final[Table] = defaults_table("io.k8s.api.resource.v1beta1", {"DeviceRequest": _default_request})
 
 
 def _exact_request(request: Tree) -> Tree:

@@ -12,7 +12,7 @@ from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.cells import flag, number, text
 from mockube.apiserver.kinds.common.checks import one_of, pointer, require
-from mockube.apiserver.kinds.common.defaults import of
+from mockube.apiserver.kinds.common.defaults import defaults_table
 from mockube.apiserver.kinds.common.objectmeta import METADATA
 from mockube.apiserver.kinds.common.validation import Validation, immutable_fields, in_order, not_updated
 from mockube.apiserver.kinds.kind import Kind
@@ -101,5 +101,7 @@ KIND: Final = Kind(
         ),
         cells=_cells,
     ),
-    defaults=of("io.k8s.api.scheduling.v1", {"PriorityClass": {"preemptionPolicy": "PreemptLowerPriority"}}),
+    defaults=defaults_table(
+        "io.k8s.api.scheduling.v1", {"PriorityClass": {"preemptionPolicy": "PreemptLowerPriority"}}
+    ),
 )

@@ -12,7 +12,7 @@ from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.cells import flag, items, part, text
 from mockube.apiserver.kinds.common.checks import IMMUTABLE, Check, field, one_of, pointer, require_that
-from mockube.apiserver.kinds.common.defaults import of
+from mockube.apiserver.kinds.common.defaults import defaults_table
 from mockube.apiserver.kinds.common.validation import (
     Validation,
     from_root,
@@ -31,7 +31,7 @@ _MAX_EXPIRATION_SECONDS: Final = 1 << 32
 
 
 def _check_lifecycles(modes: Iterable[str] | None, path: Path) -> Iterator[FieldError]:
-    """Upstream's message has the path of the list, not that of the element."""
+    """Check the lifecycle modes. As upstream, errors have the path of the list, not of the element."""
     for mode in modes or ():
         yield from _LIFECYCLES(mode, path)
 
@@ -159,7 +159,7 @@ KIND: Final = Kind(
         ),
         cells=_cells,
     ),
-    defaults=of(
+    defaults=defaults_table(
         "io.k8s.api.storage.v1",
         {
             "CSIDriverSpec": {

@@ -14,7 +14,7 @@ from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.cells import flag, name_with_default, text
 from mockube.apiserver.kinds.common.checks import all_of, each_item, field, one_of, optional, require, unique
-from mockube.apiserver.kinds.common.defaults import of
+from mockube.apiserver.kinds.common.defaults import defaults_table
 from mockube.apiserver.kinds.common.node_labels import DEPRECATED
 from mockube.apiserver.kinds.common.objectmeta import check_label_name
 from mockube.apiserver.kinds.common.validation import (
@@ -32,7 +32,7 @@ from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 _MAX_PARAMETERS: Final = 512
 _MAX_PARAMETERS_BYTES: Final = 256 * 1024
 _MAX_DUPLICATES: Final = 4_000
-"""The maximum number of errors of equal terms. It could grow with the square of the terms, but the message is cut."""
+"""The maximum number of errors of equal terms. It could grow with the square of the terms, but the message is shortened."""
 
 
 def check_provisioner(name: str, path: Path) -> Iterator[FieldError]:
@@ -140,7 +140,7 @@ KIND: Final = Kind(
         ),
         cells=_cells,
     ),
-    defaults=of(
+    defaults=defaults_table(
         "io.k8s.api.storage.v1",
         {"StorageClass": {"reclaimPolicy": "Delete", "volumeBindingMode": "Immediate"}},
     ),

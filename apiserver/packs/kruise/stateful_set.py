@@ -10,8 +10,8 @@ from mockube.apimachinery.intstr import IntOrString, IntOrStringError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.common.checks import NOT_NEGATIVE, all_of, field, non_negative, one_of
-from mockube.apiserver.kinds.common.workloads import check_amount
 from mockube.apiserver.kinds.core.pod.pod_template import check_template_metadata
+from mockube.apiserver.kinds.core.pod.workloads import check_amount
 from mockube.apiserver.packs.kruise.clone_set import IN_PLACE_IF_POSSIBLE, IN_PLACE_ONLY, RECREATE
 from mockube.apiserver.packs.kruise.workloads import (
     check_own_template,

@@ -8,20 +8,20 @@ from msgspec import Struct
 from mockube.apimachinery import errors, meta, names
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.labels.selector import NOTHING, Selector
-from mockube.apimachinery.packs.uniteddeployments import SubsetReplicasError, parse_subset_replicas
 from mockube.apimachinery.paths import ROOT, Path
+from mockube.apimachinery.subset_replicas import SubsetReplicasError, parse_subset_replicas
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.common.checks import NOT_NEGATIVE
 from mockube.apiserver.kinds.common.selectors import check_term
-from mockube.apiserver.kinds.common.workloads import (
+from mockube.apiserver.kinds.core.pod.context import STRICT
+from mockube.apiserver.kinds.core.pod.pod_template import check_template_metadata
+from mockube.apiserver.kinds.core.pod.scheduling import check_tolerations
+from mockube.apiserver.kinds.core.pod.workloads import (
     check_matches,
     check_required_selector,
     check_selected_template,
     selector_of,
 )
-from mockube.apiserver.kinds.core.pod.context import STRICT
-from mockube.apiserver.kinds.core.pod.pod_template import check_template_metadata
-from mockube.apiserver.kinds.core.pod.scheduling import check_tolerations
 from mockube.apiserver.packs.kruise.workloads import has_other_changes, pod_template, set_template_defaults
 from mockube.apiserver.registry.registry import Registry
 

@@ -8,15 +8,15 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.labels.selector import SelectorError, from_label_selector
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
-from mockube.apiserver.kinds.common.workloads import (
+from mockube.apiserver.kinds.core.pod.context import STRICT
+from mockube.apiserver.kinds.core.pod.pod_template import check_pod_template, options_from_old_template
+from mockube.apiserver.kinds.core.pod.workloads import (
     CheckTemplate,
     check_required_selector,
     check_restarts,
     check_selected_template,
     selector_of,
 )
-from mockube.apiserver.kinds.core.pod.context import STRICT
-from mockube.apiserver.kinds.core.pod.pod_template import check_pod_template, options_from_old_template
 from mockube.apiserver.registry.body import decode_as
 from mockube.apiserver.registry.registry import Registry
 

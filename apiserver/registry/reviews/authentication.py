@@ -16,8 +16,8 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.authn.authenticators import BadToken, BearerTokens
 from mockube.apiserver.authn.serviceaccount.claims import Account, Reference
 from mockube.apiserver.authn.serviceaccount.tokens import POD_TOKEN_SECONDS, ServiceAccounts
-from mockube.apiserver.registry.call import Call, ObjectResult
 from mockube.apiserver.registry.registry import Registry
+from mockube.apiserver.registry.request_context import ObjectResult, RequestContext
 from mockube.apiserver.registry.reviews import review
 from mockube.apiserver.user import User
 
@@ -26,17 +26,17 @@ class TokenReviews:
     def __init__(self, tokens: BearerTokens) -> None:
         self._tokens = tokens
 
-    async def create(self, registry: Registry, call: Call) -> ObjectResult:
-        tree = await review.read(registry, call, _check_token)
+    async def create(self, registry: Registry, context: RequestContext) -> ObjectResult:
+        tree = await review.read(registry, context, _check_token)
         spec = tree["spec"]
         try:
             token_review = await self._tokens.review(spec["token"], spec.get("audiences") or ())
         except BadToken as error:
             return review.answer(tree, {"user": {}, "error": str(error)})
         if token_review.notes is not None:
-            call.annotations.update(token_review.notes.annotations)
+            context.annotations.update(token_review.notes.annotations)
             for text in token_review.notes.warnings:
-                call.warn(text)
+                context.warn(text)
         review_status = {
             "authenticated": True,
             "user": user_info(token_review.user),
@@ -50,11 +50,11 @@ def _check_token(tree: Tree) -> None:
         raise status.BadRequest("token is required for TokenReview in authentication")
 
 
-async def self_subject_review(registry: Registry, call: Call) -> ObjectResult:
-    tree = await review.read(registry, call)
+async def self_subject_review(registry: Registry, context: RequestContext) -> ObjectResult:
+    tree = await review.read(registry, context)
     type_meta = {"kind": tree["kind"], "apiVersion": tree["apiVersion"]}
     metadata = {"creationTimestamp": format_time(registry.clock.now())}
-    return review.answer({**type_meta, "metadata": metadata}, {"userInfo": user_info(call.user)})
+    return review.answer({**type_meta, "metadata": metadata}, {"userInfo": user_info(context.user)})
 
 
 def user_info(user: User) -> Tree:
@@ -78,30 +78,30 @@ class TokenRequests:
     def __init__(self, accounts: ServiceAccounts) -> None:
         self._accounts = accounts
 
-    async def create(self, registry: Registry, call: Call) -> ObjectResult:
-        attributes = await review.run_mutation(registry, call)
+    async def create(self, registry: Registry, context: RequestContext) -> ObjectResult:
+        attributes = await review.run_mutation(registry, context)
         tree = review.object_of(attributes)
         spec, metadata = tree.get("spec") or {}, tree["metadata"]
-        _check_name(metadata.get("name", ""), call.name)
-        owner = await self._get("serviceaccounts", call.namespace, call.name)
+        _check_name(metadata.get("name", ""), context.name)
+        owner = await self._get("serviceaccounts", context.namespace, context.name)
         uid = owner["metadata"]["uid"]
-        _check_uid(metadata.get("uid", ""), uid, call.name)
+        _check_uid(metadata.get("uid", ""), uid, context.name)
         now, seconds = registry.clock.now(), spec.get("expirationSeconds", 3600)
         audiences = list(spec.get("audiences") or self._accounts.audiences)
         request = attributes.object = {
             **tree,
-            "metadata": _metadata(metadata, call, uid, format_time(now)),
+            "metadata": _metadata(metadata, context, uid, format_time(now)),
             "spec": {**spec, "audiences": audiences, "expirationSeconds": seconds},
             "status": {"token": "", "expirationTimestamp": None},
         }
         if field_errors := _check_seconds(seconds):
             raise status.invalid(TOKEN_REQUEST, "", field_errors)
         await registry.admission.validate(registry, attributes)
-        bound = await self._bound_objects(call, spec.get("boundObjectRef"))
-        account = Account(namespace=call.namespace, account=Reference(call.name, uid), **bound)
+        bound = await self._bound_objects(context, spec.get("boundObjectRef"))
+        account = Account(namespace=context.namespace, account=Reference(context.name, uid), **bound)
         max_seconds = self._accounts.lifetime.max_expiration_seconds
         if 0 < max_seconds < seconds:
-            call.warn(f"requested expiration of {seconds} seconds shortened to {max_seconds} seconds")
+            context.warn(f"requested expiration of {seconds} seconds shortened to {max_seconds} seconds")
             seconds = max_seconds
         is_extended = self._is_extended(account, audiences, seconds)
         token = self._accounts.issue_token(
@@ -110,7 +110,7 @@ class TokenRequests:
             seconds=EXTENDED_SECONDS if is_extended else seconds,
             warn_after=seconds if is_extended else None,
         )
-        call.annotations[_ISSUED_ID] = f"JTI={token.id}"
+        context.annotations[_ISSUED_ID] = f"JTI={token.id}"
         returned_spec = {
             "audiences": audiences,
             "expirationSeconds": seconds,
@@ -137,7 +137,7 @@ class TokenRequests:
         return tree
 
     async def _bound_objects(
-        self, call: Call, reference: Mapping[str, Any] | None
+        self, context: RequestContext, reference: Mapping[str, Any] | None
     ) -> dict[str, Reference | None]:
         """Return the objects that the token is bound to, by claim."""
         if not reference:
@@ -148,7 +148,7 @@ class TokenRequests:
         resource = _BINDABLE.get((group, kind))
         if resource is None:
             raise status.BadRequest(f"cannot bind token to object of type {group}/{version}, Kind={kind}")
-        bound_object = await self._get(resource, "" if resource == "nodes" else call.namespace, name)
+        bound_object = await self._get(resource, "" if resource == "nodes" else context.namespace, name)
         uid = bound_object["metadata"]["uid"]
         if reference.get("uid", uid) != uid:
             expected_uid = reference["uid"]
@@ -157,7 +157,7 @@ class TokenRequests:
             )
         bound: dict[str, Reference | None] = {resource.removesuffix("s"): Reference.of(bound_object)}
         if resource == "pods":
-            bound["node"] = await self._node_of(bound_object, call.name)
+            bound["node"] = await self._node_of(bound_object, context.name)
         return bound
 
     async def _node_of(self, pod: Tree, account: str) -> Reference | None:
@@ -180,8 +180,13 @@ _ANOTHER = (
 )
 
 
-def _metadata(metadata: Tree, call: Call, uid: str, time: str) -> Tree:
-    system_fields = {"name": call.name, "namespace": call.namespace, "uid": uid, "creationTimestamp": time}
+def _metadata(metadata: Tree, context: RequestContext, uid: str, time: str) -> Tree:
+    system_fields = {
+        "name": context.name,
+        "namespace": context.namespace,
+        "uid": uid,
+        "creationTimestamp": time,
+    }
     return system_fields | {name: value for name, value in metadata.items() if name not in system_fields}
 
 

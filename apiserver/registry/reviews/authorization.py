@@ -9,8 +9,8 @@ from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.authz.chain import Attributes, Authorization, AuthorizerFailed, Decision
-from mockube.apiserver.registry.call import Call, ObjectResult
 from mockube.apiserver.registry.registry import Registry
+from mockube.apiserver.registry.request_context import ObjectResult, RequestContext
 from mockube.apiserver.registry.reviews import review, selectors
 from mockube.apiserver.user import User
 
@@ -23,21 +23,21 @@ class AccessReviews:
     def __init__(self, authorization: Authorization) -> None:
         self._authorization = authorization
 
-    async def of_subject(self, registry: Registry, call: Call) -> ObjectResult:
-        tree = await review.read(registry, call, _check_of_subject)
+    async def of_subject(self, registry: Registry, context: RequestContext) -> ObjectResult:
+        tree = await review.read(registry, context, _check_of_subject)
         return await self._answer(tree, _subject(tree["spec"]))
 
-    async def of_local_subject(self, registry: Registry, call: Call) -> ObjectResult:
-        tree = await review.read(registry, call, _check_of_local_subject)
+    async def of_local_subject(self, registry: Registry, context: RequestContext) -> ObjectResult:
+        tree = await review.read(registry, context, _check_of_local_subject)
         return await self._answer(tree, _subject(tree["spec"]))
 
-    async def of_self(self, registry: Registry, call: Call) -> ObjectResult:
-        tree = await review.read(registry, call, _check_of_self)
-        return await self._answer(tree, call.user)
+    async def of_self(self, registry: Registry, context: RequestContext) -> ObjectResult:
+        tree = await review.read(registry, context, _check_of_self)
+        return await self._answer(tree, context.user)
 
-    async def rules(self, registry: Registry, call: Call) -> ObjectResult:
-        tree = await review.read(registry, call, _check_namespace)
-        rules = self._authorization.rules(call.user, tree["spec"]["namespace"])
+    async def rules(self, registry: Registry, context: RequestContext) -> ObjectResult:
+        tree = await review.read(registry, context, _check_namespace)
+        rules = self._authorization.rules(context.user, tree["spec"]["namespace"])
         review_status = {
             "resourceRules": list(rules.resources),
             "nonResourceRules": list(rules.paths),

@@ -6,8 +6,14 @@ from typing import TypeAlias
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.body import read_object
-from mockube.apiserver.registry.call import Attributes, Call, ObjectResult, Operation, write_options
 from mockube.apiserver.registry.registry import Registry
+from mockube.apiserver.registry.request_context import (
+    Attributes,
+    ObjectResult,
+    Operation,
+    RequestContext,
+    write_options,
+)
 
 Check: TypeAlias = Callable[[Tree], None]
 """Raises an ApiError for an invalid review."""
@@ -17,29 +23,29 @@ def _accept(_: Tree) -> None:
     """Accept every review."""
 
 
-async def read(registry: Registry, call: Call, check: Check = _accept) -> Tree:
+async def read(registry: Registry, context: RequestContext, check: Check = _accept) -> Tree:
     """Return the admitted review, with its metadata and spec. Validating plugins get a review that has passed the check."""
-    attributes = await run_mutation(registry, call)
+    attributes = await run_mutation(registry, context)
     check(object_of(attributes))
     await registry.admission.validate(registry, attributes)
     return object_of(attributes)
 
 
-async def run_mutation(registry: Registry, call: Call) -> Attributes:
+async def run_mutation(registry: Registry, context: RequestContext) -> Attributes:
     """Return the attributes of the review after mutating admission."""
-    options = write_options(call, "CreateOptions")
-    tree = await registry.begin(call, read_object, registry, call, options)
-    if call.subresource is None:
+    options = write_options(context, "CreateOptions")
+    tree = await registry.begin(context, read_object, registry, context, options)
+    if context.subresource is None:
         metadata.clear_system_fields(tree)
-    metadata.match_namespace(tree, call)
-    tree = metadata.without_duplicate_owners(tree, call)
-    tree = await registry.worker.run(call.size, metadata.manage_response, registry, call, tree, options)
+    metadata.match_namespace(tree, context)
+    tree = metadata.without_duplicate_owners(tree, context)
+    tree = await registry.worker.run(context.size, metadata.manage_response, registry, context, tree, options)
     attributes = Attributes(
-        operation=Operation.CREATE, call=call, name=call.name, object=tree, dry_run=options.dry_run
+        operation=Operation.CREATE, context=context, name=context.name, object=tree, dry_run=options.dry_run
     )
     await registry.admission.mutate(registry, attributes)
     tree = object_of(attributes)
-    attributes.object = metadata.without_duplicate_owners(tree, call, when=metadata.AFTER_ADMISSION)
+    attributes.object = metadata.without_duplicate_owners(tree, context, when=metadata.AFTER_ADMISSION)
     return attributes
 
 

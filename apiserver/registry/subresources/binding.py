@@ -11,8 +11,14 @@ from mockube.apimachinery.tree import Tree
 from mockube.apimachinery.wellknown import CONDITION_POD_SCHEDULED
 from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.body import read_object
-from mockube.apiserver.registry.call import Attributes, Call, ObjectResult, Operation, write_options
 from mockube.apiserver.registry.registry import Registry
+from mockube.apiserver.registry.request_context import (
+    Attributes,
+    ObjectResult,
+    Operation,
+    RequestContext,
+    write_options,
+)
 from mockube.apiserver.storage.stored import canonical
 from mockube.etcd.kv import Compare, Target, Txn
 
@@ -22,13 +28,13 @@ _TARGETS = ("", "Node")
 _SCHEDULED = {"type": CONDITION_POD_SCHEDULED, "status": "True", "lastProbeTime": None}
 
 
-async def create(registry: Registry, call: Call) -> ObjectResult:
-    options = write_options(call, "CreateOptions")
-    binding = await registry.begin(call, read_object, registry, call, options)
-    metadata.match_namespace(binding, call)
-    name = call.name or meta.name(binding)
+async def create(registry: Registry, context: RequestContext) -> ObjectResult:
+    options = write_options(context, "CreateOptions")
+    binding = await registry.begin(context, read_object, registry, context, options)
+    metadata.match_namespace(binding, context)
+    name = context.name or meta.name(binding)
     attributes = Attributes(
-        operation=Operation.CREATE, call=call, name=name, object=binding, dry_run=options.dry_run
+        operation=Operation.CREATE, context=context, name=name, object=binding, dry_run=options.dry_run
     )
     await registry.admission.mutate(registry, attributes)
     assert attributes.object is not None
@@ -39,7 +45,7 @@ async def create(registry: Registry, call: Call) -> ObjectResult:
     if field_errors:
         raise ApiError(errors.aggregate(field_errors))
     await registry.admission.validate(registry, attributes)
-    while not await _bind(registry, call.namespace, name, binding, dry_run=options.dry_run):
+    while not await _bind(registry, context.namespace, name, binding, dry_run=options.dry_run):
         pass
     return ObjectResult(code=201, tree=status.success(code=201))
 

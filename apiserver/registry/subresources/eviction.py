@@ -13,18 +13,18 @@ from mockube.apimachinery.wellknown import CAUSE_DISRUPTION_BUDGET, CONDITION_DI
 from mockube.apiserver.kinds.api_resource import STATUS
 from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.body import read_object
-from mockube.apiserver.registry.call import (
+from mockube.apiserver.registry.delete import delete_with_options
+from mockube.apiserver.registry.delete_options import DeleteOptions, check_preconditions, options_of
+from mockube.apiserver.registry.registry import Registry
+from mockube.apiserver.registry.request_context import (
     Attributes,
-    Call,
     ObjectResult,
     Operation,
+    RequestContext,
     WriteOptions,
     write_options,
 )
-from mockube.apiserver.registry.delete import delete_as
-from mockube.apiserver.registry.delete_options import DeleteOptions, check_preconditions, options_of
-from mockube.apiserver.registry.registry import Registry
-from mockube.apiserver.registry.update import change
+from mockube.apiserver.registry.update import guaranteed_update
 
 BUDGETS = GroupResource("policy", "poddisruptionbudgets")
 BUDGET = GroupResource("policy", "poddisruptionbudget")
@@ -50,35 +50,35 @@ _EVICTED = {
 _EXHAUSTED = {"type": "DisruptionAllowed", "status": "False", "reason": "InsufficientPods", "message": ""}
 
 
-async def create(registry: Registry, call: Call) -> ObjectResult:
-    written = write_options(call, "CreateOptions")
-    eviction = await registry.begin(call, read_object, registry, call, written)
-    metadata.match_namespace(eviction, call)
+async def create(registry: Registry, context: RequestContext) -> ObjectResult:
+    written = write_options(context, "CreateOptions")
+    eviction = await registry.begin(context, read_object, registry, context, written)
+    metadata.match_namespace(eviction, context)
     is_dry = options_of(eviction.get("deleteOptions") or {}).dry_run or written.dry_run
     attributes = Attributes(
-        operation=Operation.CREATE, call=call, name=call.name, object=eviction, dry_run=is_dry
+        operation=Operation.CREATE, context=context, name=context.name, object=eviction, dry_run=is_dry
     )
     await registry.admission.mutate(registry, attributes)
     assert attributes.object is not None
-    if meta.name(attributes.object) != call.name:
+    if meta.name(attributes.object) != context.name:
         raise status.BadRequest("name in URL does not match name in Eviction object")
     delete_options = options_of(attributes.object.get("deleteOptions") or {})
     options = replace(delete_options, dry_run=delete_options.dry_run or written.dry_run)
     await registry.admission.validate(registry, attributes)
-    await _evict(registry, call, options)
+    await _evict(registry, context, options)
     return ObjectResult(code=201, tree=status.success(code=201))
 
 
-async def _evict(registry: Registry, call: Call, options: DeleteOptions) -> None:
-    """Evict; retry if the pod changes meanwhile and the client set no resourceVersion."""
+async def _evict(registry: Registry, context: RequestContext, options: DeleteOptions) -> None:
+    """Evict the pod; retry if the pod changes meanwhile and the client set no resourceVersion."""
     for attempt in range(1, RETRIES + 1):
-        pod = (await registry.get(call.resource, call.namespace, call.name)).tree()
+        pod = (await registry.get(context.resource, context.namespace, context.name)).tree()
         if not _needs_no_budget(pod):
-            await _evict_within_budget(registry, call, options, pod)
+            await _evict_within_budget(registry, context, options, pod)
             return
         try:
             await _delete(
-                registry, call, _at_checked_version(options, pod) if _may_become_ready(pod) else options
+                registry, context, _at_checked_version(options, pod) if _may_become_ready(pod) else options
             )
         except status.Conflict:
             if options.version is not None or attempt == RETRIES:
@@ -101,21 +101,23 @@ def _at_checked_version(options: DeleteOptions, pod: Tree) -> DeleteOptions:
     return replace(options, version=options.version or meta.resource_version(pod))
 
 
-async def _evict_within_budget(registry: Registry, call: Call, options: DeleteOptions, pod: Tree) -> None:
+async def _evict_within_budget(
+    registry: Registry, context: RequestContext, options: DeleteOptions, pod: Tree
+) -> None:
     budget = await _budget_of(registry, pod)
     if budget is None:
-        await _delete(registry, call, options)
+        await _delete(registry, context, options)
     elif not _needs_disruption(pod, budget):
         try:
-            await _delete(registry, call, _at_checked_version(options, pod))
+            await _delete(registry, context, _at_checked_version(options, pod))
         except status.Conflict as error:
             if options.version is not None:
                 raise
             # The pod may have become ready, so that its budget applies.
             raise _still_processed(meta.name(budget)) from error
     else:
-        await _use_disruption(registry, call, budget, dry_run=options.dry_run)
-        await _delete(registry, call, options)
+        await _use_disruption(registry, context, budget, dry_run=options.dry_run)
+        await _delete(registry, context, options)
 
 
 async def _budget_of(registry: Registry, pod: Tree) -> Tree | None:
@@ -150,15 +152,17 @@ def _count(budget: Tree, field: str) -> int:
     return count
 
 
-async def _use_disruption(registry: Registry, call: Call, budget: Tree, *, dry_run: bool) -> None:
+async def _use_disruption(
+    registry: Registry, context: RequestContext, budget: Tree, *, dry_run: bool
+) -> None:
     """Use one allowed disruption of a budget; raise an error if it has none."""
-    write = Call(
+    write = RequestContext(
         verb="update",
         resource=registry.rows[BUDGETS],
         subresource=STATUS,
-        namespace=call.namespace,
+        namespace=context.namespace,
         name=meta.name(budget),
-        user=call.user,
+        user=context.user,
         user_agent=SERVER,
         is_internal=True,
     )
@@ -166,10 +170,10 @@ async def _use_disruption(registry: Registry, call: Call, budget: Tree, *, dry_r
 
     async def transform(old: Tree) -> Tree:
         return metadata.manage_change(
-            registry, write, _with_used_disruption(registry, old, call.name), old, options
+            registry, write, _with_used_disruption(registry, old, context.name), old, options
         )
 
-    await change(registry, write, options, transform)
+    await guaranteed_update(registry, write, options, transform)
 
 
 def _with_used_disruption(registry: Registry, budget: Tree, pod_name: str) -> Tree:
@@ -177,12 +181,14 @@ def _with_used_disruption(registry: Registry, budget: Tree, pod_name: str) -> Tr
     now, before = registry.clock.now(), budget["status"]
     disruptions_left = _count(budget, "disruptionsAllowed") - 1
     disrupted = before.get("disruptedPods", {}) | {pod_name: format_time(now)}
-    spent = budget | {"status": before | {"disruptionsAllowed": disruptions_left, "disruptedPods": disrupted}}
+    updated_budget = budget | {
+        "status": before | {"disruptionsAllowed": disruptions_left, "disruptedPods": disrupted}
+    }
     if disruptions_left:
-        return spent
+        return updated_budget
     observed = _count(budget, "observedGeneration")
     exhausted = _EXHAUSTED | ({"observedGeneration": observed} if observed else {})
-    return conditions.with_condition(spent, exhausted, now)
+    return conditions.with_condition(updated_budget, exhausted, now)
 
 
 def _check(budget: Tree) -> None:
@@ -222,18 +228,20 @@ def _too_many(message: str, retry_after: int) -> TooManyRequests:
     )
 
 
-async def _delete(registry: Registry, call: Call, options: DeleteOptions) -> None:
+async def _delete(registry: Registry, context: RequestContext, options: DeleteOptions) -> None:
     """Record the reason in the pod's conditions, and delete the pod."""
-    of_pod: dict[str, Any] = {"namespace": call.namespace, "name": call.name, "user": call.user}
+    of_pod: dict[str, Any] = {"namespace": context.namespace, "name": context.name, "user": context.user}
     of_pod["is_internal"] = True
     if not options.dry_run:
-        marking = Call(verb="update", resource=call.resource, subresource=STATUS, **of_pod)
+        marking = RequestContext(verb="update", resource=context.resource, subresource=STATUS, **of_pod)
 
         async def transform(old: Tree) -> Tree:
-            check_preconditions(POD, call.name, options, old["metadata"])
+            check_preconditions(POD, context.name, options, old["metadata"])
             return conditions.with_condition(old, _EVICTED, registry.clock.now())
 
-        marked = (await change(registry, marking, WriteOptions(), transform)).object()
+        marked = (await guaranteed_update(registry, marking, WriteOptions(), transform)).object()
         if options.version is not None:
             options = replace(options, version=meta.resource_version(marked))
-    await delete_as(registry, Call(verb="delete", resource=call.resource, **of_pod), options)
+    await delete_with_options(
+        registry, RequestContext(verb="delete", resource=context.resource, **of_pod), options
+    )

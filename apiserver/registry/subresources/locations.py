@@ -16,8 +16,8 @@ from mockube.apimachinery.groups import GroupKind, GroupResource
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.status import ApiError, BadRequest
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.registry.call import Call
 from mockube.apiserver.registry.registry import Backend
+from mockube.apiserver.registry.request_context import RequestContext
 
 PREFERRED_ADDRESSES: Final = ("Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP")
 KUBELET_PORT: Final = 10250
@@ -80,17 +80,17 @@ class Locator:
         self._preferred = preferred_addresses
 
     async def kubelet(
-        self, call: Call, path: str, query: Mapping[str, str] | Sequence[tuple[str, str]]
+        self, context: RequestContext, path: str, query: Mapping[str, str] | Sequence[tuple[str, str]]
     ) -> Location | None:
         """Return the location of a container at the kubelet of its pod; None for a pod without a node."""
-        pod = await self._read(call, _PODS, call.namespace, call.name)
+        pod = await self._read(context, _PODS, context.namespace, context.name)
         kubelet_path = f"/{path}/{meta.namespace(pod)}/{meta.name(pod)}"
         if path != "portForward":
-            kubelet_path += f"/{_container(pod, call.parameter('container'))}"
+            kubelet_path += f"/{_container(pod, context.parameter('container'))}"
         name = pod["spec"].get("nodeName")
         if not name:
             return None
-        node = await self._node(call, name)
+        node = await self._node(context, name)
         return Location(
             scheme="https",
             host=node.host,
@@ -101,9 +101,9 @@ class Locator:
             gateway=node.gateway,
         )
 
-    async def node(self, call: Call) -> Location:
-        scheme, name, port = _split_name(call, "node")
-        node = await self._node(call, name)
+    async def node(self, context: RequestContext) -> Location:
+        scheme, name, port = _split_name(context, "node")
+        node = await self._node(context, name)
         is_kubelet = port in ("", node.port)
         return Location(
             scheme="https" if is_kubelet else scheme,
@@ -114,20 +114,20 @@ class Locator:
             gateway=node.gateway,
         )
 
-    async def pod(self, call: Call) -> Location:
-        scheme, name, port = _split_name(call, "pod")
-        pod = await self._read(call, _PODS, call.namespace, name)
+    async def pod(self, context: RequestContext) -> Location:
+        scheme, name, port = _split_name(context, "pod")
+        pod = await self._read(context, _PODS, context.namespace, name)
         address = _pod_address(pod)
         check_address(address)
         port = port or _first_port(pod)
         return Location(scheme=scheme, host=address, port=port, gateway=await self._gateway_of_pod(pod))
 
-    async def service(self, call: Call) -> Location:
+    async def service(self, context: RequestContext) -> Location:
         """Return the location of a random ready pod of a service's port."""
-        scheme, name, port = _split_name(call, "service")
+        scheme, name, port = _split_name(context, "service")
         if int_or_none(port) is not None:
-            port = await self._port_name(call, name, int_or_none(port) or 0)
-        endpoints = await self._read(call, _ENDPOINTS, call.namespace, name)
+            port = await self._port_name(context, name, int_or_none(port) or 0)
+        endpoints = await self._read(context, _ENDPOINTS, context.namespace, name)
         subsets = endpoints.get("subsets") or ()
         if not subsets:
             raise _unavailable(f'no endpoints available for service "{name}"')
@@ -140,11 +140,11 @@ class Locator:
             if not numbers:
                 continue
             for address in self._rotate(subset.get("addresses") or ()):
-                pod = await self._pod_behind(call, address)
+                pod = await self._pod_behind(context, address)
                 if pod is not None:
                     gateway = await self._gateway_of_pod(pod)
                     return Location(scheme=scheme, host=address["ip"], port=str(numbers[0]), gateway=gateway)
-        raise _unavailable(f'no endpoints available for service "{call.name}"')
+        raise _unavailable(f'no endpoints available for service "{context.name}"')
 
     def _rotate(self, items: Sequence[Any]) -> Sequence[Any]:
         if len(items) < 2:
@@ -152,20 +152,20 @@ class Locator:
         first = int(randomness.fraction(self._backend.random) * len(items)) % len(items)
         return [*items[first:], *items[:first]]
 
-    async def _port_name(self, call: Call, name: str, number: int) -> str:
-        service = await self._read(call, _SERVICES, call.namespace, name)
+    async def _port_name(self, context: RequestContext, name: str, number: int) -> str:
+        service = await self._read(context, _SERVICES, context.namespace, name)
         for port in service["spec"].get("ports") or ():
             if port["port"] == number:
                 return port.get("name") or ""
         raise _unavailable(f'no service port {number} found for service "{name}"')
 
-    async def _pod_behind(self, call: Call, address: ReadOnlyTree) -> ReadOnlyTree | None:
+    async def _pod_behind(self, context: RequestContext, address: ReadOnlyTree) -> ReadOnlyTree | None:
         """Return the pod of an endpoint address if it is in the same namespace and still has the address; else None."""
         reference = address.get("targetRef") or {}
-        if reference.get("namespace") != call.namespace:
+        if reference.get("namespace") != context.namespace:
             return None
         stored = await self._backend.find(
-            self._backend.rows[_PODS], call.namespace, reference.get("name") or ""
+            self._backend.rows[_PODS], context.namespace, reference.get("name") or ""
         )
         pod = None if stored is None else stored.tree()
         addresses = (
@@ -177,8 +177,8 @@ class Locator:
 
     # --- nodes
 
-    async def _node(self, call: Call, name: str) -> NodeAddress:
-        node = await self._read(call, _NODES, "", name)
+    async def _node(self, context: RequestContext, name: str) -> NodeAddress:
+        node = await self._read(context, _NODES, "", name)
         node_status = node.get("status") or {}
         addresses = node_status.get("addresses") or []
         hosts = [
@@ -196,11 +196,13 @@ class Locator:
         node = await self._backend.find(self._backend.rows[_NODES], "", name) if name else None
         return None if node is None else gateway_of(self._backend, node.tree())
 
-    async def _read(self, call: Call, resource: GroupResource, namespace: str, name: str) -> ReadOnlyTree:
+    async def _read(
+        self, context: RequestContext, resource: GroupResource, namespace: str, name: str
+    ) -> ReadOnlyTree:
         """Return an object; as upstream, the error of a missing one has the requested resource."""
         stored = await self._backend.find(self._backend.rows[resource], namespace, name)
         if stored is None:
-            raise status.not_found(call.resource.group_resource, name)
+            raise status.not_found(context.resource.group_resource, name)
         return stored.tree()
 
 
@@ -222,9 +224,9 @@ def gateway_of(backend: Backend, node: ReadOnlyTree) -> Gateway | None:
     )
 
 
-def _split_name(call: Call, kind: str) -> tuple[str, str, str]:
+def _split_name(context: RequestContext, kind: str) -> tuple[str, str, str]:
     """Return the scheme, the name and the port of `name`, `name:port` or `scheme:name:port`."""
-    match call.name.split(":"):
+    match context.name.split(":"):
         case [name]:
             parts = "", name, ""
         case [name, port]:
@@ -232,9 +234,9 @@ def _split_name(call: Call, kind: str) -> tuple[str, str, str]:
         case [("http" | "https" | "") as scheme, name, port]:
             parts = scheme, name, port
         case _:
-            raise BadRequest(f'invalid {kind} request "{call.name}"')
+            raise BadRequest(f'invalid {kind} request "{context.name}"')
     if not parts[1]:
-        raise BadRequest(f'invalid {kind} request "{call.name}"')
+        raise BadRequest(f'invalid {kind} request "{context.name}"')
     return parts[0] or "http", parts[1], parts[2]
 
 
@@ -274,12 +276,12 @@ def _container(pod: ReadOnlyTree, name: str) -> str:
         if name not in names:
             raise BadRequest(f"container {name} is not valid for pod {meta.name(pod)}")
         return name
-    mains = pod["spec"]["containers"]
-    if len(mains) != 1:
+    main_containers = pod["spec"]["containers"]
+    if len(main_containers) != 1:
         raise BadRequest(
             f"a container name must be specified for pod {meta.name(pod)}, choose one of: [{' '.join(names)}]"
         )
-    return str(mains[0]["name"])
+    return str(main_containers[0]["name"])
 
 
 def _container_names(pod: ReadOnlyTree) -> Iterator[str]:
@@ -294,20 +296,20 @@ _LOG_OPTIONS = GroupKind("", "PodLogOptions")
 _LOG_NUMBERS = ("sinceSeconds", "tailLines", "limitBytes")
 
 
-def log_query(call: Call) -> list[tuple[str, str]]:
+def log_query(context: RequestContext) -> list[tuple[str, str]]:
     """Return the query of a kubelet's log endpoint, in upstream's order."""
-    numbers = {name: call.number(name) for name in _LOG_NUMBERS}
-    since = _since_time(call)
-    _check_log_options(call, numbers, since)
-    chosen = {name: "true" for name in ("follow", "previous", "timestamps") if call.flag(name)}
+    numbers = {name: context.number(name) for name in _LOG_NUMBERS}
+    since = _since_time(context)
+    _check_log_options(context, numbers, since)
+    chosen = {name: "true" for name in ("follow", "previous", "timestamps") if context.flag(name)}
     chosen |= {name: str(value) for name, value in numbers.items() if value is not None}
     if since is not None:
         chosen["sinceTime"] = since
     return sorted(chosen.items())
 
 
-def _since_time(call: Call) -> str | None:
-    text = call.parameter("sinceTime")
+def _since_time(context: RequestContext) -> str | None:
+    text = context.parameter("sinceTime")
     if text in ("", "null"):
         return None
     try:
@@ -317,7 +319,7 @@ def _since_time(call: Call) -> str | None:
     return timestamps.format_time(time)
 
 
-def _check_log_options(call: Call, numbers: dict[str, int | None], since: str | None) -> None:
+def _check_log_options(context: RequestContext, numbers: dict[str, int | None], since: str | None) -> None:
     field_errors = []
     for name, minimum in (("tailLines", 0), ("limitBytes", 1)):
         value = numbers[name]
@@ -330,7 +332,7 @@ def _check_log_options(call: Call, numbers: dict[str, int | None], since: str | 
         field_errors.append(errors.forbidden(ROOT.child("[]"), problem))
     elif seconds is not None and seconds < 1:
         field_errors.append(errors.invalid(ROOT.child("sinceSeconds"), seconds, "must be greater than 0"))
-    if call.parameter("stream"):
+    if context.parameter("stream"):
         field_errors.append(errors.forbidden(ROOT.child("stream"), "may not be specified"))
     if field_errors:
-        raise status.invalid(_LOG_OPTIONS, call.name, field_errors)
+        raise status.invalid(_LOG_OPTIONS, context.name, field_errors)

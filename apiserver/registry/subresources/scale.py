@@ -19,21 +19,26 @@ from mockube.apimachinery.patch.apply.atoms import atom_of_type
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.kinds.api_resource import Resource, SelectorForm
 from mockube.apiserver.kinds.common import objectmeta
 from mockube.apiserver.registry import metadata, read
 from mockube.apiserver.registry import patch as patches
 from mockube.apiserver.registry.apply import read_application
 from mockube.apiserver.registry.body import read_object
-from mockube.apiserver.registry.call import APPLY_TYPES, Call, ObjectResult, WriteOptions, write_options
 from mockube.apiserver.registry.convert import to_client_version
 from mockube.apiserver.registry.registry import Registry
-from mockube.apiserver.registry.update import change
+from mockube.apiserver.registry.request_context import (
+    APPLY_TYPES,
+    ObjectResult,
+    RequestContext,
+    WriteOptions,
+    write_options,
+)
+from mockube.apiserver.registry.update import guaranteed_update
 from mockube.apiserver.wire.negotiation import parse_content_type
 
 SCALE = GroupKind("autoscaling", "Scale")
 API_VERSION: Final = "autoscaling/v1"
-REPLICATION_CONTROLLERS = GroupResource("", "replicationcontrollers")
 _METADATA_FIELDS = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 Entry: TypeAlias = Mapping[str, Any]
@@ -41,9 +46,9 @@ Entry: TypeAlias = Mapping[str, Any]
 Path: TypeAlias = tuple[str, ...]
 PathIn: TypeAlias = Callable[[str], Path | None]
 """Returns the path of the replicas in an API version: () if it has none, None if there is no such version."""
-_ITSELF: Final = "."
+_SELF_ELEMENT: Final = "."
 """The element that marks a field with children as managed itself."""
-_OF_SCALE: Final[Path] = ("spec", "replicas")
+_SCALE_PATH: Final[Path] = ("spec", "replicas")
 
 
 def scale_view(resource: Resource) -> patches.SubresourceView:
@@ -63,14 +68,14 @@ def scale_view(resource: Resource) -> patches.SubresourceView:
     )
 
 
-def _manage(registry: Registry, call: Call, new: Tree, old: Tree, options: WriteOptions) -> Tree:
+def _manage(registry: Registry, context: RequestContext, new: Tree, old: Tree, options: WriteOptions) -> Tree:
     """Return the object with its managers after a change of its Scale, whose writer manages the replicas."""
-    entries, scale = _managed_fields(old), _scale(new, call.resource)
-    name = metadata.manager_name(call, options)
+    entries, scale = _managed_fields(old), _scale(new, context.resource)
+    name = metadata.manager_name(context, options)
     written = _field_manager(registry).update(
-        _scale_with_managers(old, call.resource), scale, manager=name, time=None
+        _scale_with_managers(old, context.resource), scale, manager=name, time=None
     )
-    return _with_managers(new, entries, written, call.resource)
+    return _with_managers(new, entries, written, context.resource)
 
 
 def _managed_fields(tree: Tree) -> Sequence[Tree]:
@@ -80,7 +85,7 @@ def _managed_fields(tree: Tree) -> Sequence[Tree]:
 def _scale_with_managers(tree: Tree, resource: Resource) -> Tree:
     """Return the Scale of an object, with the managers of its replicas."""
     return meta.with_metadata(
-        _scale(tree, resource, absent=_ABSENT),
+        _scale(tree, resource, absent=_ABSENT_REPLICAS),
         managedFields=_scale_entries(_managed_fields(tree), _path_in(resource)),
     )
 
@@ -99,10 +104,10 @@ def _path_in(resource: Resource) -> PathIn:
 def _selector(tree: Tree, resource: Resource) -> str:
     replicas = resource.replicas
     value = _value_at(tree, replicas.selector)
-    if replicas.selector_is_text:
+    if replicas.selector_form is SelectorForm.TEXT:
         return value or ""
-    is_plain = resource.group_resource == REPLICATION_CONTROLLERS
-    select = labels.from_set if is_plain else labels.from_label_selector
+    has_labels = replicas.selector_form is SelectorForm.LABELS
+    select = labels.from_set if has_labels else labels.from_label_selector
     selector: Selector = select(value or {})
     return str(selector)
 
@@ -118,7 +123,7 @@ def _spec_path(resource: Resource) -> str:
     return ".".join(("", *resource.replicas.spec_path))
 
 
-_ABSENT = -(2**31)
+_ABSENT_REPLICAS = -(2**31)
 """The replicas of the Scale of a custom object without replicas, at the start of a write."""
 
 
@@ -155,7 +160,7 @@ def _apply_scale(resource: Resource, old: Tree, scale: Tree) -> Tree:
         about = GroupResource(resource.group, f"{resource.name}/scale")
         problem = f"Precondition failed: UID in precondition: {meta.uid(scale)}, UID in object meta: {meta.uid(old)}"
         raise status.conflict(about, name, problem)
-    if resource.custom and replicas == _ABSENT:
+    if resource.custom and replicas == _ABSENT_REPLICAS:
         raise status.BadRequest(f'the spec replicas field "{_spec_path(resource)}" cannot be empty')
     version = meta.resource_version(scale)
     if resource.custom:
@@ -180,24 +185,24 @@ def _replicas(scale: Mapping[str, Any]) -> int:
     return replicas
 
 
-async def get(registry: Registry, call: Call) -> ObjectResult:
-    answer = await to_client_version(registry, call.resource, await read.get(registry, call))
+async def get(registry: Registry, context: RequestContext) -> ObjectResult:
+    answer = await to_client_version(registry, context.resource, await read.get(registry, context))
     assert isinstance(answer, ObjectResult)
-    return scale_view(call.resource).view_result(answer)
+    return scale_view(context.resource).view_result(answer)
 
 
-async def update(registry: Registry, call: Call) -> ObjectResult:
-    options, view = write_options(call, "UpdateOptions"), scale_view(call.resource)
-    scale = await registry.begin(call, _read_scale, registry, call, options)
-    metadata.match_namespace(scale, call)
-    metadata.match_name(scale, call.name)
-    untouched = orjson.dumps(scale)
+async def update(registry: Registry, context: RequestContext) -> ObjectResult:
+    options, view = write_options(context, "UpdateOptions"), scale_view(context.resource)
+    scale = await registry.begin(context, _read_scale, registry, context, options)
+    metadata.match_namespace(scale, context)
+    metadata.match_name(scale, context.name)
+    original = orjson.dumps(scale)
 
     async def replace(old: Tree) -> Tree:
-        new = view.update_object(old, orjson.loads(untouched))
-        return await registry.worker.run(call.size, _manage, registry, call, new, old, options)
+        new = view.update_object(old, orjson.loads(original))
+        return await registry.worker.run(context.size, _manage, registry, context, new, old, options)
 
-    return view.view_result(await change(registry, call, options, replace, uid=meta.uid(scale)))
+    return view.view_result(await guaranteed_update(registry, context, options, replace, uid=meta.uid(scale)))
 
 
 _NOT_REGISTERED = 'no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"'
@@ -208,44 +213,46 @@ _NOT_CONVERTED = (
 """Upstream cannot apply a Scale of a custom object, whatever it contains."""
 
 
-def _read_scale(registry: Registry, call: Call, options: WriteOptions) -> Tree:
+def _read_scale(registry: Registry, context: RequestContext, options: WriteOptions) -> Tree:
     """Return the Scale of an update. Upstream does not report the errors of a Scale of a custom object."""
     try:
-        return read_object(registry, call, options)
+        return read_object(registry, context, options)
     except status.BadRequest as error:
-        if not call.resource.custom:
+        if not context.resource.custom:
             raise
         raise status.BadRequest(_NOT_REGISTERED) from error
 
 
-async def patch(registry: Registry, call: Call) -> ObjectResult:
-    if parse_content_type(call.body.media_type)[0] in APPLY_TYPES:
-        return await _apply(registry, call)
-    return await patches.patch(registry, call, scale_view(call.resource))
+async def patch(registry: Registry, context: RequestContext) -> ObjectResult:
+    if parse_content_type(context.body.media_type)[0] in APPLY_TYPES:
+        return await _apply(registry, context)
+    return await patches.patch(registry, context, scale_view(context.resource))
 
 
-async def _apply(registry: Registry, call: Call) -> ObjectResult:
-    view = scale_view(call.resource)
-    reading = partial(read_application, registry, call, _field_manager(registry), time=None)
-    application = await registry.begin(call, reading)
+async def _apply(registry: Registry, context: RequestContext) -> ObjectResult:
+    view = scale_view(context.resource)
+    reading = partial(read_application, registry, context, _field_manager(registry), time=None)
+    application = await registry.begin(context, reading)
 
     async def transform(old: Tree) -> Tree:
-        live = _scale_with_managers(old, call.resource)
-        if call.resource.custom:
+        live = _scale_with_managers(old, context.resource)
+        if context.resource.custom:
             application.check_type()
             raise ApiError(_NOT_CONVERTED)
-        scale = await registry.worker.run(call.size, application.merge_into, live)
-        return _with_managers(view.update_object(old, scale), _managed_fields(old), scale, call.resource)
+        scale = await registry.worker.run(context.size, application.merge_into, live)
+        return _with_managers(view.update_object(old, scale), _managed_fields(old), scale, context.resource)
 
-    return view.view_result(await change(registry, call, application.options, transform))
+    return view.view_result(await guaranteed_update(registry, context, application.options, transform))
 
 
 def _field_manager(registry: Registry) -> FieldManager:
     """Return the field manager of Scales, which is the same for all resources."""
-    bare: Tree = {"kind": SCALE.kind, "apiVersion": API_VERSION}
-    atom = atom_of_type(registry.scheme.schemas.kind(bare["apiVersion"], bare["kind"]))
-    versions = Versions(own=bare["apiVersion"], atoms={bare["apiVersion"]: atom}, reset_fields={})
-    return FieldManager(kind=SCALE.kind, versions=versions, empty=bare, subresource="scale")
+    empty_scale: Tree = {"kind": SCALE.kind, "apiVersion": API_VERSION}
+    atom = atom_of_type(registry.scheme.schemas.kind(empty_scale["apiVersion"], empty_scale["kind"]))
+    versions = Versions(
+        own=empty_scale["apiVersion"], atoms={empty_scale["apiVersion"]: atom}, reset_fields={}
+    )
+    return FieldManager(kind=SCALE.kind, versions=versions, empty=empty_scale, subresource="scale")
 
 
 # --- managers of the replicas
@@ -254,7 +261,7 @@ def _field_manager(registry: Registry) -> FieldManager:
 def _scale_entries(entries: Sequence[Entry], path_in: PathIn) -> list[Entry]:
     """Return the managers of an object's replicas, as managers of its Scale."""
     return [
-        {**entry, "apiVersion": API_VERSION, "fieldsV1": _fields_of(_OF_SCALE)}
+        {**entry, "apiVersion": API_VERSION, "fieldsV1": _fields_of(_SCALE_PATH)}
         for entry in _unique_entries(entries)
         if _owns(entry, path_in(entry.get("apiVersion") or ""))
     ]
@@ -270,20 +277,20 @@ def _object_entries(
     without a time. Of entries that differ only in their fields the last one is used by the next change, and an entry
     of a version that does not exist any more is removed.
     """
-    mine = {_identity(entry): entry for entry in of_scale if _owns(entry, _OF_SCALE)}
+    scale_entries_by_identity = {_identity(entry): entry for entry in of_scale if _owns(entry, _SCALE_PATH)}
     managers = []
     for entry in _unique_entries(entries):
         path = path_in(entry.get("apiVersion") or "")
         if path is None:
             continue
-        if not _owns(entry, path) or mine.pop(_identity(entry), {}):
+        if not _owns(entry, path) or scale_entries_by_identity.pop(_identity(entry), {}):
             managers.append(entry)
         elif (rest := _remove_field(entry["fieldsV1"], path)) is not None:
             managers.append({**entry, "fieldsV1": rest})
     managers += (
         {name: value for name, value in entry.items() if name != "time"}
         | {"apiVersion": api_version, "fieldsV1": _fields_of(path_in(api_version) or ())}
-        for entry in mine.values()
+        for entry in scale_entries_by_identity.values()
     )
     return sorted(managers, key=_sort_key)
 
@@ -309,7 +316,7 @@ def _owns(entry: Entry, path: Path | None) -> bool:
     fields = entry.get("fieldsV1") if path else None
     for step in path or ():
         fields = (fields or {}).get(f"f:{step}")
-    return fields is not None and (not fields or _ITSELF in fields)
+    return fields is not None and (not fields or _SELF_ELEMENT in fields)
 
 
 def _identity(entry: Entry) -> tuple[Any, ...]:
@@ -321,10 +328,10 @@ def _identity(entry: Entry) -> tuple[Any, ...]:
 def _remove_field(fields: Mapping[str, Any], path: Path) -> Mapping[str, Any] | None:
     """Return the fields without the one at the path; None if none is left. A struct that is managed itself stays."""
     if not path:
-        return {name: value for name, value in fields.items() if name != _ITSELF} or None
+        return {name: value for name, value in fields.items() if name != _SELF_ELEMENT} or None
     key = f"f:{path[0]}"
     inner = _remove_field(fields[key], path[1:])
     rest = {name: inner if name == key else value for name, value in fields.items()}
     if inner is None:
         del rest[key]
-    return {} if rest.keys() == {_ITSELF} else rest or None
+    return {} if rest.keys() == {_SELF_ELEMENT} else rest or None

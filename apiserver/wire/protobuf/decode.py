@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import cache, lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
-from mockube.apimachinery.pieces import sorted_in_pieces
+from mockube.apimachinery.piecewise import sorted_in_pieces
 from mockube.apiserver.wire.protobuf.forms import FORMS, Json
 from mockube.apiserver.wire.protobuf.scalars import SCALARS, Scalar
 from mockube.apiserver.wire.protobuf.tables import Field, fields_of
@@ -32,7 +32,7 @@ FieldValues: TypeAlias = dict[int, list[Value]]
 """By field number, the values of messages, lists and maps, which are converted after the whole message was read."""
 Finish: TypeAlias = Callable[[Tree, list[Value], int], None]
 Convert: TypeAlias = Callable[[Value, int], Json]
-"""Converts a value. The last number, here and in Settle, is how many levels of messages may still follow."""
+"""Converts a value. The last number, here and in Finish, is the number of message levels that may still follow."""
 
 _KEY, _VALUE = 1, 2
 """The field numbers of an entry of a map."""
@@ -64,7 +64,7 @@ def _message(message: str) -> "_Message":
 
 
 class _FieldReader(NamedTuple):
-    """How a tag is read. Without `read`, the value is stored for later; `zero` is the JSON of a zero value."""
+    """The reader of a tag. Without `read`, the value is stored for later; `zero` is the JSON of a zero value."""
 
     number: int
     name: str

@@ -10,7 +10,7 @@ from functools import cache
 from operator import attrgetter
 from typing import TypeAlias, TypeVar
 
-from mockube.apimachinery.pieces import sorted_items
+from mockube.apimachinery.piecewise import sorted_items
 from mockube.apiserver.wire.protobuf.forms import FORMS, Json
 from mockube.apiserver.wire.protobuf.scalars import SCALARS, write_string
 from mockube.apiserver.wire.protobuf.tables import MAX_DEPTH, Field, fields_of
@@ -19,7 +19,7 @@ from mockube.apiserver.wire.protobuf.varint import LENGTH, ProtobufError, tag_of
 _T = TypeVar("_T")
 
 Write: TypeAlias = Callable[[Json, int], bytes]
-"""Encodes a value; the number is how many levels of messages may still follow."""
+"""Encodes a value; the number is that of the message levels that may still follow."""
 
 _INLINE = ""
 """The name of an inlined field, whose fields are those of the outer object in JSON."""

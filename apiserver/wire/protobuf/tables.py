@@ -50,7 +50,7 @@ class Field(Struct, frozen=True, array_like=True):
 
     @property
     def element_type(self) -> str:
-        """The type itself, or the element type of a slice, a map or a pointer."""
+        """The type, or the element type of a slice, a map or a pointer."""
         return self.type.removeprefix(_SLICE).removeprefix(_MAP).removeprefix(_POINTER)
 
 

@@ -1,4 +1,4 @@
-"""Record Kubernetes Events: aggregate repeated ones, and write them beside the work.
+"""Record Kubernetes Events: aggregate repeated ones, and write them in the background.
 
-A module belongs here if it decides which Event is written for something that happened.
+A module belongs here if it determines which Event is written for an occurrence, or writes it.
 """

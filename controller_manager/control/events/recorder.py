@@ -1,6 +1,6 @@
-"""Record Events without ever waiting: they go into a bounded queue, from which one task writes them to the server.
+"""Record Events: enqueue them without waiting, and write them to the server in the background.
 
-When the queue is full, an event is dropped and counted: events never block a controller.
+When the queue is full, an Event is dropped and counted: Events never block a controller.
 """
 
 import asyncio
@@ -22,15 +22,15 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.kinds import EVENTS, SCHEDULING_EVENTS
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.client.wire import NoAnswer
+from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.control.actions import AnyResource
 from mockube.controller_manager.control.events.correlation import (
     FINISHED_AFTER,
-    CountedEvents,
+    CountCorrelator,
+    EventCorrelator,
     EventWrite,
     Occurrence,
-    Series,
-    Shape,
+    SeriesCorrelator,
     reference,
 )
 from mockube.controller_manager.supervision import start_in
@@ -38,68 +38,70 @@ from mockube.controller_manager.supervision import start_in
 LOG = logging.getLogger(__name__)
 
 QUEUE_LENGTH: Final = 10_000
-"""Events that wait to be written; upstream lets 1000 wait for each of its controllers and of its nodes."""
+"""The maximum number of Events that wait to be written; upstream's is 1000 for each controller and each kubelet."""
 BURST: Final = 100
-"""Of what can wait so many are written at once, as a kubelet's `--event-burst`,"""
+"""The number of deferrable Events that are written at once, as a kubelet's `--event-burst`."""
 BUSY_RATE: Final = 50.0
-"""then so many a second, as its `--event-qps`,"""
+"""The number of deferrable Events that are written in a second after the burst, as a kubelet's `--event-qps`."""
 QUIET_SECONDS: Final = 0.2
-"""and all of them when nothing was added for so long."""
+"""The time without new Events after which the rate no longer applies."""
 MAX_ATTEMPTS: Final = 12
 RETRY_SECONDS: Final = 10.0
 
 
 class _Component(Struct, frozen=True, kw_only=True):
+    """The source of Events: its client, and how its Events are correlated."""
+
     client: Client
     resource: AnyResource
-    shape: Shape
+    correlator: EventCorrelator
     can_wait: bool = False
-    """While much happens; for components with an event for each pod."""
+    """Whether its Events are deferrable while many are recorded: for components with an Event for each pod."""
 
 
 class EventWriter(Collector):
-    """The queues of all components, and the task that empties them."""
+    """The queues of all components' Events, and the tasks that write them; client-go's EventBroadcaster."""
 
     def __init__(self, clock: Clock, random: Random) -> None:
         self._clock = clock
         self._random = random
         self._queue: asyncio.Queue[tuple[_Component, Occurrence]] = asyncio.Queue(QUEUE_LENGTH)
-        self._waiting: asyncio.Queue[tuple[_Component, Occurrence]] = asyncio.Queue(QUEUE_LENGTH)
-        """Events that can wait."""
+        self._deferred: asyncio.Queue[tuple[_Component, Occurrence]] = asyncio.Queue(QUEUE_LENGTH)
+        """Deferrable Events."""
         self._recorded_at = 0.0
-        """When the last event was recorded."""
-        self._allowed = float(BURST)
-        """How many of it may be written at once, at `_counted_at`."""
-        self._counted_at = clock.monotonic()
+        """The time of the last deferrable Event."""
+        self._tokens = float(BURST)
+        """The number of deferrable Events that could be written at `_refilled_at`."""
+        self._refilled_at = clock.monotonic()
         self._components: list[_Component] = []
-        self._latest = 0
+        self._last_nanoseconds = 0
         self._dropped = 0
         self._writing = False
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is left to be written at once."""
+        """Whether no Event waits to be written, except for deferrable ones."""
         return self._queue.empty() and not self._writing
 
     def add(
-        self, client: Client, resource: AnyResource, shape: Shape, *, can_wait: bool = False
+        self, client: Client, resource: AnyResource, correlator: EventCorrelator, *, can_wait: bool = False
     ) -> "Recorder":
-        component = _Component(client=client, resource=resource, shape=shape, can_wait=can_wait)
+        component = _Component(client=client, resource=resource, correlator=correlator, can_wait=can_wait)
         self._components.append(component)
         return Recorder(self, component)
 
     def timestamp(self) -> tuple[datetime, int]:
-        """The time, and in nanoseconds, which are different for each call."""
+        """Return the time, and the same time in nanoseconds, which are unique to each call."""
         now = self._clock.now()
         nanoseconds = int(now.timestamp()) * 10**9 + now.microsecond * 1000
-        self._latest = max(nanoseconds, self._latest + 1)
-        return now, self._latest
+        self._last_nanoseconds = max(nanoseconds, self._last_nanoseconds + 1)
+        return now, self._last_nanoseconds
 
     def enqueue(self, component: _Component, occurrence: Occurrence) -> None:
         try:
             if component.can_wait:
                 self._recorded_at = self._clock.monotonic()
-                self._waiting.put_nowait((component, occurrence))
+                self._deferred.put_nowait((component, occurrence))
             else:
                 self._queue.put_nowait((component, occurrence))
         except asyncio.QueueFull:
@@ -107,9 +109,9 @@ class EventWriter(Collector):
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:
-            start_in(group, "events/write", self._empty(), endless=True)
-            start_in(group, "events/waiting", self._empty_waiting(), endless=True)
-            start_in(group, "events/series", self._finish_series(), endless=True)
+            start_in(group, "events/write", self._write_queued(), endless=True)
+            start_in(group, "events/waiting", self._write_deferred(), endless=True)
+            start_in(group, "events/series", self._write_due_series(), endless=True)
 
     def collect(self) -> Iterable[Metric]:
         yield CounterMetricFamily(
@@ -118,7 +120,7 @@ class EventWriter(Collector):
             value=self._dropped,
         )
 
-    async def _empty(self) -> None:
+    async def _write_queued(self) -> None:
         while True:
             component, occurrence = await self._queue.get()
             self._writing = True
@@ -127,48 +129,47 @@ class EventWriter(Collector):
             finally:
                 self._writing = False
 
-    async def _empty_waiting(self) -> None:
+    async def _write_deferred(self) -> None:
         while True:
-            component, occurrence = await self._waiting.get()
-            while (wait := self._must_wait()) > 0:
-                await self._clock.sleep(wait)
-            self._allowed = max(0.0, self._allowed - 1)
+            component, occurrence = await self._deferred.get()
+            while (delay := self._deferral()) > 0:
+                await self._clock.sleep(delay)
+            self._tokens = max(0.0, self._tokens - 1)
             await self._record(component, occurrence)
 
-    def _must_wait(self) -> float:
-        """Return how many seconds there are to wait before the next of what can wait is written."""
+    def _deferral(self) -> float:
+        """Return the seconds until the next deferrable Event is written."""
         now = self._clock.monotonic()
-        self._allowed = min(BURST, self._allowed + (now - self._counted_at) * BUSY_RATE)
-        self._counted_at = now
-        if self._allowed >= 1:
+        self._tokens = min(BURST, self._tokens + (now - self._refilled_at) * BUSY_RATE)
+        self._refilled_at = now
+        if self._tokens >= 1:
             return 0.0
-        return min((1 - self._allowed) / BUSY_RATE, self._recorded_at + QUIET_SECONDS - now)
+        return min((1 - self._tokens) / BUSY_RATE, self._recorded_at + QUIET_SECONDS - now)
 
     async def _record(self, component: _Component, occurrence: Occurrence) -> None:
-        write = component.shape.write(occurrence)
+        write = component.correlator.write(occurrence)
         if write is not None:
-            await self._retry_until_answered(component, write)
+            await self._write_with_retries(component, write)
 
-    async def _finish_series(self) -> None:
+    async def _write_due_series(self) -> None:
         while True:
             await self._clock.sleep(FINISHED_AFTER.total_seconds())
             for component in self._components:
-                for write in component.shape.due_writes(self._clock.now()):
-                    await self._retry_until_answered(component, write)
+                for write in component.correlator.due_writes(self._clock.now()):
+                    await self._write_with_retries(component, write)
 
-    async def _retry_until_answered(self, component: _Component, write: EventWrite) -> None:
-        """Retry until the server answers; any answer, even an error, is final."""
-        wait = RETRY_SECONDS * randomness.fraction(
-            self._random
-        )  # not all managers at once when the server is back
+    async def _write_with_retries(self, component: _Component, write: EventWrite) -> None:
+        """Retry until the server responds; any response, even an error, is final."""
+        # Random, so that not all managers write at once when the server is back.
+        delay = RETRY_SECONDS * randomness.fraction(self._random)
         for _ in range(MAX_ATTEMPTS):
             try:
                 await _write(component, write)
-            except NoAnswer:
-                await self._clock.sleep(wait)
-                wait = RETRY_SECONDS
+            except NoResponse:
+                await self._clock.sleep(delay)
+                delay = RETRY_SECONDS
             except ApiError as error:
-                LOG.debug("event about %s not recorded: %s", meta.name(write.body), error)
+                LOG.debug("Event %s was not written: %s", meta.name(write.body), error)
                 return
             else:
                 return
@@ -177,19 +178,19 @@ class EventWriter(Collector):
 
 async def _write(component: _Component, write: EventWrite) -> None:
     resource, body = component.resource, write.body
-    if write.change is not None:
+    if write.patch is not None:
         key = Key.of(body)
         try:
-            await component.client.patch(resource, key, write.change, kind="strategic")
+            await component.client.patch(resource, key, write.patch, kind="strategic")
         except NotFound:
-            LOG.debug("event %s no longer exists and is created again", key)
+            LOG.debug("Event %s no longer exists and is created again", key)
         else:
             return
     await component.client.create(resource, body)
 
 
 class Recorder:
-    """Of one component."""
+    """Records the Events of one component; client-go's EventRecorder."""
 
     def __init__(self, writer: EventWriter, component: _Component) -> None:
         self._writer = writer
@@ -205,34 +206,37 @@ class Recorder:
         action: str = "",
         related: ReadOnlyTree | None = None,
     ) -> None:
-        """`action` and `related` are fields of events.k8s.io only."""
+        """Record an Event about an object. Only Events of events.k8s.io have `action` and `related`."""
         occurrence = self._occurrence(reference(about), type_, reason, message)
-        other = None if related is None else reference(related)
-        self._writer.enqueue(self._component, replace(occurrence, action=action, related=other))
+        related_reference = None if related is None else reference(related)
+        self._writer.enqueue(self._component, replace(occurrence, action=action, related=related_reference))
 
     def record_on(
         self, host: str, about: ReadOnlyTree, type_: str, reason: str, message: str, *, part: str = ""
     ) -> None:
-        """For a component that runs on several hosts; `part` is a field of the object, as `spec.containers{web}`."""
+        """Record an Event of a component on a host; `part` is a field of the object, such as `spec.containers{web}`."""
         occurrence = self._occurrence(reference(about, part), type_, reason, message)
         self._writer.enqueue(self._component, replace(occurrence, host=host))
 
     def _occurrence(self, about: ReadOnlyTree, type_: str, reason: str, message: str) -> Occurrence:
         now, nanoseconds = self._writer.timestamp()
         return Occurrence(
-            at=now, nanoseconds=nanoseconds, about=about, type=type_, reason=reason, message=message
+            time=now, nanoseconds=nanoseconds, about=about, type=type_, reason=reason, message=message
         )
 
 
 class Recorders(Struct, frozen=True, kw_only=True):
-    """Of one account; a component may record events under another name than its account's."""
+    """Creates the recorders of components that share a client; a component may be named unlike the service account."""
 
     writer: EventWriter
     client: Client
 
     def of(self, component: str, *, can_wait: bool = False) -> Recorder:
-        return self.writer.add(self.client, EVENTS, CountedEvents(component), can_wait=can_wait)
+        """Return a recorder of Events of core/v1."""
+        return self.writer.add(self.client, EVENTS, CountCorrelator(component), can_wait=can_wait)
 
     def series_of(self, component: str, instance: str, *, can_wait: bool = False) -> Recorder:
-        """As the scheduler does it: events of events.k8s.io."""
-        return self.writer.add(self.client, SCHEDULING_EVENTS, Series(component, instance), can_wait=can_wait)
+        """Return a recorder of Events of events.k8s.io/v1, as kube-scheduler uses."""
+        return self.writer.add(
+            self.client, SCHEDULING_EVENTS, SeriesCorrelator(component, instance), can_wait=can_wait
+        )

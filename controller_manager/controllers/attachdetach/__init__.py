@@ -1,5 +1,5 @@
-"""Volumes of CSI drivers: on which nodes they are attached.
+"""The controller that attaches volumes of CSI drivers to nodes, and detaches them.
 
-A module belongs here if it decides that by pods and VolumeAttachments. The driver's own attacher attaches. Upstream:
+A module belongs here if it creates and deletes VolumeAttachments. The driver's attacher attaches the volumes. Upstream:
 pkg/controller/volume/attachdetach.
 """

@@ -1,4 +1,4 @@
-"""Attach volumes to the nodes whose pods need them, and detach them after the last of these: node by node."""
+"""The attach/detach controller: it attaches volumes to the nodes whose pods need them. Its keys are nodes."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
@@ -48,11 +48,11 @@ from mockube.controller_manager.controllers.attachdetach.volumes import (
 from mockube.controller_manager.workloads.indexes import BY_CLAIM, claims_of_pod
 
 MANAGED: Final = "volumes.kubernetes.io/controller-managed-attach-detach"
-Reported = frozenset[str]
-"""The attachments that another node blocks, for which an Event was recorded."""
+ReportedConflicts = frozenset[str]
+"""The names of attachments that another node blocks, and for which an Event was recorded."""
 
 
-def reconcile(caches: Caches, key: Key, _: datetime, reported: object = None) -> Plan:
+def reconcile(caches: Caches, key: Key, _: datetime, memory: object = None) -> Plan:
     node = caches.of(NODES).get(*key)
     if node is not None and meta.annotations(node).get(MANAGED) != "true":
         return EMPTY_PLAN
@@ -60,11 +60,15 @@ def reconcile(caches: Caches, key: Key, _: datetime, reported: object = None) ->
     attachments = caches.of(VOLUME_ATTACHMENTS).by_index(BY_ATTACHED_NODE, key.name)
     present = {meta.name(attachment): attachment for attachment in attachments}
     missing = {name: volume for name, volume in needed.items() if name not in present}
-    in_the_way = {name: _users_elsewhere(caches, volume, key.name) for name, volume in missing.items()}
-    blocked = {name: users for name, users in in_the_way.items() if users is not None}
-    known_conflicts: Reported = reported if isinstance(reported, frozenset) else frozenset()
-    news = [name for name in blocked if name not in known_conflicts]
-    actions: list[Action] = [event for name in news for event in _conflicts(needed[name], blocked[name])]
+    users_on_other_nodes = {
+        name: _users_on_other_nodes(caches, volume, key.name) for name, volume in missing.items()
+    }
+    blocked = {name: users for name, users in users_on_other_nodes.items() if users is not None}
+    known_conflicts: ReportedConflicts = memory if isinstance(memory, frozenset) else frozenset()
+    new_conflicts = [name for name in blocked if name not in known_conflicts]
+    actions: list[Action] = [
+        event for name in new_conflicts for event in _conflict_events(needed[name], blocked[name])
+    ]
     if known_conflicts != frozenset(blocked):
         actions.append(Remember(frozenset(blocked) or None))
     actions += [_creation(volume, key.name) for name, volume in missing.items() if name not in blocked]
@@ -73,12 +77,12 @@ def reconcile(caches: Caches, key: Key, _: datetime, reported: object = None) ->
 
 def _creation(volume: NeededVolume, node: str) -> Create:
     failed = f'AttachVolume.Attach failed for volume "{volume.name}" : {{error}}'
-    event = EventTemplate(about=volume.pods[0].object, failed=("FailedAttachVolume", failed))
+    event = EventTemplate(about=volume.pods[0].object, on_failure=("FailedAttachVolume", failed))
     return Create(resource=VOLUME_ATTACHMENTS, bodies=(attachment(volume, node),), event=event)
 
 
-def _users_elsewhere(caches: Caches, volume: NeededVolume, node: str) -> list[PodView] | None:
-    """The pods that keep a volume on another node, if it is attached there and may be in one place only."""
+def _users_on_other_nodes(caches: Caches, volume: NeededVolume, node: str) -> list[PodView] | None:
+    """Return the pods that use an exclusive volume on another node; None if it is not attached to another node."""
     others = [
         attachment
         for attachment in caches.of(VOLUME_ATTACHMENTS).by_index(BY_ATTACHED_VOLUME, volume.name)
@@ -94,7 +98,7 @@ def _users_elsewhere(caches: Caches, volume: NeededVolume, node: str) -> list[Po
     )
 
 
-def _conflicts(volume: NeededVolume, users: list[PodView]) -> Iterator[RecordEvent]:
+def _conflict_events(volume: NeededVolume, users: list[PodView]) -> Iterator[RecordEvent]:
     problem = "Volume is already exclusively attached to one node and can't be attached to another"
     if users:
         problem = f"Volume is already used by pod(s) {', '.join(pod.key.name for pod in users)}"
@@ -109,30 +113,30 @@ def _changes(
     needed: Mapping[str, NeededVolume],
     present: Mapping[str, ReadOnlyTree],
 ) -> Iterator[Action]:
-    """Write the node's list of attached volumes, record Events of new ones, and detach unused ones."""
+    """Yield actions that write the node's list of attached volumes, record Events of new ones, and detach unused ones."""
     status = (node or {}).get("status") or {}
     reported_names = [entry["name"] for entry in status.get("volumesAttached") or ()]
     in_use = {*(status.get("volumesInUse") or ())}
-    attached, superfluous = [], []
+    attached, to_detach = [], []
     for name, volume_attachment in present.items():
         volume = own_volume(caches, volume_attachment)
-        place = "" if volume is None else unique_name(volume)
-        if name in needed or place in in_use:
+        volume_name = "" if volume is None else unique_name(volume)
+        if name in needed or volume_name in in_use:
             if is_attached(volume_attachment):
-                attached.append(place)
-            if is_attached(volume_attachment) and place not in reported_names and name in needed:
-                yield from _successes(needed[name])
+                attached.append(volume_name)
+            if is_attached(volume_attachment) and volume_name not in reported_names and name in needed:
+                yield from _success_events(needed[name])
         elif is_own(caches, volume_attachment) and not meta.is_deleting(volume_attachment):
-            superfluous.append(ObjectRef.of(volume_attachment))
+            to_detach.append(ObjectRef.of(volume_attachment))
     if node is not None and {*attached} != {*reported_names}:
-        places = [{"devicePath": "", "name": place} for place in attached]
-        body = {"status": {"volumesAttached": places or None}}
+        entries = [{"devicePath": "", "name": volume_name} for volume_name in attached]
+        body = {"status": {"volumesAttached": entries or None}}
         yield Patch(resource=NODES, key=Key.of(node), body=body, subresource="status")
-    if superfluous:
-        yield Delete(resource=VOLUME_ATTACHMENTS, objects=tuple(superfluous))
+    if to_detach:
+        yield Delete(resource=VOLUME_ATTACHMENTS, objects=tuple(to_detach))
 
 
-def _successes(volume: NeededVolume) -> Iterator[RecordEvent]:
+def _success_events(volume: NeededVolume) -> Iterator[RecordEvent]:
     for pod in volume.pods:
         message = f'AttachVolume.Attach succeeded for volume "{volume.name}" '
         yield RecordEvent(about=pod.object, type="Normal", reason="SuccessfulAttachVolume", message=message)
@@ -141,60 +145,60 @@ def _successes(volume: NeededVolume) -> Iterator[RecordEvent]:
 # --- the keys that a change affects
 
 
-def _of_pod(_: Caches, change: Change) -> Iterable[Key]:
+def _nodes_of_pod(_: Caches, change: Change) -> Iterable[Key]:
     old, new = change
-    concerned = {pod.node for pod in (old, new) if pod is not None and pod.node}
-    if not concerned or not any(True for _claim in claims_of_pod(change.last_known)):
+    node_names = {pod.node for pod in (old, new) if pod is not None and pod.node}
+    if not node_names or not any(True for _claim in claims_of_pod(change.last_known)):
         return ()
     is_same = (
         old is not None
         and new is not None
         and (old.node, old.is_terminal, old.uid) == (new.node, new.is_terminal, new.uid)
     )
-    return () if is_same else [Key("", node) for node in sorted(concerned)]
+    return () if is_same else [Key("", node) for node in sorted(node_names)]
 
 
-def _of_node(_: Caches, change: Change) -> Iterable[Key]:
-    """Heartbeats change nothing here."""
+def _node_key(_: Caches, change: Change) -> Iterable[Key]:
+    """Return the key of a node if a relevant field has changed: heartbeats are ignored."""
     key = Key("", meta.name(change.last_known))
     if change.old is None or change.new is None:
         return (key,)
-    return () if _facts(change.old) == _facts(change.new) else (key,)
+    return () if _relevant_fields(change.old) == _relevant_fields(change.new) else (key,)
 
 
-def _facts(node: ReadOnlyTree) -> tuple[Any, ...]:
+def _relevant_fields(node: ReadOnlyTree) -> tuple[Any, ...]:
     status = node.get("status") or {}
     return meta.annotations(node).get(MANAGED), status.get("volumesAttached"), status.get("volumesInUse")
 
 
-def _of_attachment(caches: Caches, change: Change) -> Iterable[Key]:
-    """Its node; after its deletion also the nodes that wait for its volume."""
+def _nodes_of_attachment(caches: Caches, change: Change) -> Iterable[Key]:
+    """Yield the node of an attachment; after its deletion also the nodes that wait for its volume."""
     latest = change.last_known
     yield Key("", latest["spec"].get("nodeName") or "")
     if change.new is None:
         name = next(volume_of_attachment(latest))
         volume = caches.of(PERSISTENT_VOLUMES).get("", name) if name else None
         if volume is not None:
-            yield from _users_of(caches, volume["spec"].get("claimRef"))
+            yield from _nodes_of_users(caches, volume["spec"].get("claimRef"))
 
 
-def _of_volume(caches: Caches, change: Change) -> Iterable[Key]:
-    """A volume may be seen after the pods that use it."""
+def _nodes_of_volume(caches: Caches, change: Change) -> Iterable[Key]:
+    """Return the nodes of a new volume's users: the volume may enter its cache after the pods."""
     if change.old is not None or change.new is None:
         return ()
-    return _users_of(caches, change.new["spec"].get("claimRef"))
+    return _nodes_of_users(caches, change.new["spec"].get("claimRef"))
 
 
-def _of_claim(caches: Caches, change: Change) -> Iterable[Key]:
+def _nodes_of_claim(caches: Caches, change: Change) -> Iterable[Key]:
     if change.new is None or (
         change.old is not None
         and change.old["spec"].get("volumeName") == change.new["spec"].get("volumeName")
     ):
         return ()
-    return _users_of(caches, {"namespace": meta.namespace(change.new), "name": meta.name(change.new)})
+    return _nodes_of_users(caches, {"namespace": meta.namespace(change.new), "name": meta.name(change.new)})
 
 
-def _users_of(caches: Caches, claim: ReadOnlyTree | None) -> Iterator[Key]:
+def _nodes_of_users(caches: Caches, claim: ReadOnlyTree | None) -> Iterator[Key]:
     if claim is not None:
         for pod in caches.of(PODS).by_index(BY_CLAIM, f"{claim['namespace']}/{claim['name']}"):
             if pod.node:
@@ -206,11 +210,11 @@ ATTACH_DETACH: Final = Controller(
     queue="attachdetach",
     service_account="attachdetach-controller",
     watches=(
-        Watch(resource=NODES, keys=_of_node),
-        Watch(resource=PODS, keys=_of_pod),
-        Watch(resource=VOLUME_ATTACHMENTS, keys=_of_attachment),
-        Watch(resource=PERSISTENT_VOLUMES, keys=_of_volume),
-        Watch(resource=PERSISTENT_VOLUME_CLAIMS, keys=_of_claim),
+        Watch(resource=NODES, keys=_node_key),
+        Watch(resource=PODS, keys=_nodes_of_pod),
+        Watch(resource=VOLUME_ATTACHMENTS, keys=_nodes_of_attachment),
+        Watch(resource=PERSISTENT_VOLUMES, keys=_nodes_of_volume),
+        Watch(resource=PERSISTENT_VOLUME_CLAIMS, keys=_nodes_of_claim),
         Watch(resource=CSI_DRIVERS),
     ),
     indexes={
@@ -221,6 +225,6 @@ ATTACH_DETACH: Final = Controller(
         },
     },
     reconcile=reconcile,
-    remembers=True,
+    has_memory=True,
     workers=10,
 )

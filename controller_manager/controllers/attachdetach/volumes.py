@@ -1,4 +1,4 @@
-"""Which volumes the pods of a node need there, and what their VolumeAttachments are called. Pure."""
+"""The volumes that the pods of a node need, and their VolumeAttachments."""
 
 import hashlib
 import re
@@ -50,7 +50,7 @@ class NeededVolume(Struct, frozen=True):
 
 
 def unique_name(volume: ReadOnlyTree) -> str:
-    """As the status of a node names it."""
+    """Return the name of a volume in the status of nodes."""
     source = volume["spec"]["csi"]
     return f"kubernetes.io/csi/{source['driver']}^{source['volumeHandle']}"
 
@@ -62,7 +62,7 @@ def attachment_name(volume: ReadOnlyTree, node: str) -> str:
 
 
 def needed_volumes(caches: Caches, node: str) -> Mapping[str, NeededVolume]:
-    """By the names of their attachments."""
+    """Return the volumes that pods of a node use, by the names of their attachments."""
     volumes_by_name: dict[str, NeededVolume] = {}
     for pod in caches.of(PODS).by_index(BY_NODE_WITH_CLAIMS, node):
         if pod.is_terminal:
@@ -80,28 +80,28 @@ def _volumes_of(caches: Caches, pod: PodView) -> Iterator[ReadOnlyTree]:
         volume = None if not name else caches.of(PERSISTENT_VOLUMES).get("", name)
         if claim is None or volume is None or not is_bound_to(volume, claim):
             continue
-        if "csi" in volume["spec"] and _is_attached(caches, volume["spec"]["csi"]["driver"]):
+        if "csi" in volume["spec"] and _requires_attachment(caches, volume["spec"]["csi"]["driver"]):
             yield volume
 
 
-def _is_attached(caches: Caches, driver: str) -> bool:
-    """Whether a driver's volumes have to be attached: yes by default."""
+def _requires_attachment(caches: Caches, driver: str) -> bool:
+    """Return whether a driver's volumes have to be attached, which is the default."""
     csi_driver = caches.of(CSI_DRIVERS).get("", driver)
     return csi_driver is None or csi_driver["spec"].get("attachRequired") is not False
 
 
 def own_volume(caches: Caches, attachment: ReadOnlyTree) -> ReadOnlyTree | None:
-    """The volume of an attachment that was made here: others have other names."""
+    """Return the volume of an attachment that this controller created: others have other names."""
     name = next(volume_of_attachment(attachment))
     volume = caches.of(PERSISTENT_VOLUMES).get("", name) if name else None
     if volume is None or "csi" not in volume["spec"]:
         return None
-    is_named_so = attachment_name(volume, attachment["spec"]["nodeName"]) == meta.name(attachment)
-    return volume if is_named_so else None
+    is_own_name = attachment_name(volume, attachment["spec"]["nodeName"]) == meta.name(attachment)
+    return volume if is_own_name else None
 
 
 def is_own(caches: Caches, attachment: ReadOnlyTree) -> bool:
-    """By the name, also if the volume is already deleted."""
+    """Return whether this controller created an attachment, by its name. Its volume may be deleted."""
     name = next(volume_of_attachment(attachment))
     is_orphan = bool(name) and caches.of(PERSISTENT_VOLUMES).get("", name) is None
     if is_orphan:

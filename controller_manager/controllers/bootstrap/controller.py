@@ -1,4 +1,4 @@
-"""Sign the ConfigMap cluster-info with the bootstrap tokens, and delete the tokens that have ended. Off by default."""
+"""The controllers that sign the ConfigMap cluster-info, and delete expired bootstrap tokens. Both are off by default."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -16,8 +16,8 @@ from mockube.controller_manager.controllers.bootstrap.tokens import (
     by_type,
     detached_signature,
     is_token,
+    remaining_lifetime,
     signing_key,
-    time_left,
 )
 
 CLUSTER_INFO: Final = Key("kube-public", "cluster-info")
@@ -30,16 +30,16 @@ def reconcile_cluster_info(caches: Caches, key: Key, now: datetime) -> Plan:
     if config_map is None or _CONTENT not in data:
         return EMPTY_PLAN
     tokens = caches.of(SECRETS).by_index(BY_TYPE, TYPE)
-    signed = _sign(
+    signed_data = _sign(
         data, dict(signing_pair for secret in tokens if (signing_pair := signing_key(secret, now)))
     )
-    if signed == data:
+    if signed_data == data:
         return EMPTY_PLAN
-    return Plan(actions=(Update(resource=CONFIG_MAPS, body={**config_map, "data": signed}),))
+    return Plan(actions=(Update(resource=CONFIG_MAPS, body={**config_map, "data": signed_data}),))
 
 
 def _sign(data: ReadOnlyTree, keys: dict[str, bytes]) -> dict[str, str]:
-    """With the signature of each token, and none of others."""
+    """Return the data with the signatures of these tokens only."""
     others = {name: value for name, value in data.items() if not name.startswith(_SIGNATURE)}
     content = data[_CONTENT]
     return others | {
@@ -51,10 +51,10 @@ def reconcile_token(caches: Caches, key: Key, now: datetime) -> Plan:
     secret = caches.of(SECRETS).get(*key)
     if secret is None or not is_token(secret):
         return EMPTY_PLAN
-    remaining_time = time_left(secret, now)
-    if remaining_time == timedelta():
+    remaining = remaining_lifetime(secret, now)
+    if remaining == timedelta():
         return Plan(actions=(Delete(resource=SECRETS, objects=(ObjectRef.of(secret),)),))
-    return Plan(again_after=remaining_time)
+    return Plan(requeue_after=remaining)
 
 
 def _cluster_info_of_secret(_: Caches, change: Change) -> Iterable[Key]:
@@ -65,7 +65,7 @@ def _cluster_info(_: Caches, change: Change) -> Iterable[Key]:
     return (CLUSTER_INFO,) if Key.of(change.last_known) == CLUSTER_INFO else ()
 
 
-def _token(_: Caches, change: Change) -> Iterable[Key]:
+def _token_key(_: Caches, change: Change) -> Iterable[Key]:
     return (Key.of(change.new),) if change.new is not None and is_token(change.new) else ()
 
 
@@ -85,7 +85,7 @@ TOKEN_CLEANER: Final = Controller(
     name="token-cleaner-controller",
     queue="token_cleaner",
     service_account="token-cleaner",
-    watches=(Watch(resource=SECRETS, keys=_token),),
+    watches=(Watch(resource=SECRETS, keys=_token_key),),
     reconcile=reconcile_token,
     workers=1,
 )

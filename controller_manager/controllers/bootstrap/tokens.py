@@ -1,4 +1,4 @@
-"""Bootstrap tokens as their Secrets in kube-system have them, and the signatures that are made with them. Pure."""
+"""Bootstrap tokens in Secrets of kube-system, and signatures with them."""
 
 import base64
 import hashlib
@@ -18,7 +18,7 @@ TYPE: Final = "bootstrap.kubernetes.io/token"
 NAMESPACE: Final = "kube-system"
 BY_TYPE: Final = "bootstrapTokens"
 _NAME: Final = re.compile(r"bootstrap-token-([a-z0-9]{6})")
-_ENDED: Final = timedelta()
+_EXPIRED: Final = timedelta()
 
 
 def is_token(secret: ReadOnlyTree) -> bool:
@@ -26,35 +26,35 @@ def is_token(secret: ReadOnlyTree) -> bool:
 
 
 def by_type(secret: Any) -> Iterator[str]:
-    """The index of those Secrets that hold tokens."""
+    """Index the Secrets that contain tokens."""
     if is_token(secret):
         yield TYPE
 
 
-def time_left(secret: ReadOnlyTree, now: datetime) -> timedelta | None:
-    """Return how long a token is valid, never below 0; None is for ever. An expiry that cannot be parsed has passed."""
+def remaining_lifetime(secret: ReadOnlyTree, now: datetime) -> timedelta | None:
+    """Return how long a token is valid, at least 0; None for ever. An invalid expiration counts as past."""
     end = _value(secret, "expiration")
     if not end:
         return None
     try:
-        return max(parse_time(end.decode()) - now, _ENDED)
+        return max(parse_time(end.decode()) - now, _EXPIRED)
     except (TimestampError, UnicodeDecodeError):
-        return _ENDED
+        return _EXPIRED
 
 
 def signing_key(secret: ReadOnlyTree, now: datetime) -> tuple[str, bytes] | None:
-    """The id of a token and its secret, if it may sign."""
+    """Return the id and the secret of a token; None if it must not be used for signing."""
     name = _NAME.fullmatch(meta.name(secret))
     key = _value(secret, "token-secret")
     if name is None or _value(secret, "token-id") != name[1].encode() or not key:
         return None
-    if time_left(secret, now) == _ENDED or _value(secret, "usage-bootstrap-signing") != b"true":
+    if remaining_lifetime(secret, now) == _EXPIRED or _value(secret, "usage-bootstrap-signing") != b"true":
         return None
     return name[1], key
 
 
 def detached_signature(content: str, token_id: str, key: bytes) -> str:
-    """A JWS by HMAC with SHA-256 whose content is left out."""
+    """Return a JWS with HMAC and SHA-256, without the content."""
     header = _base64url(orjson.dumps({"alg": "HS256", "kid": token_id}))
     signed = f"{header}.{_base64url(content.encode())}"
     signature = hmac.new(key, signed.encode(), hashlib.sha256).digest()

@@ -1,5 +1,5 @@
-"""CertificateSigningRequests: which are approved without a person, how they are signed, and when they are removed.
+"""The controllers of CertificateSigningRequests: automatic approval, signing, and cleanup.
 
-A module belongs here if it decides about such a request or makes a certificate of it. Upstream:
+A module belongs here if it decides about such requests or issues certificates. Upstream:
 pkg/controller/certificates.
 """

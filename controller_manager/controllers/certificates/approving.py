@@ -1,6 +1,6 @@
-"""Approve the requests of kubelets for client certificates, where the user is authorized to create them.
+"""The controllers that approve requests of kubelets for client certificates, and delete old requests.
 
-And remove requests that are no longer needed.
+A request is approved if its user is authorized to create requests of this kind.
 """
 
 import base64
@@ -18,7 +18,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.kinds import CERTIFICATE_SIGNING_REQUESTS, SUBJECT_ACCESS_REVIEWS
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.client.wire import NoAnswer
+from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.control.runner import Loop, RequeueWithBackoff
 from mockube.controller_manager.controllers.certificates.requests import (
@@ -42,8 +42,8 @@ MESSAGES: Final = {
 }
 
 
-def permissions_to_try(csr: ReadOnlyTree, request: RequestedCertificate) -> Iterator[str]:
-    """The subresources of which any is enough for the approval."""
+def recognized_subresources(csr: ReadOnlyTree, request: RequestedCertificate) -> Iterator[str]:
+    """Yield the subresources for which authorization is checked; one permission is enough for the approval."""
     spec = csr["spec"]
     if spec["signerName"] != KUBELET_CLIENT or kubelet_client_problem(request, spec.get("usages") or ()):
         return
@@ -52,8 +52,8 @@ def permissions_to_try(csr: ReadOnlyTree, request: RequestedCertificate) -> Iter
     yield _NODE
 
 
-def review(csr: ReadOnlyTree, subresource: str) -> ReadOnlyTree:
-    """The access review: may the requesting user create requests of this kind?"""
+def access_review(csr: ReadOnlyTree, subresource: str) -> ReadOnlyTree:
+    """Return the SubjectAccessReview whether the requesting user may create requests of this kind."""
     spec = csr["spec"]
     attributes = {
         "group": CERTIFICATE_SIGNING_REQUESTS.group,
@@ -62,8 +62,8 @@ def review(csr: ReadOnlyTree, subresource: str) -> ReadOnlyTree:
         "subresource": subresource,
         "version": "*",
     }
-    named = {"user": "username", "uid": "uid", "groups": "groups", "extra": "extra"}
-    requestor = {field: spec[name] for field, name in named.items() if spec.get(name)}
+    fields = {"user": "username", "uid": "uid", "groups": "groups", "extra": "extra"}
+    requestor = {field: spec[name] for field, name in fields.items() if spec.get(name)}
     return {
         "apiVersion": SUBJECT_ACCESS_REVIEWS.api_version,
         "kind": SUBJECT_ACCESS_REVIEWS.kind,
@@ -71,7 +71,7 @@ def review(csr: ReadOnlyTree, subresource: str) -> ReadOnlyTree:
     }
 
 
-def approve(csr: ReadOnlyTree, subresource: str) -> ReadOnlyTree:
+def approved_request(csr: ReadOnlyTree, subresource: str) -> ReadOnlyTree:
     condition = {
         "type": "Approved",
         "status": "True",
@@ -97,31 +97,31 @@ class Approver:
         await self._loop.run()
 
     def _on_change(self, change: Change) -> None:
-        if change.new is not None and _is_undecided(change.new):
+        if change.new is not None and _is_pending(change.new):
             self._loop.add(Key("", meta.name(change.new)))
 
     async def _reconcile(self, key: Key) -> timedelta | None:
         csr = self._requests.lister.get(*key)
-        if csr is None or not _is_undecided(csr):
+        if csr is None or not _is_pending(csr):
             return None
         try:
-            tried = [*permissions_to_try(csr, parse(csr["spec"]["request"]))]
+            subresources = [*recognized_subresources(csr, parse(csr["spec"]["request"]))]
         except BadRequest as error:
             raise RequeueWithBackoff(f'unable to parse csr "{key.name}": {error}') from error
-        for subresource in tried:
-            answer = await self._client.create(SUBJECT_ACCESS_REVIEWS, review(csr, subresource))
+        for subresource in subresources:
+            answer = await self._client.create(SUBJECT_ACCESS_REVIEWS, access_review(csr, subresource))
             if answer["status"].get("allowed"):
-                body = approve(csr, subresource)
+                body = approved_request(csr, subresource)
                 await self._client.update(CERTIFICATE_SIGNING_REQUESTS, body, subresource="approval")
                 return None
-        if tried:
+        if subresources:
             raise RequeueWithBackoff(
-                f'recognized csr "{key.name}" as [{" ".join(tried)}] but subject access review was not approved'
+                f'recognized csr "{key.name}" as [{" ".join(subresources)}] but subject access review was not approved'
             )
         return None
 
 
-def _is_undecided(csr: ReadOnlyTree) -> bool:
+def _is_pending(csr: ReadOnlyTree) -> bool:
     return not is_issued(csr) and not types_of_conditions(csr) & {"Approved", "Denied"}
 
 
@@ -130,27 +130,27 @@ CSR_APPROVING: Final = Runnable(
 )
 
 
-# --- removing
+# --- cleanup
 
-PERIOD: Final = 3600.0
-_DECIDED: Final = timedelta(hours=1)
-_WAITING: Final = timedelta(hours=24)
+_CLEANUP_PERIOD: Final = 3600.0
+_MAX_AGE_DECIDED: Final = timedelta(hours=1)
+_MAX_AGE_PENDING: Final = timedelta(hours=24)
 
 
 def is_obsolete(csr: ReadOnlyTree, now: datetime) -> bool:
-    """Whether it was decided or is pending for too long, or its certificate has expired."""
+    """Return whether a request was decided too long ago, is pending for too long, or its certificate has expired."""
     csr_conditions = conditions.of(csr)
     issued = is_issued(csr)
     if not csr_conditions:
-        return _is_older(meta.metadata(csr).get("creationTimestamp"), _WAITING, now)
+        return _is_older(meta.metadata(csr).get("creationTimestamp"), _MAX_AGE_PENDING, now)
     for condition in csr_conditions:
         updated = condition.get("lastUpdateTime")
         match condition["type"]:
             case "Denied" | "Failed":
-                max_age = _DECIDED
+                max_age = _MAX_AGE_DECIDED
             case "Approved":
-                max_age = _DECIDED if issued else _WAITING
-                if issued and _has_ended(csr["status"]["certificate"], now):
+                max_age = _MAX_AGE_DECIDED if issued else _MAX_AGE_PENDING
+                if issued and _is_expired(csr["status"]["certificate"], now):
                     return True
             case _:
                 continue
@@ -163,7 +163,7 @@ def _is_older(time: str | None, span: timedelta, now: datetime) -> bool:
     return time is not None and now - parse_time(time) > span
 
 
-def _has_ended(encoded: str, now: datetime) -> bool:
+def _is_expired(encoded: str, now: datetime) -> bool:
     try:
         certificate = x509.load_pem_x509_certificate(base64.b64decode(encoded))
     except ValueError:
@@ -183,14 +183,14 @@ class Cleaner:
             for csr in self._requests.lister.all():
                 if is_obsolete(csr, now):
                     await self._delete(csr)
-            await self._clock.sleep(PERIOD)
+            await self._clock.sleep(_CLEANUP_PERIOD)
 
     async def _delete(self, csr: ReadOnlyTree) -> None:
         try:
             await self._client.delete(CERTIFICATE_SIGNING_REQUESTS, Key.of(csr), uid=meta.uid(csr))
         except NotFound:
             return
-        except (ApiError, NoAnswer) as error:
+        except (ApiError, NoResponse) as error:
             LOG.warning('unable to delete CSR "%s": %s', meta.name(csr), error)
 
 

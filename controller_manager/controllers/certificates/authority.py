@@ -1,4 +1,4 @@
-"""Make a certificate of a request, as upstream's CertificateAuthority with its permissive policy does. Pure but for `Files`."""
+"""A certificate authority that issues certificates like upstream's CertificateAuthority with its permissive policy."""
 
 import logging
 import re
@@ -19,9 +19,9 @@ from mockube.apimachinery.randomness import Random
 
 LOG = logging.getLogger(__name__)
 
-BACKDATE: Final = timedelta(minutes=5)
-SHORT: Final = timedelta(hours=8)
-"""Certificates of less do not end earlier for having been backdated."""
+_BACKDATE: Final = timedelta(minutes=5)
+_SHORT_LIFETIME: Final = timedelta(hours=8)
+"""The end of certificates with a shorter lifetime is not moved by the backdating."""
 
 Key = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey | ed25519.Ed25519PrivateKey
 
@@ -37,7 +37,7 @@ _KEY_USAGES: Final = {
     "encipher only": 7,
     "decipher only": 8,
 }
-"""The place of each in the bits of the extension."""
+"""The bit of each usage in the extension."""
 _EXTENDED_USAGES: Final = {
     "any": "2.5.29.37.0",
     "server auth": "1.3.6.1.5.5.7.3.1",
@@ -53,8 +53,8 @@ _EXTENDED_USAGES: Final = {
     "microsoft sgc": "1.3.6.1.4.1.311.10.3.3",
     "netscape sgc": "2.16.840.1.113730.4.1",
 }
-"""In the order in which a certificate lists them."""
-_SUBJECT: Final = (
+"""The object identifiers of usages, in their order in a certificate."""
+_MULTI_VALUE_ATTRIBUTES: Final = (
     NameOID.COUNTRY_NAME,
     NameOID.STATE_OR_PROVINCE_NAME,
     NameOID.LOCALITY_NAME,
@@ -63,62 +63,67 @@ _SUBJECT: Final = (
     NameOID.ORGANIZATION_NAME,
     NameOID.ORGANIZATIONAL_UNIT_NAME,
 )
-"""Go's order; each has all its values in one relative name."""
-_LAST_COUNTS: Final = (NameOID.COMMON_NAME, NameOID.SERIAL_NUMBER)
+"""The attributes of the subject in Go's order; all values of one are in one relative name."""
+_SINGLE_VALUE_ATTRIBUTES: Final = (NameOID.COMMON_NAME, NameOID.SERIAL_NUMBER)
 _PRINTABLE: Final = re.compile(r"[A-Za-z0-9 '()+,\-./:=?]*")
-_NAMES: Final = (x509.DNSName, x509.RFC822Name, x509.IPAddress, x509.UniformResourceIdentifier)
+_ALTERNATIVE_NAME_TYPES: Final = (
+    x509.DNSName,
+    x509.RFC822Name,
+    x509.IPAddress,
+    x509.UniformResourceIdentifier,
+)
 
 
-class CannotSign(ValueError):
-    """Why there is no certificate."""
+class SigningError(ValueError):
+    """A certificate cannot be issued."""
 
 
-class Authority(Struct, frozen=True, kw_only=True):
+class CertificateAuthority(Struct, frozen=True, kw_only=True):
     certificate: x509.Certificate
     key: Key
 
 
-class Terms(Struct, frozen=True, kw_only=True):
-    """What a certificate is made with, besides the request."""
+class CertificateTemplate(Struct, frozen=True, kw_only=True):
+    """The fields of a certificate that are not from the request."""
 
     usages: Sequence[str]
     lifetime: timedelta
     now: datetime
 
 
-def load_authority(certificate: bytes, key: bytes) -> Authority:
-    """Of PEM; `CannotSign` where it is not one certificate and its key."""
+def load_authority(certificate: bytes, key: bytes) -> CertificateAuthority:
+    """Load an authority from PEM; raise `SigningError` unless it is one certificate and a key."""
     try:
         certificates = x509.load_pem_x509_certificates(certificate)
-        loaded = serialization.load_pem_private_key(key, password=None)
+        private_key = serialization.load_pem_private_key(key, password=None)
     except (TypeError, ValueError) as error:
-        raise CannotSign(str(error)) from error
+        raise SigningError(str(error)) from error
     if len(certificates) != 1:
-        raise CannotSign(f"expected 1 certificate, found {len(certificates)}")
-    if not isinstance(loaded, Key):
-        raise CannotSign("the key cannot sign certificates")
-    return Authority(certificate=certificates[0], key=loaded)
+        raise SigningError(f"expected 1 certificate, found {len(certificates)}")
+    if not isinstance(private_key, Key):
+        raise SigningError("the key cannot sign certificates")
+    return CertificateAuthority(certificate=certificates[0], key=private_key)
 
 
-class Files:
-    """An authority in two files, which is read again after they have changed."""
+class CertificateAuthorityFiles:
+    """A certificate authority in two files, which are read again after they have changed."""
 
     def __init__(self, certificate: Path, key: Path) -> None:
         self._paths = (certificate, key)
         self._last_stamp = self._stamp()
         self._authority = self._read()
 
-    def current(self) -> Authority:
-        """What the files hold; while they hold nothing good, what they held before."""
+    def current(self) -> CertificateAuthority:
+        """Return the authority in the files; while they are invalid, the last valid one."""
         try:
             stamp = self._stamp()
             if stamp != self._last_stamp:
                 self._authority, self._last_stamp = self._read(), stamp
-        except (CannotSign, OSError) as error:
+        except (SigningError, OSError) as error:
             LOG.warning("The CA in %s was not reloaded: %s", self._paths[0], error)
         return self._authority
 
-    def _read(self) -> Authority:
+    def _read(self) -> CertificateAuthority:
         certificate, key = self._paths
         return load_authority(certificate.read_bytes(), key.read_bytes())
 
@@ -128,52 +133,55 @@ class Files:
 
 
 def issue(
-    authority: Authority, request: x509.CertificateSigningRequest, terms: Terms, random: Random
+    authority: CertificateAuthority,
+    request: x509.CertificateSigningRequest,
+    template: CertificateTemplate,
+    random: Random,
 ) -> bytes:
-    """Return the certificate as PEM, or raise `CannotSign`."""
-    public = request.public_key()
-    if not isinstance(public, rsa.RSAPublicKey | ec.EllipticCurvePublicKey | ed25519.Ed25519PublicKey):
-        raise CannotSign("failed to sign certificate: x509: unsupported public key type")
+    """Return the certificate as PEM, or raise `SigningError`."""
+    public_key = request.public_key()
+    if not isinstance(public_key, rsa.RSAPublicKey | ec.EllipticCurvePublicKey | ed25519.Ed25519PublicKey):
+        raise SigningError("failed to sign certificate: x509: unsupported public key type")
     if signature_problem(request):
-        raise CannotSign("unable to verify certificate request signature")
-    begins, ends = _validity(terms, authority.certificate.not_valid_after_utc)
+        raise SigningError("unable to verify certificate request signature")
+    not_before, not_after = _validity(template, authority.certificate.not_valid_after_utc)
     builder = (
         x509.CertificateBuilder()
         .serial_number(int.from_bytes(random.bytes(16)) or 1)
         .issuer_name(authority.certificate.subject)
-        .public_key(public)
-        .not_valid_before(begins)
-        .not_valid_after(ends)
+        .public_key(public_key)
+        .not_valid_before(not_before)
+        .not_valid_after(not_after)
     )
     try:
         subject = _subject(request.subject)
         builder = builder.subject_name(subject)
-        for extension, is_critical in _extensions(authority, request, subject, terms.usages):
+        for extension, is_critical in _extensions(authority, request, subject, template.usages):
             builder = builder.add_extension(extension, critical=is_critical)
         certificate = builder.sign(authority.key, _digest(authority.key))
     except ValueError as error:
-        raise CannotSign(f"failed to sign certificate: {error}") from error
+        raise SigningError(f"failed to sign certificate: {error}") from error
     return certificate.public_bytes(serialization.Encoding.PEM)
 
 
-def _validity(terms: Terms, authority_ends: datetime) -> tuple[datetime, datetime]:
-    now = terms.now.replace(microsecond=0)
-    begins = now - BACKDATE
-    ends = now + terms.lifetime - (BACKDATE if terms.lifetime >= SHORT else timedelta())
-    if begins >= authority_ends:
-        raise CannotSign(f"the signer has expired: NotAfter={authority_ends}")
+def _validity(template: CertificateTemplate, authority_ends: datetime) -> tuple[datetime, datetime]:
+    now = template.now.replace(microsecond=0)
+    not_before = now - _BACKDATE
+    not_after = now + template.lifetime - (_BACKDATE if template.lifetime >= _SHORT_LIFETIME else timedelta())
+    if not_before >= authority_ends:
+        raise SigningError(f"the signer has expired: NotAfter={authority_ends}")
     if now >= authority_ends:
-        raise CannotSign(
+        raise SigningError(
             f"refusing to sign a certificate that expired in the past: NotAfter={authority_ends}"
         )
-    return begins, min(ends, authority_ends)
+    return not_before, min(not_after, authority_ends)
 
 
 def _subject(name: x509.Name) -> x509.Name:
     parts = []
-    for oid in (*_SUBJECT, *_LAST_COUNTS):
+    for oid in (*_MULTI_VALUE_ATTRIBUTES, *_SINGLE_VALUE_ATTRIBUTES):
         values = [str(attribute.value) for attribute in name.get_attributes_for_oid(oid)]
-        if oid in _LAST_COUNTS:
+        if oid in _SINGLE_VALUE_ATTRIBUTES:
             values = [value for value in values[-1:] if value]
         attributes = [_attribute(oid, value) for value in dict.fromkeys(values)]
         if attributes:
@@ -187,12 +195,15 @@ def _attribute(oid: x509.ObjectIdentifier, value: str) -> x509.NameAttribute[str
 
 
 def _extensions(
-    authority: Authority, request: x509.CertificateSigningRequest, subject: x509.Name, usages: Sequence[str]
+    authority: CertificateAuthority,
+    request: x509.CertificateSigningRequest,
+    subject: x509.Name,
+    usages: Sequence[str],
 ) -> Iterator[tuple[x509.ExtensionType, bool]]:
-    """In Go's order, with whether each is critical."""
+    """Yield the extensions in Go's order, with whether each is critical."""
     unknown = [usage for usage in usages if usage not in _KEY_USAGES and usage not in _EXTENDED_USAGES]
     if unknown:
-        raise CannotSign(f"unrecognized usage values: {unknown}")
+        raise SigningError(f"unrecognized usage values: {unknown}")
     bits = {_KEY_USAGES[usage] for usage in usages if usage in _KEY_USAGES}
     if bits:
         yield x509.UnrecognizedExtension(ExtensionOID.KEY_USAGE, _bit_string(bits)), True
@@ -208,7 +219,7 @@ def _extensions(
 
 
 def _bit_string(bits: set[int]) -> bytes:
-    """DER, without zeros at the end."""
+    """Return a bit string as DER, without zeros at the end."""
     length = max(bits) + 1
     size = (length + 7) // 8
     value = sum(1 << (size * 8 - 1 - bit) for bit in bits)
@@ -223,12 +234,12 @@ def _key_id(certificate: x509.Certificate) -> bytes | None:
 
 
 def _alternative_names(request: x509.CertificateSigningRequest) -> list[x509.GeneralName]:
-    """Kind by kind; those of other kinds are left out."""
+    """Return the alternative names by type; other types are ignored."""
     try:
         extension = request.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
         return []
-    return [name for kind in _NAMES for name in extension if isinstance(name, kind)]
+    return [name for kind in _ALTERNATIVE_NAME_TYPES for name in extension if isinstance(name, kind)]
 
 
 def _digest(key: Key) -> hashes.SHA256 | hashes.SHA384 | hashes.SHA512 | None:

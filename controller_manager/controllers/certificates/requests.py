@@ -1,4 +1,4 @@
-"""Parse a CertificateSigningRequest, and check that of a kubelet. Pure."""
+"""Parsing of CertificateSigningRequests, and the rules of the signers for them."""
 
 import base64
 from collections.abc import Collection
@@ -23,16 +23,16 @@ _SIGNATURE, _ENCIPHERMENT, _CLIENT, _SERVER = (
     "client auth",
     "server auth",
 )
-_NODES: Final = "system:nodes"
-_NODE: Final = "system:node:"
+_NODES_GROUP: Final = "system:nodes"
+_NODE_USER_PREFIX: Final = "system:node:"
 
 
 class BadRequest(ValueError):
-    """Bytes that are no request for a certificate."""
+    """The bytes are not a valid certificate request."""
 
 
 class RequestedCertificate(Struct, frozen=True, kw_only=True):
-    """The parts of a request that rules are about."""
+    """The parts of a request that the rules need."""
 
     common_name: str
     organizations: tuple[str, ...]
@@ -96,8 +96,8 @@ def is_issued(csr: ReadOnlyTree) -> bool:
 
 
 def kubelet_client_problem(request: RequestedCertificate, usages: Collection[str]) -> str:
-    """What keeps a request from being one for a kubelet's client certificate; "" if nothing does."""
-    if request.organizations != (_NODES,):
+    """Return the reason why a request is not for a kubelet's client certificate; "" if it is."""
+    if request.organizations != (_NODES_GROUP,):
         return "subject organization is not system:nodes"
     for values, kind in (
         (request.dns_names, "DNS"),
@@ -107,13 +107,14 @@ def kubelet_client_problem(request: RequestedCertificate, usages: Collection[str
     ):
         if values:
             return f"{kind} subjectAltNames are not allowed"
-    if not request.common_name.startswith(_NODE):
+    if not request.common_name.startswith(_NODE_USER_PREFIX):
         return "subject common name does not begin with system:node:"
     return _usages_problem(usages, _CLIENT)
 
 
 def kubelet_serving_problem(request: RequestedCertificate, usages: Collection[str]) -> str:
-    if request.organizations != (_NODES,):
+    """Return the reason why a request is not for a kubelet's serving certificate; "" if it is."""
+    if request.organizations != (_NODES_GROUP,):
         return "subject organization is not system:nodes"
     if not (request.dns_names or request.addresses):
         return "DNS or IP subjectAltName is required"
@@ -122,7 +123,7 @@ def kubelet_serving_problem(request: RequestedCertificate, usages: Collection[st
             return f"{kind} subjectAltNames are not allowed"
     if problem := _usages_problem(usages, _SERVER):
         return problem
-    if not request.common_name.startswith(_NODE):
+    if not request.common_name.startswith(_NODE_USER_PREFIX):
         return "subject common name does not begin with system:node:"
     return ""
 

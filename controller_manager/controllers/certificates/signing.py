@@ -1,4 +1,4 @@
-"""Sign approved CertificateSigningRequests, for each signer of Kubernetes with the authority that flags name for it."""
+"""The controller that signs approved CertificateSigningRequests with the authorities that flags specify for signers."""
 
 import base64
 import logging
@@ -19,13 +19,13 @@ from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.config.signing import SignerFiles, signer_files
 from mockube.controller_manager.control.actions import EMPTY_PLAN, Plan, Update
 from mockube.controller_manager.control.controller import Controller, Watch
-from mockube.controller_manager.control.runnable import Context, Idle, Runnable, Running
+from mockube.controller_manager.control.runnable import Context, IdleRunner, Runnable, Runner
 from mockube.controller_manager.control.runner import ControllerRunner, RequeueWithBackoff
 from mockube.controller_manager.controllers.certificates.authority import (
-    Authority,
-    CannotSign,
-    Files,
-    Terms,
+    CertificateAuthority,
+    CertificateAuthorityFiles,
+    CertificateTemplate,
+    SigningError,
     issue,
 )
 from mockube.controller_manager.controllers.certificates.requests import (
@@ -43,17 +43,17 @@ from mockube.controller_manager.controllers.certificates.requests import (
     parse,
     types_of_conditions,
 )
-from mockube.controller_manager.queue.workqueue import Retries
+from mockube.controller_manager.queue.workqueue import RetryBackoff
 
 LOG = logging.getLogger(__name__)
 
 NAME: Final = "certificatesigningrequest-signing-controller"
 ACCOUNT: Final = "certificate-controller"
 QUEUE: Final = "certificate"
-RETRIES: Final = Retries(base=0.2, max_seconds=1000.0)
+RETRIES: Final = RetryBackoff(base=0.2, max_seconds=1000.0)
 MIN_DURATION: Final = timedelta(minutes=10)
-"""A request for less is given so much."""
-PROBLEMS: Final[Mapping[str, Callable[[RequestedCertificate, Collection[str]], str]]] = {
+"""The minimum lifetime of a certificate, if the request specifies a shorter one."""
+_REQUEST_CHECKS: Final[Mapping[str, Callable[[RequestedCertificate, Collection[str]], str]]] = {
     KUBELET_SERVING: kubelet_serving_problem,
     KUBELET_CLIENT: kubelet_client_problem,
     API_SERVER_CLIENT: client_usages_problem,
@@ -61,18 +61,18 @@ PROBLEMS: Final[Mapping[str, Callable[[RequestedCertificate, Collection[str]], s
 }
 
 
-class Signing(Struct, frozen=True, kw_only=True):
-    """What requests are signed with."""
+class CertificateSigner(Struct, frozen=True, kw_only=True):
+    """The authorities and the maximum lifetime of certificates."""
 
-    authorities: Mapping[str, Callable[[], Authority]]
-    """By the name of the signer."""
+    authorities: Mapping[str, Callable[[], CertificateAuthority]]
+    """The authorities by the names of signers."""
     max_lifetime: timedelta
     random: Random
 
 
-def reconcile(signing: Signing, caches: Caches, key: Key, now: datetime) -> Plan:
+def reconcile(signer: CertificateSigner, caches: Caches, key: Key, now: datetime) -> Plan:
     csr = caches.of(CERTIFICATE_SIGNING_REQUESTS).get(*key)
-    if csr is None or not _is_to_be_signed(csr) or csr["spec"]["signerName"] not in signing.authorities:
+    if csr is None or not _needs_certificate(csr) or csr["spec"]["signerName"] not in signer.authorities:
         return EMPTY_PLAN
     spec = csr["spec"]
     try:
@@ -80,18 +80,18 @@ def reconcile(signing: Signing, caches: Caches, key: Key, now: datetime) -> Plan
     except BadRequest as error:
         raise RequeueWithBackoff(f'unable to parse csr "{key.name}": {error}') from error
     usages = spec.get("usages") or ()
-    if problem := PROBLEMS[spec["signerName"]](request, usages):
+    if problem := _REQUEST_CHECKS[spec["signerName"]](request, usages):
         return _failure(csr, problem, now)
-    lifetime = lifetime_of(spec.get("expirationSeconds"), signing.max_lifetime)
+    lifetime = lifetime_of(spec.get("expirationSeconds"), signer.max_lifetime)
     try:
-        terms = Terms(usages=usages, lifetime=lifetime, now=now)
-        certificate = issue(signing.authorities[spec["signerName"]](), request.parsed, terms, signing.random)
-    except CannotSign as error:
+        template = CertificateTemplate(usages=usages, lifetime=lifetime, now=now)
+        certificate = issue(signer.authorities[spec["signerName"]](), request.parsed, template, signer.random)
+    except SigningError as error:
         raise RequeueWithBackoff(f"error auto signing csr: {error}") from error
     return _status(csr, certificate=base64.b64encode(certificate).decode())
 
 
-def _is_to_be_signed(csr: ReadOnlyTree) -> bool:
+def _needs_certificate(csr: ReadOnlyTree) -> bool:
     types = types_of_conditions(csr)
     has_failed = any(
         condition["type"] == "Failed" and condition.get("status", "") in ("", "True")
@@ -122,38 +122,38 @@ def _status(csr: ReadOnlyTree, **changes: Any) -> Plan:
     return Plan(actions=(Update(resource=CERTIFICATE_SIGNING_REQUESTS, body=body, subresource="status"),))
 
 
-def _of_request(_: Caches, change: Change) -> Iterable[Key]:
+def _request_key(_: Caches, change: Change) -> Iterable[Key]:
     return () if change.new is None or is_issued(change.new) else (Key("", meta.name(change.new)),)
 
 
-def signing_controller(signing: Signing) -> Controller:
+def csr_signing_controller(signer: CertificateSigner) -> Controller:
     return Controller(
         name=NAME,
         queue=QUEUE,
         service_account=ACCOUNT,
-        watches=(Watch(resource=CERTIFICATE_SIGNING_REQUESTS, keys=_of_request),),
-        reconcile=partial(reconcile, signing),
+        watches=(Watch(resource=CERTIFICATE_SIGNING_REQUESTS, keys=_request_key),),
+        reconcile=partial(reconcile, signer),
         retries=RETRIES,
         workers=5,
     )
 
 
-def _build(context: Context) -> Running:
+def _build(context: Context) -> Runner:
     flags = context.options.signing
     signers = {
-        name: Files(pair.certificate, pair.key).current
-        for name, pair in _pairs(signer_files(flags)).items()
+        name: CertificateAuthorityFiles(pair.certificate, pair.key).current
+        for name, pair in _files_by_signer(signer_files(flags)).items()
         if pair is not None
     }
     if not signers:
         LOG.info("%s is disabled: there is no --cluster-signing-cert-file", NAME)
-        return Idle(context.clock)
+        return IdleRunner(context.clock)
     max_lifetime = timedelta(seconds=flags.cluster_signing_duration)
-    signing = Signing(authorities=signers, max_lifetime=max_lifetime, random=context.random)
-    return ControllerRunner(signing_controller(signing), context)
+    signer = CertificateSigner(authorities=signers, max_lifetime=max_lifetime, random=context.random)
+    return ControllerRunner(csr_signing_controller(signer), context)
 
 
-def _pairs(files: SignerFiles) -> Mapping[str, Any]:
+def _files_by_signer(files: SignerFiles) -> Mapping[str, Any]:
     return {
         KUBELET_SERVING: files.kubelet_serving,
         KUBELET_CLIENT: files.kubelet_client,

@@ -1,4 +1,4 @@
-"""The rules of ClusterRoles that aggregate the rules of others.
+"""The controller of ClusterRoles that aggregate the rules of other ones.
 
-A module belongs here if it aggregates them. Upstream: pkg/controller/clusterroleaggregation.
+A module belongs here if it aggregates rules. Upstream: pkg/controller/clusterroleaggregation.
 """

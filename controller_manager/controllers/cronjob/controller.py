@@ -1,7 +1,7 @@
-"""The controller of CronJobs: what it watches, and the steps of a reconciliation.
+"""The CronJob controller: its watches, and the steps of a reconciliation.
 
-First the history is shortened, then a Job is started if one is due, then the status is written: each step is a plan
-that depends on the result of the step before.
+First old Jobs are deleted, then a Job is created if one is due, then the status is written. Each step is a plan
+that depends on the outcome of the previous one.
 """
 
 from collections.abc import Iterable
@@ -28,54 +28,54 @@ from mockube.controller_manager.control.actions import (
     Remember,
     Update,
 )
-from mockube.controller_manager.control.controller import Controller, Observer, Watch
+from mockube.controller_manager.control.controller import Controller, OutcomeMetrics, Watch
 from mockube.controller_manager.controllers.cronjob import start_times
 from mockube.controller_manager.controllers.cronjob.jobs import (
     Record,
     creation,
     deletion,
+    job_name,
     jobs_beyond_history_limit,
-    name_at,
     observe_jobs,
 )
 from mockube.controller_manager.metrics.durations import Histogram
 from mockube.controller_manager.workloads.ownership import BY_OWNER, owner_of
 
-Timing = tuple[str, str | None]
+ScheduleAndZone = tuple[str, str | None]
 """The schedule and the time zone of a CronJob."""
 BUCKETS: Final = tuple(2.0**power for power in range(10))
-"""Seconds; upstream's."""
+"""The buckets of the creation skew in seconds; they are upstream's."""
 _MAX_WAIT: Final = timedelta(days=30)
 
 
-def reconcile(caches: Caches, key: Key, now: datetime, memory: Timing | None) -> Plan:
+def reconcile(caches: Caches, key: Key, now: datetime, memory: ScheduleAndZone | None) -> Plan:
     cron_job = caches.of(CRON_JOBS).get(*key)
     if cron_job is None:
         return Plan(actions=(Remember(None),))
-    timing: Timing = (cron_job["spec"]["schedule"], cron_job["spec"].get("timeZone"))
-    remember = Remember(timing)
+    schedule_and_zone: ScheduleAndZone = (cron_job["spec"]["schedule"], cron_job["spec"].get("timeZone"))
+    remember = Remember(schedule_and_zone)
     jobs = caches.of(JOBS).by_index(BY_OWNER, meta.uid(cron_job))
-    if memory is not None and memory != timing:
+    if memory is not None and memory != schedule_and_zone:
         return _plan_reschedule(cron_job, remember, now)
     surplus = jobs_beyond_history_limit(cron_job, jobs)
     actions: tuple[Action, ...] = (deletion(cron_job, map(ObjectRef.of, surplus)),) if surplus else ()
     remaining_jobs = [job for job in jobs if job not in surplus]
     return Plan(
         actions=(remember, *actions),
-        then=lambda outcome: _start(
+        then=lambda outcome: _plan_start(
             caches, observe_jobs(_without_deleted(Record.of(cron_job), outcome), remaining_jobs), now
         ),
-        again_after=_wait(cron_job, now),
+        requeue_after=_until_next_start(cron_job, now),
     )
 
 
 def _plan_reschedule(cron_job: ReadOnlyTree, remember: Remember, now: datetime) -> Plan:
-    """A new schedule begins with its next time: what it would have missed is not made up for."""
-    return Plan(actions=(remember,), again_after=_wait(cron_job, now))
+    """Return the plan for a new schedule: it begins with its next time, and missed times are ignored."""
+    return Plan(actions=(remember,), requeue_after=_until_next_start(cron_job, now))
 
 
-def _wait(cron_job: ReadOnlyTree, now: datetime) -> timedelta | None:
-    """Until the next start; None where there is none."""
+def _until_next_start(cron_job: ReadOnlyTree, now: datetime) -> timedelta | None:
+    """Return the time until the next start; None without one."""
     zone = cron_job["spec"].get("timeZone")
     if cron_job["spec"].get("suspend") or meta.is_deleting(cron_job) or (zone and cron.zone_problem(zone)):
         return None
@@ -83,11 +83,11 @@ def _wait(cron_job: ReadOnlyTree, now: datetime) -> timedelta | None:
         schedule = start_times.schedule_of(cron_job)
     except ScheduleError:
         return None
-    return min(start_times.wait(cron_job, schedule, now), _MAX_WAIT)
+    return min(start_times.until_next_start(cron_job, schedule, now), _MAX_WAIT)
 
 
 def _without_deleted(record: Record, outcome: Outcome) -> Record:
-    """Without the Jobs that were deleted."""
+    """Return the record without the Jobs that were deleted."""
     deleted = {write.key for write in outcome.of(Delete)}
     uids = [
         reference.get("uid", "")
@@ -97,47 +97,47 @@ def _without_deleted(record: Record, outcome: Outcome) -> Record:
     return record.without(uids)
 
 
-# --- a start
+# --- creation of a Job
 
 
-def _start(caches: Caches, record: Record, now: datetime) -> Plan:
-    """Start the Job that is due, if there is one and the concurrency policy allows it."""
+def _plan_start(caches: Caches, record: Record, now: datetime) -> Plan:
+    """Return the plan that creates the due Job, if there is one and the concurrency policy allows it."""
     record, due = _due_time(record, now)
     cron_job = record.cron_job
     if due is None:
         return _plan_status(record)
-    existing = caches.of(JOBS).get(meta.namespace(cron_job), name_at(cron_job, due))
+    existing = caches.of(JOBS).get(meta.namespace(cron_job), job_name(cron_job, due))
     if existing is not None:
-        is_forgotten = meta.is_controlled_by(existing, cron_job) and not record.is_active(meta.uid(existing))
-        return _plan_status(record.with_start(existing, due) if is_forgotten else record)
-    replaced: tuple[Action, ...] = ()
+        is_unrecorded = meta.is_controlled_by(existing, cron_job) and not record.is_active(meta.uid(existing))
+        return _plan_status(record.with_start(existing, due) if is_unrecorded else record)
+    deletions: tuple[Action, ...] = ()
     if cron_job["spec"].get("concurrencyPolicy") == "Replace" and record.active:
-        replaced = (deletion(cron_job, map(_victim, record.active)),)
+        deletions = (deletion(cron_job, map(_job_ref, record.active)),)
     return Plan(
-        actions=(*record.events, *replaced, creation(cron_job, due)),
+        actions=(*record.events, *deletions, creation(cron_job, due)),
         then=lambda outcome: _plan_after_start(_without_deleted(record, outcome), due, outcome),
     )
 
 
-def _victim(reference: ReadOnlyTree) -> ObjectRef:
+def _job_ref(reference: ReadOnlyTree) -> ObjectRef:
     return ObjectRef(Key(reference["namespace"], reference["name"]), reference["uid"])
 
 
 def _plan_after_start(record: Record, due: datetime, outcome: Outcome) -> Plan:
-    jobs = [write.answer for write in outcome.of(Create) if write.answer is not None]
+    jobs = [write.response for write in outcome.of(Create) if write.response is not None]
     for job in jobs:
         record = record.with_start(job, due)
     return _plan_status(record, are_recorded=True)
 
 
 def _due_time(record: Record, now: datetime) -> tuple[Record, datetime | None]:
-    """The time whose Job is to be started now, and an event if one was missed."""
+    """Return the time whose Job is due now, and the record with an Event if a start was missed."""
     cron_job = record.cron_job
     spec, zone = cron_job["spec"], cron_job["spec"].get("timeZone")
     if meta.is_deleting(cron_job):
         return record, None
     if zone is not None and (problem := cron.zone_problem(zone)):
-        return record.with_event("Warning", "UnknownTimeZone", _bad_zone(zone, problem)), None
+        return record.with_event("Warning", "UnknownTimeZone", _invalid_zone_message(zone, problem)), None
     if spec.get("suspend"):
         return record, None
     if start_times.has_zone_in_schedule(cron_job):
@@ -156,7 +156,7 @@ def _due_time(record: Record, now: datetime) -> tuple[Record, datetime | None]:
         return record.with_event("Warning", "InvalidSchedule", message), None
 
 
-def _bad_zone(zone: str, problem: str) -> str:
+def _invalid_zone_message(zone: str, problem: str) -> str:
     return f"invalid timeZone: {gotext.quote(zone)}: {problem}"
 
 
@@ -165,7 +165,7 @@ def _missed_start(record: Record, schedule: Schedule, now: datetime) -> tuple[Re
     missed_times = start_times.missed_starts(record.cron_job, schedule, now, within_deadline=True)
     if missed_times.latest is None:
         return record, None
-    if missed_times.is_too_many:
+    if missed_times.are_too_many:
         message = (
             "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew"
         )
@@ -177,7 +177,7 @@ def _missed_start(record: Record, schedule: Schedule, now: datetime) -> tuple[Re
             "Warning", "MissSchedule", f"Missed scheduled time to start a job: {scheduled_time}"
         ), None
     names = {reference.get("name") for reference in record.active}
-    if name_at(record.cron_job, missed_times.latest) in names or record.last_schedule == format_time(
+    if job_name(record.cron_job, missed_times.latest) in names or record.last_schedule == format_time(
         missed_times.latest
     ):
         return record, None
@@ -188,7 +188,7 @@ def _missed_start(record: Record, schedule: Schedule, now: datetime) -> tuple[Re
 
 
 def _plan_status(record: Record, *, are_recorded: bool = False) -> Plan:
-    """Record the events, unless they are recorded, and write the status if it differs."""
+    """Return the plan that records the Events, unless they are recorded, and writes the status if it differs."""
     events = () if are_recorded else record.events
     old, new = record.cron_job.get("status") or {}, record.status()
     if {field: value for field, value in old.items() if value} == new:
@@ -197,15 +197,15 @@ def _plan_status(record: Record, *, are_recorded: bool = False) -> Plan:
     return Plan(actions=(*events, Update(resource=CRON_JOBS, body=body, subresource="status")))
 
 
-# --- what concerns a CronJob
+# --- the CronJobs that a change affects
 
 
-def _of_cron_job(_: Caches, change: Change) -> Iterable[Key]:
+def _cron_job_key(_: Caches, change: Change) -> Iterable[Key]:
     return (Key.of(change.last_known),)
 
 
-def _of_job(caches: Caches, change: Change) -> Iterable[Key]:
-    """The CronJob that has it, and the one that had it."""
+def _cron_jobs_of_job(caches: Caches, change: Change) -> Iterable[Key]:
+    """Yield the keys of the CronJobs that own the Job now and did before."""
     for job in change:
         reference = None if job is None else meta.controller_of(job)
         if job is None or reference is None or reference["kind"] != CRON_JOBS.kind:
@@ -215,8 +215,8 @@ def _of_job(caches: Caches, change: Change) -> Iterable[Key]:
             yield Key.of(owner)
 
 
-class SkewObserver(Observer):
-    """How late Jobs are made."""
+class SkewObserver(OutcomeMetrics):
+    """Measures the time from a Job's scheduled time to its creation."""
 
     def __init__(self) -> None:
         text = "How long after its time a Job was made."
@@ -224,7 +224,7 @@ class SkewObserver(Observer):
 
     def observe(self, primary: Any, outcome: Outcome, seconds: float, now: datetime) -> None:  # noqa: ARG002
         for write in outcome.of(Create):
-            job = write.answer or {}
+            job = write.response or {}
             scheduled = meta.annotations(job).get(ANNOTATION_CRONJOB_SCHEDULED_TIMESTAMP)
             created = meta.creation_timestamp(job)
             if scheduled and created is not None:
@@ -238,10 +238,10 @@ CRON_JOB: Final = Controller(
     name="cronjob-controller",
     queue="cronjob",
     service_account="cronjob-controller",
-    watches=(Watch(resource=CRON_JOBS, keys=_of_cron_job), Watch(resource=JOBS, keys=_of_job)),
+    watches=(Watch(resource=CRON_JOBS, keys=_cron_job_key), Watch(resource=JOBS, keys=_cron_jobs_of_job)),
     reconcile=reconcile,
-    remembers=True,
-    observer=SkewObserver,
+    has_memory=True,
+    outcome_metrics=SkewObserver,
     workers=5,
     indexes={JOBS: {BY_OWNER: owner_of}},
 )

@@ -1,4 +1,4 @@
-"""The Jobs of a CronJob: their part of its status, those to delete, and the body of a new one. Pure."""
+"""The Jobs of a CronJob: the status that lists them, the old ones to delete, and the body of a new one."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -15,14 +15,14 @@ from mockube.controller_manager.client.kinds import JOBS
 from mockube.controller_manager.control.actions import Create, Delete, EventTemplate, ObjectRef, RecordEvent
 
 
-def end_of(job: ReadOnlyTree) -> str:
-    """Complete or Failed; empty for a Job that is not finished."""
+def finished_condition_type(job: ReadOnlyTree) -> str:
+    """Return Complete or Failed; empty for a Job that is not finished."""
     ends = (kind for kind in ("Complete", "Failed") if conditions.is_true(job, kind))
     return next(ends, "")
 
 
 class Record(Struct, frozen=True):
-    """The desired status of a CronJob, and the events of its changes."""
+    """The new status of a CronJob, and the Events about its changes."""
 
     cron_job: ReadOnlyTree
     active: tuple[ReadOnlyTree, ...]
@@ -79,9 +79,9 @@ class Record(Struct, frozen=True):
 
 
 def observe_jobs(record: Record, jobs: Sequence[ReadOnlyTree]) -> Record:
-    """Return the record after the present states of the Jobs."""
+    """Return the record with the present states of the Jobs."""
     for job in jobs:
-        name, end, is_active = meta.name(job), end_of(job), record.is_active(meta.uid(job))
+        name, end, is_active = meta.name(job), finished_condition_type(job), record.is_active(meta.uid(job))
         if not end and not is_active:
             message = f"Saw a job that the controller did not create or forgot: {name}"
             record = record.with_event("Warning", "UnexpectedJob", message)
@@ -104,7 +104,7 @@ def _is_later(time: str, other: str) -> bool:
 
 
 def jobs_beyond_history_limit(cron_job: ReadOnlyTree, jobs: Sequence[ReadOnlyTree]) -> list[ReadOnlyTree]:
-    """The oldest finished Jobs beyond what is to be kept."""
+    """Return the oldest finished Jobs beyond the history limits."""
     spec = cron_job["spec"]
     limits = (
         ("Complete", spec.get("successfulJobsHistoryLimit")),
@@ -112,12 +112,12 @@ def jobs_beyond_history_limit(cron_job: ReadOnlyTree, jobs: Sequence[ReadOnlyTre
     )
     surplus: list[ReadOnlyTree] = []
     for end, limit in limits:
-        ended = sorted((job for job in jobs if end_of(job) == end), key=_start)
+        ended = sorted((job for job in jobs if finished_condition_type(job) == end), key=_start_time_key)
         surplus += ended[: max(0, len(ended) - limit)] if limit is not None else []
     return surplus
 
 
-def _start(job: ReadOnlyTree) -> tuple[bool, str, str]:
+def _start_time_key(job: ReadOnlyTree) -> tuple[bool, str, str]:
     time = (job.get("status") or {}).get("startTime") or ""
     return not time, time, meta.name(job)
 
@@ -125,14 +125,14 @@ def _start(job: ReadOnlyTree) -> tuple[bool, str, str]:
 def deletion(cron_job: ReadOnlyTree, refs: Iterable[ObjectRef]) -> Delete:
     event = EventTemplate(
         about=cron_job,
-        done=("SuccessfulDelete", "Deleted job {name}"),
-        failed=("FailedDelete", "Deleted job: {error}"),
+        on_success=("SuccessfulDelete", "Deleted job {name}"),
+        on_failure=("FailedDelete", "Deleted job: {error}"),
     )
     return Delete(resource=JOBS, objects=tuple(refs), propagation="Background", event=event)
 
 
-def name_at(cron_job: ReadOnlyTree, time: datetime) -> str:
-    """The same for the same minute, so that no Job is made twice."""
+def job_name(cron_job: ReadOnlyTree, time: datetime) -> str:
+    """Return the Job's name. It depends on the minute, so that no Job is created twice."""
     return f"{meta.name(cron_job)}-{int(time.timestamp()) // 60}"
 
 
@@ -142,7 +142,7 @@ def creation(cron_job: ReadOnlyTree, time: datetime) -> Create:
     local = time.astimezone(zone).isoformat()
     stamp = f"{local[:-6]}Z" if local.endswith("+00:00") else local
     metadata = {
-        "name": name_at(cron_job, time),
+        "name": job_name(cron_job, time),
         "namespace": meta.namespace(cron_job),
         "labels": dict(meta.labels(template)),
         "annotations": {**meta.annotations(template), ANNOTATION_CRONJOB_SCHEDULED_TIMESTAMP: stamp},
@@ -156,7 +156,7 @@ def creation(cron_job: ReadOnlyTree, time: datetime) -> Create:
     }
     event = EventTemplate(
         about=cron_job,
-        done=("SuccessfulCreate", "Created job {name}"),
-        failed=("FailedCreate", "Error creating job: {error}"),
+        on_success=("SuccessfulCreate", "Created job {name}"),
+        on_failure=("FailedCreate", "Error creating job: {error}"),
     )
     return Create(resource=JOBS, bodies=(body,), event=event)

@@ -1,4 +1,4 @@
-"""The next start of a CronJob, and the starts that it has missed. Pure."""
+"""The next start of a CronJob, and its missed starts."""
 
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
@@ -9,25 +9,25 @@ from mockube.apimachinery.timestamps import after, parse_time, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
 
 _PADDING: Final = timedelta(milliseconds=100)
-"""Added to each wait, for clocks that are not quite the same."""
-_MANY: Final = 100
+"""The time added to each wait, because clocks differ a little."""
+_MAX_MISSED_STARTS: Final = 100
 
 
 class MissedStarts(NamedTuple):
-    """The starts that were due since the last one."""
+    """The starts that were due since the last start."""
 
     since: datetime
     latest: datetime | None = None
     number: int = 0
-    """About how many; 0 also where there is just one."""
+    """The approximate number of missed starts; 0 also for one."""
 
     @property
-    def is_too_many(self) -> bool:
-        return self.number > _MANY
+    def are_too_many(self) -> bool:
+        return self.number > _MAX_MISSED_STARTS
 
 
 def schedule_of(cron_job: ReadOnlyTree) -> Schedule:
-    """Or `ScheduleError`."""
+    """Return the parsed schedule in its time zone; raise `ScheduleError` if it is invalid."""
     text, zone = cron_job["spec"]["schedule"], cron_job["spec"].get("timeZone")
     if has_zone_in_schedule(cron_job) or zone is None or cron.zone_problem(zone):
         return cron.parse(text)
@@ -39,7 +39,7 @@ def has_zone_in_schedule(cron_job: ReadOnlyTree) -> bool:
 
 
 def unsupported_message(cron_job: ReadOnlyTree) -> str:
-    """The message for a schedule that contains a time zone."""
+    """Return the message for a schedule that contains a time zone."""
     quoted = gotext.quote(cron_job["spec"]["schedule"])
     page = "https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/"
     return f"CRON_TZ or TZ used in schedule {quoted} is not officially supported, see {page} for more details"
@@ -48,9 +48,7 @@ def unsupported_message(cron_job: ReadOnlyTree) -> str:
 def missed_starts(
     cron_job: ReadOnlyTree, schedule: Schedule, now: datetime, *, within_deadline: bool
 ) -> MissedStarts:
-    """Return the latest start that was due and has not happened; raise `ScheduleError` for a schedule without any
-    time.
-    """
+    """Return the starts that were due and did not happen; raise `ScheduleError` for a schedule without any time."""
     since = _last_start(cron_job) or now
     seconds = cron_job["spec"].get("startingDeadlineSeconds")
     if within_deadline and seconds is not None:
@@ -71,8 +69,8 @@ def missed_starts(
     return MissedStarts(since, latest, count)
 
 
-def wait(cron_job: ReadOnlyTree, schedule: Schedule, now: datetime) -> timedelta:
-    """Until the next start."""
+def until_next_start(cron_job: ReadOnlyTree, schedule: Schedule, now: datetime) -> timedelta:
+    """Return the time until the next start."""
     try:
         missed_times = missed_starts(cron_job, schedule, now, within_deadline=False)
     except ScheduleError:

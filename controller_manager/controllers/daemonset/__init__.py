@@ -1,5 +1,5 @@
-"""DaemonSets: one pod on each node that fits.
+"""The controller of DaemonSets: one pod on each node that fits.
 
-A module belongs here if it decides something for them; it reads caches and answers with plans. Upstream:
+A module belongs here if it is part of this controller. It reads caches and returns plans. Upstream:
 pkg/controller/daemon.
 """

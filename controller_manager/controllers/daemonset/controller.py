@@ -1,4 +1,4 @@
-"""The controller of DaemonSets: what it watches, how a reconciliation is put together, and the status."""
+"""The DaemonSet controller: its watches, its reconcile function, and the status."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -15,10 +15,10 @@ from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import EMPTY_PLAN, Action, Plan, RecordEvent, Remember, Update
 from mockube.controller_manager.control.controller import Controller, Watch
 from mockube.controller_manager.controllers.daemonset.placement import fit_of
-from mockube.controller_manager.controllers.daemonset.pods import actions_of, changes_of
+from mockube.controller_manager.controllers.daemonset.pods import pod_actions, pod_changes
 from mockube.controller_manager.controllers.daemonset.state import (
     DaemonState,
-    Failures,
+    FailedPodsBackoff,
     oldest_first,
     pods_by_node,
 )
@@ -39,14 +39,21 @@ from mockube.controller_manager.workloads.ownership import (
     owner_of_pod,
 )
 
-_DELAY: Final = timedelta(milliseconds=50)
-"""Many pods change at once, and each reconciliation counts all nodes. A change of the spec is reconciled at once."""
+_BATCH_DELAY: Final = timedelta(milliseconds=50)
+"""The delay of a reconciliation after a change of a pod or node: many pods change at once, and each reconciliation counts
+all nodes. A change of the spec is reconciled at once.
+"""
 
 
-_ALWAYS: Final = ("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady")
+_REQUIRED_FIELDS: Final = (
+    "currentNumberScheduled",
+    "numberMisscheduled",
+    "desiredNumberScheduled",
+    "numberReady",
+)
 
 
-def reconcile(caches: Caches, key: Key, now: datetime, memory: Failures | None) -> Plan:
+def reconcile(caches: Caches, key: Key, now: datetime, memory: FailedPodsBackoff | None) -> Plan:
     daemon_set = caches.of(DAEMON_SETS).get(*key)
     if daemon_set is None:
         return Plan(actions=(Remember(None),))
@@ -70,8 +77,8 @@ def reconcile(caches: Caches, key: Key, now: datetime, memory: Failures | None) 
     )
     if first:
         return Plan(actions=first)
-    named = partial(caches.of(CONTROLLER_REVISIONS).get, key.namespace)
-    history = history_of(daemon_set, revisions.owned, pods.owned, named)
+    get_revision = partial(caches.of(CONTROLLER_REVISIONS).get, key.namespace)
+    history = history_of(daemon_set, revisions.owned, pods.owned, get_revision)
     if history.is_collision:
         return Plan(actions=history.actions)
     state = DaemonState(
@@ -82,15 +89,15 @@ def reconcile(caches: Caches, key: Key, now: datetime, memory: Failures | None) 
         revision_hash=history.revision_hash,
         now=now,
     )
-    return _plan(state, history, memory or Failures())
+    return _plan(state, history, memory or FailedPodsBackoff())
 
 
-def _plan(state: DaemonState, history: History, failures: Failures) -> Plan:
-    changes = changes_of(state, failures)
-    actions: tuple[Action, ...] = (*changes.events, *actions_of(state, changes.create, changes.delete))
-    if changes.failures is not failures:
-        actions = (Remember(changes.failures), *actions)
-    # A rolling update begins when the nodes have what they should have.
+def _plan(state: DaemonState, history: History, backoff: FailedPodsBackoff) -> Plan:
+    changes = pod_changes(state, backoff)
+    actions: tuple[Action, ...] = (*changes.events, *pod_actions(state, changes.create, changes.delete))
+    if changes.backoff is not backoff:
+        actions = (Remember(changes.backoff), *actions)
+    # A rolling update begins when the nodes have the pods that they should have.
     actions = actions or rolling_update(state)
     delays = [delay for delay in (*changes.delays, _next_available(state)) if delay is not None]
     return Plan(
@@ -100,20 +107,20 @@ def _plan(state: DaemonState, history: History, failures: Failures) -> Plan:
             *revisions_to_delete(state.daemon_set, history.old, state.all_pods),
         ),
         last=lambda _: _status_update(state),
-        again_after=min(delays, default=None),
+        requeue_after=min(delays, default=None),
     )
 
 
-# --- the status: on how many nodes it should run, runs, and is ready
+# --- the status
 
 
 def _status_update(state: DaemonState) -> tuple[Update, ...]:
-    """Write the status if it differs."""
+    """Return the update of the status; none if the status is the same."""
     old = state.daemon_set.get("status") or {}
     new = {**old, **_counts(state), "observedGeneration": meta.generation(state.daemon_set)}
     if all((old.get(field) or 0) == (value or 0) for field, value in new.items()):
         return ()
-    status = {field: value for field, value in new.items() if value or field in _ALWAYS}
+    status = {field: value for field, value in new.items() if value or field in _REQUIRED_FIELDS}
     body = {**state.daemon_set, "status": status}
     return (Update(resource=DAEMON_SETS, body=body, subresource="status"),)
 
@@ -135,34 +142,34 @@ def _counts(state: DaemonState) -> dict[str, Any]:
 
 
 def _next_available(state: DaemonState) -> timedelta | None:
-    """Return the time until the next pod has been ready for long enough."""
+    """Return the time until the next pod becomes available."""
     wait = span_of(state.min_ready_seconds)
     ready = [pod.ready_since for pods in state.pods.values() for pod in pods if pod.ready_since is not None]
     due = (after(since, wait) - state.now for since in ready)
     return min((delay for delay in due if delay > timedelta()), default=None)
 
 
-# --- which DaemonSets a change concerns
+# --- the DaemonSets that a change affects
 
 
 def _selector(daemon_set: ReadOnlyTree) -> Selector:
     return labels.from_label_selector(daemon_set["spec"].get("selector"))
 
 
-def _of_node(caches: Caches, change: Change) -> Iterable[Key]:
-    """DaemonSets that should begin or end on a node, or whose pods there are counted as misscheduled."""
+def _daemon_sets_of_node(caches: Caches, change: Change) -> Iterable[Key]:
+    """Yield the keys of DaemonSets that should start or stop running on a node, or have misscheduled pods there."""
     node: ReadOnlyTree | None = change.new
-    if node is None or (change.old is not None and _is_alike(change.old, node)):
+    if node is None or (change.old is not None and _has_same_labels_and_taints(change.old, node)):
         return
     owners = {pod.owner_uid for pod in caches.of(PODS).by_index(BY_NODE, meta.name(node))}
     for daemon_set in caches.of(DAEMON_SETS).all():
-        fit, is_there = fit_of(daemon_set)(node), meta.uid(daemon_set) in owners
+        fit, has_pod = fit_of(daemon_set)(node), meta.uid(daemon_set) in owners
         is_counted = bool((daemon_set.get("status") or {}).get("numberMisscheduled"))
-        if (is_there and (is_counted or not fit.may_stay)) or (fit.should_run and not is_there):
+        if (has_pod and (is_counted or not fit.should_continue_running)) or (fit.should_run and not has_pod):
             yield Key.of(daemon_set)
 
 
-def _is_alike(old: ReadOnlyTree, new: ReadOnlyTree) -> bool:
+def _has_same_labels_and_taints(old: ReadOnlyTree, new: ReadOnlyTree) -> bool:
     taints = [(node.get("spec") or {}).get("taints") or [] for node in (old, new)]
     return meta.labels(old) == meta.labels(new) and taints[0] == taints[1]
 
@@ -173,15 +180,15 @@ DAEMON_SET: Final = Controller(
     service_account="daemon-set-controller",
     event_component="daemonset-controller",
     watches=(
-        *indexes.watches_of(DAEMON_SETS, delay=_DELAY),
-        Watch(resource=PODS, keys=keys_of_owners(PODS, DAEMON_SETS, _selector), delay=_DELAY),
+        *indexes.watches_of(DAEMON_SETS, delay=_BATCH_DELAY),
+        Watch(resource=PODS, keys=keys_of_owners(PODS, DAEMON_SETS, _selector), delay=_BATCH_DELAY),
         Watch(
             resource=CONTROLLER_REVISIONS, keys=keys_of_owners(CONTROLLER_REVISIONS, DAEMON_SETS, _selector)
         ),
-        Watch(resource=NODES, keys=_of_node, delay=_DELAY),
+        Watch(resource=NODES, keys=_daemon_sets_of_node, delay=_BATCH_DELAY),
     ),
     reconcile=reconcile,
-    remembers=True,
+    has_memory=True,
     workers=2,
     indexes={
         PODS: {BY_OWNER: owner_of_pod, BY_NODE: node_of_pod},

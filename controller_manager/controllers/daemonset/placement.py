@@ -1,4 +1,4 @@
-"""On which nodes a DaemonSet's pods may run, and the pod that is made for a node. Pure."""
+"""The nodes on which a DaemonSet's pods may run, and the body of a node's pod."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -8,7 +8,7 @@ from mockube.apimachinery.gotext import int_or_none
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import LABEL_CONTROLLER_REVISION_HASH
 from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.workloads.node_selectors import required_by
+from mockube.controller_manager.workloads.node_selectors import required_node_affinity
 from mockube.controller_manager.workloads.templates import pod_of
 from mockube.controller_manager.workloads.tolerations import find_untolerated_taint
 
@@ -28,37 +28,40 @@ _TOLERATED_IN_HOST_NETWORK: Final = (("network-unavailable", "NoSchedule"),)
 
 
 class Fit(NamedTuple):
-    """How a node suits a DaemonSet."""
+    """Whether a DaemonSet's pods may run on a node."""
 
     should_run: bool
-    """A pod is made for it."""
-    may_stay: bool
-    """An existing pod may continue to run."""
+    """Whether a pod is created for the node."""
+    should_continue_running: bool
+    """Whether an existing pod may continue to run."""
 
 
-NO_FIT: Final = Fit(should_run=False, may_stay=False)
-FITS: Final = Fit(should_run=True, may_stay=True)
+NO_FIT: Final = Fit(should_run=False, should_continue_running=False)
+FITS: Final = Fit(should_run=True, should_continue_running=True)
 
 
 def fit_of(daemon_set: ReadOnlyTree) -> Callable[[ReadOnlyTree], Fit]:
-    """How nodes suit it; made once for many nodes."""
+    """Return a function that checks a node; it is built once for many nodes."""
     spec = with_tolerations(daemon_set["spec"]["template"].get("spec") or {})
-    selects = required_by(spec)
+    matches_node = required_node_affinity(spec)
     name = spec.get("nodeName") or ""
 
     def fit(node: ReadOnlyTree) -> Fit:
-        if (name and name != meta.name(node)) or (selects is not None and not selects(node)):
+        if (name and name != meta.name(node)) or (matches_node is not None and not matches_node(node)):
             return NO_FIT
         taints = (node.get("spec") or {}).get("taints") or ()
         if find_untolerated_taint(spec, taints, ("NoExecute", "NoSchedule")) is None:
             return FITS
-        return Fit(should_run=False, may_stay=find_untolerated_taint(spec, taints, ("NoExecute",)) is None)
+        return Fit(
+            should_run=False,
+            should_continue_running=find_untolerated_taint(spec, taints, ("NoExecute",)) is None,
+        )
 
     return fit
 
 
 def target_node(pod: PodView) -> str:
-    """The node that it runs on or was made for; empty if neither is known."""
+    """Return the node of a pod: the one it runs on, or the one in its affinity; empty if neither is known."""
     if pod.node:
         return pod.node
     affinity = ((pod.object.get("spec") or {}).get("affinity") or {}).get("nodeAffinity") or {}
@@ -71,10 +74,10 @@ def target_node(pod: PodView) -> str:
     return ""
 
 
-# --- the pod of a node
+# --- the body of a pod
 
 
-def pod_for(daemon_set: ReadOnlyTree, node: str, revision_hash: str) -> ReadOnlyTree:
+def new_pod(daemon_set: ReadOnlyTree, node: str, revision_hash: str) -> ReadOnlyTree:
     pod = pod_of(daemon_set["spec"]["template"], daemon_set)
     generation = template_generation(daemon_set)
     labels = {LABEL_TEMPLATE_GENERATION: str(generation)} if generation is not None else {}
@@ -84,7 +87,7 @@ def pod_for(daemon_set: ReadOnlyTree, node: str, revision_hash: str) -> ReadOnly
 
 
 def is_updated(daemon_set: ReadOnlyTree, pod: PodView, revision_hash: str) -> bool:
-    """Whether it is created from the newest template."""
+    """Return whether the pod was created from the newest template."""
     generation = template_generation(daemon_set)
     if generation is not None and pod.labels.get(LABEL_TEMPLATE_GENERATION) == str(generation):
         return True
@@ -96,26 +99,26 @@ def template_generation(daemon_set: ReadOnlyTree) -> int | None:
 
 
 def with_tolerations(spec: ReadOnlyTree) -> dict[str, Any]:
-    """Add the tolerations of every DaemonSet pod: the node conditions."""
+    """Return the spec with the tolerations of every DaemonSet pod: they tolerate node conditions."""
     taints = _TOLERATED + (_TOLERATED_IN_HOST_NETWORK if spec.get("hostNetwork") else ())
     tolerations = [*(spec.get("tolerations") or ())]
     for name, effect in taints:
         new = {"key": f"node.kubernetes.io/{name}", "operator": "Exists", "effect": effect}
-        places = [place for place, old in enumerate(tolerations) if _is_alike(old, new)]
-        for place in places:
-            tolerations[place] = new
-        if not places:
+        positions = [position for position, old in enumerate(tolerations) if _is_same_toleration(old, new)]
+        for position in positions:
+            tolerations[position] = new
+        if not positions:
             tolerations.append(new)
     return {**spec, "tolerations": tolerations}
 
 
-def _is_alike(toleration: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+def _is_same_toleration(toleration: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     fields = ("key", "effect", "operator", "value")
     return all((toleration.get(field) or "") == (other.get(field) or "") for field in fields)
 
 
 def _with_node(affinity: ReadOnlyTree, node: str) -> ReadOnlyTree:
-    """Only this node; what else was required of nodes has been checked."""
+    """Return the affinity with only this node as required; other requirements have been checked."""
     field = {"key": _NODE_NAME, "operator": "In", "values": [node]}
     required = {"nodeSelectorTerms": [{"matchFields": [field]}]}
     node_affinity = {

@@ -1,4 +1,4 @@
-"""Which pods a DaemonSet makes and deletes so that each node has the one that it should have. Pure."""
+"""The pods that a DaemonSet creates and deletes so that each node has the pod that it should have."""
 
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
@@ -25,34 +25,38 @@ from mockube.controller_manager.control.actions import (
     ObjectRef,
     RecordEvent,
 )
-from mockube.controller_manager.controllers.daemonset.placement import pod_for
-from mockube.controller_manager.controllers.daemonset.state import DaemonState, Failures, oldest_first
+from mockube.controller_manager.controllers.daemonset.placement import new_pod
+from mockube.controller_manager.controllers.daemonset.state import (
+    DaemonState,
+    FailedPodsBackoff,
+    oldest_first,
+)
 
-BURST: Final = 250
-"""How many pods one reconciliation makes, and how many it deletes."""
+BURST_REPLICAS: Final = 250
+"""The maximum number of pods that one reconciliation creates, and that it deletes."""
 
 
-class Changes(Struct):
-    """What is to be done on the nodes, collected node by node."""
+class PodChanges(Struct):
+    """The pods to create and delete, collected node by node."""
 
-    failures: Failures
+    backoff: FailedPodsBackoff
     create: list[str] = field(default_factory=list)
     """The nodes that need a pod."""
     delete: list[PodView] = field(default_factory=list)
     events: list[RecordEvent] = field(default_factory=list)
     delays: list[timedelta] = field(default_factory=list)
-    """For how long failed pods are left alone."""
+    """The times until failed pods may be deleted."""
 
 
-def changes_of(state: DaemonState, failures: Failures) -> Changes:
-    changes = Changes(failures)
+def pod_changes(state: DaemonState, backoff: FailedPodsBackoff) -> PodChanges:
+    changes = PodChanges(backoff)
     for node in state.nodes:
         name = meta.name(node)
         fit, pods = state.fits[name], state.pods.get(name)
         if fit.should_run and pods is None:
             changes.create.append(name)
-        elif fit.may_stay:
-            _keep_one(state, name, pods or (), changes)
+        elif fit.should_continue_running:
+            _keep_one_pod(state, name, pods or (), changes)
         else:
             changes.delete += [pod for pod in pods or () if not pod.deleting]
     # No other controller deletes a pod that waits for a deleted node.
@@ -61,17 +65,17 @@ def changes_of(state: DaemonState, failures: Failures) -> Changes:
     return changes
 
 
-def actions_of(state: DaemonState, nodes: Sequence[str], pods: Sequence[PodView]) -> tuple[Action, ...]:
-    """Creations for the nodes, then deletions."""
-    bodies = tuple(pod_for(state.daemon_set, node, state.revision_hash) for node in nodes[:BURST])
+def pod_actions(state: DaemonState, nodes: Sequence[str], pods: Sequence[PodView]) -> tuple[Action, ...]:
+    """Return the creations of pods for the nodes, then the deletions."""
+    bodies = tuple(new_pod(state.daemon_set, node, state.revision_hash) for node in nodes[:BURST_REPLICAS])
     create = (_creation(state.daemon_set, bodies),) if bodies else ()
-    delete = (_deletion(state.daemon_set, pods[:BURST]),) if pods else ()
+    delete = (_deletion(state.daemon_set, pods[:BURST_REPLICAS]),) if pods else ()
     return (*create, *delete)
 
 
-def _keep_one(state: DaemonState, node: str, pods: Iterable[PodView], changes: Changes) -> None:
-    """One running pod on the node, or while it is updated with surge an old and a new one."""
-    running = [pod for pod in pods if not pod.deleting and not _replaces_ended(state, node, pod, changes)]
+def _keep_one_pod(state: DaemonState, node: str, pods: Iterable[PodView], changes: PodChanges) -> None:
+    """Keep one running pod on the node, or an old and a new one during an update with surge."""
+    running = [pod for pod in pods if not pod.deleting and not _delete_ended(state, node, pod, changes)]
     if state.max_surge(1) == 0:
         changes.delete += oldest_first(running)[1:]
     elif len(running) > 1:
@@ -80,8 +84,8 @@ def _keep_one(state: DaemonState, node: str, pods: Iterable[PodView], changes: C
         changes.create.append(node)
 
 
-def _replaces_ended(state: DaemonState, node: str, pod: PodView, changes: Changes) -> bool:
-    """A pod that has ended is deleted; one that failed not too often."""
+def _delete_ended(state: DaemonState, node: str, pod: PodView, changes: PodChanges) -> bool:
+    """Delete the pod if it has ended, a failed one with backoff; return whether it has ended."""
     if pod.phase not in (FAILED, SUCCEEDED):
         return False
     name = f"{pod.key.namespace}/{pod.key.name} on node {node}"
@@ -92,10 +96,10 @@ def _replaces_ended(state: DaemonState, node: str, pod: PodView, changes: Change
         )
     else:
         key = ((state.daemon_set.get("status") or {}).get("observedGeneration") or 0, node)
-        if delay := changes.failures.delay(key, state.now):
+        if delay := changes.backoff.delay(key, state.now):
             changes.delays.append(delay)
             return True
-        changes.failures = changes.failures.with_deletion(key, state.now)
+        changes.backoff = changes.backoff.with_deletion(key, state.now)
         message = f"Found failed daemon pod {name}, will try to kill it"
         changes.events.append(
             RecordEvent(about=state.daemon_set, type="Warning", reason="FailedDaemonPod", message=message)
@@ -119,8 +123,8 @@ def _surplus(state: DaemonState, pods: Sequence[PodView]) -> list[PodView]:
 def _creation(daemon_set: ReadOnlyTree, bodies: tuple[ReadOnlyTree, ...]) -> Create:
     event = EventTemplate(
         about=daemon_set,
-        done=(REASON_SUCCESSFUL_CREATE, "Created pod: {name}"),
-        failed=(REASON_FAILED_CREATE, "Error creating: {error}"),
+        on_success=(REASON_SUCCESSFUL_CREATE, "Created pod: {name}"),
+        on_failure=(REASON_FAILED_CREATE, "Error creating: {error}"),
     )
     return Create(resource=PODS, bodies=bodies, event=event)
 
@@ -128,8 +132,8 @@ def _creation(daemon_set: ReadOnlyTree, bodies: tuple[ReadOnlyTree, ...]) -> Cre
 def _deletion(daemon_set: ReadOnlyTree, pods: Sequence[PodView]) -> Delete:
     event = EventTemplate(
         about=daemon_set,
-        done=(REASON_SUCCESSFUL_DELETE, "Deleted pod: {name}"),
-        failed=(REASON_FAILED_DELETE, "Error deleting: {error}"),
+        on_success=(REASON_SUCCESSFUL_DELETE, "Deleted pod: {name}"),
+        on_failure=(REASON_FAILED_DELETE, "Error deleting: {error}"),
     )
     refs = tuple(dict.fromkeys(ObjectRef(pod.key, pod.uid) for pod in pods))
     return Delete(resource=PODS, objects=refs, event=event)

@@ -1,4 +1,4 @@
-"""A DaemonSet, the nodes and its pods on each, at one time. Pure."""
+"""The state of a DaemonSet: the nodes, and its pods by node."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -12,38 +12,38 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.controllers.daemonset.placement import Fit, fit_of, is_updated, target_node
 
-_NEVER: Final = datetime.min.replace(tzinfo=UTC)
+_MIN_TIME: Final = datetime.min.replace(tzinfo=UTC)
 
 
-class Failures(Struct, frozen=True):
-    """When the failed pods of nodes were last deleted, and how long the next one is left alone: twice as long each time."""
+class FailedPodsBackoff(Struct, frozen=True):
+    """The backoff of deleting failed pods, by node: the delay doubles with each deletion."""
 
     by_node: Mapping[tuple[int, str], tuple[timedelta, datetime]] = field(default_factory=dict)
-    """By the observed generation and the node."""
+    """The delay and the time of the last deletion, by observed generation and node."""
 
     initial = timedelta(seconds=1)
     max_delay = timedelta(minutes=15)
 
     def delay(self, key: tuple[int, str], now: datetime) -> timedelta:
-        """How long to leave a failed pod alone; nothing if it may be deleted."""
-        delay, since = self.by_node.get(key, (timedelta(), _NEVER))
+        """Return how long a failed pod is not deleted; 0 if it may be deleted now."""
+        delay, since = self.by_node.get(key, (timedelta(), _MIN_TIME))
         return delay if now - since < delay else timedelta()
 
-    def with_deletion(self, key: tuple[int, str], now: datetime) -> "Failures":
-        delay, since = self.by_node.get(key, (timedelta(), _NEVER))
+    def with_deletion(self, key: tuple[int, str], now: datetime) -> "FailedPodsBackoff":
+        delay, since = self.by_node.get(key, (timedelta(), _MIN_TIME))
         is_old = not delay or now - since > 2 * self.max_delay
         delay = self.initial if is_old else min(2 * delay, self.max_delay)
         recent = {
             other: entry for other, entry in self.by_node.items() if now - entry[1] <= 2 * self.max_delay
         }
-        return Failures({**recent, key: (delay, now)})
+        return FailedPodsBackoff({**recent, key: (delay, now)})
 
 
 class DaemonState(Struct, frozen=True, kw_only=True, dict=True):
     daemon_set: ReadOnlyTree
     nodes: Sequence[ReadOnlyTree]
     pods: Mapping[str, Sequence[PodView]]
-    """By node, but for those that have ended and are being deleted."""
+    """The pods by node, without those that have ended and are being deleted."""
     all_pods: Sequence[PodView]
     revision_hash: str
     now: datetime
@@ -73,12 +73,12 @@ class DaemonState(Struct, frozen=True, kw_only=True, dict=True):
         return is_updated(self.daemon_set, pod, self.revision_hash)
 
     def max_surge(self, total: int) -> int:
-        return self._share("maxSurge", total)
+        return self._rolling_update_limit("maxSurge", total)
 
-    def unavailable(self, total: int) -> int:
-        return self._share("maxUnavailable", total)
+    def max_unavailable(self, total: int) -> int:
+        return self._rolling_update_limit("maxUnavailable", total)
 
-    def _share(self, name: str, total: int) -> int:
+    def _rolling_update_limit(self, name: str, total: int) -> int:
         strategy = self.spec.get("updateStrategy") or {}
         value = (strategy.get("rollingUpdate") or {}).get(name)
         if strategy.get("type") != "RollingUpdate" or value is None:
@@ -95,7 +95,7 @@ def pods_by_node(pods: Iterable[PodView]) -> Mapping[str, Sequence[PodView]]:
 
 
 def oldest_first(pods: Iterable[PodView]) -> list[PodView]:
-    """Pods on a node before pods that only have an affinity for one."""
+    """Return pods by age; pods on a node precede pods that only have an affinity for one."""
     return sorted(
-        pods, key=lambda pod: (not pod.node, meta.creation_timestamp(pod.object) or _NEVER, pod.key.name)
+        pods, key=lambda pod: (not pod.node, meta.creation_timestamp(pod.object) or _MIN_TIME, pod.key.name)
     )

@@ -1,5 +1,5 @@
-"""Deployments: one ReplicaSet for each version of a pod template, and the way from one version to the next.
+"""The controller of Deployments: one ReplicaSet for each version of the pod template, and rollouts between versions.
 
-A module belongs here if it decides something for Deployments; it reads caches and answers with plans. Upstream:
+A module belongs here if it is part of this controller. It reads caches and returns plans. Upstream:
 pkg/controller/deployment.
 """

@@ -1,4 +1,4 @@
-"""The controller of Deployments: what it watches, and how one reconciliation is put together."""
+"""The Deployment controller: its watches, and its reconcile function."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -37,7 +37,7 @@ def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
     if selector.matches_nothing:
         return EMPTY_PLAN  # no server accepts it, and sets created for it would not be selected
     if selector.empty:
-        return _selecting_all(deployment)
+        return _selecting_all_plan(deployment)
     claims = owned_objects(caches, REPLICA_SETS, deployment, selector)
     # Adoption and release are a reconciliation of their own: sets are counted after the caches show them.
     if first := adoption_and_release_actions(claims, REPLICA_SETS, deployment, DEPLOYMENTS):
@@ -45,24 +45,24 @@ def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
     return plan(state_of(caches, deployment, claims.owned), now)
 
 
-def _selecting_all(deployment: ReadOnlyTree) -> Plan:
-    """Warn of an empty selector, and do nothing else: all pods would be selected."""
+def _selecting_all_plan(deployment: ReadOnlyTree) -> Plan:
+    """Return the plan for an empty selector: a warning, and no other action, because the selector matches all pods."""
     view = DeploymentView(deployment)
     text = "This deployment is selecting all pods. A non-empty selector is required."
     warning = RecordEvent(about=deployment, type="Warning", reason="SelectingAll", message=text)
-    seen = {**view.status, "observedGeneration": meta.generation(deployment)}
-    return Plan(actions=(warning, *status.write_status(view, seen)))
+    new_status = {**view.status, "observedGeneration": meta.generation(deployment)}
+    return Plan(actions=(warning, *status.write_status(view, new_status)))
 
 
-# --- which Deployments a change concerns
+# --- the Deployments that a change affects
 
 
-def _of_itself(_: Caches, change: Change) -> Iterable[Key]:
+def _deployment_key(_: Caches, change: Change) -> Iterable[Key]:
     return (Key.of(change.last_known),)
 
 
-def _of_old_pod(caches: Caches, change: Change) -> Iterable[Key]:
-    """The Recreate Deployment of a pod that has ended or was deleted: it waits until its last old pod has."""
+def _recreate_deployment_of_pod(caches: Caches, change: Change) -> Iterable[Key]:
+    """Yield the key of the Recreate Deployment of a pod that ended or was deleted: a rollout waits for its old pods."""
     pod: PodView = change.last_known
     if change.new is not None and not pod.is_terminal:
         return
@@ -81,9 +81,9 @@ DEPLOYMENT: Final = Controller(
     queue="deployment",
     service_account="deployment-controller",
     watches=(
-        Watch(resource=DEPLOYMENTS, keys=_of_itself),
+        Watch(resource=DEPLOYMENTS, keys=_deployment_key),
         Watch(resource=REPLICA_SETS, keys=keys_of_owners(REPLICA_SETS, DEPLOYMENTS, selector_of)),
-        Watch(resource=PODS, keys=_of_old_pod),
+        Watch(resource=PODS, keys=_recreate_deployment_of_pod),
     ),
     reconcile=reconcile,
     workers=5,

@@ -1,6 +1,6 @@
-"""The ReplicaSet of each revision: its name, annotations and size as writes, the history, and rollback.
+"""The ReplicaSets of a Deployment's revisions: their creation, annotations and size, the history limit, and rollback.
 
-Rollback is requested by an annotation, which only old clients write. Today's kubectl writes the former template into the
+An annotation requests a rollback; only old clients write it. Today's kubectl writes the former template into the
 Deployment itself.
 """
 
@@ -24,7 +24,7 @@ from mockube.controller_manager.control.actions import Action, Delete, EventTemp
 from mockube.controller_manager.controllers.deployment.state import (
     DeploymentState,
     DeploymentView,
-    SetView,
+    ReplicaSetView,
     Sizes,
     new_set_name,
     revision_of,
@@ -34,7 +34,7 @@ from mockube.controller_manager.workloads.templates import equal_ignoring_hash, 
 
 _ROLLBACK_TO: Final = "deprecated.deployment.rollback.to"
 
-_OWN_ANNOTATIONS: Final = frozenset(
+_NOT_COPIED_ANNOTATIONS: Final = frozenset(
     {
         ANNOTATION_LAST_APPLIED,
         ANNOTATION_REVISION,
@@ -44,9 +44,9 @@ _OWN_ANNOTATIONS: Final = frozenset(
         _ROLLBACK_TO,
     }
 )
-"""Annotations that are not copied between a Deployment and its sets."""
+"""The annotations that are not copied between a Deployment and its ReplicaSets."""
 
-_HISTORY_LENGTH: Final = 2000
+_MAX_HISTORY_LENGTH: Final = 2000
 """The maximum length of the list of past revisions, in characters: about a hundred revisions."""
 
 _REVISION_NOT_FOUND: Final = "DeploymentRollbackRevisionNotFound"
@@ -54,17 +54,17 @@ _TEMPLATE_UNCHANGED: Final = "DeploymentRollbackTemplateUnchanged"
 _ROLLBACK_DONE: Final = "DeploymentRollback"
 
 
-def max_revision(sets: Iterable[SetView]) -> int:
+def max_revision(sets: Iterable[ReplicaSetView]) -> int:
     return max((replica_set.revision for replica_set in sets), default=0)
 
 
-# --- the set of a new revision
+# --- the ReplicaSet of a new revision
 
 
 def new_replica_set(
     deployment: DeploymentView, template_hash: str, replicas: int, revision: int
 ) -> ReadOnlyTree:
-    """Return the ReplicaSet of the Deployment's template. It is the same after a failure, so that it is created once."""
+    """Return the ReplicaSet of the Deployment's template. A retry returns the same one, so that only one is created."""
     hash_label = {LABEL_POD_TEMPLATE_HASH: template_hash}
     template = meta.with_labels(deployment.template, {**hash_label})
     selector = deployment.spec.get("selector") or {}
@@ -83,27 +83,32 @@ def new_replica_set(
             "annotations": annotations,
             "ownerReferences": [meta.controller_reference(deployment.object)],
         },
-        "spec": _spec(deployment, template, replicas)
+        "spec": _replica_set_spec(deployment, template, replicas)
         | {"selector": {**selector, "matchLabels": {**(selector.get("matchLabels") or {}), **hash_label}}},
     }
 
 
-def _spec(deployment: DeploymentView, template: ReadOnlyTree, replicas: int) -> dict[str, Any]:
-    waiting = {"minReadySeconds": deployment.min_ready_seconds} if deployment.min_ready_seconds else {}
-    return {"replicas": replicas, **waiting, "template": template}
+def _replica_set_spec(deployment: DeploymentView, template: ReadOnlyTree, replicas: int) -> dict[str, Any]:
+    optional_fields = (
+        {"minReadySeconds": deployment.min_ready_seconds} if deployment.min_ready_seconds else {}
+    )
+    return {"replicas": replicas, **optional_fields, "template": template}
 
 
 def _copied_annotations(obj: ReadOnlyTree) -> Mapping[str, str]:
-    return {key: value for key, value in meta.annotations(obj).items() if key not in _OWN_ANNOTATIONS}
+    return {key: value for key, value in meta.annotations(obj).items() if key not in _NOT_COPIED_ANNOTATIONS}
 
 
-# --- updates of a set
+# --- updates of a ReplicaSet
 
 
 def sync_new_replica_set(
-    deployment: DeploymentView, new: SetView, old_sets: Iterable[SetView]
+    deployment: DeploymentView, new: ReplicaSetView, old_sets: Iterable[ReplicaSetView]
 ) -> Update | None:
-    """Return the update that gives the new set the newest revision, and the Deployment's annotations and minReadySeconds."""
+    """Return the update that writes the newest revision and the Deployment's annotations into the new ReplicaSet.
+
+    It also writes minReadySeconds. None if nothing differs.
+    """
     annotations = _new_set_annotations(deployment, new.object, max_revision(old_sets) + 1)
     min_ready_seconds = new.object["spec"].get("minReadySeconds") or 0
     if annotations == meta.annotations(new.object) and min_ready_seconds == deployment.min_ready_seconds:
@@ -117,11 +122,11 @@ def sync_new_replica_set(
 def _new_set_annotations(
     deployment: DeploymentView, replica_set: ReadOnlyTree, revision: int
 ) -> Mapping[str, str]:
-    """The set's annotations with the Deployment's. A revision never decreases, and the history has the former ones."""
+    """Return the set's annotations merged with the Deployment's. A revision never decreases; former ones are history."""
     present = meta.annotations(replica_set)
     present_revision = present.get(ANNOTATION_REVISION, "")
     if present_revision and str(revision_of(replica_set)) != present_revision:
-        return present  # a user wrote something else than a number: the set's revision is unknown
+        return present  # a user replaced the number by another text: the set's revision is unknown
     annotations = {**present, **_copied_annotations(deployment.object)}
     if revision_of(replica_set) >= revision:
         return annotations
@@ -133,27 +138,29 @@ def _new_set_annotations(
 
 
 def _add_to_history(history: str, revision: str) -> str:
-    """Append a revision, and drop the first ones if the list is too long."""
+    """Append a revision to the list, and remove the first ones if the list is too long."""
     revisions = [*history.split(","), revision] if history else [revision]
-    while len(",".join(revisions)) > _HISTORY_LENGTH and len(revisions) > 1:
+    while len(",".join(revisions)) > _MAX_HISTORY_LENGTH and len(revisions) > 1:
         revisions.pop(0)
     return ",".join(revisions)
 
 
-def resize_actions(deployment: DeploymentView, sets: Iterable[SetView], sizes: Sizes) -> tuple[Update, ...]:
-    """Return the updates that resize sets, each with an Event of the Deployment."""
-    chosen = [
+def resize_actions(
+    deployment: DeploymentView, sets: Iterable[ReplicaSetView], sizes: Sizes
+) -> tuple[Update, ...]:
+    """Return the updates of the ReplicaSets whose size changes, each with an Event about the Deployment."""
+    to_resize = [
         replica_set
         for replica_set in sets
         if sizes.get(replica_set.name, replica_set.replicas) != replica_set.replicas
     ]
-    return tuple(_resize(deployment, replica_set, sizes[replica_set.name]) for replica_set in chosen)
+    return tuple(_resize(deployment, replica_set, sizes[replica_set.name]) for replica_set in to_resize)
 
 
 def desired_replicas_actions(
-    deployment: DeploymentView, sets: Iterable[SetView], sizes: Sizes
+    deployment: DeploymentView, sets: Iterable[ReplicaSetView], sizes: Sizes
 ) -> tuple[Update, ...]:
-    """Return the updates that write the Deployment's desired replicas into the annotation of sets that keep their size."""
+    """Return the updates that write the Deployment's replicas into the annotation of ReplicaSets that keep their size."""
     outdated = (
         replica_set
         for replica_set in sets
@@ -166,46 +173,46 @@ def desired_replicas_actions(
     )
 
 
-def _resize(deployment: DeploymentView, replica_set: SetView, size: int) -> Update:
+def _resize(deployment: DeploymentView, replica_set: ReplicaSetView, size: int) -> Update:
     body = meta.with_annotations(replica_set.object, _size_annotations(deployment))
     body["spec"] = {**replica_set.object["spec"], "replicas": size}
     return Update(resource=REPLICA_SETS, body=body, event=_resize_event(deployment, replica_set, size))
 
 
 def _size_annotations(deployment: DeploymentView) -> Mapping[str, str]:
-    """The Deployment's size as annotations of a set, by which a later scaling of the Deployment is recognized."""
+    """Return the Deployment's size as annotations of a ReplicaSet; they show later whether the Deployment was scaled."""
     return {
         ANNOTATION_DESIRED_REPLICAS: str(deployment.replicas),
         ANNOTATION_MAX_REPLICAS: str(deployment.max_replicas),
     }
 
 
-def _resize_event(deployment: DeploymentView, replica_set: SetView, size: int) -> EventTemplate | None:
+def _resize_event(deployment: DeploymentView, replica_set: ReplicaSetView, size: int) -> EventTemplate | None:
     if size == replica_set.replicas:
         return None
     direction = "up" if size > replica_set.replicas else "down"
     text = f"Scaled {direction} replica set {replica_set.name} from {replica_set.replicas} to {size}"
-    return EventTemplate(about=deployment.object, done=(REASON_SCALING_REPLICA_SET, text))
+    return EventTemplate(about=deployment.object, on_success=(REASON_SCALING_REPLICA_SET, text))
 
 
 # --- the history limit
 
 
 def replica_sets_to_delete(state: DeploymentState) -> tuple[Delete, ...]:
-    """Return the deletion of the old sets beyond the history limit."""
+    """Return the action that deletes the old ReplicaSets beyond the history limit."""
     limit = state.deployment.history_limit
     if limit is None:
         return ()
-    past = sorted(
+    oldest_first = sorted(
         (old for old in state.old_sets if not old.deleting), key=lambda old: (old.revision, old.age)
     )
-    surplus = past[: max(len(past) - limit, 0)]
-    refs = tuple(object_ref(REPLICA_SETS, old.object) for old in surplus if _is_idle(old))
+    surplus = oldest_first[: max(len(oldest_first) - limit, 0)]
+    refs = tuple(object_ref(REPLICA_SETS, old.object) for old in surplus if _has_no_pods(old))
     return (Delete(resource=REPLICA_SETS, objects=refs),) if refs else ()
 
 
-def _is_idle(old: SetView) -> bool:
-    return old.replicas == 0 and old.reported == 0 and old.is_observed
+def _has_no_pods(old: ReplicaSetView) -> bool:
+    return old.replicas == 0 and old.status_replicas == 0 and old.is_observed
 
 
 # --- rollback
@@ -218,7 +225,10 @@ def rollback_revision(deployment: DeploymentView) -> int | None:
 
 
 def rollback_actions(state: DeploymentState, revision: int) -> tuple[Action, ...]:
-    """Write the template and annotations of that revision into the Deployment, and remove the request in any case."""
+    """Return the actions that roll back to a revision: they write its template and annotations into the Deployment.
+
+    The annotation that requests the rollback is removed in any case.
+    """
     deployment = state.deployment
     revision = revision or _previous_revision(state)
     if revision == 0:
@@ -231,8 +241,8 @@ def rollback_actions(state: DeploymentState, revision: int) -> tuple[Action, ...
         text = f'The rollback revision contains the same template as current deployment "{deployment.name}"'
         return _rollback_failed(deployment, _TEMPLATE_UNCHANGED, text)
     text = f'Rolled back deployment "{deployment.name}" to revision {revision}'
-    event = EventTemplate(about=deployment.object, done=(_ROLLBACK_DONE, text))
-    return (Update(resource=DEPLOYMENTS, body=_with_revision(deployment, target), event=event),)
+    event = EventTemplate(about=deployment.object, on_success=(_ROLLBACK_DONE, text))
+    return (Update(resource=DEPLOYMENTS, body=_rolled_back(deployment, target), event=event),)
 
 
 def _previous_revision(state: DeploymentState) -> int:
@@ -246,10 +256,12 @@ def _rollback_failed(deployment: DeploymentView, reason: str, text: str) -> tupl
     return (record, Update(resource=DEPLOYMENTS, body=body))
 
 
-def _with_revision(deployment: DeploymentView, target: SetView) -> ReadOnlyTree:
+def _rolled_back(deployment: DeploymentView, target: ReplicaSetView) -> ReadOnlyTree:
     present = meta.annotations(deployment.object).items()
-    own = {key: value for key, value in present if key in _OWN_ANNOTATIONS and key != _ROLLBACK_TO}
-    annotations = {**own, **_copied_annotations(target.object)}
+    not_copied = {
+        key: value for key, value in present if key in _NOT_COPIED_ANNOTATIONS and key != _ROLLBACK_TO
+    }
+    annotations = {**not_copied, **_copied_annotations(target.object)}
     body = meta.with_metadata(deployment.object, annotations=annotations)
     template = without_hash(target.object["spec"]["template"])
     return {**body, "spec": {**deployment.spec, "template": template}}

@@ -1,6 +1,6 @@
-"""A step of a rollout, RollingUpdate or Recreate: which ReplicaSets are resized now.
+"""Rollouts, RollingUpdate and Recreate: the ReplicaSets that the next step resizes.
 
-Pure arithmetic on the sets' spec and reported replicas. After a set was scaled down, and before its controller has
+It is arithmetic on the spec and the reported replicas. After a set was scaled down, and before its controller has
 acted, the pods that are about to be deleted count against both bounds: they still exist, and are not available.
 """
 
@@ -11,13 +11,13 @@ from mockube.controller_manager.controllers.deployment.revision import resize_ac
 from mockube.controller_manager.controllers.deployment.state import (
     DeploymentState,
     DeploymentView,
-    SetView,
+    ReplicaSetView,
     Sizes,
 )
 
 
 def rolling_update_actions(state: DeploymentState) -> tuple[Update, ...]:
-    """Scale up the new set if the surge allows it, or else scale down the old ones."""
+    """Return the updates that scale up the new set if maxSurge allows it, or else scale down the old sets."""
     new, deployment = state.new, state.deployment
     assert new is not None
     size = new_set_size(deployment, new.replicas, state.old_sets)
@@ -26,17 +26,17 @@ def rolling_update_actions(state: DeploymentState) -> tuple[Update, ...]:
 
 
 def recreate_actions(state: DeploymentState) -> tuple[Update, ...]:
-    """Scale down the old sets, and scale up the new one when their pods have ended."""
+    """Return the updates that scale down the old sets, or scale up the new one when the old pods have ended."""
     new, deployment = state.new, state.deployment
     if scale_down := resize_actions(deployment, state.old_sets, {old.name: 0 for old in state.old_sets}):
         return scale_down
-    if new is None or state.old_pods_run:
+    if new is None or state.has_running_old_pods:
         return ()
     return resize_actions(deployment, (new,), {new.name: deployment.replicas})
 
 
-def new_set_size(deployment: DeploymentView, current: int, old_sets: Sequence[SetView]) -> int:
-    """Return the replicas of the new set: the desired number, as far as all pods together stay within the surge.
+def new_set_size(deployment: DeploymentView, current: int, old_sets: Sequence[ReplicaSetView]) -> int:
+    """Return the replicas of the new set: the desired number, or fewer if the pods of all sets would exceed the surge.
 
     Upstream does not wait until the old sets have deleted their pods, and may have more pods for a moment.
     """
@@ -47,9 +47,9 @@ def new_set_size(deployment: DeploymentView, current: int, old_sets: Sequence[Se
 
 
 def old_set_sizes(state: DeploymentState) -> Sizes:
-    """Return the sizes of the old sets when the new one is as large as the surge allows.
+    """Return the sizes of the old sets when the new one is as large as maxSurge allows.
 
-    Unavailable pods are deleted first: they would block the rollout for ever. Then others, the oldest set's first, as
+    Unavailable pods are deleted first: they would block the rollout for ever. Then other pods, the oldest set's first, as
     long as enough pods remain available.
     """
     new = state.new
@@ -60,14 +60,14 @@ def old_set_sizes(state: DeploymentState) -> Sizes:
     )
     if removable <= 0:
         return {}
-    sizes = _without_unavailable(state.old_sets, removable)
+    sizes = _sizes_without_unavailable(state.old_sets, removable)
     available = new.available_after_scaling + sum(
         min(old.available, sizes[old.name]) for old in state.old_sets
     )
     return _scale_down(sizes, available - state.deployment.min_available)
 
 
-def _without_unavailable(old_sets: Sequence[SetView], count: int) -> dict[str, int]:
+def _sizes_without_unavailable(old_sets: Sequence[ReplicaSetView], count: int) -> dict[str, int]:
     sizes = {}
     for old in old_sets:
         removed = min(old.replicas - old.available_after_scaling, count)

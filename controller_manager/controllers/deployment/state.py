@@ -1,15 +1,14 @@
-"""The state of a Deployment: the fields of it and of its ReplicaSets that its controller decides by, read from the caches."""
+"""The state of a Deployment: the fields of the Deployment and of its ReplicaSets that its controller reads."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from msgspec import Struct
 
 from mockube.apimachinery import labels, meta
 from mockube.apimachinery.gotext import int_or_none
-from mockube.apimachinery.intstr import IntOrString, scaled_value
 from mockube.apimachinery.labels import Selector
 from mockube.apimachinery.names import SUBDOMAIN_MAX_LENGTH
 from mockube.apimachinery.timestamps import span_of
@@ -21,31 +20,15 @@ from mockube.apimachinery.wellknown import (
 )
 from mockube.controller_manager.cache.store import Caches
 from mockube.controller_manager.client.kinds import PODS, REPLICA_SETS
+from mockube.controller_manager.controllers.deployment.fenceposts import Fenceposts, resolve_fenceposts
 from mockube.controller_manager.workloads.ownership import BY_OWNER
 from mockube.controller_manager.workloads.templates import equal_ignoring_hash, template_hash
 
 UNLIMITED: Final = 2**31 - 1
-"""The value of a deadline or a history limit that means that there is none."""
+"""The value of a deadline or of a history limit that means "no limit"."""
 
 Sizes = Mapping[str, int]
 """Desired replicas of ReplicaSets, by their names."""
-
-
-class Fenceposts(NamedTuple):
-    surge: int
-    unavailable: int
-
-
-def fenceposts(
-    max_surge: IntOrString | None, max_unavailable: IntOrString | None, replicas: int
-) -> Fenceposts:
-    """Resolve both to numbers. A surge is rounded up and unavailability down, so that a small workload keeps its pods.
-
-    If both are rounded to 0, one pod may be unavailable, because the rollout could not begin otherwise.
-    """
-    surge = scaled_value(max_surge or 0, replicas, round_up=True)
-    unavailable = scaled_value(max_unavailable or 0, replicas, round_up=False)
-    return Fenceposts(surge, unavailable if surge or unavailable else 1)
 
 
 class DeploymentView(Struct, frozen=True, dict=True):
@@ -83,7 +66,7 @@ class DeploymentView(Struct, frozen=True, dict=True):
 
     @property
     def is_rolling_update(self) -> bool:
-        """Old pods are deleted while new ones are created; otherwise all old pods are deleted first."""
+        """Whether old pods are deleted while new ones are created; otherwise all old pods are deleted first."""
         return (self.spec.get("strategy") or {}).get("type") != "Recreate"
 
     @cached_property
@@ -91,15 +74,17 @@ class DeploymentView(Struct, frozen=True, dict=True):
         if not self.is_rolling_update:
             return Fenceposts(0, 0)
         rolling = (self.spec.get("strategy") or {}).get("rollingUpdate") or {}
-        return fenceposts(rolling.get("maxSurge"), rolling.get("maxUnavailable"), self.replicas)
+        return resolve_fenceposts(rolling.get("maxSurge"), rolling.get("maxUnavailable"), self.replicas)
 
     @property
     def max_replicas(self) -> int:
-        return self.replicas + self._fenceposts.surge
+        """The maximum number of pods during a rollout: the replicas and maxSurge."""
+        return self.replicas + self._fenceposts.max_surge
 
     @property
     def min_available(self) -> int:
-        return max(self.replicas - self._fenceposts.unavailable, 0)
+        """The minimum number of available pods during a rollout: the replicas without maxUnavailable."""
+        return max(self.replicas - self._fenceposts.max_unavailable, 0)
 
     @property
     def progress_deadline(self) -> timedelta | None:
@@ -112,21 +97,22 @@ class DeploymentView(Struct, frozen=True, dict=True):
         return None if limit == UNLIMITED else limit
 
 
-class SetView(Struct, frozen=True, kw_only=True, eq=False):
+class ReplicaSetView(Struct, frozen=True, kw_only=True, eq=False):
     object: ReadOnlyTree
     name: str
     uid: str
     deleting: bool
     age: tuple[str, str]
-    """Sorts by creation; the oldest is the least."""
+    """The sort key for the order of creation, the oldest first."""
     revision: int
     replicas: int
-    """The desired number; the counts below are what its controller reported."""
-    reported: int
+    """The desired number; the following counts are those in its status."""
+    status_replicas: int
+    """`replicas` in its status: the pods that exist."""
     ready: int
     available: int
     terminating: int | None
-    """None if its controller has observed it and does not count them."""
+    """None if its controller wrote a status without this field."""
     is_observed: bool
     """Whether the status belongs to the current spec."""
     desired_annotation: int | None
@@ -134,7 +120,7 @@ class SetView(Struct, frozen=True, kw_only=True, eq=False):
     max_annotation: int | None
 
     @classmethod
-    def of(cls, tree: ReadOnlyTree) -> "SetView":
+    def of(cls, tree: ReadOnlyTree) -> "ReplicaSetView":
         spec, status = tree["spec"], tree.get("status") or {}
         observed = status.get("observedGeneration") or 0
         return cls(
@@ -145,33 +131,33 @@ class SetView(Struct, frozen=True, kw_only=True, eq=False):
             age=(meta.metadata(tree).get("creationTimestamp") or "", meta.name(tree)),
             revision=revision_of(tree),
             replicas=_number(spec.get("replicas"), 1),
-            reported=status.get("replicas") or 0,
+            status_replicas=status.get("replicas") or 0,
             ready=status.get("readyReplicas") or 0,
             available=status.get("availableReplicas") or 0,
             terminating=status.get("terminatingReplicas", None if observed else 0),
             is_observed=meta.generation(tree) <= observed,
-            desired_annotation=_read_annotation(tree, ANNOTATION_DESIRED_REPLICAS),
-            max_annotation=_read_annotation(tree, ANNOTATION_MAX_REPLICAS),
+            desired_annotation=_number_in_annotation(tree, ANNOTATION_DESIRED_REPLICAS),
+            max_annotation=_number_in_annotation(tree, ANNOTATION_MAX_REPLICAS),
         )
 
     @property
     def possible_pods(self) -> int:
-        """Pods that it has or will have: a set that was scaled down has them until its controller has acted."""
-        return max(self.replicas, self.reported)
+        """The number of pods that the set has or will have: after it was scaled down, its pods exist for a while."""
+        return max(self.replicas, self.status_replicas)
 
     @property
     def available_after_scaling(self) -> int:
-        """The available pods that remain when the set has been scaled down to its size."""
+        """The available pods that remain when the set has been scaled down to its replicas."""
         return min(self.available, self.replicas)
 
 
 def revision_of(tree: ReadOnlyTree) -> int:
-    """The revision in the annotation; 0 if that is not a number."""
+    """Return the revision in the annotation; 0 if it is not a number."""
     text = meta.annotations(tree).get(ANNOTATION_REVISION, "")
     return int_or_none(text) or 0
 
 
-def _read_annotation(tree: ReadOnlyTree, annotation: str) -> int | None:
+def _number_in_annotation(tree: ReadOnlyTree, annotation: str) -> int | None:
     text = meta.annotations(tree).get(annotation, "")
     return int_or_none(text, bits=32) if text.isdigit() else None
 
@@ -185,19 +171,19 @@ def _number(value: Any, absent: int) -> int:
 
 class DeploymentState(Struct, frozen=True, kw_only=True):
     deployment: DeploymentView
-    new: SetView | None
-    """The set with the Deployment's current template."""
-    old_sets: Sequence[SetView]
-    """The sets with other templates, the oldest first."""
+    new: ReplicaSetView | None
+    """The ReplicaSet with the Deployment's current template."""
+    old_sets: Sequence[ReplicaSetView]
+    """The ReplicaSets with other templates, the oldest first."""
     new_hash: str = ""
-    """The hash in the name of the new set, if that does not exist yet."""
+    """The hash in the name of the new ReplicaSet, if it does not exist yet."""
     is_name_taken: bool = False
-    """Whether a set of another owner or template has that name."""
-    old_pods_run: bool = False
-    """Whether pods of old sets run, including those being deleted, which no set counts any more."""
+    """Whether a ReplicaSet of another owner or template has that name."""
+    has_running_old_pods: bool = False
+    """Whether pods of old sets have not ended, including pods being deleted, which are not in the sets' statuses."""
 
     @property
-    def sets(self) -> Sequence[SetView]:
+    def sets(self) -> Sequence[ReplicaSetView]:
         return self.old_sets if self.new is None else (*self.old_sets, self.new)
 
 
@@ -206,9 +192,9 @@ def selector_of(deployment: ReadOnlyTree) -> Selector:
 
 
 def state_of(caches: Caches, deployment: ReadOnlyTree, owned: Iterable[ReadOnlyTree]) -> DeploymentState:
-    """Return the state. Of several sets with the Deployment's template the oldest is the new one."""
+    """Return the state. If several sets have the Deployment's template, the oldest is the new one."""
     view = DeploymentView(deployment)
-    sets = sorted(map(SetView.of, owned), key=lambda replica_set: replica_set.age)
+    sets = sorted(map(ReplicaSetView.of, owned), key=lambda replica_set: replica_set.age)
     new = next(
         (
             replica_set
@@ -225,7 +211,7 @@ def state_of(caches: Caches, deployment: ReadOnlyTree, owned: Iterable[ReadOnlyT
         old_sets=old_sets,
         new_hash=new_hash,
         is_name_taken=bool(new_hash) and _is_name_taken(caches, view, new_hash),
-        old_pods_run=_old_pods_run(caches, old_sets),
+        has_running_old_pods=_has_running_old_pods(caches, old_sets),
     )
 
 
@@ -239,9 +225,9 @@ def _is_name_taken(caches: Caches, deployment: DeploymentView, template_hash: st
     return caches.of(REPLICA_SETS).get(meta.namespace(deployment.object), name) is not None
 
 
-def _old_pods_run(caches: Caches, old_sets: Iterable[SetView]) -> bool:
+def _has_running_old_pods(caches: Caches, old_sets: Iterable[ReplicaSetView]) -> bool:
     pods = caches.of(PODS)
     return any(
-        old.reported > 0 or any(not pod.is_terminal for pod in pods.by_index(BY_OWNER, old.uid))
+        old.status_replicas > 0 or any(not pod.is_terminal for pod in pods.by_index(BY_OWNER, old.uid))
         for old in old_sets
     )

@@ -1,4 +1,4 @@
-"""The status of a Deployment: the sums over its ReplicaSets, its conditions, and the deadline for progress."""
+"""The status of a Deployment: the sums over its ReplicaSets, its conditions, and its progress deadline."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -15,7 +15,11 @@ from mockube.apimachinery.wellknown import (
 )
 from mockube.controller_manager.client.kinds import DEPLOYMENTS
 from mockube.controller_manager.control.actions import Update
-from mockube.controller_manager.controllers.deployment.state import DeploymentState, DeploymentView, SetView
+from mockube.controller_manager.controllers.deployment.state import (
+    DeploymentState,
+    DeploymentView,
+    ReplicaSetView,
+)
 
 REPLICA_SET_CREATE_ERROR: Final = "ReplicaSetCreateError"
 _NEW_REPLICA_SET_CREATED: Final = "NewReplicaSetCreated"
@@ -45,14 +49,14 @@ _COUNTS: Final = (
     "unavailableReplicas",
 )
 
-_PRECISION: Final = timedelta(seconds=1)
-"""Conditions have whole seconds, so the deadline has certainly passed that much later."""
+_CONDITION_TIME_RESOLUTION: Final = timedelta(seconds=1)
+"""The resolution of times in conditions. It is added to the deadline, so that the deadline has certainly passed."""
 
 Conditions = Sequence[ReadOnlyTree]
 
 
 def status_while_scaling(state: DeploymentState, present: Conditions, now: datetime) -> ReadOnlyTree:
-    """The status while no rollout goes on; the condition Progressing does not change."""
+    """Return the status while no rollout goes on. The condition Progressing does not change."""
     counts = _counts(state)
     return _status(state, counts, _with_availability(state, counts, present, now))
 
@@ -68,7 +72,7 @@ def status_while_rolling(state: DeploymentState, present: Conditions, now: datet
 
 
 def write_status(deployment: DeploymentView, status: ReadOnlyTree, revision: str = "") -> tuple[Update, ...]:
-    """Write the status and the revision; nothing if neither differs."""
+    """Return the update of the status and of the revision's annotation; none if neither differs."""
     is_same_revision = revision in ("", meta.annotations(deployment.object).get(ANNOTATION_REVISION, ""))
     if is_same_revision and _without_zeros(status) == _without_zeros(deployment.status):
         return ()
@@ -79,7 +83,7 @@ def write_status(deployment: DeploymentView, status: ReadOnlyTree, revision: str
 
 
 def _without_zeros(status: ReadOnlyTree) -> ReadOnlyTree:
-    """Without zero counts and empty lists, which a server may return."""
+    """Return the status without zero counts and without an empty list of conditions, which a server may return."""
     return {field: value for field, value in status.items() if value or field not in (*_COUNTS, "conditions")}
 
 
@@ -87,8 +91,8 @@ def _counts(state: DeploymentState) -> dict[str, int]:
     available = sum(replica_set.available for replica_set in state.sets)
     return {
         "observedGeneration": meta.generation(state.deployment.object),
-        "replicas": sum(replica_set.reported for replica_set in state.sets),
-        "updatedReplicas": state.new.reported if state.new else 0,
+        "replicas": sum(replica_set.status_replicas for replica_set in state.sets),
+        "updatedReplicas": state.new.status_replicas if state.new else 0,
         "readyReplicas": sum(replica_set.ready for replica_set in state.sets),
         "availableReplicas": available,
         "unavailableReplicas": max(sum(replica_set.replicas for replica_set in state.sets) - available, 0),
@@ -96,7 +100,7 @@ def _counts(state: DeploymentState) -> dict[str, int]:
 
 
 def _status(state: DeploymentState, counts: ReadOnlyTree, conditions: Conditions) -> ReadOnlyTree:
-    """In the order of the API's fields, without absent ones."""
+    """Return the status with its fields in the API's order, without absent ones."""
     fields: dict[str, Any] = {
         **{field: counts[field] or None for field in _COUNTS},
         "terminatingReplicas": _terminating(state.sets),
@@ -106,17 +110,17 @@ def _status(state: DeploymentState, counts: ReadOnlyTree, conditions: Conditions
     return {field: value for field, value in fields.items() if value is not None}
 
 
-def _terminating(sets: Sequence[SetView]) -> int | None:
-    """None if one of the sets does not count them: the sum would be wrong."""
-    counted = [replica_set.terminating for replica_set in sets if replica_set.terminating is not None]
-    return sum(counted) if len(counted) == len(sets) else None
+def _terminating(sets: Sequence[ReplicaSetView]) -> int | None:
+    """Return the sum of the sets' terminating pods; None if a set does not report them, as the sum would be wrong."""
+    counts = [replica_set.terminating for replica_set in sets if replica_set.terminating is not None]
+    return sum(counts) if len(counts) == len(sets) else None
 
 
 # --- progress
 
 
 def is_complete(deployment: DeploymentView, status: ReadOnlyTree) -> bool:
-    """Whether all pods exist, are available and have the Deployment's template, and there are no others."""
+    """Return whether all pods exist, are available and have the Deployment's template, and no other pods exist."""
     counts = ("updatedReplicas", "replicas", "availableReplicas")
     generation = deployment.object["metadata"].get("generation") or 0
     return all(_count(status, field) == deployment.replicas for field in counts) and (
@@ -125,7 +129,10 @@ def is_complete(deployment: DeploymentView, status: ReadOnlyTree) -> bool:
 
 
 def with_pause_reason(deployment: DeploymentView, present: Conditions, now: datetime) -> Conditions:
-    """A pause stops the deadline, and its end restarts it. An exceeded deadline remains in the condition."""
+    """Set the reason of the condition Progressing to paused or resumed.
+
+    A pause stops the deadline, and its end restarts it. An exceeded deadline remains in the condition.
+    """
     present_reason = _reason(present, CONDITION_PROGRESSING)
     if deployment.progress_deadline is None or present_reason == _PROGRESS_DEADLINE_EXCEEDED:
         return present
@@ -137,24 +144,28 @@ def with_pause_reason(deployment: DeploymentView, present: Conditions, now: date
     return _with_condition(present, _progressing("Unknown", reason, message, now))
 
 
-def with_found_set(
-    deployment: DeploymentView, new: SetView, present: Conditions, now: datetime
+def with_found_new_replica_set(
+    deployment: DeploymentView, new: ReplicaSetView, present: Conditions, now: datetime
 ) -> Conditions:
-    """Add the condition Progressing to a rollout without it whose new set exists already."""
+    """Add the condition Progressing if it is absent: the new set exists already."""
     if deployment.progress_deadline is None or _find(present, CONDITION_PROGRESSING) is not None:
         return present
     message = f'Found new replica set "{new.name}"'
     return _with_condition(present, _progressing("True", _FOUND_NEW_REPLICA_SET, message, now))
 
 
-def with_created_set(deployment: DeploymentView, name: str, present: Conditions, now: datetime) -> Conditions:
+def with_created_new_replica_set(
+    deployment: DeploymentView, name: str, present: Conditions, now: datetime
+) -> Conditions:
     if deployment.progress_deadline is None:
         return present
     message = f'Created new replica set "{name}"'
     return _with_condition(present, _progressing("True", _NEW_REPLICA_SET_CREATED, message, now))
 
 
-def with_create_error(deployment: DeploymentView, name: str, error: object, now: datetime) -> Conditions:
+def with_replica_set_create_error(
+    deployment: DeploymentView, name: str, error: object, now: datetime
+) -> Conditions:
     present: Conditions = deployment.status.get("conditions") or ()
     if deployment.progress_deadline is None:
         return present
@@ -163,9 +174,13 @@ def with_create_error(deployment: DeploymentView, name: str, error: object, now:
 
 
 def _with_progress(
-    deployment: DeploymentView, new: SetView | None, status: ReadOnlyTree, present: Conditions, now: datetime
+    deployment: DeploymentView,
+    new: ReplicaSetView | None,
+    status: ReadOnlyTree,
+    present: Conditions,
+    now: datetime,
 ) -> Conditions:
-    """Set the condition Progressing by the counts of the status."""
+    """Set the condition Progressing according to the counts of the status."""
     if deployment.progress_deadline is None:
         return _without_condition(present, CONDITION_PROGRESSING)
     was_complete = _reason(present, CONDITION_PROGRESSING) == _NEW_REPLICA_SET_AVAILABLE
@@ -176,7 +191,7 @@ def _with_progress(
         message = f"{subject} has successfully progressed."
         return _with_condition(present, _progressing("True", _NEW_REPLICA_SET_AVAILABLE, message, now))
     if _has_progressed(deployment.status, status):
-        # Replaced each time: the deadline is counted from its time.
+        # Replaced each time: the deadline counts from the condition's lastUpdateTime.
         message = f"{subject} is progressing."
         return _replace_condition(present, _progressing("True", _REPLICA_SET_UPDATED, message, now))
     if _is_deadline_exceeded(deployment, present, now):
@@ -207,7 +222,7 @@ def _is_deadline_exceeded(deployment: DeploymentView, present: Conditions, now: 
     if condition is None or deadline is None:
         return False
     if condition.get("reason") == _NEW_REPLICA_SET_AVAILABLE:
-        return False  # of a rollout that had ended before this one began
+        return False  # the condition describes an earlier rollout, which is complete
     return condition.get("reason") == _PROGRESS_DEADLINE_EXCEEDED or now > _deadline_time(condition, deadline)
 
 
@@ -216,14 +231,14 @@ def _deadline_time(condition: ReadOnlyTree, deadline: timedelta) -> datetime:
 
 
 def next_check(deployment: DeploymentView, status: ReadOnlyTree, now: datetime) -> timedelta | None:
-    """Return when to check the deadline again: nothing in the cluster changes when it passes."""
+    """Return the time until the deadline has passed: no watch event requeues the key then."""
     deadline = deployment.progress_deadline
     condition = _find(status.get("conditions") or (), CONDITION_PROGRESSING)
     if deadline is None or condition is None or is_complete(deployment, status):
         return None
     if condition.get("reason") == _PROGRESS_DEADLINE_EXCEEDED:
         return None
-    return max(_deadline_time(condition, deadline) - now, timedelta()) + _PRECISION
+    return max(_deadline_time(condition, deadline) - now, timedelta()) + _CONDITION_TIME_RESOLUTION
 
 
 # --- conditions
@@ -237,8 +252,8 @@ def _with_availability(
     return _with_condition(present, condition)
 
 
-def _replica_failure(sets: Sequence[SetView]) -> ReadOnlyTree | None:
-    """The condition ReplicaFailure of the first set that has one; the new set is first."""
+def _replica_failure(sets: Sequence[ReplicaSetView]) -> ReadOnlyTree | None:
+    """Return the condition ReplicaFailure of the first set that has one; the new set is first."""
     for replica_set in sets:
         set_conditions = (replica_set.object.get("status") or {}).get("conditions") or ()
         failure = _find(set_conditions, CONDITION_REPLICA_FAILURE)
@@ -273,7 +288,7 @@ def _reason(conditions: Conditions, condition_type: str) -> str:
 
 
 def _with_condition(conditions: Conditions, condition: ReadOnlyTree) -> Conditions:
-    """Set the condition unless its status and reason are the same."""
+    """Add or replace the condition; one with the same status and reason remains as it is."""
     old = _find(conditions, condition["type"])
     if old is not None and (old["status"], old.get("reason")) == (condition["status"], condition["reason"]):
         return conditions
@@ -281,7 +296,7 @@ def _with_condition(conditions: Conditions, condition: ReadOnlyTree) -> Conditio
 
 
 def _replace_condition(conditions: Conditions, condition: ReadOnlyTree) -> Conditions:
-    """Set the condition in any case. If its status is the same, it keeps its lastTransitionTime."""
+    """Add or replace the condition. If its status is the same, it keeps its lastTransitionTime."""
     old = _find(conditions, condition["type"])
     if old is not None and old["status"] == condition["status"]:
         since = old.get("lastTransitionTime") or condition["lastTransitionTime"]

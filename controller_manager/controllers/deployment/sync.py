@@ -1,7 +1,7 @@
-"""Decide what to do for a Deployment: one step towards its spec, and its status.
+"""Plans for Deployments: the next step towards the spec, and the status.
 
-The caches show each step before the next one: a set's annotations are updated, or a set is created, or sets are
-resized, because the Deployment was scaled or because a rollout goes on (`rolling.py`).
+The caches contain each step before the next one is planned. A step updates the annotations of a ReplicaSet, or creates a
+ReplicaSet, or resizes ReplicaSets, because the Deployment was scaled or because a rollout goes on (`rolling.py`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,7 +23,7 @@ from mockube.controller_manager.controllers.deployment.rolling import (
 from mockube.controller_manager.controllers.deployment.state import (
     DeploymentState,
     DeploymentView,
-    SetView,
+    ReplicaSetView,
     Sizes,
 )
 from mockube.controller_manager.controllers.deployment.status import Conditions
@@ -38,7 +38,7 @@ def plan(state: DeploymentState, now: datetime) -> Plan:
     if state.new is not None:
         if update := revision.sync_new_replica_set(deployment, state.new, state.old_sets):
             return Plan(actions=(update,))
-        present = status.with_found_set(deployment, state.new, present, now)
+        present = status.with_found_new_replica_set(deployment, state.new, present, now)
     return _next_step(state, present, now)
 
 
@@ -52,10 +52,12 @@ def _next_step(state: DeploymentState, present: Conditions, now: datetime) -> Pl
         )
     if rollback_to is not None and state.new is not None:
         return Plan(actions=revision.rollback_actions(state, rollback_to))
-    if rollback_to is None and is_scaled(state):
+    if rollback_to is None and is_scaling_event(state):
         return _with_status(state, _scale_actions(state), status.status_while_scaling(state, present, now))
     if state.new is None and (deployment.is_rolling_update or _has_no_old_pods(state)):
-        return _count_collision(state) if state.is_name_taken else _create_new_set(state, present, now)
+        return (
+            _increment_collision_count(state) if state.is_name_taken else _create_new_set(state, present, now)
+        )
     return _roll_out(state, present, now)
 
 
@@ -65,30 +67,33 @@ def _roll_out(state: DeploymentState, present: Conditions, now: datetime) -> Pla
     )
     if not actions and status.is_complete(state.deployment, state.deployment.status):
         actions = revision.replica_sets_to_delete(state)
-    after = status.status_while_rolling(state, present, now)
-    return _with_status(state, actions, after, status.next_check(state.deployment, after, now))
+    new_status = status.status_while_rolling(state, present, now)
+    return _with_status(state, actions, new_status, status.next_check(state.deployment, new_status, now))
 
 
 def _with_status(
-    state: DeploymentState, actions: tuple[Action, ...], after: ReadOnlyTree, check: timedelta | None = None
+    state: DeploymentState,
+    actions: tuple[Action, ...],
+    new_status: ReadOnlyTree,
+    check: timedelta | None = None,
 ) -> Plan:
-    """The actions, and the status if none of them fails."""
+    """Return a plan with the actions, which writes the status if none of them fails."""
     new = state.new
     number = meta.annotations(new.object).get(ANNOTATION_REVISION, "") if new else ""
-    writes = status.write_status(state.deployment, after, number)
+    writes = status.write_status(state.deployment, new_status, number)
     return Plan(
         actions=actions,
         last=lambda error: () if error else writes,
-        again_after=None if writes else check,
+        requeue_after=None if writes else check,
     )
 
 
-# --- the set of a new revision
+# --- the ReplicaSet of a new revision
 
 
 def _has_no_old_pods(state: DeploymentState) -> bool:
-    """Whether nothing is left of old revisions, so that pods of the new one can be created beside none of them."""
-    return not _active(state.old_sets) and not state.old_pods_run
+    """Return whether no pods of old revisions exist: a Recreate Deployment creates its new ReplicaSet only then."""
+    return not _active(state.old_sets) and not state.has_running_old_pods
 
 
 def _create_new_set(state: DeploymentState, present: Conditions, now: datetime) -> Plan:
@@ -99,15 +104,15 @@ def _create_new_set(state: DeploymentState, present: Conditions, now: datetime) 
 
     def record_outcome(error: ApiError | None) -> tuple[Action, ...]:
         if isinstance(error, AlreadyExists):
-            return ()  # the cache will show its owner
+            return ()  # the cache will contain the object of that name, with its owner
         if error is not None:
-            conditions = status.with_create_error(deployment, meta.name(body), error, now)
+            conditions = status.with_replica_set_create_error(deployment, meta.name(body), error, now)
             return status.write_status(deployment, {**deployment.status, "conditions": conditions})
-        created = SetView.of(body)
-        after = DeploymentState(deployment=deployment, new=created, old_sets=state.old_sets)
-        conditions = status.with_created_set(deployment, created.name, present, now)
+        created = ReplicaSetView.of(body)
+        state_with_new_set = DeploymentState(deployment=deployment, new=created, old_sets=state.old_sets)
+        conditions = status.with_created_new_replica_set(deployment, created.name, present, now)
         return status.write_status(
-            deployment, status.status_while_rolling(after, conditions, now), str(number)
+            deployment, status.status_while_rolling(state_with_new_set, conditions, now), str(number)
         )
 
     return Plan(
@@ -120,22 +125,22 @@ def _create_event(state: DeploymentState, replicas: int) -> EventTemplate:
     scale_up = (REASON_SCALING_REPLICA_SET, f"Scaled up replica set {{name}} from 0 to {replicas}")
     failed = (status.REPLICA_SET_CREATE_ERROR, 'Failed to create new replica set "{name}": {error}')
     return EventTemplate(
-        about=state.deployment.object, done=scale_up if replicas else ("", ""), failed=failed
+        about=state.deployment.object, on_success=scale_up if replicas else ("", ""), on_failure=failed
     )
 
 
-def _count_collision(state: DeploymentState) -> Plan:
-    """Increase the collision count, so that the next hash is another one."""
+def _increment_collision_count(state: DeploymentState) -> Plan:
+    """Return the plan that increments the collision count, which changes the next hash."""
     deployment = state.deployment
     collisions = (deployment.status.get("collisionCount") or 0) + 1
     return Plan(actions=status.write_status(deployment, {**deployment.status, "collisionCount": collisions}))
 
 
-# --- scaling: in mid-rollout each set grows or shrinks by its share, so that the rollout neither speeds up nor turns back
+# --- proportional scaling: during a rollout each set changes by its share, so that the rollout's progress does not change
 
 
-def is_scaled(state: DeploymentState) -> bool:
-    """Whether a set was sized for another number of replicas than the Deployment's."""
+def is_scaling_event(state: DeploymentState) -> bool:
+    """Return whether the Deployment was scaled: a set's annotation has another number of desired replicas."""
     desired = state.deployment.replicas
     return any(replica_set.desired_annotation not in (None, desired) for replica_set in _active(state.sets))
 
@@ -149,29 +154,29 @@ def _scale_actions(state: DeploymentState) -> tuple[Update, ...]:
 
 
 def scaled_sizes(state: DeploymentState) -> Sizes:
-    """Return the sizes of the sets of a Deployment that was scaled or is paused. Sets that are not named keep theirs."""
+    """Return the sizes of the sets of a Deployment that was scaled or is paused. Absent sets keep their sizes."""
     deployment, active = state.deployment, _active(state.sets)
     if not state.sets:
         return {}
     if len(active) <= 1:
-        only = active[0] if active else state.new or state.old_sets[-1]
-        return {only.name: deployment.replicas}
+        single = active[0] if active else state.new or state.old_sets[-1]
+        return {single.name: deployment.replicas}
     if state.new is not None and _is_saturated(deployment, state.new):
         return {old.name: 0 for old in _active(state.old_sets)}
-    return _in_proportion(deployment, active) if deployment.is_rolling_update else {}
+    return _proportional_sizes(deployment, active) if deployment.is_rolling_update else {}
 
 
-def _active(sets: Iterable[SetView]) -> list[SetView]:
+def _active(sets: Iterable[ReplicaSetView]) -> list[ReplicaSetView]:
     return [replica_set for replica_set in sets if replica_set.replicas > 0]
 
 
-def _is_saturated(deployment: DeploymentView, new: SetView) -> bool:
-    """Whether the set has all replicas of the Deployment, and its status is current."""
+def _is_saturated(deployment: DeploymentView, new: ReplicaSetView) -> bool:
+    """Return whether the set has all replicas of the Deployment, and they are available."""
     return new.replicas == new.desired_annotation == new.available == deployment.replicas
 
 
-def _in_proportion(deployment: DeploymentView, active: Sequence[SetView]) -> Sizes:
-    """In proportion to the sets' sizes, the largest first; the largest also takes the remainder of rounding."""
+def _proportional_sizes(deployment: DeploymentView, active: Sequence[ReplicaSetView]) -> Sizes:
+    """Return sizes in proportion to the current ones. The largest set also takes the remainder of rounding."""
     allowed = deployment.max_replicas if deployment.replicas > 0 else 0
     to_add = allowed - sum(replica_set.replicas for replica_set in active)
     by_age = sorted(active, key=lambda replica_set: replica_set.age, reverse=to_add > 0)
@@ -186,23 +191,26 @@ def _in_proportion(deployment: DeploymentView, active: Sequence[SetView]) -> Siz
     return {**sizes, largest: max(sizes[largest] + to_add - added, 0)}
 
 
-def _share(deployment: DeploymentView, replica_set: SetView, to_add: int, added: int) -> int:
+def _share(deployment: DeploymentView, replica_set: ReplicaSetView, to_add: int, added: int) -> int:
     if to_add == added:
         return 0
     limit = min if to_add > 0 else max
-    return limit(_fraction(deployment, replica_set), to_add - added)
+    return limit(_proportional_change(deployment, replica_set), to_add - added)
 
 
-def _fraction(deployment: DeploymentView, replica_set: SetView) -> int:
-    """Return by how much the set would change if it kept its part of all pods."""
+def _proportional_change(deployment: DeploymentView, replica_set: ReplicaSetView) -> int:
+    """Return by how many replicas the set changes if its part of all pods stays the same."""
     if deployment.replicas == 0:
         return -replica_set.replicas
     before = replica_set.max_annotation or deployment.status.get("replicas") or 0
     if before == 0:
         return 0
-    return _round(replica_set.replicas * deployment.max_replicas / before) - replica_set.replicas
+    return (
+        _round_half_away_from_zero(replica_set.replicas * deployment.max_replicas / before)
+        - replica_set.replicas
+    )
 
 
-def _round(number: float) -> int:
-    """A half is rounded away from zero."""
+def _round_half_away_from_zero(number: float) -> int:
+    """Round to the nearest integer; a half is rounded away from zero."""
     return int(number + copysign(0.5, number))

@@ -1,4 +1,4 @@
-"""Eviction of pods whose devices are tainted, unless their claims tolerate it.
+"""The controller that evicts pods with tainted devices, unless their claims tolerate the taints.
 
-A module belongs here if it decides when. Upstream: pkg/controller/devicetainteviction.
+A module belongs here if it decides on these evictions. Upstream: pkg/controller/devicetainteviction.
 """

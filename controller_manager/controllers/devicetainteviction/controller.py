@@ -1,4 +1,4 @@
-"""Delete pods whose claims hold devices with taints of effect NoExecute, as soon as these are no longer tolerated."""
+"""The device taint eviction controller: it deletes pods with NoExecute taints on their devices, after the toleration."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -23,7 +23,7 @@ from mockube.controller_manager.control.actions import (
     RecordEvent,
     Remember,
 )
-from mockube.controller_manager.control.controller import Controller, Observer, Watch
+from mockube.controller_manager.control.controller import Controller, OutcomeMetrics, Watch
 from mockube.controller_manager.workloads.device_claims import (
     BY_RESOURCE_CLAIM,
     NotCreated,
@@ -49,13 +49,13 @@ def reconcile(caches: Caches, key: Key, now: datetime, is_pending: object = None
     pod = caches.of(PODS).get(*key)
     if pod is None or pod.deleting:
         return Plan(actions=(Remember(None),)) if is_pending else EMPTY_PLAN
-    when = eviction_time(caches, pod)
-    if when is None:
-        cancelled = (Remember(None), _event(pod, "Cancelling deletion"))
-        return Plan(actions=cancelled) if is_pending else EMPTY_PLAN
-    if when > now:
+    evicted_at = eviction_time(caches, pod)
+    if evicted_at is None:
+        cancellation = (Remember(None), _event(pod, "Cancelling deletion"))
+        return Plan(actions=cancellation) if is_pending else EMPTY_PLAN
+    if evicted_at > now:
         memory_actions = () if is_pending else (Remember(now),)
-        return Plan(actions=memory_actions, again_after=when - now)
+        return Plan(actions=memory_actions, requeue_after=evicted_at - now)
     actions: list[Action] = [Remember(None), _event(pod, "Marking for deletion")]
     if status := disruption_status(pod.object, *_CONDITION, now):
         body = {"metadata": {"uid": pod.uid}, "status": status}
@@ -69,7 +69,7 @@ def _event(pod: PodView, message: str) -> RecordEvent:
 
 
 def eviction_time(caches: Caches, pod: PodView) -> datetime | None:
-    """When the first taint of a device is tolerated no longer; None for a pod that may stay."""
+    """Return the time when the toleration of the first device taint ends; None for a pod that is not evicted."""
     if not pod.node or not pod_claims(pod):
         return None
     times = [
@@ -96,7 +96,7 @@ def _claims_in_use(caches: Caches, pod: PodView) -> Iterator[ReadOnlyTree]:
 
 
 def _taints(caches: Caches, result: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
-    """Those of a device, as the newest slice of its pool lists it."""
+    """Yield the NoExecute taints of a device from the newest slices of its pool."""
     slices = caches.of(RESOURCE_SLICES).by_index(_BY_POOL, f"{result['driver']}/{result['pool']}")
     newest = max(
         (resource_slice["spec"]["pool"].get("generation", 0) for resource_slice in slices), default=0
@@ -111,7 +111,7 @@ def _taints(caches: Caches, result: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
 
 
 def _end_of_toleration(result: ReadOnlyTree, taint: ReadOnlyTree) -> datetime | None:
-    """None where the taint is tolerated for ever."""
+    """Return the time when the toleration of a taint ends; None if it is tolerated for ever."""
     tolerations = [
         toleration
         for toleration in result.get("tolerations") or ()
@@ -126,18 +126,18 @@ def _end_of_toleration(result: ReadOnlyTree, taint: ReadOnlyTree) -> datetime | 
 # --- the keys that a change affects
 
 
-def _of_pod(_: Caches, change: Change) -> Iterable[Key]:
+def _pod_key(_: Caches, change: Change) -> Iterable[Key]:
     pod: PodView = change.last_known
     return (pod.key,) if pod_claims(pod) else ()
 
 
-def _of_claim(caches: Caches, change: Change) -> Iterable[Key]:
-    """Not all that changes in a claim matters, but little else does."""
+def _pods_of_claim(caches: Caches, change: Change) -> Iterable[Key]:
+    """Return the keys of the pods that use a claim."""
     users = caches.of(PODS).by_index(BY_RESOURCE_CLAIM, str(Key.of(change.last_known)))
     return [pod.key for pod in users]
 
 
-def _of_slice(caches: Caches, change: Change) -> Iterable[Key]:
+def _pods_of_slice(caches: Caches, change: Change) -> Iterable[Key]:
     for pool in {
         pool
         for resource_slice in change
@@ -145,7 +145,7 @@ def _of_slice(caches: Caches, change: Change) -> Iterable[Key]:
         for pool in _pool_of_slice(resource_slice)
     }:
         for claim in caches.of(RESOURCE_CLAIMS).by_index(_BY_POOL, pool):
-            yield from _of_claim(caches, Change(None, claim))
+            yield from _pods_of_claim(caches, Change(None, claim))
 
 
 def _pool_of_slice(resource_slice: ReadOnlyTree) -> Iterable[str]:
@@ -157,7 +157,7 @@ def _pools_of_claim(claim: ReadOnlyTree) -> Iterable[str]:
     return dict.fromkeys(f"{result['driver']}/{result['pool']}" for result in results)
 
 
-class Evictions(Observer):
+class EvictionMetrics(OutcomeMetrics):
     def __init__(self) -> None:
         self._deletions = 0
 
@@ -176,9 +176,9 @@ DEVICE_TAINT_EVICTION: Final = Controller(
     service_account="device-taint-eviction-controller",
     event_component="device-taint-eviction-controller",
     watches=(
-        Watch(resource=PODS, keys=_of_pod),
-        Watch(resource=RESOURCE_CLAIMS, keys=_of_claim),
-        Watch(resource=RESOURCE_SLICES, keys=_of_slice),
+        Watch(resource=PODS, keys=_pod_key),
+        Watch(resource=RESOURCE_CLAIMS, keys=_pods_of_claim),
+        Watch(resource=RESOURCE_SLICES, keys=_pods_of_slice),
     ),
     indexes={
         PODS: {BY_RESOURCE_CLAIM: claims_of_pod},
@@ -186,8 +186,8 @@ DEVICE_TAINT_EVICTION: Final = Controller(
         RESOURCE_SLICES: {_BY_POOL: _pool_of_slice},
     },
     reconcile=reconcile,
-    remembers=True,
+    has_memory=True,
     needs=(RESOURCE_CLAIMS, RESOURCE_SLICES),
-    observer=Evictions,
+    outcome_metrics=EvictionMetrics,
     workers=8,
 )

@@ -1,4 +1,4 @@
-"""What a PodDisruptionBudget allows: counts of pods, pure, from its spec and the pods that it selects."""
+"""The status of a PodDisruptionBudget, from its spec and the pods that it selects."""
 
 from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
@@ -13,29 +13,30 @@ from mockube.controller_manager.controllers.disruption import scale
 from mockube.controller_manager.controllers.disruption.scale import ExpectedScale
 
 DELETION_TIMEOUT: Final = timedelta(minutes=2)
-"""For so long an evicted pod counts as deleted, though its deletion has not been seen."""
+"""The time for which an evicted pod counts as deleted, although it is not being deleted yet."""
 
 CONDITION: Final = "DisruptionAllowed"
 
 
 class DisruptedPods(NamedTuple):
-    """Pods that were evicted and are not deleting yet, by name and since when."""
+    """The pods that were evicted and are not being deleted yet."""
 
     expected: Mapping[str, str]
+    """The times of eviction by the names of pods whose deletion is expected."""
     overdue: tuple[PodView, ...]
-    """They were not deleted in time, and count again."""
+    """The pods that were not deleted in time; they count as healthy again."""
     next_check: datetime | None
 
 
 def disrupted_pods(budget: ReadOnlyTree, pods: Collection[PodView], now: datetime) -> DisruptedPods:
     evicted = (budget.get("status") or {}).get("disruptedPods") or {}
-    staying = {pod.key.name: pod for pod in pods if not pod.deleting}
-    waiting = {
-        name: after(parse_time(evicted[name]), DELETION_TIMEOUT) for name in evicted if name in staying
+    remaining_pods = {pod.key.name: pod for pod in pods if not pod.deleting}
+    deadlines = {
+        name: after(parse_time(evicted[name]), DELETION_TIMEOUT) for name in evicted if name in remaining_pods
     }
-    overdue = tuple(staying[name] for name, until in waiting.items() if until <= now)
-    expected = {name: evicted[name] for name, until in waiting.items() if until > now}
-    return DisruptedPods(expected, overdue, min((waiting[name] for name in expected), default=None))
+    overdue = tuple(remaining_pods[name] for name, deadline in deadlines.items() if deadline <= now)
+    expected = {name: evicted[name] for name, deadline in deadlines.items() if deadline > now}
+    return DisruptedPods(expected, overdue, min((deadlines[name] for name in expected), default=None))
 
 
 class DesiredHealthy(NamedTuple):
@@ -45,21 +46,21 @@ class DesiredHealthy(NamedTuple):
 
 
 def desired_healthy(caches: Caches, budget: ReadOnlyTree, pods: Collection[PodView]) -> DesiredHealthy:
-    """How many there should be, and how many of them must be healthy; or `UnknownScaleError`."""
-    most_missing = budget["spec"].get("maxUnavailable")
-    minimum = budget["spec"].get("minAvailable")
-    if most_missing is not None:
+    """Return the expected number of pods, and how many must be healthy; raise `UnknownScaleError`."""
+    max_unavailable = budget["spec"].get("maxUnavailable")
+    min_available = budget["spec"].get("minAvailable")
+    if max_unavailable is not None:
         expected_scale = scale.expected_scale(caches, pods)
-        missing = intstr.scaled_value(most_missing, expected_scale.replicas, round_up=True)
+        unavailable = intstr.scaled_value(max_unavailable, expected_scale.replicas, round_up=True)
         return DesiredHealthy(
-            expected_scale.replicas, max(expected_scale.replicas - missing, 0), expected_scale.unmanaged
+            expected_scale.replicas, max(expected_scale.replicas - unavailable, 0), expected_scale.unmanaged
         )
-    if isinstance(minimum, int):
-        return DesiredHealthy(len(pods), minimum, unmanaged=False)
+    if isinstance(min_available, int):
+        return DesiredHealthy(len(pods), min_available, unmanaged=False)
     expected_scale = (
-        ExpectedScale(0, unmanaged=False) if minimum is None else scale.expected_scale(caches, pods)
+        ExpectedScale(0, unmanaged=False) if min_available is None else scale.expected_scale(caches, pods)
     )
-    desired = intstr.scaled_value(minimum or 0, expected_scale.replicas, round_up=True)
+    desired = intstr.scaled_value(min_available or 0, expected_scale.replicas, round_up=True)
     return DesiredHealthy(expected_scale.replicas, desired, expected_scale.unmanaged)
 
 
@@ -71,7 +72,7 @@ def status(
     now: datetime,
 ) -> dict[str, Any]:
     healthy = sum(pod.is_ready and not pod.deleting and pod.key.name not in evicted for pod in pods)
-    # A budget that selects no pod yet allows no disruption: its first pods may be created before it is counted again.
+    # A budget without pods allows no disruption: its first pods may exist before they are counted.
     allowed = max(healthy - counts.desired_healthy, 0) if counts.expected_pods > 0 else 0
     generation = meta.generation(budget)
     budget_status = {
@@ -87,11 +88,11 @@ def status(
 
 
 def failed_status(budget: ReadOnlyTree, problem: str, now: datetime) -> dict[str, Any]:
-    """Without a count no disruption is allowed; the other fields stay."""
+    """Return the status after a failure: no disruption is allowed, and the other fields do not change."""
     old = budget.get("status") or {}
     condition = _Condition("False", "SyncFailed", problem)
-    budget_status = _conditions(budget, condition, old.get("observedGeneration") or 0, now)
-    return {**old, "disruptionsAllowed": 0, "conditions": budget_status}
+    new_conditions = _conditions(budget, condition, old.get("observedGeneration") or 0, now)
+    return {**old, "disruptionsAllowed": 0, "conditions": new_conditions}
 
 
 class _Condition(NamedTuple):
@@ -107,5 +108,5 @@ _INSUFFICIENT: Final = _Condition("False", "InsufficientPods")
 def _conditions(
     budget: ReadOnlyTree, condition: _Condition, generation: int, now: datetime
 ) -> list[ReadOnlyTree]:
-    budget_status = {"type": CONDITION, "observedGeneration": generation, **condition._asdict()}
-    return conditions.set_condition(conditions.of(budget), budget_status, now)
+    new_condition = {"type": CONDITION, "observedGeneration": generation, **condition._asdict()}
+    return conditions.set_condition(conditions.of(budget), new_condition, now)

@@ -1,4 +1,4 @@
-"""The controller of PodDisruptionBudgets: what it watches, and how a budget's status is put together."""
+"""The PodDisruptionBudget controller: its watches, and its reconcile function."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -15,7 +15,7 @@ from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import EMPTY_PLAN, Action, Plan, RecordEvent, Update
 from mockube.controller_manager.control.controller import Controller, Watch
 from mockube.controller_manager.controllers.disruption import budget as budgets
-from mockube.controller_manager.controllers.disruption.scale import SCALED, UnknownScaleError
+from mockube.controller_manager.controllers.disruption.scale import OWNERS_WITH_SCALE, UnknownScaleError
 
 _UNMANAGED: Final = (
     "Pods selected by this PodDisruptionBudget (selector: {selector}) were found to be unmanaged. As a result, "
@@ -31,7 +31,7 @@ def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
     try:
         pods = _select_pods(caches, budget, key.namespace)
     except SelectorError:
-        return EMPTY_PLAN  # no server accepts such a budget, and trying again would not mend it
+        return EMPTY_PLAN  # no server accepts such a budget, and a retry would not help
     no_pods_events = [] if pods else [_record_event(budget, "Normal", "NoPods", "No matching pods found")]
     try:
         counts = budgets.desired_healthy(caches, budget, pods)
@@ -46,7 +46,7 @@ def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
     overdue = [_overdue_event(pod) for pod in disrupted.overdue]
     return Plan(
         actions=(*no_pods_events, *unmanaged, *overdue, *_status_update(budget, budget_status)),
-        again_after=None if disrupted.next_check is None else disrupted.next_check - now,
+        requeue_after=None if disrupted.next_check is None else disrupted.next_check - now,
     )
 
 
@@ -68,7 +68,7 @@ def _unmanaged_event(budget: ReadOnlyTree) -> RecordEvent:
 
 
 def _overdue_event(pod: PodView) -> RecordEvent:
-    # The namespace twice, and no name: upstream's text.
+    # Upstream's text has the namespace twice, and no name.
     name = f"{pod.key.namespace}/{pod.key.namespace}"
     message = f"Pod was expected by PDB {name} to be deleted but it wasn't"
     return _record_event(pod.object, "Warning", "NotDeleted", message)
@@ -80,38 +80,38 @@ def _record_event(
     return RecordEvent(about=about, type=kind, reason=reason, message=message)
 
 
-# --- which budgets a change concerns
+# --- the budgets that a change affects
 
 
-def _of_budget(_: Caches, change: Change) -> Iterable[Key]:
+def _budget_key(_: Caches, change: Change) -> Iterable[Key]:
     return (Key.of(change.last_known),)
 
 
-def _of_pod(caches: Caches, change: Change) -> Iterable[Key]:
-    """The budgets that select it, and those that did."""
-    seen: list[PodView] = [pod for pod in change if pod is not None]
-    return {key for pod in seen for key in _selecting(caches, pod.key.namespace, pod.labels)}
+def _budgets_of_pod(caches: Caches, change: Change) -> Iterable[Key]:
+    """Return the keys of the budgets that select the pod now or did before."""
+    versions: list[PodView] = [pod for pod in change if pod is not None]
+    return {key for pod in versions for key in _selecting_budgets(caches, pod.key.namespace, pod.labels)}
 
 
-def _of_scaled(caches: Caches, change: Change) -> Iterable[Key]:
-    """Return the budgets of a scaled controller's pods; changes of pods alone would be too late, or missing."""
+def _budgets_of_scaled_owner(caches: Caches, change: Change) -> Iterable[Key]:
+    """Return the keys of the budgets of a scaled controller's pods, whose changes would be too late or absent."""
     scales = [owner and owner["spec"].get("replicas") for owner in change]
     if scales[0] == scales[1]:
         return ()
     owner: ReadOnlyTree = change.last_known
     template = owner["spec"].get("template") or {}
-    return set(_selecting(caches, meta.namespace(owner), meta.labels(template)))
+    return set(_selecting_budgets(caches, meta.namespace(owner), meta.labels(template)))
 
 
-def _selecting(caches: Caches, namespace: str, carried: Mapping[str, str]) -> Iterable[Key]:
+def _selecting_budgets(caches: Caches, namespace: str, pod_labels: Mapping[str, str]) -> Iterable[Key]:
     for budget in caches.of(POD_DISRUPTION_BUDGETS).in_namespace(namespace):
-        if _selects(budget, carried):
+        if _selects(budget, pod_labels):
             yield Key.of(budget)
 
 
-def _selects(budget: ReadOnlyTree, carried: Mapping[str, str]) -> bool:
+def _selects(budget: ReadOnlyTree, pod_labels: Mapping[str, str]) -> bool:
     try:
-        return labels.from_label_selector(budget["spec"].get("selector")).matches(carried)
+        return labels.from_label_selector(budget["spec"].get("selector")).matches(pod_labels)
     except SelectorError:
         return False
 
@@ -122,9 +122,9 @@ DISRUPTION: Final = Controller(
     service_account="disruption-controller",
     event_component="controllermanager",
     watches=(
-        Watch(resource=POD_DISRUPTION_BUDGETS, keys=_of_budget),
-        Watch(resource=PODS, keys=_of_pod),
-        *(Watch(resource=resource, keys=_of_scaled) for resource in SCALED),
+        Watch(resource=POD_DISRUPTION_BUDGETS, keys=_budget_key),
+        Watch(resource=PODS, keys=_budgets_of_pod),
+        *(Watch(resource=resource, keys=_budgets_of_scaled_owner) for resource in OWNERS_WITH_SCALE),
     ),
     reconcile=reconcile,
     workers=1,

@@ -17,7 +17,7 @@ class UnknownScaleError(Exception):
 
 
 class Scale(NamedTuple):
-    """One controller, and how many pods it should have."""
+    """The desired number of pods of one controller."""
 
     uid: str
     replicas: int
@@ -26,18 +26,18 @@ class Scale(NamedTuple):
 class ExpectedScale(NamedTuple):
     replicas: int
     unmanaged: bool
-    """There are pods that no controller has, and that are not counted."""
+    """Whether there are pods without a controller, which are not counted."""
 
 
 def expected_scale(caches: Caches, pods: Iterable[PodView]) -> ExpectedScale:
-    """The scales of all controllers of these pods together."""
+    """Return the sum of the scales of all controllers of the pods."""
     scales: dict[str, int] = {}
     unmanaged = False
     for pod in pods:
         if not pod.owner_uid:
             unmanaged = True
         elif pod.owner_uid not in scales:
-            scales[pod.owner_uid] = 0  # read once, also where the scale is another object's
+            scales[pod.owner_uid] = 0  # it is read once, even if the scale belongs to another object
             scale = _scale(caches, pod)
             scales[scale.uid] = scale.replicas
     return ExpectedScale(sum(scales.values()), unmanaged)
@@ -60,7 +60,7 @@ def _find_nothing(_: Caches, __: str, ___: ReadOnlyTree) -> Scale | None:
     return None
 
 
-def _find(resource: Resource[ReadOnlyTree]) -> Callable[[Caches, str, ReadOnlyTree], Scale | None]:
+def _finder(resource: Resource[ReadOnlyTree]) -> Callable[[Caches, str, ReadOnlyTree], Scale | None]:
     def find(caches: Caches, namespace: str, reference: ReadOnlyTree) -> Scale | None:
         owner = _find_owner(caches, resource, namespace, reference)
         return None if owner is None else _scale_of(owner)
@@ -69,13 +69,13 @@ def _find(resource: Resource[ReadOnlyTree]) -> Callable[[Caches, str, ReadOnlyTr
 
 
 def _find_replica_set(caches: Caches, namespace: str, reference: ReadOnlyTree) -> Scale | None:
-    """A ReplicaSet of a Deployment is only a part of it: the Deployment's scale counts, if there is one."""
+    """Return the scale of a ReplicaSet, or that of its Deployment if it has one."""
     replica_set = _find_owner(caches, kinds.REPLICA_SETS, namespace, reference)
     if replica_set is None:
         return None
-    above = meta.controller_of(replica_set) or {}
-    is_part = above.get("kind") == kinds.DEPLOYMENTS.kind
-    deployment = _find_owner(caches, kinds.DEPLOYMENTS, namespace, above) if is_part else None
+    owner = meta.controller_of(replica_set) or {}
+    has_deployment = owner.get("kind") == kinds.DEPLOYMENTS.kind
+    deployment = _find_owner(caches, kinds.DEPLOYMENTS, namespace, owner) if has_deployment else None
     return _scale_of(deployment or replica_set)
 
 
@@ -92,8 +92,8 @@ def _scale_of(owner: ReadOnlyTree) -> Scale:
 
 
 _FINDERS: Final[Mapping[GroupKind, Callable[[Caches, str, ReadOnlyTree], Scale | None]]] = {
-    kinds.REPLICATION_CONTROLLERS.group_kind: _find(kinds.REPLICATION_CONTROLLERS),
-    kinds.STATEFUL_SETS.group_kind: _find(kinds.STATEFUL_SETS),
+    kinds.REPLICATION_CONTROLLERS.group_kind: _finder(kinds.REPLICATION_CONTROLLERS),
+    kinds.STATEFUL_SETS.group_kind: _finder(kinds.STATEFUL_SETS),
     kinds.REPLICA_SETS.group_kind: _find_replica_set,
 }
 
@@ -101,10 +101,10 @@ _WITHOUT_SCALE: Final = {
     resource.group_kind: resource.group_resource for resource in (kinds.DAEMON_SETS, kinds.JOBS, kinds.NODES)
 }
 
-SCALED: Final = (
+OWNERS_WITH_SCALE: Final = (
     kinds.REPLICATION_CONTROLLERS,
     kinds.REPLICA_SETS,
     kinds.DEPLOYMENTS,
     kinds.STATEFUL_SETS,
 )
-"""What must be in the caches."""
+"""The resources that have to be in the caches."""

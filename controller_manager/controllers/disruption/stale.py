@@ -1,4 +1,4 @@
-"""Remove the condition DisruptionTarget from pods that were not disrupted after all."""
+"""The controller that sets the condition DisruptionTarget to False on pods that were not disrupted after all."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -16,24 +16,24 @@ from mockube.controller_manager.control.controller import Controller, Watch
 
 _TIMEOUT: Final = timedelta(minutes=2)
 _BY_KUBELET: Final = "TerminationByKubelet"
-"""A kubelet may take long to end a pod; its condition is never stale."""
+"""The reason of a condition that is never stale: a kubelet may take long to end a pod."""
 
 
 def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
     pod = caches.of(PODS).get(*key)
-    since = None if pod is None else _target_since(pod)
-    if pod is None or since is None:
+    target_time = None if pod is None else _disruption_target_time(pod)
+    if pod is None or target_time is None:
         return EMPTY_PLAN
-    if after(since, _TIMEOUT) > now:
-        return Plan(again_after=after(since, _TIMEOUT) - now)
+    if after(target_time, _TIMEOUT) > now:
+        return Plan(requeue_after=after(target_time, _TIMEOUT) - now)
     generation = meta.generation(pod.object)
-    refuted = {"type": CONDITION_DISRUPTION_TARGET, "status": "False", "observedGeneration": generation}
-    body = conditions.with_condition(pod.object, refuted, now)
+    condition = {"type": CONDITION_DISRUPTION_TARGET, "status": "False", "observedGeneration": generation}
+    body = conditions.with_condition(pod.object, condition, now)
     return Plan(actions=(Update(resource=PODS, body=body, subresource="status"),))
 
 
-def _target_since(pod: PodView) -> datetime | None:
-    """Since when it is to be disrupted; None if it is not, or if it is going."""
+def _disruption_target_time(pod: PodView) -> datetime | None:
+    """Return the time of the pod's condition DisruptionTarget; None if it is not true, or if the pod is being deleted."""
     condition = conditions.get(pod.object, CONDITION_DISRUPTION_TARGET)
     if condition is None or condition["status"] != "True" or condition.get("reason") == _BY_KUBELET:
         return None
@@ -42,15 +42,15 @@ def _target_since(pod: PodView) -> datetime | None:
     return parse_time(condition["lastTransitionTime"])
 
 
-def _of_pod(_: Caches, change: Change) -> Iterable[Key]:
-    return () if change.new is None or _target_since(change.new) is None else (change.new.key,)
+def _pod_key(_: Caches, change: Change) -> Iterable[Key]:
+    return () if change.new is None or _disruption_target_time(change.new) is None else (change.new.key,)
 
 
 STALE_POD_DISRUPTION: Final = Controller(
     name="stale-pod-disruption-controller",
     queue="stale_pod_disruption",
     service_account="disruption-controller",
-    watches=(Watch(resource=PODS, keys=_of_pod),),
+    watches=(Watch(resource=PODS, keys=_pod_key),),
     reconcile=reconcile,
     workers=1,
 )

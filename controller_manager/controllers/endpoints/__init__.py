@@ -1,4 +1,4 @@
-"""The Endpoints of every service that selects pods. Upstream: pkg/controller/endpoint.
+"""The controller of the Endpoints of services that select pods. Upstream: pkg/controller/endpoint.
 
-A module belongs here if it makes Endpoints of what is there.
+A module belongs here if it is part of this controller.
 """

@@ -1,4 +1,4 @@
-"""Decide what the Endpoints of a service hold."""
+"""The Endpoints controller: its watches, and its reconcile function."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -38,7 +38,7 @@ def reconcile(caches: Caches, key: Key, now: datetime, memory: TriggerTimes | No
     service = caches.of(SERVICES).get(*key)
     present = caches.of(ENDPOINTS).get(*key)
     if service is None:
-        return _without_service(present, was_known=memory is not None)
+        return _plan_without_service(present, was_known=memory is not None)
     if services.selector_of(service) is None:
         return EMPTY_PLAN
     pods = [
@@ -47,18 +47,18 @@ def reconcile(caches: Caches, key: Key, now: datetime, memory: TriggerTimes | No
     times = TriggerTimes.of(service, pods, now)
     remember = Remember(times)
     subsets = subsets_of(service, pods)
-    if present is not None and _is_right(present, service, subsets):
+    if present is not None and _is_up_to_date(present, service, subsets):
         return Plan(actions=(remember,))
     annotation = times.annotation(memory)
     desired = meta.with_annotations(_desired_endpoints(service, present, subsets), annotation)
     return Plan(actions=(remember, _write(service, desired, is_new=present is None)))
 
 
-def _without_service(present: ReadOnlyTree | None, *, was_known: bool) -> Plan:
-    """Delete the Endpoints of a deleted service, even if a user created them; others stay."""
+def _plan_without_service(present: ReadOnlyTree | None, *, was_known: bool) -> Plan:
+    """Return the plan that deletes the Endpoints of a deleted service, even if a user created them."""
     forget = Remember(None)
-    is_ours = was_known or _is_managed(present)
-    if present is None or not is_ours or ANNOTATION_LEADER in meta.annotations(present):
+    is_own = was_known or _is_managed(present)
+    if present is None or not is_own or ANNOTATION_LEADER in meta.annotations(present):
         return Plan(actions=(forget,))
     return Plan(actions=(Delete(resource=ENDPOINTS, objects=(ObjectRef.of(present),)), forget))
 
@@ -67,8 +67,8 @@ def _is_managed(endpoints: ReadOnlyTree | None) -> bool:
     return endpoints is not None and meta.labels(endpoints).get(LABEL_MANAGED_BY) == MANAGER
 
 
-def _is_right(present: ReadOnlyTree, service: ReadOnlyTree, subsets: list[dict[str, Any]]) -> bool:
-    """It holds all subsets, and the labels of the service; one that had to be shortened never does."""
+def _is_up_to_date(present: ReadOnlyTree, service: ReadOnlyTree, subsets: list[dict[str, Any]]) -> bool:
+    """Return whether the Endpoints have the subsets and the service's labels; truncated ones are never up to date."""
     labels = {
         name: value
         for name, value in meta.labels(present).items()
@@ -85,7 +85,7 @@ def _is_right(present: ReadOnlyTree, service: ReadOnlyTree, subsets: list[dict[s
 def _desired_endpoints(
     service: ReadOnlyTree, present: ReadOnlyTree | None, subsets: list[dict[str, Any]]
 ) -> dict[str, Any]:
-    truncated, is_over = truncate_subsets(subsets)
+    truncated, is_truncated = truncate_subsets(subsets)
     base = present or {
         "apiVersion": "v1",
         "kind": "Endpoints",
@@ -96,24 +96,30 @@ def _desired_endpoints(
         name: value for name, value in meta.labels(service).items() if name != LABEL_HEADLESS_SERVICE
     }
     labels = {**own_labels, **headless, LABEL_MANAGED_BY: MANAGER}
-    capacity = {ANNOTATION_ENDPOINTS_OVER_CAPACITY: "truncated" if is_over else None}
-    filled = {**meta.with_metadata(base, labels=labels), "subsets": truncated or None}
-    return meta.with_annotations(filled, capacity)
+    capacity = {ANNOTATION_ENDPOINTS_OVER_CAPACITY: "truncated" if is_truncated else None}
+    with_subsets = {**meta.with_metadata(base, labels=labels), "subsets": truncated or None}
+    return meta.with_annotations(with_subsets, capacity)
 
 
 def _write(service: ReadOnlyTree, body: ReadOnlyTree, *, is_new: bool) -> Create | Update:
-    place = f"{meta.namespace(service)}/{meta.name(service)}"
+    name_in_message = f"{meta.namespace(service)}/{meta.name(service)}"
     if is_new:
-        failed = ("FailedToCreateEndpoint", f"Failed to create endpoint for service {place}: {{error}}")
-        return Create(resource=ENDPOINTS, bodies=(body,), event=EventTemplate(about=body, failed=failed))
-    failed = ("FailedToUpdateEndpoint", f"Failed to update endpoint {place}: {{error}}")
-    return Update(resource=ENDPOINTS, body=body, event=EventTemplate(about=body, failed=failed))
+        failed = (
+            "FailedToCreateEndpoint",
+            f"Failed to create endpoint for service {name_in_message}: {{error}}",
+        )
+        return Create(resource=ENDPOINTS, bodies=(body,), event=EventTemplate(about=body, on_failure=failed))
+    failed = ("FailedToUpdateEndpoint", f"Failed to update endpoint {name_in_message}: {{error}}")
+    return Update(resource=ENDPOINTS, body=body, event=EventTemplate(about=body, on_failure=failed))
 
 
-def _of_endpoints(_: Caches, change: Change) -> Iterable[Key]:
-    """Endpoints that were deleted, or left over after their service. Changes by other writers stay."""
-    came = change.old is None and _is_managed(change.new)
-    return (Key.of(change.last_known),) if change.new is None or came else ()
+def _endpoints_key(_: Caches, change: Change) -> Iterable[Key]:
+    """Return the key of Endpoints that were deleted, or may be left over from a deleted service.
+
+    Changes by other writers are not reverted.
+    """
+    is_new_and_managed = change.old is None and _is_managed(change.new)
+    return (Key.of(change.last_known),) if change.new is None or is_new_and_managed else ()
 
 
 SERVICE_ENDPOINTS: Final = Controller(
@@ -121,11 +127,11 @@ SERVICE_ENDPOINTS: Final = Controller(
     queue="endpoint",
     service_account="endpoint-controller",
     watches=(
-        Watch(resource=SERVICES, keys=services.of_service),
-        Watch(resource=PODS, keys=partial(services.of_pod, SERVICES)),
-        Watch(resource=ENDPOINTS, keys=_of_endpoints),
+        Watch(resource=SERVICES, keys=services.service_key),
+        Watch(resource=PODS, keys=partial(services.keys_of_pod, SERVICES)),
+        Watch(resource=ENDPOINTS, keys=_endpoints_key),
     ),
     reconcile=reconcile,
-    remembers=True,
+    has_memory=True,
     workers=5,
 )

@@ -1,6 +1,6 @@
-"""Addresses and ports as Endpoints hold them: ports that lead to the same addresses share a subset.
+"""The subsets of Endpoints: ports with the same addresses share a subset.
 
-Pure. Upstream: pkg/api/v1/endpoints and the truncation of pkg/controller/endpoint.
+Upstream: pkg/api/v1/endpoints, and the truncation of pkg/controller/endpoint.
 """
 
 import math
@@ -15,7 +15,7 @@ from mockube.controller_manager.workloads import services
 from mockube.controller_manager.workloads.services import Port
 from mockube.controller_manager.workloads.templates import spew
 
-_CAPACITY: Final = 1000
+_MAX_ADDRESSES: Final = 1000
 _READY: Final = "addresses"
 _NOT_READY: Final = "notReadyAddresses"
 _PORT: Final = "v1.EndpointPort"
@@ -31,25 +31,27 @@ _Group = dict[_Identity, bool]
 def subsets_of(service: ReadOnlyTree, pods: Iterable[PodView]) -> list[dict[str, Any]]:
     groups: defaultdict[tuple[Port, ...], _Group] = defaultdict(dict)
     addresses: dict[_Identity, Mapping[str, Any]] = {}
-    even_not_ready = services.publishes_not_ready(service)
+    publishes_not_ready = services.publishes_not_ready(service)
     pod_ports = services.PodPorts(service)
     for pod in pods:
-        address = _address(service, pod) if services.is_reachable(pod, even_deleting=even_not_ready) else None
+        address = (
+            _address(service, pod) if services.is_reachable(pod, even_deleting=publishes_not_ready) else None
+        )
         if address is not None:
             identity = (address["ip"], pod.uid)
             addresses[identity] = address
-            groups[pod_ports.of(pod)][identity] = even_not_ready or pod.is_ready
-    return _by_hash((_subset(*each, addresses) for each in _group_ports(service, groups)), _SUBSET)
+            groups[pod_ports.of(pod)][identity] = publishes_not_ready or pod.is_ready
+    return _sorted_by_hash((_subset(*each, addresses) for each in _group_ports(service, groups)), _SUBSET)
 
 
 def _group_ports(
     service: ReadOnlyTree, groups: Mapping[tuple[Port, ...], _Group]
 ) -> Iterator[tuple[Sequence[Port], _Group]]:
-    """Yield the ports that lead to the same pods, with these pods."""
+    """Yield ports that have the same pods, with these pods."""
     if not service["spec"].get("ports"):
         if (
             service["spec"].get("clusterIP") == services.HEADLESS
-        ):  # it may have no ports, and has addresses even so
+        ):  # a headless service without ports has addresses
             yield from groups.items()
         return
     numbers_by_port: defaultdict[Port, list[int]] = defaultdict(list)
@@ -71,7 +73,7 @@ def _subset(
     lists = {
         _READY: [addresses[identity] for identity, is_ready in pods if is_ready],
         _NOT_READY: [addresses[identity] for identity, is_ready in pods if not is_ready],
-        "ports": _by_hash(map(_port_tree, ports), _PORT),
+        "ports": _sorted_by_hash(map(_port_tree, ports), _PORT),
     }
     return {name: value for name, value in lists.items() if value}
 
@@ -82,8 +84,8 @@ def _port_tree(port: Port) -> dict[str, Any]:
     return named | {"port": port.number, "protocol": port.protocol} | app
 
 
-def _by_hash(trees: Iterable[dict[str, Any]], type_name: str) -> list[dict[str, Any]]:
-    """In upstream's order: by the 128-bit FNV-1a hash of what go-spew prints of each."""
+def _sorted_by_hash(trees: Iterable[dict[str, Any]], type_name: str) -> list[dict[str, Any]]:
+    """Sort as upstream does: by the 128-bit FNV-1a hash of go-spew's text."""
     items = [*trees]
     return (
         sorted(items, key=lambda tree: fnv1a(spew(tree, type_name).encode(), 128))
@@ -93,7 +95,7 @@ def _by_hash(trees: Iterable[dict[str, Any]], type_name: str) -> list[dict[str, 
 
 
 def _address(service: ReadOnlyTree, pod: PodView) -> dict[str, Any] | None:
-    """None where the pod has no address of the service's family."""
+    """Return the address of a pod; None if it has none of the service's IP family."""
     wants_ipv6 = (service["spec"].get("ipFamilies") or ["IPv4"])[0] == "IPv6"
     ip = next(
         (address for address in services.addresses_of(pod) if services.is_ipv6(address) == wants_ipv6), None
@@ -111,26 +113,31 @@ def _address(service: ReadOnlyTree, pod: PodView) -> dict[str, Any] | None:
 
 
 def truncate_subsets(subsets: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], bool]:
-    """At most 1,000 addresses, ready ones first, each subset by its share; and whether any were left out."""
+    """Return subsets with at most 1,000 addresses, ready ones first, and whether any address was removed.
+
+    Each subset keeps its share of the addresses.
+    """
     ready = sum(len(subset.get(_READY, ())) for subset in subsets)
     not_ready = sum(len(subset.get(_NOT_READY, ())) for subset in subsets)
-    if ready + not_ready <= _CAPACITY:
+    if ready + not_ready <= _MAX_ADDRESSES:
         return [*subsets], False
-    if ready > _CAPACITY:
+    if ready > _MAX_ADDRESSES:
         ready_only = [
             {name: value for name, value in subset.items() if name != _NOT_READY} for subset in subsets
         ]
-        return _cut(ready_only, _READY, ready, _CAPACITY), True
-    return _cut(subsets, _NOT_READY, not_ready, _CAPACITY - ready), True
+        return _truncate_addresses(ready_only, _READY, ready, _MAX_ADDRESSES), True
+    return _truncate_addresses(subsets, _NOT_READY, not_ready, _MAX_ADDRESSES - ready), True
 
 
-def _cut(subsets: Sequence[dict[str, Any]], field: str, total: int, limit: int) -> list[dict[str, Any]]:
+def _truncate_addresses(
+    subsets: Sequence[dict[str, Any]], field: str, total: int, limit: int
+) -> list[dict[str, Any]]:
     remaining = limit
-    shortened = []
+    truncated_subsets = []
     for subset in subsets:
         addresses = subset.get(field, [])
         share = min(remaining, math.ceil(len(addresses) / total * limit))
         remaining -= min(share, len(addresses))
-        cut = {name: value[:share] if name == field else value for name, value in subset.items()}
-        shortened.append({name: value for name, value in cut.items() if value})
-    return shortened
+        truncated = {name: value[:share] if name == field else value for name, value in subset.items()}
+        truncated_subsets.append({name: value for name, value in truncated.items() if value})
+    return truncated_subsets

@@ -1,5 +1,5 @@
-"""The EndpointSlices of every service that selects pods. Upstream: pkg/controller/endpointslice.
+"""The controller of the EndpointSlices of services that select pods. Upstream: pkg/controller/endpointslice.
 
-A module belongs here if it makes slices of what is there. Slices of another manager are not touched; slices of an older
-service of the same name go.
+A module belongs here if it is part of this controller. It does not change slices of another manager, and deletes slices
+of an older service with the same name.
 """

@@ -1,4 +1,4 @@
-"""Decide which slices a service has."""
+"""The EndpointSlice controller: its watches, and its reconcile function."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
@@ -34,41 +34,41 @@ from mockube.controller_manager.controllers.endpointslice.desired import (
 )
 from mockube.controller_manager.controllers.endpointslice.hints import (
     HINTS_ENABLED,
-    by_share,
     is_overloaded,
-    is_shared_by_zone,
+    uses_topology_mode,
     with_hints,
+    zone_and_cpu,
     zone_ratios,
 )
 from mockube.controller_manager.workloads import services
 from mockube.controller_manager.workloads.endpoint_slices import (
-    Changes,
-    Shape,
-    arrange,
+    SliceChanges,
+    SliceOptions,
     by_service,
     keys_of_services,
+    reconcile_slices,
     slice_of,
 )
 from mockube.controller_manager.workloads.indexes import BY_NODE, node_of_pod
 from mockube.controller_manager.workloads.services import TriggerTimes
 
 BY_SERVICE: Final = "service"
-BY_SHARING: Final = "sharing"
-"""Services whose endpoints are shared among zones."""
-_SHARED: Final = "by-zone"
-BY_SHARE: Final = "share"
-"""Nodes by what they give to the shares of their zones."""
+BY_TOPOLOGY_MODE: Final = "topology-mode"
+"""The index of services whose endpoints are allocated to zones."""
+_ALLOCATED_TO_ZONES: Final = "by-zone"
+BY_ZONE_CPU: Final = "share"
+"""The index of nodes by their zone and CPU."""
 MAX_ENDPOINTS: Final = 100
-"""In a slice; upstream's."""
+"""The maximum number of endpoints in a slice, as in upstream."""
 MANAGER: Final = "endpointslice-controller.k8s.io"
 
 
 class Memory(Struct, frozen=True):
-    """Of a service."""
+    """The data about a service that is passed to its next reconciliation."""
 
     times: TriggerTimes
-    is_shared: bool = False
-    """Whether its endpoints are shared among zones."""
+    is_allocated_to_zones: bool = False
+    """Whether its endpoints are allocated to zones."""
 
 
 def reconcile(
@@ -82,11 +82,13 @@ def reconcile(
     pods = [
         pod for pod in caches.of(PODS).in_namespace(key.namespace) if services.selects(service, pod.labels)
     ]
-    was_shared = memory is not None and memory.is_shared
-    changes, is_shared, events = _changes(caches, service, pods, slices, max_endpoints, was_shared=was_shared)
+    was_allocated_to_zones = memory is not None and memory.is_allocated_to_zones
+    changes, is_allocated_to_zones, events = _changes(
+        caches, service, pods, slices, max_endpoints, was_allocated_to_zones=was_allocated_to_zones
+    )
     times = TriggerTimes.of(service, pods, now)
     annotation = times.annotation(memory.times if memory else None)
-    remember = Remember(Memory(times, is_shared))
+    remember = Remember(Memory(times, is_allocated_to_zones))
     return Plan(actions=(remember, *_actions(service, changes, annotation), *events))
 
 
@@ -97,31 +99,38 @@ def _changes(
     slices: Iterable[ReadOnlyTree],
     max_endpoints: int,
     *,
-    was_shared: bool,
-) -> tuple[Changes, bool, tuple[Action, ...]]:
-    """Return the changes, whether endpoints are shared now, and what is recorded about their hints."""
+    was_allocated_to_zones: bool,
+) -> tuple[SliceChanges, bool, tuple[Action, ...]]:
+    """Return the changes, whether endpoints are allocated to zones, and the Events about their hints."""
     nodes = caches.of(NODES)
-    ratios = zone_ratios(nodes.index_counts(BY_SHARE)) if is_shared_by_zone(service) else None
+    ratios = zone_ratios(nodes.index_counts(BY_ZONE_CPU)) if uses_topology_mode(service) else None
     labels = labels_of(service, MANAGER)
     types = address_types(service)
-    changes = Changes(
+    changes = SliceChanges(
         delete=[endpoint_slice for endpoint_slice in slices if endpoint_slice["addressType"] not in types]
     )
     events: list[Action] = []
-    is_shared = was_shared
+    is_allocated_to_zones = was_allocated_to_zones
     for address_type in types:
         present = [
             endpoint_slice for endpoint_slice in slices if endpoint_slice["addressType"] == address_type
         ]
         desired = group_by_ports(service, pods, address_type, lambda name: nodes.get("", name))
         new_slice = partial(slice_of, service, labels, address_type)
-        shape = Shape(labels=labels, new_slice=new_slice, maximum=max_endpoints)
-        arranged = arrange(service, present, desired, shape)
-        hinted = with_hints(service, address_type, arranged, present, ratios, was_shared=is_shared)
-        is_shared = hinted.shared
-        events += [_hints_event(service, message) for message in hinted.messages]
-        changes = changes + hinted.changes
-    return changes, is_shared, tuple(events)
+        options = SliceOptions(labels=labels, new_slice=new_slice, max_endpoints=max_endpoints)
+        changes_without_hints = reconcile_slices(service, present, desired, options)
+        result = with_hints(
+            service,
+            address_type,
+            changes_without_hints,
+            present,
+            ratios,
+            was_allocated_to_zones=is_allocated_to_zones,
+        )
+        is_allocated_to_zones = result.is_allocated_to_zones
+        events += [_hints_event(service, message) for message in result.messages]
+        changes = changes + result.changes
+    return changes, is_allocated_to_zones, tuple(events)
 
 
 def _hints_event(service: ReadOnlyTree, message: str) -> RecordEvent:
@@ -133,47 +142,52 @@ def _hints_event(service: ReadOnlyTree, message: str) -> RecordEvent:
 
 
 def _actions(
-    service: ReadOnlyTree, changes: Changes, annotations: Mapping[str, str | None]
+    service: ReadOnlyTree, changes: SliceChanges, annotations: Mapping[str, str | None]
 ) -> Iterator[Action]:
     creations = () if meta.is_deleting(service) else changes.create
     for body in creations:
         yield Create(
             resource=ENDPOINT_SLICES,
             bodies=(meta.with_annotations(body, annotations),),
-            event=_failure(service, "Create", "create"),
+            event=_failure_event(service, "Create", "create"),
         )
     for body in changes.update:
         yield Update(
             resource=ENDPOINT_SLICES,
             body=meta.with_annotations(body, annotations),
-            event=_failure(service, "Update", "update"),
+            event=_failure_event(service, "Update", "update"),
         )
     if changes.delete:
         refs = tuple(ObjectRef.of(endpoint_slice) for endpoint_slice in changes.delete)
-        yield Delete(resource=ENDPOINT_SLICES, objects=refs, event=_failure(service, "Delete", "delete"))
+        yield Delete(
+            resource=ENDPOINT_SLICES, objects=refs, event=_failure_event(service, "Delete", "delete")
+        )
 
 
-def _failure(service: ReadOnlyTree, name: str, verb: str) -> EventTemplate:
-    place = f"{meta.namespace(service)}/{meta.name(service)}"
-    message = f"Error {verb.removesuffix('e')}ing EndpointSlice for Service {place}: {{error}}"
-    return EventTemplate(about=service, failed=(f"FailedTo{name}EndpointSlices", message))
+def _failure_event(service: ReadOnlyTree, name: str, verb: str) -> EventTemplate:
+    name_in_message = f"{meta.namespace(service)}/{meta.name(service)}"
+    message = f"Error {verb.removesuffix('e')}ing EndpointSlice for Service {name_in_message}: {{error}}"
+    return EventTemplate(about=service, on_failure=(f"FailedTo{name}EndpointSlices", message))
 
 
-def _of_node(caches: Caches, change: Change) -> Iterator[Key]:
-    """Endpoints contain the node's zone, and wait for the node of their pod; zones share them by their nodes."""
+def _services_of_node(caches: Caches, change: Change) -> Iterator[Key]:
+    """Yield the keys of services with endpoints on the node, and of those whose zones have too few endpoints now.
+
+    Endpoints contain the node's zone, and are created only when the pod's node exists.
+    """
     old, new = (None if node is None else _topology(node) for node in change)
     if old != new:
         yield from _overloaded_keys(caches)
     if old is not None and new is not None and old[0] == new[0]:
         return
     for pod in caches.of(PODS).by_index(BY_NODE, meta.name(change.last_known)):
-        yield from services.of_pod(SERVICES, caches, Change(None, pod))
+        yield from services.keys_of_pod(SERVICES, caches, Change(None, pod))
 
 
 def _overloaded_keys(caches: Caches) -> Iterator[Key]:
-    """The services of which some zone now has too few endpoints."""
-    shared = caches.of(SERVICES).by_index(BY_SHARING, _SHARED)
-    ratios = zone_ratios(caches.of(NODES).index_counts(BY_SHARE)) if shared else None
+    """Yield the keys of the services that have too few endpoints in a zone now."""
+    shared = caches.of(SERVICES).by_index(BY_TOPOLOGY_MODE, _ALLOCATED_TO_ZONES)
+    ratios = zone_ratios(caches.of(NODES).index_counts(BY_ZONE_CPU)) if shared else None
     for service in shared:
         key = Key.of(service)
         slices = caches.of(ENDPOINT_SLICES).by_index(BY_SERVICE, str(key))
@@ -192,8 +206,8 @@ def _overloaded_keys(caches: Caches) -> Iterator[Key]:
             yield key
 
 
-def by_sharing(service: ReadOnlyTree) -> tuple[str, ...]:
-    return (_SHARED,) if is_shared_by_zone(service) else ()
+def topology_mode(service: ReadOnlyTree) -> tuple[str, ...]:
+    return (_ALLOCATED_TO_ZONES,) if uses_topology_mode(service) else ()
 
 
 def _topology(node: ReadOnlyTree) -> tuple[Any, bool]:
@@ -208,19 +222,19 @@ SERVICE_ENDPOINT_SLICES: Final = Controller(
     queue="endpoint_slice",
     service_account="endpointslice-controller",
     watches=(
-        Watch(resource=SERVICES, keys=services.of_service),
-        Watch(resource=PODS, keys=partial(services.of_pod, SERVICES)),
+        Watch(resource=SERVICES, keys=services.service_key),
+        Watch(resource=PODS, keys=partial(services.keys_of_pod, SERVICES)),
         Watch(resource=ENDPOINT_SLICES, keys=keys_of_services(by_own_service)),
-        Watch(resource=NODES, keys=_of_node),
+        Watch(resource=NODES, keys=_services_of_node),
     ),
     reconcile=partial(reconcile, MAX_ENDPOINTS),
     workers=5,
     event_component="endpoint-slice-controller",
-    remembers=True,
+    has_memory=True,
     indexes={
         ENDPOINT_SLICES: {BY_SERVICE: by_own_service},
-        NODES: {BY_SHARE: by_share},
+        NODES: {BY_ZONE_CPU: zone_and_cpu},
         PODS: {BY_NODE: node_of_pod},
-        SERVICES: {BY_SHARING: by_sharing},
+        SERVICES: {BY_TOPOLOGY_MODE: topology_mode},
     },
 )

@@ -1,6 +1,6 @@
 """The endpoints that a service should have, in groups that share their ports.
 
-Pure. Upstream: k8s.io/endpointslice, utils.
+Upstream: k8s.io/endpointslice, utils.
 """
 
 from collections.abc import Callable, Iterable
@@ -18,7 +18,7 @@ from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.workloads import services
 from mockube.controller_manager.workloads.endpoint_slices import Endpoints, Ports
 
-_RESERVED: Final = {LABEL_SERVICE_NAME, LABEL_ENDPOINT_SLICE_MANAGED_BY, LABEL_HEADLESS_SERVICE}
+_RESERVED_LABELS: Final = {LABEL_SERVICE_NAME, LABEL_ENDPOINT_SLICE_MANAGED_BY, LABEL_HEADLESS_SERVICE}
 
 
 def address_types(service: ReadOnlyTree) -> tuple[str, ...]:
@@ -46,7 +46,7 @@ def group_by_ports(
         node = node_of(pod.node)
         group = groups.setdefault(pod_ports.of(pod), {})
         if node is None and not services.publishes_not_ready(service):
-            continue  # The node's coming brings the service back.
+            continue  # the creation of the node requeues the service
         addresses = [
             address
             for address in services.addresses_of(pod)
@@ -79,7 +79,7 @@ def _endpoint(
 
 
 def labels_of(service: ReadOnlyTree, manager: str) -> dict[str, str]:
-    """The service's labels, except those that name the slice's service and manager."""
-    own = {key: value for key, value in meta.labels(service).items() if key not in _RESERVED}
+    """Return the labels of the service's slices: its own labels, and those for the service's name and the manager."""
+    own = {key: value for key, value in meta.labels(service).items() if key not in _RESERVED_LABELS}
     headless = {} if services.has_cluster_ip(service) else {LABEL_HEADLESS_SERVICE: ""}
     return own | headless | {LABEL_SERVICE_NAME: meta.name(service), LABEL_ENDPOINT_SLICE_MANAGED_BY: manager}

@@ -1,7 +1,7 @@
 """The hints of endpoints: the zones and nodes whose clients should use them.
 
-A service's `trafficDistribution` gives each ready endpoint its own zone, or node. The annotation for topology aware routing
-shares the endpoints among the zones by the CPU of their nodes, and gives none where that would overload some. Pure.
+With `trafficDistribution` of the service, the hint of a ready endpoint is its own zone or node. With the annotation for
+topology aware routing, endpoints are allocated to zones by the CPU of their nodes, unless that overloads a zone.
 Upstream: k8s.io/endpointslice, trafficdist and topologycache.
 """
 
@@ -13,14 +13,14 @@ from typing import Any, Final, NamedTuple
 from mockube.apimachinery import conditions, meta, quantity
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import CONDITION_READY, LABEL_ZONE
-from mockube.controller_manager.workloads.endpoint_slices import Changes, without_hints
+from mockube.controller_manager.workloads.endpoint_slices import SliceChanges, without_hints
 
 ANNOTATION_TOPOLOGY_MODE: Final = "service.kubernetes.io/topology-mode"
 _DEPRECATED_MODE: Final = "service.kubernetes.io/topology-aware-hints"
 _SAME_NODE: Final = "PreferSameNode"
-_CLOSE: Final = {"PreferClose", "PreferSameZone", _SAME_NODE}
+_PREFER_CLOSE: Final = {"PreferClose", "PreferSameZone", _SAME_NODE}
 _CONTROL_PLANE: Final = {"node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"}
-_OVERLOAD: Final = 0.2
+_OVERLOAD_THRESHOLD: Final = 0.2
 HINTS_ENABLED: Final = "Topology Aware Hints has been enabled"
 _DISABLED: Final = "Topology Aware Hints has been disabled"
 _NO_NODE_INFO: Final = (
@@ -31,31 +31,33 @@ _NO_HINTS: Final = "No hints allocated for zones"
 
 _Change = Callable[[ReadOnlyTree], ReadOnlyTree]
 Ratios = Mapping[str, float]
-"""The share of the CPU of all nodes that each zone has."""
+"""The ratio of each zone's CPU to that of all nodes."""
 
 
-class Hinted(NamedTuple):
-    changes: Changes
+class HintedChanges(NamedTuple):
+    """SliceChanges of slices, with hints."""
+
+    changes: SliceChanges
     messages: tuple[str, ...] = ()
-    """What is recorded about the service."""
-    shared: bool = False
-    """Whether the endpoints of the service are shared among zones."""
+    """The messages of Events about the service."""
+    is_allocated_to_zones: bool = False
+    """Whether the endpoints of the service are allocated to zones."""
 
 
 class _Allocation(NamedTuple):
-    """How many endpoints a zone gets."""
+    """The numbers of endpoints of a zone: the maximum, and the desired one."""
 
     maximum: int
     desired: float
 
 
-def is_shared_by_zone(service: ReadOnlyTree) -> bool:
+def uses_topology_mode(service: ReadOnlyTree) -> bool:
     annotations = meta.annotations(service)
     return annotations.get(_DEPRECATED_MODE, annotations.get(ANNOTATION_TOPOLOGY_MODE)) in ("Auto", "auto")
 
 
-def by_share(node: ReadOnlyTree) -> tuple[str, ...]:
-    """Return the index value of a node that shares endpoints: its zone and CPU; "" where it lacks one of them."""
+def zone_and_cpu(node: ReadOnlyTree) -> tuple[str, ...]:
+    """Return the index value of a node that counts for the allocation: its zone and CPU; "" if it lacks one of them."""
     labels = meta.labels(node)
     if labels.keys() & _CONTROL_PLANE or not conditions.is_true(node, CONDITION_READY):
         return ()
@@ -66,7 +68,7 @@ def by_share(node: ReadOnlyTree) -> tuple[str, ...]:
 
 
 def zone_ratios(node_counts: Mapping[str, int]) -> Ratios | None:
-    """Return the zones' parts of the CPU; None where a node lacks zone or CPU, or where there are not two zones."""
+    """Return the zones' ratios of CPU; None if a node lacks zone or CPU, or if there are fewer than two zones."""
     if "" in node_counts:
         return None
     cpus: Counter[str] = Counter()
@@ -78,7 +80,7 @@ def zone_ratios(node_counts: Mapping[str, int]) -> Ratios | None:
 
 
 def is_overloaded(slices: Iterable[ReadOnlyTree], ratios: Ratios | None) -> bool:
-    """Whether some zone has too few of the endpoints that are shared."""
+    """Return whether a zone has too few of the allocated endpoints."""
     counts = _zones_of(
         endpoint for endpoint_slice in slices for endpoint in endpoint_slice.get("endpoints") or ()
     )
@@ -91,42 +93,44 @@ def is_overloaded(slices: Iterable[ReadOnlyTree], ratios: Ratios | None) -> bool
 def with_hints(
     service: ReadOnlyTree,
     address_type: str,
-    changes: Changes,
+    changes: SliceChanges,
     present: Sequence[ReadOnlyTree],
     ratios: Ratios | None,
     *,
-    was_shared: bool,
-) -> Hinted:
-    """Return the changes with their hints, and slices that change because of their hints alone."""
+    was_allocated_to_zones: bool,
+) -> HintedChanges:
+    """Return the changes with hints, and with slices of which only the hints change."""
     changed = {meta.name(endpoint_slice) for endpoint_slice in (*changes.update, *changes.delete)}
     unchanged = [endpoint_slice for endpoint_slice in present if meta.name(endpoint_slice) not in changed]
-    if is_shared_by_zone(service):
-        shared, problem = _share_zones(changes, unchanged, ratios)
-        if shared is None:
+    if uses_topology_mode(service):
+        allocated, problem = _allocate_to_zones(changes, unchanged, ratios)
+        if allocated is None:
             stripped = _with_endpoints(changes, unchanged, without_hints)
-            return Hinted(stripped, (f"{problem}, addressType: {address_type}",))
-        enabled = () if was_shared else (f"{HINTS_ENABLED}, addressType: {address_type}",)
-        return Hinted(shared, enabled, shared=True)
-    messages = (f"{_DISABLED}, addressType: {address_type}",) if was_shared else ()
+            return HintedChanges(stripped, (f"{problem}, addressType: {address_type}",))
+        enabled = () if was_allocated_to_zones else (f"{HINTS_ENABLED}, addressType: {address_type}",)
+        return HintedChanges(allocated, enabled, is_allocated_to_zones=True)
+    messages = (f"{_DISABLED}, addressType: {address_type}",) if was_allocated_to_zones else ()
     distribution = service["spec"].get("trafficDistribution")
-    if distribution not in _CLOSE:
-        return Hinted(_with_endpoints(changes, unchanged, without_hints), messages)
+    if distribution not in _PREFER_CLOSE:
+        return HintedChanges(_with_endpoints(changes, unchanged, without_hints), messages)
 
-    def close(endpoint: ReadOnlyTree) -> ReadOnlyTree:
-        return _with_own_place(endpoint, with_node=distribution == _SAME_NODE)
+    def add_own_zone(endpoint: ReadOnlyTree) -> ReadOnlyTree:
+        return _with_own_zone(endpoint, with_node=distribution == _SAME_NODE)
 
-    return Hinted(_with_endpoints(changes, unchanged, close), messages)
+    return HintedChanges(_with_endpoints(changes, unchanged, add_own_zone), messages)
 
 
-def _with_endpoints(changes: Changes, unchanged: Sequence[ReadOnlyTree], change: _Change) -> Changes:
-    """Return the changes with each endpoint changed, and the slices of which one then differs."""
+def _with_endpoints(
+    changes: SliceChanges, unchanged: Sequence[ReadOnlyTree], change: _Change
+) -> SliceChanges:
+    """Apply a change to all endpoints; add unchanged slices that differ afterwards."""
     create = [_change_endpoints(endpoint_slice, change) for endpoint_slice in changes.create]
     update = [_change_endpoints(endpoint_slice, change) for endpoint_slice in changes.update]
     for endpoint_slice in unchanged:
         mapped = _change_endpoints(endpoint_slice, change)
         if mapped["endpoints"] != (endpoint_slice.get("endpoints") or []):
             update.append(mapped)
-    return Changes(create, update, changes.delete)
+    return SliceChanges(create, update, changes.delete)
 
 
 def _change_endpoints(endpoint_slice: ReadOnlyTree, change: _Change) -> dict[str, Any]:
@@ -136,7 +140,7 @@ def _change_endpoints(endpoint_slice: ReadOnlyTree, change: _Change) -> dict[str
     }
 
 
-def _with_own_place(endpoint: ReadOnlyTree, *, with_node: bool) -> ReadOnlyTree:
+def _with_own_zone(endpoint: ReadOnlyTree, *, with_node: bool) -> ReadOnlyTree:
     if not endpoint["conditions"].get("ready"):
         return endpoint
     hints: dict[str, Any] = {}
@@ -147,13 +151,13 @@ def _with_own_place(endpoint: ReadOnlyTree, *, with_node: bool) -> ReadOnlyTree:
     return {**without_hints(endpoint), **({"hints": hints} if hints else {})}
 
 
-# --- endpoints that are shared among zones
+# --- allocation of endpoints to zones
 
 
-def _share_zones(
-    changes: Changes, unchanged: Sequence[ReadOnlyTree], ratios: Ratios | None
-) -> tuple[Changes | None, str]:
-    """Return the changes; or why no endpoint has hints."""
+def _allocate_to_zones(
+    changes: SliceChanges, unchanged: Sequence[ReadOnlyTree], ratios: Ratios | None
+) -> tuple[SliceChanges | None, str]:
+    """Return the changes with hints; or None, and the reason why no endpoint gets hints."""
     slices = [*changes.create, *changes.update, *unchanged]
     count = sum(
         1
@@ -166,27 +170,29 @@ def _share_zones(
         return None, allocations
     counts, outdated = _present_hints(unchanged, allocations)
     update = [*changes.update, *outdated]
-    free = [
+    changed_endpoints = [
         endpoint
         for endpoint_slice in (*changes.create, *update)
         for endpoint in endpoint_slice.get("endpoints") or ()
     ]
-    ready = [endpoint for endpoint in free if _is_ready(endpoint)]
+    ready = [endpoint for endpoint in changed_endpoints if _is_ready(endpoint)]
     if any(not endpoint.get("zone") for endpoint in ready):
         return None, _NO_ZONE
     counts.update(endpoint["zone"] for endpoint in ready)
-    zones = _redistribute([endpoint["zone"] for endpoint in ready], *_exchanges(allocations, counts))
+    zones = _redistribute(
+        [endpoint["zone"] for endpoint in ready], *_giving_and_receiving_zones(allocations, counts)
+    )
     if not counts:
         return None, _NO_HINTS
-    chosen = iter(zones)
+    assigned_zones = iter(zones)
 
     def add_hint(endpoint: ReadOnlyTree) -> ReadOnlyTree:
         if not _is_ready(endpoint):
             return endpoint
-        return {**endpoint, "hints": {"forZones": [{"name": next(chosen)}]}}
+        return {**endpoint, "hints": {"forZones": [{"name": next(assigned_zones)}]}}
 
     create = [_change_endpoints(endpoint_slice, add_hint) for endpoint_slice in changes.create]
-    updated = Changes(
+    updated = SliceChanges(
         create, [_change_endpoints(endpoint_slice, add_hint) for endpoint_slice in update], changes.delete
     )
     return updated, ""
@@ -197,23 +203,23 @@ def _is_ready(endpoint: ReadOnlyTree) -> bool:
 
 
 def _minimum(desired: float) -> int:
-    return math.ceil(desired * (1 / (1 + _OVERLOAD)))
+    return math.ceil(desired * (1 / (1 + _OVERLOAD_THRESHOLD)))
 
 
 def _allocations(ratios: Ratios | None, count: int) -> dict[str, _Allocation] | str:
-    """Return what each zone gets, or why nothing is shared."""
+    """Return the allocation of each zone, or the reason why there is none."""
     if ratios is None:
         return _NO_NODE_INFO
-    of = f"({count} endpoints, {len(ratios)} zones)"
+    counts = f"({count} endpoints, {len(ratios)} zones)"
     if len(ratios) > count:
-        return f"Insufficient number of endpoints {of}"
+        return f"Insufficient number of endpoints {counts}"
     minima = {zone: _minimum(ratio * count) for zone, ratio in ratios.items()}
-    spare = count - sum(minima.values())
-    if spare < 0:
+    surplus = count - sum(minima.values())
+    if surplus < 0:
         limit = "without exceeding overload threshold"
-        return f"Unable to allocate minimum required endpoints to each zone {limit} {of}"
+        return f"Unable to allocate minimum required endpoints to each zone {limit} {counts}"
     return {
-        zone: _Allocation(minima[zone] + spare, max(ratio * count, minima[zone]))
+        zone: _Allocation(minima[zone] + surplus, max(ratio * count, minima[zone]))
         for zone, ratio in ratios.items()
     }
 
@@ -221,7 +227,7 @@ def _allocations(ratios: Ratios | None, count: int) -> dict[str, _Allocation] | 
 def _present_hints(
     unchanged: Sequence[ReadOnlyTree], allocations: Mapping[str, _Allocation]
 ) -> tuple[Counter[str], list[ReadOnlyTree]]:
-    """Return how many endpoints slices give each zone already, and the slices that need other hints."""
+    """Return the number of endpoints that are allocated to each zone already, and the slices that need other hints."""
     counts: Counter[str] = Counter()
     outdated: list[ReadOnlyTree] = []
     for endpoint_slice in unchanged:
@@ -243,35 +249,43 @@ def _zones_of(endpoints: Iterable[ReadOnlyTree]) -> Counter[str]:
     return Counter(zone["name"] for each in hints for zone in each.get("forZones") or ())
 
 
-def _exchanges(
+def _giving_and_receiving_zones(
     allocations: Mapping[str, _Allocation], counts: Mapping[str, int]
 ) -> tuple[Counter[str], Counter[str]]:
-    """Return how many endpoints zones give to others, and how many zones receive."""
+    """Return the number of endpoints that zones give to others, and the number that zones receive."""
     surplus = {zone: counts.get(zone, 0) - allocation.desired for zone, allocation in allocations.items()}
-    giving = {zone: number for zone, number in surplus.items() if number > 0}
-    receiving = {zone: -number for zone, number in surplus.items() if number < 0}
-    donations: Counter[str] = Counter()
-    receptions: Counter[str] = Counter()
-    while giving and receiving:
-        giver, receiver = max(giving, key=giving.__getitem__), max(receiving, key=receiving.__getitem__)
-        maximum, minimum = max(giving[giver], receiving[receiver]), min(giving[giver], receiving[receiver])
+    surplus_by_zone = {zone: number for zone, number in surplus.items() if number > 0}
+    deficit_by_zone = {zone: -number for zone, number in surplus.items() if number < 0}
+    giving_counts: Counter[str] = Counter()
+    receiving_counts: Counter[str] = Counter()
+    while surplus_by_zone and deficit_by_zone:
+        giver, receiver = (
+            max(surplus_by_zone, key=surplus_by_zone.__getitem__),
+            max(deficit_by_zone, key=deficit_by_zone.__getitem__),
+        )
+        maximum, minimum = (
+            max(surplus_by_zone[giver], deficit_by_zone[receiver]),
+            min(surplus_by_zone[giver], deficit_by_zone[receiver]),
+        )
         if maximum < 1 or minimum < 1 / 2:
             break
-        donations[giver] += 1
-        giving[giver] -= 1
-        receptions[receiver] += 1
-        receiving[receiver] -= 1
-    return donations, receptions
+        giving_counts[giver] += 1
+        surplus_by_zone[giver] -= 1
+        receiving_counts[receiver] += 1
+        deficit_by_zone[receiver] -= 1
+    return giving_counts, receiving_counts
 
 
-def _redistribute(zones: Sequence[str], donations: Counter[str], receptions: Counter[str]) -> list[str]:
-    """Return the zone of each endpoint after the exchanges."""
+def _redistribute(
+    zones: Sequence[str], giving_counts: Counter[str], receiving_counts: Counter[str]
+) -> list[str]:
+    """Return the zone of each endpoint after zones have given endpoints to others."""
     result = []
     for zone in zones:
-        receiver = next((name for name, number in receptions.items() if number), None)
-        if donations[zone] and receiver is not None:
-            donations[zone] -= 1
-            receptions[receiver] -= 1
+        receiver = next((name for name, number in receiving_counts.items() if number), None)
+        if giving_counts[zone] and receiver is not None:
+            giving_counts[zone] -= 1
+            receiving_counts[receiver] -= 1
             result.append(receiver)
         else:
             result.append(zone)

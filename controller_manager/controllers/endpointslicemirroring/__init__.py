@@ -1,4 +1,4 @@
-"""EndpointSlices of user-managed Endpoints, for services without a selector.
+"""The controller that mirrors user-managed Endpoints into EndpointSlices, for services without a selector.
 
-Upstream: pkg/controller/endpointslicemirroring. A module belongs here if it takes part in that.
+Upstream: pkg/controller/endpointslicemirroring. A module belongs here if it mirrors Endpoints.
 """

@@ -1,4 +1,4 @@
-"""Decide which slices mirror the Endpoints of a service. Slices of deleted Endpoints are garbage collected."""
+"""The EndpointSlice mirroring controller. The garbage collector deletes the slices of deleted Endpoints."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -30,50 +30,52 @@ from mockube.controller_manager.control.actions import (
 from mockube.controller_manager.control.controller import Controller, Watch
 from mockube.controller_manager.workloads import services
 from mockube.controller_manager.workloads.endpoint_slices import (
-    Changes,
     Endpoints,
     Ports,
-    Shape,
-    arrange,
+    SliceChanges,
+    SliceOptions,
     by_service,
     keys_of_services,
     ports_of,
+    reconcile_slices,
     slice_of,
 )
 
 BY_MIRRORED: Final = "mirrored"
 MANAGER: Final = "endpointslicemirroring-controller.k8s.io"
 _MAX_ENDPOINTS: Final = 1000
-_NOT_MIRRORED: Final = (ANNOTATION_LAST_CHANGE_TRIGGER_TIME, ANNOTATION_LAST_APPLIED)
+_NOT_MIRRORED_ANNOTATIONS: Final = (ANNOTATION_LAST_CHANGE_TRIGGER_TIME, ANNOTATION_LAST_APPLIED)
 
 
 def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
     endpoints = caches.of(ENDPOINTS).get(*key)
     service = caches.of(SERVICES).get(*key)
     present = caches.of(ENDPOINT_SLICES).by_index(BY_MIRRORED, str(key))
-    if endpoints is None or service is None or not _is_mirrored(endpoints, service):
+    if endpoints is None or service is None or not _should_mirror(endpoints, service):
         return _delete_all(present)
     labels = {
         **meta.labels(endpoints),
         LABEL_SERVICE_NAME: key.name,
         LABEL_ENDPOINT_SLICE_MANAGED_BY: MANAGER,
     }
-    changes = Changes()
+    changes = SliceChanges()
     for family in ("IPv4", "IPv6"):
         desired = _desired_endpoints(endpoints, family)
         slices = [endpoint_slice for endpoint_slice in present if endpoint_slice["addressType"] == family]
         if desired or slices:
             new_slice = partial(_mirror_slice, endpoints, labels, family)
-            shape = Shape(labels=labels, new_slice=new_slice, maximum=_MAX_ENDPOINTS, placeholder=False)
-            changes = changes + arrange(endpoints, slices, desired, shape)
+            options = SliceOptions(
+                labels=labels, new_slice=new_slice, max_endpoints=_MAX_ENDPOINTS, placeholder=False
+            )
+            changes = changes + reconcile_slices(endpoints, slices, desired, options)
     return Plan(actions=tuple(_actions(changes)))
 
 
-def _is_mirrored(endpoints: ReadOnlyTree, service: ReadOnlyTree) -> bool:
-    """Whether mirroring is not disabled, and no other controller creates the service's slices."""
-    skipped = meta.labels(endpoints).get(LABEL_ENDPOINT_SLICE_SKIP_MIRROR) == "true"
+def _should_mirror(endpoints: ReadOnlyTree, service: ReadOnlyTree) -> bool:
+    """Return whether mirroring is not disabled, and no other controller creates the service's slices."""
+    is_skipped = meta.labels(endpoints).get(LABEL_ENDPOINT_SLICE_SKIP_MIRROR) == "true"
     is_lock = ANNOTATION_LEADER in meta.annotations(endpoints)
-    return not skipped and not is_lock and service["spec"].get("selector") is None
+    return not is_skipped and not is_lock and service["spec"].get("selector") is None
 
 
 def _delete_all(present: Iterable[ReadOnlyTree]) -> Plan:
@@ -94,7 +96,7 @@ def _desired_endpoints(endpoints: ReadOnlyTree, family: str) -> dict[Ports, Endp
 
 
 def _addresses(subset: ReadOnlyTree, field: str, family: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each with its identity: the pod's uid, or the address."""
+    """Yield each endpoint with its identity: the pod's uid, or the address."""
     for address in subset.get(field) or ():
         if services.is_ipv6(address["ip"]) == (family == "IPv6"):
             endpoint = _endpoint(address, ready=field == "addresses")
@@ -111,13 +113,15 @@ def _mirror_slice(
 ) -> dict[str, Any]:
     endpoint_slice = slice_of(endpoints, labels, family, ports, slice_endpoints)
     annotations = {
-        name: value for name, value in meta.annotations(endpoints).items() if name not in _NOT_MIRRORED
+        name: value
+        for name, value in meta.annotations(endpoints).items()
+        if name not in _NOT_MIRRORED_ANNOTATIONS
     }
     owner = meta.controller_reference({**endpoints, "apiVersion": "v1", "kind": "Endpoints"})
     return meta.with_metadata(endpoint_slice, annotations=annotations, ownerReferences=[owner])
 
 
-def _actions(changes: Changes) -> Iterator[Action]:
+def _actions(changes: SliceChanges) -> Iterator[Action]:
     for body in changes.create:
         yield Create(resource=ENDPOINT_SLICES, bodies=(body,))
     for body in changes.update:
@@ -133,8 +137,8 @@ MIRRORED_ENDPOINT_SLICES: Final = Controller(
     service_account="endpointslicemirroring-controller",
     event_component="endpoint-slice-mirroring-controller",
     watches=(
-        Watch(resource=ENDPOINTS, keys=services.of_service),
-        Watch(resource=SERVICES, keys=services.of_service),
+        Watch(resource=ENDPOINTS, keys=services.service_key),
+        Watch(resource=SERVICES, keys=services.service_key),
         Watch(resource=ENDPOINT_SLICES, keys=keys_of_services(by_mirrored)),
     ),
     reconcile=reconcile,

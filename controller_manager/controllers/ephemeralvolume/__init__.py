@@ -1,4 +1,4 @@
-"""Claims with the lifetime of their pods. Upstream: pkg/controller/volume/ephemeral.
+"""The controller of ephemeral volumes: claims with the lifetime of their pods. Upstream: pkg/controller/volume/ephemeral.
 
 A module belongs here if it creates the claims of a pod's `ephemeral` volumes.
 """

@@ -1,4 +1,4 @@
-"""The controller of ephemeral volumes: a claim for each, owned by the pod, so that it is deleted with the pod."""
+"""The ephemeral volume controller: it creates a claim for each such volume; the pod owns the claim."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -28,7 +28,7 @@ def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
         return EMPTY_PLAN
     present = caches.of(PERSISTENT_VOLUME_CLAIMS)
     actions: list[Action] = []
-    for volume in _ephemeral(pod):
+    for volume in _ephemeral_volumes(pod):
         claim = present.get(key.namespace, _claim_name(pod, volume))
         if claim is None:
             actions.append(_creation(pod, volume))
@@ -42,7 +42,7 @@ def _creation(pod: PodView, volume: ReadOnlyTree) -> Create:
     return Create(
         resource=PERSISTENT_VOLUME_CLAIMS,
         bodies=(_claim(pod, volume),),
-        event=EventTemplate(about=pod.object, failed=failed),
+        event=EventTemplate(about=pod.object, on_failure=failed),
     )
 
 
@@ -53,7 +53,7 @@ def _foreign_claim_event(pod: PodView, volume: ReadOnlyTree) -> RecordEvent:
     return RecordEvent(about=pod.object, type="Warning", reason="FailedBinding", message=message)
 
 
-def _ephemeral(pod: PodView) -> list[ReadOnlyTree]:
+def _ephemeral_volumes(pod: PodView) -> list[ReadOnlyTree]:
     volumes = (pod.object.get("spec") or {}).get("volumes") or ()
     return [volume for volume in volumes if "ephemeral" in volume]
 
@@ -79,17 +79,17 @@ def _claim(pod: PodView, volume: ReadOnlyTree) -> dict[str, Any]:
     }
 
 
-def _of_pod(_: Caches, change: Change) -> Iterable[Key]:
+def _pod_key(_: Caches, change: Change) -> Iterable[Key]:
     pod: PodView | None = change.new
-    return () if pod is None or pod.deleting or not _ephemeral(pod) else (pod.key,)
+    return () if pod is None or pod.deleting or not _ephemeral_volumes(pod) else (pod.key,)
 
 
-def _of_claim(caches: Caches, change: Change) -> Iterable[Key]:
-    """A deleted claim, also one that the pod did not own, gives way to the pod's own."""
+def _pods_of_deleted_claim(caches: Caches, change: Change) -> Iterable[Key]:
+    """Return the keys of the pods that use a deleted claim, which they need not have owned: a new one is created."""
     if change.new is not None:
         return ()
     users = caches.of(PODS).by_index(BY_CLAIM, str(Key.of(change.last_known)))
-    return tuple(pod.key for pod in users if not pod.deleting and _ephemeral(pod))
+    return tuple(pod.key for pod in users if not pod.deleting and _ephemeral_volumes(pod))
 
 
 EPHEMERAL_VOLUME: Final = Controller(
@@ -98,8 +98,8 @@ EPHEMERAL_VOLUME: Final = Controller(
     service_account="ephemeral-volume-controller",
     event_component="ephemeral_volume",
     watches=(
-        Watch(resource=PODS, keys=_of_pod),
-        Watch(resource=PERSISTENT_VOLUME_CLAIMS, keys=_of_claim),
+        Watch(resource=PODS, keys=_pod_key),
+        Watch(resource=PERSISTENT_VOLUME_CLAIMS, keys=_pods_of_deleted_claim),
     ),
     reconcile=reconcile,
     workers=5,

@@ -1,4 +1,4 @@
-"""The garbage collector: it deletes dependents without owners, and orphans dependents that are to stay.
+"""The garbage collector: it deletes dependents without owners, and orphans the dependents of orphaning deletions.
 
-A module belongs here if it is about owner references of any kind.
+A module belongs here if it is part of this controller, which handles owner references of all kinds.
 """

@@ -1,8 +1,8 @@
-"""Watch every kind that can be deleted, and execute the verdicts on the graph's objects.
+"""The garbage collector: it watches every kind that can be deleted, and deletes or patches objects by the graph.
 
-Two queues: objects to delete, if their owners are absent, and owners whose dependents are to be orphaned. Each write
-has the version that was judged as its precondition; after a conflict the object is judged again. So the caches are
-good enough, except for an owner's absence: that must be seen as its deletion, or read from the server.
+It has two queues: objects to delete if their owners are absent, and owners whose dependents are orphaned. Each write has
+the version of the decision as its precondition; after a conflict the object is processed again. So the caches are
+sufficient, except for an owner's absence: it is known only from the owner's deletion event or from the server.
 """
 
 import logging
@@ -30,7 +30,7 @@ from mockube.controller_manager.controllers.garbagecollector.decision import (
 )
 from mockube.controller_manager.controllers.garbagecollector.graph import Graph, GraphStep, Node
 from mockube.controller_manager.controllers.garbagecollector.references import (
-    AbsentOwner,
+    AbsentOwnerCache,
     KindMap,
     OwnerReference,
     owners_of,
@@ -41,19 +41,19 @@ from mockube.controller_manager.controllers.garbagecollector.references import (
 from mockube.controller_manager.supervision import run_all
 
 LOG: Final = logging.getLogger(__name__)
-REFRESH: Final = timedelta(seconds=30)
-"""Seconds between two discoveries, besides that after a new definition."""
-_KINDS: Final = Key("", "kinds")
+_DISCOVERY_PERIOD: Final = timedelta(seconds=30)
+"""The time between two discoveries; a new CustomResourceDefinition causes another one."""
+_DISCOVERY_KEY: Final = Key("", "kinds")
 
 
-class Collector:
+class GarbageCollector:
     def __init__(self, context: Context) -> None:
         self._client = context.client
         self._informers = context.informers
         self._recorder = context.recorder.of("garbage-collector-controller")
         self._graph = Graph()
         self._kinds = KindMap(self._informers.row)
-        self._absent = AbsentOwner()
+        self._absent_owners = AbsentOwnerCache()
         workers = context.options.controllers.concurrent_gc_syncs
         loop = partial(Loop, workers=workers, clock=context.clock, metrics=context.metrics)
         self._deletions = loop("garbage_collector_attempt_to_delete", self._attempt_to_delete)
@@ -68,44 +68,44 @@ class Collector:
         )
 
     async def run(self) -> None:
-        self._discovery.add(_KINDS)
+        self._discovery.add(_DISCOVERY_KEY)
         await run_all(
             discovery=self._discovery.run(), deletions=self._deletions.run(), orphans=self._orphans.run()
         )
 
-    # --- what is watched
+    # --- watches
 
     async def _discover(self, _: Key) -> timedelta:
         for resource in self._kinds.add_discovered(await discover(self._client)):
             informer = self._informers.of(resource)
             informer.add_handler(partial(self._on_change, resource))
             if resource is CUSTOM_RESOURCE_DEFINITIONS:
-                informer.add_handler(lambda _: self._discovery.add(_KINDS))
-        return REFRESH
+                informer.add_handler(lambda _: self._discovery.add(_DISCOVERY_KEY))
+        return _DISCOVERY_PERIOD
 
     def _on_change(self, resource: Resource[Any], change: Change) -> None:
-        """Called for each change of each object: it only updates the graph."""
+        """Update the graph, and queue the nodes that the change affects."""
         latest = resource.tree(change.last_known)
         if change.new is None:
             self._on_delete(meta.uid(latest))
             return
         if change.old is not None and meta.uid(resource.tree(change.old)) != meta.uid(latest):
             self._on_delete(meta.uid(resource.tree(change.old)))
-        self._look(self._graph.observe(resource, latest))
+        self._enqueue(self._graph.observe(resource, latest))
 
     def _on_delete(self, uid: str) -> None:
         step = self._graph.remove(uid)
         if step.delete:
-            self._absent.add(uid)
-        self._look(step)
+            self._absent_owners.add(uid)
+        self._enqueue(step)
 
-    def _look(self, step: GraphStep) -> None:
+    def _enqueue(self, step: GraphStep) -> None:
         for node in step.delete:
             self._deletions.add(Key("", node.uid))
         for node in step.orphan:
             self._orphans.add(Key("", node.uid))
 
-    # --- whether an object has to go
+    # --- deleting objects
 
     async def _attempt_to_delete(self, key: Key) -> timedelta | None:
         node = self._graph.node(key.name)
@@ -114,24 +114,24 @@ class Collector:
         resource = self._kinds.resource(node.identity.api_version, node.identity.kind)
         if resource is None:
             LOG.warning("%s has an owner of a kind that the server does not serve", node.identity)
-            return REFRESH
+            return _DISCOVERY_PERIOD
         latest = await self._read_latest(resource, node.identity.key, node.uid)
         if latest is None:
             self._on_delete(node.uid)
         elif node.waits_for_dependents:
-            await self._let_go_if_alone(resource, node, latest)
+            await self._finish_foreground_deletion(resource, node, latest)
         elif meta.owner_references(latest):
-            await self._judge(resource, node, latest)
+            await self._process_owners(resource, node, latest)
         return None
 
     async def _read_latest(self, resource: Resource[ReadOnlyTree], key: Key, uid: str) -> ReadOnlyTree | None:
-        """Read the object from the server; None if it is deleted, or another one has its name."""
-        place = key if resource.namespaced else Key("", key.name)
-        seen = self._find_cached(resource, place)
-        if seen is not None and meta.uid(seen) == uid:
-            return seen
+        """Read the object from the cache or the server; None if it is deleted, or another one has its name."""
+        object_key = key if resource.namespaced else Key("", key.name)
+        cached = self._find_cached(resource, object_key)
+        if cached is not None and meta.uid(cached) == uid:
+            return cached
         try:
-            latest = await self._client.get(resource, place)
+            latest = await self._client.get(resource, object_key)
         except NotFound:
             return None
         return latest if meta.uid(latest) == uid else None
@@ -143,10 +143,10 @@ class Collector:
         view = self._informers.of(watched).lister.get(*key)
         return None if view is None else watched.tree(view)
 
-    async def _let_go_if_alone(
+    async def _finish_foreground_deletion(
         self, resource: Resource[ReadOnlyTree], node: Node, latest: ReadOnlyTree
     ) -> None:
-        """Finish a foreground deletion, or queue the dependents that block it."""
+        """Remove the finalizer of a foreground deletion, or queue the dependents that block it."""
         blocking = node.blocking_dependents
         if not blocking:
             patch = without_finalizer_patch(latest, FINALIZER_FOREGROUND)
@@ -155,13 +155,15 @@ class Collector:
             if not dependent.waits_for_dependents:
                 self._deletions.add(Key("", dependent.uid))
 
-    async def _judge(self, resource: Resource[ReadOnlyTree], node: Node, latest: ReadOnlyTree) -> None:
+    async def _process_owners(
+        self, resource: Resource[ReadOnlyTree], node: Node, latest: ReadOnlyTree
+    ) -> None:
         owner_states = [await self._state_of_owner(latest, owner) for owner in owners_of(latest)]
         decision = decide(
             latest,
             owner_states,
             has_dependents=bool(node.dependents),
-            is_in_circle=any(dependent.waits_for_dependents for dependent in node.dependents.values()),
+            is_in_cycle=any(dependent.waits_for_dependents for dependent in node.dependents.values()),
         )
         match decision:
             case Keep():
@@ -172,30 +174,30 @@ class Collector:
                 await self._remove(resource, latest, decision)
 
     async def _state_of_owner(self, dependent: ReadOnlyTree, owner: OwnerReference) -> OwnerState:
-        if owner.uid in self._absent:
+        if owner.uid in self._absent_owners:
             return OwnerState.DANGLING
         resource = self._kinds.resource(owner.api_version, owner.kind)
         namespace = meta.namespace(dependent)
         if resource is None or (resource.namespaced and not namespace):
-            self._warn_of_invalid(dependent, owner)
-            return OwnerState.SOLID  # Unknown: it stays.
+            self._warn_about_invalid_reference(dependent, owner)
+            return OwnerState.SOLID  # unknown, so the object is not deleted
         owner_object = await self._read_latest(resource, Key(namespace, owner.name), owner.uid)
         if owner_object is None:
-            self._warn_if_elsewhere(dependent, owner)
-            self._absent.add(owner.uid)
+            self._warn_if_in_other_namespace(dependent, owner)
+            self._absent_owners.add(owner.uid)
             return OwnerState.DANGLING
         return OwnerState.WAITING if waits_for_dependents(owner_object) else OwnerState.SOLID
 
-    def _warn_if_elsewhere(self, dependent: ReadOnlyTree, owner: OwnerReference) -> None:
+    def _warn_if_in_other_namespace(self, dependent: ReadOnlyTree, owner: OwnerReference) -> None:
         node = self._graph.node(owner.uid)
         if (
             node is not None
             and not node.is_virtual
             and node.identity.key.namespace != meta.namespace(dependent)
         ):
-            self._warn_of_invalid(dependent, owner)
+            self._warn_about_invalid_reference(dependent, owner)
 
-    def _warn_of_invalid(self, dependent: ReadOnlyTree, owner: OwnerReference) -> None:
+    def _warn_about_invalid_reference(self, dependent: ReadOnlyTree, owner: OwnerReference) -> None:
         namespace = meta.namespace(dependent)
         message = f'ownerRef {owner.describe(namespace)} does not exist in namespace "{namespace}"'
         self._recorder.record(dependent, "Warning", "OwnerRefInvalidNamespace", message)
@@ -220,7 +222,7 @@ class Collector:
     async def _patch(
         self, resource: Resource[ReadOnlyTree], obj: ReadOnlyTree, patch: ReadOnlyTree
     ) -> ReadOnlyTree | None:
-        """None where the object is deleted."""
+        """Patch an object; return None if it is deleted."""
         try:
             return await self._client.patch(resource, Key.of(obj), patch)
         except NotFound:
@@ -254,5 +256,5 @@ class Collector:
 
 
 GARBAGE_COLLECTOR: Final = Runnable(
-    name="garbage-collector-controller", service_account="generic-garbage-collector", build=Collector
+    name="garbage-collector-controller", service_account="generic-garbage-collector", build=GarbageCollector
 )

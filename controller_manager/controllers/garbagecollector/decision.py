@@ -1,4 +1,4 @@
-"""The decision about an object, by the state of its owners. Pure."""
+"""The decision whether to delete an object, by the states of its owners."""
 
 from collections.abc import Mapping, Sequence
 from enum import Enum, auto
@@ -13,46 +13,48 @@ from mockube.controller_manager.controllers.garbagecollector.references import w
 
 
 class OwnerState(Enum):
-    """What an owner is to its dependent."""
+    """The state of an owner, as its dependent refers to it."""
 
     SOLID = auto()
-    """It is there."""
+    """It exists, and does not wait for its dependents."""
     DANGLING = auto()
-    """It is not, or another has its name."""
+    """It does not exist, or another object has its name."""
     WAITING = auto()
-    """It is being deleted and waits for its dependents."""
+    """It is being deleted in the foreground, and waits for its dependents."""
 
 
 class Keep(Struct, frozen=True):
-    """Leave the object as it is."""
+    """Do not change the object."""
 
 
 class Disown(Struct, frozen=True):
-    """Keep it, without the references to deleted or terminating owners."""
+    """Remove the references to absent and waiting owners from the object."""
 
     patch: Mapping[str, Any]
 
 
 class Remove(Struct, frozen=True, kw_only=True):
+    """Delete the object."""
+
     propagation: Literal["Background", "Foreground", "Orphan"]
     unblock: bool = False
-    """First make it block no owner: it and its owner would wait for each other."""
+    """Whether to set `blockOwnerDeletion` to false first: the object and its owner would wait for each other."""
 
 
 Decision = Keep | Disown | Remove
 
 
 def decide(
-    obj: ReadOnlyTree, owner_states: Sequence[OwnerState], *, has_dependents: bool, is_in_circle: bool
+    obj: ReadOnlyTree, owner_states: Sequence[OwnerState], *, has_dependents: bool, is_in_cycle: bool
 ) -> Decision:
-    """`owner_states` are those of the object's owners, in their order."""
+    """Return the decision about an object; `owner_states` are in the order of its owner references."""
     if not owner_states:
         return Keep()
     if OwnerState.SOLID in owner_states:
         return _keep_or_disown(obj, owner_states)
     if OwnerState.WAITING in owner_states and has_dependents:
-        return Remove(propagation="Foreground", unblock=is_in_circle)
-    return Remove(propagation=_asked_for(obj))
+        return Remove(propagation="Foreground", unblock=is_in_cycle)
+    return Remove(propagation=_requested_propagation(obj))
 
 
 def _keep_or_disown(obj: ReadOnlyTree, owner_states: Sequence[OwnerState]) -> Decision:
@@ -61,15 +63,15 @@ def _keep_or_disown(obj: ReadOnlyTree, owner_states: Sequence[OwnerState]) -> De
     return Keep() if len(solid) == len(owner_states) else Disown(with_owners_patch(obj, solid))
 
 
-def _asked_for(obj: ReadOnlyTree) -> Literal["Background", "Foreground", "Orphan"]:
-    """The propagation policy of the object's own deletion, by its finalizers."""
+def _requested_propagation(obj: ReadOnlyTree) -> Literal["Background", "Foreground", "Orphan"]:
+    """Return the propagation policy that the object's finalizers request."""
     if FINALIZER_ORPHAN in meta.finalizers(obj):
         return "Orphan"
     return "Foreground" if FINALIZER_FOREGROUND in meta.finalizers(obj) else "Background"
 
 
 def unblocked_owners(obj: ReadOnlyTree) -> list[dict[str, Any]]:
-    """Return its owner references, of which none blocks its owner."""
+    """Return the object's owner references, with `blockOwnerDeletion` set to false."""
     return [
         {**reference, "blockOwnerDeletion": False} if "blockOwnerDeletion" in reference else dict(reference)
         for reference in meta.owner_references(obj)

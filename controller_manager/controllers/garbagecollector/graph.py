@@ -1,7 +1,7 @@
-"""The graph of owners and dependents, as far as the watches have shown it.
+"""The graph of owners and dependents, built from watch events.
 
-Pure and synchronous. An owner that no watch has shown yet is a virtual node in the graph, until it is seen or found
-to be absent. Each step returns the nodes to process because of it; the collector processes them.
+It is pure and synchronous. An owner without a watch event yet is a virtual node in the graph, until it is observed or
+found to be absent. Each step returns the nodes that have to be processed; the collector processes them.
 """
 
 from collections.abc import Iterable
@@ -24,10 +24,10 @@ class Node(Struct, eq=False):
     identity: Identity
     owners: tuple[OwnerReference, ...] = ()
     dependents: dict[str, "Node"] = field(default_factory=dict)
-    """By uid."""
+    """The dependents by uid."""
     is_deleting: bool = False
     waits_for_dependents: bool = False
-    """Being deleted in the foreground. Once so, it stays so: the finalizer is only ever taken out by us or by force."""
+    """Whether it is being deleted in the foreground. This is never reset: only the collector removes the finalizer."""
     is_virtual: bool = False
 
     @property
@@ -44,7 +44,9 @@ class Node(Struct, eq=False):
 
 
 class GraphStep(Struct):
-    """Nodes to process because of a step: to delete if their owners are absent, or to orphan their dependents."""
+    """The nodes to process after a step: nodes to delete if their owners are absent, and owners with dependents to
+    orphan.
+    """
 
     delete: list[Node] = field(default_factory=list)
     orphan: list[Node] = field(default_factory=list)
@@ -61,12 +63,12 @@ class Graph:
         return self._nodes.get(uid)
 
     def observe(self, resource: Resource[ReadOnlyTree], obj: ReadOnlyTree) -> GraphStep:
-        """A watch showed an object, for the first time or changed."""
+        """Add or update the node of an object from a watch event."""
         node = self._nodes.get(meta.uid(obj))
         return self._add_node(resource, obj) if node is None else self._update_node(node, resource, obj)
 
     def remove(self, uid: str) -> GraphStep:
-        """An object is deleted: by a watch event, or by the server's answer for a virtual one."""
+        """Remove the node of an object that is deleted according to a watch event or the server's response."""
         step = GraphStep()
         node = self._nodes.pop(uid, None)
         if node is None:
@@ -82,34 +84,34 @@ class Graph:
         step = GraphStep()
         node = Node(identity=identity_of(resource, obj), owners=owners_of(obj))
         self._nodes[node.uid] = node
-        self._join(node, node.owners, step)
-        self._begin_deletion(node, obj, step)
+        self._add_dependent(node, node.owners, step)
+        self._update_deletion(node, obj, step)
         return step
 
     def _update_node(self, node: Node, resource: Resource[ReadOnlyTree], obj: ReadOnlyTree) -> GraphStep:
         step = GraphStep()
         if node.is_virtual:
-            self._make_real(node, identity_of(resource, obj), step)
-        before, now = {*node.owners}, {*owners_of(obj)}
-        present = {owner.uid for owner in now}
-        earlier_uids = {owner.uid for owner in before}
-        # An owner that waits for its dependents may wait no longer for this one.
-        freed = [owner for owner in before - now if owner.blocks]
-        step.delete += self._waiting_owners(freed)
+            self._set_real(node, identity_of(resource, obj), step)
+        old_owners, new_owners = {*node.owners}, {*owners_of(obj)}
+        new_uids = {owner.uid for owner in new_owners}
+        old_uids = {owner.uid for owner in old_owners}
+        # An owner that waits for its dependents no longer has to wait for this one.
+        unblocked = [owner for owner in old_owners - new_owners if owner.blocks]
+        step.delete += self._waiting_owners(unblocked)
         node.owners = owners_of(obj)
-        self._join(node, [owner for owner in now if owner.uid not in earlier_uids], step)
-        self._remove_dependent(node, [owner for owner in before if owner.uid not in present])
-        self._begin_deletion(node, obj, step)
+        self._add_dependent(node, [owner for owner in new_owners if owner.uid not in old_uids], step)
+        self._remove_dependent(node, [owner for owner in old_owners if owner.uid not in new_uids])
+        self._update_deletion(node, obj, step)
         return step
 
-    def _make_real(self, node: Node, identity: Identity, step: GraphStep) -> None:
-        """A virtual node is real after all. Dependents that name it with another namespace or kind must be processed."""
+    def _set_real(self, node: Node, identity: Identity, step: GraphStep) -> None:
+        """Make a virtual node real. Dependents that refer to it with another namespace or kind have to be processed."""
         node.identity, node.is_virtual = identity, False
         step.delete += [
-            dependent for dependent in node.dependents.values() if not _is_named_rightly(dependent, node)
+            dependent for dependent in node.dependents.values() if not _reference_matches(dependent, node)
         ]
 
-    def _begin_deletion(self, node: Node, obj: ReadOnlyTree, step: GraphStep) -> None:
+    def _update_deletion(self, node: Node, obj: ReadOnlyTree, step: GraphStep) -> None:
         began = meta.is_deleting(obj) and not node.is_deleting
         node.is_deleting = node.is_deleting or began
         if began and waits_for_orphans(obj):
@@ -120,7 +122,7 @@ class Graph:
 
     # --- edges
 
-    def _join(self, node: Node, owners: Iterable[OwnerReference], step: GraphStep) -> None:
+    def _add_dependent(self, node: Node, owners: Iterable[OwnerReference], step: GraphStep) -> None:
         for reference in owners:
             owner = self._nodes.get(reference.uid)
             if owner is None:
@@ -132,7 +134,7 @@ class Graph:
             owner.dependents[node.uid] = node
             if owner.is_virtual:
                 continue
-            if owner.waits_for_dependents or not _is_named_rightly(node, owner):
+            if owner.waits_for_dependents or not _reference_matches(node, owner):
                 step.delete.append(node)
 
     def _remove_dependent(self, node: Node, owners: Iterable[OwnerReference]) -> None:
@@ -154,19 +156,19 @@ def identity_of(resource: Resource[ReadOnlyTree], obj: ReadOnlyTree) -> Identity
 
 
 def _owner_identity(reference: OwnerReference, namespace: str) -> Identity:
-    """Return the identity of an owner that is in its dependent's namespace, or in none."""
+    """Return the identity of an owner, assuming its dependent's namespace."""
     return Identity(reference.api_version, reference.kind, Key(namespace, reference.name), reference.uid)
 
 
-def _is_named_rightly(dependent: Node, owner: Node) -> bool:
-    """The reference names the owner that has its uid: its group and kind, its name, and a namespace it may be in."""
+def _reference_matches(dependent: Node, owner: Node) -> bool:
+    """Return whether a dependent's reference has the group, kind and name of its owner, and a possible namespace."""
     reference = next((candidate for candidate in dependent.owners if candidate.uid == owner.uid), None)
     if reference is None:
         return True
     _, kind, key, _ = owner.identity
-    matching_addresses = not key.namespace or key.namespace == dependent.identity.key.namespace
-    same_group = _group(reference.api_version) == _group(owner.identity.api_version)
-    return matching_addresses and same_group and reference.kind == kind and reference.name == key.name
+    is_possible_namespace = not key.namespace or key.namespace == dependent.identity.key.namespace
+    is_same_group = _group(reference.api_version) == _group(owner.identity.api_version)
+    return is_possible_namespace and is_same_group and reference.kind == kind and reference.name == key.name
 
 
 def _group(api_version: str) -> str:

@@ -1,6 +1,6 @@
-"""What the garbage collector reads of an object: its owner references and deletion, its resource, and owners known to be absent.
+"""The owner references, finalizers and resources of objects, and the cache of absent owners.
 
-Pure. Absent owners are cached by uid, since uids are never used twice: the last few.
+Absent owners are cached by uid, because a uid is never used again.
 """
 
 from collections import OrderedDict
@@ -28,7 +28,7 @@ class OwnerReference(NamedTuple):
 
 
 class Identity(NamedTuple):
-    """An object, identified by its uid; the other fields are where to read it."""
+    """The identity of an object: its uid; the other fields are needed to read it."""
 
     api_version: str
     kind: str
@@ -51,23 +51,23 @@ def _owner(reference: ReadOnlyTree) -> OwnerReference:
 
 
 def waits_for_dependents(obj: ReadOnlyTree) -> bool:
-    """It is being deleted in the foreground."""
+    """Return whether the object is being deleted in the foreground."""
     return meta.is_deleting(obj) and FINALIZER_FOREGROUND in meta.finalizers(obj)
 
 
 def waits_for_orphans(obj: ReadOnlyTree) -> bool:
-    """It is being deleted, and its dependents are to be orphaned first."""
+    """Return whether the object is being deleted, and its dependents have to be orphaned first."""
     return meta.is_deleting(obj) and FINALIZER_ORPHAN in meta.finalizers(obj)
 
 
 def without_finalizer_patch(obj: ReadOnlyTree, finalizer: str) -> dict[str, Any]:
-    """A merge patch that holds for this version of the object only."""
+    """Return a merge patch that removes a finalizer from this version of the object."""
     remaining = [other for other in meta.finalizers(obj) if other != finalizer]
     return {"metadata": {"resourceVersion": meta.resource_version(obj), "finalizers": remaining}}
 
 
 def with_owners_patch(obj: ReadOnlyTree, owners: Sequence[ReadOnlyTree]) -> dict[str, Any]:
-    """A merge patch that leaves these owners, for this version of this object only."""
+    """Return a merge patch that sets the owner references of this version of the object."""
     return {
         "metadata": {
             "resourceVersion": meta.resource_version(obj),
@@ -77,19 +77,21 @@ def with_owners_patch(obj: ReadOnlyTree, owners: Sequence[ReadOnlyTree]) -> dict
     }
 
 
-_IGNORED: Final = {GroupResource("", "events"), GroupResource("events.k8s.io", "events")}
-"""Too many objects, and none has an owner."""
+_IGNORED_RESOURCES: Final = {GroupResource("", "events"), GroupResource("events.k8s.io", "events")}
+"""The resources that are not watched: they have many objects, and none has an owner."""
 
 
 class KindMap:
+    """The resources of kinds, from discovery, and the resources that are watched."""
+
     def __init__(self, row: Callable[[Resource[Any]], Resource[Any]]) -> None:
-        """`row` finds the row by which others watch a resource, too."""
+        """Create an empty map; `row` returns the row by which other controllers watch a resource."""
         self._row = row
         self._by_kind: dict[GroupKind, Resource[ReadOnlyTree]] = {}
         self._watched: dict[GroupResource, Resource[Any]] = {}
 
     def add_discovered(self, discovery: Discovery) -> list[Resource[Any]]:
-        """What is new and to be watched."""
+        """Add discovered resources; return the new ones to watch."""
         for entry in discovery.resources:
             self._by_kind.setdefault(entry.resource.group_kind, entry.resource)
         return [*self._new_resources(discovery.with_verbs("delete", "list", "watch"))]
@@ -97,25 +99,25 @@ class KindMap:
     def _new_resources(self, resources: Iterable[Resource[ReadOnlyTree]]) -> Iterator[Resource[Any]]:
         for resource in resources:
             name = resource.group_resource
-            if name not in self._watched and name not in _IGNORED:
+            if name not in self._watched and name not in _IGNORED_RESOURCES:
                 self._watched[name] = self._row(resource)
                 yield self._watched[name]
 
     def watched_row(self, resource: Resource[ReadOnlyTree]) -> Resource[Any] | None:
-        """The row whose informer watches this resource."""
+        """Return the row whose informer watches the resource."""
         return self._watched.get(resource.group_resource)
 
     def resource(self, api_version: str, kind: str) -> Resource[ReadOnlyTree] | None:
-        """Return the resource for reading the metadata of this kind's objects; None for a kind that the server does
-        not have.
-        """
+        """Return the resource of a kind, to read metadata of objects; None if the server does not serve the kind."""
         return self._by_kind.get(GroupKind(GroupVersion.parse(api_version).group, kind))
 
 
 _MAX_UIDS: Final = 500
 
 
-class AbsentOwner:
+class AbsentOwnerCache:
+    """The uids of owners that are known to be absent, the most recently used ones."""
+
     def __init__(self) -> None:
         self._uids: OrderedDict[str, None] = OrderedDict()
 

@@ -1,5 +1,5 @@
-"""HorizontalPodAutoscalers: scale a target by its metrics.
+"""The controller of HorizontalPodAutoscalers: it scales a target by its metrics.
 
-A module belongs here if it decides that, or reads the metrics. `replicas` calculates, `behavior` limits,
-`scaling` decides: all pure; `controller` carries out. Upstream: pkg/controller/podautoscaler.
+A module belongs here if it is part of this controller. `replicas` calculates replicas, `behavior` limits them, and
+`scaling` decides: they are pure. `controller` executes the decision. Upstream: pkg/controller/podautoscaler.
 """

@@ -1,7 +1,6 @@
-"""The limits of a recommendation: stabilization windows, the policies of `spec.behavior`, and the range of the
-autoscaler.
+"""The limits of a recommendation: stabilization windows, the policies of `spec.behavior`, minReplicas and maxReplicas.
 
-Pure: functions take the history and return it with the new entries. Names, reasons and messages are upstream's.
+Functions take the history and return it with new entries. Names, reasons and messages are upstream's.
 """
 
 import math
@@ -15,8 +14,8 @@ from msgspec.structs import replace
 from mockube.apimachinery.tree import ReadOnlyTree
 
 _INT32: Final = 2**31
-UP_FACTOR: Final = 2.0
-UP_MINIMUM: Final = 4.0
+_SCALE_UP_LIMIT_FACTOR: Final = 2.0
+_SCALE_UP_LIMIT_MINIMUM: Final = 4.0
 
 _STABLE: Final = ("ReadyForNewScale", "recommended size matches current size")
 _UP_STABILIZED: Final = (
@@ -54,10 +53,10 @@ _DOWN_RULES: Final[ReadOnlyTree] = {
 
 
 class TimedCount(NamedTuple):
-    """A recommendation, or by how much the scale was changed, and when."""
+    """A recommendation or a change of the number of replicas, with its time."""
 
     replicas: int
-    at: datetime
+    timestamp: datetime
 
 
 TimedCounts = tuple[TimedCount, ...]
@@ -67,12 +66,14 @@ class History(Struct, frozen=True):
     """The history of one autoscaler."""
 
     recommendations: TimedCounts = ()
-    """As they were before anything limited them."""
-    ups: TimedCounts = ()
-    downs: TimedCounts = ()
+    """The recommendations before limits were applied."""
+    scale_up_events: TimedCounts = ()
+    scale_down_events: TimedCounts = ()
 
 
 class Limits(Struct, frozen=True, kw_only=True):
+    """The present replicas, their range, and the default stabilization window."""
+
     minimum: int
     maximum: int
     current: int
@@ -84,34 +85,40 @@ class Limits(Struct, frozen=True, kw_only=True):
 
 
 class LimitedReplicas(NamedTuple):
+    """The replicas to scale to, and what limited them."""
+
     replicas: int
     able_condition: tuple[str, str]
     """The reason and message of AbleToScale."""
     is_limited: bool
-    limiting: tuple[str, str]
+    limited_condition: tuple[str, str]
     """The reason and message of ScalingLimited."""
     history: History
 
 
 def limit(behavior: ReadOnlyTree | None, desired: int, limits: Limits, history: History) -> LimitedReplicas:
-    """The replicas to scale to, from those that the metrics propose."""
+    """Limit the replicas that the metrics propose."""
     if behavior is None:
-        stable, added = _stabilize_down(desired, limits, history.recommendations)
-        able_condition = _STABLE if stable == desired else _DOWN_STABILIZED
-        replicas, limiting = _within_default_rate(stable, limits)
+        stabilized, recommendations = _stabilize_down(desired, limits, history.recommendations)
+        able_condition = _STABLE if stabilized == desired else _DOWN_STABILIZED
+        replicas, limited_condition = _within_default_rate(stabilized, limits)
     else:
         up, down = _rules(behavior, "scaleUp", _UP_RULES), _rules(behavior, "scaleDown", _DOWN_RULES)
-        stable, added = _stabilize(desired, limits, history.recommendations, up, down)
-        moved = _UP_STABILIZED if desired >= limits.current else _DOWN_STABILIZED
-        able_condition = _STABLE if stable == desired else moved
-        replicas, limiting = _within_policies(stable, limits, history, up, down)
+        stabilized, recommendations = _stabilize(desired, limits, history.recommendations, up, down)
+        stabilized_condition = _UP_STABILIZED if desired >= limits.current else _DOWN_STABILIZED
+        able_condition = _STABLE if stabilized == desired else stabilized_condition
+        replicas, limited_condition = _within_policies(stabilized, limits, history, up, down)
     return LimitedReplicas(
-        replicas, able_condition, replicas != stable, limiting, replace(history, recommendations=added)
+        replicas,
+        able_condition,
+        replicas != stabilized,
+        limited_condition,
+        replace(history, recommendations=recommendations),
     )
 
 
 def with_initial_recommendation(history: History, replicas: int, now: datetime) -> History:
-    """The scale that is found at first is a recommendation, so that nothing is scaled down at once."""
+    """Add the current replicas as the first recommendation, so that nothing is scaled down at once."""
     if history.recommendations:
         return history
     return replace(history, recommendations=(TimedCount(replicas, now),))
@@ -120,25 +127,29 @@ def with_initial_recommendation(history: History, replicas: int, now: datetime) 
 def with_scaling(
     history: History, behavior: ReadOnlyTree | None, old: int, new: int, now: datetime
 ) -> History:
-    """Add a change of the scale, which the policies count."""
+    """Add a change of the replicas to the history; the policies limit the changes in a period."""
     if behavior is None:
         return history
     if new > old:
         max_period = _longest_period(_rules(behavior, "scaleUp", _UP_RULES))
-        return replace(history, ups=_with_change(history.ups, new - old, now, max_period))
+        return replace(
+            history, scale_up_events=_with_change(history.scale_up_events, new - old, now, max_period)
+        )
     max_period = _longest_period(_rules(behavior, "scaleDown", _DOWN_RULES))
-    return replace(history, downs=_with_change(history.downs, old - new, now, max_period))
+    return replace(
+        history, scale_down_events=_with_change(history.scale_down_events, old - new, now, max_period)
+    )
 
 
 def _with_change(changes: TimedCounts, change: int, now: datetime, max_period: int) -> TimedCounts:
     cutoff = now - timedelta(seconds=max_period)
-    return _replace_expired(changes, lambda entry: entry.at < cutoff, TimedCount(change, now))
+    return _replace_expired(changes, lambda entry: entry.timestamp < cutoff, TimedCount(change, now))
 
 
 def _replace_expired(
     counts: TimedCounts, is_old: Callable[[TimedCount], bool], new: TimedCount
 ) -> TimedCounts:
-    """With a new entry, in the place of the last expired one."""
+    """Return the entries with a new one, which replaces the last expired one."""
     old = [index for index, entry in enumerate(counts) if is_old(entry)]
     return (*counts[: old[-1]], new, *counts[old[-1] + 1 :]) if old else (*counts, new)
 
@@ -155,33 +166,33 @@ def _rules(behavior: ReadOnlyTree, direction: str, defaults: ReadOnlyTree) -> di
 
 def _stabilize_down(desired: int, limits: Limits, recommendations: TimedCounts) -> tuple[int, TimedCounts]:
     cutoff = limits.now - limits.downscale_stabilization
-    recent = [entry.replicas for entry in recommendations if entry.at >= cutoff]
-    added = _replace_expired(
-        recommendations, lambda entry: entry.at < cutoff, TimedCount(desired, limits.now)
+    recent = [entry.replicas for entry in recommendations if entry.timestamp >= cutoff]
+    recommendations = _replace_expired(
+        recommendations, lambda entry: entry.timestamp < cutoff, TimedCount(desired, limits.now)
     )
-    return max([desired, *recent]), added
+    return max([desired, *recent]), recommendations
 
 
 def _stabilize(
     desired: int, limits: Limits, recommendations: TimedCounts, up: ReadOnlyTree, down: ReadOnlyTree
 ) -> tuple[int, TimedCounts]:
-    """The recommendation nearest to the current scale among those of both windows."""
+    """Return the recommendation in the two windows that is closest to the current replicas."""
     window = down.get("stabilizationWindowSeconds", int(limits.downscale_stabilization.total_seconds()))
     up_cutoff, down_cutoff = limits.time_before(up["stabilizationWindowSeconds"]), limits.time_before(window)
-    lowest = min([desired, *(entry.replicas for entry in recommendations if entry.at > up_cutoff)])
-    highest = max([desired, *(entry.replicas for entry in recommendations if entry.at > down_cutoff)])
+    lowest = min([desired, *(entry.replicas for entry in recommendations if entry.timestamp > up_cutoff)])
+    highest = max([desired, *(entry.replicas for entry in recommendations if entry.timestamp > down_cutoff)])
     cutoff = min(up_cutoff, down_cutoff)
-    added = _replace_expired(
-        recommendations, lambda entry: entry.at < cutoff, TimedCount(desired, limits.now)
+    recommendations = _replace_expired(
+        recommendations, lambda entry: entry.timestamp < cutoff, TimedCount(desired, limits.now)
     )
-    return min(max(limits.current, lowest), highest), added
+    return min(max(limits.current, lowest), highest), recommendations
 
 
 # --- rates
 
 
 def _within_default_rate(desired: int, limits: Limits) -> tuple[int, tuple[str, str]]:
-    rate = int(max(UP_FACTOR * limits.current, UP_MINIMUM))
+    rate = int(max(_SCALE_UP_LIMIT_FACTOR * limits.current, _SCALE_UP_LIMIT_MINIMUM))
     maximum = min(limits.maximum, rate)
     if desired < limits.minimum:
         return limits.minimum, _TOO_FEW
@@ -207,7 +218,7 @@ def _within_policies(
 
 
 def _up_limit(limits: Limits, history: History, rules: ReadOnlyTree) -> int:
-    """The most replicas that the policies allow now."""
+    """Return the maximum replicas that the policies allow now."""
     return _allowed_replicas(
         rules,
         limits,
@@ -220,7 +231,7 @@ def _up_limit(limits: Limits, history: History, rules: ReadOnlyTree) -> int:
 
 
 def _down_limit(limits: Limits, history: History, rules: ReadOnlyTree) -> int:
-    """The fewest replicas that the policies allow now."""
+    """Return the minimum replicas that the policies allow now."""
     return _allowed_replicas(
         rules,
         limits,
@@ -246,7 +257,9 @@ def _allowed_replicas(
     for policy in rules["policies"]:
         cutoff = limits.time_before(policy["periodSeconds"])
         start = (
-            limits.current - _replicas_changed(history.ups, cutoff) + _replicas_changed(history.downs, cutoff)
+            limits.current
+            - _replicas_changed(history.scale_up_events, cutoff)
+            + _replicas_changed(history.scale_down_events, cutoff)
         )
         change = pods if policy["type"] == "Pods" else percent
         proposed.append(max(-_INT32, min(change(start, policy["value"]), _INT32 - 1)))
@@ -254,7 +267,7 @@ def _allowed_replicas(
 
 
 def _replicas_changed(changes: TimedCounts, cutoff: datetime) -> int:
-    return sum(change.replicas for change in changes if change.at > cutoff)
+    return sum(change.replicas for change in changes if change.timestamp > cutoff)
 
 
 def _longest_period(rules: ReadOnlyTree) -> int:

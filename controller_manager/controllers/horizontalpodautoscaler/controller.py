@@ -1,4 +1,4 @@
-"""Look at each HorizontalPodAutoscaler every sync period, and carry out what it decides."""
+"""The HorizontalPodAutoscaler controller: it reconciles each autoscaler once in every sync period."""
 
 import logging
 from datetime import timedelta
@@ -12,7 +12,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.kinds import HORIZONTAL_POD_AUTOSCALERS, PODS
 from mockube.controller_manager.client.resources import Key, Resource
-from mockube.controller_manager.client.wire import NoAnswer
+from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.control.runner import Loop
 from mockube.controller_manager.controllers.horizontalpodautoscaler import monitor
@@ -47,9 +47,9 @@ from mockube.controller_manager.controllers.horizontalpodautoscaler.status impor
     Status,
 )
 from mockube.controller_manager.controllers.horizontalpodautoscaler.targets import (
-    Kinds,
+    RestMapper,
+    ScaleClient,
     ScaleError,
-    Targets,
     UnknownKindError,
 )
 
@@ -67,15 +67,15 @@ class ReconcileError(Exception):
         self.label = monitor.SPEC if is_spec else monitor.INTERNAL
 
 
-class Autoscalers:
+class HorizontalPodAutoscalerController:
     def __init__(self, context: Context) -> None:
         self._client, self._clock = context.client, context.clock
         self._options = context.options.controllers
         self._period = timedelta(seconds=self._options.horizontal_pod_autoscaler_sync_period)
         self._recorder = context.recorder.of(NAME)
-        self._kinds = Kinds(context.client, context.clock)
-        self._targets = Targets(context.client, context.clock)
-        self._api = MetricsApi(context.client, self._kinds)
+        self._rest_mapper = RestMapper(context.client, context.clock)
+        self._scale_client = ScaleClient(context.client, context.clock)
+        self._api = MetricsApi(context.client, self._rest_mapper)
         self._selectors = Selectors()
         self._histories: dict[Key, History] = {}
         self._registry = context.metrics.registry
@@ -101,7 +101,10 @@ class Autoscalers:
             self._registry.unregister(self._monitor)
 
     def _on_change(self, change: Change) -> None:
-        """An autoscaler is reconciled once in each period, whatever changes."""
+        """Queue the autoscaler for its next period, or at once after its deletion.
+
+        Other changes do not cause an earlier reconciliation.
+        """
         key = Key.of(change.last_known)
         if change.new is None:
             self._selectors.remove(key)
@@ -117,20 +120,20 @@ class Autoscalers:
         if autoscaler is None:
             self._histories.pop(key, None)
             return None
-        began, action, error = self._clock.monotonic(), monitor.NONE, monitor.NONE
+        started_at, action, error = self._clock.monotonic(), monitor.NONE, monitor.NONE
         try:
             action = await self._scale(key, autoscaler)
         except ReconcileError as problem:
             LOG.info("%s: %s", key, problem)
             error = problem.label
-        except NoAnswer as problem:
+        except NoResponse as problem:
             LOG.warning("%s: %s", key, problem)
             error = monitor.INTERNAL
-        self._monitor.reconciliations.observe((action, error), self._clock.monotonic() - began)
+        self._monitor.reconciliations.observe((action, error), self._clock.monotonic() - started_at)
         return self._period
 
     async def _scale(self, key: Key, autoscaler: ReadOnlyTree) -> str:
-        """Answers with the action that metrics name."""
+        """Scale the target of an autoscaler, and write the status; return the action for the metrics."""
         status = Status(autoscaler, self._clock.now())
         resource, scale = await self._scale_of(key, autoscaler, status)
         status.set_able("SucceededGetScale", "the HPA controller was able to get the target's current scale")
@@ -166,14 +169,14 @@ class Autoscalers:
             raise ReconcileError(problem, is_spec=True) from error
         kind = GroupKind(version.group, reference["kind"])
         try:
-            resource = await self._kinds.find(kind)
-        except (UnknownKindError, ApiError, NoAnswer) as error:
+            resource = await self._rest_mapper.find(kind)
+        except (UnknownKindError, ApiError, NoResponse) as error:
             await fail(error)
             problem = f"unable to determine resource for scale target reference: {error}"
             raise ReconcileError(problem) from error
         try:
-            scale = await self._targets.scale(resource, Key(key.namespace, reference["name"]))
-        except (ApiError, NoAnswer, ScaleError) as error:
+            scale = await self._scale_client.scale(resource, Key(key.namespace, reference["name"]))
+        except (ApiError, NoResponse, ScaleError) as error:
             await fail(error)
             problem = f"failed to query scale subresource for {_reference(autoscaler)}: {error}"
             raise ReconcileError(problem) from error
@@ -194,8 +197,8 @@ class Autoscalers:
     ) -> None:
         size = f"New size: {decision.desired}; reason: {decision.reason}"
         try:
-            await self._targets.rescale(resource, scale, decision.desired)
-        except (ApiError, NoAnswer) as error:
+            await self._scale_client.rescale(resource, scale, decision.desired)
+        except (ApiError, NoResponse) as error:
             self._recorder.record(autoscaler, "Warning", "FailedRescale", f"{size}; error: {error}")
             message = f"the HPA controller was unable to update the target scale: {error}"
             status.record(ABLE, "False", "FailedUpdateScale", message)
@@ -219,10 +222,10 @@ class Autoscalers:
         self._histories[key] = history
         current = scale["spec"]["replicas"]
         try:
-            source, context = self._situation(key, autoscaler, scale, status)
-            proposing = partial(self._propose, autoscaler, source, context)
+            source, context = self._scaling_context(key, autoscaler, scale, status)
+            propose_metric = partial(self._propose, autoscaler, source, context)
             recommendation = await recommend(
-                autoscaler["spec"].get("metrics") or (), current, proposing, status
+                autoscaler["spec"].get("metrics") or (), current, propose_metric, status
             )
         except MetricsFailedError as error:
             status.set_replicas(current, error.statuses)
@@ -233,11 +236,11 @@ class Autoscalers:
         limits = limits_of(autoscaler, current, self._options, self._clock.now())
         return decide(autoscaler, recommendation, limits, history, status)
 
-    def _situation(
+    def _scaling_context(
         self, key: Key, autoscaler: ReadOnlyTree, scale: ReadOnlyTree, status: Status
     ) -> tuple[Source, ScalingContext]:
-        of_scale, options = scale.get("status") or {}, self._options
-        text = of_scale.get("selector") or ""
+        scale_status, options = scale.get("status") or {}, self._options
+        text = scale_status.get("selector") or ""
         inactive = partial(self._inactive, autoscaler, status)
         if not text:
             raise inactive("SelectorRequired", "selector is required", "InvalidSelector", _MISSING_SELECTOR)
@@ -245,14 +248,14 @@ class Autoscalers:
         if key in self._selectors:
             self._selectors.put(key, selector)
         pods = [pod for pod in self._pods.lister.in_namespace(key.namespace) if selector.matches(pod.labels)]
-        selecting = sorted(self._selectors.selecting(key.namespace, pods))
-        if len(selecting) > 1:
-            hpa_names = " ".join(map(str, selecting))
+        selecting_keys = sorted(self._selectors.selecting(key.namespace, pods))
+        if len(selecting_keys) > 1:
+            hpa_names = " ".join(map(str, selecting_keys))
             problem = f"pods by selector {text} are controlled by multiple HPAs: [{hpa_names}]"
             raise inactive("AmbiguousSelector", problem)
         context = ScalingContext(
             spec_replicas=scale["spec"]["replicas"],
-            status_replicas=of_scale.get("replicas") or 0,
+            status_replicas=scale_status.get("replicas") or 0,
             pods=pods,
             tolerances=tolerances(autoscaler, options.horizontal_pod_autoscaler_tolerance),
             cpu_initialization_period=_seconds(options.horizontal_pod_autoscaler_cpu_initialization_period),
@@ -277,7 +280,7 @@ class Autoscalers:
     async def _propose(
         self, autoscaler: ReadOnlyTree, source: Source, context: ScalingContext, spec: ReadOnlyTree
     ) -> Proposal | FailedMetricError:
-        began = self._clock.monotonic()
+        started_at = self._clock.monotonic()
         old = (autoscaler.get("status") or {}).get("currentReplicas") or 0
         action, label = monitor.NONE, monitor.NONE
         try:
@@ -290,23 +293,25 @@ class Autoscalers:
             action = monitor.action(old, proposal.replicas)
             return proposal
         finally:
-            self._monitor.computations.observe((action, label, spec["type"]), self._clock.monotonic() - began)
+            self._monitor.computations.observe(
+                (action, label, spec["type"]), self._clock.monotonic() - started_at
+            )
 
     # --- the status
 
     async def _try_to_write(self, autoscaler: ReadOnlyTree, status: Status) -> None:
-        """Beside another failure, which is the one that is reported."""
+        """Write the status after another failure; an error of the write is only logged."""
         try:
             await self._write(autoscaler, status)
-        except (ReconcileError, NoAnswer) as error:
+        except (ReconcileError, NoResponse) as error:
             LOG.warning("%s", error)
 
     async def _write(self, autoscaler: ReadOnlyTree, status: Status) -> None:
-        changed = status.updated_object
-        if changed is None:
+        updated = status.updated_object
+        if updated is None:
             return
         try:
-            await self._client.update(HORIZONTAL_POD_AUTOSCALERS, changed, subresource="status")
+            await self._client.update(HORIZONTAL_POD_AUTOSCALERS, updated, subresource="status")
         except ApiError as error:
             self._recorder.record(autoscaler, "Warning", "FailedUpdateStatus", str(error))
             problem = f"failed to update status for {meta.name(autoscaler)}: {error}"
@@ -323,5 +328,5 @@ def _seconds(seconds: float) -> timedelta:
 
 
 HORIZONTAL_POD_AUTOSCALER: Final = Runnable(
-    name="horizontal-pod-autoscaler-controller", service_account=NAME, build=Autoscalers
+    name="horizontal-pod-autoscaler-controller", service_account=NAME, build=HorizontalPodAutoscalerController
 )

@@ -1,4 +1,4 @@
-"""Read the metrics of HorizontalPodAutoscalers: metrics.k8s.io, custom.metrics.k8s.io and external.metrics.k8s.io.
+"""The client of the metrics APIs: metrics.k8s.io, custom.metrics.k8s.io and external.metrics.k8s.io.
 
 The messages of errors are those of upstream's clients.
 """
@@ -16,38 +16,42 @@ from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.client import Client, Subject
-from mockube.controller_manager.client.wire import NoAnswer
+from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.controllers.horizontalpodautoscaler.replicas import Sample, Samples
-from mockube.controller_manager.controllers.horizontalpodautoscaler.targets import Kinds, UnknownKindError
+from mockube.controller_manager.controllers.horizontalpodautoscaler.targets import (
+    RestMapper,
+    UnknownKindError,
+)
 
 RESOURCE_METRICS: Final = GroupVersion("metrics.k8s.io", "v1beta1")
 CUSTOM_METRICS: Final = "custom.metrics.k8s.io"
 CUSTOM_VERSIONS: Final = ("v1beta2", "v1beta1")
-"""Those that upstream can read, the better one first."""
+"""The versions that upstream can read, the preferred one first."""
 EXTERNAL_METRICS: Final = GroupVersion("external.metrics.k8s.io", "v1beta1")
 WINDOW: Final = timedelta(minutes=1)
-"""Of a metric without a window."""
+"""The window of a metric that has none."""
 _NAMESPACE: Final = GroupKind("", "Namespace")
 
 
 class MetricsError(Exception):
-    """There is no such metric now."""
+    """A metric cannot be read."""
 
 
 class MetricsApi:
-    def __init__(self, client: Client, kinds: Kinds) -> None:
+    def __init__(self, client: Client, rest_mapper: RestMapper) -> None:
         self._client = client
-        self._kinds = kinds
+        self._rest_mapper = rest_mapper
 
     async def of_resource(self, namespace: str, selector: str, resource: str, container: str) -> Samples:
-        """What pods use of a resource: of one of their containers, or of all."""
+        """Return the pods' usage of a resource, by one container or by all."""
         path = f"/apis/{RESOURCE_METRICS}/namespaces/{namespace}/pods"
         subject = Subject(GroupResource(RESOURCE_METRICS.group, "pods"))
         items = await self._items("resource", path, {"labelSelector": selector}, subject)
         return dict(_resource_samples(items, resource, container))
 
     async def of_pods(self, namespace: str, selector: str, metric: str, metric_selector: str) -> Samples:
-        path = f"{await self._custom()}/namespaces/{namespace}/pods/*/{metric}"
+        """Return a custom metric of pods."""
+        path = f"{await self._custom_path()}/namespaces/{namespace}/pods/*/{metric}"
         query = {"labelSelector": selector, "metricLabelSelector": metric_selector}
         subject = Subject(GroupResource(CUSTOM_METRICS, "pods"), "*")
         items = await self._items("custom", path, query, subject)
@@ -56,8 +60,8 @@ class MetricsApi:
     async def of_object(
         self, namespace: str, described: ReadOnlyTree, metric: str, metric_selector: str
     ) -> int:
-        """In thousandths."""
-        root = await self._custom()
+        """Return a custom metric of an object, in thousandths."""
+        root = await self._custom_path()
         version = GroupVersion.parse(described.get("apiVersion") or "")
         kind = GroupKind(version.group, described["kind"])
         if kind == _NAMESPACE:
@@ -78,17 +82,17 @@ class MetricsApi:
         return _milli(items[0].get("value"))
 
     async def of_external(self, namespace: str, metric: str, metric_selector: str) -> list[int]:
-        """All values that the selector finds, in thousandths."""
+        """Return all values of an external metric that the selector matches, in thousandths."""
         path = f"/apis/{EXTERNAL_METRICS}/namespaces/{namespace}/{metric}"
         subject = Subject(GroupResource(EXTERNAL_METRICS.group, metric))
         items = await self._items("external", path, {"labelSelector": metric_selector}, subject)
         return [_milli(item.get("value")) for item in items]
 
-    async def _custom(self) -> str:
-        """The path of the version that the server prefers of those that can be read."""
+    async def _custom_path(self) -> str:
+        """Return the path of the version of the custom metrics API: of the readable ones, the server's preferred one."""
         try:
-            versions = await self._kinds.versions(CUSTOM_METRICS)
-        except (ApiError, NoAnswer) as error:
+            versions = await self._rest_mapper.versions(CUSTOM_METRICS)
+        except (ApiError, NoResponse) as error:
             raise MetricsError(f"unable to fetch metrics from custom metrics API: {error}") from error
         readable = [version for version in versions if version in CUSTOM_VERSIONS]
         if not readable:
@@ -100,8 +104,8 @@ class MetricsApi:
 
     async def _resource_of(self, kind: GroupKind) -> str:
         try:
-            return str((await self._kinds.find(kind)).group_resource)
-        except (UnknownKindError, ApiError, NoAnswer) as error:
+            return str((await self._rest_mapper.find(kind)).group_resource)
+        except (UnknownKindError, ApiError, NoResponse) as error:
             raise MetricsError(
                 "unable to fetch metrics from custom metrics API: "
                 f"unable to map kind {kind} to resource: {error}"
@@ -120,7 +124,7 @@ class MetricsApi:
         target = quote(path, safe="/*") + (f"?{urlencode(parameters)}" if parameters else "")
         try:
             answer: ReadOnlyTree = await self._client.raw("GET", target, about=subject)
-        except (ApiError, NoAnswer) as error:
+        except (ApiError, NoResponse) as error:
             raise MetricsError(f"unable to fetch metrics from {api} metrics API: {error}") from error
         return answer
 
@@ -128,7 +132,7 @@ class MetricsApi:
 def _resource_samples(
     items: list[ReadOnlyTree], resource: str, container: str
 ) -> Iterator[tuple[str, Sample]]:
-    """Of each pod whose counted containers all have a sample."""
+    """Yield the sample of each pod whose containers all have one; with `container`, only that one counts."""
     for item in items:
         containers = [entry for entry in item.get("containers") or () if container in ("", entry["name"])][
             : 1 if container else None

@@ -1,4 +1,4 @@
-"""What is counted of HorizontalPodAutoscalers, under the names that kube-controller-manager gave."""
+"""The metrics of the HorizontalPodAutoscaler controller, with kube-controller-manager's names."""
 
 from collections.abc import Callable, Iterable
 from typing import Final
@@ -10,7 +10,7 @@ from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.metrics.durations import LabelledDurations
 
 BUCKETS: Final = tuple(0.001 * 2**power for power in range(15))
-"""Seconds; upstream's."""
+"""The buckets of durations in seconds; they are upstream's."""
 UP: Final = "scale_up"
 DOWN: Final = "scale_down"
 NONE: Final = "none"

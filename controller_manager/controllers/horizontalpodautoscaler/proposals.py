@@ -1,6 +1,6 @@
-"""The proposal of one metric of a HorizontalPodAutoscaler, and its status; or the error.
+"""The replicas that one metric of a HorizontalPodAutoscaler proposes, with the metric's status.
 
-`metrics_api` reads the samples, the rest is pure. Messages are upstream's, nested as its errors are.
+`metrics_api` reads the samples; the other functions are pure. Messages are nested like upstream's errors.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -31,14 +31,16 @@ EMPTY_STATUS: Final[ReadOnlyTree] = {"type": ""}
 
 
 class Proposal(NamedTuple):
+    """The replicas that a metric proposes."""
+
     replicas: int
     metric: str
-    """As the message names it."""
+    """The metric's name in messages."""
     status: ReadOnlyTree
 
 
 class FailedMetricError(Exception):
-    """`reason` and `problem` are for the condition and the event, the text of the error for what fails with it."""
+    """A metric cannot be used. `reason` and `problem` are for the condition and the Event; the text names the metric."""
 
     def __init__(self, reason: str, problem: str, message: str, *, is_spec: bool = False) -> None:
         super().__init__(message)
@@ -56,7 +58,7 @@ class Source(NamedTuple):
 
 
 async def propose(spec: ReadOnlyTree, source: Source, context: ScalingContext) -> Proposal:
-    """Raises `FailedMetricError`."""
+    """Return the proposal of a metric; raise `FailedMetricError`."""
     function = _TYPES.get(spec.get("type") or "")
     if function is None:
         problem = f'unknown metric source type "{spec.get("type") or ""}"'
@@ -64,7 +66,7 @@ async def propose(spec: ReadOnlyTree, source: Source, context: ScalingContext) -
     return await function(spec, source, context)
 
 
-# --- resources
+# --- resource metrics
 
 
 async def _of_resource(spec: ReadOnlyTree, source: Source, context: ScalingContext) -> Proposal:
@@ -109,15 +111,20 @@ async def _resource(
         if average is not None:
             usage = replicas_for_average(context, samples, resource, target=_milli(average))
             return usage.replicas, {"averageValue": _amount(usage.value, resource)}, f"{resource} resource"
-        used = replicas_for_utilization(context, samples, resource, container=container, target=percentage)
+        utilization = replicas_for_utilization(
+            context, samples, resource, container=container, target=percentage
+        )
     except (MetricsError, CalculationError) as error:
         raise MetricsError(f"failed to get {resource} {measure}: {error}") from error
-    current = {"averageUtilization": used.percentage, "averageValue": _amount(used.average, resource)}
+    current = {
+        "averageUtilization": utilization.percentage,
+        "averageValue": _amount(utilization.average, resource),
+    }
     of = f"{resource} container resource" if container else f"{resource} resource"
-    return used.replicas, current, f"{of} utilization (percentage of request)"
+    return utilization.replicas, current, f"{of} utilization (percentage of request)"
 
 
-# --- pods
+# --- metrics of pods
 
 
 async def _of_pods(spec: ReadOnlyTree, source: Source, context: ScalingContext) -> Proposal:
@@ -137,7 +144,7 @@ async def _of_pods(spec: ReadOnlyTree, source: Source, context: ScalingContext) 
     return Proposal(usage.replicas, f"pods metric {name}", {"type": "Pods", "pods": status})
 
 
-# --- another object
+# --- metrics of another object
 
 
 async def _of_object(spec: ReadOnlyTree, source: Source, context: ScalingContext) -> Proposal:
@@ -173,7 +180,7 @@ async def _object_usage(
             source.namespace, described, metric["name"], _metric_selector(metric)
         )
     except MetricsError as error:
-        # Upstream's message.
+        # This is upstream's message, including the odd separators.
         problem = f"{described['kind']} on {source.namespace} {described['name']}/{error}"
         raise MetricsError(f"unable to get metric {metric['name']}: {problem}") from error
     return _usage(context, value, field, _milli(source_spec["target"][field]))
@@ -193,7 +200,7 @@ def _usage(context: ScalingContext, value: int, field: str, target: int) -> Usag
     return Usage(replicas_for_value(context, value, target=target), value)
 
 
-# --- something outside
+# --- external metrics
 
 
 async def _of_external(spec: ReadOnlyTree, source: Source, context: ScalingContext) -> Proposal:

@@ -1,6 +1,6 @@
-"""How many replicas a metric needs: the arithmetic of kube-controller-manager's replica calculator.
+"""The replicas that a metric needs: the arithmetic of kube-controller-manager's replica calculator.
 
-Pure. Amounts are whole thousandths, as upstream counts them, and divisions truncate as Go's do.
+Amounts are integers in thousandths, as in upstream, and divisions truncate as in Go.
 """
 
 import math
@@ -31,7 +31,7 @@ class CalculationError(Exception):
 
 
 class Sample(NamedTuple):
-    """What one pod used, in thousandths, over the window that ended then."""
+    """The usage of one pod in thousandths, in the window that ended at the timestamp."""
 
     value: int
     timestamp: datetime
@@ -39,7 +39,7 @@ class Sample(NamedTuple):
 
 
 Samples = Mapping[str, Sample]
-"""By the name of the pod."""
+"""The samples by the names of pods."""
 
 
 class Tolerances(NamedTuple):
@@ -51,12 +51,12 @@ class Tolerances(NamedTuple):
 
 
 class ScalingContext(Struct, frozen=True, kw_only=True):
-    """What the calculation for any metric of one autoscaler rests on."""
+    """The input of the calculation that is the same for all metrics of one autoscaler."""
 
     spec_replicas: int
     status_replicas: int
     pods: Sequence[PodView]
-    """Those that the target's selector finds."""
+    """The pods that the target's selector matches."""
     tolerances: Tolerances
     cpu_initialization_period: timedelta
     initial_readiness_delay: timedelta
@@ -72,7 +72,7 @@ class Utilization(NamedTuple):
 class Usage(NamedTuple):
     replicas: int
     value: int
-    """Of each pod on average, or of all together, as the target is given."""
+    """The average of the pods or the sum, depending on the type of the target."""
 
 
 # --- metrics of each pod
@@ -81,7 +81,7 @@ class Usage(NamedTuple):
 def replicas_for_utilization(
     context: ScalingContext, samples: Samples, resource: str, *, container: str, target: int
 ) -> Utilization:
-    """The target is a percentage of what the pods request."""
+    """Return the replicas for a target that is a percentage of the pods' requests."""
     values, groups = _measure(context, samples, resource)
     requests = {pod.key.name: _request(pod.object, container, resource) for pod in context.pods}
     percentage, average = _utilization(values, requests)
@@ -95,7 +95,7 @@ def replicas_for_utilization(
 
 
 def replicas_for_average(context: ScalingContext, samples: Samples, resource: str, *, target: int) -> Usage:
-    """The target is an amount for each pod; the resource is empty where the metric is none."""
+    """Return the replicas for a target that is an average per pod; `resource` is empty for a custom metric."""
     values, groups = _measure(context, samples, resource)
 
     def ratio(values: Mapping[str, int]) -> float:
@@ -109,7 +109,7 @@ class PodGroups(Struct, frozen=True):
     ready: int
     unready: frozenset[str]
     missing: frozenset[str]
-    """Those without a sample."""
+    """The pods without a sample."""
     ignored: frozenset[str]
 
 
@@ -132,7 +132,7 @@ def group_pods(context: ScalingContext, samples: Samples, resource: str) -> PodG
 
 
 def _is_unready(pod: ReadOnlyTree, sample: Sample, context: ScalingContext) -> bool:
-    """Whether the CPU sample is ignored because the pod is starting."""
+    """Return whether the CPU sample is ignored because the pod is starting."""
     condition, started = conditions.get(pod, "Ready"), (pod.get("status") or {}).get("startTime")
     if condition is None or not started:
         return True
@@ -147,8 +147,8 @@ def _measure(context: ScalingContext, samples: Samples, resource: str) -> tuple[
     if not context.pods:
         raise CalculationError(NO_PODS)
     groups = group_pods(context, samples, resource)
-    dropped = groups.ignored | groups.unready
-    values = {name: sample.value for name, sample in samples.items() if name not in dropped}
+    excluded = groups.ignored | groups.unready
+    values = {name: sample.value for name, sample in samples.items() if name not in excluded}
     if not values:
         raise CalculationError(NO_METRICS)
     return values, groups
@@ -161,28 +161,28 @@ def _replicas(
     ratio_of: Callable[[Mapping[str, int]], float],
     fallback: Callable[[str], int],
 ) -> int:
-    """What is not known of a pod is assumed to be what changes the number of replicas least."""
+    """Return the replicas. Missing values of pods are assumed to be those that change the replicas least."""
     current, tolerances, ratio = context.spec_replicas, context.tolerances, ratio_of(values)
     grows_with_unready = bool(groups.unready) and ratio > 1.0
     if not grows_with_unready and not groups.missing:
         return current if tolerances.include(ratio) else _ceil(ratio * groups.ready)
-    assumed = dict(values)
+    assumed_values = dict(values)
     if ratio < 1.0:
-        assumed |= {name: fallback(name) for name in groups.missing}
+        assumed_values |= {name: fallback(name) for name in groups.missing}
     elif ratio > 1.0:
-        assumed |= dict.fromkeys(groups.missing, 0)
+        assumed_values |= dict.fromkeys(groups.missing, 0)
     if grows_with_unready:
-        assumed |= dict.fromkeys(groups.unready, 0)
-    new = ratio_of(assumed)
+        assumed_values |= dict.fromkeys(groups.unready, 0)
+    new = ratio_of(assumed_values)
     if tolerances.include(new) or (ratio < 1.0 < new) or (ratio > 1.0 > new):
         return current
-    replicas = _ceil(new * len(assumed))
-    turns = (new < 1.0 and replicas > current) or (new > 1.0 and replicas < current)
-    return current if turns else replicas
+    replicas = _ceil(new * len(assumed_values))
+    reverses_direction = (new < 1.0 and replicas > current) or (new > 1.0 and replicas < current)
+    return current if reverses_direction else replicas
 
 
 def _utilization(values: Mapping[str, int], requests: Mapping[str, int]) -> tuple[int, int]:
-    """The percentage of the requests, and the average amount."""
+    """Return the usage as a percentage of the requests, and the average usage."""
     common_names = [name for name in values if name in requests]
     used, requested = sum(values[name] for name in common_names), sum(requests[name] for name in common_names)
     if requested == 0:
@@ -194,7 +194,7 @@ def _average(values: Mapping[str, int]) -> int:
     return _divide(sum(values.values()), len(values))
 
 
-# --- what a pod requests
+# --- requests of a pod
 
 
 def _request(pod: ReadOnlyTree, container: str, resource: str) -> int:
@@ -212,15 +212,15 @@ def _is_pod_level(resource: str) -> bool:
 
 
 def _request_of_containers(pod: ReadOnlyTree, container: str, resource: str) -> int:
-    """Of one container, or of all that run at once."""
+    """Return the request of one container, or of all containers and sidecars."""
     spec, name = pod.get("spec") or {}, pod["metadata"]["name"]
     sidecars = [entry for entry in spec.get("initContainers") or () if entry.get("restartPolicy") == "Always"]
     containers = [*(spec.get("containers") or ()), *sidecars]
-    chosen = [entry for entry in containers if container in ("", entry["name"])]
-    if container and not chosen:
+    selected = [entry for entry in containers if container in ("", entry["name"])]
+    if container and not selected:
         raise CalculationError(f"container {container} not found in Pod {name}")
     total = 0
-    for entry in chosen:
+    for entry in selected:
         requests = read((entry.get("resources") or {}).get("requests"))
         if resource not in requests:
             raise CalculationError(
@@ -230,11 +230,11 @@ def _request_of_containers(pod: ReadOnlyTree, container: str, resource: str) -> 
     return total
 
 
-# --- metrics of another object, or of none
+# --- metrics of objects, and external metrics
 
 
 def replicas_for_value(context: ScalingContext, usage: int, *, target: int) -> int:
-    """The target is an amount of all pods together."""
+    """Return the replicas for a target that is a value of all pods together."""
     ratio, current = _ratio(usage, target), context.spec_replicas
     if current == 0:
         return _ceil(ratio)
@@ -246,7 +246,7 @@ def replicas_for_value(context: ScalingContext, usage: int, *, target: int) -> i
 
 
 def replicas_for_value_per_pod(context: ScalingContext, usage: int, *, target: int) -> Usage:
-    """The target is an amount for each of the replicas that there are."""
+    """Return the replicas for a target that is an average value per replica."""
     replicas = context.status_replicas
     if not context.tolerances.include(_ratio(usage, target * replicas)):
         replicas = _ceil(_ratio(usage, target))
@@ -256,7 +256,7 @@ def replicas_for_value_per_pod(context: ScalingContext, usage: int, *, target: i
 
 
 def total(values: Sequence[int]) -> int:
-    """As much as 64 bits hold."""
+    """Return the sum, limited to 64 bits."""
     return min(sum(values), MAX_INT64)
 
 
@@ -269,20 +269,20 @@ def _ratio(amount: int, target: int) -> float:
     return math.copysign(math.inf, amount) if amount else math.nan
 
 
-def _divide(amount: int, by: int) -> int:
-    quotient = abs(amount) // abs(by)
-    return quotient if (amount < 0) == (by < 0) else -quotient
+def _divide(amount: int, divisor: int) -> int:
+    quotient = abs(amount) // abs(divisor)
+    return quotient if (amount < 0) == (divisor < 0) else -quotient
 
 
 def _ceil(number: float) -> int:
-    """Return the number, limited to 32 bits."""
+    """Round up to an integer, limited to 32 bits; 0 for NaN."""
     if math.isnan(number):
         return 0
     return math.ceil(max(-MAX_INT32, min(number, MAX_INT32)))
 
 
 def _int64(number: float) -> int:
-    """What is no number of 64 bits becomes the lowest of them, as on the processors that upstream runs on."""
+    """Round up to an integer. Other values than 64-bit integers become the lowest one, as on upstream's processors."""
     if math.isnan(number) or abs(number) > MAX_INT64:
         return -MAX_INT64 - 1
     return math.ceil(number)

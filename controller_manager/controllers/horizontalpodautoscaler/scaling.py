@@ -1,4 +1,4 @@
-"""The decision of a HorizontalPodAutoscaler: pure, except for reading the metrics that it needs."""
+"""The decision of a HorizontalPodAutoscaler. It is pure, except for reading the metrics."""
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import datetime, timedelta
@@ -29,7 +29,7 @@ DISABLED: Final = "scaling is disabled since the replica count of the target is 
 
 
 class MetricsFailedError(Exception):
-    """No replicas can be computed; `statuses` are those of the metrics that could be had."""
+    """No replicas can be computed; `statuses` are those of the metrics."""
 
     def __init__(self, message: str, statuses: Sequence[ReadOnlyTree] = ()) -> None:
         super().__init__(message)
@@ -39,11 +39,11 @@ class MetricsFailedError(Exception):
 class Decision(Struct, frozen=True, kw_only=True):
     desired: int
     reason: str = ""
-    """Why the scale is changed."""
+    """The reason for the change of the replicas."""
     metrics: Sequence[ReadOnlyTree] = ()
     history: History
     problem: str = ""
-    """What was wrong with some of the metrics, although others decided."""
+    """The message about metrics that failed, although others decided; empty if none failed."""
 
 
 def minimum(autoscaler: ReadOnlyTree) -> int:
@@ -54,7 +54,7 @@ def minimum(autoscaler: ReadOnlyTree) -> int:
 def decide_by_range(
     autoscaler: ReadOnlyTree, current: int, history: History, status: Status
 ) -> Decision | None:
-    """What is decided without a look at the metrics; None where they decide."""
+    """Return the decision without metrics; None if the metrics decide."""
     max_replicas = autoscaler["spec"]["maxReplicas"]
     if current == 0:
         status.record(ACTIVE, "False", "ScalingDisabled", DISABLED)
@@ -80,7 +80,7 @@ async def recommend(
     propose: Callable[[ReadOnlyTree], Awaitable[Proposal | FailedMetricError]],
     status: Status,
 ) -> Recommendation:
-    """The most that any metric proposes. Without one of them, nothing is scaled down."""
+    """Return the maximum of all metrics' proposals. If a metric fails, nothing is scaled down."""
     results = [await propose(spec) for spec in specs]
     failures = [result for result in results if isinstance(result, FailedMetricError)]
     replicas, metric = 0, ""
@@ -90,8 +90,8 @@ async def recommend(
     statuses = [result.status if isinstance(result, Proposal) else EMPTY_STATUS for result in results]
     problem = ""
     if failures:
-        counted = f"{len(failures)} invalid out of {len(results)}"
-        problem = f"invalid metrics ({counted}), first error is: {failures[0]}"
+        failure_count = f"{len(failures)} invalid out of {len(results)}"
+        problem = f"invalid metrics ({failure_count}), first error is: {failures[0]}"
     if len(failures) == len(results) or (failures and replicas < current):
         first = failures[0]
         message = f"the HPA was unable to compute the replica count: {first.problem}"
@@ -113,7 +113,7 @@ def decide(
         reason = "All metrics below target"
     limited = limit(autoscaler["spec"].get("behavior"), desired, limits, history)
     status.set_able(*limited.able_condition)
-    status.record(LIMITED, "True" if limited.is_limited else "False", *limited.limiting)
+    status.record(LIMITED, "True" if limited.is_limited else "False", *limited.limited_condition)
     return Decision(
         desired=limited.replicas,
         reason=reason,

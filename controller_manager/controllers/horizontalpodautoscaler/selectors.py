@@ -1,4 +1,4 @@
-"""Which HorizontalPodAutoscalers select a pod, so that two of them are not left to quarrel over it."""
+"""An index of HorizontalPodAutoscalers by selector, to find several that select the same pod."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -7,12 +7,12 @@ from mockube.apimachinery.labels import NOTHING, Selector
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
 
-_ANY: Final = ("", "")
-"""The index key of selectors without an exact label value."""
+_ANY_LABEL: Final = ("", "")
+"""The index key of selectors that require no exact label value."""
 
 
 class Selectors:
-    """Those of all autoscalers, found by one label that each requires: the cost is that of the pod's labels."""
+    """The selectors of all autoscalers, indexed by a required label: a lookup's cost depends on the pod's labels."""
 
     def __init__(self) -> None:
         self._selectors: dict[Key, Selector] = {}
@@ -39,10 +39,11 @@ class Selectors:
                 del self._buckets[bucket]
 
     def selecting(self, namespace: str, pods: Iterable[PodView]) -> set[Key]:
+        """Return the keys of the autoscalers that select one of the pods."""
         return {key for pod in pods for key in self._selecting(namespace, pod.labels)}
 
     def _selecting(self, namespace: str, labels: Mapping[str, str]) -> Iterable[Key]:
-        for pair in (_ANY, *labels.items()):
+        for pair in (_ANY_LABEL, *labels.items()):
             for key, selector in self._buckets.get((namespace, pair), {}).items():
                 if selector.matches(labels):
                     yield key
@@ -52,4 +53,4 @@ def _bucket(key: Key, selector: Selector) -> tuple[str, tuple[str, str]]:
     for requirement in selector.requirements:
         if requirement.exact_value is not None:
             return key.namespace, (requirement.key, requirement.exact_value)
-    return key.namespace, _ANY
+    return key.namespace, _ANY_LABEL

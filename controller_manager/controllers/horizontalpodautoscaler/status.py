@@ -1,4 +1,4 @@
-"""The status of a HorizontalPodAutoscaler while it is worked out. Reasons and messages are upstream's."""
+"""The status of a HorizontalPodAutoscaler, while a reconciliation changes it. Reasons and messages are upstream's."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -51,7 +51,7 @@ class Status:
 
     @property
     def updated_object(self) -> ReadOnlyTree | None:
-        """The autoscaler with this status, if it is another than it has."""
+        """The autoscaler with the new status; None if the status is the same."""
         if _without_empty(self._tree) == _without_empty(self._autoscaler.get("status") or {}):
             return None
         return {**self._autoscaler, "status": {"desiredReplicas": 0, "currentMetrics": None, **self._tree}}

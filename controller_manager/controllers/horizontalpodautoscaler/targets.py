@@ -1,4 +1,4 @@
-"""The target of a HorizontalPodAutoscaler: from a kind to its resource, by discovery, and its scale."""
+"""The target of a HorizontalPodAutoscaler: its resource, by discovery, and its scale subresource."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -15,13 +15,13 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.discovery import Discovery, discover
 from mockube.controller_manager.client.resources import Key, Resource
-from mockube.controller_manager.client.wire import NoAnswer
+from mockube.controller_manager.client.wire import NoResponse
 
 DISCOVERY_TTL: Final = timedelta(seconds=30)
-"""How long a discovery is used; upstream's."""
+"""The time after which a discovery is repeated, as in upstream."""
 MAX_ATTEMPTS: Final = 5
 WAIT_SECONDS: Final = 0.01
-"""Between tries of an update that met a conflict."""
+"""The wait between attempts of an update after a conflict."""
 
 
 class ScaleError(Exception):
@@ -39,8 +39,8 @@ class UnknownKindError(Exception):
         super().__init__(f"no matches for kind {gotext.quote(kind.kind)} in group {gotext.quote(kind.group)}")
 
 
-class Kinds:
-    """The server's resources, discovered at most every half minute."""
+class RestMapper:
+    """Maps kinds to the server's resources, which are discovered at most every half minute."""
 
     def __init__(self, client: Client, clock: Clock) -> None:
         self._client = client
@@ -56,7 +56,7 @@ class Kinds:
         return self._by_kind[kind]
 
     async def versions(self, group: str) -> Sequence[str]:
-        """Those that the server offers of a group, the preferred one first."""
+        """Return the versions of a group that the server serves, the preferred one first."""
         return (await self._refresh()).versions.get(group, ())
 
     async def _refresh(self) -> Discovery:
@@ -71,20 +71,20 @@ class Kinds:
         return self._discovery
 
 
-class Targets:
+class ScaleClient:
     def __init__(self, client: Client, clock: Clock) -> None:
         self._client = client
         self._clock = clock
 
     async def scale(self, resource: Resource[Any], key: Key) -> ReadOnlyTree:
-        """With its selector in canonical form. Raises `ScaleError` as well."""
+        """Return the scale with its selector in canonical form; raise `ScaleError` if the selector is invalid."""
         scale = await self._client.get(resource, key, subresource="scale")
         status = scale.get("status") or {}
         selector = status.get("selector")
         return {**scale, "status": {**status, "selector": _canonical(selector)}} if selector else scale
 
     async def rescale(self, resource: Resource[Any], scale: ReadOnlyTree, replicas: int) -> None:
-        """Retry after a conflict. Raises the error of the last try."""
+        """Update the replicas of a scale; retry after a conflict, and raise the error of the last attempt."""
         for attempt in range(MAX_ATTEMPTS):
             body = {**scale, "spec": {**(scale.get("spec") or {}), "replicas": replicas}}
             try:
@@ -100,16 +100,19 @@ class Targets:
     async def _latest_scale(self, resource: Resource[Any], scale: ReadOnlyTree) -> ReadOnlyTree:
         try:
             return await self.scale(resource, Key.of(scale))
-        except (ApiError, NoAnswer):
+        except (ApiError, NoResponse):
             return scale
 
 
-_AS_OBJECTS: Final = {Operator.DOUBLE_EQUALS: Operator.EQUALS, Operator.NOT_EQUALS: Operator.NOT_IN}
-"""Operators of texts, in the words that the selectors of objects have for them."""
+_LABEL_SELECTOR_OPERATORS: Final = {
+    Operator.DOUBLE_EQUALS: Operator.EQUALS,
+    Operator.NOT_EQUALS: Operator.NOT_IN,
+}
+"""The operators of label selectors in objects, by operators that only texts have."""
 
 
 def _canonical(text: str) -> str:
-    """Return the text of the selector as an object's field would have it."""
+    """Return the text of a selector with the operators of label selectors in objects."""
     try:
         requirements = labels.parse(text).requirements
     except SelectorError as error:
@@ -119,7 +122,9 @@ def _canonical(text: str) -> str:
             raise ScaleError(f"{gotext.quote(requirement.operator.value)} isn't supported in label selectors")
     converted = (
         Requirement(
-            requirement.key, _AS_OBJECTS.get(requirement.operator, requirement.operator), requirement.values
+            requirement.key,
+            _LABEL_SELECTOR_OPERATORS.get(requirement.operator, requirement.operator),
+            requirement.values,
         )
         for requirement in requirements
     )

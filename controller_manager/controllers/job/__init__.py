@@ -1,5 +1,5 @@
-"""Jobs: pods that are to succeed a number of times, counted exactly.
+"""The controller of Jobs: it runs pods until a number of them has succeeded, and counts each pod exactly once.
 
-A module belongs here if it decides something for them; it reads caches and answers with plans. Upstream:
+A module belongs here if it is part of this controller. It reads caches and returns plans. Upstream:
 pkg/controller/job.
 """

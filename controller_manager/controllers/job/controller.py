@@ -1,7 +1,7 @@
-"""The controller of Jobs: what it watches, and how a reconciliation is put together.
+"""The Job controller: its watches, and its reconcile function.
 
 One reconciliation creates or deletes pods, writes ended pods into the status, removes their finalizers, and counts
-them: `tracking` has the reason for this order. Each step is a plan that follows from the outcome of the one before.
+them: `tracking` has the reason for this order. Each step is a plan, which depends on the outcome of the previous one.
 """
 
 from datetime import datetime, timedelta
@@ -40,7 +40,7 @@ from mockube.controller_manager.controllers.job.state import (
     state_of,
 )
 from mockube.controller_manager.controllers.job.tracking import Progress, track
-from mockube.controller_manager.queue.workqueue import Retries
+from mockube.controller_manager.queue.workqueue import RetryBackoff
 from mockube.controller_manager.workloads import indexes
 from mockube.controller_manager.workloads.ownership import (
     BY_OWNER,
@@ -50,16 +50,16 @@ from mockube.controller_manager.workloads.ownership import (
     owner_of_pod,
 )
 
-FORGET: Final = Plan(actions=(Remember(None),))
+_FORGET_PLAN: Final = Plan(actions=(Remember(None),))
 
 BATCH_PERIOD: Final = timedelta(seconds=1)
-"""How long changes of pods and of the status wait for others; a change of the spec is reconciled at once."""
+"""The delay of a reconciliation after a change of a pod or of the status. A change of the spec is reconciled at once."""
 
 
 def reconcile(caches: Caches, key: Key, now: datetime, memory: Failures | None) -> Plan:
     job = caches.of(JOBS).get(*key)
     if job is None or is_finished(job):
-        return FORGET
+        return _FORGET_PLAN
     if is_managed_elsewhere(job):
         return EMPTY_PLAN
     try:
@@ -73,39 +73,39 @@ def reconcile(caches: Caches, key: Key, now: datetime, memory: Failures | None) 
 
 
 def _plan(state: JobState, now: datetime) -> Plan:
-    end = ending.end_of(state, now)
-    if end is not None:
+    end_condition = ending.end_of(state, now)
+    if end_condition is not None:
         actions = (deletion(state, state.active),) if state.active else ()
-        return Plan(actions=actions, then=lambda outcome: _after_end(state, end, outcome, now))
+        return Plan(actions=actions, then=lambda outcome: _plan_after_end(state, end_condition, outcome, now))
     change = PodChange() if meta.is_deleting(state.job) else pod_change(state, now)
-    again = None if change.again_after is None else max(change.again_after, BATCH_PERIOD)
+    again = None if change.requeue_after is None else max(change.requeue_after, BATCH_PERIOD)
     waits = [span for span in (again, ending.time_left(state.job, now)) if span is not None]
     return Plan(
         actions=change.actions,
-        then=lambda outcome: _after_change(state, outcome, now),
-        again_after=shortest_span(waits),
+        then=lambda outcome: _plan_after_pod_change(state, outcome, now),
+        requeue_after=shortest_span(waits),
     )
 
 
-def _after_end(state: JobState, end: ReadOnlyTree, outcome: Outcome, now: datetime) -> Plan:
-    """The end holds once all active pods are deleted."""
+def _plan_after_end(state: JobState, end_condition: ReadOnlyTree, outcome: Outcome, now: datetime) -> Plan:
+    """Return the plan that tracks pods; the Job ends when all active pods are deleted."""
     remaining_state = _without_deleted(state, outcome)
-    is_last = len(state.active) == len(outcome.of(Delete))
+    are_all_deleted = len(state.active) == len(outcome.of(Delete))
     return track(
         _progress(
             remaining_state,
             _status(remaining_state, len(remaining_state.active), now),
-            end if is_last else None,
+            end_condition if are_all_deleted else None,
         ),
         now,
     )
 
 
-def _after_change(state: JobState, outcome: Outcome, now: datetime) -> Plan:
+def _plan_after_pod_change(state: JobState, outcome: Outcome, now: datetime) -> Plan:
     remaining_state = _without_deleted(state, outcome)
     active = len(remaining_state.active) + len(outcome.of(Create))
     status = _status(remaining_state, active, now)
-    if ending.has_enough(state, active):
+    if ending.has_enough_successes(state, active):
         return track(_progress(remaining_state, status, ending.completion_condition(now)), now)
     if meta.is_deleting(state.job):
         return track(_progress(remaining_state, status, None), now)
@@ -134,7 +134,7 @@ def _status(state: JobState, active: int, now: datetime) -> dict[str, Any]:
 def _with_suspension(
     state: JobState, status: dict[str, Any], now: datetime
 ) -> tuple[dict[str, Any], tuple[RecordEvent, ...]]:
-    """Set the condition Suspended; the start time is that of the last resumption."""
+    """Set the condition Suspended. The start time is the time of the last resumption."""
     word = "Suspended" if is_suspended(state.job) else "Resumed"
     desired = ending.condition(
         ending.SUSPENDED,
@@ -143,19 +143,22 @@ def _with_suspension(
         now,
         status="True" if is_suspended(state.job) else "False",
     )
-    before = status.get("conditions") or ()
-    after = ending.with_condition(before, desired)
-    if after is before:
+    old_conditions = status.get("conditions") or ()
+    new_conditions = ending.with_condition(old_conditions, desired)
+    if new_conditions is old_conditions:
         return status, ()
-    status = {**status, "conditions": after, "startTime": format_time(now)}
+    status = {**status, "conditions": new_conditions, "startTime": format_time(now)}
     if is_suspended(state.job):
         del status["startTime"]
     return status, (RecordEvent(about=state.job, type="Normal", reason=word, message=desired["message"]),)
 
 
-def _progress(state: JobState, status: dict[str, Any], end: ReadOnlyTree | None) -> Progress:
+def _progress(state: JobState, status: dict[str, Any], end_condition: ReadOnlyTree | None) -> Progress:
     return Progress(
-        state=state, status=status, end=end, tracked={pod.uid for pod in state.pods if is_tracked(pod)}
+        state=state,
+        status=status,
+        end_condition=end_condition,
+        tracked_uids={pod.uid for pod in state.pods if is_tracked(pod)},
     )
 
 
@@ -172,10 +175,10 @@ JOB: Final = Controller(
         Watch(resource=PODS, keys=keys_of_owners(PODS, JOBS, _selector), delay=BATCH_PERIOD),
     ),
     reconcile=reconcile,
-    remembers=True,
+    has_memory=True,
     events_can_wait=True,
-    observer=JobMonitor,
-    retries=Retries(base=1.0, max_seconds=60.0),
+    outcome_metrics=JobMonitor,
+    retries=RetryBackoff(base=1.0, max_seconds=60.0),
     workers=5,
     indexes={PODS: {BY_OWNER: owner_of_pod}},
 )

@@ -1,6 +1,6 @@
-"""Whether a Job has ended, and its conditions. Pure.
+"""The end of a Job, and its conditions.
 
-An end is announced by an interim condition, FailureTarget or SuccessCriteriaMet; the final one, Failed or Complete,
+The interim condition, FailureTarget or SuccessCriteriaMet, is set first. The final condition, Failed or Complete,
 follows when all pods are counted and none is terminating.
 """
 
@@ -38,7 +38,10 @@ def condition(type_: str, reason: str, message: str, now: datetime, *, status: s
 
 
 def with_condition(present: Sequence[ReadOnlyTree], new: Condition) -> Sequence[ReadOnlyTree]:
-    """Return the same list if nothing differs; an absent condition is not added as False."""
+    """Add or replace a condition; an absent one is not added as False.
+
+    Returns the same list if nothing differs.
+    """
     old = next((condition for condition in present if condition["type"] == new["type"]), None)
     if old is None:
         return present if new["status"] == "False" else [*present, new]
@@ -48,7 +51,7 @@ def with_condition(present: Sequence[ReadOnlyTree], new: Condition) -> Sequence[
 
 
 def final_condition(interim: ReadOnlyTree, now: datetime) -> Condition:
-    """What follows an interim condition."""
+    """Return the final condition that follows an interim one."""
     final = {FAILURE_TARGET: FAILED, SUCCESS_CRITERIA_MET: COMPLETE}[interim["type"]]
     return condition(final, interim.get("reason", ""), interim.get("message", ""), now)
 
@@ -63,12 +66,12 @@ def is_success(end: ReadOnlyTree | None) -> bool:
 
 
 def end_of(state: JobState, now: datetime) -> ReadOnlyTree | None:
-    """Return the condition that ends the Job, whatever its pods do; None while it continues."""
-    return _decided_condition(state.job, now) or _failure(state, now) or _success(state, now)
+    """Return the condition that ends the Job; None while it continues."""
+    return _end_condition_in_status(state.job, now) or _failure(state, now) or _success(state, now)
 
 
-def _decided_condition(job: ReadOnlyTree, now: datetime) -> ReadOnlyTree | None:
-    """What an earlier reconciliation has decided."""
+def _end_condition_in_status(job: ReadOnlyTree, now: datetime) -> ReadOnlyTree | None:
+    """Return the condition that an earlier reconciliation set."""
     if conditions.is_true(job, SUCCESS_CRITERIA_MET):
         return conditions.get(job, SUCCESS_CRITERIA_MET)
     target = conditions.get(job, FAILURE_TARGET)
@@ -85,7 +88,7 @@ def _failure_reason(state: JobState, now: datetime) -> tuple[str, str]:
     failed = (pod_failure(job, pod).message for pod in state.pods if state.is_failed(pod))
     if message := next(filter(None, failed), ""):
         return "PodFailurePolicy", message
-    if state.failed > spec["backoffLimit"] or _restarted_too_often(job, state.pods):
+    if state.failed > spec["backoffLimit"] or _exceeds_restart_limit(job, state.pods):
         return "BackoffLimitExceeded", "Job has reached the specified backoff limit"
     remaining_time = time_left(job, now)
     if remaining_time is not None and remaining_time <= timedelta():
@@ -106,15 +109,15 @@ def _success(state: JobState, now: datetime) -> Condition | None:
 
 
 def time_left(job: ReadOnlyTree, now: datetime) -> timedelta | None:
-    """Until the deadline; None without one, or while the Job does not run."""
+    """Return the time until the deadline; None without a deadline or while the Job is suspended."""
     seconds, started = job["spec"].get("activeDeadlineSeconds"), (job.get("status") or {}).get("startTime")
     if seconds is None or is_suspended(job):
         return None
     return after(parse_time(started) if started else now, span_of(seconds)) - now
 
 
-def _restarted_too_often(job: ReadOnlyTree, pods: Sequence[PodView]) -> bool:
-    """Containers that are restarted in their pods count together."""
+def _exceeds_restart_limit(job: ReadOnlyTree, pods: Sequence[PodView]) -> bool:
+    """Return whether the restarts of containers in all pods reach the backoff limit."""
     spec = job["spec"]
     if spec["template"]["spec"].get("restartPolicy") != "OnFailure":
         return False
@@ -129,8 +132,8 @@ def _restarted_too_often(job: ReadOnlyTree, pods: Sequence[PodView]) -> bool:
     return restarts >= max(limit, 1)
 
 
-def has_enough(state: JobState, active: int) -> bool:
-    """Whether enough pods have succeeded: `completions`, or one without that number."""
+def has_enough_successes(state: JobState, active: int) -> bool:
+    """Return whether enough pods have succeeded, `completions` or one, and none is active."""
     completions: int | None = state.spec.get("completions")
     needed = 1 if completions is None else completions
     return active == 0 and state.succeeded >= needed

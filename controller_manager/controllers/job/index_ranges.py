@@ -1,4 +1,4 @@
-"""Sets of completion indexes as a Job writes them: `0,2-5,7`. Pure."""
+"""Sets of completion indexes in the text form of a Job's status: `0,2-5,7`."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -6,13 +6,13 @@ from typing import Final
 from mockube.apimachinery.gotext import int_or_none
 
 Intervals = tuple[tuple[int, int], ...]
-"""The first and the last index of each, in order, with a gap between any two."""
+"""The first and the last index of each interval, in ascending order. Adjacent intervals are merged."""
 
 NONE: Final[Intervals] = ()
 
 
 def parse(text: str, completions: int) -> Intervals:
-    """Indexes from `completions` on are left out, and so is what is no interval."""
+    """Parse a text into intervals. Invalid intervals and indexes of `completions` or more are ignored."""
     intervals: list[tuple[int, int]] = []
     for part in text.split(",") if text else ():
         limits = [int_or_none(limit) for limit in part.split("-")[:2]]
@@ -62,7 +62,7 @@ def contains(intervals: Intervals, index: int) -> bool:
 
 
 def first_missing(intervals: Intervals, count: int, completions: int) -> Sequence[int]:
-    """So many of the lowest indexes below `completions` that are in none of the intervals."""
+    """Return the `count` lowest indexes that are below `completions` and in none of the intervals."""
     indexes: list[int] = []
     candidate = 0
     for first, last in (*intervals, (completions, completions)):
@@ -73,7 +73,7 @@ def first_missing(intervals: Intervals, count: int, completions: int) -> Sequenc
 
 
 def overlap(intervals: Intervals, other: Intervals) -> int:
-    """How many indexes are in both."""
+    """Return the number of indexes that are in both sets."""
     common, row, column = 0, 0, 0
     while row < len(intervals) and column < len(other):
         first, last = max(intervals[row][0], other[column][0]), min(intervals[row][1], other[column][1])

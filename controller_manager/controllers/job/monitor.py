@@ -1,4 +1,4 @@
-"""What is counted of Jobs, under the names that kube-controller-manager gave."""
+"""The metrics of the Job controller, with kube-controller-manager's names."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -10,14 +10,14 @@ from prometheus_client.core import CounterMetricFamily, Metric
 from mockube.apimachinery import conditions
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.control.actions import Create, Delete, Outcome, Update
-from mockube.controller_manager.control.controller import Observer
+from mockube.controller_manager.control.controller import OutcomeMetrics
 from mockube.controller_manager.controllers.job import index_ranges
 from mockube.controller_manager.controllers.job.ending import COMPLETE, FAILED
 from mockube.controller_manager.controllers.job.state import is_finished, is_indexed, is_managed_elsewhere
 from mockube.controller_manager.metrics.durations import LabelledDurations
 
 BUCKETS: Final = tuple(0.004 * 2**power for power in range(15))
-"""Seconds; upstream's."""
+"""The buckets of durations in seconds; they are upstream's."""
 _PREFIX: Final = "job_controller_"
 _RESULTS: Final = {COMPLETE: "succeeded", FAILED: "failed"}
 
@@ -27,10 +27,10 @@ _COUNTERS: Final = {
     "job_finished_indexes": ("status", "backoffLimit"),
     "job_pods_creation": ("reason", "status"),
 }
-"""By the end of the name, the labels."""
+"""The labels of each counter, by its name without the prefix."""
 
 
-class JobMonitor(Observer):
+class JobMonitor(OutcomeMetrics):
     def __init__(self) -> None:
         labels = ("completion_mode", "result", "action")
         names = f"{_PREFIX}job_syncs", f"{_PREFIX}job_sync_duration_seconds"
@@ -44,9 +44,9 @@ class JobMonitor(Observer):
         self._syncs.observe((mode, result, _action(outcome)), seconds)
         self._count("job_pods_creation", (_creation_reason(primary), "succeeded"), len(outcome.of(Create)))
         for write in outcome.of(Update):
-            if write.answer is not None:
-                self._compare(primary, write.answer)
-                primary = write.answer
+            if write.response is not None:
+                self._count_changes(primary, write.response)
+                primary = write.response
 
     def collect(self) -> Iterable[Metric]:
         yield from self._syncs.collect()
@@ -60,8 +60,8 @@ class JobMonitor(Observer):
         if count > 0:
             self._counts[name][labels] += count
 
-    def _compare(self, old: ReadOnlyTree, new: ReadOnlyTree) -> None:
-        """Count the changes that a write of the status makes."""
+    def _count_changes(self, old: ReadOnlyTree, new: ReadOnlyTree) -> None:
+        """Count the pods, indexes and Jobs that a write of the status marks as finished."""
         mode = _mode(new)
         for type_, result in _RESULTS.items():
             if conditions.is_true(new, type_) and not conditions.is_true(old, type_):

@@ -1,4 +1,4 @@
-"""Remove the tracking finalizer from pods that no Job counts: the Job is deleted or finished, or there is none."""
+"""The controller that removes the tracking finalizer from pods whose Job is deleted, finished or absent."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -14,7 +14,7 @@ from mockube.controller_manager.control.actions import EMPTY_PLAN, Plan
 from mockube.controller_manager.control.controller import Controller, Watch
 from mockube.controller_manager.controllers.job.pods import finalizer_removal
 from mockube.controller_manager.controllers.job.state import is_finished, is_managed_elsewhere, is_tracked
-from mockube.controller_manager.queue.workqueue import Retries
+from mockube.controller_manager.queue.workqueue import RetryBackoff
 from mockube.controller_manager.workloads.ownership import BY_OWNER, owner_of_pod
 
 
@@ -40,16 +40,16 @@ def _job(caches: Caches, pod: PodView, reference: ReadOnlyTree) -> ReadOnlyTree 
     return job if job is not None and meta.uid(job) == reference["uid"] else None
 
 
-def _of_pod(caches: Caches, change: Change) -> Iterable[Key]:
-    """A pod without an owner, or one that is deleted after its Job has ended."""
+def _pod_key(caches: Caches, change: Change) -> Iterable[Key]:
+    """Return the key of a pod that has no owner, or is being deleted after its Job has ended."""
     pod: PodView | None = change.new
     if pod is not None and is_tracked(pod) and (pod.deleting or not pod.owner_uid):
         return (pod.key,) if _is_orphan(caches, pod) else ()
     return ()
 
 
-def _of_job(caches: Caches, change: Change) -> Iterable[Key]:
-    """The pods of a Job that is deleted or finished."""
+def _pods_of_job(caches: Caches, change: Change) -> Iterable[Key]:
+    """Return the keys of the tracked pods of a Job that is deleted or finished."""
     job = change.last_known
     if change.new is not None and not (change.old is not None and is_finished(job)):
         return ()
@@ -60,9 +60,9 @@ JOB_ORPHAN_PODS: Final = Controller(
     name="job-orphan-pod-controller",
     queue="job_orphan_pod",
     service_account="job-controller",
-    watches=(Watch(resource=PODS, keys=_of_pod), Watch(resource=JOBS, keys=_of_job)),
+    watches=(Watch(resource=PODS, keys=_pod_key), Watch(resource=JOBS, keys=_pods_of_job)),
     reconcile=reconcile,
-    retries=Retries(base=1.0, max_seconds=60.0),
+    retries=RetryBackoff(base=1.0, max_seconds=60.0),
     workers=5,
     indexes={PODS: {BY_OWNER: owner_of_pod}},
 )

@@ -1,4 +1,4 @@
-"""Which pods a Job creates or deletes next, and their bodies. Pure."""
+"""The pods that a Job creates or deletes next, and the bodies of new ones."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
@@ -36,37 +36,37 @@ from mockube.controller_manager.controllers.job.state import (
     JobState,
     all_failures,
     failure_count,
+    has_index_backoff_limit,
     index_of,
     indexes_of,
     is_indexed,
     is_suspended,
-    limits_indexes,
     replaces_failed_only,
 )
 from mockube.controller_manager.workloads.deletion_order import pods_to_delete_first
 from mockube.controller_manager.workloads.templates import pod_of
 
 MAX_CONCURRENT_PODS: Final = 500
-"""How many pods one reconciliation makes or deletes."""
+"""The maximum number of pods that one reconciliation creates or deletes."""
 _MAX_PREFIX_LENGTH: Final = 58
-"""Of a generated name."""
+"""The maximum length of `generateName`."""
 _INDEX_VARIABLE: Final = "JOB_COMPLETION_INDEX"
 
 
 class PodChange(Struct, frozen=True, kw_only=True):
-    """Pods to create or to delete, never both; or none, and when to look again."""
+    """The creation or deletion of pods, never both; or none, and the time after which to reconcile again."""
 
     actions: tuple[Action, ...] = ()
-    again_after: timedelta | None = None
+    requeue_after: timedelta | None = None
 
 
 def pod_change(state: JobState, now: datetime) -> PodChange:
     desired = 0 if is_suspended(state.job) else _desired_active(state)
-    surplus = _first_to_go(state, max(0, len(state.active) - desired), now)
+    surplus = _pods_to_delete(state, max(0, len(state.active) - desired), now)
     if is_suspended(state.job):
-        return PodChange(actions=_removal(state, surplus))
+        return PodChange(actions=_deletion_actions(state, surplus))
     if surplus:
-        return PodChange(actions=_removal(state, surplus[:MAX_CONCURRENT_PODS]))
+        return PodChange(actions=_deletion_actions(state, surplus[:MAX_CONCURRENT_PODS]))
     terminating = state.terminating if replaces_failed_only(state.job) else 0
     return _creation(state, desired - terminating - len(state.active), now)
 
@@ -79,14 +79,14 @@ def _desired_active(state: JobState) -> int:
     return max(0, min(parallelism, completions - state.succeeded))
 
 
-# --- fewer pods
+# --- deletion
 
 
 def deletion(state: JobState, pods: Sequence[PodView]) -> Delete:
     event = EventTemplate(
         about=state.job,
-        done=(REASON_SUCCESSFUL_DELETE, "Deleted pod: {name}"),
-        failed=(REASON_FAILED_DELETE, "Error deleting: {error}"),
+        on_success=(REASON_SUCCESSFUL_DELETE, "Deleted pod: {name}"),
+        on_failure=(REASON_FAILED_DELETE, "Error deleting: {error}"),
     )
     return Delete(resource=PODS, objects=pod_refs(pods), event=event)
 
@@ -99,51 +99,51 @@ def finalizer_removal(pods: Iterable[PodView]) -> RemoveFinalizer:
     return RemoveFinalizer(resource=PODS, objects=pod_refs(pods), finalizer=FINALIZER_JOB_TRACKING)
 
 
-def _removal(state: JobState, pods: Sequence[PodView]) -> tuple[Action, ...]:
-    """What is not needed any more is not counted, either."""
+def _deletion_actions(state: JobState, pods: Sequence[PodView]) -> tuple[Action, ...]:
+    """Return the actions that delete surplus pods. Their finalizers are removed first, so that they are not counted."""
     return (finalizer_removal(pods), deletion(state, pods)) if pods else ()
 
 
-def _first_to_go(state: JobState, at_least: int, now: datetime) -> Sequence[PodView]:
-    """So many, and all that have no index of the Job, or one that another pod has."""
-    needless: list[PodView] = []
+def _pods_to_delete(state: JobState, at_least: int, now: datetime) -> Sequence[PodView]:
+    """Return at least `at_least` pods, and all pods with an invalid index or with the index of another pod."""
+    to_delete: list[PodView] = []
     if is_indexed(state.job):
         by_index: dict[int, list[PodView]] = {}
         for pod in state.active:
             index = index_of(pod)
             if index is None or index >= state.spec["completions"]:
-                needless.append(pod)
+                to_delete.append(pod)
             else:
                 by_index.setdefault(index, []).append(pod)
         for pods in by_index.values():
-            needless += pods_to_delete_first(pods, len(pods) - 1, (), now) if len(pods) > 1 else ()
-    if len(needless) >= at_least:
-        return needless
-    remaining = [pod for pod in state.active if pod not in needless]
-    return [*needless, *pods_to_delete_first(remaining, at_least - len(needless), (), now)]
+            to_delete += pods_to_delete_first(pods, len(pods) - 1, (), now) if len(pods) > 1 else ()
+    if len(to_delete) >= at_least:
+        return to_delete
+    remaining = [pod for pod in state.active if pod not in to_delete]
+    return [*to_delete, *pods_to_delete_first(remaining, at_least - len(to_delete), (), now)]
 
 
-# --- more pods
+# --- creation
 
 
 def _creation(state: JobState, count: int, now: datetime) -> PodChange:
     if count <= 0:
         return PodChange()
     job = state.job
-    if not limits_indexes(job) and (delay := state.failures.time_left(now)):
-        return PodChange(again_after=delay)
+    if not has_index_backoff_limit(job) and (delay := state.failures.backoff_left_at(now)):
+        return PodChange(requeue_after=delay)
     count = min(count, MAX_CONCURRENT_PODS)
     if not is_indexed(job):
         return PodChange(actions=(_create(job, (_pod(job),) * count),))
-    indexes = _first_pending(state, count)
-    delays = {index: _delay(state.replaceable.get(index), now) for index in indexes}
+    indexes = _first_pending_indexes(state, count)
+    delays = {index: _index_delay(state.replaceable.get(index), now) for index in indexes}
     due = [index for index in indexes if not delays[index]]
     if not due:
-        return PodChange(again_after=shortest_span(delays.values()))
+        return PodChange(requeue_after=shortest_span(delays.values()))
     return PodChange(actions=(_create(job, tuple(_indexed_pod(state, index) for index in due)),))
 
 
-def _first_pending(state: JobState, count: int) -> Sequence[int]:
+def _first_pending_indexes(state: JobState, count: int) -> Sequence[int]:
     used_indexes = index_ranges.with_indexes(state.succeeded_indexes, indexes_of(state.active))
     if replaces_failed_only(state.job):
         terminating = (pod for pod in state.pods if pod.deleting and not pod.is_terminal)
@@ -152,8 +152,8 @@ def _first_pending(state: JobState, count: int) -> Sequence[int]:
     return index_ranges.first_missing(used_indexes, count, state.spec["completions"])
 
 
-def _delay(predecessor: PodView | None, now: datetime) -> timedelta:
-    """Until an index may be tried again."""
+def _index_delay(predecessor: PodView | None, now: datetime) -> timedelta:
+    """Return the time until an index may be retried."""
     if predecessor is None:
         return timedelta()
     return backoff_left(all_failures(predecessor) + 1, finish_time(predecessor), now)
@@ -162,8 +162,8 @@ def _delay(predecessor: PodView | None, now: datetime) -> timedelta:
 def _create(job: ReadOnlyTree, bodies: tuple[ReadOnlyTree, ...]) -> Create:
     event = EventTemplate(
         about=job,
-        done=(REASON_SUCCESSFUL_CREATE, "Created pod: {name}"),
-        failed=(REASON_FAILED_CREATE, "Error creating: {error}"),
+        on_success=(REASON_SUCCESSFUL_CREATE, "Created pod: {name}"),
+        on_failure=(REASON_FAILED_CREATE, "Error creating: {error}"),
     )
     return Create(resource=PODS, bodies=bodies, event=event)
 
@@ -179,16 +179,16 @@ def _pod(job: ReadOnlyTree) -> dict[str, Any]:
 def _indexed_pod(state: JobState, index: int) -> dict[str, Any]:
     name, number = meta.name(state.job), str(index)
     pod = meta.with_labels(_pod(state.job), {LABEL_JOB_COMPLETION_INDEX: number})
-    annotations = {ANNOTATION_JOB_COMPLETION_INDEX: number, **_failure_counts(state, index)}
+    annotations = {ANNOTATION_JOB_COMPLETION_INDEX: number, **_failure_count_annotations(state, index)}
     pod = meta.with_annotations(pod, annotations)
     suffix = f"-{number}-"
     pod = meta.with_metadata(pod, generateName=f"{name[: _MAX_PREFIX_LENGTH - len(suffix)]}{suffix}")
-    return {**pod, "spec": {**_with_index_variable(pod["spec"]), "hostname": f"{name}-{number}"}}
+    return {**pod, "spec": {**_with_index_in_containers(pod["spec"]), "hostname": f"{name}-{number}"}}
 
 
-def _failure_counts(state: JobState, index: int) -> dict[str, str | None]:
-    """How often the index has failed, for the pod that tries it again."""
-    if not limits_indexes(state.job):
+def _failure_count_annotations(state: JobState, index: int) -> dict[str, str | None]:
+    """Return the annotations with the number of the index's failures, for the pod that retries it."""
+    if not has_index_backoff_limit(state.job):
         return {}
     predecessor = state.replaceable.get(index)
     if predecessor is None:
@@ -199,12 +199,12 @@ def _failure_counts(state: JobState, index: int) -> dict[str, str | None]:
     return annotations | ({IGNORED_FAILURE_COUNT: str(ignored)} if ignored else {})
 
 
-def _with_index_variable(spec: ReadOnlyTree) -> dict[str, Any]:
+def _with_index_in_containers(spec: ReadOnlyTree) -> dict[str, Any]:
     fields = [field for field in ("initContainers", "containers") if spec.get(field)]
-    return {**spec, **{field: [*map(_knows_index, spec[field])] for field in fields}}
+    return {**spec, **{field: [*map(_with_index_in_env, spec[field])] for field in fields}}
 
 
-def _knows_index(container: ReadOnlyTree) -> ReadOnlyTree:
+def _with_index_in_env(container: ReadOnlyTree) -> ReadOnlyTree:
     variables = container.get("env") or []
     if any(variable["name"] == _INDEX_VARIABLE for variable in variables):
         return container

@@ -1,4 +1,4 @@
-"""The policies of a Job: what the failure of a pod means, and when enough indexes have succeeded. Pure."""
+"""The pod failure policy and the success policy of a Job."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
@@ -16,16 +16,16 @@ COUNT: Final = "Count"
 
 
 class PodFailure(NamedTuple):
-    """What a failed pod means."""
+    """The result of the pod failure policy for a failed pod."""
 
     action: str
-    """Of the first rule that matches; empty if none does."""
+    """The action of the first rule that matches; empty if none does."""
     message: str = ""
-    """Why the Job fails, where it does."""
+    """The reason why the Job fails; empty if it does not fail."""
 
     @property
     def counts(self) -> bool:
-        """It counts towards the back-off limit."""
+        """Whether the failure counts towards the backoff limit."""
         return self.action != IGNORE
 
 
@@ -44,19 +44,19 @@ def pod_failure(job: ReadOnlyTree, pod: PodView) -> PodFailure:
 
 
 def _reason(rule: ReadOnlyTree, pod: PodView) -> str:
-    """Why the rule matches; empty if it does not."""
+    """Return the reason why the rule matches; empty if it does not."""
     name = f"{pod.key.namespace}/{pod.key.name}"
     if rule.get("onExitCodes") is not None:
-        status = _container_that_matches(rule["onExitCodes"], pod.object.get("status") or {})
+        status = _matching_container(rule["onExitCodes"], pod.object.get("status") or {})
         if status is None:
             return ""
         code = status["state"]["terminated"].get("exitCode") or 0
         return f"Container {status['name']} for pod {name} failed with exit code {code}"
-    condition = _condition_that_matches(rule.get("onPodConditions") or (), pod.object)
+    condition = _matching_condition(rule.get("onPodConditions") or (), pod.object)
     return "" if condition is None else f"Pod {name} has condition {condition['type']}"
 
 
-def _container_that_matches(requirement: ReadOnlyTree, status: ReadOnlyTree) -> ReadOnlyTree | None:
+def _matching_container(requirement: ReadOnlyTree, status: ReadOnlyTree) -> ReadOnlyTree | None:
     for field in ("containerStatuses", "initContainerStatuses"):
         for container in status.get(field) or ():
             if _matches(requirement, container):
@@ -76,22 +76,20 @@ def _matches(requirement: ReadOnlyTree, container: ReadOnlyTree) -> bool:
     return code != 0 and operators.get(requirement["operator"], False)
 
 
-def _condition_that_matches(
-    patterns: Sequence[Mapping[str, str]], pod: ReadOnlyTree
-) -> Mapping[str, str] | None:
-    patterns_set = {(pattern["type"], pattern.get("status") or "True") for pattern in patterns}
+def _matching_condition(patterns: Sequence[Mapping[str, str]], pod: ReadOnlyTree) -> Mapping[str, str] | None:
+    types_and_statuses = {(pattern["type"], pattern.get("status") or "True") for pattern in patterns}
     return next(
         (
             condition
             for condition in conditions.of(pod)
-            if (condition["type"], condition.get("status")) in patterns_set
+            if (condition["type"], condition.get("status")) in types_and_statuses
         ),
         None,
     )
 
 
 def success_message(job: ReadOnlyTree, succeeded: Intervals) -> str:
-    """Which rule of the success policy is met; empty if none is."""
+    """Return the message about the rule of the success policy that is met; empty if none is."""
     rules: Iterable[ReadOnlyTree] = (job["spec"].get("successPolicy") or {}).get("rules") or ()
     if not succeeded:
         return ""

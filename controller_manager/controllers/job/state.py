@@ -1,4 +1,4 @@
-"""A Job and its pods at one time: what counts, and what has ended since it was last counted. Pure."""
+"""The state of a Job: its pods, and those that have ended and are not counted yet."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -39,13 +39,13 @@ def is_indexed(job: ReadOnlyTree) -> bool:
     return str(job["spec"].get("completionMode")) == "Indexed"
 
 
-def limits_indexes(job: ReadOnlyTree) -> bool:
-    """It has a back-off limit for each index."""
+def has_index_backoff_limit(job: ReadOnlyTree) -> bool:
+    """Return whether the Job has a backoff limit for each index."""
     return job["spec"].get("backoffLimitPerIndex") is not None
 
 
 def replaces_failed_only(job: ReadOnlyTree) -> bool:
-    """A pod is replaced when it has ended, and not as soon as it is deleted."""
+    """Return whether a pod is replaced only after it has failed, and not as soon as it is being deleted."""
     spec = job["spec"]
     return spec.get("podReplacementPolicy") == "Failed" or spec.get("podFailurePolicy") is not None
 
@@ -54,12 +54,12 @@ def replaces_failed_only(job: ReadOnlyTree) -> bool:
 
 
 def is_tracked(pod: PodView) -> bool:
-    """Return whether it has not been counted yet."""
+    """Return whether the pod has the tracking finalizer: it is not counted yet."""
     return FINALIZER_JOB_TRACKING in meta.finalizers(pod.object)
 
 
 def index_of(pod: PodView) -> int | None:
-    """Its completion index, if it has a valid one."""
+    """Return the completion index of a pod; None if it has no valid one."""
     text = meta.annotations(pod.object).get(ANNOTATION_JOB_COMPLETION_INDEX)
     index = None if text is None else int_or_none(text)
     return None if index is None or index < 0 else index
@@ -70,7 +70,7 @@ def indexes_of(pods: Iterable[PodView]) -> set[int]:
 
 
 def failure_count(pod: PodView, annotation: str = FAILURE_COUNT) -> int:
-    """How many pods of its index failed before it."""
+    """Return the number of earlier failures of the pod's index."""
     count = int_or_none(meta.annotations(pod.object).get(annotation, "0")) or 0
     return count if 0 <= count <= _MAX_FAILURES else 0
 
@@ -79,7 +79,7 @@ def all_failures(pod: PodView) -> int:
     return failure_count(pod) + failure_count(pod, IGNORED_FAILURE_COUNT)
 
 
-# --- both
+# --- the state of one reconciliation
 
 
 class JobState(Struct, frozen=True, kw_only=True):
@@ -94,9 +94,9 @@ class JobState(Struct, frozen=True, kw_only=True):
     """The succeeded indexes in the status."""
     succeeded_indexes: Intervals
     failed_indexes: Intervals | None
-    """None for a Job without a back-off limit for each index."""
+    """None for a Job without a backoff limit for each index."""
     replaceable: Mapping[int, PodView]
-    """The last failed pod of each index that is to be retried: its successor copies its failure count."""
+    """The last failed pod of each index that is retried: the failure count is copied to its successor."""
     failures: Failures
 
     @property
@@ -112,13 +112,13 @@ class JobState(Struct, frozen=True, kw_only=True):
         return is_failed(self.job, pod)
 
     def has_index(self, pod: PodView) -> bool:
-        """Its index is one of the Job."""
+        """Return whether the pod's index is below `completions`."""
         index = index_of(pod)
         return index is not None and index < self.spec["completions"]
 
 
 def is_failed(job: ReadOnlyTree, pod: PodView) -> bool:
-    """A pod that is deleted before it succeeds counts as failed, unless only those that ended are replaced."""
+    """Return whether a pod counts as failed. A deleted pod does, unless only failed pods are replaced."""
     if pod.phase == FAILED:
         return True
     return pod.deleting and pod.phase != SUCCEEDED and not replaces_failed_only(job)
@@ -128,29 +128,29 @@ def state_of(job: ReadOnlyTree, pods: Sequence[PodView], memory: Failures) -> Jo
     status = job.get("status") or {}
     uncounted = status.get("uncountedTerminatedPods") or {}
     active = tuple(pod for pod in pods if pod.is_active)
-    ended = _EndedPods(job, pods)
-    succeeded = ended.pods(uncounted.get("succeeded") or (), lambda pod: pod.phase == SUCCEEDED)
-    failed = ended.pods(uncounted.get("failed") or (), lambda pod: is_failed(job, pod))
-    indexes = _Indexes(job, pods) if is_indexed(job) else None
-    indexes_done = indexes.succeeded_indexes() if indexes else index_ranges.NONE
-    indexes_failed = indexes.failed_indexes() if indexes and limits_indexes(job) else None
+    uncounted_pods = _UncountedPods(job, pods)
+    succeeded = uncounted_pods.pods(uncounted.get("succeeded") or (), lambda pod: pod.phase == SUCCEEDED)
+    failed = uncounted_pods.pods(uncounted.get("failed") or (), lambda pod: is_failed(job, pod))
+    indexes = _CompletionIndexes(job, pods) if is_indexed(job) else None
+    succeeded_indexes = indexes.succeeded_indexes() if indexes else index_ranges.NONE
+    failed_indexes = indexes.failed_indexes() if indexes and has_index_backoff_limit(job) else None
     return JobState(
         job=job,
         pods=tuple(pods),
         active=active,
         terminating=sum(pod.deleting and not pod.is_terminal for pod in pods),
         ready=sum(pod.is_ready for pod in active),
-        succeeded=index_ranges.total(indexes_done)
+        succeeded=index_ranges.total(succeeded_indexes)
         if indexes
         else _count(status, "succeeded") + len(succeeded) + len(uncounted.get("succeeded") or ()),
         failed=_count(status, "failed")
         + sum(pod_failure(job, pod).counts for pod in failed)
         + len(uncounted.get("failed") or ()),
         counted_indexes=indexes.counted if indexes else index_ranges.NONE,
-        succeeded_indexes=indexes_done,
-        failed_indexes=indexes_failed,
-        replaceable=ended.replaceable(active, indexes_done, indexes_failed)
-        if indexes_failed is not None
+        succeeded_indexes=succeeded_indexes,
+        failed_indexes=failed_indexes,
+        replaceable=uncounted_pods.replaceable(active, succeeded_indexes, failed_indexes)
+        if failed_indexes is not None
         else {},
         failures=memory.with_pods(succeeded, failed),
     )
@@ -160,8 +160,8 @@ def _count(status: ReadOnlyTree, field: str) -> int:
     return status.get(field) or 0
 
 
-class _EndedPods:
-    """Which pods have ended and are not counted yet."""
+class _UncountedPods:
+    """The pods of a Job that are not counted yet."""
 
     def __init__(self, job: ReadOnlyTree, pods: Sequence[PodView]) -> None:
         self._job = job
@@ -199,15 +199,15 @@ def _has_index_below(pod: PodView, completions: int) -> bool:
     return index is not None and index < completions
 
 
-class _Indexes:
-    """Which indexes of a Job have succeeded, and which have failed."""
+class _CompletionIndexes:
+    """The indexes of a Job that have succeeded, and those that have failed."""
 
     def __init__(self, job: ReadOnlyTree, pods: Sequence[PodView]) -> None:
         status: Mapping[str, Any] = job.get("status") or {}
         completions = job["spec"]["completions"]
         self._job = job
         self._pods = [pod for pod in pods if is_tracked(pod) and _has_index_below(pod, completions)]
-        self._failed_before = index_ranges.parse(status.get("failedIndexes") or "", completions)
+        self._counted_failed = index_ranges.parse(status.get("failedIndexes") or "", completions)
         self.counted = index_ranges.parse(status.get("completedIndexes") or "", completions)
 
     def succeeded_indexes(self) -> Intervals:
@@ -216,7 +216,7 @@ class _Indexes:
 
     def failed_indexes(self) -> Intervals:
         new = indexes_of(pod for pod in self._pods if self._fails_its_index(pod))
-        return index_ranges.with_indexes(self._failed_before, new)
+        return index_ranges.with_indexes(self._counted_failed, new)
 
     def _fails_its_index(self, pod: PodView) -> bool:
         if not is_failed(self._job, pod):

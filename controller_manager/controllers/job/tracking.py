@@ -1,8 +1,8 @@
-"""Count the pods of a Job that have ended, each exactly once, whatever crashes in between. Pure.
+"""Counting of a Job's ended pods: each pod is counted exactly once, even after a crash between the steps.
 
-A pod that ended is first named in `uncountedTerminatedPods`, then it loses its finalizer, and then it is counted and its
-name removed: a name without a finalizer is to be counted. Of a Job with indexes the succeeded indexes are written
-instead, before the finalizers go.
+An ended pod is first added to `uncountedTerminatedPods`. Then its finalizer is removed; then it is counted, and removed
+from the list: a listed pod without the finalizer has to be counted. For an Indexed Job the succeeded indexes are written
+instead, before the finalizers are removed.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -46,23 +46,23 @@ from mockube.controller_manager.controllers.job.state import (
 )
 
 MAX_UNCOUNTED: Final = 500
-"""So that no status grows beyond some 20 KB, and no Job keeps others waiting."""
+"""The maximum number of listed pods: it limits the status to about 20 KB, and the time that one Job takes."""
 
 Status = Mapping[str, Any]
 
 
 class Progress(Struct, frozen=True, kw_only=True):
-    """The progress of one reconciliation with the status of a Job."""
+    """The state of one reconciliation's counting, and the status that it writes."""
 
     state: JobState
     status: Status
     """The new status."""
-    end: ReadOnlyTree | None
-    """The condition by which the Job ends."""
-    tracked: Collection[str]
-    """The uids of pods that still have their finalizer."""
+    end_condition: ReadOnlyTree | None
+    """The condition that ends the Job; None while it continues."""
+    tracked_uids: Collection[str]
+    """The uids of the pods that have their finalizer."""
     is_full: bool = False
-    """There are more pods to count."""
+    """Whether there are more pods to count."""
     events: tuple[RecordEvent, ...] = ()
 
     @property
@@ -71,52 +71,57 @@ class Progress(Struct, frozen=True, kw_only=True):
 
 
 def track(progress: Progress, now: datetime) -> Plan:
-    """Write the status if it differs, remove the finalizers of the pods named in it, and count them."""
-    ended, status, is_full = _name_uncounted(progress)
+    """Return the plan that writes the status, then removes the finalizers of the pods listed in it, then counts them."""
+    ended_pods, status, is_full = _list_uncounted(progress)
     interim = None
-    if progress.end is not None and progress.end["type"] in (FAILURE_TARGET, SUCCESS_CRITERIA_MET):
-        interim = progress.end
+    if progress.end_condition is not None and progress.end_condition["type"] in (
+        FAILURE_TARGET,
+        SUCCESS_CRITERIA_MET,
+    ):
+        interim = progress.end_condition
         if not conditions.is_true({"status": status}, interim["type"]):
             status = {**status, "conditions": [*(status.get("conditions") or ()), interim]}
-    end = progress.end if interim is None else final_condition(interim, now)
-    progress = replace(progress, status=status, end=end, is_full=is_full)
-    is_new = _has_changed(progress.state.status, status)
-    written: tuple[Action, ...] = ()
-    if is_new:
+    end_condition = progress.end_condition if interim is None else final_condition(interim, now)
+    progress = replace(progress, status=status, end_condition=end_condition, is_full=is_full)
+    is_changed = _has_changed(progress.state.status, status)
+    writes: tuple[Action, ...] = ()
+    if is_changed:
         update = Update(resource=JOBS, body=progress.body, subresource="status")
-        written = (update, Remember(progress.state.failures))
+        writes = (update, Remember(progress.state.failures))
 
     def then(outcome: Outcome) -> Plan | None:
         if outcome.error is not None:
             return None
-        return _release(_refresh(progress, outcome), ended)
+        return _remove_finalizers(_with_updated_job(progress, outcome), ended_pods)
 
-    return Plan(actions=(*progress.events, *written), then=then)
+    return Plan(actions=(*progress.events, *writes), then=then)
 
 
-def _refresh(progress: Progress, outcome: Outcome) -> Progress:
-    """With the Job as the server has it after the update."""
-    answers = [write.answer for write in outcome.of(Update) if write.answer is not None]
+def _with_updated_job(progress: Progress, outcome: Outcome) -> Progress:
+    """Return the progress with the Job that the update returned."""
+    answers = [write.response for write in outcome.of(Update) if write.response is not None]
     if not answers:
         return progress
     (job,) = answers
     return replace(progress, state=replace(progress.state, job=job))
 
 
-def _release(progress: Progress, ended: Sequence[PodView]) -> Plan | None:
-    actions = (finalizer_removal(ended),) if ended else ()
+def _remove_finalizers(progress: Progress, ended_pods: Sequence[PodView]) -> Plan | None:
+    actions = (finalizer_removal(ended_pods),) if ended_pods else ()
     return Plan(actions=actions, then=lambda outcome: _count(progress, outcome))
 
 
 def _count(progress: Progress, outcome: Outcome) -> Plan | None:
-    """Count the pods whose finalizer was removed; if none are left, finish the Job."""
-    done = {write.key for write in outcome.of(RemoveFinalizer)}
-    released = {pod.uid for pod in progress.state.pods if pod.key in done}
-    status = drop_counted(progress.status, {uid for uid in progress.tracked if uid not in released})
-    is_finished = outcome.error is None and _may_finish(progress, status)
+    """Return the plan that counts the pods whose finalizer was removed, and ends the Job after the last one."""
+    released_keys = {write.key for write in outcome.of(RemoveFinalizer)}
+    released_uids = {pod.uid for pod in progress.state.pods if pod.key in released_keys}
+    status = count_released_pods(
+        progress.status, {uid for uid in progress.tracked_uids if uid not in released_uids}
+    )
+    is_finished = outcome.error is None and _can_finish(progress, status)
     events: tuple[Action, ...] = ()
-    if is_finished and progress.end is not None:
-        status = _with_end(status, progress.end)
+    if is_finished and progress.end_condition is not None:
+        status = _with_end_condition(status, progress.end_condition)
         events = _end_events(progress, status)
     if status == progress.status:
         return None
@@ -124,60 +129,61 @@ def _count(progress: Progress, outcome: Outcome) -> Plan | None:
     return Plan(actions=(Update(resource=JOBS, body=body, subresource="status"), *events))
 
 
-def drop_counted(status: Status, tracked: Collection[str]) -> Status:
-    """Count the listed pods that have no finalizer any more, and remove them from the list."""
+def count_released_pods(status: Status, tracked_uids: Collection[str]) -> Status:
+    """Count the listed pods that have no finalizer, and remove them from the list."""
     uncounted = status.get("uncountedTerminatedPods") or {}
     counted_status, remaining = dict(status), {}
     for field, names in uncounted.items():
-        remaining[field] = [uid for uid in names if uid in tracked]
-        if done := len(names) - len(remaining[field]):
-            counted_status[field] = (status.get(field) or 0) + done
+        remaining[field] = [uid for uid in names if uid in tracked_uids]
+        if released_count := len(names) - len(remaining[field]):
+            counted_status[field] = (status.get(field) or 0) + released_count
     return {
         **counted_status,
         "uncountedTerminatedPods": {field: names for field, names in remaining.items() if names},
     }
 
 
-# --- naming
+# --- listing
 
 
-def _name_uncounted(progress: Progress) -> tuple[Sequence[PodView], Status, bool]:
-    """Return the pods whose finalizers are to be removed, the status that names those to count, and whether it is
-    full.
-    """
+def _list_uncounted(progress: Progress) -> tuple[Sequence[PodView], Status, bool]:
+    """Return the pods whose finalizers to remove, the status that lists those to count, and whether its list is full."""
     state = progress.state
     pods: Sequence[PodView] = state.pods
     if is_indexed(state.job):
         pods = sorted(pods, key=lambda pod: -1 if (index := index_of(pod)) is None else index)
-    status = drop_counted(progress.status, progress.tracked)
-    names = _Names(progress, status)
-    ended = []
+    status = count_released_pods(progress.status, progress.tracked_uids)
+    uncounted = _UncountedList(progress, status)
+    ended_pods = []
     for pod in pods:
-        if not is_tracked(pod) or not _is_to_go(progress, pod):
+        if not is_tracked(pod) or not _is_finalizer_removable(progress, pod):
             continue
-        ended.append(pod)
-        names.add(pod)
-        if names.count >= MAX_UNCOUNTED:
-            return ended, names.status(), True
-    return ended, names.status(), False
+        ended_pods.append(pod)
+        uncounted.add(pod)
+        if uncounted.count >= MAX_UNCOUNTED:
+            return ended_pods, uncounted.status(), True
+    return ended_pods, uncounted.status(), False
 
 
-def _is_to_go(progress: Progress, pod: PodView) -> bool:
-    """Whether its finalizer may go; a failed pod whose index is retried still has its failure count copied."""
+def _is_finalizer_removable(progress: Progress, pod: PodView) -> bool:
+    """Return whether the pod's finalizer may be removed.
+
+    A failed pod whose index is retried keeps it: its failure count is copied to its successor.
+    """
     state = progress.state
-    if is_deleting(state) or progress.end is not None or pod.phase == SUCCEEDED:
+    if is_deleting(state) or progress.end_condition is not None or pod.phase == SUCCEEDED:
         return True
     index = index_of(pod)
     return state.is_failed(pod) and (index is None or state.replaceable.get(index) is not pod)
 
 
-class _Names:
-    """What a status names, while pods are added to it."""
+class _UncountedList:
+    """The pods and indexes that a status lists, while pods are added."""
 
     def __init__(self, progress: Progress, status: Status) -> None:
         uncounted = status.get("uncountedTerminatedPods") or {}
         self._state = progress.state
-        self._fails_rest = progress.end is not None and not is_success(progress.end)
+        self._fails_all_others = progress.end_condition is not None and not is_success(progress.end_condition)
         self._status = status
         self._counted = progress.state.counted_indexes
         self._succeeded = dict.fromkeys(uncounted.get("succeeded") or ())
@@ -196,14 +202,14 @@ class _Names:
             elif state.has_index(pod):
                 new = indexes_of((pod,))
                 self._indexes |= {index for index in new if not index_ranges.contains(self._counted, index)}
-        elif self._fails_rest or state.is_failed(pod):
-            is_ours = not is_indexed(state.job) or state.has_index(pod)
-            if is_ours and pod_failure(state.job, pod).counts:
+        elif self._fails_all_others or state.is_failed(pod):
+            counts_for_job = not is_indexed(state.job) or state.has_index(pod)
+            if counts_for_job and pod_failure(state.job, pod).counts:
                 self._failed[pod.uid] = None
 
     def status(self) -> Status:
-        named = {"succeeded": [*self._succeeded], "failed": [*self._failed]}
-        uncounted = {field: uids for field, uids in named.items() if uids}
+        uids_by_result = {"succeeded": [*self._succeeded], "failed": [*self._failed]}
+        uncounted = {field: uids for field, uids in uids_by_result.items() if uids}
         new_status = {**self._status, "uncountedTerminatedPods": uncounted}
         state = self._state
         if not is_indexed(state.job):
@@ -218,44 +224,53 @@ class _Names:
 # --- finishing
 
 
-def _may_finish(progress: Progress, status: Status) -> bool:
-    if progress.end is None or progress.is_full or status.get("terminating"):
+def _can_finish(progress: Progress, status: Status) -> bool:
+    if progress.end_condition is None or progress.is_full or status.get("terminating"):
         return False
     return not status.get("uncountedTerminatedPods")
 
 
-def _with_end(status: Status, end: ReadOnlyTree) -> Status:
-    completion = {"completionTime": end["lastTransitionTime"]} if end["type"] == COMPLETE else {}
+def _with_end_condition(status: Status, end_condition: ReadOnlyTree) -> Status:
+    completion = (
+        {"completionTime": end_condition["lastTransitionTime"]} if end_condition["type"] == COMPLETE else {}
+    )
     return {
         **status,
         **completion,
-        "conditions": with_condition(status.get("conditions") or (), dict(end)),
+        "conditions": with_condition(status.get("conditions") or (), dict(end_condition)),
     }
 
 
 def _end_events(progress: Progress, status: Status) -> tuple[RecordEvent, ...]:
-    end, job = progress.end or {}, progress.state.job
-    if end["type"] != COMPLETE:
-        return (RecordEvent(about=job, type="Warning", reason=end["reason"], message=end["message"]),)
-    done = RecordEvent(about=job, type="Normal", reason="Completed", message="Job completed")
+    end_condition, job = progress.end_condition or {}, progress.state.job
+    if end_condition["type"] != COMPLETE:
+        return (
+            RecordEvent(
+                about=job, type="Warning", reason=end_condition["reason"], message=end_condition["message"]
+            ),
+        )
+    completed_event = RecordEvent(about=job, type="Normal", reason="Completed", message="Job completed")
     completions = progress.state.spec.get("completions")
     if completions is None or (status.get("succeeded") or 0) <= completions:
-        return (done,)
+        return (completed_event,)
     message = "Too many succeeded pods running after completion count reached"
-    return (RecordEvent(about=job, type="Warning", reason="TooManySucceededPods", message=message), done)
+    return (
+        RecordEvent(about=job, type="Warning", reason="TooManySucceededPods", message=message),
+        completed_event,
+    )
 
 
-_ZEROS: Final = ("active", "succeeded", "failed", "completedIndexes")
-"""What is absent where it is nothing."""
+_OMITTED_IF_EMPTY: Final = ("active", "succeeded", "failed", "completedIndexes")
+"""The fields that are absent if they are 0 or empty."""
 
 
 def _has_changed(old: Status, new: Status) -> bool:
-    return _clean(old) != _clean(new)
+    return _without_empty_fields(old) != _without_empty_fields(new)
 
 
-def _clean(status: Status) -> Status:
+def _without_empty_fields(status: Status) -> Status:
     return {
         field: value
         for field, value in status.items()
-        if value or field not in (*_ZEROS, "uncountedTerminatedPods", "conditions")
+        if value or field not in (*_OMITTED_IF_EMPTY, "uncountedTerminatedPods", "conditions")
     }

@@ -1,4 +1,4 @@
-"""OpenKruise's controllers: the pack `kruise`.
+"""The controllers of the pack `kruise`: those of OpenKruise.
 
-A folder belongs here if it is a controller of openkruise/kruise; what it shares with others is in `workloads`.
+A folder belongs here if it is a controller of openkruise/kruise. Code that it shares with others is in `workloads`.
 """

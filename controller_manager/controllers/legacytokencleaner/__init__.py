@@ -1,4 +1,4 @@
-"""Unused tokens in Secrets that were generated for service accounts, as before Kubernetes 1.24.
+"""The controller that deletes unused tokens in Secrets, which Kubernetes before 1.24 generated for service accounts.
 
-A module belongs here if it decides which of them to delete.
+A module belongs here if it decides which of these Secrets are deleted.
 """

@@ -1,4 +1,4 @@
-"""Mark unused tokens of service accounts as invalid, and delete those that have been marked for long. Once a day."""
+"""The legacy token cleaner: once a day it marks unused tokens as invalid, and deletes those marked long ago."""
 
 import logging
 import re
@@ -14,12 +14,12 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Caches
 from mockube.controller_manager.client.kinds import CONFIG_MAPS, PODS, SECRETS, SERVICE_ACCOUNTS
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.client.wire import NoAnswer
+from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.control.runnable import Context, Runnable
 
 LOG = logging.getLogger(__name__)
 
-PERIOD: Final = 86400.0
+_PERIOD_SECONDS: Final = 86400.0
 TRACKING: Final = Key("kube-system", "kube-apiserver-legacy-service-account-token-tracking")
 LAST_USED: Final = "kubernetes.io/legacy-token-last-used"
 INVALID_SINCE: Final = "kubernetes.io/legacy-token-invalid-since"
@@ -32,15 +32,15 @@ _DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 class UnusedToken(NamedTuple):
     secret: ReadOnlyTree
     is_marked: bool
-    """It has been marked as invalid for long enough, too, and is to be deleted; else it is to be marked."""
+    """Whether it was marked as invalid long enough ago and is deleted; otherwise it is marked."""
 
 
 def unused_tokens(caches: Caches, now: datetime, max_unused: timedelta) -> Iterator[UnusedToken]:
-    """Tokens to mark or delete now; `max_unused` is how long a token may stay unused."""
+    """Yield the tokens to mark or delete now; `max_unused` is how long a token may stay unused."""
     mounted: dict[str, frozenset[str]] = {}
-    last_day = _text(now - max_unused)
+    last_day = _date_text(now - max_unused)
     for secret in caches.of(SECRETS).by_index(BY_TYPE, TYPE):
-        if not _is_unused(secret, now - max_unused, last_day) or not _was_made_by_itself(caches, secret):
+        if not _is_unused(secret, now - max_unused, last_day) or not _is_auto_generated(caches, secret):
             continue
         namespace = meta.namespace(secret)
         if namespace not in mounted:
@@ -52,7 +52,7 @@ def unused_tokens(caches: Caches, now: datetime, max_unused: timedelta) -> Itera
 
 
 def tracked_since(config_map: ReadOnlyTree) -> datetime | None:
-    """The end of the day on which the server began to note when tokens are used."""
+    """Return the end of the day since which the server records the use of tokens; None if it is unknown."""
     day = _day((config_map.get("data") or {}).get("since", ""))
     return None if day is None else day + timedelta(days=1)
 
@@ -65,11 +65,11 @@ def _is_unused(secret: ReadOnlyTree, time: datetime, last_day: str) -> bool:
     return used is None or (_day(used) is not None and used < last_day)
 
 
-def _was_made_by_itself(caches: Caches, secret: ReadOnlyTree) -> bool:
-    """Such a token is listed in its account."""
-    marks = meta.annotations(secret)
-    account = caches.of(SERVICE_ACCOUNTS).get(meta.namespace(secret), marks.get(_ACCOUNT, ""))
-    if account is None or marks.get(_ACCOUNT_UID, "") not in ("", meta.uid(account)):
+def _is_auto_generated(caches: Caches, secret: ReadOnlyTree) -> bool:
+    """Return whether a token was generated automatically: its account lists such Secrets."""
+    annotations = meta.annotations(secret)
+    account = caches.of(SERVICE_ACCOUNTS).get(meta.namespace(secret), annotations.get(_ACCOUNT, ""))
+    if account is None or annotations.get(_ACCOUNT_UID, "") not in ("", meta.uid(account)):
         return False
     return any(reference.get("name") == meta.name(secret) for reference in account.get("secrets") or ())
 
@@ -86,7 +86,7 @@ def _day(text: str) -> datetime | None:
         return None
 
 
-def _text(time: datetime) -> str:
+def _date_text(time: datetime) -> str:
     return time.date().isoformat()
 
 
@@ -109,25 +109,27 @@ class LegacyTokenCleaner:
         while True:
             try:
                 await self._clean(self._clock.now())
-            except (ApiError, NoAnswer) as error:
-                LOG.warning("unable to read the date since which the use of tokens is recorded: %s", error)
-            await self._clock.sleep(PERIOD)
+            except (ApiError, NoResponse) as error:
+                LOG.warning("unable to read ConfigMap %s: %s", TRACKING, error)
+            await self._clock.sleep(_PERIOD_SECONDS)
 
     async def _clean(self, now: datetime) -> None:
         since = tracked_since(await self._client.get(CONFIG_MAPS, TRACKING))
         if since is None:
-            LOG.error("ConfigMap %s has no date since which the use of tokens is recorded", TRACKING)
+            LOG.error(
+                'ConfigMap %s has no valid date in its field "since": unused tokens are not deleted', TRACKING
+            )
         elif now >= since + self._max_unused:
             for token in [*unused_tokens(self._informers.caches, now, self._max_unused)]:
                 try:
                     await (self._delete(token.secret) if token.is_marked else self._mark(token.secret, now))
                 except (NotFound, Conflict):
                     continue
-                except (ApiError, NoAnswer) as error:
+                except (ApiError, NoResponse) as error:
                     LOG.warning("unable to clean Secret %s: %s", Key.of(token.secret), error)
 
     async def _mark(self, secret: ReadOnlyTree, now: datetime) -> None:
-        LOG.info("Secret %s is marked as invalid: its token is not used", Key.of(secret))
+        LOG.info("marking Secret %s as invalid: its token is not used", Key.of(secret))
         body = {
             "kind": SECRETS.kind,
             "apiVersion": SECRETS.api_version,
@@ -135,13 +137,13 @@ class LegacyTokenCleaner:
                 "name": meta.name(secret),
                 "namespace": meta.namespace(secret),
                 "uid": meta.uid(secret),
-                "labels": {INVALID_SINCE: _text(now)},
+                "labels": {INVALID_SINCE: _date_text(now)},
             },
         }
         await self._client.patch(SECRETS, Key.of(secret), body)
 
     async def _delete(self, secret: ReadOnlyTree) -> None:
-        LOG.info("Secret %s is deleted: its token is not used", Key.of(secret))
+        LOG.info("deleting Secret %s: its token is not used", Key.of(secret))
         version = meta.resource_version(secret)
         await self._client.delete(SECRETS, Key.of(secret), resource_version=version)
 

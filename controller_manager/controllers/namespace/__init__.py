@@ -1,4 +1,4 @@
-"""The deletion of namespaces: first their content, then their finalizer.
+"""The controller that deletes namespaces: first their content, then their finalizer.
 
-A module belongs here if it is about that deletion.
+A module belongs here if it is part of this deletion.
 """

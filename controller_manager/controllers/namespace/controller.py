@@ -1,4 +1,4 @@
-"""Finish the deletion of namespaces: delete their content, report what is left, remove the finalizer."""
+"""The namespace controller: it deletes the content of deleted namespaces, and then removes their finalizer."""
 
 from datetime import timedelta
 from typing import Final
@@ -20,11 +20,11 @@ from mockube.controller_manager.controllers.namespace.deletion import (
     with_conditions,
 )
 
-_SETTLING: Final = timedelta(seconds=1)
-"""For so long after the deletion another API server may still create objects in the namespace."""
+_SETTLE_PERIOD: Final = timedelta(seconds=1)
+"""The time after a deletion for which other API servers may still create objects in the namespace."""
 
 
-class Namespaces:
+class NamespaceController:
     def __init__(self, context: Context) -> None:
         self._client = context.client
         self._clock = context.clock
@@ -50,24 +50,26 @@ class Namespaces:
         if deleted is None or FINALIZER_NAMESPACE not in _finalizers(namespace):
             return None
         now = self._clock.now()
-        if now < after(deleted, _SETTLING):
-            return after(deleted, _SETTLING) - now
-        remains = await delete_content(self._client, await discover(self._client), key.name, now)
-        updated = await self._update_conditions(namespace, remains)
-        if not remains.is_empty:
-            return remains.estimate / 2 + timedelta(seconds=1)
-        await self._finish(updated)
+        if now < after(deleted, _SETTLE_PERIOD):
+            return after(deleted, _SETTLE_PERIOD) - now
+        remaining = await delete_content(self._client, await discover(self._client), key.name, now)
+        updated = await self._update_conditions(namespace, remaining)
+        if not remaining.is_empty:
+            return remaining.estimate / 2 + timedelta(seconds=1)
+        await self._remove_finalizer(updated)
         return None
 
-    async def _update_conditions(self, namespace: ReadOnlyTree, remains: RemainingContent) -> ReadOnlyTree:
-        changed = with_conditions(namespace, remains, self._clock.now())
-        if changed is None:
+    async def _update_conditions(self, namespace: ReadOnlyTree, remaining: RemainingContent) -> ReadOnlyTree:
+        updated = with_conditions(namespace, remaining, self._clock.now())
+        if updated is None:
             return namespace
-        return await self._client.update(NAMESPACES, changed, subresource="status")
+        return await self._client.update(NAMESPACES, updated, subresource="status")
 
-    async def _finish(self, namespace: ReadOnlyTree) -> None:
-        remaining = [finalizer for finalizer in _finalizers(namespace) if finalizer != FINALIZER_NAMESPACE]
-        body = meta.with_value(namespace, ("spec", "finalizers"), remaining)
+    async def _remove_finalizer(self, namespace: ReadOnlyTree) -> None:
+        other_finalizers = [
+            finalizer for finalizer in _finalizers(namespace) if finalizer != FINALIZER_NAMESPACE
+        ]
+        body = meta.with_value(namespace, ("spec", "finalizers"), other_finalizers)
         await self._client.update(NAMESPACES, body, subresource="finalize")
 
 
@@ -76,5 +78,5 @@ def _finalizers(namespace: ReadOnlyTree) -> list[str]:
 
 
 NAMESPACE: Final = Runnable(
-    name="namespace-controller", service_account="namespace-controller", build=Namespaces
+    name="namespace-controller", service_account="namespace-controller", build=NamespaceController
 )

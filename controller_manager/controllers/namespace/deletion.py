@@ -1,6 +1,6 @@
-"""Delete the content of a namespace: pods first, then everything else; and the conditions that report what is left.
+"""The deletion of a namespace's content, pods first, and the conditions about remaining content.
 
-Every resource that can be deleted and listed is read. The conditions are computed purely, with upstream's messages.
+Every resource that can be deleted and listed is read. The messages of the conditions are upstream's.
 """
 
 from collections import Counter
@@ -20,12 +20,12 @@ from mockube.controller_manager.client.resources import Key, Resource
 
 _POD_GRACE: Final = timedelta(seconds=30)
 """The grace period of a pod without one."""
-_REST: Final = timedelta(seconds=15)
-"""How long other content takes that is held by finalizers."""
+_FINALIZER_ESTIMATE: Final = timedelta(seconds=15)
+"""The estimated time until finalizers of other objects than pods are removed."""
 
 
 class RemainingContent(Struct):
-    """What one round of deletion found and left."""
+    """The content that remains after one round of deletion, and the failures."""
 
     counts: Counter[GroupResource] = field(default_factory=Counter)
     finalizers: Counter[str] = field(default_factory=Counter)
@@ -45,40 +45,40 @@ class RemainingContent(Struct):
 
 
 def estimate_of(resource: GroupResource, objects: Iterable[ReadOnlyTree], now: datetime) -> timedelta:
-    """The estimated time until these are deleted."""
+    """Return the estimated time until the objects are deleted."""
     if resource != ("", "pods"):
-        return _REST if any(meta.finalizers(obj) for obj in objects) else timedelta()
-    return max((_grace_left(pod, now) for pod in objects), default=timedelta())
+        return _FINALIZER_ESTIMATE if any(meta.finalizers(obj) for obj in objects) else timedelta()
+    return max((_remaining_grace_period(pod, now) for pod in objects), default=timedelta())
 
 
-def _grace_left(pod: ReadOnlyTree, now: datetime) -> timedelta:
-    until = meta.deletion_timestamp(pod)
-    return max(until - now, timedelta()) if until else _POD_GRACE
+def _remaining_grace_period(pod: ReadOnlyTree, now: datetime) -> timedelta:
+    deadline = meta.deletion_timestamp(pod)
+    return max(deadline - now, timedelta()) if deadline else _POD_GRACE
 
 
 def with_conditions(
-    namespace: ReadOnlyTree, remains: RemainingContent, now: datetime
+    namespace: ReadOnlyTree, content: RemainingContent, now: datetime
 ) -> dict[str, Any] | None:
-    """The namespace with conditions about the remaining content; None if they do not differ."""
-    unsaid = [
-        condition for condition in _conditions(remains) if not conditions.has_condition(namespace, condition)
+    """Return the namespace with conditions about remaining content; None if they do not differ."""
+    new_conditions = [
+        condition for condition in _conditions(content) if not conditions.has_condition(namespace, condition)
     ]
-    if not unsaid:
+    if not new_conditions:
         return None
-    changed = dict(namespace)
-    for condition in unsaid:
-        changed = conditions.with_condition(changed, condition, now)
-    return changed
+    updated = dict(namespace)
+    for condition in new_conditions:
+        updated = conditions.with_condition(updated, condition, now)
+    return updated
 
 
-def _conditions(remains: RemainingContent) -> list[dict[str, str]]:
-    failed = remains.deletion_failures
+def _conditions(content: RemainingContent) -> list[dict[str, str]]:
+    failed = content.deletion_failures
     return [
         _condition(
             "NamespaceDeletionDiscoveryFailure",
             ("ResourcesDiscovered", "All resources successfully discovered"),
-            ("DiscoveryFailed", _discovery_text(remains.discovery_failures)),
-            is_true=bool(remains.discovery_failures),
+            ("DiscoveryFailed", _discovery_text(content.discovery_failures)),
+            is_true=bool(content.discovery_failures),
         ),
         _condition(
             "NamespaceDeletionGroupVersionParsingFailure",
@@ -98,17 +98,17 @@ def _conditions(remains: RemainingContent) -> list[dict[str, str]]:
         _condition(
             "NamespaceContentRemaining",
             ("ContentRemoved", "All content successfully removed"),
-            ("SomeResourcesRemain", f"Some resources are remaining: {_resources_text(remains.counts)}"),
-            is_true=bool(remains.counts),
+            ("SomeResourcesRemain", f"Some resources are remaining: {_resources_text(content.counts)}"),
+            is_true=bool(content.counts),
         ),
         _condition(
             "NamespaceFinalizersRemaining",
             ("ContentHasNoFinalizers", "All content-preserving finalizers finished"),
             (
                 "SomeFinalizersRemain",
-                f"Some content in the namespace has finalizers remaining: {_finalizers_text(remains.finalizers)}",
+                f"Some content in the namespace has finalizers remaining: {_finalizers_text(content.finalizers)}",
             ),
-            is_true=bool(remains.finalizers),
+            is_true=bool(content.finalizers),
         ),
     ]
 
@@ -134,7 +134,7 @@ def _resources_text(counts: Counter[GroupResource]) -> str:
 
 
 def _group_resource_text(resource: GroupResource) -> str:
-    # Upstream writes the group behind a dot even where it is empty.
+    # Upstream appends a dot and the group even if the group is empty.
     return f"{resource.resource}.{resource.group}"
 
 
@@ -148,15 +148,20 @@ PODS: Final = GroupResource("", "pods")
 async def delete_content(
     client: Client, discovery: Discovery, namespace: str, now: datetime
 ) -> RemainingContent:
-    remains = RemainingContent(discovery_failures=list(discovery.failures))
+    """Delete the pods of a namespace, and all other objects when no pods remain; return the remaining content."""
+    content = RemainingContent(discovery_failures=list(discovery.failures))
     resources = [resource for resource in discovery.with_verbs("delete", "list") if resource.namespaced]
-    first = [resource for resource in resources if resource.group_resource == PODS]
-    await _delete_all(client, first, namespace, now, remains)
-    if not remains.counts:
+    pod_resources = [resource for resource in resources if resource.group_resource == PODS]
+    await _delete_all(client, pod_resources, namespace, now, content)
+    if not content.counts:
         await _delete_all(
-            client, [resource for resource in resources if resource not in first], namespace, now, remains
+            client,
+            [resource for resource in resources if resource not in pod_resources],
+            namespace,
+            now,
+            content,
         )
-    return remains
+    return content
 
 
 async def _delete_all(
@@ -164,19 +169,19 @@ async def _delete_all(
     resources: Sequence[Resource[ReadOnlyTree]],
     namespace: str,
     now: datetime,
-    remains: RemainingContent,
+    content: RemainingContent,
 ) -> None:
     for resource in resources:
         try:
             remaining = await _delete(client, resource, namespace)
         except ApiError as error:
-            remains.deletion_failures.append(str(error))
+            content.deletion_failures.append(str(error))
             continue
-        remains.add(resource.group_resource, remaining, estimate_of(resource.group_resource, remaining, now))
+        content.add(resource.group_resource, remaining, estimate_of(resource.group_resource, remaining, now))
 
 
 async def _delete(client: Client, resource: Resource[ReadOnlyTree], namespace: str) -> Sequence[ReadOnlyTree]:
-    """What is left of it."""
+    """Delete all objects of a resource in a namespace; return the remaining ones."""
     present = (await client.list(resource, namespace)).items
     if not present:
         return ()

@@ -1,4 +1,4 @@
-"""Which of the equal parts of one range of addresses are given away. Pure, but for this state."""
+"""The allocation of one range of addresses in parts of equal size."""
 
 from ipaddress import IPv4Network, IPv6Network
 
@@ -8,11 +8,11 @@ Network = IPv4Network | IPv6Network
 
 
 class OutOfRange(ValueError):
-    """A range that is no part of the cluster's."""
+    """A network is not part of the cluster's range."""
 
 
 class RangeFull(Exception):
-    """Every part is given away."""
+    """All parts of the range are allocated."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -21,7 +21,7 @@ class RangeFull(Exception):
 
 
 class CidrSet:
-    """Parts that were given back are the last to be given away again."""
+    """The parts of a range, and which of them are allocated. Released parts are allocated again last."""
 
     def __init__(self, node_range: NodeRange) -> None:
         self._network, self._mask = node_range

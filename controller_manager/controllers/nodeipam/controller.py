@@ -1,4 +1,4 @@
-"""Give each node a range of addresses for its pods, one of each family, as kube-controller-manager's range allocator does."""
+"""The node IPAM controller: it allocates a range of pod addresses of each IP family to each node."""
 
 import logging
 from collections.abc import Sequence
@@ -22,22 +22,22 @@ WORKERS: Final = 30
 EVENT_SOURCE: Final = "cidrAllocator"
 
 
-class NodeIpam:
+class NodeIpamController:
     def __init__(self, context: Context) -> None:
         config = context.options
         self._client = context.client
         self._recorder = context.recorder.of(EVENT_SOURCE)
-        self._is_on = allocates(config)
-        self._sets = [CidrSet(network) for network in node_ranges(config)] if self._is_on else []
-        for text in config.networks.service_cluster_ip_range if self._is_on else ():
-            self._leave_out(ip_network(text))
+        self._is_enabled = allocates(config)
+        self._sets = [CidrSet(network) for network in node_ranges(config)] if self._is_enabled else []
+        for text in config.networks.service_cluster_ip_range if self._is_enabled else ():
+            self._occupy_service_range(ip_network(text))
         self._allocated: dict[str, str] = {}
-        """The uids of nodes that have ranges, by name."""
+        """The uids of the nodes that have ranges, by name."""
         self._nodes = context.informers.of(NODES)
         self._loop = Loop(
             "cidrallocator_node", self._sync, workers=WORKERS, clock=context.clock, metrics=context.metrics
         )
-        if self._is_on:
+        if self._is_enabled:
             self._nodes.add_handler(self._on_change)
 
     async def run(self) -> None:
@@ -46,7 +46,7 @@ class NodeIpam:
             self._occupy(node)
         await self._loop.run()
 
-    def _leave_out(self, services: Network) -> None:
+    def _occupy_service_range(self, services: Network) -> None:
         for cidr_set in self._sets:
             if cidr_set.overlaps(services):
                 cidr_set.occupy(services)
@@ -57,23 +57,23 @@ class NodeIpam:
             return
         node = change.last_known
         self._allocated.pop(meta.name(node), None)
-        self._release([ip_network(text, strict=False) for text in _ranges(node)])
+        self._release([ip_network(text, strict=False) for text in _pod_cidrs(node)])
 
     async def _sync(self, key: Key) -> None:
         node = self._nodes.lister.get("", key.name)
         if node is None or meta.is_deleting(node):
             return
-        if _ranges(node):
+        if _pod_cidrs(node):
             self._occupy(node)
         elif self._allocated.get(key.name) != meta.uid(node):
-            await self._give(node)
+            await self._allocate(node)
 
     def _occupy(self, node: ReadOnlyTree) -> None:
-        """Occupy a node's range. One from before a change of the flags is only logged, where upstream exits."""
-        if self._allocated.get(meta.name(node)) == meta.uid(node) or not _ranges(node):
+        """Mark a node's ranges as allocated. One that does not fit the flags is only logged, while upstream exits."""
+        if self._allocated.get(meta.name(node)) == meta.uid(node) or not _pod_cidrs(node):
             return
         self._allocated[meta.name(node)] = meta.uid(node)
-        for position, text in enumerate(_ranges(node)):
+        for position, text in enumerate(_pod_cidrs(node)):
             try:
                 self._sets[position].occupy(ip_network(text, strict=False))
             except (OutOfRange, ValueError, IndexError) as error:
@@ -81,7 +81,7 @@ class NodeIpam:
                     "node %s has the pod CIDR %s, which cannot be reserved: %s", meta.name(node), text, error
                 )
 
-    async def _give(self, node: ReadOnlyTree) -> None:
+    async def _allocate(self, node: ReadOnlyTree) -> None:
         networks: list[Network] = []
         try:
             networks += (cidr_set.allocate() for cidr_set in self._sets)
@@ -114,9 +114,9 @@ class NodeIpam:
         self._recorder.record(about, "Normal", reason, f"Node {name} status is now: {reason}")
 
 
-def _ranges(node: ReadOnlyTree) -> Sequence[str]:
+def _pod_cidrs(node: ReadOnlyTree) -> Sequence[str]:
     spec = node.get("spec") or {}
     return spec.get("podCIDRs") or ([spec["podCIDR"]] if spec.get("podCIDR") else ())
 
 
-NODE_IPAM: Final = Runnable(name=IPAM, service_account="node-controller", build=NodeIpam)
+NODE_IPAM: Final = Runnable(name=IPAM, service_account="node-controller", build=NodeIpamController)

@@ -1,4 +1,4 @@
-"""The node lifecycle: mark silent nodes as Unknown, taint nodes by their conditions, and record Events."""
+"""The node lifecycle controller: it marks nodes without heartbeats as Unknown, and taints nodes by their conditions."""
 
 import logging
 from collections.abc import Callable, Coroutine, Sequence
@@ -13,15 +13,15 @@ from mockube.apimachinery.wellknown import CONDITION_READY, NAMESPACE_NODE_LEASE
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.kinds import LEASES, NODES, PODS
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.client.wire import NoAnswer
+from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.control.runner import Loop
 from mockube.controller_manager.controllers.nodelifecycle import health, taints
-from mockube.controller_manager.controllers.nodelifecycle.health import Health
+from mockube.controller_manager.controllers.nodelifecycle.health import NodeHealth
 from mockube.controller_manager.controllers.nodelifecycle.zones import (
-    Limits,
-    State,
+    EvictionLimits,
     Zone,
+    ZoneState,
     by_zone,
     rate_of,
     state_of,
@@ -36,14 +36,14 @@ WORKERS: Final = 8
 EVENT_SOURCE: Final = "node-controller"
 
 
-class NodeLifecycle:
+class NodeLifecycleController:
     def __init__(self, context: Context) -> None:
         options = context.options.controllers
         self._client, self._clock = context.client, context.clock
         self._recorder = context.recorder.of(EVENT_SOURCE)
         self._period = options.node_monitor_period
         self._grace = timedelta(seconds=options.node_monitor_grace_period)
-        self._limits = Limits(
+        self._limits = EvictionLimits(
             rate=options.node_eviction_rate,
             slow_rate=options.secondary_node_eviction_rate,
             threshold=options.unhealthy_zone_threshold,
@@ -54,16 +54,16 @@ class NodeLifecycle:
         self._pods.add_index(BY_NODE, node_of_pod)
         self._loop = Loop(
             "node_lifecycle_controller",
-            self._keep_away,
+            self._reconcile_no_schedule_taints,
             workers=WORKERS,
             clock=context.clock,
             metrics=context.metrics,
         )
         self._nodes.add_handler(self._on_change)
         self._observed_nodes: dict[str, ReadOnlyTree] = {}
-        self._health: dict[str, Health] = {}
-        self._fallen: set[str] = set()
-        """Nodes whose pods are to be marked as not ready."""
+        self._health: dict[str, NodeHealth] = {}
+        self._nodes_to_mark: set[str] = set()
+        """The names of nodes whose pods have to be marked as not ready."""
         self._zones: dict[str, Zone] = {}
         self._is_all_disrupted = False
 
@@ -76,7 +76,7 @@ class NodeLifecycle:
         if change.new is not None:
             self._loop.add(Key("", meta.name(change.new)))
 
-    async def _keep_away(self, key: Key) -> None:
+    async def _reconcile_no_schedule_taints(self, key: Key) -> None:
         node = self._nodes.lister.get("", key.name)
         desired = None if node is None else taints.with_no_schedule_taints(node, self._clock.now())
         if node is not None and desired is not None:
@@ -87,22 +87,22 @@ class NodeLifecycle:
     async def _monitor(self) -> None:
         while True:
             nodes = self._nodes.lister.all()
-            self._greet(nodes)
+            self._record_added_and_removed(nodes)
             for node in nodes:
-                await self._try(node, self._examine)
-            await self._drive_out(nodes)
+                await self._run_for_node(node, self._update_health)
+            await self._reconcile_no_execute_taints(nodes)
             await self._clock.sleep(self._period)
 
-    async def _try(
-        self, node: ReadOnlyTree, work: "Callable[[ReadOnlyTree], Coroutine[Any, Any, None]]"
+    async def _run_for_node(
+        self, node: ReadOnlyTree, function: "Callable[[ReadOnlyTree], Coroutine[Any, Any, None]]"
     ) -> None:
-        """What fails for one node is tried again in the next round, and keeps no other waiting."""
+        """Run a function for a node, and log its error: the next round retries it, and other nodes are not affected."""
         try:
-            await work(node)
-        except (ApiError, NoAnswer) as error:
+            await function(node)
+        except (ApiError, NoResponse) as error:
             LOG.warning("node %s: %s", meta.name(node), error)
 
-    def _greet(self, nodes: Sequence[ReadOnlyTree]) -> None:
+    def _record_added_and_removed(self, nodes: Sequence[ReadOnlyTree]) -> None:
         present = {meta.name(node): node for node in nodes}
         for name in present.keys() - self._observed_nodes.keys():
             self._record_event(present[name], "RegisteredNode", f"Registered Node {name} in Controller")
@@ -111,16 +111,16 @@ class NodeLifecycle:
                 self._observed_nodes[name], "RemovingNode", f"Removing Node {name} from Controller"
             )
             self._health.pop(name, None)
-            self._fallen.discard(name)
+            self._nodes_to_mark.discard(name)
         self._observed_nodes = present
 
     def _record_event(self, node: ReadOnlyTree, reason: str, event: str) -> None:
         self._recorder.record(node, "Normal", reason, f"Node {meta.name(node)} event: {event}")
 
-    async def _examine(self, node: ReadOnlyTree) -> None:
+    async def _update_health(self, node: ReadOnlyTree) -> None:
         name, now = meta.name(node), self._clock.now()
         lease = self._leases.lister.get(NAMESPACE_NODE_LEASE, name)
-        node_health = self._health[name] = health.listen(self._health.get(name), node, lease, now)
+        node_health = self._health[name] = health.observe(self._health.get(name), node, lease, now)
         if health.is_silent(node_health, now, self._grace):
             changes = health.unknown_conditions(node, now)
             if changes:
@@ -128,17 +128,17 @@ class NodeLifecycle:
             if changes and conditions.is_true(node, CONDITION_READY):
                 status = "NodeNotReady"
                 self._recorder.record(node, "Normal", status, f"Node {name} status is now: {status}")
-                self._fallen.add(name)
-        if name in self._fallen:
-            await self._mark_pods(name)
-            self._fallen.discard(name)
+                self._nodes_to_mark.add(name)
+        if name in self._nodes_to_mark:
+            await self._mark_pods_not_ready(name)
+            self._nodes_to_mark.discard(name)
 
     async def _write_status(self, node: ReadOnlyTree, status: ReadOnlyTree) -> None:
         key, body = Key("", meta.name(node)), {"metadata": {"uid": meta.uid(node)}, "status": status}
         await self._client.patch(NODES, key, body, kind="strategic", subresource="status")
 
-    async def _mark_pods(self, node: str) -> None:
-        """Mark the pods of a silent node as not ready."""
+    async def _mark_pods_not_ready(self, node: str) -> None:
+        """Mark the pods of a node without heartbeats as not ready."""
         for pod in self._pods.lister.by_index(BY_NODE, node):
             if pod.is_ready:
                 condition = {
@@ -150,17 +150,17 @@ class NodeLifecycle:
                 await self._client.patch(PODS, pod.key, body, kind="strategic", subresource="status")
                 self._recorder.record(pod.object, "Warning", "NodeNotReady", "Node is not ready")
 
-    # --- taints that drive pods out
+    # --- NoExecute taints
 
-    async def _drive_out(self, nodes: Sequence[ReadOnlyTree]) -> None:
+    async def _reconcile_no_execute_taints(self, nodes: Sequence[ReadOnlyTree]) -> None:
         zones = by_zone(nodes)
         states = {zone: state_of(members, self._limits) for zone, members in zones.items()}
         was_all_disrupted = self._is_all_disrupted
-        self._is_all_disrupted = bool(states) and set(states.values()) == {State.FULL}
+        self._is_all_disrupted = bool(states) and set(states.values()) == {ZoneState.FULL}
         if self._is_all_disrupted:
-            # If all nodes are silent, the network of this manager is more likely broken.
+            # If no node sends heartbeats, the network of this manager is more likely broken.
             for node in nodes:
-                await self._try(node, self._remove_taint)
+                await self._run_for_node(node, self._remove_taint)
             return
         if was_all_disrupted:
             now = self._clock.now()
@@ -170,7 +170,9 @@ class NodeLifecycle:
             return
         rates = {zone: rate_of(state, len(zones[zone]), self._limits) for zone, state in states.items()}
         for node in nodes:
-            await self._try(node, lambda node: self._taint(node, rates.get(zone_of(node), self._limits.rate)))
+            await self._run_for_node(
+                node, lambda node: self._taint(node, rates.get(zone_of(node), self._limits.rate))
+            )
 
     async def _remove_taint(self, node: ReadOnlyTree) -> None:
         remaining_taints = taints.with_no_execute_taint(node, "True", self._clock.now())
@@ -183,16 +185,16 @@ class NodeLifecycle:
         if ready is None or desired is None:
             return
         is_new = ready["status"] != "True" and not taints.has_no_execute_taint(node)
-        if not is_new or self._zones.setdefault(zone_of(node), Zone()).take(now, rate):
+        if not is_new or self._zones.setdefault(zone_of(node), Zone()).try_accept(now, rate):
             await self._set_taints(node, desired)
 
     async def _set_taints(self, node: ReadOnlyTree, desired: taints.Taints) -> None:
-        # The list is replaced as a whole, so it must be the one that was read.
+        # The patch replaces the whole list, so it has the version of the list that was read.
         metadata = {"resourceVersion": meta.resource_version(node)}
         body = {"metadata": metadata, "spec": {"taints": desired or None}}
         await self._client.patch(NODES, Key("", meta.name(node)), body)
 
 
 NODE_LIFECYCLE: Final = Runnable(
-    name="node-lifecycle-controller", service_account="node-controller", build=NodeLifecycle
+    name="node-lifecycle-controller", service_account="node-controller", build=NodeLifecycleController
 )

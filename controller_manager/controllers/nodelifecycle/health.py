@@ -1,6 +1,6 @@
-"""Whether a node sends heartbeats, in its status or by its Lease; and the conditions of a node that does not.
+"""The heartbeats of a node, in its status or by its Lease, and the conditions of a node without heartbeats.
 
-Pure. Times of the node's own clock are only compared with each other, never with this one's.
+Times of the node's clock are only compared with each other, never with this manager's clock.
 """
 
 from collections.abc import Sequence
@@ -16,46 +16,51 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import CONDITION_READY
 
 STARTUP_GRACE: Final = timedelta(seconds=60)
-"""For a node that never sent a status; upstream's default."""
+"""The grace period of a node that never sent a status; it is upstream's default."""
 KUBELET_CONDITIONS: Final = (CONDITION_READY, "MemoryPressure", "DiskPressure", "PIDPressure")
-"""Conditions that become Unknown once the kubelet is silent."""
+"""The conditions that become Unknown when the kubelet sends no heartbeats."""
 
 
-class Health(Struct, frozen=True, kw_only=True):
-    """The last heartbeat of a node, and its time on this clock."""
+class NodeHealth(Struct, frozen=True, kw_only=True):
+    """The last heartbeat of a node, and the time on this manager's clock when it was observed."""
 
-    heard_at: datetime
+    observed_at: datetime
     heartbeat: str | None
-    """Of its condition Ready; None where it has none."""
-    renewed: str | None
-    """Of its Lease."""
+    """`lastHeartbeatTime` of its condition Ready; None without the condition."""
+    renew_time: str | None
+    """`renewTime` of its Lease."""
 
-    def with_heartbeat_at(self, now: datetime) -> "Health":
-        return replace(self, heard_at=now)
+    def with_heartbeat_at(self, now: datetime) -> "NodeHealth":
+        return replace(self, observed_at=now)
 
 
-def listen(health: Health | None, node: ReadOnlyTree, lease: ReadOnlyTree | None, now: datetime) -> Health:
+def observe(
+    health: NodeHealth | None, node: ReadOnlyTree, lease: ReadOnlyTree | None, now: datetime
+) -> NodeHealth:
     """Return the health after another observation of the node and its Lease."""
     ready = conditions.get(node, CONDITION_READY)
     heartbeat = (ready.get("lastHeartbeatTime") or "") if ready else None
-    renewed = ((lease or {}).get("spec") or {}).get("renewTime")
+    renew_time = ((lease or {}).get("spec") or {}).get("renewTime")
     if health is None:
-        # A node that never sent a status is silent since its creation.
-        begin = now if ready is not None or renewed else meta.creation_timestamp(node) or now
-        return Health(heard_at=begin, heartbeat=heartbeat, renewed=renewed)
-    has_heartbeat = heartbeat is not None and heartbeat != health.heartbeat
-    is_renewed = renewed is not None and renewed != health.renewed
-    heard_at = now if has_heartbeat or is_renewed else health.heard_at
-    return Health(heard_at=heard_at, heartbeat=heartbeat, renewed=renewed or health.renewed)
+        # A node that never sent a status has had no heartbeat since its creation.
+        begin = now if ready is not None or renew_time else meta.creation_timestamp(node) or now
+        return NodeHealth(observed_at=begin, heartbeat=heartbeat, renew_time=renew_time)
+    has_new_heartbeat = heartbeat is not None and heartbeat != health.heartbeat
+    is_renewed = renew_time is not None and renew_time != health.renew_time
+    observed_at = now if has_new_heartbeat or is_renewed else health.observed_at
+    return NodeHealth(
+        observed_at=observed_at, heartbeat=heartbeat, renew_time=renew_time or health.renew_time
+    )
 
 
-def is_silent(health: Health, now: datetime, grace: timedelta) -> bool:
+def is_silent(health: NodeHealth, now: datetime, grace: timedelta) -> bool:
+    """Return whether a node has sent no heartbeat for the grace period."""
     limit = STARTUP_GRACE if health.heartbeat is None else grace
-    return now > health.heard_at + limit
+    return now > health.observed_at + limit
 
 
 def unknown_conditions(node: ReadOnlyTree, now: datetime) -> Sequence[dict[str, Any]]:
-    """The condition changes of a silent node: none once they are all Unknown."""
+    """Return the conditions to change of a node without heartbeats; none if they are all Unknown."""
     changes = []
     for condition_type in KUBELET_CONDITIONS:
         present = conditions.get(node, condition_type)

@@ -1,7 +1,4 @@
-"""Which taints a node has to have for its conditions: to keep new pods away, and to drive out those that are there.
-
-Pure.
-"""
+"""The taints of a node for its conditions: NoSchedule taints reject new pods, NoExecute taints evict pods."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -24,7 +21,7 @@ from mockube.apimachinery.wellknown import (
 NO_SCHEDULE: Final = "NoSchedule"
 NO_EXECUTE: Final = "NoExecute"
 
-_OF_CONDITION: Final[Mapping[tuple[str, str], str]] = {
+_TAINT_BY_CONDITION: Final[Mapping[tuple[str, str], str]] = {
     (CONDITION_READY, "False"): TAINT_NOT_READY,
     (CONDITION_READY, "Unknown"): TAINT_UNREACHABLE,
     ("MemoryPressure", "True"): TAINT_MEMORY_PRESSURE,
@@ -32,8 +29,11 @@ _OF_CONDITION: Final[Mapping[tuple[str, str], str]] = {
     ("PIDPressure", "True"): TAINT_PID_PRESSURE,
     ("NetworkUnavailable", "True"): TAINT_NETWORK_UNAVAILABLE,
 }
-_OURS: Final = frozenset({*_OF_CONDITION.values(), TAINT_UNSCHEDULABLE})
-_DRIVES_OUT: Final[Mapping[str, str]] = {"False": TAINT_NOT_READY, "Unknown": TAINT_UNREACHABLE}
+_OWN_TAINTS: Final = frozenset({*_TAINT_BY_CONDITION.values(), TAINT_UNSCHEDULABLE})
+_NO_EXECUTE_TAINT_BY_READY: Final[Mapping[str, str]] = {
+    "False": TAINT_NOT_READY,
+    "Unknown": TAINT_UNREACHABLE,
+}
 
 Taints = list[Mapping[str, Any]]
 
@@ -51,30 +51,28 @@ def with_no_schedule_taints(node: ReadOnlyTree, now: datetime) -> Taints | None:
     desired = {
         key
         for condition in conditions.of(node)
-        if (key := _OF_CONDITION.get((condition["type"], condition["status"])))
+        if (key := _TAINT_BY_CONDITION.get((condition["type"], condition["status"])))
     }
     if node.get("spec", {}).get("unschedulable"):
         desired.add(TAINT_UNSCHEDULABLE)
-    return _exchange(node, desired, _OURS, NO_SCHEDULE, now)
+    return _swap_taints(node, desired, _OWN_TAINTS, NO_SCHEDULE, now)
 
 
 def with_no_execute_taint(node: ReadOnlyTree, ready: str, now: datetime) -> Taints | None:
     """Return the node's taints with the NoExecute taint of that status of Ready; None if they do not differ."""
-    desired = {_DRIVES_OUT[ready]} if ready in _DRIVES_OUT else set()
-    return _exchange(node, desired, _DRIVES_OUT.values(), NO_EXECUTE, now)
+    desired = {_NO_EXECUTE_TAINT_BY_READY[ready]} if ready in _NO_EXECUTE_TAINT_BY_READY else set()
+    return _swap_taints(node, desired, _NO_EXECUTE_TAINT_BY_READY.values(), NO_EXECUTE, now)
 
 
 def has_no_execute_taint(node: ReadOnlyTree) -> bool:
-    return any(has_taint(node, key, NO_EXECUTE) for key in _DRIVES_OUT.values())
+    return any(has_taint(node, key, NO_EXECUTE) for key in _NO_EXECUTE_TAINT_BY_READY.values())
 
 
-def _exchange(
-    node: ReadOnlyTree, desired: set[str], ours: Iterable[str], effect: str, now: datetime
+def _swap_taints(
+    node: ReadOnlyTree, desired: set[str], own_keys: Iterable[str], effect: str, now: datetime
 ) -> Taints | None:
-    owned = frozenset(ours)
-    present = {
-        taint["key"] for taint in taints_of(node) if taint["effect"] == effect and taint["key"] in owned
-    }
+    own = frozenset(own_keys)
+    present = {taint["key"] for taint in taints_of(node) if taint["effect"] == effect and taint["key"] in own}
     if present == desired:
         return None
     outdated = present - desired

@@ -1,6 +1,6 @@
-"""How many nodes of a zone may be given up at a time: fewer where so many are ill that the illness may be ours.
+"""The rate at which not-ready nodes of a zone get NoExecute taints.
 
-Pure but for the state of a `Zone`.
+It is lower if so many nodes are not ready that the cause may be this manager's network. Only `Zone` has state.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,33 +13,33 @@ from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import CONDITION_READY, LABEL_REGION, LABEL_ZONE
 
-_EXCLUDED = "node.kubernetes.io/exclude-disruption"
+_EXCLUDED_LABEL = "node.kubernetes.io/exclude-disruption"
 """The label of nodes that are not counted."""
-_FEW = 2
-"""So many ill nodes disrupt no zone, whatever share of it they are."""
+_MIN_NOT_READY = 2
+"""A zone with no more not-ready nodes than this is not disrupted, however small it is."""
 
 
-class State(Enum):
+class ZoneState(Enum):
     NORMAL = "Normal"
     PARTIAL = "PartialDisruption"
     FULL = "FullDisruption"
 
 
-class Limits(Struct, frozen=True, kw_only=True):
+class EvictionLimits(Struct, frozen=True, kw_only=True):
     rate: float
-    """Nodes a second."""
+    """The number of nodes per second that get a NoExecute taint."""
     slow_rate: float
-    """In a zone that is partly disrupted, if it is large; a small one gives up none then."""
+    """The rate in a large zone that is partially disrupted; in a small one it is 0."""
     threshold: float
     large: int
 
 
 class Zone(Struct):
-    """When the next node of the zone may be given up."""
+    """The rate limiter of a zone: the time when the next node may get a NoExecute taint."""
 
     next_at: datetime | None = field(default=None)
 
-    def take(self, now: datetime, rate: float) -> bool:
+    def try_accept(self, now: datetime, rate: float) -> bool:
         if rate == 0 or (self.next_at is not None and now < self.next_at):
             return False
         self.next_at = now + timedelta(seconds=1 / rate)
@@ -52,25 +52,25 @@ def zone_of(node: ReadOnlyTree) -> str:
 
 
 def by_zone(nodes: Sequence[ReadOnlyTree]) -> Mapping[str, Sequence[ReadOnlyTree]]:
-    """The nodes that count, of each zone."""
+    """Return the nodes by zone, without excluded nodes."""
     zones: dict[str, list[ReadOnlyTree]] = {}
     for node in nodes:
-        if _EXCLUDED not in meta.labels(node):
+        if _EXCLUDED_LABEL not in meta.labels(node):
             zones.setdefault(zone_of(node), []).append(node)
     return zones
 
 
-def state_of(nodes: Sequence[ReadOnlyTree], limits: Limits) -> State:
+def state_of(nodes: Sequence[ReadOnlyTree], limits: EvictionLimits) -> ZoneState:
     ready = sum(conditions.is_true(node, CONDITION_READY) for node in nodes)
-    ill = len(nodes) - ready
-    if ready == 0 and ill > 0:
-        return State.FULL
-    if ill > _FEW and ill / len(nodes) >= limits.threshold:
-        return State.PARTIAL
-    return State.NORMAL
+    not_ready = len(nodes) - ready
+    if ready == 0 and not_ready > 0:
+        return ZoneState.FULL
+    if not_ready > _MIN_NOT_READY and not_ready / len(nodes) >= limits.threshold:
+        return ZoneState.PARTIAL
+    return ZoneState.NORMAL
 
 
-def rate_of(state: State, size: int, limits: Limits) -> float:
-    if state is not State.PARTIAL:
+def rate_of(state: ZoneState, size: int, limits: EvictionLimits) -> float:
+    if state is not ZoneState.PARTIAL:
         return limits.rate
     return limits.slow_rate if size > limits.large else 0.0

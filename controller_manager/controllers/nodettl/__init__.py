@@ -1,4 +1,4 @@
-"""How long kubelets may keep what they have read of Secrets and ConfigMaps, by the number of nodes.
+"""The controller of the annotation for how long kubelets may cache Secrets and ConfigMaps.
 
-A module belongs here if it decides on that time, or writes it to nodes.
+A module belongs here if it calculates this time, or writes it to nodes.
 """

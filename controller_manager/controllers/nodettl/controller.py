@@ -1,4 +1,4 @@
-"""Annotate each node with how long its kubelet may keep Secrets and ConfigMaps: longer in larger clusters."""
+"""The TTL controller: it annotates nodes with the time for which kubelets may cache Secrets and ConfigMaps."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -30,7 +30,7 @@ _BOUNDARIES: Final = (
 
 
 def seconds_for(nodes: int, current: int | None) -> int:
-    """What a node is to have; the one that it has holds on until the number is well beyond its boundary."""
+    """Return the TTL for a number of nodes. The current TTL stays until the number is well beyond its boundary."""
     for boundary in _BOUNDARIES:
         if boundary.seconds == current and boundary.minimum <= nodes <= boundary.maximum:
             return boundary.seconds
@@ -51,7 +51,7 @@ def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
     return Plan(actions=(Patch(resource=NODES, key=key, body=body, kind="strategic"),))
 
 
-def _of_node(_: Caches, change: Change) -> Iterable[Key]:
+def _node_key(_: Caches, change: Change) -> Iterable[Key]:
     return () if change.new is None else (Key("", meta.name(change.new)),)
 
 
@@ -59,8 +59,8 @@ NODE_TTL: Final = Controller(
     name="ttl-controller",
     queue="ttlcontroller",
     service_account="ttl-controller",
-    # Nodes are created together, and a later number of them would change the annotation again.
-    watches=(Watch(resource=NODES, keys=_of_node, delay=timedelta(seconds=1)),),
+    # Nodes are often created together, and each change of their number could change the annotations.
+    watches=(Watch(resource=NODES, keys=_node_key, delay=timedelta(seconds=1)),),
     reconcile=reconcile,
     workers=5,
 )

@@ -1,5 +1,5 @@
-"""Claims and their volumes: binding, waiting, loss, release. Upstream: pkg/controller/volume/persistentvolume.
+"""The controller that binds PersistentVolumeClaims and volumes. Upstream: pkg/controller/volume/persistentvolume.
 
-A module belongs here if it decides about a claim or a volume; `storage` decides whether one matches the other. A plan
+A module belongs here if it decides about a claim or a volume; `workloads.volumes` matches claims and volumes. A plan
 writes each object once: the change requeues its key for the next step.
 """

@@ -1,4 +1,4 @@
-"""Sync a claim: bind it to a volume, request one from its provisioner, or report the volume as lost."""
+"""The reconciliation of a claim: it is bound to a volume, or waits for a provisioner, or its volume is lost."""
 
 from typing import Final, Literal
 
@@ -16,7 +16,7 @@ from mockube.controller_manager.workloads import volumes
 from mockube.controller_manager.workloads.volumes import (
     BETA_STORAGE_PROVISIONER,
     IN_TREE_PREFIX,
-    MIGRATED,
+    MIGRATED_PLUGINS,
     SELECTED_NODE,
     STORAGE_PROVISIONER,
 )
@@ -29,7 +29,7 @@ _WAITING: Final = (
 
 
 def assign_default(caches: Caches, claim: ReadOnlyTree) -> tuple[Action, ...]:
-    """A claim without a class gets the default one, also if that is created later."""
+    """Assign the default StorageClass to a claim without a class, even if that class is created later."""
     default = volumes.default_class(caches.of(STORAGE_CLASSES).all())
     if default is None:
         return ()
@@ -42,16 +42,16 @@ def provision(caches: Caches, claim: ReadOnlyTree) -> tuple[Action, ...]:
     storage_class = caches.of(STORAGE_CLASSES).get("", name)
     if storage_class is None:
         return (_failure_event(claim, f"storageclass.storage.k8s.io {gotext.quote(name)} not found"),)
-    named: str = storage_class["provisioner"]
-    provisioner = MIGRATED.get(named, named)
+    class_provisioner: str = storage_class["provisioner"]
+    provisioner = MIGRATED_PLUGINS.get(class_provisioner, class_provisioner)
     if provisioner.startswith(IN_TREE_PREFIX):
         return (_failure_event(claim, f"no volume plugin matched name: {provisioner}"),)
     if meta.annotations(claim).get(STORAGE_PROVISIONER) == provisioner:
         return ()
-    marks = {STORAGE_PROVISIONER: provisioner, BETA_STORAGE_PROVISIONER: provisioner}
+    annotations = {STORAGE_PROVISIONER: provisioner, BETA_STORAGE_PROVISIONER: provisioner}
     message = _WAITING.format(provisioner=provisioner)
     return (
-        Update(resource=PERSISTENT_VOLUME_CLAIMS, body=meta.with_annotations(claim, marks)),
+        Update(resource=PERSISTENT_VOLUME_CLAIMS, body=meta.with_annotations(claim, annotations)),
         RecordEvent(about=claim, type="Normal", reason="ExternalProvisioning", message=message),
     )
 
@@ -73,7 +73,7 @@ _NO_VOLUME: Final = "no persistent volumes available for this claim and no stora
 
 
 def reconcile(caches: Caches, claim: ReadOnlyTree) -> Plan:
-    sync = _sync_bound if binding.is_completed(claim) else _sync_unbound
+    sync = _sync_bound if binding.is_bind_completed(claim) else _sync_unbound
     return Plan(actions=sync(caches, claim))
 
 
@@ -90,8 +90,8 @@ def _sync_bound(caches: Caches, claim: ReadOnlyTree) -> tuple[Action, ...]:
 
 
 def _mark_lost(claim: ReadOnlyTree, reason: str, message: str) -> tuple[Action, ...]:
-    """Recorded once: the data are lost, whatever happens later."""
-    binding_actions = binding.unbound_status(claim, "Lost")
+    """Set the phase Lost, and record an Event once."""
+    binding_actions = binding.unbound_status_update(claim, "Lost")
     return (*binding_actions, record_event(claim, "Warning", reason, message)) if binding_actions else ()
 
 
@@ -100,31 +100,31 @@ def _sync_unbound(caches: Caches, claim: ReadOnlyTree) -> tuple[Action, ...]:
     if name:
         return _sync_requested(claim, name, caches.of(PERSISTENT_VOLUMES).get("", name))
     waits = volumes.waits_for_consumer(caches.of(STORAGE_CLASSES).get("", volumes.class_name(claim)))
-    # Where a consumer is awaited the scheduler chooses, and the volume names the claim then.
-    candidates = [*binding.volumes_naming(caches, claim)]
-    candidates += () if waits else binding.free_volumes(caches, volumes.class_name(claim))
+    # If the claim waits for a consumer, the scheduler chooses the volume, which then refers to the claim.
+    candidates = [*binding.volumes_referring_to(caches, claim)]
+    candidates += () if waits else binding.unclaimed_volumes(caches, volumes.class_name(claim))
     volume = volumes.best_match(candidates, claim)
     if volume is not None:
         return binding.bind(volume, claim)
     default = None if volumes.has_storage_class_name(claim) else assign_default(caches, claim)
-    return default or _without_volume(caches, claim, waits=waits)
+    return default or _sync_without_volume(caches, claim, waits=waits)
 
 
-def _without_volume(caches: Caches, claim: ReadOnlyTree, *, waits: bool) -> tuple[Action, ...]:
+def _sync_without_volume(caches: Caches, claim: ReadOnlyTree, *, waits: bool) -> tuple[Action, ...]:
     if waits and SELECTED_NODE not in meta.annotations(claim):
-        binding_actions: tuple[Action, ...] = (_consumer_awaited(caches, claim),)
+        binding_actions: tuple[Action, ...] = (_waiting_for_consumer_event(caches, claim),)
     elif volumes.class_name(claim):
         binding_actions = provision(caches, claim)
     else:
         binding_actions = (record_event(claim, "Normal", "FailedBinding", _NO_VOLUME),)
-    return binding_actions + _pending(claim)
+    return binding_actions + _pending_status_update(claim)
 
 
-def _pending(claim: ReadOnlyTree) -> tuple[Action, ...]:
-    return binding.unbound_status(claim, "Pending")
+def _pending_status_update(claim: ReadOnlyTree) -> tuple[Action, ...]:
+    return binding.unbound_status_update(claim, "Pending")
 
 
-def _consumer_awaited(caches: Caches, claim: ReadOnlyTree) -> RecordEvent:
+def _waiting_for_consumer_event(caches: Caches, claim: ReadOnlyTree) -> RecordEvent:
     pods = binding.unscheduled_consumers(caches, claim)
     if not pods:
         message = "waiting for first consumer to be created before binding"
@@ -135,22 +135,22 @@ def _consumer_awaited(caches: Caches, claim: ReadOnlyTree) -> RecordEvent:
 
 
 def _sync_requested(claim: ReadOnlyTree, name: str, volume: ReadOnlyTree | None) -> tuple[Action, ...]:
-    """The claim names its volume, which may not exist yet."""
+    """Sync a claim that requests a volume by name; the volume may not exist yet."""
     if volume is None:
-        return _pending(claim)
+        return _pending_status_update(claim)
     quoted = gotext.quote(name)
     if volume["spec"].get("claimRef") is None:
         problem = volumes.mismatch_reason(volume, claim)
         if not problem:
             return binding.bind(volume, claim)
         message = f"Cannot bind to requested volume {quoted}: {problem}"
-        return (record_event(claim, "Warning", "VolumeMismatch", message), *_pending(claim))
+        return (record_event(claim, "Warning", "VolumeMismatch", message), *_pending_status_update(claim))
     if volumes.is_bound_to(volume, claim):
         return binding.bind(volume, claim)
     event = record_event(
         claim, "Warning", "FailedBinding", f"volume {quoted} already bound to a different claim."
     )
-    return (event, *_pending(claim))
+    return (event, *_pending_status_update(claim))
 
 
 def record_event(

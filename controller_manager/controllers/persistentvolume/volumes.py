@@ -1,4 +1,4 @@
-"""The phases of a volume: available, bound, and after its claim retained or deleted."""
+"""The reconciliation of a volume: its phase, and its deletion after that of its claim."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -13,13 +13,13 @@ from mockube.controller_manager.controllers.persistentvolume import binding
 from mockube.controller_manager.workloads.volumes import PROVISIONED_BY
 
 _CLAIMLESS_PHASES: Final = ("Released", "Failed")
-"""Phases of a volume whose claim is known to be deleted."""
+"""The phases of a volume whose claim is known to be deleted."""
 
 
 def reconcile(caches: Caches, volume: ReadOnlyTree) -> Plan:
     ref = volume["spec"].get("claimRef")
     if ref is None or not ref.get("uid"):
-        return Plan(actions=binding.phase(volume, "Available"))
+        return Plan(actions=binding.phase_update(volume, "Available"))
     claim = caches.of(PERSISTENT_VOLUME_CLAIMS).get(ref["namespace"], ref["name"])
     if claim is None or meta.uid(claim) != ref["uid"]:
         return Plan(actions=_without_claim(volume, ref))
@@ -27,29 +27,29 @@ def reconcile(caches: Caches, volume: ReadOnlyTree) -> Plan:
 
 
 def _with_claim(volume: ReadOnlyTree, claim: ReadOnlyTree) -> tuple[Action, ...]:
-    named = claim["spec"].get("volumeName")
-    if not named:
-        return ()  # half of a binding: the claim's reconciliation completes it
-    if named == meta.name(volume):
-        return binding.phase(volume, "Bound")
+    volume_name = claim["spec"].get("volumeName")
+    if not volume_name:
+        return ()  # the reconciliation of the claim completes the binding
+    if volume_name == meta.name(volume):
+        return binding.phase_update(volume, "Bound")
     if PROVISIONED_BY in meta.annotations(volume) and _policy(volume) == "Delete":
-        return _release(volume)  # it was provisioned for this claim, which is bound to another
+        return _release(volume)  # it was provisioned for this claim, which is bound to another volume
     return binding.remove_binding(volume)
 
 
 def _without_claim(volume: ReadOnlyTree, ref: ReadOnlyTree) -> tuple[Action, ...]:
     if _phase(volume) in _CLAIMLESS_PHASES:
         return _release(volume)
-    confirmed = Confirm(
+    confirmation = Confirm(
         resource=PERSISTENT_VOLUME_CLAIMS,
         namespace=ref["namespace"],
         name=ref["name"],
-        holds=partial(_is_gone, ref["uid"]),
+        holds=partial(_is_absent, ref["uid"]),
     )
-    return (confirmed, *binding.phase(volume, "Released"))
+    return (confirmation, *binding.phase_update(volume, "Released"))
 
 
-def _is_gone(uid: str, claims: Sequence[Any]) -> bool:
+def _is_absent(uid: str, claims: Sequence[Any]) -> bool:
     return not any(meta.uid(claim) == uid for claim in claims)
 
 
@@ -65,9 +65,9 @@ def _policy(volume: ReadOnlyTree) -> str:
 
 
 def _release(volume: ReadOnlyTree) -> tuple[Action, ...]:
-    """Write the phase Released first; once the cache shows it, apply the reclaim policy."""
+    """Write the phase Released; when the cache contains it, apply the reclaim policy."""
     if _phase(volume) not in _CLAIMLESS_PHASES:
-        return binding.phase(volume, "Released")
+        return binding.phase_update(volume, "Released")
     policy = _policy(volume)
     if policy == "Recycle":
         return _mark_failed(volume, "VolumeFailedRecycle", "No recycler plugin found for the volume!")
@@ -75,7 +75,7 @@ def _release(volume: ReadOnlyTree) -> tuple[Action, ...]:
 
 
 def _delete(volume: ReadOnlyTree) -> tuple[Action, ...]:
-    """By this controller only what it could have made; all else is its provisioner's or its driver's."""
+    """Delete a volume of a plugin in this controller; provisioners and drivers delete all others."""
     spec = volume["spec"]
     if PROVISIONED_BY in meta.annotations(volume) or "csi" in spec or meta.is_deleting(volume):
         return ()
@@ -84,17 +84,17 @@ def _delete(volume: ReadOnlyTree) -> tuple[Action, ...]:
     if path is None:
         problem = f"error getting deleter volume plugin for volume {name}: no deletable volume plugin matched"
         return _mark_failed(volume, "VolumeFailedDelete", problem)
-    if not path.startswith(_DELETABLE):
+    if not path.startswith(_DELETABLE_PATH_PREFIX):
         problem = f"host_path deleter only supports /tmp/.+ but received provided {path}"
         return _mark_failed(volume, "VolumeFailedDelete", problem)
     ref = ObjectRef.of(volume)
     return (Delete(resource=PERSISTENT_VOLUMES, objects=(ref,)),)
 
 
-_DELETABLE: Final = "/tmp/"  # noqa: S108 - where upstream's plugin may delete; nothing is written there
+_DELETABLE_PATH_PREFIX: Final = "/tmp/"  # noqa: S108 - upstream's plugin deletes only there; nothing is written
 
 
 def _mark_failed(volume: ReadOnlyTree, reason: str, message: str) -> tuple[Action, ...]:
-    update = binding.phase(volume, "Failed", message)
+    update = binding.phase_update(volume, "Failed", message)
     event = RecordEvent(about=volume, type="Warning", reason=reason, message=message)
     return (*update, event) if update else ()

@@ -1,4 +1,4 @@
-"""The collection of pods that no other controller deletes.
+"""The controller that deletes pods which no other controller deletes.
 
-A module belongs here if it decides which pods those are, or deletes them.
+A module belongs here if it finds or deletes such pods.
 """

@@ -1,6 +1,6 @@
-"""Collect garbage pods every twenty seconds: mark them as failed, and delete them without grace.
+"""The pod garbage collector: every twenty seconds it marks garbage pods as failed, and deletes them without grace.
 
-Garbage are terminated pods beyond a threshold, pods of deleted or out-of-service nodes, and terminating pods
+Garbage pods are terminated pods beyond a threshold, pods of deleted or out-of-service nodes, and terminating pods
 that were never bound.
 """
 
@@ -16,7 +16,7 @@ from mockube.apimachinery.wellknown import CONDITION_READY, TAINT_OUT_OF_SERVICE
 from mockube.controller_manager.client.kinds import NODES, PODS
 from mockube.controller_manager.client.podview import FAILED, PodView
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.client.wire import NoAnswer
+from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.workloads.disruption import disruption_status
 
@@ -24,7 +24,7 @@ LOG = logging.getLogger(__name__)
 
 PERIOD: Final = 20.0
 QUARANTINE: Final = timedelta(seconds=40)
-"""How long a node is absent from the cache before it is read from the server."""
+"""The time for which a node is absent from the cache before it is read from the server."""
 _ORPHANED: Final = ("DeletionByPodGC", "PodGC: node no longer exists")
 
 
@@ -33,7 +33,7 @@ class PodGarbageCollector:
         self._client, self._clock = context.client, context.clock
         self._threshold = context.options.controllers.terminated_pod_gc_threshold
         self._nodes, self._pods = context.informers.of(NODES), context.informers.of(PODS)
-        self._missed: dict[str, datetime] = {}
+        self._missing_since: dict[str, datetime] = {}
 
     async def run(self) -> None:
         await self._nodes.wait_synced()
@@ -41,7 +41,7 @@ class PodGarbageCollector:
         while True:
             try:
                 await self._collect()
-            except (ApiError, NoAnswer) as error:
+            except (ApiError, NoResponse) as error:
                 LOG.warning("pod garbage collection failed and is retried: %s", error)
             await self._clock.sleep(PERIOD)
 
@@ -57,11 +57,11 @@ class PodGarbageCollector:
     async def _absent_nodes(
         self, pods: Iterable[PodView], nodes: Mapping[str, ReadOnlyTree]
     ) -> frozenset[str]:
-        """Return nodes of bound pods that were missing for long enough and that the server does not have."""
+        """Return the nodes of bound pods that have been missing for the quarantine and that the server does not have."""
         now = self._clock.now()
-        missed = {pod.node for pod in pods if pod.node and pod.node not in nodes}
-        self._missed = {name: self._missed.get(name, now) for name in missed}
-        overdue = sorted(name for name, since in self._missed.items() if since + QUARANTINE <= now)
+        missing = {pod.node for pod in pods if pod.node and pod.node not in nodes}
+        self._missing_since = {name: self._missing_since.get(name, now) for name in missing}
+        overdue = sorted(name for name, since in self._missing_since.items() if since + QUARANTINE <= now)
         return frozenset([name for name in overdue if not await self._exists(name)])
 
     async def _exists(self, name: str) -> bool:
@@ -81,7 +81,7 @@ class PodGarbageCollector:
                 continue
 
     async def _mark_failed(self, pod: PodView, disruption: tuple[str, str] | None) -> None:
-        """No kubelet will write its end, and owners wait for one."""
+        """Set the phase Failed: no kubelet will write a final phase, for which owners wait."""
         generation = meta.generation(pod.object)
         status: dict[str, object] = {"phase": FAILED, "observedGeneration": generation}
         if disruption is not None:
@@ -97,11 +97,11 @@ POD_GARBAGE_COLLECTOR: Final = Runnable(
 )
 
 
-_NEVER: Final = datetime.max.replace(tzinfo=UTC)
+_MAX_TIME: Final = datetime.max.replace(tzinfo=UTC)
 
 
 def over_threshold(pods: Iterable[PodView], threshold: int) -> Sequence[PodView]:
-    """The evicted and then the oldest of those that have ended, so that as many are left as may be; 0 keeps all."""
+    """Return the terminated pods beyond the threshold, evicted and old ones first; a threshold of 0 keeps all."""
     ended = sorted((pod for pod in pods if pod.is_terminal), key=_sort_key)
     return ended[: len(ended) - threshold] if 0 < threshold < len(ended) else []
 
@@ -109,9 +109,9 @@ def over_threshold(pods: Iterable[PodView], threshold: int) -> Sequence[PodView]
 def pods_on_out_of_service_nodes(
     pods: Iterable[PodView], nodes: Mapping[str, ReadOnlyTree]
 ) -> Sequence[PodView]:
-    """Those that are to go, on nodes that are not ready and were put out of service by hand."""
-    given_up = {name for name, node in nodes.items() if _is_given_up(node)}
-    return sorted((pod for pod in pods if pod.deleting and pod.node in given_up), key=_sort_key)
+    """Return the terminating pods on nodes that are not ready and have the out-of-service taint."""
+    out_of_service = {name for name, node in nodes.items() if _is_out_of_service(node)}
+    return sorted((pod for pod in pods if pod.deleting and pod.node in out_of_service), key=_sort_key)
 
 
 def orphaned_pods(pods: Iterable[PodView], absent: frozenset[str]) -> Iterator[PodView]:
@@ -119,16 +119,16 @@ def orphaned_pods(pods: Iterable[PodView], absent: frozenset[str]) -> Iterator[P
 
 
 def unscheduled_terminating_pods(pods: Iterable[PodView]) -> Iterator[PodView]:
-    """Return pods that are being deleted and that no kubelet will remove."""
+    """Return the terminating pods without a node: no kubelet deletes them."""
     return (pod for pod in pods if pod.deleting and not pod.node)
 
 
-def _is_given_up(node: ReadOnlyTree) -> bool:
+def _is_out_of_service(node: ReadOnlyTree) -> bool:
     taints = (node.get("spec") or {}).get("taints") or ()
-    is_out = any(taint["key"] == TAINT_OUT_OF_SERVICE for taint in taints)
-    return is_out and not conditions.is_true(node, CONDITION_READY)
+    has_taint = any(taint["key"] == TAINT_OUT_OF_SERVICE for taint in taints)
+    return has_taint and not conditions.is_true(node, CONDITION_READY)
 
 
 def _sort_key(pod: PodView) -> tuple[bool, datetime, str]:
     was_evicted = (pod.object.get("status") or {}).get("reason") == "Evicted"
-    return not was_evicted, meta.creation_timestamp(pod.object) or _NEVER, pod.key.name
+    return not was_evicted, meta.creation_timestamp(pod.object) or _MAX_TIME, pod.key.name

@@ -1,5 +1,5 @@
-"""ReplicaSets, and ReplicationControllers which do the same: so many pods of one template.
+"""The controllers of ReplicaSets and ReplicationControllers: they maintain a number of pods of one template.
 
-A module belongs here if it decides something for them; it reads caches and answers with plans. Upstream:
+A module belongs here if it is part of these controllers. It reads caches and returns plans. Upstream:
 pkg/controller/replicaset and pkg/controller/replication.
 """

@@ -1,6 +1,6 @@
-"""The controllers of ReplicaSets and ReplicationControllers: what they watch, which pods they create or delete, and the status.
+"""The ReplicaSet and ReplicationController controllers: their watches, the pods they create or delete, and the status.
 
-`Family` holds what differs between the two kinds.
+A `ReplicatorKind` has the differences between the two.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -51,32 +51,36 @@ from mockube.controller_manager.workloads.ownership import (
 from mockube.controller_manager.workloads.templates import pod_of
 
 BURST_REPLICAS: Final = 500
-"""The limit of pods that one plan creates or deletes; the next plan continues when the cache shows these."""
-_DELAY: Final = timedelta(milliseconds=50)
-"""Many pods become ready at once, and each reconciliation counts all. A change of the spec is reconciled at once."""
+"""The maximum number of pods that one plan creates or deletes. The next plan continues when the cache contains these."""
+_BATCH_DELAY: Final = timedelta(milliseconds=50)
+"""The delay of a reconciliation after a change of a pod: many pods become ready at once, and each reconciliation counts
+all. A change of the spec is reconciled at once.
+"""
 _COUNTS: Final = ("replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas")
 
 
-class Family(Struct, frozen=True, kw_only=True):
+class ReplicatorKind(Struct, frozen=True, kw_only=True):
     resource: Resource[ReadOnlyTree]
     selector: Callable[[ReadOnlyTree], Selector]
-    """Return the selector of an object; it may raise `SelectorError`."""
+    """Returns the selector of an object; it may raise `SelectorError`."""
     counts_terminating: bool
-    """Its status has `terminatingReplicas`."""
+    """Whether its status has `terminatingReplicas`."""
 
 
-def _label_selector(replica_set: ReadOnlyTree) -> Selector:
+def _selector_of_replica_set(replica_set: ReadOnlyTree) -> Selector:
     return labels.from_label_selector(replica_set["spec"].get("selector"))
 
 
-def _label_set(controller: ReadOnlyTree) -> Selector:
-    chosen = controller["spec"].get("selector")
-    return labels.from_set(chosen) if chosen else labels.NOTHING
+def _selector_of_replication_controller(controller: ReadOnlyTree) -> Selector:
+    selector = controller["spec"].get("selector")
+    return labels.from_set(selector) if selector else labels.NOTHING
 
 
-REPLICA_SET_FAMILY: Final = Family(resource=REPLICA_SETS, selector=_label_selector, counts_terminating=True)
-REPLICATION_CONTROLLER_FAMILY: Final = Family(
-    resource=REPLICATION_CONTROLLERS, selector=_label_set, counts_terminating=False
+_REPLICA_SET_KIND: Final = ReplicatorKind(
+    resource=REPLICA_SETS, selector=_selector_of_replica_set, counts_terminating=True
+)
+_REPLICATION_CONTROLLER_KIND: Final = ReplicatorKind(
+    resource=REPLICATION_CONTROLLERS, selector=_selector_of_replication_controller, counts_terminating=False
 )
 
 
@@ -102,39 +106,39 @@ class ReplicaSetState(Struct, frozen=True, kw_only=True):
         return self.owner["spec"].get("template") or {}
 
 
-def reconcile(family: Family, caches: Caches, key: Key, now: datetime) -> Plan:
-    owner = caches.of(family.resource).get(*key)
+def reconcile(kind: ReplicatorKind, caches: Caches, key: Key, now: datetime) -> Plan:
+    owner = caches.of(kind.resource).get(*key)
     if owner is None:
         return EMPTY_PLAN
     try:
-        selector = family.selector(owner)
+        selector = kind.selector(owner)
     except SelectorError:
         selector = labels.NOTHING
     if selector.matches_nothing:
         return EMPTY_PLAN  # no server accepts it, and pods created for it would not be selected
     claims = pods_of(caches, owner, selector)
     # Adoption and release are a reconciliation of their own: pods are counted after the caches show them.
-    if first := adoption_and_release_actions(claims, PODS, owner, family.resource):
+    if first := adoption_and_release_actions(claims, PODS, owner, kind.resource):
         return Plan(actions=first)
     state = state_of(owner, claims.owned)
-    related = partial(related_pods, caches, family, owner)
+    related = partial(related_pods, caches, kind, owner)
     return Plan(
         actions=() if meta.is_deleting(owner) else plan(state, related, now),
-        last=lambda error: status_update(state, family, error, now),
-        again_after=next_check(state, now),
+        last=lambda error: status_update(state, kind, error, now),
+        requeue_after=next_check(state, now),
     )
 
 
-# --- its pods
+# --- pods
 
 
 def pods_of(caches: Caches, owner: ReadOnlyTree, selector: Selector) -> OwnedObjects[PodView]:
-    """Return all pods that it owns, but only active orphans and strays: an ended pod is neither adopted nor released."""
+    """Return all owned pods, but only active pods to adopt or release: an ended pod is neither adopted nor released."""
     claims = owned_objects(caches, PODS, owner, selector)
     return OwnedObjects(
         owned=claims.owned,
         orphans=tuple(pod for pod in claims.orphans if pod.is_active),
-        strays=tuple(pod for pod in claims.strays if pod.is_active),
+        to_release=tuple(pod for pod in claims.to_release if pod.is_active),
     )
 
 
@@ -147,12 +151,12 @@ def state_of(owner: ReadOnlyTree, owned: Iterable[PodView]) -> ReplicaSetState:
     )
 
 
-def related_pods(caches: Caches, family: Family, owner: ReadOnlyTree) -> list[PodView]:
-    """Return the pods of all sets of the same owner, which are versions of one workload."""
+def related_pods(caches: Caches, kind: ReplicatorKind, owner: ReadOnlyTree) -> list[PodView]:
+    """Return the pods of all ReplicaSets of the same owner, which are the versions of one workload."""
     controller = meta.controller_of(owner)
     if controller is None:
         return []
-    siblings = caches.of(family.resource).by_index(BY_OWNER, controller["uid"])
+    siblings = caches.of(kind.resource).by_index(BY_OWNER, controller["uid"])
     pods = caches.of(PODS)
     return [pod for sibling in siblings for pod in pods.by_index(BY_OWNER, meta.uid(sibling))]
 
@@ -160,7 +164,7 @@ def related_pods(caches: Caches, family: Family, owner: ReadOnlyTree) -> list[Po
 def plan(
     state: ReplicaSetState, related: Callable[[], Iterable[PodView]], now: datetime
 ) -> tuple[Action, ...]:
-    """`related` is called only if there is a choice of pods to delete."""
+    """Return the creation or deletion of pods. `related` is called only if pods are deleted."""
     surplus = len(state.active) - state.replicas
     if surplus < 0:
         return (_creation(state, min(-surplus, BURST_REPLICAS)),)
@@ -176,8 +180,8 @@ def plan(
 def _creation(state: ReplicaSetState, count: int) -> Create:
     event = EventTemplate(
         about=state.owner,
-        done=(REASON_SUCCESSFUL_CREATE, "Created pod: {name}"),
-        failed=(REASON_FAILED_CREATE, "Error creating: {error}"),
+        on_success=(REASON_SUCCESSFUL_CREATE, "Created pod: {name}"),
+        on_failure=(REASON_FAILED_CREATE, "Error creating: {error}"),
     )
     return Create(resource=PODS, bodies=(pod_of(state.template, state.owner),) * count, event=event)
 
@@ -185,8 +189,8 @@ def _creation(state: ReplicaSetState, count: int) -> Create:
 def _deletion(state: ReplicaSetState, pods: Iterable[PodView]) -> Delete:
     event = EventTemplate(
         about=state.owner,
-        done=(REASON_SUCCESSFUL_DELETE, "Deleted pod: {name}"),
-        failed=(REASON_FAILED_DELETE, "Error deleting: {error}"),
+        on_success=(REASON_SUCCESSFUL_DELETE, "Deleted pod: {name}"),
+        on_failure=(REASON_FAILED_DELETE, "Error deleting: {error}"),
     )
     return Delete(resource=PODS, objects=tuple(ObjectRef(pod.key, pod.uid) for pod in pods), event=event)
 
@@ -195,19 +199,19 @@ def _deletion(state: ReplicaSetState, pods: Iterable[PodView]) -> Delete:
 
 
 def status_update(
-    state: ReplicaSetState, family: Family, error: ApiError | None, now: datetime
+    state: ReplicaSetState, kind: ReplicatorKind, error: ApiError | None, now: datetime
 ) -> tuple[Update, ...]:
-    """Write the status if it differs."""
+    """Return the update of the status; none if the status is the same."""
     old = state.owner.get("status") or {}
-    new = _status(state, family, error, now)
+    new = _status(state, kind, error, now)
     if _is_same_status(old, new):
         return ()
     body = {**state.owner, "status": new}
-    return (Update(resource=family.resource, body=body, subresource="status"),)
+    return (Update(resource=kind.resource, body=body, subresource="status"),)
 
 
 def next_check(state: ReplicaSetState, now: datetime) -> timedelta | None:
-    """When the next pod will have been ready for long enough: nothing in the cluster changes then."""
+    """Return the time until the next pod becomes available: no watch event requeues the key then."""
     if state.min_ready_seconds == 0:
         return None
     wait = span_of(state.min_ready_seconds)
@@ -215,26 +219,28 @@ def next_check(state: ReplicaSetState, now: datetime) -> timedelta | None:
     return min((delay for delay in due if delay > timedelta()), default=None)
 
 
-def _status(state: ReplicaSetState, family: Family, error: ApiError | None, now: datetime) -> dict[str, Any]:
-    fitting = labels.from_set(meta.labels(state.template)).matches
+def _status(
+    state: ReplicaSetState, kind: ReplicatorKind, error: ApiError | None, now: datetime
+) -> dict[str, Any]:
+    matches_template = labels.from_set(meta.labels(state.template)).matches
     ready = [pod for pod in state.active if pod.is_ready]
     counts = {
         "replicas": len(state.active),
-        "fullyLabeledReplicas": sum(fitting(pod.labels) for pod in state.active),
+        "fullyLabeledReplicas": sum(matches_template(pod.labels) for pod in state.active),
         "readyReplicas": len(ready),
         "availableReplicas": sum(pod.is_available(state.min_ready_seconds, now) for pod in ready),
     }
     new_conditions = _conditions(state, error, now)
     return {
         **{field: count for field, count in counts.items() if count or field == "replicas"},
-        **({"terminatingReplicas": state.terminating} if family.counts_terminating else {}),
+        **({"terminatingReplicas": state.terminating} if kind.counts_terminating else {}),
         "observedGeneration": meta.generation(state.owner),
         **({"conditions": new_conditions} if new_conditions else {}),
     }
 
 
 def _conditions(state: ReplicaSetState, error: ApiError | None, now: datetime) -> list[ReadOnlyTree]:
-    """The first failure's condition stays until a reconciliation succeeds."""
+    """Return the conditions. The condition of the first failure remains until a reconciliation succeeds."""
     present = conditions.of(state.owner)
     others = [condition for condition in present if condition.get("type") != CONDITION_REPLICA_FAILURE]
     if error is None:
@@ -257,7 +263,7 @@ def _failure_reason(state: ReplicaSetState, error: ApiError) -> ReadOnlyTree:
 
 
 def _is_same_status(old: ReadOnlyTree, new: ReadOnlyTree) -> bool:
-    """An absent count is 0, except for those that may be absent for another reason."""
+    """Return whether two statuses are equal. An absent count is 0, except for fields that may be absent otherwise."""
     exact = ("terminatingReplicas", "observedGeneration")
     return (
         all((old.get(field) or 0) == (new.get(field) or 0) for field in _COUNTS)
@@ -273,21 +279,21 @@ def _conditions_of(status: ReadOnlyTree) -> Sequence[ReadOnlyTree]:
 # --- the controllers of both kinds
 
 
-def _controller(family: Family, *, name: str, queue: str, service_account: str) -> Controller:
-    resource = family.resource
+def _controller(kind: ReplicatorKind, *, name: str, queue: str, service_account: str) -> Controller:
+    resource = kind.resource
     return Controller(
         name=name,
         queue=queue,
         service_account=service_account,
         watches=(
-            *primary.watches_of(resource, delay=_DELAY),
+            *primary.watches_of(resource, delay=_BATCH_DELAY),
             Watch(
                 resource=PODS,
-                keys=keys_of_owners(PODS, resource, family.selector),
-                delay=_DELAY,
+                keys=keys_of_owners(PODS, resource, kind.selector),
+                delay=_BATCH_DELAY,
             ),
         ),
-        reconcile=partial(reconcile, family),
+        reconcile=partial(reconcile, kind),
         events_can_wait=True,
         workers=5,
         indexes={resource: {BY_OWNER: owner_of}, PODS: {BY_OWNER: owner_of_pod}},
@@ -295,13 +301,13 @@ def _controller(family: Family, *, name: str, queue: str, service_account: str) 
 
 
 REPLICA_SET: Final = _controller(
-    REPLICA_SET_FAMILY,
+    _REPLICA_SET_KIND,
     name="replicaset-controller",
     queue="replicaset",
     service_account="replicaset-controller",
 )
 REPLICATION_CONTROLLER: Final = _controller(
-    REPLICATION_CONTROLLER_FAMILY,
+    _REPLICATION_CONTROLLER_KIND,
     name="replicationcontroller-controller",
     queue="replicationmanager",
     service_account="replication-controller",

@@ -1,5 +1,5 @@
-"""ResourceClaims: those created from pods' templates, their reservations, and their deallocation.
+"""The controller of ResourceClaims: creation from pods' templates, reservation, and deallocation.
 
-A module belongs here if it decides about claims for pods. The scheduler allocates the devices.
+A module belongs here if it decides about claims of pods. The scheduler allocates devices.
 Upstream: pkg/controller/resourceclaim.
 """

@@ -1,4 +1,4 @@
-"""Remove reservations of deleted pods from a claim, and with the last of them its allocation. Pure."""
+"""The reservations of a ResourceClaim: those of deleted pods are removed, with the last one also the allocation."""
 
 from collections.abc import Collection, Sequence
 from functools import partial
@@ -30,24 +30,33 @@ from mockube.controller_manager.workloads.device_claims import (
 
 
 def reconcile_claim(deleted_pods: Collection[str], caches: Caches, key: Key) -> Plan:
-    """`deleted_pods` are uids of pods whose deletion was seen."""
+    """Remove outdated reservations of a claim; `deleted_pods` are the uids of pods with a deletion event."""
     claim = caches.of(RESOURCE_CLAIMS).get(*key)
     if claim is None:
         return EMPTY_PLAN
-    reserved = reserved_for(claim)
-    unknown = [
-        consumer for consumer in reserved if _is_unknown(deleted_pods, caches, key.namespace, consumer)
+    consumers = reserved_for(claim)
+    uncertain_consumers = [
+        consumer
+        for consumer in consumers
+        if _is_absent_from_cache(deleted_pods, caches, key.namespace, consumer)
     ]
-    remaining = [consumer for consumer in reserved if _is_kept(deleted_pods, caches, key.namespace, consumer)]
-    deletion = () if remaining else _deletion(caches, claim)
-    if len(remaining) < len(reserved):
-        confirmations = [_confirmation(key.namespace, consumer) for consumer in unknown]
-        changed = _with_consumers(claim, remaining)
-        return Plan(actions=(*confirmations, _status(changed)), then=partial(_without_finalizer, deletion))
-    if FINALIZER in meta.finalizers(claim) and meta.is_deleting(claim) and not remaining:
+    valid_consumers = [
+        consumer
+        for consumer in consumers
+        if _is_reservation_valid(deleted_pods, caches, key.namespace, consumer)
+    ]
+    deletion = () if valid_consumers else _deletion(caches, claim)
+    if len(valid_consumers) < len(consumers):
+        confirmations = [_confirmation(key.namespace, consumer) for consumer in uncertain_consumers]
+        updated_claim = _with_consumers(claim, valid_consumers)
+        return Plan(
+            actions=(*confirmations, _status(updated_claim)), then=partial(_plan_after_status_write, deletion)
+        )
+    if FINALIZER in meta.finalizers(claim) and meta.is_deleting(claim) and not valid_consumers:
         if allocation(claim) is not None:
             return Plan(
-                actions=(_status(_with_consumers(claim, ())),), then=partial(_without_finalizer, deletion)
+                actions=(_status(_with_consumers(claim, ())),),
+                then=partial(_plan_after_status_write, deletion),
             )
         return Plan(actions=(_remove_finalizer(claim), *deletion))
     return Plan(actions=deletion)
@@ -57,8 +66,10 @@ def _is_pod(consumer: ReadOnlyTree) -> bool:
     return not consumer.get("apiGroup") and consumer.get("resource") == "pods"
 
 
-def _is_kept(deleted_pods: Collection[str], caches: Caches, namespace: str, consumer: ReadOnlyTree) -> bool:
-    """Whether the reservation stays; those of consumers of other kinds do."""
+def _is_reservation_valid(
+    deleted_pods: Collection[str], caches: Caches, namespace: str, consumer: ReadOnlyTree
+) -> bool:
+    """Return whether a reservation is valid: its pod exists and has not ended, or its consumer is of another kind."""
     if not _is_pod(consumer):
         return True
     pod = caches.of(PODS).get(namespace, consumer["name"])
@@ -67,10 +78,10 @@ def _is_kept(deleted_pods: Collection[str], caches: Caches, namespace: str, cons
     return pod.uid == consumer["uid"] and not is_done(pod)
 
 
-def _is_unknown(
+def _is_absent_from_cache(
     deleted_pods: Collection[str], caches: Caches, namespace: str, consumer: ReadOnlyTree
 ) -> bool:
-    """Whether the pod is absent from the cache, which may only be behind."""
+    """Return whether the pod is absent from the cache, although the cache may be outdated."""
     absent = _is_pod(consumer) and caches.of(PODS).get(namespace, consumer["name"]) is None
     return absent and consumer["uid"] not in deleted_pods
 
@@ -82,12 +93,12 @@ def _confirmation(namespace: str, consumer: ReadOnlyTree) -> Confirm:
     return Confirm(resource=PODS, namespace=namespace, name=consumer["name"], holds=holds)
 
 
-def _with_consumers(claim: ReadOnlyTree, remaining: Sequence[ReadOnlyTree]) -> dict[str, Any]:
-    """Deallocate the devices of an unused claim."""
+def _with_consumers(claim: ReadOnlyTree, consumers: Sequence[ReadOnlyTree]) -> dict[str, Any]:
+    """Return the claim with these consumers; without any, its devices are deallocated."""
     status = {**(claim.get("status") or {})}
     status.pop("reservedFor", None)
-    if remaining:
-        status["reservedFor"] = [*remaining]
+    if consumers:
+        status["reservedFor"] = [*consumers]
     elif FINALIZER in meta.finalizers(claim):
         status.pop("allocation", None)
     return {**claim, "status": status}
@@ -101,18 +112,18 @@ def _remove_finalizer(claim: ReadOnlyTree) -> Update:
     return Update(resource=RESOURCE_CLAIMS, body=meta.without_finalizer(claim, FINALIZER))
 
 
-def _without_finalizer(deletion: tuple[Action, ...], outcome: Outcome) -> Plan | None:
-    """What follows the write of the status."""
-    answers = [write.answer for write in outcome.of(Update) if write.answer is not None]
+def _plan_after_status_write(deletion: tuple[Action, ...], outcome: Outcome) -> Plan | None:
+    """Return the plan that removes the finalizer of a deallocated claim, and deletes the claim if its pod has ended."""
+    answers = [write.response for write in outcome.of(Update) if write.response is not None]
     if outcome.error is not None or not answers:
         return None
     claim = answers[-1]
-    is_free = FINALIZER in meta.finalizers(claim) and allocation(claim) is None
-    return Plan(actions=((_remove_finalizer(claim),) if is_free else ()) + deletion)
+    is_deallocated = FINALIZER in meta.finalizers(claim) and allocation(claim) is None
+    return Plan(actions=((_remove_finalizer(claim),) if is_deallocated else ()) + deletion)
 
 
 def _deletion(caches: Caches, claim: ReadOnlyTree) -> tuple[Action, ...]:
-    """Delete the claim of a pod that has ended; after the pod's deletion the garbage collector does."""
+    """Delete the claim of a pod that has ended. After the pod's deletion the garbage collector deletes it."""
     owner = owning_pod(claim)
     pod = None if owner is None else caches.of(PODS).get(meta.namespace(claim), owner["name"])
     if owner is None or pod is None or (pod.uid == owner["uid"] and not is_done(pod)):

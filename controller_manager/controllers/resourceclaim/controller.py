@@ -1,4 +1,4 @@
-"""ResourceClaims for pods: two sorts of keys in one queue, as upstream has them."""
+"""The ResourceClaim controller: one queue has the keys of pods and of claims, as in upstream."""
 
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator
@@ -15,14 +15,14 @@ from mockube.controller_manager.client.kinds import PODS, RESOURCE_CLAIM_TEMPLAT
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import Create, Outcome, Patch, Plan, Update
-from mockube.controller_manager.control.controller import Controller, Observer, Watch
-from mockube.controller_manager.control.runnable import Context, Runnable, Running, WaitForKinds
+from mockube.controller_manager.control.controller import Controller, OutcomeMetrics, Watch
+from mockube.controller_manager.control.runnable import Context, Runnable, Runner, WaitForKinds
 from mockube.controller_manager.control.runner import ControllerRunner
 from mockube.controller_manager.controllers.resourceclaim.claims import reconcile_claim
 from mockube.controller_manager.controllers.resourceclaim.pods import BY_OWNER, needs_work, reconcile_pod
 from mockube.controller_manager.workloads.device_claims import (
     BY_RESOURCE_CLAIM,
-    OF_POD_CLAIM,
+    POD_CLAIM_NAME,
     allocation,
     claim_names,
     claims_of_pod,
@@ -34,41 +34,43 @@ from mockube.controller_manager.workloads.device_claims import (
 
 NAME: Final = "resourceclaim-controller"
 ACCOUNT: Final = "resource-claim-controller"
-_POD, _CLAIM = "pod:", "claim:"
+_POD_PREFIX, _CLAIM_PREFIX = "pod:", "claim:"
 _BY_TEMPLATE: Final = "podResourceClaimTemplate"
-_MAX_DELETED: Final = 500
+_MAX_DELETED_PODS: Final = 500
 
 
 def pod_key(pod: Key) -> Key:
-    return Key(pod.namespace, _POD + pod.name)
+    return Key(pod.namespace, _POD_PREFIX + pod.name)
 
 
 def claim_key(namespace: str, name: str) -> Key:
-    return Key(namespace, _CLAIM + name)
+    return Key(namespace, _CLAIM_PREFIX + name)
 
 
 class DeletedPods:
-    """The uids of pods that were deleted last."""
+    """The uids of the pods that were deleted last."""
 
     def __init__(self) -> None:
         self.uids: OrderedDict[str, None] = OrderedDict()
 
     def add(self, uid: str) -> None:
         self.uids[uid] = None
-        if len(self.uids) > _MAX_DELETED:
+        if len(self.uids) > _MAX_DELETED_PODS:
             self.uids.popitem(last=False)
 
 
 def reconcile(deleted_pods: DeletedPods, caches: Caches, key: Key, _: datetime) -> Plan:
-    if key.name.startswith(_POD):
-        return reconcile_pod(caches, Key(key.namespace, key.name.removeprefix(_POD)))
-    return reconcile_claim(deleted_pods.uids, caches, Key(key.namespace, key.name.removeprefix(_CLAIM)))
+    if key.name.startswith(_POD_PREFIX):
+        return reconcile_pod(caches, Key(key.namespace, key.name.removeprefix(_POD_PREFIX)))
+    return reconcile_claim(
+        deleted_pods.uids, caches, Key(key.namespace, key.name.removeprefix(_CLAIM_PREFIX))
+    )
 
 
 # --- the keys that a change affects
 
 
-def _of_pod(deleted_pods: DeletedPods, caches: Caches, change: Change) -> Iterable[Key]:
+def _keys_of_pod(deleted_pods: DeletedPods, caches: Caches, change: Change) -> Iterable[Key]:
     pod: PodView = change.last_known
     extended = (pod.object.get("status") or {}).get("extendedResourceClaimStatus")
     if not pod_claims(pod) and not extended:
@@ -82,19 +84,19 @@ def _of_pod(deleted_pods: DeletedPods, caches: Caches, change: Change) -> Iterab
         yield pod_key(pod.key)
 
 
-def _of_claim(caches: Caches, change: Change) -> Iterable[Key]:
+def _keys_of_claim(caches: Caches, change: Change) -> Iterable[Key]:
     claim = change.last_known
     if change.new is not None:
         yield claim_key(*Key.of(claim))
-    yield from _waiting(caches, BY_RESOURCE_CLAIM, claim)
+    yield from _waiting_pod_keys(caches, BY_RESOURCE_CLAIM, claim)
 
 
-def _of_template(caches: Caches, change: Change) -> Iterable[Key]:
-    return () if change.new is None else _waiting(caches, _BY_TEMPLATE, change.new)
+def _keys_of_template(caches: Caches, change: Change) -> Iterable[Key]:
+    return () if change.new is None else _waiting_pod_keys(caches, _BY_TEMPLATE, change.new)
 
 
-def _waiting(caches: Caches, index: str, of: ReadOnlyTree) -> Iterator[Key]:
-    for pod in caches.of(PODS).by_index(index, str(Key.of(of))):
+def _waiting_pod_keys(caches: Caches, index: str, obj: ReadOnlyTree) -> Iterator[Key]:
+    for pod in caches.of(PODS).by_index(index, str(Key.of(obj))):
         if not pod.deleting and needs_work(caches, pod):
             yield pod_key(pod.key)
 
@@ -110,18 +112,18 @@ def _owners_of(claim: ReadOnlyTree) -> Iterator[str]:
         yield owner["uid"]
 
 
-# --- what is counted
+# --- metrics
 
 
-class Claims(Observer):
-    def __init__(self, list_: Callable[[], Iterable[ReadOnlyTree]]) -> None:
-        self._list = list_
+class ResourceClaimMetrics(OutcomeMetrics):
+    def __init__(self, list_claims: Callable[[], Iterable[ReadOnlyTree]]) -> None:
+        self._list = list_claims
         self._creates: Counter[tuple[str, str]] = Counter()
 
     def observe(self, primary: Any, outcome: Outcome, seconds: float, now: datetime) -> None:  # noqa: ARG002
         created = outcome.of(Create)
         for write in created:
-            self._creates["success", _admin(write.answer or {})] += 1
+            self._creates["success", _admin_access_label(write.response or {})] += 1
         if outcome.error is not None and not outcome.of(Patch) and not outcome.of(Update):
             self._creates["failure", "false"] += 1
 
@@ -137,7 +139,10 @@ class Claims(Observer):
         present = GaugeMetricFamily(
             "resourceclaim_controller_resource_claims", text, labels=("allocated", "admin_access", "source")
         )
-        counts = Counter((_allocated_label(claim), _admin(claim), _source(claim)) for claim in self._list())
+        counts = Counter(
+            (_allocated_label(claim), _admin_access_label(claim), _source_label(claim))
+            for claim in self._list()
+        )
         for values, number in counts.items():
             present.add_metric(values, number)
         yield present
@@ -147,18 +152,20 @@ def _allocated_label(claim: ReadOnlyTree) -> str:
     return str(allocation(claim) is not None).lower()
 
 
-def _admin(claim: ReadOnlyTree) -> str:
+def _admin_access_label(claim: ReadOnlyTree) -> str:
     return str(has_admin_access(claim)).lower()
 
 
-def _source(claim: ReadOnlyTree) -> str:
+def _source_label(claim: ReadOnlyTree) -> str:
     annotations = meta.annotations(claim)
     if annotations.get("resource.kubernetes.io/extended-resource-claim") == "true":
         return "extended_resource"
-    return "resource_claim_template" if annotations.get(OF_POD_CLAIM) else ""
+    return "resource_claim_template" if annotations.get(POD_CLAIM_NAME) else ""
 
 
-def resource_claims(list_: Callable[[], Iterable[ReadOnlyTree]] = tuple, workers: int = 50) -> Controller:
+def resource_claims(
+    list_claims: Callable[[], Iterable[ReadOnlyTree]] = tuple, workers: int = 50
+) -> Controller:
     deleted_pods = DeletedPods()
     return Controller(
         name=NAME,
@@ -166,22 +173,22 @@ def resource_claims(list_: Callable[[], Iterable[ReadOnlyTree]] = tuple, workers
         service_account=ACCOUNT,
         event_component="resource_claim",
         watches=(
-            Watch(resource=PODS, keys=partial(_of_pod, deleted_pods)),
-            Watch(resource=RESOURCE_CLAIMS, keys=_of_claim),
-            Watch(resource=RESOURCE_CLAIM_TEMPLATES, keys=_of_template),
+            Watch(resource=PODS, keys=partial(_keys_of_pod, deleted_pods)),
+            Watch(resource=RESOURCE_CLAIMS, keys=_keys_of_claim),
+            Watch(resource=RESOURCE_CLAIM_TEMPLATES, keys=_keys_of_template),
         ),
         indexes={
             PODS: {BY_RESOURCE_CLAIM: claims_of_pod, _BY_TEMPLATE: _templates_of},
             RESOURCE_CLAIMS: {BY_OWNER: _owners_of},
         },
         reconcile=partial(reconcile, deleted_pods),
-        observer=partial(Claims, list_),
+        outcome_metrics=partial(ResourceClaimMetrics, list_claims),
         workers=workers,
     )
 
 
-def _build(context: Context) -> Running:
-    def build() -> Running:
+def _build(context: Context) -> Runner:
+    def build() -> Runner:
         lister = context.informers.of(RESOURCE_CLAIMS).lister
         workers = context.options.controllers.concurrent_resourceclaim_syncs
         return ControllerRunner(resource_claims(lister.all, workers), context)

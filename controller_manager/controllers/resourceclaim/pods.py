@@ -1,4 +1,4 @@
-"""The claims of a pod: created from its templates, named in its status, reserved once it is bound. Pure."""
+"""The claims of a pod: creation from templates, their names in the pod's status, and reservation for a bound pod."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -23,7 +23,7 @@ from mockube.controller_manager.control.actions import (
 )
 from mockube.controller_manager.control.runner import RequeueWithBackoff
 from mockube.controller_manager.workloads.device_claims import (
-    OF_POD_CLAIM,
+    POD_CLAIM_NAME,
     NotCreated,
     allocation,
     claim_name,
@@ -39,10 +39,10 @@ BY_OWNER: Final = "claimPodOwner"
 FIELD_MANAGER: Final = "ResourceClaimController"
 _FAILED: Final = "FailedResourceClaimCreation"
 _MAX_BASE_LENGTH: Final = 57
-"""Room for a hyphen and five characters is left in a name of 63."""
+"""The maximum length of a name of 63 characters without a hyphen and a suffix of five."""
 
 Names = Mapping[str, str]
-"""The names of ResourceClaims, by those of the pod's claims."""
+"""The names of ResourceClaims, by the names of the pod's claims."""
 
 
 def reconcile_pod(caches: Caches, key: Key) -> Plan:
@@ -52,7 +52,7 @@ def reconcile_pod(caches: Caches, key: Key) -> Plan:
     actions: list[Action] = []
     claim_names: dict[str, str] = {}
     for pod_claim in pod_claims(pod):
-        if not _is_to_be_made(caches, pod, pod_claim):
+        if not _needs_creation(caches, pod, pod_claim):
             continue
         present = _find_claim(caches, pod, pod_claim)
         template_name = pod_claim["resourceClaimTemplateName"]
@@ -61,35 +61,33 @@ def reconcile_pod(caches: Caches, key: Key) -> Plan:
         elif (template := caches.of(RESOURCE_CLAIM_TEMPLATES).get(key.namespace, template_name)) is None:
             problem = _missing_template(template_name)
             actions.append(_failure(pod, pod_claim, problem))
-            return Plan(actions=tuple(actions), then=_raising(problem))
+            return Plan(actions=tuple(actions), then=_requeue_with_backoff(problem))
         else:
             actions.append(_creation(pod, pod_claim, template))
     if not actions and not claim_names:
         return _reservations(caches, pod)
-    return Plan(actions=tuple(actions), then=partial(_naming, pod, claim_names))
+    return Plan(actions=tuple(actions), then=partial(_plan_claim_statuses, pod, claim_names))
 
 
 def needs_work(caches: Caches, pod: PodView) -> bool:
-    """Return whether a claim is to be created or reserved; the deleted claim of a pod that has ended is not created
-    again.
-    """
+    """Return whether a claim has to be created or reserved. No claim is created for a pod that has ended."""
     if is_done(pod):
         return False
 
-    def is_open(claim: ReadOnlyTree | None, is_made: bool) -> bool:  # noqa: FBT001 - as it is called
+    def claim_needs_work(claim: ReadOnlyTree | None, is_from_template: bool) -> bool:  # noqa: FBT001 - as it is called
         if claim is None:
-            return is_made
-        is_usable = not is_made or is_for_pod(pod, claim)
-        return is_usable and bool(pod.node) and _is_to_be_reserved(pod, claim)
+            return is_from_template
+        is_usable = not is_from_template or is_for_pod(pod, claim)
+        return is_usable and bool(pod.node) and _needs_reservation(pod, claim)
 
-    return has_claim(pod, caches.of(RESOURCE_CLAIMS), is_open)
+    return has_claim(pod, caches.of(RESOURCE_CLAIMS), claim_needs_work)
 
 
-def _is_to_be_reserved(pod: PodView, claim: ReadOnlyTree) -> bool:
+def _needs_reservation(pod: PodView, claim: ReadOnlyTree) -> bool:
     return allocation(claim) is not None and not is_reserved_for(pod, claim)
 
 
-def _is_to_be_made(caches: Caches, pod: PodView, pod_claim: ReadOnlyTree) -> bool:
+def _needs_creation(caches: Caches, pod: PodView, pod_claim: ReadOnlyTree) -> bool:
     if not pod_claim.get("resourceClaimTemplateName"):
         return False
     try:
@@ -101,10 +99,10 @@ def _is_to_be_made(caches: Caches, pod: PodView, pod_claim: ReadOnlyTree) -> boo
 
 
 def _find_claim(caches: Caches, pod: PodView, pod_claim: ReadOnlyTree) -> ReadOnlyTree | None:
-    """The claim that was made before the pod's status was written."""
+    """Return a claim that was created although the pod's status does not name it yet."""
     owned = caches.of(RESOURCE_CLAIMS).by_index(BY_OWNER, pod.uid)
-    mine = (claim for claim in owned if meta.annotations(claim).get(OF_POD_CLAIM) == pod_claim["name"])
-    return next(mine, None)
+    matching = (claim for claim in owned if meta.annotations(claim).get(POD_CLAIM_NAME) == pod_claim["name"])
+    return next(matching, None)
 
 
 def _creation(pod: PodView, pod_claim: ReadOnlyTree, template: ReadOnlyTree) -> Create:
@@ -112,7 +110,7 @@ def _creation(pod: PodView, pod_claim: ReadOnlyTree, template: ReadOnlyTree) -> 
     return Create(
         resource=RESOURCE_CLAIMS,
         bodies=(_claim(pod, pod_claim, template),),
-        event=EventTemplate(about=pod.object, failed=(_FAILED, failed)),
+        event=EventTemplate(about=pod.object, on_failure=(_FAILED, failed)),
     )
 
 
@@ -123,7 +121,7 @@ def _claim(pod: PodView, pod_claim: ReadOnlyTree, template: ReadOnlyTree) -> dic
         "generateName": generate_name(pod.key.name, pod_claim["name"]),
         "namespace": pod.key.namespace,
         "labels": meta.labels(spec),
-        "annotations": {**meta.annotations(spec), OF_POD_CLAIM: pod_claim["name"]},
+        "annotations": {**meta.annotations(spec), POD_CLAIM_NAME: pod_claim["name"]},
         "ownerReferences": [owner],
     }
     return {
@@ -135,7 +133,7 @@ def _claim(pod: PodView, pod_claim: ReadOnlyTree, template: ReadOnlyTree) -> dic
 
 
 def generate_name(pod: str, claim: str) -> str:
-    """Where it is too long, both names lose as large a share."""
+    """Return the prefix of a claim's name; if it is too long, both names are shortened in proportion."""
     base_name = f"{pod}-{claim}-"
     if len(base_name) <= _MAX_BASE_LENGTH:
         return base_name
@@ -152,8 +150,8 @@ def _failure(pod: PodView, pod_claim: ReadOnlyTree, problem: str) -> RecordEvent
     return RecordEvent(about=pod.object, type="Warning", reason=_FAILED, message=message)
 
 
-def _raising(problem: str) -> Callable[[Outcome], None]:
-    """Requeue the key, whatever the results of the actions are."""
+def _requeue_with_backoff(problem: str) -> Callable[[Outcome], None]:
+    """Return a function that requeues the key, whatever the outcome of the actions is."""
 
     def raise_(_: Outcome) -> None:
         raise RequeueWithBackoff(problem)
@@ -161,14 +159,14 @@ def _raising(problem: str) -> Callable[[Outcome], None]:
     return raise_
 
 
-def _naming(pod: PodView, claim_names: Names, outcome: Outcome) -> Plan | None:
-    """Write the names of the claims into the pod's status, unless a creation failed."""
+def _plan_claim_statuses(pod: PodView, claim_names: Names, outcome: Outcome) -> Plan | None:
+    """Return the plan that writes the names of the claims into the pod's status, unless a creation failed."""
     if outcome.error is not None:
         return None
     created = {
-        meta.annotations(write.answer)[OF_POD_CLAIM]: write.key.name
+        meta.annotations(write.response)[POD_CLAIM_NAME]: write.key.name
         for write in outcome.of(Create)
-        if write.answer is not None
+        if write.response is not None
     }
     names = {**claim_names, **created}
     if not names:
@@ -192,11 +190,11 @@ def _naming(pod: PodView, claim_names: Names, outcome: Outcome) -> Plan | None:
 
 
 def _reservations(caches: Caches, pod: PodView) -> Plan:
-    """Reserve the claims of a pod that was bound without the scheduler."""
-    return Plan(actions=tuple(_updates(caches, pod))) if pod.node else EMPTY_PLAN
+    """Return the plan that reserves the claims of a pod that was bound without the scheduler."""
+    return Plan(actions=tuple(_reservation_updates(caches, pod))) if pod.node else EMPTY_PLAN
 
 
-def _updates(caches: Caches, pod: PodView) -> Iterator[Update]:
+def _reservation_updates(caches: Caches, pod: PodView) -> Iterator[Update]:
     for pod_claim in pod_claims(pod):
         name = claim_name(pod, pod_claim)
         if name is None:
@@ -204,5 +202,5 @@ def _updates(caches: Caches, pod: PodView) -> Iterator[Update]:
         claim = caches.of(RESOURCE_CLAIMS).get(pod.key.namespace, name)
         if claim is None:
             return
-        if _is_to_be_reserved(pod, claim):
+        if _needs_reservation(pod, claim):
             yield Update(resource=RESOURCE_CLAIMS, body=with_consumer(pod, claim), subresource="status")

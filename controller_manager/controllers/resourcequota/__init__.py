@@ -1,5 +1,5 @@
-"""The usage of ResourceQuotas, counted from the present objects.
+"""The controller of ResourceQuotas: it counts their usage from the present objects.
 
-A module belongs here if it counts, or decides when to count again. `mockube.apimachinery.quota` has an object's usage;
-the API server charges new objects itself. Upstream: pkg/controller/resourcequota.
+A module belongs here if it counts usage, or decides when to count again. `mockube.apimachinery.quota` has the usage of
+one object; the API server adds the usage of new objects. Upstream: pkg/controller/resourcequota.
 """

@@ -1,4 +1,4 @@
-"""Count the usage of every ResourceQuota: when it is new, when objects were deleted or changed, and periodically."""
+"""The ResourceQuota controller: it counts usage for new quotas, after changes of objects, and periodically."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
@@ -27,26 +27,26 @@ from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.control.runner import Loop
 from mockube.controller_manager.supervision import run_all
 
-REFRESH: Final = timedelta(seconds=30)
-"""Seconds between two discoveries, besides that after a new definition."""
-REPLENISHMENT_DELAY: Final = timedelta(seconds=0.1)
-"""When to check again what the caches do not have yet."""
-QUIET: Final = timedelta(seconds=0.3)
-"""How long a quota must be unchanged before its usage is lowered. An object that was just charged may not be in the
-caches: without it the limit could be exceeded. Where there is room, no client waits for this, and where there is none,
-nothing is charged.
+_DISCOVERY_PERIOD: Final = timedelta(seconds=30)
+"""The time between two discoveries; a new CustomResourceDefinition causes another one."""
+_CACHE_SYNC_DELAY: Final = timedelta(seconds=0.1)
+"""The time after which a quota is counted again if a cache was not synced."""
+USAGE_DECREASE_DELAY: Final = timedelta(seconds=0.3)
+"""How long a quota must be unchanged before its usage is lowered. An object that was just counted by the API server may
+not be in the caches: without this delay the limit could be exceeded. Clients are not delayed while the quota is not
+exhausted; when it is exhausted, the server adds nothing.
 """
-_KINDS: Final = Key("", "kinds")
+_DISCOVERY_KEY: Final = Key("", "kinds")
 
 
 class CountedResource(NamedTuple):
-    """A resource that quotas may count: its evaluator, and its objects in the quota's namespace."""
+    """A resource that a quota counts: its evaluator, and its objects in the quota's namespace."""
 
     evaluator: Evaluator
     objects: Iterable[ReadOnlyTree]
 
 
-class Quotas:
+class ResourceQuotaController:
     def __init__(self, context: Context) -> None:
         self._client = context.client
         self._informers = context.informers
@@ -55,8 +55,8 @@ class Quotas:
         self._period = timedelta(seconds=controllers.resource_quota_sync_period)
         self._watched: dict[GroupResource, Resource[Any]] = {}
         self._evaluators = Evaluators(self)
-        self._charged: dict[Key, datetime] = {}
-        """When a quota was last seen to change."""
+        self._last_changes: dict[Key, datetime] = {}
+        """The times of the last observed change, by quota."""
         loop = partial(Loop, clock=context.clock, metrics=context.metrics)
         workers = controllers.concurrent_resource_quota_syncs
         self._loop = loop("resourcequota_primary", self._reconcile, workers=workers)
@@ -67,10 +67,10 @@ class Quotas:
     async def run(self) -> None:
         await run_all(discovery=self._discovery.run(), quotas=self._loop.run())
 
-    # --- what is watched
+    # --- watches
 
     async def _discover(self, _: Key) -> timedelta:
-        """Watch all that can be counted, once there is a quota."""
+        """Watch all resources that quotas may count. This starts with the first quota."""
         previous_count = len(self._watched)
         for resource in (await discover(self._client)).with_verbs("create", "list", "watch", "delete"):
             name = resource.group_resource
@@ -81,25 +81,25 @@ class Quotas:
                     self._informers.of(row).add_handler(self._on_definition)
         for quota in self._quotas.lister.all() if len(self._watched) > previous_count else ():
             self._loop.add(Key.of(quota))
-        return REFRESH
+        return _DISCOVERY_PERIOD
 
     def _on_definition(self, _: Change) -> None:
-        self._discovery.add(_KINDS)
+        self._discovery.add(_DISCOVERY_KEY)
 
     def _on_change(self, change: Change) -> None:
         key = Key.of(change.last_known)
         if change.new is None:
-            self._charged.pop(key, None)
+            self._last_changes.pop(key, None)
             return
-        self._charged[key] = self._clock.now()
+        self._last_changes[key] = self._clock.now()
         if not needs_recalculation(change.new, change.old):
             return
         if not self._watched:
-            self._discovery.add(_KINDS)
+            self._discovery.add(_DISCOVERY_KEY)
         self._loop.add(key)
 
     def _on_object_change(self, row: Resource[Any], change: Change) -> None:
-        """Called for each change of each object: one that is deleted, or uses less, may leave room."""
+        """Queue the quotas that count an object which was deleted or uses less now."""
         if change.old is None:
             return
         old = row.tree(change.old)
@@ -107,10 +107,12 @@ class Quotas:
         if not quotas:
             return
         evaluator = self._evaluators[row.group_resource]
-        if change.new is not None and not evaluator.frees(old, row.tree(change.new), self._clock.now()):
+        if change.new is not None and not evaluator.may_release_quota(
+            old, row.tree(change.new), self._clock.now()
+        ):
             return
         for quota in quotas:
-            if evaluator.matching((quota.get("status") or {}).get("hard") or ()):
+            if evaluator.matching_resources((quota.get("status") or {}).get("hard") or ()):
                 self._loop.add(Key.of(quota))
 
     # --- counting
@@ -119,25 +121,25 @@ class Quotas:
         quota = self._quotas.lister.get(*key)
         if quota is None or not self._watched:
             return self._period
-        counted = [*self._counted_resources(quota)]
-        used = count(quota, (resource for resource in counted if resource is not None), self._clock.now())
-        changed = with_status(quota, used)
-        quiet_at = self._charged.get(key, self._clock.now()) + QUIET
-        if changed is not None and is_lower(quota, used) and self._clock.now() < quiet_at:
-            return quiet_at - self._clock.now()
-        if changed is not None:
+        resources = [*self._counted_resources(quota)]
+        used = count(quota, (resource for resource in resources if resource is not None), self._clock.now())
+        updated = with_status(quota, used)
+        earliest_decrease = self._last_changes.get(key, self._clock.now()) + USAGE_DECREASE_DELAY
+        if updated is not None and is_lower(quota, used) and self._clock.now() < earliest_decrease:
+            return earliest_decrease - self._clock.now()
+        if updated is not None:
             try:
-                await self._client.update(RESOURCE_QUOTAS, changed, subresource="status")
+                await self._client.update(RESOURCE_QUOTAS, updated, subresource="status")
             except NotFound:
                 return self._period
-        return REPLENISHMENT_DELAY if None in counted else self._period
+        return _CACHE_SYNC_DELAY if None in resources else self._period
 
     def _counted_resources(self, quota: ReadOnlyTree) -> Iterator[CountedResource | None]:
-        """Return what the quota counts; None for what the caches do not have yet."""
+        """Yield the resources that the quota counts; None for one whose cache is not synced."""
         hard = (quota.get("spec") or {}).get("hard") or ()
         for name, row in self._watched.items():
             evaluator, informer = self._evaluators[name], self._informers.of(row)
-            if not row.namespaced or not evaluator.matching(hard):
+            if not row.namespaced or not evaluator.matching_resources(hard):
                 continue
             objects = informer.lister.in_namespace(meta.namespace(quota)) if informer.is_synced else ()
             yield CountedResource(evaluator, map(row.tree, objects)) if informer.is_synced else None
@@ -165,11 +167,11 @@ class Quotas:
 
 
 def count(quota: ReadOnlyTree, resources: Iterable[CountedResource], now: datetime) -> Amounts:
-    """What is used of the quota, as far as these resources use it."""
+    """Return the usage of the quota by these resources."""
     hard, requirements = read((quota.get("spec") or {}).get("hard")), requirements_of(quota)
     total: dict[str, Quantity] = {}
     for evaluator, objects in resources:
-        names = evaluator.matching(hard)
+        names = evaluator.matching_resources(hard)
         used: Amounts = dict.fromkeys(names, ZERO)
         for tree in objects:
             if is_counted(evaluator, requirements, tree):
@@ -179,30 +181,30 @@ def count(quota: ReadOnlyTree, resources: Iterable[CountedResource], now: dateti
 
 
 def with_status(quota: ReadOnlyTree, used: Amounts) -> dict[str, Any] | None:
-    """The quota with its present usage; None if it does not differ. Resources that were not counted stay."""
+    """Return the quota with its present usage; None if it does not differ. Usage that was not counted stays."""
     hard = read((quota.get("spec") or {}).get("hard"))
     status = quota.get("status") or {}
-    before = read(status.get("used"))
-    after = mask({**before, **used}, hard.keys())
-    if "used" in status and "hard" in status and before == after and read(status["hard"]) == hard:
+    old_used = read(status.get("used"))
+    new_used = mask({**old_used, **used}, hard.keys())
+    if "used" in status and "hard" in status and old_used == new_used and read(status["hard"]) == hard:
         return None
-    return meta.with_value(quota, ("status",), {"hard": to_tree(hard), "used": to_tree(after)})
+    return meta.with_value(quota, ("status",), {"hard": to_tree(hard), "used": to_tree(new_used)})
 
 
 def is_lower(quota: ReadOnlyTree, used: Amounts) -> bool:
-    """Whether the usage of any resource is lower than in the status."""
-    before = read((quota.get("status") or {}).get("used"))
-    return any(amount < before[name] for name, amount in used.items() if name in before)
+    """Return whether the usage of any resource is lower than in the status."""
+    old_used = read((quota.get("status") or {}).get("used"))
+    return any(amount < old_used[name] for name, amount in used.items() if name in old_used)
 
 
-def needs_recalculation(quota: ReadOnlyTree, before: ReadOnlyTree | None) -> bool:
-    """Whether a quota is new, or limits something else than before."""
-    if before is None or meta.uid(before) != meta.uid(quota):
+def needs_recalculation(quota: ReadOnlyTree, old: ReadOnlyTree | None) -> bool:
+    """Return whether a quota is new, or its hard limits have changed."""
+    if old is None or meta.uid(old) != meta.uid(quota):
         return True
-    hard = [read((version.get("spec") or {}).get("hard")) for version in (quota, before)]
+    hard = [read((version.get("spec") or {}).get("hard")) for version in (quota, old)]
     return hard[0] != hard[1]
 
 
 RESOURCE_QUOTA: Final = Runnable(
-    name="resourcequota-controller", service_account="resourcequota-controller", build=Quotas
+    name="resourcequota-controller", service_account="resourcequota-controller", build=ResourceQuotaController
 )

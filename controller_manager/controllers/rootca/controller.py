@@ -1,4 +1,7 @@
-"""Publish the root CA as a ConfigMap in every namespace: the certificates that this process itself trusts the server by."""
+"""The root CA publisher: it writes the root CA into a ConfigMap in every namespace.
+
+By default the root CA is the one by which this process trusts the server.
+"""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -27,20 +30,20 @@ _DESCRIPTION: Final = (
 
 
 def reconcile(bundle: str, caches: Caches, key: Key, _: datetime) -> Plan:
-    """`key` names a namespace."""
+    """Create or update the ConfigMap of a namespace; `key` is the namespace's."""
     namespace = caches.of(NAMESPACES).get("", key.name)
     if namespace is None or meta.is_deleting(namespace):
         return EMPTY_PLAN
     present = caches.of(CONFIG_MAPS).get(key.name, CONFIG_MAP)
     if present is None:
         return Plan(actions=(Create(resource=CONFIG_MAPS, bodies=(_config_map(key.name, bundle),)),))
-    described = meta.annotations(present).get(ANNOTATION_DESCRIPTION) == _DESCRIPTION
-    if described and present.get("data") == {_DATA: bundle}:
+    has_description = meta.annotations(present).get(ANNOTATION_DESCRIPTION) == _DESCRIPTION
+    if has_description and present.get("data") == {_DATA: bundle}:
         return EMPTY_PLAN
-    mended = meta.with_annotations(
+    updated = meta.with_annotations(
         {**present, "data": {_DATA: bundle}}, {ANNOTATION_DESCRIPTION: _DESCRIPTION}
     )
-    return Plan(actions=(Update(resource=CONFIG_MAPS, body=mended),))
+    return Plan(actions=(Update(resource=CONFIG_MAPS, body=updated),))
 
 
 def _config_map(namespace: str, bundle: str) -> dict[str, Any]:
@@ -56,23 +59,23 @@ def _config_map(namespace: str, bundle: str) -> dict[str, Any]:
     }
 
 
-def _of_namespace(_: Caches, change: Change) -> Iterable[Key]:
+def _namespace_key(_: Caches, change: Change) -> Iterable[Key]:
     return () if change.new is None else (Key("", meta.name(change.new)),)
 
 
-def _of_config_map(_: Caches, change: Change) -> Iterable[Key]:
+def _namespace_of_config_map(_: Caches, change: Change) -> Iterable[Key]:
     return (Key("", meta.namespace(change.last_known)),) if meta.name(change.last_known) == CONFIG_MAP else ()
 
 
 def root_ca(bundle: str) -> Controller:
-    """Publishes these certificates, in PEM."""
+    """Return the controller that publishes these certificates in PEM."""
     return Controller(
         name="root-ca-certificate-publisher-controller",
         queue="root_ca_cert_publisher",
         service_account="root-ca-cert-publisher",
         watches=(
-            Watch(resource=NAMESPACES, keys=_of_namespace),
-            Watch(resource=CONFIG_MAPS, keys=_of_config_map),
+            Watch(resource=NAMESPACES, keys=_namespace_key),
+            Watch(resource=CONFIG_MAPS, keys=_namespace_of_config_map),
         ),
         reconcile=partial(reconcile, bundle),
         workers=1,

@@ -1,4 +1,4 @@
-"""The account `default` in every namespace. Upstream: pkg/controller/serviceaccount.
+"""The controller of the ServiceAccount `default` in every namespace. Upstream: pkg/controller/serviceaccount.
 
-A module belongs here if it sees to accounts that every namespace has.
+A module belongs here if it creates the default ServiceAccount.
 """

@@ -1,4 +1,4 @@
-"""Make the account where it is missing."""
+"""The ServiceAccount controller: it creates the ServiceAccount `default` if it is missing."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -15,7 +15,7 @@ ACCOUNT: Final = "default"
 
 
 def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
-    """`key` names a namespace."""
+    """Create the ServiceAccount of a namespace; `key` is the namespace's."""
     namespace = caches.of(NAMESPACES).get("", key.name)
     if namespace is None or meta.is_deleting(namespace):
         return EMPTY_PLAN
@@ -29,12 +29,12 @@ def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
     return Plan(actions=(Create(resource=SERVICE_ACCOUNTS, bodies=(account,)),))
 
 
-def _of_namespace(_: Caches, change: Change) -> Iterable[Key]:
+def _namespace_key(_: Caches, change: Change) -> Iterable[Key]:
     return () if change.new is None else (Key("", meta.name(change.new)),)
 
 
-def _of_account(_: Caches, change: Change) -> Iterable[Key]:
-    """Only a deletion of the default account matters."""
+def _namespace_of_account(_: Caches, change: Change) -> Iterable[Key]:
+    """Return the key of the namespace whose default ServiceAccount was deleted."""
     is_deleted = change.new is None and meta.name(change.last_known) == ACCOUNT
     return (Key("", meta.namespace(change.last_known)),) if is_deleted else ()
 
@@ -44,8 +44,8 @@ SERVICE_ACCOUNT: Final = Controller(
     queue="serviceaccount",
     service_account="service-account-controller",
     watches=(
-        Watch(resource=NAMESPACES, keys=_of_namespace),
-        Watch(resource=SERVICE_ACCOUNTS, keys=_of_account),
+        Watch(resource=NAMESPACES, keys=_namespace_key),
+        Watch(resource=SERVICE_ACCOUNTS, keys=_namespace_of_account),
     ),
     reconcile=reconcile,
     workers=1,

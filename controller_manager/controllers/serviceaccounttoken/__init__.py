@@ -1,4 +1,4 @@
-"""Secrets of type kubernetes.io/service-account-token: their tokens, and what refers to them.
+"""The controller of Secrets with the type kubernetes.io/service-account-token: their tokens, and references to them.
 
-A module belongs here if it fills in such Secrets or deletes them. The API server validates tokens.
+A module belongs here if it fills in or deletes such Secrets. The API server validates tokens.
 """

@@ -1,4 +1,4 @@
-"""Sign the claims of a Secret's token, as JSON Web Signatures. Pure."""
+"""The claims of a Secret's token, and their signing as a JSON Web Signature."""
 
 import base64
 import hashlib
@@ -21,16 +21,16 @@ _CURVES: Final[Mapping[int, tuple[str, hashes.HashAlgorithm]]] = {
     521: ("ES512", hashes.SHA512()),
 }
 
-Sign = Callable[[Mapping[str, Any]], str]
-"""Makes a token of claims."""
+SignToken = Callable[[Mapping[str, Any]], str]
+"""Returns the signed token of claims."""
 
 
-class BadKey(ValueError):
-    """No private key that tokens can be signed with."""
+class InvalidKey(ValueError):
+    """The key is not a private key that can sign tokens."""
 
 
 def claims_of(account: ReadOnlyTree, secret: ReadOnlyTree) -> Mapping[str, Any]:
-    """They have no end: the token holds as long as the Secret is there."""
+    """Return the claims of a Secret's token. They have no expiry: the token is valid as long as the Secret exists."""
     namespace, name = meta.namespace(account), meta.name(account)
     return {
         "iss": ISSUER,
@@ -42,12 +42,12 @@ def claims_of(account: ReadOnlyTree, secret: ReadOnlyTree) -> Mapping[str, Any]:
     }
 
 
-def signer(pem: bytes) -> Sign:
-    """By a key in PEM, RSA or of an elliptic curve; `BadKey` if it is none of these."""
+def token_signer(pem: bytes) -> SignToken:
+    """Return a function that signs tokens with a PEM key, RSA or elliptic curve; raise `InvalidKey` for others."""
     try:
         key = serialization.load_pem_private_key(pem, password=None)
     except (TypeError, ValueError) as error:
-        raise BadKey(f"no private key: {error}") from error
+        raise InvalidKey(f"no private key: {error}") from error
     if isinstance(key, rsa.RSAPrivateKey):
         rsa_key = key
         return _jws("RS256", key, lambda data: rsa_key.sign(data, padding.PKCS1v15(), hashes.SHA256()))
@@ -55,12 +55,12 @@ def signer(pem: bytes) -> Sign:
         algorithm, digest = _CURVES[key.key_size]
         curve_key = key
         return _jws(algorithm, key, lambda data: _sign_by_curve(curve_key, data, digest))
-    raise BadKey("the key is neither RSA nor of a usual elliptic curve")
+    raise InvalidKey("the key is neither RSA nor of a usual elliptic curve")
 
 
 def _jws(
     algorithm: str, key: rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey, sign: Callable[[bytes], bytes]
-) -> Sign:
+) -> SignToken:
     public = key.public_key().public_bytes(
         serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
     )
@@ -74,7 +74,7 @@ def _jws(
 
 
 def _sign_by_curve(key: ec.EllipticCurvePrivateKey, data: bytes, digest: hashes.HashAlgorithm) -> bytes:
-    """Both numbers of the signature, each as long as the curve's."""
+    """Return both numbers of the signature, each as long as the curve's."""
     length = (key.key_size + 7) // 8
     pair = decode_dss_signature(key.sign(data, ec.ECDSA(digest)))
     return b"".join(number.to_bytes(length, "big") for number in pair)

@@ -1,4 +1,4 @@
-"""ServiceCIDRs: their finalizer, and whether they are ready.
+"""The controller of ServiceCIDRs: their finalizer, and their condition Ready.
 
-A module belongs here if it decides when a range of addresses may go. Upstream: pkg/controller/servicecidrs.
+A module belongs here if it decides when a range of addresses may be deleted. Upstream: pkg/controller/servicecidrs.
 """

@@ -1,4 +1,4 @@
-"""Protect each ServiceCIDR by a finalizer until no address depends on it, and write its Ready condition."""
+"""The ServiceCIDR controller: a finalizer protects each ServiceCIDR until no address needs it."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
@@ -27,8 +27,8 @@ from mockube.controller_manager.control.controller import Controller, Watch
 
 NAME: Final = "service-cidr-controller"
 FINALIZER: Final = "networking.k8s.io/service-cidr-finalizer"
-GRACE: Final = timedelta(seconds=10)
-"""Until no API server allocates addresses of a range that is deleted."""
+_DELETION_GRACE_PERIOD: Final = timedelta(seconds=10)
+"""The time after which no API server allocates addresses from a range that is being deleted."""
 MANAGED_BY: Final = "ipaddress.kubernetes.io/managed-by"
 ALLOCATOR: Final = "ipallocator.k8s.io"
 _READY: Final = {
@@ -58,24 +58,24 @@ def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
     if FINALIZER not in meta.finalizers(cidr):
         body = {"metadata": {"finalizers": [FINALIZER]}}
         actions.append(Patch(resource=SERVICE_CIDRS, key=key, body=body, kind="strategic"))
-    actions += _condition(cidr, _READY, now)
-    return Plan(actions=tuple(actions), last=partial(_failure, cidr))
+    actions += _condition_patch(cidr, _READY, now)
+    return Plan(actions=tuple(actions), last=partial(_failure_event, cidr))
 
 
 def _deletion(caches: Caches, cidr: ReadOnlyTree, now: datetime) -> Plan:
     if not can_be_deleted(caches, cidr):
-        return Plan(actions=tuple(_condition(cidr, _TERMINATING, now)))
-    since = meta.deletion_timestamp(cidr) or now
-    if since + GRACE > now:
-        return Plan(again_after=since + GRACE - now)
+        return Plan(actions=tuple(_condition_patch(cidr, _TERMINATING, now)))
+    deleted_at = meta.deletion_timestamp(cidr) or now
+    if deleted_at + _DELETION_GRACE_PERIOD > now:
+        return Plan(requeue_after=deleted_at + _DELETION_GRACE_PERIOD - now)
     if FINALIZER not in meta.finalizers(cidr):
         return EMPTY_PLAN
     removal = RemoveFinalizer(resource=SERVICE_CIDRS, objects=(ObjectRef.of(cidr),), finalizer=FINALIZER)
     return Plan(actions=(removal,))
 
 
-def _condition(cidr: ReadOnlyTree, desired: Mapping[str, str], now: datetime) -> Iterator[Patch]:
-    """Write a condition if it differs."""
+def _condition_patch(cidr: ReadOnlyTree, desired: Mapping[str, str], now: datetime) -> Iterator[Patch]:
+    """Yield the patch of a condition if it differs."""
     present = conditions.get(cidr, "Ready") or {}
     if all(present.get(field, "") == value for field, value in desired.items()):
         return
@@ -95,14 +95,14 @@ def _condition(cidr: ReadOnlyTree, desired: Mapping[str, str], now: datetime) ->
     )
 
 
-def _failure(cidr: ReadOnlyTree, error: ApiError | None) -> tuple[Action, ...]:
+def _failure_event(cidr: ReadOnlyTree, error: ApiError | None) -> tuple[Action, ...]:
     message = "The ServiceCIDR Status can not be set to Ready=True"
     event = RecordEvent(about=cidr, type="Warning", reason="KubernetesServiceCIDRError", message=message)
     return () if error is None else (event,)
 
 
 def can_be_deleted(caches: Caches, cidr: ReadOnlyTree) -> bool:
-    """Whether every address that was given out of it is in another range as well."""
+    """Return whether every allocated address of a ServiceCIDR is in another range as well."""
     ranges = caches.of(SERVICE_CIDRS)
     own = [*networks(cidr)]
     if all(_has_parent(ranges, cidr, network) for network in own):
@@ -112,13 +112,13 @@ def can_be_deleted(caches: Caches, cidr: ReadOnlyTree) -> bool:
         address = _managed_address(tree)
         if address is None or address.version not in families:
             continue
-        holders = [
+        containing = [
             candidate
             for candidate in ranges.all()
             for network in networks(candidate)
             if contains(network, address)
         ]
-        if len(holders) == 1 and meta.name(holders[0]) == meta.name(cidr):
+        if len(containing) == 1 and meta.name(containing[0]) == meta.name(cidr):
             return False
     return True
 
@@ -143,7 +143,7 @@ def networks(cidr: ReadOnlyTree) -> Iterator[Network]:
 
 
 def contains(network: Network, address: Address) -> bool:
-    """Whether an address can be given out of a range: not its first, nor IPv4's last."""
+    """Return whether a range can allocate an address: not its first one, nor the last one of IPv4."""
     if address.version != network.version or address == network.network_address:
         return False
     return address in network and (address.version == 6 or address != network.broadcast_address)
@@ -160,7 +160,7 @@ _network = memoize(64, max_length=64)(_parse)
 
 
 def _managed_address(tree: Any) -> Address | None:
-    """The address that an IPAddress of the API server's own is about."""
+    """Return the address of an IPAddress that the API server's allocator created; None for others."""
     if meta.labels(tree).get(MANAGED_BY) != ALLOCATOR:
         return None
     try:
@@ -172,8 +172,8 @@ def _managed_address(tree: Any) -> Address | None:
 # --- the keys that a change affects
 
 
-def _of_cidr(caches: Caches, change: Change) -> Iterable[Key]:
-    """A new range may allow others to be deleted."""
+def _keys_of_cidr(caches: Caches, change: Change) -> Iterable[Key]:
+    """Return the key of a range; a new one also affects ranges that overlap with it, which may be deleted now."""
     names = {meta.name(change.last_known)}
     if change.old is None:
         own = [*networks(change.last_known)]
@@ -186,8 +186,8 @@ def _of_cidr(caches: Caches, change: Change) -> Iterable[Key]:
     return [Key("", name) for name in sorted(names)]
 
 
-def _of_address(caches: Caches, change: Change) -> Iterable[Key]:
-    """A new address may protect a range, and a deleted address may release it."""
+def _keys_of_address(caches: Caches, change: Change) -> Iterable[Key]:
+    """Return the keys of the ranges that contain a new or deleted address."""
     address = _managed_address(change.last_known) if change.old is None or change.new is None else None
     if address is None:
         return ()
@@ -205,8 +205,8 @@ SERVICE_CIDR: Final = Controller(
     service_account="service-cidrs-controller",
     event_component=NAME,
     watches=(
-        Watch(resource=SERVICE_CIDRS, keys=_of_cidr),
-        Watch(resource=IP_ADDRESSES, keys=_of_address),
+        Watch(resource=SERVICE_CIDRS, keys=_keys_of_cidr),
+        Watch(resource=IP_ADDRESSES, keys=_keys_of_address),
     ),
     reconcile=reconcile,
     needs=(SERVICE_CIDRS, IP_ADDRESSES),

@@ -1,4 +1,4 @@
-"""Services of type LoadBalancer and the addresses that they are reached by from outside.
+"""The controller of Services with the type LoadBalancer: it allocates their external addresses.
 
-A module belongs here if it gives such addresses or takes them back. Nothing is reachable by them.
+A module belongs here if it allocates or releases such addresses. They are not reachable.
 """

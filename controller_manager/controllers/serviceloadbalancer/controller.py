@@ -1,4 +1,4 @@
-"""Give Services of type LoadBalancer an address of a range, with the writes and events of upstream's service controller."""
+"""The load balancer controller: it allocates addresses with the writes and Events of upstream's service controller."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -13,11 +13,11 @@ from mockube.controller_manager.client.kinds import NODES, SERVICES
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.control.runner import Loop, RequeueWithBackoff
-from mockube.controller_manager.queue.workqueue import RateLimiter, Retries
+from mockube.controller_manager.queue.workqueue import RateLimiter, RetryBackoff
 
 FINALIZER: Final = "service.kubernetes.io/load-balancer-cleanup"
 _LOAD_BALANCER: Final = "LoadBalancer"
-_FIELDS: Final = (
+_RELEVANT_FIELDS: Final = (
     "loadBalancerSourceRanges",
     "ports",
     "sessionAffinity",
@@ -28,16 +28,16 @@ _FIELDS: Final = (
     "healthCheckNodePort",
     "ipFamilies",
 )
-"""Fields of the spec whose change requires another load balancer."""
+"""The fields of the spec whose change requires a reconciliation."""
 
 
 WORKERS: Final = 1
 ACCOUNT: Final = "service-controller"
-_RETRIES: Final = Retries(base=5.0, max_seconds=300.0)
-_EXCLUDED: Final = "node.kubernetes.io/exclude-from-external-load-balancers"
+_RETRIES: Final = RetryBackoff(base=5.0, max_seconds=300.0)
+_EXCLUDED_LABEL: Final = "node.kubernetes.io/exclude-from-external-load-balancers"
 
 
-class ServiceLoadBalancers:
+class ServiceLoadBalancerController:
     def __init__(self, context: Context) -> None:
         self._client = context.client
         self._recorder = context.recorder.of(ACCOUNT)
@@ -54,7 +54,7 @@ class ServiceLoadBalancers:
         await self._nodes.wait_synced()
         for service in self._services.lister.all():
             for address in addresses(service) if needs_load_balancer(service) else ():
-                self._pool.note(meta.uid(service), address)
+                self._pool.record(meta.uid(service), address)
         await self._loop.run()
 
     def _on_change(self, change: Change) -> None:
@@ -86,7 +86,7 @@ class ServiceLoadBalancers:
     async def _ensure(self, service: ReadOnlyTree) -> None:
         self._record_event(service, "Normal", "EnsuringLoadBalancer", "Ensuring load balancer")
         await self._patch(service, finalizer_patch(service, present=True))
-        if not any(_EXCLUDED not in meta.labels(node) for node in self._nodes.lister.all()):
+        if not any(_EXCLUDED_LABEL not in meta.labels(node) for node in self._nodes.lister.all()):
             message = "There are no available nodes for LoadBalancer"
             self._record_event(service, "Warning", "UnAvailableLoadBalancer", message)
         address = self._pool.allocate(meta.uid(service), service["spec"].get("loadBalancerIP") or "")
@@ -99,7 +99,7 @@ class ServiceLoadBalancers:
             self._pool.release(meta.uid(service))
         await self._patch(service, finalizer_patch(service, present=False))
         self._record_event(service, "Normal", "DeletedLoadBalancer", "Deleted load balancer")
-        with suppress(NotFound):  # it is deleted with its last finalizer
+        with suppress(NotFound):  # the Service is deleted with its last finalizer
             await self._patch(service, status_patch(service, ""))
 
     async def _patch(self, service: ReadOnlyTree, body: Mapping[str, Any] | None) -> None:
@@ -112,11 +112,11 @@ class ServiceLoadBalancers:
         self._recorder.record(service, kind, reason, message)
 
 
-# --- what is to be done about one Service, as upstream's service controller decides it
+# --- decisions about one Service, as in upstream's service controller
 
 
 def needs_load_balancer(service: ReadOnlyTree) -> bool:
-    """A service of another class belongs to another implementation."""
+    """Return whether a Service needs a load balancer; those with a class have another implementation."""
     spec = service["spec"]
     return spec.get("type") == _LOAD_BALANCER and spec.get("loadBalancerClass") is None
 
@@ -128,7 +128,7 @@ def needs_cleanup(service: ReadOnlyTree) -> bool:
 
 
 def needs_sync(old: ReadOnlyTree | None, new: ReadOnlyTree) -> bool:
-    """Whether a change of the Service requires a reconciliation."""
+    """Return whether a change of a Service requires a reconciliation."""
     if needs_cleanup(new) or old is None:
         return needs_cleanup(new) or needs_load_balancer(new)
     if not needs_load_balancer(old) and not needs_load_balancer(new):
@@ -140,17 +140,17 @@ def needs_sync(old: ReadOnlyTree | None, new: ReadOnlyTree) -> bool:
 
 def _relevant_fields(service: ReadOnlyTree) -> tuple[object, ...]:
     spec = service["spec"]
-    return (meta.uid(service), meta.annotations(service), *(spec.get(field) for field in _FIELDS))
+    return (meta.uid(service), meta.annotations(service), *(spec.get(field) for field in _RELEVANT_FIELDS))
 
 
 def addresses(service: ReadOnlyTree) -> list[str]:
-    """The addresses in its status."""
+    """Return the addresses in the status of a Service."""
     ingress = ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
     return [entry["ip"] for entry in ingress if entry.get("ip")]
 
 
 def status_patch(service: ReadOnlyTree, address: str) -> dict[str, Any] | None:
-    """A patch that writes the address, or none if it is empty, into the status; None without a difference."""
+    """Return the patch that writes the address into the status, or removes it if empty; None without a difference."""
     ingress = [{"ip": address, "ipMode": "VIP"}] if address else []
     present = ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
     if present == ingress:
@@ -167,15 +167,15 @@ def finalizer_patch(service: ReadOnlyTree, *, present: bool) -> dict[str, Any] |
 
 
 def _uid_precondition(service: ReadOnlyTree) -> dict[str, str]:
-    """With the uid, the patch fails for a later Service of the same name."""
+    """Return the uid as metadata: the patch fails for a later Service of the same name."""
     return {"uid": meta.uid(service)}
 
 
-# --- the addresses, by Service
+# --- the addresses of Services
 
 
 class AddressInUse(Exception):
-    """The requested address is another Service's, or invalid."""
+    """The requested address is invalid, or allocated to another Service."""
 
 
 class NoAddressLeft(Exception):
@@ -183,56 +183,56 @@ class NoAddressLeft(Exception):
 
 
 class AddressPool:
-    """Released addresses are the last to be allocated again."""
+    """The addresses of a range, and the Services that have them. Released addresses are allocated again last."""
 
     def __init__(self, network: IPv4Network | IPv6Network) -> None:
         self._network = network
-        self._holders: dict[str, str] = {}
-        self._addresses: dict[str, str] = {}
+        self._uid_by_address: dict[str, str] = {}
+        self._address_by_uid: dict[str, str] = {}
         self._next = 1
 
     def __contains__(self, uid: str) -> bool:
-        return uid in self._addresses
+        return uid in self._address_by_uid
 
-    def note(self, uid: str, address: str) -> None:
+    def record(self, uid: str, address: str) -> None:
         """Record a Service's address; of two Services with the same one the first keeps it."""
-        if self._holders.setdefault(address, uid) == uid:
-            self._addresses[uid] = address
+        if self._uid_by_address.setdefault(address, uid) == uid:
+            self._address_by_uid[uid] = address
 
     def allocate(self, uid: str, requested: str) -> str:
         """Return the Service's address: its present one, unless another one is requested, or a new one."""
-        if requested and self._addresses.get(uid) != requested:
-            self._check(uid, requested)
+        if requested and self._address_by_uid.get(uid) != requested:
+            self._check_requested(uid, requested)
             self.release(uid)
-            self.note(uid, requested)
-        if uid not in self._addresses:
-            self.note(uid, self._find_free())
-        return self._addresses[uid]
+            self.record(uid, requested)
+        if uid not in self._address_by_uid:
+            self.record(uid, self._next_free_address())
+        return self._address_by_uid[uid]
 
     def release(self, uid: str) -> None:
-        address = self._addresses.pop(uid, None)
+        address = self._address_by_uid.pop(uid, None)
         if address is not None:
-            del self._holders[address]
+            del self._uid_by_address[address]
 
-    def _check(self, uid: str, requested: str) -> None:
+    def _check_requested(self, uid: str, requested: str) -> None:
         try:
             ip_address(requested)
         except ValueError as error:
             raise AddressInUse(f"{requested} is not an IP address") from error
-        if self._holders.get(requested, uid) != uid:
+        if self._uid_by_address.get(requested, uid) != uid:
             raise AddressInUse(f"{requested} is the address of another service")
 
-    def _find_free(self) -> str:
-        """A range's first address is the network's, and its last one is for broadcasts."""
+    def _next_free_address(self) -> str:
+        """Return the next free address, without the network's first and last one, which are reserved."""
         last = self._network.num_addresses - 2
-        for _ in range(min(last, len(self._holders) + 1)):
+        for _ in range(min(last, len(self._uid_by_address) + 1)):
             address = str(self._network.network_address + self._next)
             self._next = self._next % last + 1
-            if address not in self._holders:
+            if address not in self._uid_by_address:
                 return address
         raise NoAddressLeft(f"no address of {self._network} is left")
 
 
 SERVICE_LOAD_BALANCERS: Final = Runnable(
-    name="service-lb-controller", service_account=ACCOUNT, build=ServiceLoadBalancers
+    name="service-lb-controller", service_account=ACCOUNT, build=ServiceLoadBalancerController
 )

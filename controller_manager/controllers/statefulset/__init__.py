@@ -1,5 +1,5 @@
-"""StatefulSets: pods with a name, an order and storage of their own.
+"""The controller of StatefulSets: pods with stable names, an order, and storage of their own.
 
-A module belongs here if it decides something for StatefulSets; it reads caches and answers with plans. Upstream:
+A module belongs here if it is part of this controller. It reads caches and returns plans. Upstream:
 pkg/controller/statefulset.
 """

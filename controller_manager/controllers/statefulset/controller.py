@@ -1,4 +1,4 @@
-"""The controller of StatefulSets: what it watches, in what its sets differ from others, and their rolling update."""
+"""The StatefulSet controller: its watches, its rolling update, and its differences from the Advanced StatefulSet."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -11,8 +11,8 @@ from mockube.controller_manager.control.controller import Controller
 from mockube.controller_manager.workloads.ownership import BY_OWNER, owner_of, owner_of_pod
 from mockube.controller_manager.workloads.stateful import identity, status
 from mockube.controller_manager.workloads.stateful.reconciliation import (
-    Account,
     Kind,
+    ReconcileResult,
     RolloutResult,
     reconcile,
 )
@@ -20,7 +20,7 @@ from mockube.controller_manager.workloads.stateful.spec import SetView
 from mockube.controller_manager.workloads.stateful.state import DefaultPodHandling, Slot, StatefulSetState
 
 
-def _no_customs(*_: object) -> DefaultPodHandling:
+def _default_pod_handling(*_: object) -> DefaultPodHandling:
     return DefaultPodHandling()
 
 
@@ -32,44 +32,44 @@ def _current_ordinals(owner: SetView, _: Sequence[Slot], __: str) -> range:
     return range(owner.start, owner.start + count)
 
 
-def _status(state: StatefulSetState, account: Account) -> dict[str, Any]:
-    counted = status.count_pods(state, account.collision_count, account.replaced)
-    return counted if state.owner.on_delete else status.complete_update(counted, state.owner.replicas)
+def _status(state: StatefulSetState, result: ReconcileResult) -> dict[str, Any]:
+    counts = status.count_pods(state, result.collision_count, result.replaced)
+    return counts if state.owner.on_delete else status.complete_update(counts, state.owner.replicas)
 
 
-# --- which outdated pods make room for the update
+# --- rolling update: outdated pods to delete
 
 
-def _roll(state: StatefulSetState) -> RolloutResult:
+def _rolling_update(state: StatefulSetState) -> RolloutResult:
     if state.owner.on_delete:
         return RolloutResult()
-    refs = _pods_to_update(state)
-    return RolloutResult(status.deletion(state.owner, refs), tuple(refs))
+    pods = _pods_to_update(state)
+    return RolloutResult(status.deletion(state.owner, pods), tuple(pods))
 
 
 def _pods_to_update(state: StatefulSetState) -> list[PodView]:
-    """The pods that make room now, the highest ordinal first."""
+    """Return the outdated pods to delete now, the highest ordinal first."""
     if state.owner.max_unavailable is None:
         return _next_outdated(state)
-    candidates = [slot.pod for slot in _rolling_slots(state) if slot.pod and _makes_room(state, slot.pod)]
-    budget = _most_unavailable(state.owner) - sum(state.is_unavailable(slot.pod) for slot in state.slots)
+    candidates = [slot.pod for slot in _rolling_slots(state) if slot.pod and _is_replaceable(state, slot.pod)]
+    budget = _max_unavailable(state.owner) - sum(state.is_unavailable(slot.pod) for slot in state.slots)
     if not state.owner.parallel:
         return candidates[: max(budget, 0)]
-    # Unavailable pods are replaced at no cost; in parallel no other pod has waited for them.
-    free = [pod for pod in candidates if state.is_unavailable(pod)]
-    costly = [pod for pod in candidates if not state.is_unavailable(pod)]
-    return free + costly[: max(budget, 0)]
+    # Replacing an unavailable pod does not reduce availability; a parallel set does not wait for an order.
+    unavailable = [pod for pod in candidates if state.is_unavailable(pod)]
+    available = [pod for pod in candidates if not state.is_unavailable(pod)]
+    return unavailable + available[: max(budget, 0)]
 
 
-def _makes_room(state: StatefulSetState, pod: PodView) -> bool:
-    """A pod that has ended is deleted already, in the same reconciliation, because it has ended."""
+def _is_replaceable(state: StatefulSetState, pod: PodView) -> bool:
+    """Return whether the rolling update deletes the pod: an ended pod is deleted by the same reconciliation anyway."""
     return state.is_outdated(pod) and not pod.is_terminal
 
 
 def _next_outdated(state: StatefulSetState) -> list[PodView]:
-    """One at a time; an updated pod that is not available holds up those below it."""
+    """Return at most one pod, the next outdated one. An unavailable updated pod blocks those with lower ordinals."""
     for slot in _rolling_slots(state):
-        if slot.pod is not None and _makes_room(state, slot.pod):
+        if slot.pod is not None and _is_replaceable(state, slot.pod):
             return [slot.pod]
         if state.is_unavailable(slot.pod):
             break
@@ -77,22 +77,22 @@ def _next_outdated(state: StatefulSetState) -> list[PodView]:
 
 
 def _rolling_slots(state: StatefulSetState) -> list[Slot]:
-    """From the highest ordinal down to the partition, which counts from the first pod."""
+    """Return the slots from the highest ordinal down to the partition, which counts from the first pod."""
     partition = state.owner.partition or 0
     return [*reversed(state.slots[partition:])]
 
 
-def _most_unavailable(owner: SetView) -> int:
+def _max_unavailable(owner: SetView) -> int:
     limit = 1 if owner.max_unavailable is None else owner.max_unavailable
     return max(intstr.scaled_value(limit, owner.replicas, round_up=False), 1)
 
 
-_KIND: Final = Kind(
+_STATEFUL_SET_KIND: Final = Kind(
     resource=STATEFUL_SETS,
     view=partial(SetView.of, STATEFUL_SETS),
-    pod_handling=_no_customs,
+    pod_handling=_default_pod_handling,
     current_ordinals=_current_ordinals,
-    roll=_roll,
+    roll=_rolling_update,
     status=_status,
 )
 
@@ -105,6 +105,6 @@ STATEFUL_SET: Final = Controller(
         PODS: {BY_OWNER: owner_of_pod},
         CONTROLLER_REVISIONS: {BY_OWNER: owner_of},
     },
-    reconcile=partial(reconcile, _KIND),
+    reconcile=partial(reconcile, _STATEFUL_SET_KIND),
     workers=5,
 )

@@ -1,5 +1,5 @@
-"""What of storage is deleted while it is in use: its finalizer keeps it until it is not.
+"""The controllers of the finalizers that protect claims, volumes and volume attributes classes in use.
 
-A module belongs here if it decides whether something of storage is in use. Upstream: pkg/controller/volume/pvcprotection,
+A module belongs here if it decides whether such an object is in use. Upstream: pkg/controller/volume/pvcprotection,
 pvprotection and vacprotection.
 """

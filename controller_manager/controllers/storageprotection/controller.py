@@ -1,4 +1,7 @@
-"""Keep the protection finalizer of what is in use: a claim of pods, a volume that is bound, a class that is named."""
+"""The storage protection controllers: they add protection finalizers, and remove them from deleted objects not in use.
+
+In use are claims of pods, bound volumes, and volume attributes classes that claims or volumes refer to.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
@@ -36,9 +39,9 @@ def reconcile_claim(caches: Caches, key: Key, _: datetime) -> Plan:
     def is_unused() -> bool:
         return _is_unused(claim, caches.of(PODS).by_index(BY_CLAIM, str(key)))
 
-    # A last look past the caches: data would be lost.
-    confirmed = Confirm(resource=PODS, namespace=meta.namespace(claim), holds=partial(_is_unused, claim))
-    return _plan(PERSISTENT_VOLUME_CLAIMS, claim, FINALIZER_PVC_PROTECTION, is_unused, confirmed)
+    # The pods are read from the server before the removal, because data would be lost.
+    confirmation = Confirm(resource=PODS, namespace=meta.namespace(claim), holds=partial(_is_unused, claim))
+    return _plan(PERSISTENT_VOLUME_CLAIMS, claim, FINALIZER_PVC_PROTECTION, is_unused, confirmation)
 
 
 def _plan(
@@ -48,19 +51,19 @@ def _plan(
     is_unused: Callable[[], bool],
     *confirmations: Action,
 ) -> Plan:
-    """Add the finalizer to an object that stays, and remove it from a deleted one that is not used."""
+    """Return the plan that adds the finalizer, or removes it from an object that is being deleted and is not in use."""
     is_protected = finalizer in meta.finalizers(obj)
     if not meta.is_deleting(obj):
-        added = Update(resource=resource, body=meta.with_finalizer(obj, finalizer))
-        return EMPTY_PLAN if is_protected else Plan(actions=(added,))
+        addition = Update(resource=resource, body=meta.with_finalizer(obj, finalizer))
+        return EMPTY_PLAN if is_protected else Plan(actions=(addition,))
     if not is_protected or not is_unused():
         return EMPTY_PLAN
-    removed = Update(resource=resource, body=meta.without_finalizer(obj, finalizer))
-    return Plan(actions=(*confirmations, removed))
+    removal = Update(resource=resource, body=meta.without_finalizer(obj, finalizer))
+    return Plan(actions=(*confirmations, removal))
 
 
 def _is_unused(claim: ReadOnlyTree, pods: Sequence[PodView]) -> bool:
-    """No pod without a node uses it: none starts with a claim that is being deleted."""
+    """Return whether no pod with a node uses a claim: other pods do not start with a claim that is being deleted."""
     return not any(pod.node and _uses(pod, claim) for pod in pods)
 
 
@@ -70,23 +73,24 @@ def _uses(pod: PodView, claim: ReadOnlyTree) -> bool:
     if key.name in {(volume.get("persistentVolumeClaim") or {}).get("claimName") for volume in volumes}:
         return True
     # Another claim may have the name of an ephemeral volume's claim.
-    is_its_own = str(key) in claims_of_pod(pod) and meta.is_controlled_by(claim, pod.object)
-    return is_its_own and not _is_shut_down(pod)
+    is_own_claim = str(key) in claims_of_pod(pod) and meta.is_controlled_by(claim, pod.object)
+    return is_own_claim and not _is_shut_down(pod)
 
 
 def _is_shut_down(pod: PodView) -> bool:
-    """Its node has finished with it. A pod that is deleted in the foreground waits for its own claims: they need not
-    wait for it.
+    """Return whether the node has ended the pod.
+
+    A pod that is deleted in the foreground waits for its own claims, so they must not wait for the pod.
     """
     return pod.deleting and meta.deletion_grace_period_seconds(pod.object) == 0
 
 
-def _itself(_: Caches, change: Change) -> Iterable[Key]:
+def _own_key(_: Caches, change: Change) -> Iterable[Key]:
     return () if change.new is None else (Key.of(change.new),)
 
 
-def _of_pod(_: Caches, change: Change) -> Iterable[Key]:
-    """Only a pod that is deleted, or has ended, frees a claim."""
+def _claims_of_deleted_pod(_: Caches, change: Change) -> Iterable[Key]:
+    """Return the keys of the claims of a pod that was deleted, or that its node has ended."""
     old: PodView | None = change.old
     new: PodView | None = change.new
     if old is None or (new is not None and new.uid == old.uid and not _is_shut_down(new)):
@@ -99,8 +103,8 @@ CLAIM_PROTECTION: Final = Controller(
     queue="pvcprotection",
     service_account="pvc-protection-controller",
     watches=(
-        Watch(resource=PERSISTENT_VOLUME_CLAIMS, keys=_itself),
-        Watch(resource=PODS, keys=_of_pod),
+        Watch(resource=PERSISTENT_VOLUME_CLAIMS, keys=_own_key),
+        Watch(resource=PODS, keys=_claims_of_deleted_pod),
     ),
     indexes={PODS: {BY_CLAIM: claims_of_pod}},
     reconcile=reconcile_claim,
@@ -120,7 +124,7 @@ VOLUME_PROTECTION: Final = Controller(
     name="persistentvolume-protection-controller",
     queue="pvprotection",
     service_account="pv-protection-controller",
-    watches=(Watch(resource=PERSISTENT_VOLUMES, keys=_itself),),
+    watches=(Watch(resource=PERSISTENT_VOLUMES, keys=_own_key),),
     reconcile=reconcile_volume,
     workers=1,
 )
@@ -132,8 +136,8 @@ def reconcile_class(caches: Caches, key: Key, _: datetime) -> Plan:
         return EMPTY_PLAN
 
     def is_unused() -> bool:
-        named_by = (PERSISTENT_VOLUMES, PERSISTENT_VOLUME_CLAIMS)
-        return not any(caches.of(resource).by_index(_BY_CLASS, key.name) for resource in named_by)
+        referrers = (PERSISTENT_VOLUMES, PERSISTENT_VOLUME_CLAIMS)
+        return not any(caches.of(resource).by_index(_BY_CLASS, key.name) for resource in referrers)
 
     return _plan(VOLUME_ATTRIBUTES_CLASSES, attributes_class, FINALIZER_VAC_PROTECTION, is_unused)
 
@@ -144,7 +148,7 @@ def _classes_of_volume(volume: ReadOnlyTree) -> Iterable[str]:
 
 
 def _classes_of_claim(claim: ReadOnlyTree) -> Iterable[str]:
-    """Return its desired class, its present one, and the target of a change in progress."""
+    """Return the desired class of a claim, its present one, and the target of a change in progress."""
     spec, status = claim.get("spec") or {}, claim.get("status") or {}
     names = (
         spec.get("volumeAttributesClassName"),
@@ -154,15 +158,15 @@ def _classes_of_claim(claim: ReadOnlyTree) -> Iterable[str]:
     return {name for name in names if name}
 
 
-def _no_longer_named(
+def _classes_no_longer_used(
     classes: Callable[[ReadOnlyTree], Iterable[str]],
 ) -> Callable[[Caches, Change], Iterable[Key]]:
-    """Return the classes that an object named before its change or its end, and does not name now."""
+    """Return a function that maps a change to the classes that the object referred to before, and does not now."""
 
     def keys(_: Caches, change: Change) -> Iterable[Key]:
         old, new = change.old, change.new
-        before = set() if old is None else {*classes(old)}
-        return [Key("", name) for name in before - (set() if new is None else {*classes(new)})]
+        old_classes = set() if old is None else {*classes(old)}
+        return [Key("", name) for name in old_classes - (set() if new is None else {*classes(new)})]
 
     return keys
 
@@ -172,9 +176,9 @@ ATTRIBUTES_CLASS_PROTECTION: Final = Controller(
     queue="vacprotection",
     service_account="volumeattributesclass-protection-controller",
     watches=(
-        Watch(resource=VOLUME_ATTRIBUTES_CLASSES, keys=_itself),
-        Watch(resource=PERSISTENT_VOLUME_CLAIMS, keys=_no_longer_named(_classes_of_claim)),
-        Watch(resource=PERSISTENT_VOLUMES, keys=_no_longer_named(_classes_of_volume)),
+        Watch(resource=VOLUME_ATTRIBUTES_CLASSES, keys=_own_key),
+        Watch(resource=PERSISTENT_VOLUME_CLAIMS, keys=_classes_no_longer_used(_classes_of_claim)),
+        Watch(resource=PERSISTENT_VOLUMES, keys=_classes_no_longer_used(_classes_of_volume)),
     ),
     indexes={
         PERSISTENT_VOLUMES: {_BY_CLASS: _classes_of_volume},

@@ -1,4 +1,4 @@
-"""Evict pods from tainted nodes when their tolerations end."""
+"""The taint eviction controller: it evicts pods from tainted nodes when their tolerations end."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -24,13 +24,13 @@ _MESSAGE: Final = "Taint manager: deleting due to NoExecute taint"
 
 
 class _ScheduledEviction(NamedTuple):
-    """A pod that is to be evicted, and since when that is known."""
+    """The uid of a pod that will be evicted, and the start of its toleration."""
 
     uid: str
     since: datetime
 
 
-class TaintEviction:
+class TaintEvictionController:
     def __init__(self, context: Context) -> None:
         self._client, self._clock = context.client, context.clock
         self._recorder = context.recorder.of(NAME)
@@ -40,23 +40,23 @@ class TaintEviction:
             "taint_eviction", self._reconcile, workers=WORKERS, clock=context.clock, metrics=context.metrics
         )
         self._scheduled: dict[Key, _ScheduledEviction] = {}
-        self._nodes.add_handler(self._node_changed)
-        self._pods.add_handler(self._pod_changed)
+        self._nodes.add_handler(self._on_node_change)
+        self._pods.add_handler(self._on_pod_change)
 
     async def run(self) -> None:
         await self._nodes.wait_synced()
         await self._pods.wait_synced()
         await self._loop.run()
 
-    def _node_changed(self, change: Change) -> None:
+    def _on_node_change(self, change: Change) -> None:
         old = no_execute_taints(change.old) if change.old is not None else []
         new = no_execute_taints(change.new) if change.new is not None else []
         if change.new is not None and old != new:
             for pod in self._pods.lister.by_index(BY_NODE, meta.name(change.new)):
                 self._loop.add(pod.key)
 
-    def _pod_changed(self, change: Change) -> None:
-        """Only where it is bound and what it tolerates counts."""
+    def _on_pod_change(self, change: Change) -> None:
+        """Queue a pod whose node or tolerations have changed."""
         old: PodView | None = change.old
         new: PodView | None = change.new
         if new is None:
@@ -72,17 +72,17 @@ class TaintEviction:
             return None
         node = self._nodes.lister.get("", pod.node)
         taints = [] if node is None else no_execute_taints(node)
-        allowed = tolerated_time(taints, pod.object["spec"].get("tolerations") or ()) if taints else None
-        if allowed is None:
+        tolerated = tolerated_time(taints, pod.object["spec"].get("tolerations") or ()) if taints else None
+        if tolerated is None:
             self._cancel(pod)
             return None
         now = self._clock.now()
         scheduled = self._scheduled.get(key)
         if scheduled is None or scheduled.uid != pod.uid:
             scheduled = self._scheduled[key] = _ScheduledEviction(pod.uid, now)
-        until = after(scheduled.since, allowed)
-        if until > now:
-            return until - now
+        evicted_at = after(scheduled.since, tolerated)
+        if evicted_at > now:
+            return evicted_at - now
         await self._evict(pod)
         self._scheduled.pop(key, None)
         return None
@@ -112,7 +112,7 @@ def _relevant_fields(pod: PodView) -> object:
     return pod.uid, pod.node, pod.object["spec"].get("tolerations")
 
 
-TAINT_EVICTION: Final = Runnable(name=NAME, service_account="node-controller", build=TaintEviction)
+TAINT_EVICTION: Final = Runnable(name=NAME, service_account="node-controller", build=TaintEvictionController)
 
 
 NO_DELAY: Final = timedelta(0)
@@ -125,17 +125,17 @@ def no_execute_taints(node: ReadOnlyTree) -> list[ReadOnlyTree]:
 
 
 def tolerated_time(taints: Sequence[ReadOnlyTree], tolerations: Sequence[ReadOnlyTree]) -> timedelta | None:
-    """How long a pod may stay; None for ever."""
-    used: list[ReadOnlyTree] = []
+    """Return how long a pod tolerates the taints; None for ever."""
+    matches: list[ReadOnlyTree] = []
     for taint in taints:
-        # The first toleration that fits is the one that counts.
-        fitting = next((toleration for toleration in tolerations if tolerates(toleration, taint)), None)
-        if fitting is None:
+        # Only the first toleration that matches counts.
+        first_match = next((toleration for toleration in tolerations if tolerates(toleration, taint)), None)
+        if first_match is None:
             return NO_DELAY
-        used.append(fitting)
+        matches.append(first_match)
     spans = [
         toleration["tolerationSeconds"]
-        for toleration in used
+        for toleration in matches
         if toleration.get("tolerationSeconds") is not None
     ]
     return span_of(max(min(spans), 0)) if spans else None

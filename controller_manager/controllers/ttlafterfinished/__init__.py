@@ -1,4 +1,4 @@
-"""Finished Jobs with a time to live.
+"""The controller that deletes finished Jobs after their time to live.
 
-A module belongs here if it decides when to delete one. Upstream: pkg/controller/ttlafterfinished.
+A module belongs here if it decides when to delete such Jobs. Upstream: pkg/controller/ttlafterfinished.
 """

@@ -1,4 +1,4 @@
-"""Delete Jobs, and what they own, so many seconds after they have finished."""
+"""The TTL-after-finished controller: it deletes Jobs and their dependents some time after they have finished."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -14,12 +14,12 @@ from mockube.controller_manager.cache.store import Caches, Change
 from mockube.controller_manager.client.kinds import JOBS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import EMPTY_PLAN, Confirm, Delete, ObjectRef, Outcome, Plan
-from mockube.controller_manager.control.controller import Controller, Observer, Watch
+from mockube.controller_manager.control.controller import Controller, OutcomeMetrics, Watch
 from mockube.controller_manager.metrics.durations import Histogram
 
 _FINISHED: Final = ("Complete", "Failed")
 BUCKETS: Final = tuple(0.1 * 2**power for power in range(14))
-"""Seconds; upstream's."""
+"""The buckets of delays in seconds; they are upstream's."""
 
 
 def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
@@ -28,15 +28,15 @@ def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
     if job is None or expiry is None:
         return EMPTY_PLAN
     if expiry > now:
-        return Plan(again_after=expiry - now)
-    # Its time may have been changed since the cache has seen it.
-    confirm = Confirm(resource=JOBS, namespace=key.namespace, name=key.name, holds=partial(_is_over, now))
+        return Plan(requeue_after=expiry - now)
+    # The TTL may have changed on the server.
+    confirm = Confirm(resource=JOBS, namespace=key.namespace, name=key.name, holds=partial(_is_expired, now))
     delete = Delete(resource=JOBS, objects=(ObjectRef.of(job),), propagation="Foreground")
     return Plan(actions=(confirm, delete))
 
 
 def _expiry(job: ReadOnlyTree) -> datetime | None:
-    """When it is to be deleted; None if it is not."""
+    """Return the time when a Job has to be deleted; None if it is not deleted."""
     seconds = job["spec"].get("ttlSecondsAfterFinished")
     ended = [
         condition
@@ -48,37 +48,37 @@ def _expiry(job: ReadOnlyTree) -> datetime | None:
     return after(parse_time(ended[0]["lastTransitionTime"]), span_of(seconds))
 
 
-def _is_over(now: datetime, jobs: Sequence[ReadOnlyTree]) -> bool:
+def _is_expired(now: datetime, jobs: Sequence[ReadOnlyTree]) -> bool:
     expiries = [_expiry(job) for job in jobs]
     return all(expiry is not None and expiry <= now for expiry in expiries)
 
 
-def _of_job(_: Caches, change: Change) -> Iterable[Key]:
+def _job_key(_: Caches, change: Change) -> Iterable[Key]:
     return () if change.new is None or _expiry(change.new) is None else (Key.of(change.new),)
 
 
-class Deletions(Observer):
-    """How late finished Jobs are deleted."""
+class DeletionMetrics(OutcomeMetrics):
+    """Measures the delay of deletions of finished Jobs."""
 
     def __init__(self) -> None:
         text = "How long after its time a Job was deleted."
-        self._late = Histogram("ttl_after_finished_controller_job_deletion_duration_seconds", text, BUCKETS)
+        self._delays = Histogram("ttl_after_finished_controller_job_deletion_duration_seconds", text, BUCKETS)
 
     def observe(self, primary: Any, outcome: Outcome, seconds: float, now: datetime) -> None:  # noqa: ARG002
         expiry = None if primary is None else _expiry(primary)
         if expiry is not None and outcome.of(Delete):
-            self._late.durations.observe((now - expiry).total_seconds())
+            self._delays.durations.observe((now - expiry).total_seconds())
 
     def collect(self) -> Iterable[Metric]:
-        yield from self._late.collect()
+        yield from self._delays.collect()
 
 
 TTL_AFTER_FINISHED: Final = Controller(
     name="ttl-after-finished-controller",
     queue="ttl_jobs_to_delete",
     service_account="ttl-after-finished-controller",
-    watches=(Watch(resource=JOBS, keys=_of_job),),
+    watches=(Watch(resource=JOBS, keys=_job_key),),
     reconcile=reconcile,
-    observer=Deletions,
+    outcome_metrics=DeletionMetrics,
     workers=5,
 )

@@ -1,4 +1,5 @@
-"""The types of the expressions in ValidatingAdmissionPolicies.
+"""The controller that checks the types of expressions in ValidatingAdmissionPolicies.
 
-A module belongs here if it checks them, or finds the types. Upstream: pkg/controller/validatingadmissionpolicystatus.
+A module belongs here if it checks expressions, or finds the types. Upstream:
+pkg/controller/validatingadmissionpolicystatus.
 """

@@ -1,4 +1,4 @@
-"""Write into the status of each ValidatingAdmissionPolicy what is wrong with the types of its expressions."""
+"""The ValidatingAdmissionPolicy status controller: it writes type errors of expressions into the status of policies."""
 
 from datetime import timedelta
 from typing import Final
@@ -21,7 +21,7 @@ from mockube.controller_manager.supervision import yield_to_loop
 _MANAGER: Final = "validatingadmissionpolicy-status"
 
 
-class PolicyStatuses:
+class PolicyStatusController:
     def __init__(self, context: Context) -> None:
         self._client = context.client
         self._clock = context.clock
@@ -63,15 +63,15 @@ class PolicyStatuses:
         return None
 
     async def _warnings(self, policy: ReadOnlyTree) -> list[dict[str, str]]:
-        """Kind by kind, because each of them takes a while."""
+        """Return the warnings about a policy. Kinds are checked one after another, because a check takes a while."""
         kinds = kinds_to_check(policy, await kinds_of(self._client)) if _has_rules(policy) else []
         if not kinds:
             return []
         schemas = Schemas(self._client)
         checks = TypeChecks(policy, self._clock.now())
-        of_params = param_kind(policy)
-        if of_params is not None:
-            checks.add_params(of_params, await schemas.of(of_params))
+        params = param_kind(policy)
+        if params is not None:
+            checks.add_params(params, await schemas.of(params))
         for kind in kinds:
             schema = await schemas.of(kind)
             if schema is not None:
@@ -91,5 +91,5 @@ def _has_rules(policy: ReadOnlyTree) -> bool:
 VALIDATING_ADMISSION_POLICY_STATUS: Final = Runnable(
     name="validatingadmissionpolicy-status-controller",
     service_account="validatingadmissionpolicy-status-controller",
-    build=PolicyStatuses,
+    build=PolicyStatusController,
 )

@@ -1,4 +1,4 @@
-"""The kinds that a server has, and their schemas, as its documents of discovery and OpenAPI describe them."""
+"""The kinds of a server and their schemas, from its discovery and OpenAPI documents."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,11 +28,12 @@ KindsByName = Mapping[tuple[str, str], Sequence[GroupVersionKind]]
 
 
 async def kinds_of(client: Client) -> KindsByName:
+    """Read the kinds that a server has."""
     return read_kinds([await client.raw("GET", root, accept=ACCEPT) for root in ROOTS])
 
 
 def read_kinds(documents: Sequence[ReadOnlyTree]) -> KindsByName:
-    """Return what documents of aggregated discovery list."""
+    """Return the kinds in documents of aggregated discovery."""
     kinds: defaultdict[tuple[str, str], list[GroupVersionKind]] = defaultdict(list)
     for document in documents:
         for group in document.get("items") or ():
@@ -40,13 +41,13 @@ def read_kinds(documents: Sequence[ReadOnlyTree]) -> KindsByName:
             for version in group["versions"]:
                 for resource in version.get("resources") or ():
                     kind = GroupVersionKind(name, version["version"], resource["responseKind"]["kind"])
-                    for called in {resource["resource"], resource.get("singularResource", "")}:
-                        kinds[version["version"], called].append(kind)
+                    for resource_name in {resource["resource"], resource.get("singularResource", "")}:
+                        kinds[version["version"], resource_name].append(kind)
     return kinds
 
 
 class Schemas:
-    """The schemas of kinds, each with what it refers to in its place."""
+    """The schemas of kinds, in which references are replaced by the referenced schemas."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -54,7 +55,7 @@ class Schemas:
         self._documents: dict[str, Mapping[str, Any]] = {}
 
     async def of(self, kind: GroupVersionKind) -> ReadOnlyTree | None:
-        """Return None for a kind that no document has."""
+        """Return the schema of a kind; None if no document has the kind."""
         path = f"apis/{kind.group}/{kind.version}" if kind.group else f"api/{kind.version}"
         if path not in self._documents:
             self._documents[path] = await self._fetch(path)
@@ -78,26 +79,26 @@ def find_schema(schemas: Mapping[str, Any], kind: GroupVersionKind) -> ReadOnlyT
     return None
 
 
-def _resolve(schema: ReadOnlyTree, schemas: Mapping[str, Any], within: tuple[str, ...]) -> ReadOnlyTree:
+def _resolve(schema: ReadOnlyTree, schemas: Mapping[str, Any], parents: tuple[str, ...]) -> ReadOnlyTree:
     """Return a schema without references; a recursive reference becomes any object."""
     name = next(_references(schema), None)
     if name is not None:
-        if name in within:
+        if name in parents:
             return _CIRCULAR
-        schema, within = schemas.get(name, {}), (*within, name)
+        schema, parents = schemas.get(name, {}), (*parents, name)
     result = dict(schema)
     if schema.get("format") == _INT_OR_STRING:
         result[f"x-kubernetes-{_INT_OR_STRING}"] = True
     if properties := schema.get("properties"):
-        result["properties"] = {key: _resolve(value, schemas, within) for key, value in properties.items()}
+        result["properties"] = {key: _resolve(value, schemas, parents) for key, value in properties.items()}
     for part in ("items", "additionalProperties"):
         if isinstance(schema.get(part), Mapping):
-            result[part] = _resolve(schema[part], schemas, within)
+            result[part] = _resolve(schema[part], schemas, parents)
     return result
 
 
 def _references(schema: ReadOnlyTree) -> Iterator[str]:
-    """The name of what a schema refers to, by itself or in the way that keeps a description beside it."""
+    """Yield the names of the schemas that a schema refers to, directly or in `allOf` beside a description."""
     if "$ref" in schema:
         yield schema["$ref"].removeprefix(_REFERENCE)
     for part in schema.get("allOf") or ():

@@ -1,4 +1,4 @@
-"""Check the types of a policy's expressions against the kinds that it is about. Pure: schemas in, warnings out."""
+"""Type checking of a policy's expressions against the kinds that the policy matches."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ MAX_KINDS: Final = 10
 
 
 def kinds_to_check(policy: ReadOnlyTree, kinds: KindsByName) -> list[GroupVersionKind]:
-    """Return the kinds that the rules of a policy name without wildcards, in their order; the first ten that are found."""
+    """Return the sorted kinds that the rules of a policy name without wildcards, up to the tenth kind of a rule."""
     checked_kinds: set[GroupVersionKind] = set()
     for rule in policy["spec"]["matchConstraints"]["resourceRules"]:
         for count, kind in enumerate(_kinds_of_rule(rule, kinds), 1):
@@ -51,14 +51,14 @@ def param_kind(policy: ReadOnlyTree) -> GroupVersionKind | None:
 
 
 class TypeChecks:
-    """The expressions of one policy, which are checked for one kind after another."""
+    """The type checks of one policy's expressions, for one kind after another."""
 
     def __init__(self, policy: ReadOnlyTree, now: datetime) -> None:
         spec = policy["spec"]
         self._expressions = list(_expressions(spec.get("validations") or ()))
         self._variables: Sequence[ReadOnlyTree] = spec.get("variables") or ()
         self._suffix = now.microsecond * 1000
-        """Of the names of types, which no other type has."""
+        """A suffix that makes the names of types unique."""
         self._has_params = False
         self._params: Type | None = None
         self._structs: dict[str, Mapping[str, Type]] = {}
@@ -87,7 +87,7 @@ class TypeChecks:
         return declare_root(schema, f"{kind.kind}{self._suffix}", structs)
 
     def warnings(self) -> list[dict[str, str]]:
-        """Return what was found, in the order of the expressions."""
+        """Return the warnings, in the order of the expressions."""
         return [
             {"fieldRef": field, "warning": "\n".join(self._issues[field])}
             for field, _ in self._expressions
@@ -96,7 +96,7 @@ class TypeChecks:
 
 
 def _expressions(validations: Sequence[ReadOnlyTree]) -> Iterator[tuple[str, str]]:
-    for place, validation in enumerate(validations):
+    for index, validation in enumerate(validations):
         for name in ("expression", "messageExpression"):
             if name == "expression" or validation.get(name):
-                yield f"spec.validations[{place}].{name}", validation.get(name) or ""
+                yield f"spec.validations[{index}].{name}", validation.get(name) or ""

@@ -1,5 +1,5 @@
-"""Claims that request more than their capacity: the resizer that expands their volumes.
+"""The controller of claims that request more than their capacity: it finds the resizer that expands the volume.
 
-A module belongs here if it decides that. The driver's own resizer expands. Upstream:
+A module belongs here if it is part of this controller. The driver's resizer expands the volumes. Upstream:
 pkg/controller/volume/expand.
 """

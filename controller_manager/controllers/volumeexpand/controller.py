@@ -1,4 +1,7 @@
-"""Record that a claim waits for its driver's resizer, and annotate it with that of a migrated plugin."""
+"""The volume expand controller: it records that claims wait for a resizer.
+
+Claims of migrated plugins are also annotated with the resizer.
+"""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -13,7 +16,7 @@ from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import EMPTY_PLAN, Action, Patch, Plan, RecordEvent
 from mockube.controller_manager.control.controller import Controller, Watch
 from mockube.controller_manager.control.runner import RequeueWithBackoff
-from mockube.controller_manager.workloads.volumes import MIGRATED, request
+from mockube.controller_manager.workloads.volumes import MIGRATED_PLUGINS, request
 
 RESIZER: Final = "volume.kubernetes.io/storage-resizer"
 PRE_RESIZE_CAPACITY: Final = "volume.alpha.kubernetes.io/pre-resize-capacity"
@@ -47,7 +50,7 @@ def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
 
 
 def current_capacity(claim: ReadOnlyTree) -> Quantity:
-    """How much a claim has."""
+    """Return the present capacity of a claim."""
     return from_json(((claim.get("status") or {}).get("capacity") or {}).get("storage"))
 
 
@@ -56,10 +59,10 @@ def _actions(claim: ReadOnlyTree, volume: ReadOnlyTree) -> tuple[Action, ...]:
     if plugin is None:
         return (_event(claim, _WAITING),)
     waiting = f"CSI migration enabled for {plugin}; waiting for external resizer to expand the pvc"
-    marks = {RESIZER: MIGRATED[plugin]}
-    if meta.annotations(claim).get(RESIZER) == MIGRATED[plugin]:
+    annotations = {RESIZER: MIGRATED_PLUGINS[plugin]}
+    if meta.annotations(claim).get(RESIZER) == MIGRATED_PLUGINS[plugin]:
         return (_event(claim, waiting),)
-    body = {"metadata": {"annotations": marks, "resourceVersion": meta.resource_version(claim)}}
+    body = {"metadata": {"annotations": annotations, "resourceVersion": meta.resource_version(claim)}}
     patch = Patch(
         resource=PERSISTENT_VOLUME_CLAIMS,
         key=Key.of(claim),
@@ -74,13 +77,13 @@ def _event(claim: ReadOnlyTree, message: str) -> RecordEvent:
     return RecordEvent(about=claim, type="Normal", reason="ExternalExpanding", message=message)
 
 
-def _of_claim(_: Caches, change: Change) -> Iterable[Key]:
-    """A claim that is new, or whose request or capacity has grown."""
+def _claim_key(_: Caches, change: Change) -> Iterable[Key]:
+    """Return the key of a bound claim that is new, or whose request or capacity has grown."""
     old, new = change
     if new is None or (new.get("status") or {}).get("phase") != "Bound":
         return ()
-    is_news = old is None or request(new) > request(old) or current_capacity(new) > current_capacity(old)
-    return (Key.of(new),) if is_news else ()
+    is_relevant = old is None or request(new) > request(old) or current_capacity(new) > current_capacity(old)
+    return (Key.of(new),) if is_relevant else ()
 
 
 EXPAND: Final = Controller(
@@ -89,7 +92,7 @@ EXPAND: Final = Controller(
     service_account="expand-controller",
     event_component="volume_expand",
     watches=(
-        Watch(resource=PERSISTENT_VOLUME_CLAIMS, keys=_of_claim),
+        Watch(resource=PERSISTENT_VOLUME_CLAIMS, keys=_claim_key),
         Watch(resource=PERSISTENT_VOLUMES),
     ),
     reconcile=reconcile,

@@ -1,4 +1,5 @@
-"""What a simulated container contains: its environment, its files, and what it has logged at a time.
+"""The contents of a simulated container: its environment, its files, and its log up to a time.
 
-What belongs here follows from a pod, from the objects that it refers to, and from the time; it uses no connection.
+A module belongs here if it computes from a pod, from the objects that the pod refers to, and from the time; it uses no
+connection.
 """

@@ -1,4 +1,4 @@
-"""The files of version 2 in /sys/fs/cgroup that follow from a container's resources. Pure."""
+"""The files of cgroup v2 in /sys/fs/cgroup that contain a container's resources. Pure."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,7 @@ _STATUSES: Final = ("containerStatuses", "initContainerStatuses", "ephemeralCont
 
 
 def cgroup_files(pod: ReadOnlyTree, container: ReadOnlyTree) -> Iterator[tuple[str, bytes]]:
-    """Their names and contents; a resized container has the values of its status."""
+    """Yield the names and contents of the files; a resized container has the resources in its status."""
     resources = _actual_resources(pod, container["name"]) or container.get("resources") or {}
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
     cpu_limit = _amount(limits, "cpu", scale=quantity.MILLI)

@@ -1,4 +1,4 @@
-"""The environment variables of a container, and what it reads of its pod. Pure."""
+"""The environment variables of a container, and the values of the downward API. Pure."""
 
 import re
 from base64 import b64decode
@@ -21,16 +21,16 @@ _MAX_INT64: Final = str(2**63 - 1)
 
 
 class References(Struct, frozen=True, kw_only=True):
-    """What a pod refers to, as far as it is there."""
+    """The existing objects that a pod refers to."""
 
     config_maps: Mapping[str, ReadOnlyTree] = field(default_factory=dict)
     secrets: Mapping[str, ReadOnlyTree] = field(default_factory=dict)
     services: Sequence[ReadOnlyTree] = ()
-    """Of the pod's namespace, and the one of the API server."""
+    """The Services of the pod's namespace, and that of the API server."""
     tokens: Mapping[tuple[str, int], str] = field(default_factory=dict)
-    """Of the pod's account, by audience and seconds."""
+    """The tokens of the pod's service account, by audience and expiration seconds."""
     allocatable: Mapping[str, str] = field(default_factory=dict)
-    """Of the pod's node."""
+    """The allocatable resources of the pod's node."""
 
 
 _NO_REFERENCES: Final = References()
@@ -42,27 +42,27 @@ def environment_of(
     references: References,
     image: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
-    """Return the variables in the order in which a kubelet sets them: those of the image, services, envFrom, env."""
+    """Return the variables in the order in which a kubelet sets them: from the image, services, envFrom, env."""
     variables = {"PATH": PATH, "HOSTNAME": hostname_of(pod), "HOME": "/root", **(image or {})}
     variables |= _service_links(pod, references.services)
     for source in container.get("envFrom") or ():
-        variables |= _whole_source(source, references)
+        variables |= _env_from(source, references)
     for entry in container.get("env") or ():
         source = entry.get("valueFrom")
         if source is None:
             variables[entry["name"]] = expand_references([entry.get("value") or ""], variables)[0]
-        elif (value := _referenced_value(source, pod, container, references)) is not None:
+        elif (value := _value_from(source, pod, container, references)) is not None:
             variables[entry["name"]] = value
     return variables
 
 
 def known_environment(pod: ReadOnlyTree, container: ReadOnlyTree) -> dict[str, str]:
-    """Return the variables that follow from the pod alone."""
+    """Return the variables whose values are in the pod itself."""
     return environment_of(pod, container, _NO_REFERENCES)
 
 
 def unknown_variables(container: ReadOnlyTree) -> set[str] | None:
-    """Return the names of variables from ConfigMaps and Secrets; None if the names come from these as well."""
+    """Return the names of the variables from ConfigMaps and Secrets; None if the names are in those objects, too."""
     if container.get("envFrom"):
         return None
     return {
@@ -73,14 +73,17 @@ def unknown_variables(container: ReadOnlyTree) -> set[str] | None:
 
 
 def identity_of(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[int, int]:
-    """Return the user and the group that a container runs as; the image's own are taken to be root."""
-    of_pod, own = pod["spec"].get("securityContext") or {}, container.get("securityContext") or {}
-    chosen = {**of_pod, **own}
-    return chosen.get("runAsUser") or 0, chosen.get("runAsGroup") or 0
+    """Return the user and the group that a container runs as; root unless the pod sets them."""
+    pod_context, container_context = (
+        pod["spec"].get("securityContext") or {},
+        container.get("securityContext") or {},
+    )
+    security_context = {**pod_context, **container_context}
+    return security_context.get("runAsUser") or 0, security_context.get("runAsGroup") or 0
 
 
 def decoded_data(secret: ReadOnlyTree) -> dict[str, bytes]:
-    """The values of a Secret; one that is not base64 is left out."""
+    """Return the values of a Secret; a value that is not base64 is left out."""
     values = {}
     for name, text in (secret.get("data") or {}).items():
         with suppress(ValueError):
@@ -95,7 +98,7 @@ def hostname_of(pod: ReadOnlyTree) -> str:
     return str(spec.get("hostnameOverride") or spec.get("hostname") or meta.name(pod))[:63].rstrip("-.")
 
 
-def _whole_source(source: ReadOnlyTree, references: References) -> Mapping[str, str]:
+def _env_from(source: ReadOnlyTree, references: References) -> Mapping[str, str]:
     prefix = source.get("prefix") or ""
     if "configMapRef" in source:
         data = (references.config_maps.get(source["configMapRef"].get("name") or "") or {}).get("data") or {}
@@ -105,7 +108,7 @@ def _whole_source(source: ReadOnlyTree, references: References) -> Mapping[str, 
     return {f"{prefix}{name}": value for name, value in data.items()}
 
 
-def _referenced_value(
+def _value_from(
     source: ReadOnlyTree, pod: ReadOnlyTree, container: ReadOnlyTree, references: References
 ) -> str | None:
     if "fieldRef" in source:
@@ -113,18 +116,18 @@ def _referenced_value(
     if "resourceFieldRef" in source:
         return resource_value(pod, source["resourceFieldRef"], container, references.allocatable)
     if "configMapKeyRef" in source:
-        chosen = source["configMapKeyRef"]
-        data = (references.config_maps.get(chosen.get("name") or "") or {}).get("data") or {}
-        return data.get(chosen["key"])
+        selector = source["configMapKeyRef"]
+        data = (references.config_maps.get(selector.get("name") or "") or {}).get("data") or {}
+        return data.get(selector["key"])
     if "secretKeyRef" in source:
-        chosen = source["secretKeyRef"]
-        value = decoded_data(references.secrets.get(chosen.get("name") or "") or {}).get(chosen["key"])
+        selector = source["secretKeyRef"]
+        value = decoded_data(references.secrets.get(selector.get("name") or "") or {}).get(selector["key"])
         return None if value is None else value.decode("utf-8", "replace")
     return None
 
 
 def field_value(pod: ReadOnlyTree, path: str) -> str:
-    """A field of the pod, as the downward API shows it."""
+    """Return the value of a pod's field, as the downward API formats it."""
     entry = _MAP_ENTRY.fullmatch(path)
     if entry:
         entries = meta.labels(pod) if entry[1] == "labels" else meta.annotations(pod)
@@ -151,18 +154,18 @@ def _quote(value: str) -> str:
 
 
 def resource_value(
-    pod: ReadOnlyTree, chosen: ReadOnlyTree, container: ReadOnlyTree, allocatable: Mapping[str, str]
+    pod: ReadOnlyTree, selector: ReadOnlyTree, container: ReadOnlyTree, allocatable: Mapping[str, str]
 ) -> str:
-    """A request or limit in units of the divisor, rounded up; a limit that is not set is what the node has."""
-    name = chosen.get("containerName")
+    """Return a request or limit in units of the divisor, rounded up; an unset limit is the node's allocatable amount."""
+    name = selector.get("containerName")
     if name:
-        everybody = [*pod["spec"]["containers"], *(pod["spec"].get("initContainers") or ())]
-        container = next((other for other in everybody if other["name"] == name), container)
-    kind, _, resource = str(chosen["resource"]).partition(".")
+        containers = [*pod["spec"]["containers"], *(pod["spec"].get("initContainers") or ())]
+        container = next((other for other in containers if other["name"] == name), container)
+    kind, _, resource = str(selector["resource"]).partition(".")
     amounts = (container.get("resources") or {}).get(kind) or {}
     default = allocatable.get(resource, "0") if kind == "limits" else "0"
     amount = quantity.from_json(amounts.get(resource) or default)
-    divisor = quantity.from_json(chosen.get("divisor") or "1")
+    divisor = quantity.from_json(selector.get("divisor") or "1")
     number = amount.number / (divisor.number or Decimal(1))
     return (
         str(number.to_integral_value(rounding=ROUND_CEILING))

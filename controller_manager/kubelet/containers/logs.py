@@ -1,4 +1,4 @@
-"""What a container has logged by a time: its command is replayed from its start, in slices. No I/O, no event loop."""
+"""The log of a simulated container up to a time: a replay of its command, in slices. No I/O, no event loop."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -9,37 +9,37 @@ from mockube.apimachinery.timestamps import after, span_of
 from mockube.controller_manager.kubelet.shell.process import Host, Output, RepeatedIteration, Run, Sleep
 
 SLICE: Final = 500
-"""Effects that are replayed in one go."""
+"""The maximum number of effects that one call replays."""
 MAX_EFFECTS: Final = 50_000
-"""A log that takes more to replay than this begins later."""
-MAX_TURNS_SHOWN: Final = 5_000
-"""Of a loop in which nothing changes: those before are left out of the log."""
+"""The number of effects after which a replay skips to the end, so that the log is incomplete."""
+MAX_ITERATIONS_LOGGED: Final = 5_000
+"""The maximum number of logged iterations of a loop in which nothing changes: earlier ones are left out."""
 MAX_LINE: Final = 16 * 1024
-"""Bytes; a longer line is written in parts, as a container runtime does."""
+"""The maximum bytes of a line; a longer line is written in parts, as by a container runtime."""
 
 
 class LogLine(NamedTuple):
     at: datetime
     stream: int
     text: bytes
-    """With its newline, unless it is a part of a line."""
+    """The line with its newline, or a part of a line without one."""
 
 
 class LogReplay:
-    """The log of one run, as far as it was replayed."""
+    """A replay of one run that yields the lines of its log."""
 
-    def __init__(self, running: Run, host: Host, started: datetime) -> None:
-        self._running = running
+    def __init__(self, execution: Run, host: Host, started: datetime) -> None:
+        self._execution = execution
         self._host = host
         self._started = started
         self._effects = 0
-        self._answer: bytes | None = None
+        self._reply: bytes | None = None
         self._parts = {1: bytearray(), 2: bytearray()}
         self.has_ended = False
 
     @property
     def due(self) -> datetime | None:
-        """When the command continues; None if it never does."""
+        """The time at which the command continues; None if it does not continue."""
         if self.has_ended or self._host.elapsed == inf:
             return None
         return after(self._started, span_of(self._host.elapsed))
@@ -49,7 +49,7 @@ class LogReplay:
         return due is not None and due <= until
 
     def advance(self, until: datetime) -> Iterator[LogLine]:
-        """Replay a slice of what happens up to a time; call again while `is_behind`."""
+        """Replay a slice of the run up to a time and yield its lines; call again while `is_behind`."""
         for _ in range(SLICE):
             if not self.is_behind(until):
                 return
@@ -60,27 +60,27 @@ class LogReplay:
             self._host.elapsed = max(self._host.elapsed, (until - self._started).total_seconds())
 
     def close(self) -> None:
-        self._running.close()
+        self._execution.close()
 
     def _step(self, until: datetime) -> Iterator[LogLine]:
         try:
-            effect = self._running.send(self._answer) if self._answer else next(self._running)
+            effect = self._execution.send(self._reply) if self._reply else next(self._execution)
         except StopIteration:
             self.has_ended = True
             for stream, part in self._parts.items():
                 yield from self._flush(stream, part)
             return
-        self._answer = None
+        self._reply = None
         match effect:
             case Output(descriptor=stream, data=data):
                 yield from self._lines(stream, data)
             case Sleep(seconds=seconds):
                 self._host.elapsed += seconds
             case RepeatedIteration(seconds=seconds):
-                behind = (until - self._started).total_seconds() - self._host.elapsed
-                turns = int(behind / seconds) - MAX_TURNS_SHOWN
-                self._answer = str(turns).encode() if turns > 0 else None
-            case _:  # there is nothing to read
+                remaining = (until - self._started).total_seconds() - self._host.elapsed
+                iterations = int(remaining / seconds) - MAX_ITERATIONS_LOGGED
+                self._reply = str(iterations).encode() if iterations > 0 else None
+            case _:  # The input is empty.
                 pass
 
     def _lines(self, stream: int, data: bytes) -> Iterator[LogLine]:

@@ -1,4 +1,4 @@
-"""What a container refers to and is not there, in a kubelet's words. Pure."""
+"""Errors about missing objects that a container refers to, with a kubelet's messages. Pure."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,31 +9,31 @@ from mockube.controller_manager.kubelet.containers.environment import References
 
 
 def missing_variable(pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> str:
-    """Return why the environment cannot be made; "" if it can."""
+    """Return why a variable of the environment cannot be set; "" if all can."""
     return next(_missing_variables(pod, container, references), "")
 
 
 def _missing_variables(pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> Iterator[str]:
     for source in container.get("envFrom") or ():
         for field, kind in (("configMapRef", "configmap"), ("secretRef", "secret")):
-            chosen = source.get(field)
+            selector = source.get(field)
             if (
-                chosen
-                and not chosen.get("optional")
-                and _find_keys(kind, chosen.get("name"), references) is None
+                selector
+                and not selector.get("optional")
+                and _find_keys(kind, selector.get("name"), references) is None
             ):
-                yield f'{kind} "{chosen.get("name")}" not found'
+                yield f'{kind} "{selector.get("name")}" not found'
     for entry in container.get("env") or ():
         value = entry.get("valueFrom") or {}
         for field, kind in (("configMapKeyRef", "configmap"), ("secretKeyRef", "secret")):
-            if chosen := value.get(field):
-                yield from _missing_key(kind, chosen, meta.namespace(pod), references)
+            if selector := value.get(field):
+                yield from _missing_key(kind, selector, meta.namespace(pod), references)
 
 
-def _missing_key(kind: str, chosen: ReadOnlyTree, namespace: str, references: References) -> Iterator[str]:
-    if chosen.get("optional"):
+def _missing_key(kind: str, selector: ReadOnlyTree, namespace: str, references: References) -> Iterator[str]:
+    if selector.get("optional"):
         return
-    name, key = chosen.get("name"), chosen["key"]
+    name, key = selector.get("name"), selector["key"]
     keys = _find_keys(kind, name, references)
     if keys is None:
         yield f'{kind} "{name}" not found'
@@ -43,7 +43,7 @@ def _missing_key(kind: str, chosen: ReadOnlyTree, namespace: str, references: Re
 
 
 def missing_volume(pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> tuple[str, str]:
-    """Return the volume that cannot be mounted, and why; ("", "") if there is none."""
+    """Return the first volume that cannot be mounted, and the reason; ("", "") if all can."""
     names = {mount["name"] for mount in container.get("volumeMounts") or ()}
     for volume in pod["spec"].get("volumes") or ():
         if volume["name"] in names:
@@ -55,16 +55,19 @@ def missing_volume(pod: ReadOnlyTree, container: ReadOnlyTree, references: Refer
 def _missing_sources(volume: ReadOnlyTree, pod: ReadOnlyTree, references: References) -> Iterator[str]:
     projected = (volume.get("projected") or {}).get("sources") or ()
     for source in (volume, *projected):
-        for kind, field, named in (("configmap", "configMap", "name"), ("secret", "secret", "secretName")):
-            chosen = source.get(field)
-            if not chosen or chosen.get("optional"):
+        for kind, field, name_field in (
+            ("configmap", "configMap", "name"),
+            ("secret", "secret", "secretName"),
+        ):
+            selector = source.get(field)
+            if not selector or selector.get("optional"):
                 continue
-            name = chosen.get(named) or chosen.get("name")
+            name = selector.get(name_field) or selector.get("name")
             keys = _find_keys(kind, name, references)
             if keys is None:
                 yield f'{kind} "{name}" not found'
             else:
-                yield from _missing_items(kind, chosen, keys)
+                yield from _missing_items(kind, selector, keys)
         token = source.get("serviceAccountToken")
         if (
             token
@@ -74,14 +77,14 @@ def _missing_sources(volume: ReadOnlyTree, pod: ReadOnlyTree, references: Refere
             yield f"failed to fetch token: no token for the service account {account}"
 
 
-def _missing_items(kind: str, chosen: ReadOnlyTree, keys: dict[str, Any]) -> Iterator[str]:
-    for item in chosen.get("items") or ():
+def _missing_items(kind: str, selector: ReadOnlyTree, keys: dict[str, Any]) -> Iterator[str]:
+    for item in selector.get("items") or ():
         if item["key"] not in keys:
             yield f"references non-existent {'config' if kind == 'configmap' else 'secret'} key: {item['key']}"
 
 
 def _find_keys(kind: str, name: Any, references: References) -> dict[str, Any] | None:
-    """The keys of a ConfigMap or Secret; None if there is no such object."""
+    """Return the data of a ConfigMap or Secret by key; None if the object does not exist."""
     objects = references.config_maps if kind == "configmap" else references.secrets
     obj = objects.get(name or "")
     if obj is None:

@@ -1,4 +1,4 @@
-"""The files of a container: what its volumes hold, and the few that every container has. Pure."""
+"""The files of a container: those in its volumes, and those that every container has. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from posixpath import join, normpath
@@ -24,7 +24,7 @@ from mockube.controller_manager.kubelet.shell.programs import PROGRAMS, sysctl_p
 _READ_ONLY: Final = frozenset({"configMap", "secret", "downwardAPI", "projected"})
 _SET_GID: Final = 0o2000
 _GROUP_READS: Final = 0o440
-"""What a volume's files allow its fsGroup, and their owner."""
+"""The permissions that the fsGroup and the owner have on a volume's files."""
 
 
 class File(NamedTuple):
@@ -36,7 +36,7 @@ Content = Mapping[str, File]
 
 
 def files_of(pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> dict[str, Entry]:
-    """Every file and directory by its path."""
+    """Return every file and directory of a container by its path."""
     files = dict(_system_files(pod, container))
     volumes = {volume["name"]: volume for volume in pod["spec"].get("volumes") or ()}
     for mount in container.get("volumeMounts") or ():
@@ -53,7 +53,7 @@ def volume_kind(volume: ReadOnlyTree) -> str:
 def volume_content(
     volume: ReadOnlyTree, pod: ReadOnlyTree, container: ReadOnlyTree, references: References
 ) -> Content | None:
-    """Return the files whose content is in the API; None for a volume that a pod writes itself."""
+    """Return the files of a volume from API objects; None for a volume that containers write."""
     kind = volume_kind(volume)
     if kind not in _READ_ONLY:
         return None
@@ -61,7 +61,7 @@ def volume_content(
 
 
 def referenced_names(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[set[str], set[str]]:
-    """The names of the ConfigMaps and the Secrets that a container needs."""
+    """Return the names of the ConfigMaps and of the Secrets that a container refers to."""
     maps, secrets = set[str](), set[str]()
     for source in container.get("envFrom") or ():
         maps.add((source.get("configMapRef") or {}).get("name") or "")
@@ -80,7 +80,7 @@ def referenced_names(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[set[st
 
 
 def token_requests(pod: ReadOnlyTree, container: ReadOnlyTree) -> set[tuple[str, int]]:
-    """The audience and the seconds of each token that is mounted."""
+    """Return the audience and the expiration seconds of each mounted token."""
     return {
         _token_key(source["serviceAccountToken"])
         for volume in _mounted_volumes(pod, container)
@@ -126,7 +126,7 @@ def _mounted_files(
     group = (pod["spec"].get("securityContext") or {}).get("fsGroup")
     read_only = kind in _READ_ONLY or bool(mount.get("readOnly"))
     content = _content(kind, source, pod, container, references) if kind in _READ_ONLY else {}
-    place = normpath(mount["mountPath"])
+    mount_path = normpath(mount["mountPath"])
     inner = sub_path(mount, environment_of(pod, container, references)).strip("/")
 
     def file(content: File) -> Entry:
@@ -134,11 +134,11 @@ def _mounted_files(
         return Entry(data=content.data, mode=mode, group=group or 0, read_only=read_only)
 
     if inner in content:
-        return {place: file(content[inner])}
-    files = {place: _directory(kind, source, group, read_only=read_only)}
+        return {mount_path: file(content[inner])}
+    files = {mount_path: _directory(kind, source, group, read_only=read_only)}
     for name, data_file in content.items():
         if not inner or name.startswith(f"{inner}/"):
-            files[join(place, name.removeprefix(f"{inner}/") if inner else name)] = file(data_file)
+            files[join(mount_path, name.removeprefix(f"{inner}/") if inner else name)] = file(data_file)
     return files
 
 
@@ -152,13 +152,13 @@ def _directory(kind: str, source: ReadOnlyTree, group: int | None, *, read_only:
 
 
 def sub_path(mount: ReadOnlyTree, environment: Mapping[str, str]) -> str:
-    """The part of a volume that is mounted."""
+    """Return the path in the volume that is mounted; "" for the whole volume."""
     expression = mount.get("subPathExpr")
     return expand_references([expression], environment)[0] if expression else mount.get("subPath") or ""
 
 
 def config_error(pod: ReadOnlyTree, container: ReadOnlyTree) -> str:
-    """Return why a container cannot be created, in a kubelet's words; "" if the pod has no such error."""
+    """Return a kubelet's message why a container's mounts are invalid; "" if they are valid."""
     mounts = [mount for mount in container.get("volumeMounts") or () if mount.get("subPathExpr")]
     unknown = unknown_variables(container) if mounts else None
     if unknown is None:
@@ -178,22 +178,26 @@ def config_error(pod: ReadOnlyTree, container: ReadOnlyTree) -> str:
 
 
 def writable_paths(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
-    """Return where volumes are mounted that hold nothing when the pod begins."""
+    """Return the mount paths of the volumes that are empty when the pod starts."""
     if not container.get("volumeMounts"):
         return ()
-    filled = {volume["name"] for volume in pod["spec"].get("volumes") or () if _READ_ONLY & volume.keys()}
+    read_only_names = {
+        volume["name"] for volume in pod["spec"].get("volumes") or () if _READ_ONLY & volume.keys()
+    }
     return tuple(
-        normpath(mount["mountPath"]) for mount in container["volumeMounts"] if mount["name"] not in filled
+        normpath(mount["mountPath"])
+        for mount in container["volumeMounts"]
+        if mount["name"] not in read_only_names
     )
 
 
 class SharedMount(NamedTuple):
-    """Where a container has a volume that all containers of its pod may write."""
+    """The mount of a volume that all containers of the pod may write."""
 
-    place: str
+    mount_path: str
     volume: str
     inner: str
-    """The part that is mounted: empty, or a path that begins with a slash."""
+    """The path in the volume that is mounted: empty for the whole, or a path with a leading slash."""
     read_only: bool
 
 
@@ -204,7 +208,7 @@ def shared_mounts(pod: ReadOnlyTree, container: ReadOnlyTree, references: Refere
     environment = environment_of(pod, container, references)
     return [
         SharedMount(
-            place=normpath(mount["mountPath"]),
+            mount_path=normpath(mount["mountPath"]),
             volume=mount["name"],
             inner=normpath(f"/{sub_path(mount, environment)}").rstrip("/"),
             read_only=bool(mount.get("readOnly")),
@@ -215,13 +219,15 @@ def shared_mounts(pod: ReadOnlyTree, container: ReadOnlyTree, references: Refere
 
 
 def shared_volumes(pod: ReadOnlyTree, container: ReadOnlyTree) -> frozenset[str]:
-    """The names of the volumes of a container that containers may write."""
-    filled = {volume["name"] for volume in pod["spec"].get("volumes") or () if _READ_ONLY & volume.keys()}
-    return frozenset(mount["name"] for mount in container.get("volumeMounts") or ()) - filled
+    """Return the names of a container's volumes that containers may write."""
+    read_only_names = {
+        volume["name"] for volume in pod["spec"].get("volumes") or () if _READ_ONLY & volume.keys()
+    }
+    return frozenset(mount["name"] for mount in container.get("volumeMounts") or ()) - read_only_names
 
 
 def shared_mount_paths(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[tuple[str, str], ...]:
-    """The names of these volumes, and where they are mounted whole."""
+    """Return the names and mount paths of the shared volumes that are mounted without a sub-path."""
     shared = shared_volumes(pod, container)
     return tuple(
         (mount["name"], normpath(mount["mountPath"]))
@@ -249,7 +255,7 @@ def _content(
         case "downwardAPI":
             return {
                 item["path"]: File(
-                    _downward(item, pod, container, references).encode(), item.get("mode", mode)
+                    _downward_api_value(item, pod, container, references).encode(), item.get("mode", mode)
                 )
                 for item in source.get("items") or ()
             }
@@ -280,7 +286,9 @@ def _select_items(data: Mapping[str, bytes], items: Sequence[Mapping[str, Any]] 
     }
 
 
-def _downward(item: ReadOnlyTree, pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> str:
+def _downward_api_value(
+    item: ReadOnlyTree, pod: ReadOnlyTree, container: ReadOnlyTree, references: References
+) -> str:
     if item.get("fieldRef"):
         return field_value(pod, item["fieldRef"]["fieldPath"])
     return resource_value(pod, item["resourceFieldRef"], container, references.allocatable)

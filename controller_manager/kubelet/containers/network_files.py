@@ -1,4 +1,4 @@
-"""What a kubelet writes into a container about names: /etc/hosts and /etc/resolv.conf. Pure."""
+"""The files about names that a kubelet writes into a container: /etc/hosts and /etc/resolv.conf. Pure."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -23,11 +23,11 @@ fe00::2\tip6-allrouters
 def hosts_file(pod: ReadOnlyTree) -> str:
     spec, status = pod["spec"], pod.get("status") or {}
     addresses = [entry["ip"] for entry in status.get("podIPs") or ()] or [status.get("podIP") or "127.0.0.1"]
-    head = "# Kubernetes-managed hosts file.\n"
+    header = "# Kubernetes-managed hosts file.\n"
     if spec.get("hostNetwork"):
-        head = "# Kubernetes-managed hosts file (host network).\n"
+        header = "# Kubernetes-managed hosts file (host network).\n"
     entries = [f"{address}\t{_names(pod)}\n" for address in addresses]
-    return "".join((head, _LOCAL, *entries, *_alias_lines(spec.get("hostAliases") or ())))
+    return "".join((header, _LOCAL, *entries, *_alias_lines(spec.get("hostAliases") or ())))
 
 
 def _names(pod: ReadOnlyTree) -> str:
@@ -44,9 +44,9 @@ def _alias_lines(aliases: Iterable[ReadOnlyTree]) -> Iterator[str]:
 
 
 def resolver_file(pod: ReadOnlyTree) -> str:
-    """Return resolv.conf by the pod's DNS policy and its own settings; a simulated node has no name server."""
+    """Return resolv.conf by the pod's DNS policy and DNS config; a simulated node has no name server."""
     spec = pod["spec"]
-    policy, own = spec.get("dnsPolicy") or "ClusterFirst", spec.get("dnsConfig") or {}
+    policy, pod_config = spec.get("dnsPolicy") or "ClusterFirst", spec.get("dnsConfig") or {}
     servers, searches, options = list[str](), list[str](), dict[str, str]()
     if policy == "ClusterFirstWithHostNet" or (policy == "ClusterFirst" and not spec.get("hostNetwork")):
         servers = [_CLUSTER_DNS]
@@ -54,10 +54,12 @@ def resolver_file(pod: ReadOnlyTree) -> str:
         options = {"ndots": "5"}
     elif policy != "None":
         servers, searches = ["127.0.0.1"], ["."]
-    servers = [*dict.fromkeys((*servers, *(own.get("nameservers") or ())))][:_MAX_NAMESERVERS]
-    searches = [*dict.fromkeys((*searches, *(own.get("searches") or ())))][:_MAX_SEARCHES]
+    servers = [*dict.fromkeys((*servers, *(pod_config.get("nameservers") or ())))][:_MAX_NAMESERVERS]
+    searches = [*dict.fromkeys((*searches, *(pod_config.get("searches") or ())))][:_MAX_SEARCHES]
     options |= {
-        option["name"]: option.get("value") or "" for option in own.get("options") or () if option.get("name")
+        option["name"]: option.get("value") or ""
+        for option in pod_config.get("options") or ()
+        if option.get("name")
     }
     options_text = " ".join(f"{name}:{value}" if value else name for name, value in options.items())
     lines = (

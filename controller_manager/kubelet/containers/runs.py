@@ -1,4 +1,4 @@
-"""The runs of a container: which of them a client means, and the command that each carries out. Pure."""
+"""The runs of a container: the run that a client requests, and the command of a run. Pure."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
@@ -34,16 +34,16 @@ _PULL_FAILURES: Final = {
 
 
 class NoLogs(Exception):
-    """Why a container has logged nothing, as a kubelet words it."""
+    """A container has no log; the message is a kubelet's."""
 
 
 class ContainerRun(Struct, frozen=True, kw_only=True):
-    """One run of a container, from one start to one end."""
+    """One run of a container, from its start to its end."""
 
     restarts: int
     started: datetime
     finished: datetime | None
-    """None while it runs; else the end of the second in its status."""
+    """The end of the run: the end of the second that is in the status; None while it runs."""
 
 
 def container_spec(pod: ReadOnlyTree, name: str) -> ReadOnlyTree | None:
@@ -65,7 +65,7 @@ def _items_of(tree: ReadOnlyTree, fields: tuple[str, ...]) -> Iterator[ReadOnlyT
 
 
 def run_of(pod: ReadOnlyTree, name: str, *, previous: bool = False) -> ContainerRun:
-    """Return the run whose logs are requested."""
+    """Return the latest run of a container, or the previous one; raise `NoLogs` if there is none."""
     container_ref = f'container "{name}" in pod "{meta.name(pod)}"'
     status = container_status(pod, name)
     if status is None:
@@ -104,7 +104,7 @@ def host_of(
     *,
     files: FileSystem | None = None,
 ) -> Host:
-    """The container as its command sees it, from its start on; of its `files` only those of volumes are known."""
+    """Return the host in which a container's command runs; without `files`, only the files of mounts are known."""
     user, group = identity_of(pod, container)
     return Host(
         name=hostname_of(pod),
@@ -119,9 +119,9 @@ def host_of(
 
 
 def interactive_command(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
-    """The command of a container that reads what clients send it; empty if it is not interpreted.
+    """Return the command of a container that reads input from clients; empty if the command is not interpreted.
 
-    An unknown image has a shell for clients with a terminal.
+    A container with a terminal and without a command runs a shell.
     """
     if not container.get("stdin") or script_of(meta.annotations(pod)).command(container["name"]) is not None:
         return ()
@@ -130,7 +130,7 @@ def interactive_command(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str
 
 
 def main_process(pod: ReadOnlyTree, container: ReadOnlyTree, references: References, host: Host) -> Run:
-    """What the container itself does: its command, or the script that an annotation gives it."""
+    """Run the container's command, or the script in an annotation of its pod."""
     environment = environment_of(pod, container, references)
     script = script_of(meta.annotations(pod)).command(container["name"])
     argv = ("sh", "-c", script) if script is not None else command_of(container)

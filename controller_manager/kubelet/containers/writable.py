@@ -1,6 +1,6 @@
-"""The files of running containers as commands have changed them: kept as long as the run, and for so many runs at a time.
+"""The file systems of running containers with the changes of their commands, for a limited number of runs.
 
-What is written into a volume of the pod is seen by all its containers.
+The containers of a pod share the files of its volumes.
 """
 
 from collections import OrderedDict
@@ -12,10 +12,10 @@ from mockube.controller_manager.kubelet.shell.filesystem import Entry, FileSyste
 
 MAX_CONTAINERS: Final = 200
 MAX_BYTES: Final = 64 << 20
-"""Of all file systems; the least recently used is dropped first."""
+"""The maximum bytes of all file systems together; the least recently used one is dropped first."""
 
 Volumes = dict[str, FileSystem]
-"""Of one pod, by their names."""
+"""The file systems of one pod's volumes, by name."""
 
 
 class RunKey(NamedTuple):
@@ -29,17 +29,19 @@ class ContainerFiles:
         self._file_systems: OrderedDict[RunKey, FileSystem] = OrderedDict()
         self._volumes: dict[str, Volumes] = {}
 
-    def has_run(self, key: RunKey) -> bool:
+    def contains(self, key: RunKey) -> bool:
         return key in self._file_systems
 
-    def of(self, key: RunKey, files: Mapping[str, Entry], mounts: Sequence[SharedMount] = ()) -> FileSystem:
-        """The files of a run; those that are mounted are as they are now."""
+    def file_system(
+        self, key: RunKey, files: Mapping[str, Entry], mounts: Sequence[SharedMount] = ()
+    ) -> FileSystem:
+        """Return the file system of a run, with the present contents of its read-only mounts."""
         file_system = self._file_systems.pop(key, None)
         if file_system is None:
             shared = mounts_of(mounts, self._volumes.setdefault(key.uid, {})) if mounts else None
             file_system = FileSystem(files, mounts=shared)
         else:
-            file_system.mount({path: entry for path, entry in files.items() if entry.read_only})
+            file_system.replace_read_only({path: entry for path, entry in files.items() if entry.read_only})
         self._file_systems[key] = file_system
         while len(self._file_systems) > 1 and (
             len(self._file_systems) > MAX_CONTAINERS or self._size() > MAX_BYTES
@@ -56,18 +58,18 @@ class ContainerFiles:
         return sum(file_system.size for file_system in (*self._file_systems.values(), *volumes))
 
     def forget(self, uid: str) -> None:
-        """Drop the files of a deleted pod."""
+        """Drop the file systems of a deleted pod."""
         for key in [key for key in self._file_systems if key.uid == uid]:
             del self._file_systems[key]
         self._volumes.pop(uid, None)
 
 
 def mounts_of(mounts: Sequence[SharedMount], volumes: Volumes) -> dict[str, Mount]:
-    """Volumes as a container has them; those that are not there yet are empty."""
+    """Return a container's mounts by path; volumes that do not exist yet are created empty."""
     mounts_by_path = {}
     for mount in mounts:
         files = volumes.setdefault(mount.volume, FileSystem())
         if mount.inner:
             files.make_directory(mount.inner, parents=True)
-        mounts_by_path[mount.place] = Mount(files=files, inner=mount.inner, read_only=mount.read_only)
+        mounts_by_path[mount.mount_path] = Mount(files=files, inner=mount.inner, read_only=mount.read_only)
     return mounts_by_path

@@ -1,4 +1,4 @@
-"""Whether a kubelet takes a pod that was bound to its node, and the status of one that it rejects.
+"""A kubelet's admission of the pods that are bound to its node, and the status of a rejected pod.
 
 Pure. Upstream: pkg/kubelet/lifecycle, predicate, and pkg/kubelet/sysctl.
 """
@@ -20,10 +20,11 @@ from mockube.apimachinery.wellknown import (
 )
 from mockube.controller_manager.client.podview import FAILED
 from mockube.controller_manager.kubelet.effects import EmitEvent, Step, Write
-from mockube.controller_manager.kubelet.pod_lifecycle.pod_status import CONDITION_READY_TO_START, difference
+from mockube.controller_manager.kubelet.pod_lifecycle.pod_conditions import CONDITION_READY_TO_START
 from mockube.controller_manager.kubelet.pod_lifecycle.preemption import is_critical
 from mockube.controller_manager.kubelet.pod_lifecycle.resize import IN_PROGRESS, PENDING
-from mockube.controller_manager.workloads.node_selectors import required_by
+from mockube.controller_manager.kubelet.pod_lifecycle.status_patch import status_patch
+from mockube.controller_manager.workloads.node_selectors import required_node_affinity
 from mockube.controller_manager.workloads.pod_requests import CPU, MEMORY, PODS, Amounts, HostPort
 from mockube.controller_manager.workloads.tolerations import find_untolerated_taint
 
@@ -49,7 +50,7 @@ _SAFE_SYSCTLS: Final[Mapping[str, tuple[str, str]]] = {
         ("Net", "hostNetwork"),
     ),
 }
-"""The namespace of each, and the field of a pod that shares the node's."""
+"""The namespace of each sysctl, and the field of a pod that shares the node's namespace."""
 _CONDITIONS: Final = frozenset(
     {
         CONDITION_CONTAINERS_READY,
@@ -61,8 +62,8 @@ _CONDITIONS: Final = frozenset(
         PENDING,
     }
 )
-"""The kubelet's conditions, none of which it writes for a rejected pod."""
-_OF_OTHERS: Final = (
+"""The kubelet's conditions, which are absent from the status of a rejected pod."""
+_PRESERVED_FIELDS: Final = (
     "extendedResourceClaimStatus",
     "nodeAllocatableResourceClaimStatuses",
     "qosClass",
@@ -87,14 +88,14 @@ class NodeUsage(NamedTuple):
 
 
 def is_admitted(pod: ReadOnlyTree) -> bool:
-    """The first status that a kubelet writes has a time; a mirror pod is of the kubelet itself."""
+    """Return whether a kubelet has admitted the pod: it sets `startTime`, and admits its own mirror pods."""
     return "startTime" in (pod.get("status") or {}) or _MIRROR in meta.annotations(pod)
 
 
 def admission_rejection(
     pod: ReadOnlyTree, node: ReadOnlyTree, requested: Amounts, ports: Sequence[HostPort], usage: NodeUsage
 ) -> Rejection | None:
-    """The first reason why the node cannot run the pod; None if it can, or could if others made room for it."""
+    """Return the first reason why the node cannot run the pod, or None. A critical pod's lack of resources is no reason."""
     spec = pod["spec"]
     return (
         _sysctl_rejection(spec)
@@ -117,7 +118,7 @@ def _sysctl_rejection(spec: ReadOnlyTree) -> Rejection | None:
 
 
 def _os_rejection(pod: ReadOnlyTree, node: ReadOnlyTree) -> Rejection | None:
-    """A simulated node may have any OS, so it is read from the node; upstream it is the kubelet's own."""
+    """Check the pod's OS. The node's OS is read from the Node, because a simulated node may have any OS."""
     spec, labels = pod["spec"], meta.labels(pod)
     if "os" not in spec and _OS_LABEL not in labels:
         return None
@@ -142,15 +143,15 @@ def _resource_rejection(requested: Amounts, usage: NodeUsage) -> Rejection | Non
     return None
 
 
-def shortage_of(requested: Amounts, usage: NodeUsage) -> dict[str, int]:
-    """Return the missing amount of each resource."""
+def resource_shortage(requested: Amounts, usage: NodeUsage) -> dict[str, int]:
+    """Return the missing amount of each resource; empty if the node has enough."""
     amounts = _amounts_by_resource(requested, usage) if usage.allocatable else ()
-    lacking = {name: request + used - usage.allocatable[name] for name, request, used in amounts}
-    return {name: amount for name, amount in lacking.items() if amount > 0}
+    missing = {name: request + used - usage.allocatable[name] for name, request, used in amounts}
+    return {name: amount for name, amount in missing.items() if amount > 0}
 
 
 def _amounts_by_resource(requested: Amounts, usage: NodeUsage) -> Iterator[tuple[str, int, int]]:
-    """Resources in upstream's order, with the requested and the used amount."""
+    """Yield each requested resource in upstream's order, with its requested and its used amount."""
     yield PODS, 1, usage.pods
     first = (CPU, MEMORY, _EPHEMERAL_STORAGE)
     for name in (*first, *(name for name in requested if name not in first)):
@@ -159,14 +160,14 @@ def _amounts_by_resource(requested: Amounts, usage: NodeUsage) -> Iterator[tuple
 
 
 def _is_extended(name: str) -> bool:
-    """An extended resource that the node does not have may be one of the cluster, or of a claim."""
+    """Return whether a resource is an extended resource: one that a node lacks may belong to a resource claim."""
     return "/" in name and "kubernetes.io/" not in name and not name.startswith("requests.")
 
 
 def _predicate_rejection(
     spec: ReadOnlyTree, node: ReadOnlyTree, ports: Sequence[HostPort], usage: NodeUsage
 ) -> Rejection | None:
-    matches = required_by(spec)
+    matches = required_node_affinity(spec)
     if matches is not None and not matches(node):
         return _rejection("NodeAffinity", "node(s) didn't match Pod's node affinity/selector")
     if any(port.conflicts(used_port) for used_port in usage.host_ports for port in ports):
@@ -182,17 +183,17 @@ def _rejection(predicate: str, reason: str) -> Rejection:
 
 
 def reject(pod: ReadOnlyTree, rejection: Rejection, now: datetime) -> Step:
-    """Return the event and the status of a rejected pod: Failed, without container statuses."""
+    """Return the step that records the rejection of a pod: an event, and the phase Failed without container statuses."""
     old = pod.get("status") or {}
     status: dict[str, Any] = {
         "startTime": format_time(now),
-        **{field: old[field] for field in _OF_OTHERS if field in old},
+        **{field: old[field] for field in _PRESERVED_FIELDS if field in old},
         "conditions": [condition for condition in conditions.of(pod) if condition["type"] not in _CONDITIONS],
         "message": f"Pod was rejected: {rejection.message}",
         "observedGeneration": meta.generation(pod),
         "phase": FAILED,
         "reason": rejection.reason,
     }
-    # The uid keeps the patch from another pod that took this one's name.
-    body = {"metadata": {"uid": meta.uid(pod)}, "status": difference(old, status)}
+    # The uid prevents the patch from changing another pod of the same name.
+    body = {"metadata": {"uid": meta.uid(pod)}, "status": status_patch(old, status)}
     return Step(effects=(EmitEvent("Warning", *rejection), Write(body=body)))

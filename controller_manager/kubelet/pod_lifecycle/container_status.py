@@ -1,4 +1,4 @@
-"""A container of a pod, and the status of its latest run. Pure."""
+"""The model of a container, and the status of its latest run. Pure."""
 
 import hashlib
 from collections.abc import Callable
@@ -20,13 +20,15 @@ RestartPolicy = Literal["Always", "OnFailure", "Never"]
 
 
 class Role(Enum):
+    """The kind of a container in its pod."""
+
     INIT = "init"
     SIDECAR = "sidecar"
     MAIN = "main"
     EPHEMERAL = "ephemeral"
 
 
-_LISTS: Final = {
+_CONTAINER_FIELDS: Final = {
     Role.INIT: "initContainers",
     Role.SIDECAR: "initContainers",
     Role.MAIN: "containers",
@@ -35,20 +37,22 @@ _LISTS: Final = {
 
 
 class Container(Struct, frozen=True, kw_only=True):
+    """A container of a pod, with everything that determines its lifecycle."""
+
     spec: ReadOnlyTree
     pod: ReadOnlyTree
     role: Role
-    policy: RestartPolicy
+    restart_policy: RestartPolicy
     program: Program
-    restarted: Callable[..., Program | None] | None = None
-    """What it does after so many `restarts`, if that is not always the same."""
+    program_of_run: Callable[..., Program | None] | None = None
+    """Return the program of the run after `restarts` restarts; None if all runs have the same program."""
     script: Script
-    ids: bool
-    """Whether it has ids of a container and an image."""
+    has_ids: bool
+    """Whether the status has the ids of the container and of its image."""
     config_error: str = ""
-    """Why it cannot be created."""
+    """The reason why the container cannot be created; empty if there is none."""
     process: ProcessState | None = None
-    """Of a container that is a local process: what it does is not foretold, but seen."""
+    """The recorded state of a container that runs as a local process; None for a simulated container."""
 
     @property
     def name(self) -> str:
@@ -56,12 +60,12 @@ class Container(Struct, frozen=True, kw_only=True):
 
     @property
     def field(self) -> str:
-        """Where it is in the pod."""
-        return f"spec.{_LISTS[self.role]}{{{self.name}}}"
+        """The path of the container in its pod, as in events."""
+        return f"spec.{_CONTAINER_FIELDS[self.role]}{{{self.name}}}"
 
 
 class ContainerUpdate(Struct, frozen=True, kw_only=True):
-    """A container as it is at one time, and when it changes by itself."""
+    """The status of a container at one time, and the time of its next change."""
 
     status: ReadOnlyTree
     due: datetime | None = None
@@ -75,7 +79,7 @@ def running_since(status: ReadOnlyTree) -> datetime | None:
 
 
 def last_end(status: ReadOnlyTree) -> ReadOnlyTree | None:
-    """How the latest run ended, for a container that does not run."""
+    """Return the terminated state of the latest run; None while the container runs, or before its first run."""
     state = status["state"]
     if "running" in state:
         return None
@@ -83,8 +87,8 @@ def last_end(status: ReadOnlyTree) -> ReadOnlyTree | None:
     return end
 
 
-def waiting(container: Container, reason: str, message: str = "") -> ReadOnlyTree:
-    """The status of a container that did not start yet."""
+def waiting_status(container: Container, reason: str, message: str = "") -> ReadOnlyTree:
+    """Return the status of a container that has not started."""
     details = {"message": message} if message else {}
     return running_status(container, restarts=0, state={"waiting": {**details, "reason": reason}})
 
@@ -98,7 +102,7 @@ def end_container(
     message: str = "",
     reason: str = "",
 ) -> ReadOnlyTree:
-    """A running container after its end."""
+    """Return the status of a running container after its end."""
     end = {
         "exitCode": exit_code,
         "finishedAt": format_time(at),
@@ -107,13 +111,13 @@ def end_container(
     }
     if message:
         end["message"] = message
-    if container.ids:
+    if container.has_ids:
         end["containerID"] = status["containerID"]
     ready = container.role is Role.INIT and exit_code == 0
     return {**status, "ready": ready, "started": False, "state": {"terminated": end}}
 
 
-def serves(container: Container) -> bool:
+def counts_for_readiness(container: Container) -> bool:
     return container.role in (Role.MAIN, Role.SIDECAR)
 
 
@@ -121,10 +125,10 @@ def running_status(
     container: Container, *, restarts: int, state: dict[str, Any], last: ReadOnlyTree | None = None
 ) -> dict[str, Any]:
     runs = "running" in state
-    counts_as_ready = runs and serves(container) and not container.script.ready_after
+    counts_as_ready = runs and counts_for_readiness(container) and not container.script.ready_after
     status: dict[str, Any] = {
         "image": container.spec["image"],
-        "imageID": _image_id(container) if container.ids and runs else "",
+        "imageID": _image_id(container) if container.has_ids and runs else "",
         "lastState": {"terminated": last} if last else {},
         "name": container.name,
         "ready": counts_as_ready,
@@ -132,7 +136,7 @@ def running_status(
         "started": runs,
         "state": state,
     }
-    if container.ids and runs:
+    if container.has_ids and runs:
         status["containerID"] = _container_id(container, restarts)
     return {**status, **assigned_resources(container.spec)} if runs else status
 
@@ -155,7 +159,7 @@ def _container_id(container: Container, restarts: int) -> str:
 def _image_id(container: Container) -> str:
     image = container.spec["image"]
     repository, _, tag = image.rpartition(":")
-    # A colon before the last slash is that of a port, not of a tag.
+    # A colon before the last slash separates a port, not a tag.
     repository = image if not repository or "/" in tag else repository
     return f"{repository}@sha256:{_digest(image)}"
 

@@ -1,7 +1,7 @@
-"""The lifecycle of a pod on its node: its start, its phase and readiness, its deadline and its end.
+"""The next step in the lifecycle of a pod on its node: start, run, reach the deadline, be preempted, terminate.
 
-Pure and stateless: each step follows from the pod and the time, so that a simulated kubelet may be stopped and started
-at any moment, as a real one.
+Pure and stateless: each step is computed from the pod and the time, so a simulated kubelet may be restarted at any
+time, like a real one. The phase is computed in `phase`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,181 +15,181 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.timestamps import after, format_time, parse_time, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.podview import FAILED, PENDING, SUCCEEDED
-from mockube.controller_manager.kubelet.effects import REST, Effect, EmitEvent, Remove, Step, Write
-from mockube.controller_manager.kubelet.pod_lifecycle import order
-from mockube.controller_manager.kubelet.pod_lifecycle.order import (
-    Members,
+from mockube.controller_manager.kubelet.effects import NO_STEP, Effect, EmitEvent, Remove, Step, Write
+from mockube.controller_manager.kubelet.pod_lifecycle.containers import (
     PodContainers,
+    PodUpdate,
+    containers_of,
     earliest,
-    members_of,
+    grace_seconds,
+    keep_waiting,
     processes_to_stop,
+    run_containers,
+    stop_containers,
 )
-from mockube.controller_manager.kubelet.pod_lifecycle.pod_status import (
-    PodState,
-    difference,
-    kubelet_conditions,
-)
+from mockube.controller_manager.kubelet.pod_lifecycle.pod_conditions import PodState, kubelet_conditions
 from mockube.controller_manager.kubelet.pod_lifecycle.preemption import preempted_status
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import ProcessState
 from mockube.controller_manager.kubelet.pod_lifecycle.program import KILLED
 from mockube.controller_manager.kubelet.pod_lifecycle.resize import NodeResources, resize
 from mockube.controller_manager.kubelet.pod_lifecycle.script import NEVER, Script, script_of
+from mockube.controller_manager.kubelet.pod_lifecycle.status_patch import status_patch
 
-_OVERDUE: Final = {
+_DEADLINE_EXCEEDED: Final = {
     "reason": "DeadlineExceeded",
     "message": "Pod was active on the node longer than the specified deadline",
 }
 
 
 class NodeContext(Struct, frozen=True, kw_only=True):
-    """The node of a pod, as far as its lifecycle needs it."""
+    """The parts of a node that the lifecycle of one of its pods needs."""
 
     ip: str
     pod_ips: Sequence[str]
-    """The pod's own, if it has none yet."""
+    """The addresses to assign to the pod if it has none yet."""
     resources: NodeResources
     details: bool
-    """Whether it writes all that a kubelet does: events, ids, the sandbox's condition, and the last status of a deleted
-    pod. kwok writes none of these."""
+    """Whether the kubelet also writes what kwok omits: events, ids, the sandbox's condition, and the last status of a
+    deleted pod."""
     processes: Mapping[str, ProcessState] = field(default_factory=dict)
-    """The pod's containers that are local processes, by name."""
+    """The states of the pod's containers that run as local processes, by container name."""
 
 
 def step(pod: ReadOnlyTree, context: NodeContext, now: datetime) -> Step:
     """Return the kubelet's next step for a pod that is bound to its node."""
     script = script_of(meta.annotations(pod))
-    members = members_of(pod, script, ids=context.details, processes=context.processes)
+    containers = containers_of(pod, script, has_ids=context.details, processes=context.processes)
     if meta.is_deleting(pod):
-        return _terminate(pod, members, script, context, now)
-    if _is_over(pod):
-        return REST
+        return _terminate(pod, containers, script, context, now)
+    if _has_ended(pod):
+        return NO_STEP
     deadline = _deadline(pod, now)
     if deadline is not None and deadline <= now:
-        if to_stop := processes_to_stop(members):
+        if to_stop := processes_to_stop(containers):
             return Step(effects=to_stop.events if context.details else (), actions=to_stop.actions)
-        stopped = order.stop(members, now, code=KILLED)
-        status = _status(pod, replace(stopped, phase=FAILED), context, now)
-        events = (EmitEvent("Normal", *_OVERDUE.values()), *stopped.events) if context.details else ()
-        return Step(effects=(*events, *_writes(pod, {**status, **_OVERDUE})))
-    return _advance(pod, members, script, context, now)
+        update = stop_containers(containers, now, code=KILLED)
+        status = _status(pod, replace(update, phase=FAILED), context, now)
+        events = (
+            (EmitEvent("Normal", *_DEADLINE_EXCEEDED.values()), *update.events) if context.details else ()
+        )
+        return Step(effects=(*events, *_writes(pod, {**status, **_DEADLINE_EXCEEDED})))
+    return _advance(pod, containers, script, context, now)
 
 
 def preempt(pod: ReadOnlyTree, context: NodeContext, since: datetime, now: datetime) -> Step:
-    """End a pod that was preempted at a time: its containers stop as in its deletion."""
+    """Return the next step for a pod that was preempted at `since`: its containers stop as in a deletion."""
     script = script_of(meta.annotations(pod))
-    members = members_of(pod, script, ids=context.details, processes=context.processes)
-    if to_stop := processes_to_stop(members):
+    containers = containers_of(pod, script, has_ids=context.details, processes=context.processes)
+    if to_stop := processes_to_stop(containers):
         return Step(effects=to_stop.events if context.details else (), actions=to_stop.actions)
-    takes = NEVER if script.hang_terminating else script.terminate_after
-    ends = now if context.processes else after(since, span_of(min(takes, order.grace_seconds(pod))))
-    if ends > now:
-        return Step(again_at=ends)
-    stopped = replace(order.stop(members, now), phase=FAILED)
-    status = preempted_status(pod, _status(pod, stopped, context, now), now)
-    return Step(effects=(*(stopped.events if context.details else ()), *_writes(pod, status)))
+    duration = NEVER if script.hang_terminating else script.terminate_after
+    ends_at = now if context.processes else after(since, span_of(min(duration, grace_seconds(pod))))
+    if ends_at > now:
+        return Step(requeue_at=ends_at)
+    update = replace(stop_containers(containers, now), phase=FAILED)
+    status = preempted_status(pod, _status(pod, update, context, now), now)
+    return Step(effects=(*(update.events if context.details else ()), *_writes(pod, status)))
 
 
 def _advance(
-    pod: ReadOnlyTree, members: Members, script: Script, context: NodeContext, now: datetime
+    pod: ReadOnlyTree, containers: PodContainers, script: Script, context: NodeContext, now: datetime
 ) -> Step:
-    begins = after(_first_seen(pod, now), span_of(script.start_after))
-    if _phase(pod) == PENDING and (begins > now or script.waiting_reason):
-        containers = order.wait(members, script.waiting_reason or "ContainerCreating")
-        containers = replace(containers, due=begins if begins > now else None)
+    starts_at = after(_start_time(pod, now), span_of(script.start_after))
+    if _current_phase(pod) == PENDING and (starts_at > now or script.waiting_reason):
+        update = keep_waiting(containers, script.waiting_reason or "ContainerCreating")
+        update = replace(update, due=starts_at if starts_at > now else None)
     else:
-        containers = order.run(members, now)
+        update = run_containers(containers, now)
     resized = resize(
-        pod, [container for container, _ in members.main], containers.main, context.resources, now
+        pod, [container for container, _ in containers.main], update.main, context.resources, now
     )
-    containers = replace(containers, main=resized.statuses, due=earliest(containers.due, resized.due))
-    pod_then = meta.with_value(pod, ("status", "conditions"), resized.conditions)
-    effects: list[Effect] = [*_writes(pod, _status(pod_then, containers, context, now))]
+    update = replace(update, main=resized.statuses, due=earliest(update.due, resized.due))
+    resized_pod = meta.with_value(pod, ("status", "conditions"), resized.conditions)
+    effects: list[Effect] = [*_writes(pod, _status(resized_pod, update, context, now))]
     if "startTime" not in (pod.get("status") or {}):
         effects += [EmitEvent("Warning", "InvalidAnnotation", problem) for problem in script.problems]
     if context.details:
-        effects += containers.events
-    ends = containers.phase in (SUCCEEDED, FAILED)
-    again_at = None if ends else earliest(containers.due, _deadline(pod, now))
-    return Step(effects=tuple(effects), actions=containers.actions, again_at=again_at)
+        effects += update.events
+    has_ended = update.phase in (SUCCEEDED, FAILED)
+    requeue_at = None if has_ended else earliest(update.due, _deadline(pod, now))
+    return Step(effects=tuple(effects), actions=update.actions, requeue_at=requeue_at)
 
 
 def _terminate(
-    pod: ReadOnlyTree, members: Members, script: Script, context: NodeContext, now: datetime
+    pod: ReadOnlyTree, containers: PodContainers, script: Script, context: NodeContext, now: datetime
 ) -> Step:
-    """End a deleted pod: its containers stop, and it is deleted without further grace."""
-    if to_stop := processes_to_stop(members):
+    """Return the next step for a deleted pod: its containers stop, and then it is deleted without further grace."""
+    if to_stop := processes_to_stop(containers):
         return Step(effects=to_stop.events if context.details else (), actions=to_stop.actions)
     grace = meta.deletion_grace_period_seconds(pod) or 0
     deadline = meta.deletion_timestamp(pod)
-    # Without grace the server removes it by itself, after its last finalizer.
+    # Without a grace period the server removes the pod after its last finalizer.
     if grace == 0 or deadline is None or script.hang_terminating:
-        return REST
-    if _is_over(pod):
+        return NO_STEP
+    if _has_ended(pod):
         return Step(effects=(Remove(),))
-    ends = min(deadline, after(deadline, span_of(script.terminate_after - grace)))
-    ends = now if context.processes else ends  # it took as long as its processes did
-    if ends > now:
-        return Step(again_at=ends)
+    ends_at = min(deadline, after(deadline, span_of(script.terminate_after - grace)))
+    ends_at = now if context.processes else ends_at  # Its processes have ended already.
+    if ends_at > now:
+        return Step(requeue_at=ends_at)
     effects: list[Effect] = []
-    # The last status is deleted with the pod.
+    # Without finalizers the last status is deleted with the pod at once.
     if context.details or meta.finalizers(pod):
-        stopped = order.stop(members, now)
-        effects += _writes(pod, _status(pod, stopped, context, now))
-        effects += stopped.events if context.details else ()
+        update = stop_containers(containers, now)
+        effects += _writes(pod, _status(pod, update, context, now))
+        effects += update.events if context.details else ()
     return Step(effects=(*effects, Remove()))
 
 
 # --- the pod's status
 
 
-def _phase(pod: ReadOnlyTree) -> str:
+def _current_phase(pod: ReadOnlyTree) -> str:
     return (pod.get("status") or {}).get("phase") or PENDING
 
 
-def _is_over(pod: ReadOnlyTree) -> bool:
-    return _phase(pod) in (SUCCEEDED, FAILED)
+def _has_ended(pod: ReadOnlyTree) -> bool:
+    return _current_phase(pod) in (SUCCEEDED, FAILED)
 
 
-def _first_seen(pod: ReadOnlyTree, now: datetime) -> datetime:
+def _start_time(pod: ReadOnlyTree, now: datetime) -> datetime:
     text = (pod.get("status") or {}).get("startTime")
     return parse_time(text) if text else now
 
 
 def _deadline(pod: ReadOnlyTree, now: datetime) -> datetime | None:
     seconds = pod["spec"].get("activeDeadlineSeconds")
-    return None if seconds is None else after(_first_seen(pod, now), span_of(seconds))
+    return None if seconds is None else after(_start_time(pod, now), span_of(seconds))
 
 
 # --- what is written
 
 
-def _status(
-    pod: ReadOnlyTree, containers: PodContainers, context: NodeContext, now: datetime
-) -> dict[str, Any]:
+def _status(pod: ReadOnlyTree, update: PodUpdate, context: NodeContext, now: datetime) -> dict[str, Any]:
     old = pod.get("status") or {}
     state = PodState(
-        phase=containers.phase,
-        not_initialized=containers.not_initialized,
-        not_ready=containers.not_ready,
+        phase=update.phase,
+        not_initialized=update.not_initialized,
+        not_ready=update.not_ready,
         has_sandbox_condition=context.details,
     )
     pod_ips = _pod_ips(pod, old, context)
     status = {
         **old,
         "conditions": kubelet_conditions(pod, state, now),
-        "containerStatuses": containers.main,
+        "containerStatuses": update.main,
         "hostIP": context.ip,
         "hostIPs": [{"ip": context.ip}],
         "observedGeneration": meta.generation(pod),
-        "phase": containers.phase,
+        "phase": update.phase,
         "podIP": pod_ips[0]["ip"],
         "podIPs": pod_ips,
         "startTime": old.get("startTime") or format_time(now),
     }
-    if containers.init:
-        status["initContainerStatuses"] = containers.init
-    if containers.ephemeral:
-        status["ephemeralContainerStatuses"] = containers.ephemeral
+    if update.init:
+        status["initContainerStatuses"] = update.init
+    if update.ephemeral:
+        status["ephemeralContainerStatuses"] = update.ephemeral
     return status
 
 
@@ -202,7 +202,7 @@ def _pod_ips(pod: ReadOnlyTree, old: ReadOnlyTree, context: NodeContext) -> Sequ
 
 
 def _writes(pod: ReadOnlyTree, status: ReadOnlyTree) -> Iterator[Write]:
-    patch = difference(pod.get("status") or {}, status)
+    patch = status_patch(pod.get("status") or {}, status)
     if patch:
-        # The uid keeps the patch from another pod that took this one's name.
+        # The uid prevents the patch from changing another pod of the same name.
         yield Write(body={"metadata": {"uid": meta.uid(pod)}, "status": patch})

@@ -1,4 +1,4 @@
-"""The pods that a kubelet preempts for a critical one, and their status.
+"""The pods that a kubelet preempts for a critical pod, and their status.
 
 Pure. Upstream: pkg/kubelet/preemption.
 """
@@ -9,12 +9,12 @@ from typing import Any, Final, NamedTuple
 
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.kubelet.pod_lifecycle.order import grace_seconds
+from mockube.controller_manager.kubelet.pod_lifecycle.containers import grace_seconds
 from mockube.controller_manager.workloads.pod_requests import CPU, MEMORY, PODS, Amounts
 
 PREEMPTING: Final = "Preempting"
-MESSAGE: Final = "Preempted in order to admit critical pod"
-_TARGET: Final = {
+PREEMPTED_MESSAGE: Final = "Preempted in order to admit critical pod"
+_DISRUPTION_TARGET: Final = {
     "type": "DisruptionTarget",
     "status": "True",
     "reason": "TerminationByKubelet",
@@ -29,9 +29,10 @@ Shortage = Mapping[str, int]
 
 
 class Candidate(NamedTuple):
+    """A pod that may be preempted."""
+
     uid: str
     qos_class: str
-    """Its QoS class."""
     requested: Amounts
 
     def amount(self, name: str) -> int:
@@ -39,7 +40,7 @@ class Candidate(NamedTuple):
 
 
 class NothingToPreempt(Exception):
-    pass
+    """The pods that may be preempted do not cover the shortage."""
 
 
 def is_critical(pod: ReadOnlyTree) -> bool:
@@ -49,8 +50,8 @@ def is_critical(pod: ReadOnlyTree) -> bool:
 def is_preemptable(preemptor: ReadOnlyTree, pod: ReadOnlyTree) -> bool:
     if is_critical(preemptor) and not is_critical(pod):
         return True
-    own, other = (tree["spec"].get("priority") for tree in (preemptor, pod))
-    return own is not None and other is not None and own > other
+    preemptor_priority, pod_priority = (tree["spec"].get("priority") for tree in (preemptor, pod))
+    return preemptor_priority is not None and pod_priority is not None and preemptor_priority > pod_priority
 
 
 def pods_to_preempt(candidates: Sequence[Candidate], shortage: Shortage) -> list[Candidate]:
@@ -59,9 +60,9 @@ def pods_to_preempt(candidates: Sequence[Candidate], shortage: Shortage) -> list
         [candidate for candidate in candidates if candidate.qos_class == qos_class]
         for qos_class in ("BestEffort", "Burstable", "Guaranteed")
     )
-    lacking = _reduce_shortage(shortage, [*best_effort, *burstable, *guaranteed])
-    if lacking:
-        raise NothingToPreempt(_shortage_message(lacking))
+    remaining = _reduce_shortage(shortage, [*best_effort, *burstable, *guaranteed])
+    if remaining:
+        raise NothingToPreempt(_shortage_message(remaining))
     from_guaranteed = _choose_nearest(guaranteed, _reduce_shortage(shortage, [*best_effort, *burstable]))
     from_burstable = _choose_nearest(burstable, _reduce_shortage(shortage, [*best_effort, *from_guaranteed]))
     from_best_effort = _choose_nearest(
@@ -71,8 +72,8 @@ def pods_to_preempt(candidates: Sequence[Candidate], shortage: Shortage) -> list
 
 
 def _choose_nearest(candidates: list[Candidate], shortage: Shortage) -> list[Candidate]:
-    """Choose the pod that leaves least of the shortage, again and again until it is covered."""
-    remaining, chosen = list(candidates), []
+    """Choose pods until the shortage is covered: each time the pod that leaves the smallest part of it."""
+    remaining, selected = list(candidates), []
     while shortage:
         best = min(
             remaining,
@@ -82,10 +83,10 @@ def _choose_nearest(candidates: list[Candidate], shortage: Shortage) -> list[Can
                 candidate.amount(CPU),
             ),
         )
-        chosen.append(best)
+        selected.append(best)
         remaining.remove(best)
         shortage = _reduce_shortage(shortage, [best])
-    return chosen
+    return selected
 
 
 def _distance(candidate: Candidate, shortage: Shortage) -> float:
@@ -93,25 +94,26 @@ def _distance(candidate: Candidate, shortage: Shortage) -> float:
     return sum(part * part for part in parts if part > 0)
 
 
-def _reduce_shortage(shortage: Shortage, freed: Sequence[Candidate]) -> Shortage:
+def _reduce_shortage(shortage: Shortage, victims: Sequence[Candidate]) -> Shortage:
     remaining = {
-        name: amount - sum(candidate.amount(name) for candidate in freed) for name, amount in shortage.items()
+        name: amount - sum(candidate.amount(name) for candidate in victims)
+        for name, amount in shortage.items()
     }
     return {name: amount for name, amount in remaining.items() if amount > 0}
 
 
-def _shortage_message(lacking: Shortage) -> str:
-    amounts = "".join(f"(res: {name}, q: {amount}), " for name, amount in lacking.items())
+def _shortage_message(remaining: Shortage) -> str:
+    amounts = "".join(f"(res: {name}, q: {amount}), " for name, amount in remaining.items())
     return f"no set of running pods found to reclaim resources: [{amounts}]"
 
 
 def preempted_status(pod: ReadOnlyTree, status: ReadOnlyTree, now: datetime) -> dict[str, Any]:
-    """The status of a pod that was ended, with the reason."""
-    target = {**_TARGET, "observedGeneration": meta.generation(pod)}
-    updated = conditions.set_condition(list(status["conditions"]), target, now)
-    return {**status, "conditions": updated, "reason": PREEMPTING, "message": MESSAGE}
+    """Return the status of a stopped pod with the condition and the reason of its preemption."""
+    target = {**_DISRUPTION_TARGET, "observedGeneration": meta.generation(pod)}
+    new_conditions = conditions.set_condition(list(status["conditions"]), target, now)
+    return {**status, "conditions": new_conditions, "reason": PREEMPTING, "message": PREEMPTED_MESSAGE}
 
 
 def kill_timeout(pod: ReadOnlyTree) -> float:
-    """For how many seconds a kubelet waits until a pod is killed."""
+    """Return the seconds that a kubelet waits for the end of a pod that it kills."""
     return max(grace_seconds(pod) * 1.5, _MIN_KILL_SECONDS)

@@ -1,4 +1,4 @@
-"""The effects of a probe's results: thresholds, and when a container counts as started, ready or failed. Pure."""
+"""The settings and thresholds of probes, and the messages of failed probes. Pure."""
 
 from enum import Enum
 from typing import Final
@@ -9,7 +9,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 
 
 class Probe(Enum):
-    """The value is the field of a container."""
+    """The kinds of probes; the value is the field of the container."""
 
     STARTUP = "startupProbe"
     READINESS = "readinessProbe"
@@ -24,7 +24,7 @@ _TITLES: Final = {Probe.STARTUP: "Startup", Probe.READINESS: "Readiness", Probe.
 
 
 class ProbeTimes(Struct, frozen=True):
-    """Seconds, and how many results in a row decide."""
+    """The times of a probe in seconds, and its thresholds: the number of equal results in a row."""
 
     initial_delay: int
     period: int
@@ -44,7 +44,7 @@ def probe_times(probe: ReadOnlyTree) -> ProbeTimes:
 
 
 class ProbeCount(Struct):
-    """The results in a row that are the same."""
+    """The latest equal results in a row of a probe."""
 
     times: ProbeTimes
     is_success: bool | None = None

@@ -1,4 +1,4 @@
-"""What is known of a container that runs as a local process: facts that the model of pods takes as they are. Pure."""
+"""The recorded state of a container that runs as a local process, from which its status is computed. Pure."""
 
 from datetime import datetime
 
@@ -6,33 +6,33 @@ from msgspec import Struct
 
 
 class Exit(Struct, frozen=True, kw_only=True):
-    """How a run ended."""
+    """The end of a run."""
 
     code: int
     at: datetime
     reason: str = ""
-    """Where it is neither Completed nor Error."""
+    """The reason in the status; empty for Completed and Error."""
     message: str = ""
 
 
 class ProcessState(Struct, frozen=True, kw_only=True):
-    """The latest run of a container."""
+    """The state of a container's latest run."""
 
     restarts: int = -1
-    """Which run it is; -1 before the first."""
+    """The number of restarts before the run; -1 before the first run."""
     started: datetime | None = None
-    """None while it is being started."""
+    """The start of the process; None until it has started."""
     exit: Exit | None = None
     passed_startup: bool = False
     is_ready: bool = False
     is_stopping: bool = False
     waiting_reason: str = ""
-    """Why it could not be started so far."""
+    """The reason why the run has not started; empty if there is none."""
     waiting_message: str = ""
 
     @property
     def is_alive(self) -> bool:
-        """It is being started, or runs."""
+        """Whether the run is starting or running."""
         return self.restarts >= 0 and self.exit is None
 
 

@@ -1,6 +1,6 @@
 """The program of a container: how long its command runs, and its exit code.
 
-Pure. The command is interpreted; for one that is not simulated the caller passes a default.
+Pure. The command is interpreted. The result is None for a command that is not simulated.
 """
 
 import re
@@ -29,32 +29,35 @@ from mockube.controller_manager.kubelet.shell.programs import PROGRAMS
 from mockube.controller_manager.kubelet.shell.syntax import ShellSyntaxError
 
 KILLED: Final = 137
-"""The code of a process that SIGKILL ended."""
+"""The exit code of a process that was killed by SIGKILL."""
 MAX_MESSAGE: Final = 4096
 MAX_LOG_MESSAGE: Final = 2048
-"""Bytes of a termination message, from its file or from the end of the log."""
+"""The maximum bytes of a termination message: from its file, and from the end of the log."""
 MAX_RUNS: Final = 10
-"""Restarts beyond these are as the last of them."""
-MAX_TURNS: Final = 5_000
-"""A script of more commands counts as one that runs on."""
+"""The number of restarts that are interpreted; later runs are like the last of them."""
+MAX_COMMANDS: Final = 5_000
+"""The number of commands after which a script counts as endless."""
+
 MAX_EFFECTS: Final = 50_000
 
 
 class Program(Struct, frozen=True, kw_only=True):
+    """The behavior of one run of a container."""
+
     seconds: float | None
-    """None for one that runs until it is stopped."""
+    """The duration of the run; None if it runs until it is stopped."""
     exit_code: int = 0
     stop_code: int = 0
+    """The exit code when the container is stopped: `KILLED` unless the program handles SIGTERM."""
     message: str = ""
-    """What it leaves as its termination message."""
+    """The termination message."""
     leaves_files: bool = False
-    """In its volumes, where the next run finds them."""
-    """With which it ends when it is stopped: a process that is not made to be stopped is killed."""
+    """Whether the run leaves files in its volumes, which the next run can read."""
 
 
 SERVICE: Final = Program(seconds=None)
 EXITS_IMMEDIATELY: Final = Program(seconds=0)
-RUNS_ON: Final = Program(seconds=None, stop_code=KILLED)
+RUNS_FOREVER: Final = Program(seconds=None, stop_code=KILLED)
 
 _PAUSE_IMAGE: Final = re.compile(r"(?:.*/)?pause(?:-[a-z0-9]+)?(?:[:@].*)?")
 REFERENCE: Final = re.compile(r"\$\$|\$\(([A-Za-z_.-][A-Za-z0-9_.-]*)\)")
@@ -62,43 +65,43 @@ _AGNHOST_IMAGE: Final = re.compile(r"(?:.*/)?agnhost(?:[:@].*)?")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-Places = tuple[tuple[str, str], ...]
-"""The names of volumes, and where they are mounted."""
+MountPaths = tuple[tuple[str, str], ...]
+"""The names of volumes with their mount paths."""
 
 
 class CommandContext(Struct, frozen=True, kw_only=True):
-    """What decides, besides its specification, what a container's command does."""
+    """The context that determines, besides the specification, what a container's command does."""
 
     script: str | None = None
     """A shell script that replaces the command."""
     environment: Callable[[], Mapping[str, str]] = dict
     identity: tuple[int, int] = (0, 0)
     volumes: tuple[str, ...] = ()
-    """The folders that are empty at first, and keep their files when the container restarts."""
-    places: Places = ()
-    """Those of them that other containers of the pod have as well."""
-    before: "tuple[Invocation, ...]" = ()
-    """What ran before and has left files in these places."""
+    """The mount paths of volumes that are empty at first and persist over restarts of the container."""
+    shared_mounts: MountPaths = ()
+    """The mounts of volumes that are shared with other containers of the pod."""
+    earlier: "tuple[Invocation, ...]" = ()
+    """The commands that ran earlier and may have left files in the shared volumes."""
 
 
-_ALONE: Final = CommandContext()
+_DEFAULT_CONTEXT: Final = CommandContext()
 
 
 def program_of(
-    container: Mapping[str, Any], context: CommandContext = _ALONE, restarts: int = 0
+    container: Mapping[str, Any], context: CommandContext = _DEFAULT_CONTEXT, restarts: int = 0
 ) -> Program | None:
     """Return the container's program, or None for an unknown command."""
     invocation = invocation_of(container, context)
     if invocation is None:
-        return RUNS_ON if _PAUSE_IMAGE.fullmatch(container.get("image") or "") else None
+        return RUNS_FOREVER if _PAUSE_IMAGE.fullmatch(container.get("image") or "") else None
     program = _interpret(invocation, min(restarts, MAX_RUNS))
-    if program and program.message and _needs_references(container, "\0".join(invocation.argv)):
+    if program and program.message and _uses_referenced_variable(container, "\0".join(invocation.argv)):
         return replace(program, message="")
     return program
 
 
 def invocation_of(container: Mapping[str, Any], context: CommandContext) -> "Invocation | None":
-    """None of a container whose command is that of its image."""
+    """Return the container's command with its context; None if the command is the image's own."""
     argv = ("sh", "-c", context.script) if context.script is not None else command_of(container)
     if not argv:
         return None
@@ -109,15 +112,15 @@ def invocation_of(container: Mapping[str, Any], context: CommandContext) -> "Inv
         environment=tuple((name, value) for name, value in variables.items() if name in text),
         identity=context.identity,
         message_path=container.get("terminationMessagePath") or "/dev/termination-log",
-        shows_log=container.get("terminationMessagePolicy") == "FallbackToLogsOnError",
+        falls_back_to_log=container.get("terminationMessagePolicy") == "FallbackToLogsOnError",
         volumes=context.volumes,
-        places=context.places,
-        before=context.before,
+        shared_mounts=context.shared_mounts,
+        earlier=context.earlier,
     )
 
 
-def _needs_references(container: Mapping[str, Any], text: str) -> bool:
-    """Whether a variable that the command may use comes from a ConfigMap or a Secret."""
+def _uses_referenced_variable(container: Mapping[str, Any], text: str) -> bool:
+    """Return whether the command may use a variable from a ConfigMap or a Secret."""
     return "$" in text and bool(
         container.get("envFrom")
         or any(
@@ -128,7 +131,7 @@ def _needs_references(container: Mapping[str, Any], text: str) -> bool:
 
 
 def command_of(container: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return a container's command; that of a known image is the default."""
+    """Return a container's command, or else the command of a known image."""
     command, arguments = container.get("command") or (), container.get("args") or ()
     if not command and _AGNHOST_IMAGE.fullmatch(container.get("image") or ""):
         return ("/agnhost", *(arguments or ("pause",)))
@@ -136,7 +139,7 @@ def command_of(container: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def expand_references(argv: Sequence[str], environment: Mapping[str, str]) -> list[str]:
-    """Replace $(NAME) as a kubelet does: what is not there is left as it is, and $$ is a dollar."""
+    """Replace $(NAME) as a kubelet does: unknown names are left unchanged, and $$ becomes a dollar."""
 
     def replace(match: re.Match[str]) -> str:
         return "$" if match[1] is None else environment.get(match[1], match[0])
@@ -145,55 +148,59 @@ def expand_references(argv: Sequence[str], environment: Mapping[str, str]) -> li
 
 
 class Invocation(Struct, frozen=True, kw_only=True):
-    """All that decides what a command does."""
+    """A command and everything that determines what it does: the key of the cached results."""
 
     argv: tuple[str, ...]
     environment: tuple[tuple[str, str], ...]
     identity: tuple[int, int]
     message_path: str
-    shows_log: bool
+    falls_back_to_log: bool
     volumes: tuple[str, ...]
-    places: Places
-    before: "tuple[Invocation, ...]"
+    shared_mounts: MountPaths
+    earlier: "tuple[Invocation, ...]"
 
 
 @lru_cache(maxsize=4096)
 def _interpret(invocation: Invocation, restarts: int) -> Program | None:
-    """The run after so many restarts, each of which found what the runs before left in its volumes."""
-    files = _first_files(invocation)
+    """Return the program of the run after `restarts` restarts; each run reads the volumes' files of the previous runs."""
+    files = _initial_files(invocation)
     program = _run_once(invocation, files)
     for _ in range(restarts):
         if program is None or not program.leaves_files:
             break
-        files = FileSystem(_left_files(invocation, files), is_partial=True, volumes=invocation.volumes)
+        files = FileSystem(_volume_files(invocation, files), is_partial=True, volumes=invocation.volumes)
         program = _run_once(invocation, files)
     return program
 
 
-def _first_files(invocation: Invocation) -> FileSystem:
-    """What a command finds in its volumes: what those before it have left there, one after the other."""
+def _initial_files(invocation: Invocation) -> FileSystem:
+    """Return the files at the start of a command: those that the earlier commands have written into its volumes."""
     content: dict[str, dict[str, Entry]] = {}
-    for earlier_invocation in invocation.before:
+    for earlier_command in invocation.earlier:
         files = FileSystem(
-            _in_places(content, earlier_invocation.places),
+            _mounted_entries(content, earlier_command.shared_mounts),
             is_partial=True,
-            volumes=earlier_invocation.volumes,
+            volumes=earlier_command.volumes,
         )
-        _run_once(earlier_invocation, files)
-        for volume, place in earlier_invocation.places:
-            paths = files.walk(place) if files.exists(place) else ()
-            content[volume] = {path[len(place) :]: files.entry(path) for path in paths}
-    entries = _in_places(content, invocation.places)
+        _run_once(earlier_command, files)
+        for volume, mount_path in earlier_command.shared_mounts:
+            paths = files.walk(mount_path) if files.exists(mount_path) else ()
+            content[volume] = {path[len(mount_path) :]: files.entry(path) for path in paths}
+    entries = _mounted_entries(content, invocation.shared_mounts)
     return FileSystem(entries, is_partial=True, volumes=invocation.volumes)
 
 
-def _in_places(content: Mapping[str, Mapping[str, Entry]], places: Places) -> dict[str, Entry]:
+def _mounted_entries(
+    content: Mapping[str, Mapping[str, Entry]], shared_mounts: MountPaths
+) -> dict[str, Entry]:
     return {
-        place + path: entry for volume, place in places for path, entry in content.get(volume, {}).items()
+        mount_path + path: entry
+        for volume, mount_path in shared_mounts
+        for path, entry in content.get(volume, {}).items()
     }
 
 
-def _left_files(invocation: Invocation, files: FileSystem) -> dict[str, Entry]:
+def _volume_files(invocation: Invocation, files: FileSystem) -> dict[str, Entry]:
     volumes = (volume for volume in invocation.volumes if files.exists(volume))
     return {path: files.entry(path) for volume in volumes for path in files.walk(volume)}
 
@@ -215,43 +222,43 @@ def _run_once(invocation: Invocation, files: FileSystem) -> Program | None:
         command = ["sh", "-c", " ".join(command)]
     log = bytearray()
     try:
-        code = _code_of(run_command(host, command, values), host, log)
+        code = _run_to_end(run_command(host, command, values), host, log)
     except (UnknownProgram, ShellSyntaxError, RecursionError):
         return None
     if code is None:
-        return RUNS_ON
-    log_tail = log.decode("utf-8", "replace") if invocation.shows_log and code else ""
+        return RUNS_FOREVER
+    log_tail = log.decode("utf-8", "replace") if invocation.falls_back_to_log and code else ""
     seconds = host.elapsed
     return Program(
         seconds=seconds,
         exit_code=code,
         stop_code=KILLED if seconds else 0,
-        message=_message(files, invocation.message_path) or log_tail,
+        message=_termination_message(files, invocation.message_path) or log_tail,
         leaves_files=any(files.exists(volume) for volume in invocation.volumes),
     )
 
 
-def _message(files: FileSystem, path: str) -> str:
+def _termination_message(files: FileSystem, path: str) -> str:
     try:
         return files.read(path)[:MAX_MESSAGE].decode("utf-8", "replace") if files.exists(path) else ""
     except FileError:
         return ""
 
 
-def _code_of(running: Run, host: Host, log: bytearray) -> int | None:
-    """Run to the end; None if there is none, or none that is near."""
-    turns = 0
+def _run_to_end(execution: Run, host: Host, log: bytearray) -> int | None:
+    """Run a command and return its exit code; None if it is endless, or exceeds the limits."""
+    commands = 0
     for _ in range(MAX_EFFECTS):
         try:
-            effect = next(running)
-        except StopIteration as ended:
-            code: int = ended.value
+            effect = next(execution)
+        except StopIteration as stop:
+            code: int = stop.value
             return code
-        turns += isinstance(effect, CommandStart)
+        commands += isinstance(effect, CommandStart)
         if isinstance(effect, Output):
             log += effect.data
             del log[:-MAX_LOG_MESSAGE]
-        if turns > MAX_TURNS or _is_endless(effect):
+        if commands > MAX_COMMANDS or _is_endless(effect):
             return None
         host.elapsed += effect.seconds if isinstance(effect, Sleep) else 0
     return None

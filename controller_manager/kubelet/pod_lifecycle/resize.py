@@ -1,4 +1,4 @@
-"""The resize of a running pod in place: whether the node has room for it, and what the containers report then.
+"""The in-place resize of a running pod: whether the node has enough resources, and the resulting statuses.
 
 Pure.
 """
@@ -22,16 +22,16 @@ from mockube.controller_manager.kubelet.pod_lifecycle.container_status import (
 
 PENDING: Final = "PodResizePending"
 IN_PROGRESS: Final = "PodResizeInProgress"
-RETRY: Final = timedelta(seconds=30)
-"""After which a deferred resize is retried."""
+RETRY_PERIOD: Final = timedelta(seconds=30)
+"""The delay after which a deferred resize is retried."""
 
 Amounts = Mapping[str, Quantity]
 _SCALES: Final[Mapping[str, int]] = {"cpu": quantity.MILLI}
-"""In which upstream's messages count; others are counted in ones."""
+"""The units of the amounts in upstream's messages; other resources have the unit 1."""
 
 
 class NodeResources(Struct, frozen=True, kw_only=True):
-    """A node's allocatable amounts and its other pods' requests, computed only for a pod that is resized."""
+    """A node's allocatable amounts and the requests of its other pods, computed only when a pod is resized."""
 
     allocatable: Callable[[], Amounts]
     used: Callable[[], Amounts]
@@ -50,21 +50,22 @@ def resize(
     resources: NodeResources,
     now: datetime,
 ) -> ResizeResult:
-    """Resize the containers if the node has room; return their statuses and the pod's conditions."""
+    """Resize the containers if the node has enough resources; return their statuses and the pod's conditions."""
     others = [
         condition for condition in conditions.of(pod) if condition["type"] not in (PENDING, IN_PROGRESS)
     ]
-    changed = [
-        _wants_other(container, status) for container, status in zip(containers, statuses, strict=True)
+    resized = [
+        _has_other_resources(container, status)
+        for container, status in zip(containers, statuses, strict=True)
     ]
-    if not any(changed):
+    if not any(resized):
         return ResizeResult(statuses=statuses, conditions=others)
     refusal = _refusal(pod, resources)
     if refusal:
         resize_conditions = conditions.set_condition(
             _present_conditions(pod, PENDING), _resize_condition(pod, PENDING, refusal), now
         )
-        due = now + RETRY if refusal["reason"] == "Deferred" else None
+        due = now + RETRY_PERIOD if refusal["reason"] == "Deferred" else None
         return ResizeResult(statuses=statuses, conditions=[*others, *resize_conditions], due=due)
     resize_conditions = conditions.set_condition(
         _present_conditions(pod, IN_PROGRESS), _resize_condition(pod, IN_PROGRESS, {}), now
@@ -75,14 +76,14 @@ def resize(
     if due > now and containers[0].script.resize_after:
         return ResizeResult(statuses=statuses, conditions=[*others, *resize_conditions], due=due)
     new = [
-        _apply(container, status, now) if wants else status
-        for container, status, wants in zip(containers, statuses, changed, strict=True)
+        _apply(container, status, now) if is_resized else status
+        for container, status, is_resized in zip(containers, statuses, resized, strict=True)
     ]
     return ResizeResult(statuses=new, conditions=others)
 
 
 def total_requests(pods: Iterable[ReadOnlyTree]) -> dict[str, Quantity]:
-    """The sum of the requests of these pods' containers."""
+    """Return the sum of the requests of all main containers of the pods."""
     total: dict[str, Quantity] = {}
     for pod in pods:
         for container in pod["spec"]["containers"]:
@@ -92,7 +93,7 @@ def total_requests(pods: Iterable[ReadOnlyTree]) -> dict[str, Quantity]:
     return total
 
 
-def _wants_other(container: Container, status: ReadOnlyTree) -> bool:
+def _has_other_resources(container: Container, status: ReadOnlyTree) -> bool:
     if running_since(status) is None:
         return False
     return bool(assigned_resources(container.spec)["resources"] != (status.get("resources") or {}))
@@ -108,7 +109,7 @@ def _resize_condition(pod: ReadOnlyTree, condition_type: str, details: Mapping[s
 
 
 def _refusal(pod: ReadOnlyTree, resources: NodeResources) -> Mapping[str, str]:
-    """Why the node cannot do it: Infeasible or Deferred; empty if it can."""
+    """Return the condition's reason and message if the node cannot resize the pod: Infeasible or Deferred; else empty."""
     requested, allocatable = total_requests([pod]), resources.allocatable()
     for name, amount in requested.items():
         capacity = allocatable.get(name, quantity.ZERO)
@@ -133,11 +134,11 @@ def _count(name: str, amount: Quantity) -> int:
 
 def _apply(container: Container, status: ReadOnlyTree, now: datetime) -> ReadOnlyTree:
     assigned = assigned_resources(container.spec)
-    changed = _changed_names(assigned["resources"], status.get("resources") or {})
+    changed_names = _changed_names(assigned["resources"], status.get("resources") or {})
     policies = {
         policy["resourceName"]: policy["restartPolicy"] for policy in container.spec.get("resizePolicy") or ()
     }
-    if any(policies.get(name) == "RestartContainer" for name in changed):
+    if any(policies.get(name) == "RestartContainer" for name in changed_names):
         return restart_container(container, status, now)
     others = {
         field: value for field, value in status.items() if field not in ("allocatedResources", "resources")

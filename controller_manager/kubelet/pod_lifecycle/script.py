@@ -13,45 +13,45 @@ from mockube.controller_manager.kubelet.pod_lifecycle.program import Program
 
 PREFIX: Final = "mockube.dev/"
 NEVER: Final = float("inf")
-_BY_NAME: Final = {"run": "runs", "answer": "answers"}
-"""Annotations whose names end with that of a container or a port."""
+_PREFIXED_FIELDS: Final = {"run": "runs", "answer": "answers"}
+"""The fields of annotations whose names end with the name of a container or a port."""
 
 
 class Script(Struct, frozen=True, kw_only=True):
-    """Each field is set by the annotation of its name, with dashes; spans are in seconds."""
+    """The scripted behavior of a pod. The annotation of a field has its name with dashes; durations are in seconds."""
 
     start_after: float = 0
-    """After the pod was seen on its node."""
+    """The delay of the start, from the time when the kubelet first sees the pod."""
     ready_after: float = 0
-    """After each start of a container; `never` is possible."""
+    """The delay of readiness after each start of a container; may be `never`."""
     startup_after: float = 0
-    """So long after each start a startup probe succeeds first; `never` is possible."""
+    """The time after each start from which startup probes succeed; may be `never`."""
     fail_readiness_after: float = NEVER
-    """So long after each start a readiness probe fails."""
+    """The time after each start from which readiness probes fail."""
     fail_liveness_after: float = NEVER
-    """The same of a liveness probe."""
+    """The time after each start from which liveness probes fail."""
     fail_post_start: bool = False
-    """Whether the hooks of its containers fail."""
+    """Whether the containers' postStart hooks fail."""
     fail_pre_stop: bool = False
     exit_after: float | None = None
-    """How long each run of a container lasts, whatever its command."""
+    """The duration of each run of a container, whatever its command."""
     fail_with_code: int | None = None
-    """With which code each run ends, or each run that crashes."""
+    """The exit code of each run, or of each run that crashes."""
     crash_times: int | None = None
-    """So many runs of each container crash; those after live as they would have."""
+    """The number of each container's first runs that crash; later runs are as without the script."""
     waiting_reason: str = ""
-    """Containers do not start, and wait for this reason: `ImagePullBackOff`."""
+    """The reason for which containers wait without starting, such as `ImagePullBackOff`."""
     terminate_after: float = 0
-    """After the deletion, and within the grace period."""
+    """The duration of the termination, at most the grace period."""
     hang_terminating: bool = False
     resize_after: float = 0
-    """How long a resize of the pod in place is in progress."""
+    """The duration of an in-place resize of the pod."""
     run: str | None = None
     """The script that containers run instead of their commands."""
     runs: Mapping[str, str] = field(default_factory=dict)
-    """The same for single containers: `run.NAME`."""
+    """The scripts of single containers, by the names in `run.NAME`."""
     answers: Mapping[str, str] = field(default_factory=dict)
-    """What is answered over HTTP on a port: `answer.PORT`."""
+    """The bodies of HTTP responses, by the ports in `answer.PORT`."""
     problems: tuple[str, ...] = ()
 
     @property
@@ -60,11 +60,11 @@ class Script(Struct, frozen=True, kw_only=True):
         return bool(self.startup_after) or min(self.fail_readiness_after, self.fail_liveness_after) != NEVER
 
     def command(self, container: str) -> str | None:
-        """The script that a container runs instead of its command."""
+        """Return the script that a container runs instead of its command; None if there is none."""
         return self.runs.get(container, self.run)
 
-    def program(self, own: Program, restarts: int) -> Program:
-        """What a container really does in the run after so many restarts."""
+    def program(self, container_program: Program, restarts: int) -> Program:
+        """Return the program of the run after `restarts` restarts: the script's, or else the container's own."""
         if self.crash_times is not None:
             fails = restarts < self.crash_times
         else:
@@ -73,8 +73,8 @@ class Script(Struct, frozen=True, kw_only=True):
             code = 1 if self.fail_with_code is None else self.fail_with_code
             return Program(seconds=self.exit_after or 0, exit_code=code)
         if self.exit_after is not None:
-            return Program(seconds=self.exit_after, exit_code=0, stop_code=own.stop_code)
-        return own
+            return Program(seconds=self.exit_after, exit_code=0, stop_code=container_program.stop_code)
+        return container_program
 
 
 def script_of(annotations: Mapping[str, str]) -> Script:
@@ -84,25 +84,25 @@ def script_of(annotations: Mapping[str, str]) -> Script:
         if not key.startswith(PREFIX):
             continue
         name = key.removeprefix(PREFIX)
-        kind, dot, about = name.partition(".")
-        if dot and kind in _BY_NAME:
-            fields[_BY_NAME[kind]] = {**fields.get(_BY_NAME[kind], {}), about: text}
+        kind, dot, suffix = name.partition(".")
+        if dot and kind in _PREFIXED_FIELDS:
+            fields[_PREFIXED_FIELDS[kind]] = {**fields.get(_PREFIXED_FIELDS[kind], {}), suffix: text}
             continue
         try:
-            fields[name.replace("-", "_")] = _READERS.get(name, _refuse_annotation)(text)
+            fields[name.replace("-", "_")] = _PARSERS.get(name, _reject_unknown)(text)
         except ValueError as error:
             problems.append(f"{key}: {text!r}: {error}")
-    return Script(**fields, problems=tuple(problems)) if fields or problems else _PLAIN
+    return Script(**fields, problems=tuple(problems)) if fields or problems else _DEFAULT
 
 
-_PLAIN: Final = Script()
+_DEFAULT: Final = Script()
 
 
-def _refuse_annotation(_: str) -> None:
+def _reject_unknown(_: str) -> None:
     raise ValueError("unknown annotation")
 
 
-def _span(text: str) -> float:
+def _duration(text: str) -> float:
     try:
         span = parse_duration(text) / 10**9
     except DurationError as error:
@@ -112,8 +112,8 @@ def _span(text: str) -> float:
     return span
 
 
-def _span_or_never(text: str) -> float:
-    return NEVER if text == "never" else _span(text)
+def _duration_or_never(text: str) -> float:
+    return NEVER if text == "never" else _duration(text)
 
 
 def _count(text: str) -> int:
@@ -122,36 +122,36 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def _code(text: str) -> int:
+def _exit_code(text: str) -> int:
     code = _count(text)
     if not 1 <= code <= 255:
         raise ValueError("must be between 1 and 255")
     return code
 
 
-def _truth(text: str) -> bool:
+def _boolean(text: str) -> bool:
     if text not in ("true", "false"):
         raise ValueError("must be true or false")
     return text == "true"
 
 
-_READERS: Final[Mapping[str, Callable[[str], Any]]] = {
-    "start-after": _span,
-    "ready-after": _span_or_never,
-    "startup-after": _span_or_never,
-    "fail-readiness-after": _span,
-    "fail-liveness-after": _span,
-    "fail-post-start": _truth,
-    "fail-pre-stop": _truth,
-    "exit-after": _span,
-    "fail-with-code": _code,
+_PARSERS: Final[Mapping[str, Callable[[str], Any]]] = {
+    "start-after": _duration,
+    "ready-after": _duration_or_never,
+    "startup-after": _duration_or_never,
+    "fail-readiness-after": _duration,
+    "fail-liveness-after": _duration,
+    "fail-post-start": _boolean,
+    "fail-pre-stop": _boolean,
+    "exit-after": _duration,
+    "fail-with-code": _exit_code,
     "crash-times": _count,
     "waiting-reason": str,
-    "terminate-after": _span,
-    "hang-terminating": _truth,
-    "resize-after": _span,
+    "terminate-after": _duration,
+    "hang-terminating": _boolean,
+    "resize-after": _duration,
     "run": str,
 }
-assert {name.replace("-", "_") for name in _READERS} | {"problems", "runs", "answers"} == {
+assert {name.replace("-", "_") for name in _PARSERS} | {"problems", "runs", "answers"} == {
     *Script.__struct_fields__
 }

@@ -1,6 +1,6 @@
-"""The results of a simulated container's probes: unless scripted, they succeed from the first attempt on.
+"""The results of a simulated container's probes: unless scripted, they succeed from the first attempt.
 
-In seconds from the start of a run. Pure.
+Times are in seconds from the start of a run. Pure.
 """
 
 from functools import lru_cache
@@ -20,26 +20,26 @@ from mockube.controller_manager.kubelet.pod_lifecycle.script import Script
 
 
 class ProbedRun(Struct, frozen=True):
-    """One run of a container, if nothing else ends it; infinite is never."""
+    """The times at which probes change a run that does not end for another reason; infinite means never."""
 
-    started: float
-    """When its startup probe has succeeded."""
-    ready: float
-    unready: float
-    killed: float
+    started_at: float
+    """The success of the startup probe."""
+    ready_at: float
+    unready_at: float
+    killed_at: float
     killed_by: Probe
 
     @property
     def changes(self) -> tuple[float, ...]:
-        return self.started, self.ready, self.unready, self.killed
+        return self.started_at, self.ready_at, self.unready_at, self.killed_at
 
     def is_ready(self, seconds: float) -> bool:
-        return self.ready <= seconds < self.unready
+        return self.ready_at <= seconds < self.unready_at
 
 
 def probed_run(container: ReadOnlyTree, script: Script) -> ProbedRun | None:
-    """None where the container has no scripted or delayed probes."""
-    if not _is_scripted(container, script) and not _takes_time(container):
+    """Return the times of a container's probes; None if no probe is scripted or delayed."""
+    if not _is_scripted(container, script) and not _has_delayed_probes(container):
         return None
     times = tuple(
         probe_times(probe_spec) if (probe_spec := container.get(probe.value)) else None for probe in Probe
@@ -59,8 +59,8 @@ def _is_scripted(container: ReadOnlyTree, script: Script) -> bool:
     return any(is_set and container.get(probe.value) for probe, is_set in scripted)
 
 
-def _takes_time(container: ReadOnlyTree) -> bool:
-    """Whether a container is started or ready only some time after its start."""
+def _has_delayed_probes(container: ReadOnlyTree) -> bool:
+    """Return whether a probe's settings delay the container's startup or readiness."""
     startup, readiness = container.get("startupProbe"), container.get("readinessProbe")
     if startup and startup.get("initialDelaySeconds"):
         return True
@@ -75,21 +75,21 @@ def _probed_run(
 ) -> ProbedRun:
     startup, readiness, liveness = times
     startup_after, fail_readiness_after, fail_liveness_after = after
-    started = _first_try(startup, 0.0, startup_after) if startup else 0.0
-    given_up = _failure_time(startup, 0.0, 0.0) if startup and startup_after else inf
-    if started > given_up or started == inf:
-        return ProbedRun(inf, inf, inf, given_up, Probe.STARTUP)
-    killed = _failure_time(liveness, started, fail_liveness_after) if liveness else inf
-    ready, unready = max(started, ready_after), inf
+    started_at = _first_attempt_time(startup, 0.0, startup_after) if startup else 0.0
+    startup_failed_at = _failure_time(startup, 0.0, 0.0) if startup and startup_after else inf
+    if started_at > startup_failed_at or started_at == inf:
+        return ProbedRun(inf, inf, inf, startup_failed_at, Probe.STARTUP)
+    killed_at = _failure_time(liveness, started_at, fail_liveness_after) if liveness else inf
+    ready_at, unready_at = max(started_at, ready_after), inf
     if readiness:
-        ready = max(_success_time(readiness, started), ready_after)
-        unready = _failure_time(readiness, started, fail_readiness_after)
-        ready = inf if unready <= ready or fail_readiness_after <= ready else ready
-    return ProbedRun(started, ready, unready, killed, Probe.LIVENESS)
+        ready_at = max(_success_time(readiness, started_at), ready_after)
+        unready_at = _failure_time(readiness, started_at, fail_readiness_after)
+        ready_at = inf if unready_at <= ready_at or fail_readiness_after <= ready_at else ready_at
+    return ProbedRun(started_at, ready_at, unready_at, killed_at, Probe.LIVENESS)
 
 
-def _first_try(times: ProbeTimes, begin: float, after: float) -> float:
-    """When a probe is tried first at or after a time."""
+def _first_attempt_time(times: ProbeTimes, begin: float, after: float) -> float:
+    """Return the time of the first attempt at or after `after`."""
     first = max(begin, float(times.initial_delay))
     if after == inf:
         return inf
@@ -97,16 +97,16 @@ def _first_try(times: ProbeTimes, begin: float, after: float) -> float:
 
 
 def _success_time(times: ProbeTimes, begin: float) -> float:
-    """When so many tries have succeeded that it counts."""
-    return _first_try(times, begin, begin) + (times.successes - 1) * times.period
+    """Return the time at which the success threshold is reached."""
+    return _first_attempt_time(times, begin, begin) + (times.successes - 1) * times.period
 
 
 def _failure_time(times: ProbeTimes, begin: float, after: float) -> float:
-    """When so many tries have failed that it counts, if they fail from a time on."""
-    return _first_try(times, begin, after) + (times.failures - 1) * times.period
+    """Return the time at which the failure threshold is reached, if all attempts from `after` fail."""
+    return _first_attempt_time(times, begin, after) + (times.failures - 1) * times.period
 
 
-_OUTPUTS: Final = {
+_FAILURE_OUTPUTS: Final = {
     "httpGet": "HTTP probe failed with statuscode: 500",
     "tcpSocket": "dial tcp: connect: connection refused",
     "grpc": 'service unhealthy (responded with "NOT_SERVING")',
@@ -114,7 +114,9 @@ _OUTPUTS: Final = {
 }
 
 
-def scripted_failure(container: ReadOnlyTree, probe: Probe) -> str:
-    """The message of a failure."""
+def scripted_failure_message(container: ReadOnlyTree, probe: Probe) -> str:
+    """Return the event message of a scripted failure."""
     handler = container.get(probe.value) or {}
-    return unhealthy_message(probe, next((text for name, text in _OUTPUTS.items() if name in handler), ""))
+    return unhealthy_message(
+        probe, next((text for name, text in _FAILURE_OUTPUTS.items() if name in handler), "")
+    )

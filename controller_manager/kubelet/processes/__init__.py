@@ -1,4 +1,5 @@
-"""Containers that run as processes of this machine. What starts, watches, probes or stops such a process belongs here.
+"""Containers that run as processes of this machine.
 
-Imported only with `--container-runtime=process`. Their part of a pod's status is in `pod_lifecycle`.
+A module belongs here if it starts, watches, probes or stops such a process. The package is imported only with
+`--container-runtime=process`. `pod_lifecycle` computes the pod's status from the processes' states.
 """

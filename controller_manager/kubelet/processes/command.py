@@ -1,4 +1,4 @@
-"""What is started for a container: its command, environment, folder and user. Pure, but that it looks a program up."""
+"""The command, environment, folder and user of a container's process. Pure, apart from the search for the program."""
 
 import os
 import shutil
@@ -26,11 +26,11 @@ KUBECONFIG: Final = "KUBECONFIG"
 
 
 class StartError(Exception):
-    """A command cannot be started, in a runtime's words."""
+    """A command cannot be started; the message is a container runtime's."""
 
 
 class Identity(Struct, frozen=True, kw_only=True):
-    """The user and group of a process; None for those of this one."""
+    """The user and group of a process; None for those of this process."""
 
     user: int | None = None
     group: int | None = None
@@ -43,19 +43,19 @@ class CommandSpec(Struct, frozen=True, kw_only=True):
     identity: Identity
 
 
-class LocalPlaces(Struct, frozen=True, kw_only=True):
-    """Where a container is on this machine."""
+class LocalEnvironment(Struct, frozen=True, kw_only=True):
+    """The folder, ports and API server of a container on this machine."""
 
     root: Path
     ports: Mapping[int, int]
     server: str
-    """Where this API server is."""
+    """The URL of the API server."""
     kubeconfig: Path | None
-    """A file for clients that look for one."""
+    """The path of a kubeconfig for the container's clients; None if there is none."""
 
 
 def local_ports(container: ReadOnlyTree, image: LocalImage) -> dict[int, int]:
-    """Where each port of a container is on this machine; 0 is a free one that is still to be found."""
+    """Return the port of this machine for each port of a container; 0 for a free port that is chosen later."""
     declared = [
         port["containerPort"]
         for port in container.get("ports") or ()
@@ -69,9 +69,9 @@ def command_spec(
     container: ReadOnlyTree,
     image: LocalImage,
     references: References,
-    place: LocalPlaces,
+    local_environment: LocalEnvironment,
 ) -> CommandSpec:
-    machine, root, ports = os.environ, place.root, place.ports
+    machine, root, ports = os.environ, local_environment.root, local_environment.ports
     base = {
         "PATH": machine.get("PATH") or os.defpath,
         "HOSTNAME": hostname_of(pod),
@@ -79,16 +79,20 @@ def command_spec(
         "TMPDIR": str(root / "tmp"),
         ROOT_VARIABLE: str(root),
         **{f"{PORT_VARIABLE}{port}": str(local) for port, local in ports.items()},
-        **({KUBECONFIG: str(place.kubeconfig)} if place.kubeconfig else {}),
+        **({KUBECONFIG: str(local_environment.kubeconfig)} if local_environment.kubeconfig else {}),
     }
-    own = dict(zip(image.env, expand_references(list(image.env.values()), {**machine, **base}), strict=True))
-    environment = environment_of(pod, container, _with_server(references, place.server), {**base, **own})
+    image_variables = dict(
+        zip(image.env, expand_references(list(image.env.values()), {**machine, **base}), strict=True)
+    )
+    environment = environment_of(
+        pod, container, _with_server(references, local_environment.server), {**base, **image_variables}
+    )
     command = image.command or container.get("command") or ()
     arguments = container.get("args") or image.args
     argv = expand_references([*command, *arguments], environment)
     directory = _directory(container, image, root)
     return CommandSpec(
-        argv=_resolve(argv, environment, image.directory or image.folder),
+        argv=_resolve_program(argv, environment, image.directory or image.folder),
         environment=environment,
         directory=directory,
         identity=_identity(pod, container),
@@ -96,7 +100,7 @@ def command_spec(
 
 
 def _with_server(references: References, server: str) -> References:
-    """Replace the API server's Service address by its real one."""
+    """Replace the address in the API server's Service by the real address."""
     url = urlsplit(server)
     port = {"name": "https", "port": url.port or 443, "protocol": "TCP"}
     service = {
@@ -118,8 +122,8 @@ def _directory(container: ReadOnlyTree, image: LocalImage, root: Path) -> Path:
     return root / os.path.normpath(f"/{inner}").lstrip("/") if inner else image.folder
 
 
-def _resolve(argv: Sequence[str], environment: Mapping[str, str], folder: Path) -> Sequence[str]:
-    """The program by its whole path."""
+def _resolve_program(argv: Sequence[str], environment: Mapping[str, str], folder: Path) -> Sequence[str]:
+    """Replace the program by its full path."""
     if not argv:
         raise StartError("no command specified")
     return [find_program(argv[0], environment, folder), *argv[1:]]
@@ -136,20 +140,20 @@ def find_program(name: str, environment: Mapping[str, str], folder: Path) -> str
 
 
 def _identity(pod: ReadOnlyTree, container: ReadOnlyTree) -> Identity:
-    """Only root can change the user; otherwise it stays."""
-    chosen = _security(pod, container)
+    """Return the pod's user and group if this process is root; otherwise keep those of this process."""
+    security_context = _security_context(pod, container)
     if os.geteuid() != 0:
         return Identity()
-    user, group = chosen.get("runAsUser"), chosen.get("runAsGroup")
+    user, group = security_context.get("runAsUser"), security_context.get("runAsGroup")
     return Identity(user=user, group=group if group is not None else user)
 
 
 def identity_problem(pod: ReadOnlyTree, container: ReadOnlyTree) -> str:
-    """Why a container may not run as the user that it would have; "" if it may."""
-    chosen = _security(pod, container)
-    if not chosen.get("runAsNonRoot") or os.geteuid() != 0:
+    """Return why the container violates runAsNonRoot; "" if it does not."""
+    security_context = _security_context(pod, container)
+    if not security_context.get("runAsNonRoot") or os.geteuid() != 0:
         return ""
-    user = chosen.get("runAsUser")
+    user = security_context.get("runAsUser")
     container_ref = (
         f'(pod: "{meta.name(pod)}_{meta.namespace(pod)}({meta.uid(pod)})", container: {container["name"]})'
     )
@@ -158,14 +162,14 @@ def identity_problem(pod: ReadOnlyTree, container: ReadOnlyTree) -> str:
     return "" if user else f"container's runAsUser breaks non-root policy {container_ref}"
 
 
-def _security(pod: ReadOnlyTree, container: ReadOnlyTree) -> Mapping[str, Any]:
+def _security_context(pod: ReadOnlyTree, container: ReadOnlyTree) -> Mapping[str, Any]:
     return {**(pod["spec"].get("securityContext") or {}), **(container.get("securityContext") or {})}
 
 
-def numbered_port(value: Any, container: ReadOnlyTree) -> int:
-    """The port of a probe or hook, which may be the name of one of the container's; 0 if there is none."""
+def port_number(value: Any, container: ReadOnlyTree) -> int:
+    """Return the number of a probe's or hook's port, which may be a port name of the container; 0 if there is none."""
     if isinstance(value, int):
         return value
     ports: Iterable[ReadOnlyTree] = container.get("ports") or ()
-    named = next((port["containerPort"] for port in ports if port.get("name") == value), None)
-    return named if named is not None else int(value) if str(value).isdecimal() else 0
+    container_port = next((port["containerPort"] for port in ports if port.get("name") == value), None)
+    return container_port if container_port is not None else int(value) if str(value).isdecimal() else 0

@@ -7,7 +7,7 @@ from typing import Any, Final, Protocol
 
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.kubelet.pod_lifecycle.order import grace_seconds
+from mockube.controller_manager.kubelet.pod_lifecycle.containers import grace_seconds
 from mockube.controller_manager.kubelet.pod_lifecycle.probing import (
     Probe,
     ProbeCount,
@@ -17,17 +17,17 @@ from mockube.controller_manager.kubelet.pod_lifecycle.probing import (
 )
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import ProcessState
 from mockube.controller_manager.kubelet.processes.local_process import LocalProcess
-from mockube.controller_manager.kubelet.processes.prober import Target, attempt
+from mockube.controller_manager.kubelet.processes.prober import Target, run_handler
 from mockube.controller_manager.supervision import cancel_and_wait, start
 
 HOOK_SECONDS: Final = 600.0
-"""That a postStart hook may take; a kubelet waits for ever."""
+"""The maximum duration of a postStart hook in seconds; a real kubelet has no limit."""
 MIN_GRACE_SECONDS: Final = 2.0
-"""Seconds that a process has after its preStop hook, as upstream."""
+"""The minimum seconds that a process has after its preStop hook, as upstream."""
 
 
 class CheckedRun(Protocol):
-    """What is checked."""
+    """The run whose hooks and probes are executed."""
 
     container: ReadOnlyTree
     state: ProcessState
@@ -37,7 +37,7 @@ class CheckedRun(Protocol):
 
     def stop(self, grace: float) -> None: ...
 
-    def change(self, **fields: Any) -> None: ...
+    def update_state(self, **fields: Any) -> None: ...
 
     def record_event(self, kind: str, reason: str, message: str) -> None: ...
 
@@ -48,7 +48,7 @@ class CheckedRun(Protocol):
 
 class ContainerChecks:
     def __init__(self, run: CheckedRun, clock: Clock, ready: ReadOnlyTree | None) -> None:
-        """`ready` is the readiness probe of a container that has none."""
+        """`ready` is the readiness probe of a container whose specification has none."""
         self._run = run
         self._clock = clock
         self._probes = {probe: run.container.get(probe.value) for probe in Probe}
@@ -58,71 +58,75 @@ class ContainerChecks:
         self._startup_passed = asyncio.Event()
 
     async def run(self, process: LocalProcess) -> None:
-        """The hook that follows the start, then probes for as long as the process runs."""
+        """Run the postStart hook, and then the probes until the process ends."""
         hook = self._hooks.get("postStart")
         if hook is not None and not await self._pass_post_start_hook(hook):
             process.kill()
             return
         now = self._clock.now()
-        waits = self._probes[Probe.STARTUP] is not None
-        ready = not waits and self._probes[Probe.READINESS] is None
-        self._run.change(
-            started=now, passed_startup=not waits, is_ready=ready, waiting_reason="", waiting_message=""
+        has_startup_probe = self._probes[Probe.STARTUP] is not None
+        ready = not has_startup_probe and self._probes[Probe.READINESS] is None
+        self._run.update_state(
+            started=now,
+            passed_startup=not has_startup_probe,
+            is_ready=ready,
+            waiting_reason="",
+            waiting_message="",
         )
-        if not waits:
+        if not has_startup_probe:
             self._startup_passed.set()
-        probing = [
-            start(f"a {probe.title} probe", self._keep_probing(probe, handler, now))
+        probe_tasks = [
+            start(f"a {probe.title} probe", self._run_probe(probe, handler, now))
             for probe, handler in self._probes.items()
             if handler is not None
         ]
         try:
-            await _all_done(probing)
+            await _wait_for_all(probe_tasks)
         finally:
-            await cancel_and_wait(probing)
+            await cancel_and_wait(probe_tasks)
 
     async def run_pre_stop_hook(self, seconds: float) -> float:
-        """Run the hook for at most so many seconds; return how many the process has after it at least."""
+        """Run the preStop hook for at most `seconds`; return the minimum seconds that the process has after it."""
         hook = self._hooks.get("preStop")
         if hook is None or seconds <= 0 or self._run.state.started is None:
             return 0.0
-        result = await attempt(hook, self._run.target(), self._clock, seconds)
+        result = await run_handler(hook, self._run.target(), self._clock, seconds)
         if not result.success:
             self._run.record_event("Warning", "FailedPreStopHook", "PreStopHook failed")
         return MIN_GRACE_SECONDS
 
     async def _pass_post_start_hook(self, hook: ReadOnlyTree) -> bool:
-        result = await attempt(hook, self._run.target(), self._clock, HOOK_SECONDS)
+        result = await run_handler(hook, self._run.target(), self._clock, HOOK_SECONDS)
         if not result.success:
             self._run.record_event("Warning", "FailedPostStartHook", "PostStartHook failed")
             self._run.record_event("Normal", "Killing", "FailedPostStartHook")
         return result.success
 
-    async def _keep_probing(self, probe: Probe, handler: ReadOnlyTree, started: datetime) -> None:
+    async def _run_probe(self, probe: Probe, handler: ReadOnlyTree, started: datetime) -> None:
         times = probe_times(handler)
         count = ProbeCount(times)
         if probe is not Probe.STARTUP:
             await self._startup_passed.wait()
-        passed = (self._clock.now() - started).total_seconds()
-        await self._clock.sleep(max(times.initial_delay - passed, 0.0))
+        elapsed = (self._clock.now() - started).total_seconds()
+        await self._clock.sleep(max(times.initial_delay - elapsed, 0.0))
         while True:
-            began = self._clock.monotonic()
-            result = await attempt(handler, self._run.target(), self._clock, times.timeout)
-            took = self._clock.monotonic() - began
-            self._run.count_probe(probe, success=result.success, seconds=took)
+            attempt_start = self._clock.monotonic()
+            result = await run_handler(handler, self._run.target(), self._clock, times.timeout)
+            duration = self._clock.monotonic() - attempt_start
+            self._run.count_probe(probe, success=result.success, seconds=duration)
             if not result.success:
                 self._run.record_event("Warning", "Unhealthy", unhealthy_message(probe, result.output))
-            decided = count.add(success=result.success)
-            if decided is not None and self._is_settled(probe, handler, success=decided):
+            outcome = count.add(success=result.success)
+            if outcome is not None and self._handle_result(probe, handler, success=outcome):
                 return
             await self._clock.sleep(times.period)
 
-    def _is_settled(self, probe: Probe, handler: ReadOnlyTree, *, success: bool) -> bool:
-        """Act on a result; answer whether the probe has nothing more to find out."""
+    def _handle_result(self, probe: Probe, handler: ReadOnlyTree, *, success: bool) -> bool:
+        """Act on a result; return whether the probe is finished."""
         run = self._run
         if probe is Probe.READINESS:
             if success != run.state.is_ready:
-                run.change(is_ready=success)
+                run.update_state(is_ready=success)
             return False
         if not success:
             run.record_event("Normal", "Killing", restart_message(probe, run.container["name"]))
@@ -131,11 +135,11 @@ class ContainerChecks:
             return True
         if probe is Probe.LIVENESS:
             return False
-        run.change(passed_startup=True, is_ready=self._probes[Probe.READINESS] is None)
+        run.update_state(passed_startup=True, is_ready=self._probes[Probe.READINESS] is None)
         self._startup_passed.set()
         return True
 
 
-async def _all_done(tasks: "Sequence[asyncio.Task[None]]") -> None:
+async def _wait_for_all(tasks: "Sequence[asyncio.Task[None]]") -> None:
     if tasks:
         await asyncio.gather(*tasks)

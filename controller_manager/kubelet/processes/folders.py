@@ -1,7 +1,7 @@
-"""The folders of a pod whose containers are processes: its volumes, and for each container a root with its mounts below.
+"""The folders of a pod whose containers are processes: its volumes, and a root folder with mounts for each container.
 
-POD/volumes/NAME         files of a ConfigMap and the like are replaced all at once, behind the link `..data`
-POD/containers/NAME      where a container's mount paths begin, each a link to its volume
+POD/volumes/NAME         a volume; the files of a ConfigMap and the like are replaced atomically by the link `..data`
+POD/containers/NAME      the root of a container; each mount path in it is a link to a volume
 """
 
 import os
@@ -25,16 +25,16 @@ ACCOUNT_FOLDER: Final = "var/run/secrets/kubernetes.io/serviceaccount"
 
 
 def volume_problem(pod: ReadOnlyTree, container: ReadOnlyTree) -> str:
-    """Why a container cannot have one of its volumes; "" if it can have all."""
+    """Return why a volume of the container is not supported; "" if all are."""
     names = {mount["name"] for mount in container.get("volumeMounts") or ()}
     for volume in pod["spec"].get("volumes") or ():
         kind = volume_kind(volume)
-        if volume["name"] in names and kind not in _WRITABLE and not _is_told(kind):
-            return f"volume {volume['name']!r}: a container that is a local process has no {kind} volumes"
+        if volume["name"] in names and kind not in _WRITABLE and not _is_api_volume(kind):
+            return f"volume {volume['name']!r}: {kind} volumes are not supported for a container that runs as a local process"
     return ""
 
 
-def _is_told(kind: str) -> bool:
+def _is_api_volume(kind: str) -> bool:
     return kind in ("configMap", "secret", "downwardAPI", "projected")
 
 
@@ -61,21 +61,21 @@ def make_root(base: Path, pod: ReadOnlyTree, container: ReadOnlyTree, references
 
 
 def _link(root: Path, mount_path: str, volume: Path, inner: str) -> None:
-    place = root / os.path.normpath(f"/{mount_path}").lstrip("/")
+    link = root / os.path.normpath(f"/{mount_path}").lstrip("/")
     target = volume / inner if inner else volume
     if not target.exists():
         target.mkdir(parents=True, exist_ok=True)
-    if place.is_symlink() or place == root:
+    if link.is_symlink() or link == root:
         return
-    place.parent.mkdir(parents=True, exist_ok=True)
-    if place.is_dir() and not any(place.iterdir()):
-        place.rmdir()
-    if not place.exists():
-        place.symlink_to(target)
+    link.parent.mkdir(parents=True, exist_ok=True)
+    if link.is_dir() and not any(link.iterdir()):
+        link.rmdir()
+    if not link.exists():
+        link.symlink_to(target)
 
 
 def volume_folder(base: Path, pod: ReadOnlyTree, volume: ReadOnlyTree) -> Path:
-    """Volumes of claims outlive their pods."""
+    """Return the folder of a volume; a volume of a claim outlives the pod."""
     kind, name = volume_kind(volume), volume["name"]
     if kind in ("persistentVolumeClaim", "ephemeral"):
         claim = str((volume.get(kind) or {}).get("claimName") or f"{meta.name(pod)}-{name}")
@@ -84,7 +84,7 @@ def volume_folder(base: Path, pod: ReadOnlyTree, volume: ReadOnlyTree) -> Path:
 
 
 def write_volumes(base: Path, pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> None:
-    """The present content of volumes from the API; empty folders for others."""
+    """Write the present contents of volumes from API objects, and create folders for other volumes."""
     names = {mount["name"] for mount in container.get("volumeMounts") or ()}
     for volume in pod["spec"].get("volumes") or ():
         if volume["name"] not in names:
@@ -97,7 +97,7 @@ def write_volumes(base: Path, pod: ReadOnlyTree, container: ReadOnlyTree, refere
 
 
 def replace_content(folder: Path, content: Content) -> None:
-    """Put these files into a folder all at once, as a kubelet does: names lead through one link."""
+    """Replace the files of a folder atomically, as a kubelet does: all names are links through one link."""
     link, present = folder / "..data", _read_files(folder / "..data")
     if present == {name: file.data for name, file in content.items()} and link.exists():
         return
@@ -111,21 +111,21 @@ def replace_content(folder: Path, content: Content) -> None:
         path.chmod(file.mode & 0o777)
     new.mkdir(exist_ok=True)
     _replace_link(link, new.name)
-    tops = {name.split("/")[0] for name in content}
-    for top in tops:
+    top_names = {name.split("/")[0] for name in content}
+    for top in top_names:
         if not (folder / top).is_symlink():
             (folder / top).symlink_to(f"..data/{top}")
     for entry in folder.iterdir():
-        if not entry.name.startswith("..") and entry.name not in tops:
+        if not entry.name.startswith("..") and entry.name not in top_names:
             entry.unlink()
     if old is not None:
         shutil.rmtree(old, ignore_errors=True)
 
 
 def _replace_link(link: Path, target: str) -> None:
-    fresh = link.with_name("..data_tmp")
-    fresh.symlink_to(target)
-    fresh.replace(link)
+    new_link = link.with_name("..data_tmp")
+    new_link.symlink_to(target)
+    new_link.replace(link)
 
 
 def _read_files(folder: Path) -> Mapping[str, bytes]:
@@ -137,7 +137,7 @@ def _read_files(folder: Path) -> Mapping[str, bytes]:
 
 
 def write_kubeconfig(root: Path, server: str, namespace: str) -> Path | None:
-    """Write a kubeconfig for clients that do not find the token of a process, and return its path; None without a token."""
+    """Write a kubeconfig for clients that ignore the mounted token, and return its path; None without a token."""
     account = root / ACCOUNT_FOLDER
     if not (account / "token").exists():
         return None

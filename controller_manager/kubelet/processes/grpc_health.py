@@ -1,4 +1,4 @@
-"""The one call of gRPC that a probe makes, grpc.health.v1.Health/Check, as frames of HTTP/2 without compression."""
+"""The gRPC call of a probe, grpc.health.v1.Health/Check, in HTTP/2 frames without compression."""
 
 import asyncio
 import struct
@@ -10,18 +10,18 @@ _DATA, _HEADERS, _RST, _SETTINGS, _PING, _GOAWAY = 0, 1, 3, 4, 6, 7
 _ACK, _END_STREAM, _END_HEADERS, _PADDED = 1, 1, 4, 8
 _STREAM: Final = 1
 MAX_FRAME: Final = 1 << 14
-MAX_ANSWER: Final = 1 << 16
+MAX_RESPONSE: Final = 1 << 16
 _STATUSES: Final = ("UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN")
 
 
 class GrpcError(Exception):
-    """The call failed."""
+    """The gRPC call failed."""
 
 
 async def check_health(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, authority: str, service: str
 ) -> str:
-    """Return the status of a service, "" for the whole server."""
+    """Return the status of a service; the service "" is the whole server."""
     name = service.encode()
     message = b"\x0a" + _varint(len(name)) + name if name else b""
     body = b"\x00" + struct.pack(">I", len(message)) + message
@@ -29,15 +29,15 @@ async def check_health(
     writer.write(_frame(_HEADERS, _END_HEADERS, _STREAM, b"".join(_headers(authority))))
     writer.write(_frame(_DATA, _END_STREAM, _STREAM, body))
     await writer.drain()
-    return _status(await _answer(reader, writer))
+    return _status(await _read_response(reader, writer))
 
 
-async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
-    """The bytes of the response's body."""
+async def _read_response(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
+    """Read the response; return the bytes of its body."""
     body = bytearray()
     while True:
-        head = await reader.readexactly(9)
-        length, kind, flags = int.from_bytes(head[:3]), head[3], head[4]
+        header = await reader.readexactly(9)
+        length, kind, flags = int.from_bytes(header[:3]), header[3], header[4]
         if length > MAX_FRAME:
             raise GrpcError("the response is not HTTP/2")
         payload = await reader.readexactly(length)
@@ -50,7 +50,7 @@ async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
         elif kind == _DATA:
             padding = payload[0] if flags & _PADDED and payload else 0
             body += payload[1 : len(payload) - padding] if flags & _PADDED else payload
-        if len(body) > MAX_ANSWER:
+        if len(body) > MAX_RESPONSE:
             raise GrpcError("the response is too long")
         if kind in (_DATA, _HEADERS) and flags & _END_STREAM:
             return bytes(body)
@@ -84,7 +84,7 @@ def _headers(authority: str) -> Iterator[bytes]:
 
 def _text(text: str) -> bytes:
     data = text.encode()
-    # A length of seven bits; longer texts have a length of more bytes.
+    # The first byte has seven bits of the length; longer texts have further bytes.
     return (bytes([len(data)]) if len(data) < 127 else b"\x7f" + _varint(len(data) - 127)) + data
 
 

@@ -1,16 +1,16 @@
-"""The map of images to local commands: which containers are processes, and what they start. Pure, but for `load_images`.
+"""The map from images to local commands: which containers run as processes, and their commands.
 
-folder: .                           where relative paths begin; the map's own folder if it is left out
+folder: .                           the base of relative paths; the default is the folder of the map
 images:
-  example.org/operator:*:           a name as pods have it; `*` stands for any characters
-    command: [python3, operator.py] what starts instead of the image's entrypoint and a pod's `command`
-    args: [--port=$(MOCKUBE_PORT_8080)]  for a pod that has no `args`
-    env: {LOG_LEVEL: debug}         as of the image: a pod's own win
-    ports: {8080: 0}                where a container's port is on this machine; 0 picks a free one
+  example.org/operator:*:           an image name as in pods; `*` matches any characters
+    command: [python3, operator.py] the command in place of the image's entrypoint and a pod's `command`
+    args: [--port=$(MOCKUBE_PORT_8080)]  the arguments for a pod that has no `args`
+    env: {LOG_LEVEL: debug}         variables of the image; those of a pod override them
+    ports: {8080: 0}                the port of this machine for a container's port; 0 chooses a free port
     ready: {httpGet: {path: /healthz, port: 8080}}   the readiness probe of a container that has none
-    directory: .                    where it starts
+    directory: .                    the working directory
 
-Without `folder`, the names of images may stand at the top.
+Without `folder`, the image names may be at the top level. Pure, apart from `load_images`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,14 +35,14 @@ class ImageMapError(ValueError):
 
 class LocalImage(Struct, frozen=True, kw_only=True):
     command: Sequence[str] = ()
-    """None where a pod's own command is to be started."""
+    """The command; empty for the pod's own command."""
     args: Sequence[str] = ()
     env: Mapping[str, str] = field(default_factory=dict)
     ports: Mapping[int, int] = field(default_factory=dict)
     ready: ReadOnlyTree | None = None
     directory: Path | None = None
     folder: Path = Path()
-    """Where the map lies: relative paths begin there."""
+    """The base of relative paths: the folder of the map."""
 
 
 class ImageMap(Struct, frozen=True):
@@ -50,7 +50,7 @@ class ImageMap(Struct, frozen=True):
     patterns: Sequence[tuple[str, LocalImage]] = ()
 
     def find(self, image: str) -> LocalImage | None:
-        """The image of that name, or else the first whose pattern matches."""
+        """Return the image of a name, or else the first whose pattern matches; None if there is none."""
         local_image = self.exact.get(image)
         if local_image is not None:
             return local_image
@@ -76,7 +76,7 @@ def load_images(path: Path) -> ImageMap:
 
 
 def _images_and_folder(tree: Any) -> tuple[Any, str]:
-    """Return what a file names: `images:` with the map below it, or the map alone."""
+    """Return the map of images and the folder of a file, which has the map below `images:` or at the top level."""
     if not isinstance(tree, dict):
         raise ImageMapError("the file must be a map of image names, or have one below `images:`")
     if not tree.keys() & {"images", "folder"}:
@@ -93,13 +93,17 @@ def _images_and_folder(tree: Any) -> tuple[Any, str]:
 def image_map(images: Any, folder: Path) -> ImageMap:
     if not isinstance(images, Mapping) or not images:
         raise ImageMapError("no images: add at least one, with its command")
-    read = {str(name): _image(str(name), tree, folder) for name, tree in images.items()}
-    patterns = [(_literal(name), local_image) for name, local_image in read.items() if "*" in name]
-    return ImageMap({name: local_image for name, local_image in read.items() if "*" not in name}, patterns)
+    images_by_name = {str(name): _image(str(name), tree, folder) for name, tree in images.items()}
+    patterns = [
+        (_escape_pattern(name), local_image) for name, local_image in images_by_name.items() if "*" in name
+    ]
+    return ImageMap(
+        {name: local_image for name, local_image in images_by_name.items() if "*" not in name}, patterns
+    )
 
 
-def _literal(name: str) -> str:
-    """Only `*` is special."""
+def _escape_pattern(name: str) -> str:
+    """Escape all special characters of a pattern except `*`."""
     return name.replace("[", "[[]").replace("?", "[?]")
 
 
@@ -147,9 +151,15 @@ def _ports(name: str, value: Any) -> Mapping[int, int]:
     if value is None:
         return {}
     pairs = dict(value) if isinstance(value, Mapping) else {0: 0}
-    # The keys of JSON are texts.
-    pairs = {int(own) if str(own).isdecimal() else own: local for own, local in pairs.items()}
-    if not all(_is_port(own) and own and _is_port(local) for own, local in pairs.items()):
+    # The keys of JSON are strings.
+    pairs = {
+        int(container_port) if str(container_port).isdecimal() else container_port: local_port
+        for container_port, local_port in pairs.items()
+    }
+    if not all(
+        _is_port(container_port) and container_port and _is_port(local_port)
+        for container_port, local_port in pairs.items()
+    ):
         raise ImageMapError(
             f"{name}: ports must map container ports to ports of this machine; 0 chooses a free one"
         )

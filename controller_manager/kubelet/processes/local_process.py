@@ -1,4 +1,4 @@
-"""One process of this machine: started in a session of its own, with pipes or a terminal, and killed with all its group."""
+"""One process of this machine, in a session of its own, with pipes or a terminal; it is killed with its group."""
 
 import asyncio
 import os
@@ -17,26 +17,26 @@ STDOUT, STDERR = 1, 2
 
 
 class GroupWatch:
-    """A process beside this one that kills what is left when this one has died, however it died."""
+    """A process that kills the remaining process groups when this process has died, for whatever reason."""
 
     def __init__(self) -> None:
         self._process: Process | None = None
-        self._starting = asyncio.Lock()
+        self._start_lock = asyncio.Lock()
 
     async def begin(self) -> None:
-        async with self._starting:
+        async with self._start_lock:
             if self._process is None:
                 self._process = await asyncio.create_subprocess_exec(
                     *watch_command(), stdin=PIPE, stdout=DEVNULL, env={}, start_new_session=True
                 )
 
     def add(self, group: int) -> None:
-        self._report(f"+{group}\n")
+        self._send_line(f"+{group}\n")
 
     def remove(self, group: int) -> None:
-        self._report(f"-{group}\n")
+        self._send_line(f"-{group}\n")
 
-    def _report(self, line: str) -> None:
+    def _send_line(self, line: str) -> None:
         if self._process is not None and self._process.stdin is not None:
             self._process.stdin.write(line.encode())
 
@@ -48,7 +48,7 @@ class GroupWatch:
 
 
 class ProcessInput(Protocol):
-    """What a process reads."""
+    """The standard input of a process."""
 
     def write(self, data: bytes) -> None: ...
 
@@ -67,7 +67,7 @@ class LocalProcess:
         stdin: ProcessInput | None,
         terminal: PseudoTerminal | None = None,
     ) -> None:
-        """`outputs` by the number of the stream."""
+        """`outputs` has the readers of the output streams, by number."""
         self._process = process
         self._transport = transport
         self.outputs = outputs
@@ -79,18 +79,18 @@ class LocalProcess:
         return self._process.pid
 
     async def wait(self) -> int:
-        """The exit code, as a runtime reports it: 128 and more if a signal has ended the process."""
+        """Wait for the end; return the exit code of a container runtime: 128 plus the signal if it was killed."""
         code = await self._process.wait()
         return code if code >= 0 else 128 - code
 
-    def send(self, number: signal.Signals) -> None:
-        """To the process alone."""
+    def send_signal(self, number: signal.Signals) -> None:
+        """Send a signal to the process, but not to its group."""
         if self._process.returncode is None:
             with suppress(ProcessLookupError):
                 os.kill(self.pid, number)
 
     def kill(self) -> None:
-        """The process, and what it has started."""
+        """Kill the process and its group."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
 
@@ -103,14 +103,14 @@ class LocalProcess:
             self._terminal.resize(width, height)
 
     async def end(self) -> None:
-        """Kill what is left, and close all streams."""
+        """Kill the process group, and close all streams."""
         self.kill()
         await self._process.wait()
         if self.stdin is not None:
             self.stdin.close()
         if self._terminal is not None:
             self._terminal.close()
-        # Another process may hold the pipe open for ever.
+        # Another process may keep the pipe open.
         self._transport.close()
 
 
@@ -159,7 +159,7 @@ async def _spawn(
 async def _start_in_terminal(command: Sequence[str], options: Mapping[str, Any]) -> LocalProcess:
     terminal = PseudoTerminal()
     try:
-        streams = dict.fromkeys(("stdin", "stdout", "stderr"), terminal.other)
+        streams = dict.fromkeys(("stdin", "stdout", "stderr"), terminal.process_side)
         process, transport, protocol = await _spawn(command, {**options, **streams})
     except BaseException:
         terminal.close()
@@ -172,8 +172,8 @@ async def _start_in_terminal(command: Sequence[str], options: Mapping[str, Any])
     )
 
 
-async def read_some(reader: asyncio.StreamReader) -> bytes:
-    """b"" at the end; a terminal ends with an error."""
+async def read_chunk(reader: asyncio.StreamReader) -> bytes:
+    """Return the next bytes; b"" at the end, at which a terminal raises an error."""
     try:
         return await reader.read(READ)
     except OSError:

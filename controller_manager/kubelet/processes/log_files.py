@@ -1,6 +1,6 @@
-"""The log of a run as a file, a line for each line that was written: `TIME stdout F text`, as container runtimes have it.
+"""The log file of a run, with a line for each line of output: `TIME stdout F text`, as container runtimes write it.
 
-Two files of at most 10 MiB are kept of each run.
+Each run has at most two files of 10 MiB.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ MAX_FILE: Final = 10 << 20
 CHUNK: Final = 64 << 10
 _NAMES: Final = {1: b"stdout", 2: b"stderr"}
 _NUMBERS: Final = {name: number for number, name in _NAMES.items()}
-_ANY: Final = datetime(9999, 1, 1, tzinfo=UTC)
+_MAX_TIME: Final = datetime(9999, 1, 1, tzinfo=UTC)
 
 
 class LogWriter:
@@ -28,7 +28,7 @@ class LogWriter:
         self._parts = {stream: bytearray() for stream in _NAMES}
 
     def write(self, stream: int, data: bytes) -> None:
-        """Lines are written when they end, or are longer than a line may be."""
+        """Write the complete lines; an incomplete line is written when it is complete, or exceeds `MAX_LINE`."""
         part = self._parts[stream]
         part += data
         *lines, rest = bytes(part).split(b"\n")
@@ -49,8 +49,8 @@ class LogWriter:
     def _append(self, stream: int, records: list[tuple[bytes, bytes]]) -> None:
         if not records:
             return
-        head = f"{self._now():%Y-%m-%dT%H:%M:%S.%f}000Z ".encode() + _NAMES[stream]
-        data = b"".join(b"%b %b %b\n" % (head, tag, text) for tag, text in records)
+        prefix = f"{self._now():%Y-%m-%dT%H:%M:%S.%f}000Z ".encode() + _NAMES[stream]
+        data = b"".join(b"%b %b %b\n" % (prefix, tag, text) for tag, text in records)
         if self._size and self._size + len(data) > MAX_FILE:
             self._file.close()
             self._path.replace(rotated_path(self._path))
@@ -61,7 +61,7 @@ class LogWriter:
 
 
 def _records(line: bytes, *, complete: bool) -> list[tuple[bytes, bytes]]:
-    """Each with `F` for the end of a line, or `P` for a part of one."""
+    """Split a line into records with the tag `F` for a full line or its end, and `P` for another part."""
     pieces = [line[start : start + MAX_LINE] for start in range(0, len(line), MAX_LINE)] or [b""]
     last = b"F" if complete else b"P"
     return [*((b"P", piece) for piece in pieces[:-1]), (last, pieces[-1])]
@@ -72,10 +72,10 @@ def rotated_path(path: Path) -> Path:
 
 
 class LogFile:
-    """The log of a run as far as it was read; what is written later can be read on."""
+    """A reader of a run's log, which can read on after more was written."""
 
     due: Final[datetime | None] = None
-    """None: the next write of a process is unknown."""
+    """None, because the time of the next write is unknown."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -87,7 +87,7 @@ class LogFile:
         return self._remaining_bytes() > 0
 
     def advance(self, _: datetime) -> Iterator[LogLine]:
-        """The lines of the next piece of the file."""
+        """Yield the lines of the next piece of the file."""
         if self._file is None:
             return
         *lines, self._rest = (self._rest + self._file.read(CHUNK)).split(b"\n")
@@ -108,7 +108,7 @@ class LogFile:
             self._file = None
 
     def _remaining_bytes(self) -> int:
-        """Bytes; a file that was read to its end and replaced is followed by the one in its place."""
+        """Return the number of unread bytes; after the end of a rotated file, open the new file."""
         if self._file is None:
             self._open(self._path)
         if self._file is None:
@@ -127,11 +127,11 @@ class LogFile:
     def _is_current(self) -> bool:
         assert self._file is not None
         try:
-            there = self._path.stat()
+            current = self._path.stat()
         except FileNotFoundError:
             return True
-        own = fstat(self._file.fileno())
-        return (there.st_dev, there.st_ino) == (own.st_dev, own.st_ino)
+        opened = fstat(self._file.fileno())
+        return (current.st_dev, current.st_ino) == (opened.st_dev, opened.st_ino)
 
 
 def log_tail(path: Path, size: int) -> str:
@@ -140,8 +140,8 @@ def log_tail(path: Path, size: int) -> str:
         return ""
     log, tail = LogFile(path), bytearray()
     try:
-        while log.is_behind(_ANY):
-            for line in log.advance(_ANY):
+        while log.is_behind(_MAX_TIME):
+            for line in log.advance(_MAX_TIME):
                 tail += line.text
                 del tail[:-size]
     finally:

@@ -1,4 +1,4 @@
-"""What the containers of one pod refer to, with tokens that are kept until most of their time has passed."""
+"""The objects that the containers of one pod refer to, with cached tokens that are renewed before they expire."""
 
 from typing import Final
 
@@ -7,8 +7,8 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.kubelet.containers.environment import References
 from mockube.controller_manager.kubelet.server.references import ReferenceLoader
 
-_RENEWED_AFTER: Final = 0.8
-"""Of a token's time, as a kubelet does."""
+_RENEWAL_FRACTION: Final = 0.8
+"""The fraction of a token's lifetime after which it is renewed, as by a kubelet."""
 
 
 class PodReferences:
@@ -16,7 +16,7 @@ class PodReferences:
         self._loader = loader
         self._clock = clock
         self.pod = pod
-        """As it was seen last."""
+        """The latest version of the pod."""
         self._tokens: dict[tuple[str, int], tuple[str, float]] = {}
 
     async def load(self, container: ReadOnlyTree) -> References:
@@ -25,5 +25,5 @@ class PodReferences:
         references = await self._loader.load(self.pod, container, valid)
         for key, token in references.tokens.items():
             if key not in valid:
-                self._tokens[key] = token, now + _RENEWED_AFTER * key[1]
+                self._tokens[key] = token, now + _RENEWAL_FRACTION * key[1]
         return references

@@ -1,4 +1,4 @@
-"""One attempt of a probe or a hook: a command, an HTTP request, a connection, or gRPC's health check."""
+"""One attempt of a probe or a hook: a command, an HTTP request, a TCP connection, or a gRPC health check."""
 
 import asyncio
 import ssl
@@ -12,7 +12,7 @@ from msgspec import Struct
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.kubelet.processes.command import numbered_port
+from mockube.controller_manager.kubelet.processes.command import port_number
 from mockube.controller_manager.kubelet.processes.grpc_health import GrpcError, check_health
 from mockube.controller_manager.supervision import timeout
 
@@ -22,57 +22,57 @@ USER_AGENT: Final = "kube-probe/1.36"
 LOOPBACK: Final = "127.0.0.1"
 
 
-class Attempt(Struct, frozen=True, kw_only=True):
+class HandlerResult(Struct, frozen=True, kw_only=True):
     success: bool
     output: str = ""
 
 
-PASSED: Final = Attempt(success=True)
+SUCCESS: Final = HandlerResult(success=True)
 
 
-def _failed_attempt(output: str) -> Attempt:
-    return Attempt(success=False, output=output)
+def _failure(output: str) -> HandlerResult:
+    return HandlerResult(success=False, output=output)
 
 
 Execute = Callable[[list[str]], Awaitable[tuple[int, str]]]
-"""Runs a command in the container; returns its exit code and what it wrote."""
+"""Runs a command in the container; returns its exit code and its output."""
 
 
 class Target(Struct, frozen=True, kw_only=True):
-    """The container that is probed."""
+    """The container of a probe or hook."""
 
     spec: ReadOnlyTree
     ports: Mapping[int, int]
-    """Where its ports are on this machine."""
+    """The port of this machine for each port of the container."""
     execute: Execute
 
     def local_port(self, value: object) -> int:
-        port = numbered_port(value, self.spec)
+        port = port_number(value, self.spec)
         return self.ports.get(port, port)
 
 
-async def attempt(handler: ReadOnlyTree, target: Target, clock: Clock, seconds: float) -> Attempt:
-    """Run the handler of a probe or a hook, for at most so many seconds."""
+async def run_handler(handler: ReadOnlyTree, target: Target, clock: Clock, seconds: float) -> HandlerResult:
+    """Run the handler of a probe or a hook, for at most `seconds`."""
     try:
         async with timeout(clock, seconds):
-            return await _attempt(handler, target, clock)
+            return await _run_handler(handler, target, clock)
     except TimeoutError:
         if "exec" in handler:
-            return _failed_attempt(
+            return _failure(
                 f'command timed out: "{" ".join(handler["exec"].get("command") or ())}" timed out after {seconds:g}s',
             )
         if "grpc" in handler:
             address = f"{LOOPBACK}:{target.local_port(handler['grpc']['port'])}"
-            return _failed_attempt(
+            return _failure(
                 f'timeout: failed to connect service "{address}" within {seconds:g}s: context deadline exceeded',
             )
-        return _failed_attempt("context deadline exceeded (Client.Timeout exceeded while awaiting headers)")
+        return _failure("context deadline exceeded (Client.Timeout exceeded while awaiting headers)")
 
 
-async def _attempt(handler: ReadOnlyTree, target: Target, clock: Clock) -> Attempt:
+async def _run_handler(handler: ReadOnlyTree, target: Target, clock: Clock) -> HandlerResult:
     if "exec" in handler:
         code, output = await target.execute(list(handler["exec"].get("command") or ()))
-        return Attempt(success=code == 0, output=output)
+        return HandlerResult(success=code == 0, output=output)
     if "httpGet" in handler:
         return await _get(handler["httpGet"], target)
     if "tcpSocket" in handler:
@@ -81,37 +81,37 @@ async def _attempt(handler: ReadOnlyTree, target: Target, clock: Clock) -> Attem
         return await _check_grpc(handler["grpc"], target)
     if "sleep" in handler:
         await clock.sleep(handler["sleep"].get("seconds") or 0)
-        return PASSED
-    return _failed_attempt("missing probe handler")
+        return SUCCESS
+    return _failure("missing probe handler")
 
 
-async def _connect(action: ReadOnlyTree, target: Target) -> Attempt:
+async def _connect(action: ReadOnlyTree, target: Target) -> HandlerResult:
     port = target.local_port(action["port"])
     try:
         _, writer = await asyncio.open_connection(action.get("host") or LOOPBACK, port)
     except OSError as error:
-        return _failed_attempt(_dial_error(f"{action.get('host') or LOOPBACK}:{port}", error))
+        return _failure(_dial_error(f"{action.get('host') or LOOPBACK}:{port}", error))
     await _close(writer)
-    return PASSED
+    return SUCCESS
 
 
-async def _check_grpc(action: ReadOnlyTree, target: Target) -> Attempt:
+async def _check_grpc(action: ReadOnlyTree, target: Target) -> HandlerResult:
     port = target.local_port(action["port"])
     try:
         reader, writer = await asyncio.open_connection(LOOPBACK, port)
     except OSError as error:
         address = f"{LOOPBACK}:{port}"
-        return _failed_attempt(f'failed to connect service "{address}": {_dial_error(address, error)}')
+        return _failure(f'failed to connect service "{address}": {_dial_error(address, error)}')
     try:
         status = await check_health(reader, writer, f"{LOOPBACK}:{port}", action.get("service") or "")
     except (GrpcError, OSError, EOFError) as error:
-        return _failed_attempt(f"error: health rpc failed: {error}")
+        return _failure(f"error: health rpc failed: {error}")
     finally:
         await _close(writer)
-    return Attempt(success=status == "SERVING", output=f'service unhealthy (responded with "{status}")')
+    return HandlerResult(success=status == "SERVING", output=f'service unhealthy (responded with "{status}")')
 
 
-async def _get(action: ReadOnlyTree, target: Target) -> Attempt:
+async def _get(action: ReadOnlyTree, target: Target) -> HandlerResult:
     scheme = str(action.get("scheme") or "HTTP").lower()
     host = action.get("host") or LOOPBACK
     url = f"{scheme}://{host}:{target.local_port(action['port'])}{_with_slash(action.get('path') or '/')}"
@@ -122,13 +122,13 @@ async def _get(action: ReadOnlyTree, target: Target) -> Attempt:
             code, location = await _request(url, headers)
         except (OSError, EOFError, ValueError) as error:
             parts = urlsplit(url)
-            return _failed_attempt(f"Get {quote(first)}: {_dial_error(parts.netloc, error)}")
-        following = urljoin(url, location) if location and 300 <= code < 400 else ""
-        if not following or urlsplit(following).hostname != urlsplit(url).hostname:
+            return _failure(f"Get {quote(first)}: {_dial_error(parts.netloc, error)}")
+        next_url = urljoin(url, location) if location and 300 <= code < 400 else ""
+        if not next_url or urlsplit(next_url).hostname != urlsplit(url).hostname:
             output = f"HTTP probe failed with statuscode: {code}"
-            return Attempt(success=200 <= code < 400, output=output)
-        url = following
-    return _failed_attempt(f"Get {quote(first)}: stopped after {MAX_REDIRECTS} redirects")
+            return HandlerResult(success=200 <= code < 400, output=output)
+        url = next_url
+    return _failure(f"Get {quote(first)}: stopped after {MAX_REDIRECTS} redirects")
 
 
 def _with_slash(path: str) -> str:
@@ -136,7 +136,7 @@ def _with_slash(path: str) -> str:
 
 
 async def _request(url: str, headers: Mapping[str, str]) -> tuple[int, str]:
-    """The code of the response, and where it leads."""
+    """Send a GET request; return the status code and the location of a redirect."""
     parts = urlsplit(url)
     tls = None
     if parts.scheme == "https":
@@ -144,11 +144,11 @@ async def _request(url: str, headers: Mapping[str, str]) -> tuple[int, str]:
         tls.check_hostname, tls.verify_mode = (
             False,
             ssl.CERT_NONE,
-        )  # as a kubelet, which resolves no names of pods
+        )  # as a kubelet, which does not verify certificates of pods
     port = parts.port or (443 if tls else 80)
     reader, writer = await asyncio.open_connection(parts.hostname, port, ssl=tls, limit=MAX_HEAD)
     try:
-        sent = {
+        request_headers = {
             "Host": parts.netloc,
             "User-Agent": USER_AGENT,
             "Accept": "*/*",
@@ -156,7 +156,12 @@ async def _request(url: str, headers: Mapping[str, str]) -> tuple[int, str]:
             "Connection": "close",
         }
         path = f"{parts.path or '/'}{f'?{parts.query}' if parts.query else ''}"
-        lines = [f"GET {path} HTTP/1.1", *(f"{name}: {value}" for name, value in sent.items()), "", ""]
+        lines = [
+            f"GET {path} HTTP/1.1",
+            *(f"{name}: {value}" for name, value in request_headers.items()),
+            "",
+            "",
+        ]
         writer.write("\r\n".join(lines).encode())
         await writer.drain()
         try:

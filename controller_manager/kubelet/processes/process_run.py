@@ -1,6 +1,6 @@
-"""One run of a container as a process: prepared, started, watched, stopped; and what is known of it meanwhile.
+"""One run of a container as a process: prepares, starts, watches and stops it, and records its state.
 
-It decides nothing about the pod: `pod_lifecycle` reads its `state`. Its probes and hooks are in `container_checks`.
+`pod_lifecycle` computes the pod's status from the `state`. The probes and hooks are in `container_checks`.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.wire import NoAnswer
+from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.control.events.recorder import Recorder
 from mockube.controller_manager.kubelet.containers.environment import References
 from mockube.controller_manager.kubelet.containers.missing import missing_variable, missing_volume
@@ -29,7 +29,7 @@ from mockube.controller_manager.kubelet.pod_lifecycle.process_state import Exit,
 from mockube.controller_manager.kubelet.pod_lifecycle.program import MAX_LOG_MESSAGE, MAX_MESSAGE
 from mockube.controller_manager.kubelet.processes.command import (
     CommandSpec,
-    LocalPlaces,
+    LocalEnvironment,
     StartError,
     command_spec,
     find_program,
@@ -47,7 +47,7 @@ from mockube.controller_manager.kubelet.processes.images import LocalImage
 from mockube.controller_manager.kubelet.processes.local_process import (
     GroupWatch,
     LocalProcess,
-    read_some,
+    read_chunk,
     start_process,
 )
 from mockube.controller_manager.kubelet.processes.log_files import LogWriter, log_tail
@@ -58,11 +58,11 @@ from mockube.controller_manager.supervision import cancel_and_wait, start, timeo
 LOG: Final = logging.getLogger(__name__)
 
 RETRY_SECONDS: Final = 2.0
-"""Between attempts to prepare a container."""
+"""The delay between attempts to prepare a container."""
 DRAIN_SECONDS: Final = 1.0
-"""How long output is read on after the end of a process."""
+"""How long output is read after the end of the process."""
 MAX_OUTPUT: Final = 10 << 10
-"""Of a command that a probe runs."""
+"""The maximum bytes of the output of a probe's command."""
 LISTENER_QUEUE: Final = 1024
 OUTPUT_END: Final = (0, b"")
 
@@ -70,18 +70,18 @@ Output = asyncio.Queue[tuple[int, bytes]]
 
 
 class RunContext(Struct, frozen=True, kw_only=True):
-    """What all runs share."""
+    """The dependencies that all runs share."""
 
     clock: Clock
     recorder: Recorder
     watch: GroupWatch
     folder: Path
     server: str
-    """Where this API server is."""
-    changed: Callable[[ReadOnlyTree], None]
-    """Called with the pod when the state of one of its runs is another."""
-    wrote: Callable[[ReadOnlyTree], None]
-    """Called with the pod when one of its containers has written."""
+    """The URL of the API server."""
+    on_change: Callable[[ReadOnlyTree], None]
+    """Called with the pod when the state of one of its runs has changed."""
+    on_output: Callable[[ReadOnlyTree], None]
+    """Called with the pod when one of its containers has written output."""
 
 
 class ProcessRun:
@@ -95,9 +95,9 @@ class ProcessRun:
         image: LocalImage,
         restarts: int,
     ) -> None:
-        """`field` is where the container is in its pod."""
-        self.probed: dict[tuple[str, Probe], ProbeTotals] = {}
-        """The results of probes; those of a pod's runs share it."""
+        """`field` is the path of the container in its pod."""
+        self.probe_totals: dict[tuple[str, Probe], ProbeTotals] = {}
+        """The results of probes; the runs of a pod share them."""
         self._context = context
         self._references = references
         self.container = container
@@ -120,16 +120,16 @@ class ProcessRun:
     # --- called by other modules
 
     def stop(self, grace: float) -> None:
-        """End it within so many seconds; a shorter time than before counts."""
+        """Stop the run within `grace` seconds; a second call can only shorten the time."""
         deadline = self._context.clock.monotonic() + grace
         if self._deadline is None or deadline < self._deadline:
             self._deadline = deadline
             self._stop_requested.set()
-            self.change(is_stopping=True)
+            self.update_state(is_stopping=True)
 
     @contextmanager
-    def listening(self) -> Iterator[Output]:
-        """Collect its output from now on, up to `OUTPUT_END`; a slow reader loses output beyond the limit."""
+    def listen(self) -> Iterator[Output]:
+        """Queue the output from now on, up to `OUTPUT_END`; a slow reader loses output beyond the limit."""
         output: Output = asyncio.Queue(LISTENER_QUEUE)
         self._listeners.add(output)
         try:
@@ -162,7 +162,7 @@ class ProcessRun:
         self._context.watch.remove(process.pid)
 
     async def execute(self, command: Sequence[str]) -> tuple[int, str]:
-        """Run a command beside it; return its code and what it wrote."""
+        """Run a command in the container; return its exit code and its output."""
         try:
             process = await self.start_exec(command)
         except (StartError, OSError) as error:
@@ -170,7 +170,7 @@ class ProcessRun:
         output = bytearray()
 
         async def read(stream: asyncio.StreamReader) -> None:
-            while data := await read_some(stream):
+            while data := await read_chunk(stream):
                 output.extend(data[: MAX_OUTPUT - len(output)])
 
         readers = [start("output of a command", read(stream)) for stream in process.outputs.values()]
@@ -181,27 +181,27 @@ class ProcessRun:
             await cancel_and_wait(readers)
             await self.end_exec(process)
 
-    # --- for its checks
+    # --- called by the checks
 
-    def change(self, **fields: Any) -> None:
+    def update_state(self, **fields: Any) -> None:
         self.state = replace(self.state, **fields)
-        self._context.changed(self.pod)
+        self._context.on_change(self.pod)
 
     def record_event(self, kind: str, reason: str, message: str) -> None:
         host = str(self.pod["spec"].get("nodeName") or "")
         self._context.recorder.record_on(host, self.pod, kind, reason, message, part=self._field)
 
     def count_probe(self, probe: Probe, *, success: bool, seconds: float) -> None:
-        totals = self.probed.setdefault((self.container["name"], probe), ProbeTotals())
+        totals = self.probe_totals.setdefault((self.container["name"], probe), ProbeTotals())
         totals.add(success=success, seconds=seconds)
 
     def target(self) -> Target:
         return Target(spec=self.container, ports=self.ports, execute=self.execute)
 
-    # --- its life
+    # --- the lifecycle
 
     async def run(self) -> None:
-        """From its preparation to its end."""
+        """Prepare the container, run its process, and record its end."""
         try:
             spec = await self._prepare()
             if spec is None:
@@ -210,7 +210,7 @@ class ProcessRun:
                 await self._run_process(spec)
         except Exception as error:
             if self.process is not None or not isinstance(error, StartError | OSError):
-                LOG.exception("container %s of pod %s", self.container["name"], meta.name(self.pod))
+                LOG.exception("container %s of pod %s failed", self.container["name"], meta.name(self.pod))
                 self._end(128, reason="ContainerCannotRun", message=f"{type(error).__name__}: {error}")
                 return
             message = (
@@ -226,29 +226,34 @@ class ProcessRun:
     def _end(self, code: int, *, reason: str = "", message: str = "", started: bool | None = True) -> None:
         now = self._context.clock.now()
         started_at = (self.state.started or now) if started else None
-        ended = Exit(code=code, at=now, reason=reason, message=message)
-        self.change(started=started_at, exit=ended, is_ready=False)
+        end = Exit(code=code, at=now, reason=reason, message=message)
+        self.update_state(started=started_at, exit=end, is_ready=False)
 
     async def _prepare(self) -> CommandSpec | None:
-        """Wait until all objects that it refers to exist; None if it is stopped before."""
+        """Wait until all objects that the container refers to exist; return None if the run is stopped before that."""
         reported_problem = ""
         while not self._stop_requested.is_set():
             try:
                 references = await self._references.load(self.container)
-            except (ApiError, NoAnswer) as error:
-                LOG.warning("pod %s: %s", meta.name(self.pod), error)
+            except (ApiError, NoResponse) as error:
+                LOG.warning(
+                    "container %s of pod %s: reading its references failed and will be retried: %s",
+                    self.container["name"],
+                    meta.name(self.pod),
+                    error,
+                )
                 await self._wait_for_stop(RETRY_SECONDS)
                 continue
-            problem = self._refusal(references)
+            problem = self._start_problem(references)
             if not problem:
-                return self._specify(references)
+                return self._create_spec(references)
             if problem != reported_problem:
-                self._report(problem, references)
+                self._report_problem(problem, references)
                 reported_problem = problem
             await self._wait_for_stop(RETRY_SECONDS)
         return None
 
-    def _refusal(self, references: References) -> str:
+    def _start_problem(self, references: References) -> str:
         pod, container = self.pod, self.container
         return (
             missing_volume(pod, container, references)[1]
@@ -257,27 +262,27 @@ class ProcessRun:
             or missing_variable(pod, container, references)
         )
 
-    def _report(self, problem: str, references: References) -> None:
+    def _report_problem(self, problem: str, references: References) -> None:
         volume, _ = missing_volume(self.pod, self.container, references)
         if volume:
             message = f'MountVolume.SetUp failed for volume "{volume}" : {problem}'
             self.record_event("Warning", "FailedMount", message)
         else:
             self.record_event("Warning", "Failed", f"Error: {problem}")
-            self.change(waiting_reason="CreateContainerConfigError", waiting_message=problem)
+            self.update_state(waiting_reason="CreateContainerConfigError", waiting_message=problem)
 
-    def _specify(self, references: References) -> CommandSpec:
+    def _create_spec(self, references: References) -> CommandSpec:
         context, pod = self._context, self.pod
         root = make_root(context.folder, pod, self.container, references)
         ports = local_ports(self.container, self._image)
         self.ports = {port: local or _free_port() for port, local in ports.items()}
-        place = LocalPlaces(
+        local_environment = LocalEnvironment(
             root=root,
             ports=self.ports,
             server=context.server,
             kubeconfig=write_kubeconfig(root, context.server, meta.namespace(pod)),
         )
-        spec = command_spec(pod, self.container, self._image, references, place)
+        spec = command_spec(pod, self.container, self._image, references, local_environment)
         spec.directory.mkdir(parents=True, exist_ok=True)
         self.log.parent.mkdir(parents=True, exist_ok=True)
         return spec
@@ -300,20 +305,22 @@ class ProcessRun:
             for number, stream in process.outputs.items()
         ]
         checks = ContainerChecks(self, self._context.clock, self._image.ready)
-        beside = [
+        check_tasks = [
             start("checks of a container", checks.run(process)),
             start("the end of a container", self._stop_when_requested(process, checks)),
         ]
         try:
-            code = await _first_of(start("a container's process", process.wait()), [*beside, *readers])
-            process.kill()  # what it has left behind
+            code = await _wait_for_process(
+                start("a container's process", process.wait()), [*check_tasks, *readers]
+            )
+            process.kill()  # the rest of its process group
             await self._drain(readers)
         finally:
-            await cancel_and_wait([*beside, *readers])
+            await cancel_and_wait([*check_tasks, *readers])
             await process.end()
             self._context.watch.remove(process.pid)
             log.close()
-        self._end(code, message=self._message(code))
+        self._end(code, message=self._termination_message(code))
 
     async def _drain(self, readers: "Sequence[asyncio.Task[None]]") -> None:
         with suppress(TimeoutError):
@@ -321,11 +328,11 @@ class ProcessRun:
                 await asyncio.gather(*readers)
 
     async def _copy(self, number: int, stream: asyncio.StreamReader, log: LogWriter) -> None:
-        while data := await read_some(stream):
+        while data := await read_chunk(stream):
             log.write(number, data)
             for queue in self._listeners:
                 _put_unless_full(queue, (number, data))
-            self._context.wrote(self.pod)
+            self._context.on_output(self.pod)
 
     async def _stop_when_requested(self, process: LocalProcess, checks: ContainerChecks) -> None:
         await self._stop_requested.wait()
@@ -333,9 +340,9 @@ class ProcessRun:
         assert self._deadline is not None
         minimum = await checks.run_pre_stop_hook(self._deadline - clock.monotonic())
         self._deadline = max(self._deadline, clock.monotonic() + minimum)
-        process.send(signal.SIGTERM)
+        process.send_signal(signal.SIGTERM)
         while (remaining := self._deadline - clock.monotonic()) > 0:
-            self._stop_requested.clear()  # a shorter grace period may follow
+            self._stop_requested.clear()  # A shorter grace period may follow.
             await self._wait_for_stop(remaining)
         process.kill()
 
@@ -344,8 +351,8 @@ class ProcessRun:
             async with timeout(self._context.clock, seconds):
                 await self._stop_requested.wait()
 
-    def _message(self, code: int) -> str:
-        """What it left as its termination message: in a file, or at the end of its log."""
+    def _termination_message(self, code: int) -> str:
+        """Return the termination message: the content of the file, or else the end of the log if the policy says so."""
         root = container_root(self._context.folder / meta.uid(self.pod), self.container["name"])
         path = root / str(self.container.get("terminationMessagePath") or "/dev/termination-log").lstrip("/")
         if path.is_file():
@@ -358,9 +365,9 @@ class ProcessRun:
         return ""
 
 
-async def _first_of(process: "asyncio.Task[int]", beside: "Sequence[asyncio.Task[None]]") -> int:
+async def _wait_for_process(process: "asyncio.Task[int]", check_tasks: "Sequence[asyncio.Task[None]]") -> int:
     """Return the exit code; raise errors of the tasks beside the process."""
-    pending: set[asyncio.Task[Any]] = {process, *beside}
+    pending: set[asyncio.Task[Any]] = {process, *check_tasks}
     try:
         while not process.done():
             done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)

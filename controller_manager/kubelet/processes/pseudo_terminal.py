@@ -1,4 +1,4 @@
-"""A pseudo-terminal of a process, as its owner reads and writes it."""
+"""The controlling side of a process's pseudo-terminal."""
 
 import asyncio
 import fcntl
@@ -12,27 +12,27 @@ READ: Final = 64 << 10
 
 
 class _TerminalInput:
-    """What is typed into a pseudo-terminal."""
+    """Writes the input of a pseudo-terminal."""
 
     def __init__(self, controller: int) -> None:
         self._controller = controller
-        self._waiting = b""
+        self._unsent = b""
         self._is_closed = False
 
     def write(self, data: bytes) -> None:
-        self._waiting += data
+        self._unsent += data
 
     async def drain(self) -> None:
-        """Until all of it was taken."""
+        """Wait until all data is written to the terminal."""
         loop = asyncio.get_running_loop()
-        while self._waiting and not self._is_closed:
+        while self._unsent and not self._is_closed:
             with suppress(BlockingIOError):
-                self._waiting = self._waiting[os.write(self._controller, self._waiting) :]
-            if self._waiting:
-                free = asyncio.Event()
-                loop.add_writer(self._controller, free.set)
+                self._unsent = self._unsent[os.write(self._controller, self._unsent) :]
+            if self._unsent:
+                writable = asyncio.Event()
+                loop.add_writer(self._controller, writable.set)
                 try:
-                    await free.wait()
+                    await writable.wait()
                 finally:
                     loop.remove_writer(self._controller)
 
@@ -41,16 +41,16 @@ class _TerminalInput:
 
 
 class PseudoTerminal(asyncio.ReadTransport):
-    """A reader of what a process writes to its terminal, up to the end of the process, and a writer of what it reads."""
+    """Reads the output of a process from its terminal until the process ends, and writes its input."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.controller, self.other = os.openpty()
+        self.controller, self.process_side = os.openpty()
         os.set_blocking(self.controller, False)
         self.reader = asyncio.StreamReader(limit=READ)
         self.reader.set_transport(self)
         self._loop = asyncio.get_running_loop()
-        self._is_over = False
+        self._has_ended = False
         self.input = _TerminalInput(self.controller)
         self.resume_reading()
 
@@ -58,7 +58,7 @@ class PseudoTerminal(asyncio.ReadTransport):
         self._loop.remove_reader(self.controller)
 
     def resume_reading(self) -> None:
-        if not self._is_over:
+        if not self._has_ended:
             self._loop.add_reader(self.controller, self._read)
 
     def resize(self, width: int, height: int) -> None:
@@ -68,18 +68,18 @@ class PseudoTerminal(asyncio.ReadTransport):
                 fcntl.ioctl(self.controller, termios.TIOCSWINSZ, size)
 
     def finish(self) -> None:
-        """Read the rest of the output of a process that has ended."""
-        while not self._is_over and self._read():
+        """Read the rest of the output after the end of the process."""
+        while not self._has_ended and self._read():
             pass
-        if not self._is_over:
+        if not self._has_ended:
             self._on_end()
 
     def close(self) -> None:
         if self.controller >= 0:
             self.pause_reading()
             os.close(self.controller)
-            os.close(self.other)
-            self._is_over, self.controller = True, -1
+            os.close(self.process_side)
+            self._has_ended, self.controller = True, -1
 
     def _read(self) -> bool:
         try:
@@ -96,5 +96,5 @@ class PseudoTerminal(asyncio.ReadTransport):
 
     def _on_end(self) -> None:
         self.pause_reading()
-        self._is_over = True
+        self._has_ended = True
         self.reader.feed_eof()

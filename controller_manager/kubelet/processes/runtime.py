@@ -1,6 +1,6 @@
-"""The containers of simulated nodes that run as processes of this machine: which they are, their runs, and their end.
+"""The runtime of containers that run as processes of this machine: starts and stops their runs.
 
-It is shared by what looks at pods, which has runs started and stopped, and by what serves logs, exec and the like.
+The pod workers (`pods`), which start and stop runs, and the kubelets' server share it.
 """
 
 import asyncio
@@ -18,11 +18,11 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.kinds import NODES
 from mockube.controller_manager.client.kubeconfig import access_of
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.client.wire import NoAnswer
+from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.control.runnable import Context
 from mockube.controller_manager.kubelet.containers.missing import missing_volume
 from mockube.controller_manager.kubelet.effects import ContainerAction, StartContainer, StopContainer
-from mockube.controller_manager.kubelet.pod_lifecycle.order import grace_seconds
+from mockube.controller_manager.kubelet.pod_lifecycle.containers import grace_seconds
 from mockube.controller_manager.kubelet.pod_lifecycle.probe_totals import ProbeTotals
 from mockube.controller_manager.kubelet.pod_lifecycle.probing import Probe
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import NEVER_RAN, ProcessState
@@ -39,25 +39,25 @@ from mockube.controller_manager.supervision import cancel_and_wait, start
 LOG: Final = logging.getLogger(__name__)
 
 REFRESH_SECONDS: Final = 60.0
-"""How often files of ConfigMaps, Secrets and tokens are updated; a kubelet's."""
+"""The interval in which files of ConfigMaps, Secrets and tokens are updated: that of a kubelet."""
 FORCED_GRACE: Final = 1.0
-"""Seconds that the processes of a pod have that was deleted by force."""
-LAST_GRACE: Final = 0.3
-"""Seconds that processes have when their kubelet ends."""
+"""The grace period in seconds for the processes of a pod that was deleted by force."""
+SHUTDOWN_GRACE: Final = 0.3
+"""The grace period in seconds for all processes when the kubelet ends."""
 MAX_ENDED_RUNS: Final = 2
 """Runs whose logs are retained: the latest and the previous one."""
 _FIELDS: Final = ("initContainers", "containers", "ephemeralContainers")
 
 
-class _Pod:
+class _PodRecord:
     def __init__(self, references: PodReferences) -> None:
         self.references = references
         self.runs: dict[str, ProcessRun] = {}
-        """The latest of each container."""
-        self.probed: dict[tuple[str, Probe], ProbeTotals] = {}
-        """The results of the probes of each container, in all its runs."""
+        """The latest run of each container."""
+        self.probe_totals: dict[tuple[str, Probe], ProbeTotals] = {}
+        """The results of the containers' probes in all their runs."""
         self.tasks: set[asyncio.Task[None]] = set()
-        self.refreshing: asyncio.Task[None] | None = None
+        self.refresh_task: asyncio.Task[None] | None = None
 
 
 class ProcessRuntime:
@@ -67,17 +67,17 @@ class ProcessRuntime:
         self._loader = ReferenceLoader(context.client, context.informers.of(NODES).lister)
         self._recorder = context.recorder.of("kubelet")
         self._server = access_of(context.options.server).server
-        self._pods: dict[str, _Pod] = {}
-        self._ending: set[asyncio.Task[None]] = set()
+        self._pods: dict[str, _PodRecord] = {}
+        self._cleanup_tasks: set[asyncio.Task[None]] = set()
         self._context: RunContext | None = None
-        self.changed: Callable[[Key], None] = lambda _: None
-        """Called with a pod's key when something about its processes is new."""
-        self.wrote: Callable[[Key], None] = lambda _: None
-        """Called with a pod's key when one of its processes has written."""
+        self.on_change: Callable[[Key], None] = lambda _: None
+        """Called with a pod's key when the state of one of its processes has changed."""
+        self.on_output: Callable[[Key], None] = lambda _: None
+        """Called with a pod's key when one of its processes has written output."""
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """As long as processes may be started; at the end of the block all of them end."""
+        """Allow processes to start during the block; end all of them at its end."""
         watch = GroupWatch()
         with TemporaryDirectory(prefix="mockube-pods-", ignore_cleanup_errors=True) as folder:
             self._context = RunContext(
@@ -86,8 +86,8 @@ class ProcessRuntime:
                 watch=watch,
                 folder=Path(folder),
                 server=self._server,
-                changed=lambda pod: self.changed(Key.of(pod)),
-                wrote=lambda pod: self.wrote(Key.of(pod)),
+                on_change=lambda pod: self.on_change(Key.of(pod)),
+                on_output=lambda pod: self.on_output(Key.of(pod)),
             )
             try:
                 yield
@@ -98,7 +98,7 @@ class ProcessRuntime:
     # --- the interface to the pod lifecycle
 
     def states(self, pod: ReadOnlyTree) -> Mapping[str, ProcessState]:
-        """The containers of a pod that are processes."""
+        """Return the states of the pod's containers that run as processes, by name."""
         record = self._pods.get(meta.uid(pod))
         script = script_of(meta.annotations(pod))
         states: dict[str, ProcessState] = {}
@@ -125,7 +125,7 @@ class ProcessRuntime:
                         run.stop(grace_seconds(pod))
 
     def run_of(self, pod: ReadOnlyTree, name: str) -> ProcessRun | None:
-        """The latest run of a container; None of one that is simulated, or has not run yet."""
+        """Return the latest run of a container; None if it is simulated, or has not run yet."""
         record = self._pods.get(meta.uid(pod))
         return record.runs.get(name) if record else None
 
@@ -134,15 +134,15 @@ class ProcessRuntime:
         return record.runs.values() if record else ()
 
     def probe_totals(self, pod: ReadOnlyTree) -> Mapping[tuple[str, Probe], ProbeTotals] | None:
-        """What was counted of the probes of a pod's processes."""
+        """Return the results of the probes of a pod's processes; None if it has had none."""
         record = self._pods.get(meta.uid(pod))
-        return record.probed if record else None
+        return record.probe_totals if record else None
 
     def is_process(self, pod: ReadOnlyTree, name: str) -> bool:
         return name in self.states(pod)
 
     def log_of(self, pod: ReadOnlyTree, name: str, restarts: int) -> Path | None:
-        """Return the log of a run of a process; None if it was removed."""
+        """Return the path of a run's log; None if it was removed."""
         run = self.run_of(pod, name)
         path = run.log.with_name(f"{name}.{restarts}.log") if run is not None else None
         return path if path is not None and path.exists() else None
@@ -152,18 +152,18 @@ class ProcessRuntime:
         record = self._pods.pop(uid, None)
         if record is not None:
             task = start("the end of a pod", self._clean_up(uid, record))
-            self._ending.add(task)
-            task.add_done_callback(self._ending.discard)
+            self._cleanup_tasks.add(task)
+            task.add_done_callback(self._cleanup_tasks.discard)
 
-    # ---
+    # --- starting and ending runs
 
     def _start(self, pod: ReadOnlyTree, name: str, restarts: int) -> None:
         uid = meta.uid(pod)
         record = self._pods.get(uid)
         if record is None:
-            record = self._pods[uid] = _Pod(PodReferences(self._loader, self._clock, pod))
-        before = record.runs.get(name)
-        if self._context is None or (before is not None and before.state.restarts >= restarts):
+            record = self._pods[uid] = _PodRecord(PodReferences(self._loader, self._clock, pod))
+        previous_run = record.runs.get(name)
+        if self._context is None or (previous_run is not None and previous_run.state.restarts >= restarts):
             return
         field, container = next(
             (field, candidate) for field, candidate in _containers(pod) if candidate["name"] == name
@@ -179,37 +179,40 @@ class ProcessRuntime:
             image=image,
             restarts=restarts,
         )
-        run.probed = record.probed
-        if before is not None:
-            _forget_log(before.log, restarts - MAX_ENDED_RUNS)
+        run.probe_totals = record.probe_totals
+        if previous_run is not None:
+            _delete_log(previous_run.log, restarts - MAX_ENDED_RUNS)
         record.runs[name] = run
         task = start(f"container {name} of {Key.of(pod)}", run.run())
         record.tasks.add(task)
         task.add_done_callback(record.tasks.discard)
-        if record.refreshing is None:
-            record.refreshing = start(f"volumes of {Key.of(pod)}", self._keep_fresh(record))
+        if record.refresh_task is None:
+            record.refresh_task = start(f"volumes of {Key.of(pod)}", self._refresh_volumes(record))
 
-    async def _keep_fresh(self, record: _Pod) -> None:
+    async def _refresh_volumes(self, record: _PodRecord) -> None:
         """Update the pod's volumes from the API periodically."""
         while True:
             try:
                 await self._clock.sleep(REFRESH_SECONDS)
                 for run in [*record.runs.values()]:
                     if run.spec is not None and run.state.exit is None:
-                        await self._refresh(run, record.references)
+                        await self._refresh_run_volumes(run, record.references)
             except Exception:
-                LOG.exception("volumes of pod %s: the next update is tried", Key.of(record.references.pod))
+                LOG.exception(
+                    "volumes of pod %s were not updated; the update will be retried",
+                    Key.of(record.references.pod),
+                )
 
-    async def _refresh(self, run: ProcessRun, references: PodReferences) -> None:
+    async def _refresh_run_volumes(self, run: ProcessRun, references: PodReferences) -> None:
         assert self._context is not None
         try:
-            fresh_references = await references.load(run.container)
-        except (ApiError, NoAnswer):
+            new_references = await references.load(run.container)
+        except (ApiError, NoResponse):
             return
-        if not missing_volume(references.pod, run.container, fresh_references)[1]:
-            write_volumes(self._context.folder, references.pod, run.container, fresh_references)
+        if not missing_volume(references.pod, run.container, new_references)[1]:
+            write_volumes(self._context.folder, references.pod, run.container, new_references)
 
-    async def _clean_up(self, uid: str, record: _Pod) -> None:
+    async def _clean_up(self, uid: str, record: _PodRecord) -> None:
         assert self._context is not None
         try:
             await _end_runs(record, FORCED_GRACE)
@@ -219,25 +222,25 @@ class ProcessRuntime:
 
     async def _end_all(self) -> None:
         pods, self._pods = [*self._pods.values()], {}
-        await asyncio.gather(*(_end_runs(record, LAST_GRACE) for record in pods), *self._ending)
+        await asyncio.gather(*(_end_runs(record, SHUTDOWN_GRACE) for record in pods), *self._cleanup_tasks)
 
 
-async def _end_runs(record: _Pod, grace: float) -> None:
-    if record.refreshing is not None:
-        await cancel_and_wait([record.refreshing])
+async def _end_runs(record: _PodRecord, grace: float) -> None:
+    if record.refresh_task is not None:
+        await cancel_and_wait([record.refresh_task])
     for run in record.runs.values():
         run.stop(grace)
     await asyncio.gather(*record.tasks)
 
 
 def _containers(pod: ReadOnlyTree) -> Iterator[tuple[str, ReadOnlyTree]]:
-    """Each with the field that it is in."""
+    """Yield each container of the pod with its field."""
     for field in _FIELDS:
         for container in pod["spec"].get(field) or ():
             yield field, container
 
 
-def _forget_log(latest: Path, restarts: int) -> None:
+def _delete_log(latest: Path, restarts: int) -> None:
     name = latest.name.rsplit(".", 2)[0]
     path = latest.with_name(f"{name}.{restarts}.log")
     for log_file in (path, rotated_path(path)):

@@ -1,4 +1,4 @@
-"""The authorization of a kubelet: clients with a certificate that the API server allows to use nodes/proxy and its like."""
+"""The authorization of kubelet requests: the API server decides whether a user may use nodes/proxy and the like."""
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -10,12 +10,12 @@ import orjson
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import ApiError
 from mockube.controller_manager.client.client import Client
-from mockube.controller_manager.client.wire import NoAnswer
+from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.kubelet.server.shared_work import SharedWork
 
 ALLOWED_SECONDS: Final = 300.0
 DENIED_SECONDS: Final = 30.0
-"""How long a decision holds, as a kubelet's webhook caches them."""
+"""How long a decision is cached in seconds: as in a kubelet's webhook authorizer."""
 MAX_DECISIONS: Final = 10_000
 _PATH: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 _VERBS: Final[Mapping[str, str]] = {
@@ -34,7 +34,7 @@ _SUBRESOURCES: Final[Mapping[str, Sequence[str]]] = {
     "stats": ("stats",),
     "logs": ("log",),
 }
-"""By the first part of a path; everything else is nodes/proxy."""
+"""The subresources of a node by the first part of the path; all other paths need nodes/proxy."""
 
 
 class KubeletUser(NamedTuple):
@@ -42,21 +42,21 @@ class KubeletUser(NamedTuple):
     groups: tuple[str, ...]
 
 
-class Access(NamedTuple):
-    """What a request does: a verb, and the subresources of the node of which one is enough."""
+class RequestAttributes(NamedTuple):
+    """The attributes of a request: its verb, its node, and the subresources of which the user needs one."""
 
     verb: str
     subresources: Sequence[str]
     node: str
 
 
-def access_of(method: str, path: str, node: str) -> Access:
+def request_attributes(method: str, path: str, node: str) -> RequestAttributes:
     first = path.strip("/").partition("/")[0]
-    return Access(_VERBS.get(method, ""), _SUBRESOURCES.get(first, ("proxy",)), node)
+    return RequestAttributes(_VERBS.get(method, ""), _SUBRESOURCES.get(first, ("proxy",)), node)
 
 
 def user_of(certificate: Mapping[str, Any] | None) -> KubeletUser | None:
-    """The user of a client certificate: its common name, with its organizations as groups."""
+    """Return the user of a client certificate: the common name, with the organizations as groups; None without one."""
     if not certificate:
         return None
     pairs = [pair for part in certificate["subject"] for pair in part]
@@ -72,9 +72,9 @@ class Authorizer:
         self._reviews = SharedWork[bool]()
         self._decisions: OrderedDict[tuple[KubeletUser, str, str, str], tuple[bool, float]] = OrderedDict()
 
-    async def is_allowed(self, user: KubeletUser, access: Access) -> bool:
-        for subresource in access.subresources:
-            if await self._is_allowed(user, access.verb, subresource, access.node):
+    async def is_allowed(self, user: KubeletUser, attributes: RequestAttributes) -> bool:
+        for subresource in attributes.subresources:
+            if await self._is_allowed(user, attributes.verb, subresource, attributes.node):
                 return True
         return False
 
@@ -104,7 +104,7 @@ class Authorizer:
             "spec": {"user": user.name, "groups": list(user.groups), "resourceAttributes": attributes},
         }
         try:
-            answer = await self._client.raw("POST", _PATH, body=orjson.dumps(review))
-        except (ApiError, NoAnswer):
+            response = await self._client.raw("POST", _PATH, body=orjson.dumps(review))
+        except (ApiError, NoResponse):
             return False
-        return bool((answer.get("status") or {}).get("allowed"))
+        return bool((response.get("status") or {}).get("allowed"))

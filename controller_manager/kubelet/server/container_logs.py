@@ -1,4 +1,4 @@
-"""`/containerLogs`: the log of one run of a container, as much of it as was requested, and on as it is written."""
+"""`/containerLogs`: serve one container run's log, with tail and follow."""
 
 import asyncio
 from collections import deque
@@ -20,7 +20,7 @@ from mockube.controller_manager.kubelet.containers.runs import ContainerRun, NoL
 from mockube.controller_manager.supervision import yield_to_loop
 
 MAX_TAIL_BYTES: Final = 10 << 20
-"""That the last lines of a log may take, which is what a kubelet keeps of a log."""
+"""The maximum bytes buffered for `tailLines`: the size of a kubelet's log file."""
 _STREAMS: Final = {"Stdout": frozenset({1}), "Stderr": frozenset({2}), "All": frozenset({1, 2})}
 _FLAGS: Final = {"": False, "false": False, "0": False}
 
@@ -28,7 +28,7 @@ Write = Callable[[bytes], Awaitable[None]]
 
 
 class BadLogOptions(Exception):
-    pass
+    """The query of a log request is invalid; the message is the body of the response 400."""
 
 
 class LogOptions(Struct, frozen=True, kw_only=True):
@@ -38,11 +38,12 @@ class LogOptions(Struct, frozen=True, kw_only=True):
     since: datetime | None = None
     tail: int | None = None
     limit: int | None = None
-    """Bytes."""
+    """The maximum number of bytes."""
     streams: frozenset[int] = _STREAMS["All"]
 
 
 def log_options(query: Mapping[str, str], now: datetime) -> LogOptions:
+    """Parse the query of a log request; raise `BadLogOptions` if it is invalid."""
     seconds, since = _number(query, "sinceSeconds"), query.get("sinceTime")
     try:
         start = parse_time(since) if since else None
@@ -79,7 +80,7 @@ def _flag(query: Mapping[str, str], name: str) -> bool:
     return _FLAGS.get(query.get(name, "").lower(), True)
 
 
-class _Budget(Struct):
+class _ByteBudget(Struct):
     remaining: int | None
 
     def take(self, data: bytes) -> bytes:
@@ -95,22 +96,22 @@ class _Budget(Struct):
 
 
 class LogSource(Protocol):
-    """The log of one run, as far as it was read."""
+    """A reader of one run's log."""
 
     @property
     def due(self) -> datetime | None:
-        """When the next line is due; None if unknown, or if there is none."""
+        """The time of the next line; None if it is unknown, or if there is none."""
 
     def is_behind(self, until: datetime) -> bool: ...
 
     def advance(self, until: datetime) -> Iterator[LogLine]:
-        """Read a piece of what was logged up to a time; call again while `is_behind`."""
+        """Read a piece of the log up to a time; call again while `is_behind`."""
 
     def close(self) -> None: ...
 
 
 class PodWatchers:
-    """Wakes the followers of a pod after a change; most pods have none."""
+    """Wakes the log followers of a pod after a change of the pod or new output."""
 
     def __init__(self) -> None:
         self._events: dict[Key, set[asyncio.Event]] = {}
@@ -123,7 +124,7 @@ class PodWatchers:
             event.set()
 
     @contextmanager
-    def watching(self, key: Key) -> Iterator[asyncio.Event]:
+    def subscribe(self, key: Key) -> Iterator[asyncio.Event]:
         event = asyncio.Event()
         self._events.setdefault(key, set()).add(event)
         try:
@@ -135,60 +136,61 @@ class PodWatchers:
 
 
 class LogStream:
-    """Return one response: the present log, and with `follow` new lines until the run ends."""
+    """The body of one response: the present log, and with `follow` new lines until the run ends."""
 
     def __init__(
         self,
         options: LogOptions,
-        replay: LogSource,
+        source: LogSource,
         run: ContainerRun,
         *,
         clock: Clock,
-        current: Callable[[], ContainerRun | None],
-        changed: asyncio.Event,
+        latest_run: Callable[[], ContainerRun | None],
+        pod_changed: asyncio.Event,
     ) -> None:
-        """`current` returns the run as the pod shows it now, None if it is over; `changed` is set when the pod changes."""
+        """`latest_run` returns the run's latest state, None if it is unknown; `pod_changed` is set by changes."""
         self._options = options
-        self._replay = replay
+        self._source = source
         self._run = run
         self._clock = clock
-        self._current = current
-        self._changed = changed
-        self._budget = _Budget(options.limit)
+        self._latest_run = latest_run
+        self._pod_changed = pod_changed
+        self._budget = _ByteBudget(options.limit)
 
     async def write_to(self, write: Write) -> None:
+        """Write the log until its end, the byte limit, or with `follow` the end of the run."""
         finished = self._run.finished
-        await self._write_past(write, finished or self._clock.now())
+        await self._write_present(write, finished or self._clock.now())
         while self._options.follow and finished is None and not self._budget.is_exhausted:
-            self._changed.clear()
-            run = self._current()
+            self._pod_changed.clear()
+            run = self._latest_run()
             finished = self._clock.now() if run is None else run.finished
             await self._write_new(write, finished or self._clock.now())
             if finished is None:
                 await self._wait()
 
-    async def _write_past(self, write: Write, until: datetime) -> None:
+    async def _write_present(self, write: Write, until: datetime) -> None:
         tail = self._options.tail
-        last: deque[bytes] = deque(maxlen=tail)
+        tail_lines: deque[bytes] = deque(maxlen=tail)
         size = 0
-        while self._replay.is_behind(until):
-            lines = self._format_lines(self._replay.advance(until))
+        while self._source.is_behind(until):
+            lines = self._format_lines(self._source.advance(until))
             if tail is None:
                 await self._write(write, lines)
                 if self._budget.is_exhausted:
                     return
                 continue
             for line in lines:
-                size += len(line) - (len(last[0]) if last and len(last) == tail else 0)
-                last.append(line)
+                size += len(line) - (len(tail_lines[0]) if tail_lines and len(tail_lines) == tail else 0)
+                tail_lines.append(line)
                 while size > MAX_TAIL_BYTES:
-                    size -= len(last.popleft())
+                    size -= len(tail_lines.popleft())
             await yield_to_loop()
-        await self._write(write, last)
+        await self._write(write, tail_lines)
 
     async def _write_new(self, write: Write, until: datetime) -> None:
-        while self._replay.is_behind(until) and not self._budget.is_exhausted:
-            await self._write(write, self._format_lines(self._replay.advance(until)))
+        while self._source.is_behind(until) and not self._budget.is_exhausted:
+            await self._write(write, self._format_lines(self._source.advance(until)))
 
     def _format_lines(self, lines: Iterable[LogLine]) -> list[bytes]:
         options = self._options
@@ -206,20 +208,20 @@ class LogStream:
 
     async def _wait(self) -> None:
         """Wait until the command continues, or the pod changes."""
-        due = self._replay.due
+        due = self._source.due
         if due is None:
-            await self._changed.wait()
+            await self._pod_changed.wait()
             return
         delay = max((due - self._clock.now()).total_seconds(), 0.0)
-        timer = self._clock.call_later(delay, self._changed.set)
+        timer = self._clock.call_later(delay, self._pod_changed.set)
         try:
-            await self._changed.wait()
+            await self._pod_changed.wait()
         finally:
             timer.cancel()
 
 
 def current_run(pod: ReadOnlyTree | None, uid: str, name: str, run: ContainerRun) -> ContainerRun | None:
-    """The same run as its pod shows it now; None if another has taken its place, or the pod's."""
+    """Return the run's latest state; None if the container restarted twice or the pod was replaced."""
     if pod is None or pod["metadata"].get("uid") != uid:
         return None
     try:

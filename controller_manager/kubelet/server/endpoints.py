@@ -1,6 +1,6 @@
-"""The handlers of a simulated kubelet, by path: a real kubelet's paths, of all nodes on one listener.
+"""The handlers of the simulated kubelets by path: the paths are a real kubelet's, and all nodes share one listener.
 
-The node is that of the pod that a path names, or the one of the header `Mockube-Node`.
+The node of a request is that of the pod in the path, or else the one in the header `Mockube-Node`.
 """
 
 from contextlib import closing, suppress
@@ -21,7 +21,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Lister
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.client.wire import NoAnswer
+from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.kubelet.containers.environment import environment_of
 from mockube.controller_manager.kubelet.containers.logs import LogReplay
 from mockube.controller_manager.kubelet.containers.mounts import files_of, shared_mounts
@@ -34,8 +34,8 @@ from mockube.controller_manager.kubelet.containers.runs import (
     run_of,
 )
 from mockube.controller_manager.kubelet.containers.writable import mounts_of
-from mockube.controller_manager.kubelet.node_objects import is_silent, is_simulated
-from mockube.controller_manager.kubelet.server.authorization import Authorizer, access_of, user_of
+from mockube.controller_manager.kubelet.node_objects import is_disconnected, is_simulated
+from mockube.controller_manager.kubelet.server.authorization import Authorizer, request_attributes, user_of
 from mockube.controller_manager.kubelet.server.container_logs import (
     BadLogOptions,
     LogOptions,
@@ -59,7 +59,7 @@ from mockube.controller_manager.kubelet.server.remote_command import (
     stream_options,
 )
 from mockube.controller_manager.kubelet.server.spdy_session import ByteStream
-from mockube.controller_manager.kubelet.server.streams import STDOUT, Streams, success
+from mockube.controller_manager.kubelet.server.streams import STDOUT, Streams, success_status
 from mockube.controller_manager.kubelet.server.upgrade import UpgradedResponse, upgrade
 from mockube.controller_manager.kubelet.shell.filesystem import FileSystem
 from mockube.controller_manager.kubelet.shell.invocation import run_command
@@ -71,7 +71,7 @@ if TYPE_CHECKING:
     from mockube.controller_manager.kubelet.server.node_pages import NodePages
 
 NODE_HEADER: Final = "Mockube-Node"
-_OF_PODS: Final = frozenset({"containerLogs", "exec", "attach", "portForward"})
+_POD_PATHS: Final = frozenset({"containerLogs", "exec", "attach", "portForward"})
 
 
 class KubeletEndpoints:
@@ -88,9 +88,9 @@ class KubeletEndpoints:
         self._node_pages: NodePages | None = None
         self._health = NodeHealth()
         self.random: Random | None = None
-        """Of expressions of metrics; without it there are none."""
+        """The source of randomness for metric expressions; without it there are no node pages."""
         self.processes: ProcessRuntime | None = None
-        """What runs containers as processes of this machine; None where there can be none."""
+        """The runtime of containers that run as processes of this machine; None if no container does."""
         self.kwok: KwokObjects | None = None
         """kwok's objects for simulated containers."""
         self._pods = pods
@@ -102,17 +102,17 @@ class KubeletEndpoints:
         self._clock = clock
         self._files = interactive.files
 
-    async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         try:
-            return await self._answer(request)
+            return await self._dispatch(request)
         except HttpError as error:
             return web.Response(status=error.code, text=str(error))
-        except (ApiError, NoAnswer) as error:
+        except (ApiError, NoResponse) as error:
             return web.Response(
                 status=500, text=f"could not authenticate or authorize the request at the API server: {error}"
             )
 
-    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+    async def _dispatch(self, request: web.BaseRequest) -> web.StreamResponse:
         parts = request.path.strip("/").split("/")
         pod = self._find_pod(parts)
         node = pod.node if pod is not None else request.headers.get(NODE_HEADER, "")
@@ -139,7 +139,7 @@ class KubeletEndpoints:
                 raise HttpError(404, "404 page not found\n")
 
     def _find_pod(self, parts: list[str]) -> PodView | None:
-        return self._pods.get(parts[1], parts[2]) if len(parts) >= 3 and parts[0] in _OF_PODS else None
+        return self._pods.get(parts[1], parts[2]) if len(parts) >= 3 and parts[0] in _POD_PATHS else None
 
     def _require_pod(self, pod: PodView | None, name: str) -> PodView:
         if pod is None:
@@ -150,18 +150,20 @@ class KubeletEndpoints:
         user = user_of(request.get_extra_info("peercert"))
         if user is None:
             raise HttpError(401, "Unauthorized")
-        access = access_of(request.method, request.path, node)
-        if not await self._authorizer.is_allowed(user, access):
-            subresources = " ".join(access.subresources)
-            text = f"user={user.name}, verb={access.verb}, resource=nodes, subresource(s)=[{subresources}]"
+        attributes = request_attributes(request.method, request.path, node)
+        if not await self._authorizer.is_allowed(user, attributes):
+            subresources = " ".join(attributes.subresources)
+            text = (
+                f"user={user.name}, verb={attributes.verb}, resource=nodes, subresource(s)=[{subresources}]"
+            )
             raise HttpError(403, f"Forbidden ({text})\n")
 
     def _check_node(self, request: web.BaseRequest, name: str) -> None:
-        """A node that is cut off does not answer."""
+        """Refuse a request for a node that is not simulated, and abort the connection to a disconnected node."""
         node = self._nodes.get("", name)
         if node is None or not is_simulated(node):
             raise HttpError(404, f"node {name!r} is not simulated here")
-        if is_silent(node):
+        if is_disconnected(node):
             if request.transport is not None:
                 request.transport.abort()
             raise HttpError(503, "the node is disconnected")
@@ -180,8 +182,8 @@ class KubeletEndpoints:
                     NodePages,
                 )
 
-                counted = (lambda _: None) if self.processes is None else self.processes.probe_totals
-                self._node_pages = NodePages(self._pods, self.kwok, self._clock, self.random, counted)
+                process_totals = (lambda _: None) if self.processes is None else self.processes.probe_totals
+                self._node_pages = NodePages(self._pods, self.kwok, self._clock, self.random, process_totals)
             page = await self._node_pages.respond(request.path, request.query, node)
         if page is None:
             raise HttpError(404, "404 page not found\n")
@@ -208,54 +210,54 @@ class KubeletEndpoints:
                 lambda streams: _streams().run_exec(commands, command, options, streams),
             )
         references = await self._references.load_shared(pod.object, container)
-        files = await self._files.of(pod.object, container)
+        files = await self._files.file_system(pod.object, container)
         host = host_of(pod.object, container, references, run.started, files=files)
         host.now, host.has_terminal, host.is_strict = self._clock.now, options.tty, False
         environment = environment_of(pod.object, container, references)
         if options.tty:
             environment.setdefault("TERM", "xterm")
         directory = container.get("workingDir") or "/"
-        running = run_command(host, command, environment, directory)
+        execution = run_command(host, command, environment, directory)
         return await serve_streams(
-            request, options, lambda streams: execute(running, streams, self._clock), self._clock
+            request, options, lambda streams: execute(execution, streams, self._clock), self._clock
         )
 
     async def _attach(self, request: web.BaseRequest, pod: PodView, name: str) -> web.StreamResponse:
-        """What the container writes from now on; only an interactive one reads what is sent to it."""
+        """Stream the container's output from now on; only a process or an interactive container reads input."""
         container, run = running_container(pod.object, name)
         options = stream_options(request.query)
         process = self._process(pod, name)
         if process is not None:
-            with process.listening() as output:
+            with process.listen() as output:
                 return await self._serve_process(
                     request, options, lambda streams: _streams().attach_to(process, output, streams)
                 )
         interactive = self._interactive.run_of(pod.object, name)
         if interactive is not None:
-            with interactive.listening() as output:
+            with interactive.listen() as output:
                 return await serve_streams(
                     request, options, lambda streams: interactive.attach(output, streams), self._clock
                 )
-        accepted = self._clock.now()
-        replay = await self._replay(pod, container, run, KwokKind.ATTACH)
+        attach_time = self._clock.now()
+        log_source = await self._log_source(pod, container, run, KwokKind.ATTACH)
 
         async def attach(streams: Streams) -> bytes:
-            with closing(replay), self._watchers.watching(pod.key) as changed:
+            with closing(log_source), self._watchers.subscribe(pod.key) as pod_changed:
                 stream = LogStream(
-                    LogOptions(follow=True, since=accepted),
-                    replay,
+                    LogOptions(follow=True, since=attach_time),
+                    log_source,
                     run,
                     clock=self._clock,
-                    current=lambda: current_run(self._object(pod.key), pod.uid, name, run),
-                    changed=changed,
+                    latest_run=lambda: current_run(self._object(pod.key), pod.uid, name, run),
+                    pod_changed=pod_changed,
                 )
                 await stream.write_to(lambda data: streams.write(STDOUT, data))
-            return success()
+            return success_status()
 
         return await serve_streams(request, options, attach, self._clock)
 
     def _process(self, pod: PodView, name: str) -> "ProcessRun | None":
-        """The run of a container that is a process; None of one that is simulated."""
+        """Return the run of a container that is a process; None if the container is simulated."""
         if self.processes is None or not self.processes.is_process(pod.object, name):
             return None
         run = self.processes.run_of(pod.object, name)
@@ -266,11 +268,11 @@ class KubeletEndpoints:
     async def _serve_process(
         self, request: web.BaseRequest, options: StreamOptions, work: Work
     ) -> web.StreamResponse:
-        """Its terminal is a real one, which needs no help."""
+        """Serve the streams of a process without a simulated terminal, because a process has a real one."""
         return await serve_streams(request, replace(options, tty=False), work, self._clock)
 
     def _local_port(self, pod: ReadOnlyTree, port: int) -> int | None:
-        """Where the port of a process is on this machine; None of a pod without one."""
+        """Return the port of this machine for a pod's port; None if no process of the pod runs."""
         runs = self.processes.runs_of(meta.uid(pod)) if self.processes is not None else ()
         alive = [run for run in runs if run.state.is_alive]
         local_port = next((run.ports[port] for run in alive if port in run.ports), None)
@@ -303,7 +305,7 @@ class KubeletEndpoints:
     async def _connect(
         self, request: web.BaseRequest, address: str, port: str, node: str
     ) -> web.StreamResponse:
-        """A connection to a port of a pod of the node, by the pod's address."""
+        """Connect the client to a port of a pod of the node, by the pod's address."""
         number = int_or_none(port) or 0
         pods = [pod for pod in self._pods.by_index(BY_NODE, node) if not pod.is_terminal]
         target_pod = next(
@@ -334,18 +336,18 @@ class KubeletEndpoints:
             run = run_of(pod.object, name, previous=options.previous)
         except (BadLogOptions, NoLogs) as error:
             raise HttpError(400, str(error)) from error
-        replay = await self._replay(pod, container, run, KwokKind.LOGS)
+        log_source = await self._log_source(pod, container, run, KwokKind.LOGS)
         response = web.StreamResponse(headers={"Content-Type": "text/plain"})
         response.enable_chunked_encoding()
         await response.prepare(request)
-        with closing(replay), self._watchers.watching(pod.key) as changed:
+        with closing(log_source), self._watchers.subscribe(pod.key) as pod_changed:
             stream = LogStream(
                 options,
-                replay,
+                log_source,
                 run,
                 clock=self._clock,
-                current=lambda: current_run(self._object(pod.key), pod.uid, name, run),
-                changed=changed,
+                latest_run=lambda: current_run(self._object(pod.key), pod.uid, name, run),
+                pod_changed=pod_changed,
             )
             with suppress(ConnectionError):  # the client has disconnected
                 await stream.write_to(response.write)
@@ -355,7 +357,7 @@ class KubeletEndpoints:
     async def _kwok_entry(self, kind: KwokKind, pod: ReadOnlyTree, target: str | int) -> ReadOnlyTree | None:
         return await self.kwok.entry(kind, pod, target) if self.kwok is not None and pod else None
 
-    async def _replay(
+    async def _log_source(
         self, pod: PodView, container: ReadOnlyTree, run: ContainerRun, kind: KwokKind
     ) -> LogSource:
         name = container["name"]
@@ -365,10 +367,10 @@ class KubeletEndpoints:
                 raise HttpError(
                     500, f"unable to retrieve container logs for container {name!r} of pod {pod.key}"
                 )
-            opened: LogSource = _streams().open_log(path)
-            return opened
-        if (own := self._interactive.log_of(pod.object, name, run.restarts)) is not None:
-            return own
+            process_log: LogSource = _streams().open_log(path)
+            return process_log
+        if (interactive_log := self._interactive.log_of(pod.object, name, run.restarts)) is not None:
+            return interactive_log
         entry = await self._kwok_entry(kind, pod.object, name)
         if entry is not None and entry.get("logsFile"):
             log = HostLog(Path(entry["logsFile"]), run.started, follow=entry.get("follow") is not False)
@@ -391,7 +393,7 @@ class KubeletEndpoints:
 
 
 def _streams() -> ModuleType:
-    """What only processes need."""
+    """Import the module that only processes and kwok's objects need."""
     from mockube.controller_manager.kubelet.server import process_streams  # noqa: PLC0415 - for few
 
     return process_streams

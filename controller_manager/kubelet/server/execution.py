@@ -1,4 +1,4 @@
-"""Carries out a command for a client: what it writes is sent, what it reads is received, and its waits take real time."""
+"""Executes a simulated command for a client: sends its output, receives its input, and sleeps in real time."""
 
 from typing import Protocol
 
@@ -11,7 +11,12 @@ from mockube.controller_manager.kubelet.containers.runs import (
     run_of,
 )
 from mockube.controller_manager.kubelet.server.http_errors import HttpError
-from mockube.controller_manager.kubelet.server.streams import InputStream, Streams, exit_status, failure
+from mockube.controller_manager.kubelet.server.streams import (
+    InputStream,
+    Streams,
+    exit_status,
+    failure_status,
+)
 from mockube.controller_manager.kubelet.shell.process import (
     CommandStart,
     Effect,
@@ -25,11 +30,11 @@ from mockube.controller_manager.kubelet.shell.syntax import ShellSyntaxError
 from mockube.controller_manager.supervision import yield_to_loop
 
 SLICE = 50
-"""Commands between which others are let run."""
+"""The number of commands after which other tasks run."""
 
 
 def running_container(pod: ReadOnlyTree, name: str) -> tuple[ReadOnlyTree, ContainerRun]:
-    """The container that a client names, with its run."""
+    """Return a running container by name, with its run; raise `HttpError` if it does not run."""
     container = container_spec(pod, name)
     try:
         run = run_of(pod, name)
@@ -41,7 +46,7 @@ def running_container(pod: ReadOnlyTree, name: str) -> tuple[ReadOnlyTree, Conta
 
 
 class CommandStreams(Protocol):
-    """What a command reads and writes."""
+    """The input and output of a command."""
 
     @property
     def stdin(self) -> InputStream | None: ...
@@ -49,39 +54,39 @@ class CommandStreams(Protocol):
     async def write(self, stream: int, data: bytes) -> None: ...
 
 
-async def execute(running: Run, streams: Streams, clock: Clock) -> bytes:
-    """Run to the end; return the Status by which it ends."""
+async def execute(execution: Run, streams: Streams, clock: Clock) -> bytes:
+    """Execute a command to its end; return the Status for the client."""
     try:
-        return exit_status(await run_to_end(running, streams, clock))
+        return exit_status(await run_to_end(execution, streams, clock))
     except UnknownProgram as error:
-        return failure(
+        return failure_status(
             "error executing command in container: the container is simulated, and has no program "
             f'"{error}": executable file not found in $PATH'
         )
     except (ShellSyntaxError, RecursionError) as error:
-        return failure(f"error executing command in container: {error}")
+        return failure_status(f"error executing command in container: {error}")
 
 
-async def run_to_end(running: Run, streams: CommandStreams, clock: Clock) -> int:
-    """Return the exit code."""
-    answer: bytes | None = None
+async def run_to_end(execution: Run, streams: CommandStreams, clock: Clock) -> int:
+    """Execute a command to its end; return its exit code."""
+    reply: bytes | None = None
     commands = 0
     try:
         while True:
-            effect = running.send(answer) if answer else next(running)
+            effect = execution.send(reply) if reply else next(execution)
             commands += isinstance(effect, CommandStart)
             if commands >= SLICE:
                 commands = 0
                 await yield_to_loop()
-            answer = await _carry_out(effect, streams, clock)
-    except StopIteration as ended:
-        code: int = ended.value
+            reply = await _apply_effect(effect, streams, clock)
+    except StopIteration as stop:
+        code: int = stop.value
         return code
     finally:
-        running.close()
+        execution.close()
 
 
-async def _carry_out(effect: Effect, streams: CommandStreams, clock: Clock) -> bytes | None:
+async def _apply_effect(effect: Effect, streams: CommandStreams, clock: Clock) -> bytes | None:
     match effect:
         case Output(descriptor=descriptor, data=data):
             await streams.write(descriptor, data)

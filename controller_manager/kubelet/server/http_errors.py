@@ -1,8 +1,8 @@
-"""Responses of a kubelet that are no success."""
+"""Error responses of a kubelet."""
 
 
 class HttpError(Exception):
-    """In plain text, as a kubelet writes them."""
+    """An error response in plain text."""
 
     def __init__(self, code: int, text: str) -> None:
         super().__init__(text)

@@ -1,6 +1,7 @@
-"""Simulated containers that read what clients send by attach: their commands run as these type, and how they end is a fact.
+"""Simulated containers that read input from attached clients: their commands run in real time.
 
-They are shared by what looks at pods, which has runs started and stopped, and by what serves logs and attach.
+The ends of the commands are recorded, so the pod's status is computed as for processes.
+The pod workers (`pods`), which start and stop runs, and the kubelets' server share them.
 """
 
 import asyncio
@@ -21,7 +22,7 @@ from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.kinds import NODES
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.client.wire import NoAnswer
+from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.control.runnable import Context
 from mockube.controller_manager.kubelet.containers.environment import environment_of
 from mockube.controller_manager.kubelet.containers.logs import LogLine
@@ -33,7 +34,7 @@ from mockube.controller_manager.kubelet.server.execution import run_to_end
 from mockube.controller_manager.kubelet.server.http_errors import HttpError
 from mockube.controller_manager.kubelet.server.pod_files import PodFiles
 from mockube.controller_manager.kubelet.server.references import ReferenceLoader
-from mockube.controller_manager.kubelet.server.streams import InputStream, Streams, success
+from mockube.controller_manager.kubelet.server.streams import InputStream, Streams, success_status
 from mockube.controller_manager.kubelet.shell.invocation import run_command
 from mockube.controller_manager.kubelet.shell.process import UnknownProgram
 from mockube.controller_manager.kubelet.shell.syntax import ShellSyntaxError
@@ -42,10 +43,10 @@ from mockube.controller_manager.supervision import cancel_and_wait, run_with, st
 LOG: Final = logging.getLogger(__name__)
 
 MAX_LOG: Final = 1 << 20
-"""Bytes of a log that are kept."""
+"""The maximum bytes of a run's log."""
 READ: Final = 4096
 LINES: Final = 500
-"""Lines of a log that are read in one go."""
+"""The maximum number of lines of a log that one call reads."""
 LISTENER_QUEUE: Final = 1024
 OUTPUT_END: Final = (0, b"")
 NOT_STARTED: Final = 128
@@ -54,12 +55,12 @@ Output = asyncio.Queue[tuple[int, bytes]]
 
 
 class RunLog:
-    """What a run has written, line by line: the last of it."""
+    """The last lines of a run's output."""
 
     def __init__(self) -> None:
         self.lines: deque[LogLine] = deque()
         self.dropped = 0
-        """How many earlier lines are dropped."""
+        """The number of earlier lines that were dropped."""
         self._size = 0
         self._parts = {1: b"", 2: b""}
 
@@ -71,7 +72,7 @@ class RunLog:
             self.flush(at)
 
     def flush(self, at: datetime) -> None:
-        """Take what has no end of line as it is."""
+        """Add incomplete lines to the log."""
         for stream, part in self._parts.items():
             if part:
                 self._add(LogLine(at, stream, part))
@@ -86,7 +87,7 @@ class RunLog:
 
 
 class RunLogReader:
-    """A `LogSource`."""
+    """A `LogSource` over a `RunLog`."""
 
     due = None
 
@@ -104,14 +105,14 @@ class RunLogReader:
         return iter(lines)
 
     def close(self) -> None:
-        """There is nothing to close."""
+        """Do nothing: the log is in memory."""
 
 
 class InteractiveRun:
-    """One run of a container; it is the `Streams` of its command."""
+    """One run of a container; it implements `CommandStreams` for its command."""
 
     def __init__(
-        self, container: ReadOnlyTree, restarts: int, clock: Clock, wrote: Callable[[], None]
+        self, container: ReadOnlyTree, restarts: int, clock: Clock, on_output: Callable[[], None]
     ) -> None:
         self.container = container
         self.state = ProcessState(restarts=restarts)
@@ -119,7 +120,7 @@ class InteractiveRun:
         self.log = RunLog()
         self.task: asyncio.Task[None] | None = None
         self._clock = clock
-        self._wrote = wrote
+        self._on_output = on_output
         self._listeners: set[Output] = set()
 
     async def write(self, stream: int, data: bytes) -> None:
@@ -129,8 +130,8 @@ class InteractiveRun:
     def end(self, code: int, reason: str = "", message: str = "") -> None:
         now = self._clock.now()
         self.log.flush(now)
-        ended = Exit(code=code, at=now, reason=reason, message=message)
-        self.state = replace(self.state, exit=ended, is_ready=False)
+        end = Exit(code=code, at=now, reason=reason, message=message)
+        self.state = replace(self.state, exit=end, is_ready=False)
         self._send(OUTPUT_END)
 
     def stop(self) -> None:
@@ -139,10 +140,10 @@ class InteractiveRun:
             self.task.cancel()
 
     @contextmanager
-    def listening(self) -> Iterator[Output]:
-        """Collect its output from now on, up to `OUTPUT_END`.
+    def listen(self) -> Iterator[Output]:
+        """Queue the output from now on, up to `OUTPUT_END`.
 
-        A run that has ended is refused: kubectl reads its log then.
+        It raises `HttpError` if the run has ended; kubectl then reads the log.
         """
         if self.state.exit is not None:
             raise HttpError(500, f'container not found ("{self.container["name"]}")')
@@ -155,27 +156,27 @@ class InteractiveRun:
 
     async def attach(self, output: Output, streams: Streams) -> bytes:
         """Send the output to a client, and receive its input."""
-        tasks = [start("input of a container", self._feed(streams.stdin))] if streams.stdin else []
+        tasks = [start("input of a container", self._forward_input(streams.stdin))] if streams.stdin else []
         try:
-            await run_with(_copy_output(output, streams), beside=tasks)
+            await run_with(_copy_output(output, streams), background_tasks=tasks)
         finally:
             if tasks and self.container.get("stdinOnce"):
-                self.stdin.cut()
-        return success()
+                self.stdin.abort()
+        return success_status()
 
-    async def _feed(self, source: InputStream) -> None:
+    async def _forward_input(self, source: InputStream) -> None:
         while data := await source.read(READ):
             await self.stdin.feed(data)
         if self.container.get("stdinOnce"):
             await self.stdin.end()
 
     def _send(self, piece: tuple[int, bytes]) -> None:
-        """A slow reader loses output beyond the limit, but not the end."""
+        """Queue a piece of output for all listeners; a slow listener loses the oldest pieces, but not the end."""
         for queue in self._listeners:
             if queue.full():
                 queue.get_nowait()
             queue.put_nowait(piece)
-        self._wrote()
+        self._on_output()
 
 
 async def _copy_output(output: Output, streams: Streams) -> None:
@@ -189,10 +190,10 @@ class InteractiveContainers:
         self.references = ReferenceLoader(context.client, context.informers.of(NODES).lister)
         self.files = PodFiles(self.references, context.clock)
         self._runs: dict[str, dict[str, list[InteractiveRun]]] = {}
-        """By pod and container: the latest two."""
+        """The latest two runs by the pod's uid and the container's name."""
         self._tasks: set[asyncio.Task[None]] = set()
-        self.changed: Callable[[Key], None] = lambda _: None
-        self.wrote: Callable[[Key], None] = lambda _: None
+        self.on_change: Callable[[Key], None] = lambda _: None
+        self.on_output: Callable[[Key], None] = lambda _: None
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -202,7 +203,7 @@ class InteractiveContainers:
             await cancel_and_wait([*self._tasks])
 
     def states(self, pod: ReadOnlyTree) -> Mapping[str, ProcessState]:
-        """The containers of a pod that are interactive."""
+        """Return the states of the pod's interactive containers by name."""
         states: dict[str, ProcessState] = {}
         for container in every_container(pod["spec"]):
             if container.get("stdin") and interactive_command(pod, container):
@@ -223,7 +224,7 @@ class InteractiveContainers:
                     pass
 
     def run_of(self, pod: ReadOnlyTree, name: str) -> InteractiveRun | None:
-        """The latest run of a container."""
+        """Return the latest run of a container; None if it has not run."""
         runs = self._runs.get(meta.uid(pod), {}).get(name)
         return runs[-1] if runs else None
 
@@ -232,7 +233,7 @@ class InteractiveContainers:
         return next((RunLogReader(run.log) for run in runs if run.state.restarts == restarts), None)
 
     def forget(self, uid: str) -> None:
-        """Drop the sessions of a deleted pod."""
+        """Stop the runs of a deleted pod, and drop its files."""
         self.files.forget(uid)
         for runs in self._runs.pop(uid, {}).values():
             for run in runs:
@@ -241,7 +242,7 @@ class InteractiveContainers:
     def _start(self, pod: ReadOnlyTree, name: str, restarts: int) -> None:
         container = next(candidate for candidate in every_container(pod["spec"]) if candidate["name"] == name)
         key = Key.of(pod)
-        run = InteractiveRun(container, restarts, self._clock, lambda: self.wrote(key))
+        run = InteractiveRun(container, restarts, self._clock, lambda: self.on_output(key))
         runs = self._runs.setdefault(meta.uid(pod), {}).setdefault(name, [])
         runs[:] = [*runs[-1:], run]
         run.task = task = start(f"container {name} of {key}", self._run(pod, run))
@@ -252,35 +253,35 @@ class InteractiveContainers:
         key = Key.of(pod)
         now = self._clock.now()
         run.state = replace(run.state, started=now, is_ready=True, passed_startup=True)
-        self.changed(key)
+        self.on_change(key)
         try:
             run.end(await self._execute(pod, run))
         except asyncio.CancelledError:
             if not run.state.is_stopping:
                 raise
             run.end(KILLED)
-        except (UnknownProgram, ShellSyntaxError, RecursionError, ApiError, NoAnswer) as error:
-            LOG.warning("container %s of pod %s: %s", run.container["name"], key, error)
+        except (UnknownProgram, ShellSyntaxError, RecursionError, ApiError, NoResponse) as error:
+            LOG.warning("container %s of pod %s failed: %s", run.container["name"], key, error)
             run.end(NOT_STARTED, "StartError", str(error))
         except Exception as error:
-            LOG.exception("container %s of pod %s", run.container["name"], key)
+            LOG.exception("container %s of pod %s failed", run.container["name"], key)
             run.end(NOT_STARTED, "ContainerCannotRun", f"{type(error).__name__}: {error}")
-        self.changed(key)
+        self.on_change(key)
 
     async def _execute(self, pod: ReadOnlyTree, run: InteractiveRun) -> int:
         container = run.container
         references = await self.references.load_shared(pod, container)
-        files = await self.files.of(pod, container, restarts=run.state.restarts)
+        files = await self.files.file_system(pod, container, restarts=run.state.restarts)
         host = host_of(pod, container, references, self._clock.now(), files=files)
         host.now, host.is_strict, host.has_terminal = self._clock.now, False, bool(container.get("tty"))
         environment: dict[str, Any] = dict(environment_of(pod, container, references))
         argv = expand_references(interactive_command(pod, container), environment)
-        running = run_command(host, argv, environment, container.get("workingDir") or "/")
-        return await run_to_end(running, run, self._clock)
+        execution = run_command(host, argv, environment, container.get("workingDir") or "/")
+        return await run_to_end(execution, run, self._clock)
 
 
 def interactive_containers(context: Context) -> InteractiveContainers:
-    """Return the manager's sessions; the first call creates them."""
+    """Return the manager's interactive containers; the first call creates them."""
     containers: InteractiveContainers | None = context.shared.get(InteractiveContainers)
     if containers is None:
         containers = context.shared[InteractiveContainers] = InteractiveContainers(context)

@@ -1,4 +1,4 @@
-"""A simulated kubelet's own metrics, by their paths."""
+"""The metrics of a simulated kubelet, by path."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,29 +12,30 @@ from mockube.controller_manager.kubelet.server.metric_objects import Family, Lab
 from mockube.controller_manager.kubelet.server.node_usage import Measurement, started_at
 
 CPU_PERIOD: Final = 100_000.0
-"""Microseconds, in which a container may use its limit."""
+"""The period of a container's CPU quota in microseconds."""
 MIN_SHARES: Final = 2.0
 SHARES_OF_CORE: Final = 1024
 
 
-def resource_metrics(measured: Measurement) -> Iterator[Family]:
-    """`/metrics/resource`."""
-    of: Mapping[str, Sequence[tuple[Labels, ReadOnlyTree, str]]] = {
+def resource_metrics(measurement: Measurement) -> Iterator[Family]:
+    """Yield the metrics of `/metrics/resource`."""
+    subjects_by_dimension: Mapping[str, Sequence[tuple[Labels, ReadOnlyTree, str]]] = {
         "container": [
-            (_of_container(pod, container), pod, container["name"]) for pod, container in measured.running()
+            (_container_labels(pod, container), pod, container["name"])
+            for pod, container in measurement.running_containers()
         ],
-        "node": [([], measured.node, "")],
-        "pod": [(_of_pod(pod), pod, "") for pod in measured.pods],
+        "node": [([], measurement.node, "")],
+        "pod": [(_pod_labels(pod), pod, "") for pod in measurement.pods],
     }
-    for dimension, subjects in of.items():
-        cpu = [(labels, measured.cumulative_usage(obj, "cpu", name)) for labels, obj, name in subjects]
+    for dimension, subjects in subjects_by_dimension.items():
+        cpu = [(labels, measurement.cumulative_usage(obj, "cpu", name)) for labels, obj, name in subjects]
         yield family_of(
             f"{dimension}_cpu_usage_seconds_total",
             "counter",
             f"[STABLE] Cumulative cpu time consumed by the {dimension} in core-seconds",
             cpu,
         )
-        memory = [(labels, measured.usage_of(obj, "memory", name)) for labels, obj, name in subjects]
+        memory = [(labels, measurement.usage_of(obj, "memory", name)) for labels, obj, name in subjects]
         yield family_of(
             f"{dimension}_memory_working_set_bytes",
             "gauge",
@@ -43,53 +44,58 @@ def resource_metrics(measured: Measurement) -> Iterator[Family]:
         )
         if dimension == "container":
             text = "[STABLE] Start time of the container since unix epoch in seconds"
-            yield family_of("container_start_time_seconds", "gauge", text, list(_starts(subjects)))
+            yield family_of("container_start_time_seconds", "gauge", text, list(_start_times(subjects)))
     text = "[STABLE] 1 if there was an error while getting container metrics, 0 otherwise"
     yield family_of("resource_scrape_error", "gauge", text, [((), 0.0)])
 
 
-def _starts(containers: Iterable[tuple[Labels, ReadOnlyTree, str]]) -> Iterator[tuple[Labels, float]]:
+def _start_times(containers: Iterable[tuple[Labels, ReadOnlyTree, str]]) -> Iterator[tuple[Labels, float]]:
     for labels, pod, name in containers:
         started = started_at(pod, name)
         if started is not None:
             yield labels, started.timestamp()
 
 
-def cadvisor_metrics(measured: Measurement) -> Iterator[Family]:
-    """`/metrics/cadvisor`: the simulated metrics of the node, of each pod and of each container."""
-    yield from _machine_metrics(measured)
-    containers = list(measured.running())
-    of_containers = [(_of_group(_container_group(*pair), *pair), *pair) for pair in containers]
-    groups: list[tuple[Labels, ReadOnlyTree, str]] = [(_of_group("/"), measured.node, "")]
-    groups += [(_of_group(_pod_group(pod), pod), pod, "") for pod in measured.pods]
-    groups += [(labels, pod, container["name"]) for labels, pod, container in of_containers]
+def cadvisor_metrics(measurement: Measurement) -> Iterator[Family]:
+    """Yield the metrics of `/metrics/cadvisor`: those of the node, of each pod and of each container."""
+    yield from _machine_metrics(measurement)
+    containers = list(measurement.running_containers())
+    container_rows = [(_group_labels(_container_group(*pair), *pair), *pair) for pair in containers]
+    groups: list[tuple[Labels, ReadOnlyTree, str]] = [(_group_labels("/"), measurement.node, "")]
+    groups += [(_group_labels(_pod_group(pod), pod), pod, "") for pod in measurement.pods]
+    groups += [(labels, pod, container["name"]) for labels, pod, container in container_rows]
     yield family_of(
         "container_cpu_usage_seconds_total",
         "counter",
         "Cumulative cpu time consumed in seconds.",
         [
-            ([*labels[:1], ("cpu", "total"), *labels[1:]], measured.cumulative_usage(of, "cpu", name))
-            for labels, of, name in groups
+            ([*labels[:1], ("cpu", "total"), *labels[1:]], measurement.cumulative_usage(obj, "cpu", name))
+            for labels, obj, name in groups
         ],
     )
-    now = measured.at.timestamp()
-    seen = [(labels, now) for labels, _, _ in groups]
-    yield family_of("container_last_seen", "gauge", "Last time a container was seen by the exporter", seen)
+    now = measurement.at.timestamp()
+    last_seen = [(labels, now) for labels, _, _ in groups]
+    yield family_of(
+        "container_last_seen", "gauge", "Last time a container was seen by the exporter", last_seen
+    )
     for name, text in _MEMORY:
         samples = [
-            (labels, measured.usage_of(of, "memory", container_name)) for labels, of, container_name in groups
+            (labels, measurement.usage_of(obj, "memory", container_name))
+            for labels, obj, container_name in groups
         ]
         yield family_of(name, "gauge", text, samples)
     for name, text, limit in _LIMITS:
-        values = [(labels, limit(container)) for labels, _, container in of_containers]
-        yield family_of(name, "gauge", text, [(labels, of) for labels, of in values if of is not None])
+        values = [(labels, limit(container)) for labels, _, container in container_rows]
+        yield family_of(
+            name, "gauge", text, [(labels, value) for labels, value in values if value is not None]
+        )
     text = "Start time of the container since unix epoch in seconds."
-    starts = _starts((labels, pod, container["name"]) for labels, pod, container in of_containers)
+    starts = _start_times((labels, pod, container["name"]) for labels, pod, container in container_rows)
     yield family_of("container_start_time_seconds", "gauge", text, list(starts))
 
 
-def _machine_metrics(measured: Measurement) -> Iterator[Family]:
-    status = measured.node.get("status") or {}
+def _machine_metrics(measurement: Measurement) -> Iterator[Family]:
+    status = measurement.node.get("status") or {}
     info, capacity = status.get("nodeInfo") or {}, status.get("capacity") or {}
     versions = [
         ("cadvisorRevision", ""),
@@ -111,33 +117,34 @@ def _machine_metrics(measured: Measurement) -> Iterator[Family]:
         yield family_of(name, "gauge", text, [(machine, amount_of(capacity.get(resource)) or 0.0)])
 
 
-def kubelet_metrics(measured: Measurement) -> Iterator[Family]:
-    """`/metrics`."""
-    status = measured.node.get("status") or {}
+def kubelet_metrics(measurement: Measurement) -> Iterator[Family]:
+    """Yield the metrics of `/metrics`."""
+    status = measurement.node.get("status") or {}
     version = (status.get("nodeInfo") or {}).get("kubeletVersion", "")
     major, _, rest = version.removeprefix("v").partition(".")
-    pods = float(len(measured.pods))
+    pods = float(len(measurement.pods))
     sources = [([("static", "")], pods), ([("static", "true")], 0.0)]
-    running = [pod for pod in measured.pods if (pod.get("status") or {}).get("phase") == "Running"]
+    running = [pod for pod in measurement.pods if (pod.get("status") or {}).get("phase") == "Running"]
     samples: Mapping[str, Sequence[tuple[Labels, float]]] = {
         "kubelet_active_pods": sources,
         "kubelet_desired_pods": sources,
-        "kubelet_node_name": [([("node", meta.name(measured.node))], 1.0)],
+        "kubelet_node_name": [([("node", meta.name(measurement.node))], 1.0)],
         "kubelet_running_containers": [
-            ([("container_state", state)], float(count)) for state, count in _states(measured).items()
+            ([("container_state", state)], float(count))
+            for state, count in _container_states(measurement).items()
         ],
         "kubelet_running_pods": [((), float(len(running)))],
         "kubernetes_build_info": [
             ([("git_version", version), ("major", major), ("minor", rest.partition(".")[0])], 1.0)
         ],
     }
-    for name, of in samples.items():
-        yield family_of(name, "gauge", f"[ALPHA] {_KUBELET[name]}", of)
+    for name, values in samples.items():
+        yield family_of(name, "gauge", f"[ALPHA] {_KUBELET[name]}", values)
 
 
-def _states(measured: Measurement) -> dict[str, int]:
+def _container_states(measurement: Measurement) -> dict[str, int]:
     states = {"created": 0, "exited": 0, "running": 0}
-    for pod in measured.pods:
+    for pod in measurement.pods:
         for container in every_container(pod.get("spec") or {}):
             state = (container_status(pod, container["name"]) or {}).get("state") or {}
             states["running"] += "running" in state
@@ -157,24 +164,24 @@ _KUBELET: Final = {
     "tree state, build date, Go version, and compiler from which Kubernetes was built, and platform on which it is "
     "running.",
 }
-OWN: Final[Mapping[str, Callable[[Measurement], Iterator[Family]]]] = {
+KUBELET_METRICS: Final[Mapping[str, Callable[[Measurement], Iterator[Family]]]] = {
     "/metrics": kubelet_metrics,
     "/metrics/cadvisor": cadvisor_metrics,
     "/metrics/resource": resource_metrics,
 }
-"""What a kubelet serves, by its path."""
+"""The functions that yield a kubelet's own metrics, by path."""
 
 
-def _of_pod(pod: ReadOnlyTree) -> list[tuple[str, Any]]:
+def _pod_labels(pod: ReadOnlyTree) -> list[tuple[str, Any]]:
     return [("namespace", meta.namespace(pod)), ("pod", meta.name(pod))]
 
 
-def _of_container(pod: ReadOnlyTree, container: ReadOnlyTree) -> list[tuple[str, Any]]:
-    return [("container", container["name"]), *_of_pod(pod)]
+def _container_labels(pod: ReadOnlyTree, container: ReadOnlyTree) -> list[tuple[str, Any]]:
+    return [("container", container["name"]), *_pod_labels(pod)]
 
 
-def _of_group(id_: str, pod: ReadOnlyTree | None = None, container: ReadOnlyTree | None = None) -> Labels:
-    """Labels of cAdvisor for a control group: empty where they do not apply."""
+def _group_labels(id_: str, pod: ReadOnlyTree | None = None, container: ReadOnlyTree | None = None) -> Labels:
+    """Return cAdvisor's labels of a control group; a label that does not apply is empty."""
     name = container["name"] if container is not None else ""
     status = (container_status(pod, name) or {}) if pod is not None and name else {}
     return [
@@ -188,8 +195,8 @@ def _of_group(id_: str, pod: ReadOnlyTree | None = None, container: ReadOnlyTree
 
 
 def _pod_group(pod: ReadOnlyTree) -> str:
-    quality = (pod.get("status") or {}).get("qosClass") or "BestEffort"
-    parent = "/kubepods" if quality == "Guaranteed" else f"/kubepods/{quality.lower()}"
+    qos_class = (pod.get("status") or {}).get("qosClass") or "BestEffort"
+    parent = "/kubepods" if qos_class == "Guaranteed" else f"/kubepods/{qos_class.lower()}"
     return f"{parent}/pod{meta.uid(pod)}"
 
 

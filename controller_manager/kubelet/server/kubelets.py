@@ -3,8 +3,8 @@
 kind: ConfigMap
 metadata: {name: mockube-kubelets, namespace: kube-system}
 data:
-  address: 127.0.0.1:41235     where the kubelets of all simulated nodes are found
-  certificate: …               the server certificate of the kubelets, the only one that is accepted
+  address: 127.0.0.1:41235     the address of the kubelets of all simulated nodes
+  certificate: …               the server certificate of the kubelets, the only one that clients accept
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from mockube.controller_manager.client.kinds import CONFIG_MAPS, NODES, PODS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.control.runner import Loop
-from mockube.controller_manager.http_endpoints import context_of_pair, self_signed_pair
+from mockube.controller_manager.http_endpoints import self_signed_certificate, tls_context_of_pair
 from mockube.controller_manager.kubelet.pods import shared_runtime
 from mockube.controller_manager.kubelet.server.authorization import Authorizer
 from mockube.controller_manager.kubelet.server.container_logs import PodWatchers
@@ -41,21 +41,21 @@ if TYPE_CHECKING:
 
 ENDPOINT: Final = Key(NAMESPACE_SYSTEM, "mockube-kubelets")
 AUTHENTICATION: Final = Key(NAMESPACE_SYSTEM, "extension-apiserver-authentication")
-"""The ConfigMap with the CA of the API server's clients."""
+"""The ConfigMap with the CAs of client certificates."""
 BACKLOG: Final = 1024
-END_SECONDS: Final = 0.5
-"""How long streams may continue at the end."""
+SHUTDOWN_SECONDS: Final = 0.5
+"""How long streams may continue at shutdown, in seconds."""
 
 
-class _Writer(StreamWriter):
-    """Writes no Server header, as a kubelet does not."""
+class _ResponseWriter(StreamWriter):
+    """Writes responses without the Server header, like a kubelet."""
 
     async def write_headers(self, status_line: str, headers: "CIMultiDict[str]") -> None:
         headers.pop(hdrs.SERVER, None)
         await super().write_headers(status_line, headers)
 
 
-def _request(
+def _create_request(
     message: RawRequestMessage,
     payload: StreamReader,
     connection: RequestHandler,
@@ -63,7 +63,7 @@ def _request(
     task: "asyncio.Task[None]",
 ) -> web.BaseRequest:
     loop = asyncio.get_running_loop()
-    return web.BaseRequest(message, payload, connection, _Writer(connection, loop), task, loop)
+    return web.BaseRequest(message, payload, connection, _ResponseWriter(connection, loop), task, loop)
 
 
 class SimulatedKubelets:
@@ -76,12 +76,12 @@ class SimulatedKubelets:
         self._pods.add_index(BY_NODE, node_of_pod)
         self._watchers = PodWatchers()
         self._interactive = interactive_containers(context)
-        self._interactive.wrote = self._watchers.wake
+        self._interactive.on_output = self._watchers.wake
         self._processes = shared_runtime(context)
         if self._processes is not None:
-            self._processes.wrote = self._watchers.wake
+            self._processes.on_output = self._watchers.wake
         self._pods.add_handler(self._watchers.on_change)
-        self._config_maps.add_handler(self._config_map_changed)
+        self._config_maps.add_handler(self._on_config_map_change)
         self._data: dict[str, str] = {}
         self._loop = Loop(
             "simulated-kubelets", self._publish, workers=1, clock=context.clock, metrics=context.metrics
@@ -104,11 +104,14 @@ class SimulatedKubelets:
         )
         async with AsyncExitStack() as stack:
             runner = web.ServerRunner(
-                # Otherwise the disconnection of a client that follows a quiet log is not noticed.
+                # Otherwise the disconnection of a client that follows a log without output is not noticed.
                 web.Server(
-                    endpoints.answer, access_log=None, handler_cancellation=True, request_factory=_request
+                    endpoints.handle,
+                    access_log=None,
+                    handler_cancellation=True,
+                    request_factory=_create_request,
                 ),
-                shutdown_timeout=END_SECONDS,
+                shutdown_timeout=SHUTDOWN_SECONDS,
             )
             await runner.setup()
             stack.push_async_callback(runner.cleanup)
@@ -131,16 +134,18 @@ class SimulatedKubelets:
 
     def _credentials(self) -> tuple[ssl.SSLContext, str]:
         context = self._context
-        pair = self_signed_pair(self._options.kubelet_address, now=context.clock.now(), random=context.random)
-        tls = context_of_pair(*pair)
+        pair = self_signed_certificate(
+            self._options.kubelet_address, now=context.clock.now(), random=context.random
+        )
+        tls = tls_context_of_pair(*pair)
         authentication = self._config_maps.lister.get(*AUTHENTICATION) or {}
-        authority = (authentication.get("data") or {}).get("client-ca-file")
-        if authority:
-            tls.load_verify_locations(cadata=authority)
+        client_ca = (authentication.get("data") or {}).get("client-ca-file")
+        if client_ca:
+            tls.load_verify_locations(cadata=client_ca)
             tls.verify_mode = ssl.CERT_OPTIONAL
         return tls, pair[0].decode()
 
-    def _config_map_changed(self, change: Change) -> None:
+    def _on_config_map_change(self, change: Change) -> None:
         if self._data and Key.of(change.last_known) == ENDPOINT:
             self._loop.add(ENDPOINT)
 

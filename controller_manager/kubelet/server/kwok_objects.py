@@ -1,7 +1,7 @@
 """kwok's objects for a simulated container's logs, exec, attach and port-forward.
 
-A Logs, Exec, Attach or PortForward of the pod's name decides, else the first object of its Cluster kind, by name, that selects
-the pod. All of them mean files, commands and ports of this machine, which `--allow-host-access` allows.
+The entry is in the Logs, Exec, Attach or PortForward of the pod's name, or else in the first object of the Cluster kind, by
+name, that selects the pod. All of them use files, commands and ports of this machine, so they need `--allow-host-access`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,15 +24,15 @@ from mockube.controller_manager.kubelet.server.shared_work import SharedWork
 GROUP_VERSION: Final = "/apis/kwok.x-k8s.io/v1alpha1"
 FLAG: Final = "--allow-host-access"
 DISCOVERY_SECONDS: Final = 10.0
-"""How long a discovery of the server's kinds is used."""
-POLL: Final = timedelta(seconds=1)
-"""How often a followed file is read."""
+"""How long the discovery of the served kinds is cached, in seconds."""
+POLL_INTERVAL: Final = timedelta(seconds=1)
+"""The interval in which a followed file is read."""
 CHUNK: Final = 64 << 10
 _STREAMS: Final = {b"stdout": 1, b"stderr": 2}
 
 
 class KwokKind(Enum):
-    """The value is the plural name, which is that of the list in the object as well, but for ports."""
+    """The kinds of kwok's objects; the value is the plural name."""
 
     LOGS = "logs"
     EXEC = "execs"
@@ -49,15 +49,15 @@ class KwokObjects:
         self._client = client
         self._clock = clock
         self._allowed = allowed
-        self._answers = SharedWork[ReadOnlyTree | None]()
+        self._requests = SharedWork[ReadOnlyTree | None]()
         self._served: frozenset[str] = frozenset()
-        self._asked_until = 0.0
+        self._served_until = 0.0
 
     async def entry(
         self, kind: KwokKind, pod: ReadOnlyTree, container_or_port: str | int
     ) -> ReadOnlyTree | None:
-        """Return the entry of a container or a port, or None. Without the flag an entry is refused."""
-        served = await self._kinds()
+        """Return the entry of a container or a port, or None; raise `HttpError` for an entry without the flag."""
+        served = await self._served_kinds()
         for source in await self._objects(kind, pod, served):
             entry = choose_entry((source.get("spec") or {}).get(kind.entries) or (), container_or_port)
             if entry is not None:
@@ -71,8 +71,8 @@ class KwokObjects:
         return None
 
     async def list(self, plural: str) -> Sequence[ReadOnlyTree]:
-        """All objects of a kind, by name; none where the kind is not served."""
-        if plural not in await self._kinds():
+        """Return all objects of a kind, sorted by name; empty if the kind is not served."""
+        if plural not in await self._served_kinds():
             return ()
         return sorted((await self._get(plural) or {}).get("items") or (), key=meta.name)
 
@@ -82,44 +82,44 @@ class KwokObjects:
         objects: list[ReadOnlyTree] = []
         if kind.value in served:
             path = f"namespaces/{meta.namespace(pod)}/{kind.value}/{meta.name(pod)}"
-            own = await self._get(path)
-            objects += [own] if own is not None else []
+            namespaced = await self._get(path)
+            objects += [namespaced] if namespaced is not None else []
         if f"cluster{kind.value}" in served:
             cluster_objects = (await self._get(f"cluster{kind.value}") or {}).get("items") or ()
             objects += sorted((obj for obj in cluster_objects if selects(obj, pod)), key=meta.name)
         return objects
 
-    async def _kinds(self) -> frozenset[str]:
+    async def _served_kinds(self) -> frozenset[str]:
         now = self._clock.monotonic()
-        if now >= self._asked_until:
+        if now >= self._served_until:
             document = await self._get("") or {}
             self._served = frozenset(resource["name"] for resource in document.get("resources") or ())
-            self._asked_until = now + DISCOVERY_SECONDS
+            self._served_until = now + DISCOVERY_SECONDS
         return self._served
 
     async def _get(self, path: str) -> ReadOnlyTree | None:
-        return await self._answers.run(path, partial(self._ask, path))
+        return await self._requests.run(path, partial(self._request, path))
 
-    async def _ask(self, path: str) -> ReadOnlyTree | None:
+    async def _request(self, path: str) -> ReadOnlyTree | None:
         try:
-            answer: ReadOnlyTree = await self._client.raw("GET", f"{GROUP_VERSION}/{path}".rstrip("/"))
+            response: ReadOnlyTree = await self._client.raw("GET", f"{GROUP_VERSION}/{path}".rstrip("/"))
         except NotFound:
             return None
-        return answer
+        return response
 
 
 def selects(cluster_object: ReadOnlyTree, pod: ReadOnlyTree) -> bool:
-    """Whether an object for many pods is for this one."""
+    """Return whether an object of a Cluster kind selects a pod."""
     selector = (cluster_object.get("spec") or {}).get("selector") or {}
     namespaces, names = selector.get("matchNamespaces"), selector.get("matchNames")
     return (not namespaces or meta.namespace(pod) in namespaces) and (not names or meta.name(pod) in names)
 
 
 def choose_entry(entries: Sequence[ReadOnlyTree], container_or_port: str | int) -> ReadOnlyTree | None:
-    """The first entry that names a container or a port, else the first that names none."""
+    """Return the first entry that names a container or a port, or else the first that names none; or None."""
     field = "ports" if isinstance(container_or_port, int) else "containers"
-    named = next((entry for entry in entries if container_or_port in (entry.get(field) or ())), None)
-    return named or next((entry for entry in entries if not entry.get(field)), None)
+    named_entry = next((entry for entry in entries if container_or_port in (entry.get(field) or ())), None)
+    return named_entry or next((entry for entry in entries if not entry.get(field)), None)
 
 
 def exec_variables(entry: ReadOnlyTree, base: Mapping[str, str]) -> dict[str, str]:
@@ -128,10 +128,10 @@ def exec_variables(entry: ReadOnlyTree, base: Mapping[str, str]) -> dict[str, st
 
 
 class HostLog:
-    """A file of this machine as a log: lines as a container runtime writes them, or as they are."""
+    """A `LogSource` over a file of this machine, in a container runtime's format or plain."""
 
     def __init__(self, path: Path, started: datetime, *, follow: bool = True) -> None:
-        """Lines without a time are taken to have been written at the start."""
+        """`started` is the time of lines without a time."""
         try:
             self._file = path.open("rb", buffering=0)
         except OSError as error:
@@ -139,14 +139,14 @@ class HostLog:
         self._started = started
         self._follows = follow
         self._rest = b""
-        self._until = started
+        self._read_until = started
 
     @property
     def due(self) -> datetime | None:
-        return self._until + POLL if self._follows else None
+        return self._read_until + POLL_INTERVAL if self._follows else None
 
     def is_behind(self, until: datetime) -> bool:
-        self._until = until
+        self._read_until = until
         position = self._file.tell()
         end = self._file.seek(0, 2)
         self._file.seek(position)

@@ -1,4 +1,4 @@
-"""Families of metrics, and those of kwok's Metric objects."""
+"""Metric families, and the evaluation of kwok's Metric objects."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -27,22 +27,22 @@ class Family(NamedTuple):
 
 
 def family_of(name: str, kind: str, text: str, values: Iterable[tuple[Labels, float]]) -> Family:
-    """Return a family whose samples have its name."""
+    """Return a family whose samples have the family's name."""
     return Family(name, kind, text, [Sample(name, dict(labels), value) for labels, value in values])
 
 
-def metric_family(metric: ReadOnlyTree, usage: NodeUsage, measured: Measurement) -> Family | None:
-    """Evaluate a metric of a Metric object; a sample whose expressions fail is left out."""
+def metric_family(metric: ReadOnlyTree, usage: NodeUsage, measurement: Measurement) -> Family | None:
+    """Evaluate a metric of a Metric object; a sample whose expression fails is left out."""
     kind = metric.get("kind") or ""
-    sample = {"counter": _value, "gauge": _value, "histogram": _histogram}.get(kind)
-    if sample is None:
+    evaluate = {"counter": _value, "gauge": _value, "histogram": _histogram}.get(kind)
+    if evaluate is None:
         return None
     samples: list[Sample] = []
-    for pod, container in _subjects(metric.get("dimension") or "node", measured):
-        value = partial(usage.value, measured=measured, pod=pod, container=container)
+    for pod, container in _subjects(metric.get("dimension") or "node", measurement):
+        value = partial(usage.value, measurement=measurement, pod=pod, container=container)
         with suppress(UsageError, KeyError, TypeError, ValueError):
             labels = {label["name"]: str(value(label["value"])) for label in metric.get("labels") or ()}
-            samples += sample(metric, labels, value)
+            samples += evaluate(metric, labels, value)
     return Family(metric.get("name") or "", kind, metric.get("help") or "", samples)
 
 
@@ -51,15 +51,15 @@ def _value(metric: ReadOnlyTree, labels: Mapping[str, str], value: Callable[[str
 
 
 def _histogram(metric: ReadOnlyTree, labels: Mapping[str, str], value: Callable[[str], Any]) -> list[Sample]:
-    """Each bucket has the number of observations up to its bound; a hidden one is only counted."""
+    """Return the samples of a histogram with cumulative buckets; a hidden bucket only adds to the following ones."""
     counts = sorted(
         (float(bucket["le"]), math.floor(_number(value(bucket["value"]))), bool(bucket.get("hidden")))
         for bucket in metric.get("buckets") or ()
     )
     name, count, sum_, buckets = metric["name"], 0, 0.0, []
-    for bound, observed, hidden in counts:
-        count += observed
-        sum_ += bound * observed
+    for bound, bucket_count, hidden in counts:
+        count += bucket_count
+        sum_ += bound * bucket_count
         if not hidden:
             buckets.append((str(bound), count))
     return histogram_samples(name, labels, [*buckets, ("+Inf", count)], sum_)
@@ -76,13 +76,13 @@ def histogram_samples(
     ]
 
 
-def _subjects(dimension: str, measured: Measurement) -> Iterator[tuple[ReadOnlyTree, ReadOnlyTree]]:
+def _subjects(dimension: str, measurement: Measurement) -> Iterator[tuple[ReadOnlyTree, ReadOnlyTree]]:
     if dimension == "node":
         yield {}, {}
     elif dimension == "pod":
-        yield from ((pod, {}) for pod in measured.pods)
+        yield from ((pod, {}) for pod in measurement.pods)
     elif dimension == "container":
-        yield from measured.running()
+        yield from measurement.running_containers()
 
 
 def _number(value: Any) -> float:

@@ -23,11 +23,11 @@ _TOTAL: Final = "[STABLE] This metric records the results of all healthcheck."
 
 
 class NodeHealth:
-    """The checks always succeed; upstream counts those of `/healthz`, and not those of a single check."""
+    """Serves health checks that always succeed, and counts those of `/healthz`, but not single checks, as upstream."""
 
     def __init__(self) -> None:
         self._totals: dict[str, Counter[str]] = {}
-        """By node and check."""
+        """The number of checks, by node and check."""
 
     def respond(self, request: web.BaseRequest, node: ReadOnlyTree) -> web.Response:
         if request.path in {"/healthz", "/healthz/"}:
@@ -53,7 +53,7 @@ class NodeHealth:
         return web.Response(text="\n".join([*lines, "healthz check passed\n"]), headers=_HEADERS)
 
     def metrics(self, node: ReadOnlyTree) -> Iterator[Family]:
-        """The kubelet of a simulated node starts when its Node is created."""
+        """Yield the metrics of a node's checks; its kubelet counts as started at the creation of the Node."""
         started = meta.creation_timestamp(node)
         if started is not None:
             yield family_of("process_start_time_seconds", "gauge", _START, [((), started.timestamp())])

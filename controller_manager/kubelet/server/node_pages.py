@@ -18,17 +18,17 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.usage.usage import running_containers
 from mockube.controller_manager.cache.store import Lister
 from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.kubelet.server.kubelet_metrics import OWN, amount_of, limit_of
+from mockube.controller_manager.kubelet.server.kubelet_metrics import KUBELET_METRICS, amount_of, limit_of
 from mockube.controller_manager.kubelet.server.kwok_objects import KwokObjects
 from mockube.controller_manager.kubelet.server.metric_objects import Family, metric_family
 from mockube.controller_manager.kubelet.server.node_health import METRICS_HEADERS
 from mockube.controller_manager.kubelet.server.node_usage import Measurement, NodeUsage, started_at
-from mockube.controller_manager.kubelet.server.probe_metrics import Counted, probe_metrics
+from mockube.controller_manager.kubelet.server.probe_metrics import TotalsByProbe, probe_metrics
 from mockube.controller_manager.supervision import yield_to_loop
 from mockube.controller_manager.workloads.indexes import BY_NODE
 
 _CONFIGURATION: Final = Path(__file__).parent / "data" / "kubelet_configuration.json"
-"""The defaults of a kubelet of 1.36."""
+"""The default configuration of a kubelet of 1.36."""
 NANO: Final = 1_000_000_000
 
 
@@ -39,36 +39,39 @@ class NodePages:
         kwok: KwokObjects,
         clock: Clock,
         random: Random,
-        counted: Callable[[ReadOnlyTree], Counted | None] = lambda _: None,
+        process_totals: Callable[[ReadOnlyTree], TotalsByProbe | None] = lambda _: None,
     ) -> None:
-        """`counted` returns what was counted of the probes of a pod's processes."""
+        """`process_totals` returns the results of the probes of a pod's processes."""
         self._usage = NodeUsage(pods, kwok, clock, random)
         self._kwok = kwok
         self._pods = pods
         self._clock = clock
-        self._counted = counted
+        self._process_totals = process_totals
 
     async def respond(self, path: str, query: Mapping[str, str], node: ReadOnlyTree) -> web.Response | None:
-        """The answer to a request for a path; None if nothing is served there."""
+        """Return the response for a path; None if the path is unknown."""
         if path == "/configz":
             return _json({"kubeletconfig": configuration(node)})
         if path == "/stats/summary":
-            measured = await self._usage.measure(node)
-            return _json(summary(measured, with_file_systems=query.get("only_cpu_and_memory") != "true"))
+            measurement = await self._usage.measure(node)
+            return _json(summary(measurement, with_file_systems=query.get("only_cpu_and_memory") != "true"))
         text = await self._metrics(path, node)
         return None if text is None else web.Response(body=text, headers=METRICS_HEADERS)
 
     async def _metrics(self, path: str, node: ReadOnlyTree) -> bytes | None:
-        """The text of kwok's metrics of a path, else of a kubelet's own; None if it has neither."""
-        metrics, own = await self._of_objects(path, meta.name(node)), OWN.get(path)
+        """Return the text of the Metric object of a path, or else of the kubelet's own metrics; None without either."""
+        metrics, kubelet_families = (
+            await self._metrics_of_object(path, meta.name(node)),
+            KUBELET_METRICS.get(path),
+        )
         families: Iterable[Family | None]
         if metrics is not None:
-            measured = await self._usage.measure(node)
-            families = (metric_family(metric, self._usage, measured) for metric in metrics)
+            measurement = await self._usage.measure(node)
+            families = (metric_family(metric, self._usage, measurement) for metric in metrics)
         elif path == "/metrics/probes":
-            families = probe_metrics(self._running(node), self._clock.now(), self._counted)
-        elif own is not None:
-            families = own(await self._usage.measure(node))
+            families = probe_metrics(self._active_pods(node), self._clock.now(), self._process_totals)
+        elif kubelet_families is not None:
+            families = kubelet_families(await self._usage.measure(node))
         else:
             return None
         texts: dict[str, bytes] = {}
@@ -78,11 +81,11 @@ class NodePages:
             await yield_to_loop()
         return b"".join(texts[name] for name in sorted(texts))
 
-    def _running(self, node: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
+    def _active_pods(self, node: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
         pods = self._pods.by_index(BY_NODE, meta.name(node))
         return (pod.object for pod in pods if not pod.is_terminal)
 
-    async def _of_objects(self, path: str, node: str) -> list[ReadOnlyTree] | None:
+    async def _metrics_of_object(self, path: str, node: str) -> list[ReadOnlyTree] | None:
         for metric_object in await self._kwok.list("metrics"):
             spec = metric_object.get("spec") or {}
             if (spec.get("path") or "").replace("{nodeName}", node) == path:
@@ -91,41 +94,41 @@ class NodePages:
 
 
 def configuration(node: ReadOnlyTree) -> dict[str, Any]:
-    """The KubeletConfiguration of a node: the defaults, with values from its status."""
+    """Return the KubeletConfiguration of a node: the defaults, with `maxPods` from its status."""
     settings: dict[str, Any] = orjson.loads(_CONFIGURATION.read_bytes())
     pods = ((node.get("status") or {}).get("capacity") or {}).get("pods")
     return {**settings, "maxPods": _to_int(pods)} if pods is not None else settings
 
 
-def summary(measured: Measurement, *, with_file_systems: bool = True) -> dict[str, Any]:
-    """A Summary of stats.kubelet.k8s.io/v1alpha1: CPU and memory, and how much room the disk of the node has."""
-    node, at = measured.node, measured.at
+def summary(measurement: Measurement, *, with_file_systems: bool = True) -> dict[str, Any]:
+    """Return a Summary of stats.kubelet.k8s.io/v1alpha1: CPU and memory, and the capacity of the node's disk."""
+    node, at = measurement.node, measurement.at
     status = node.get("status") or {}
     capacity = status.get("capacity") or {}
     stats: dict[str, Any] = {
         "nodeName": meta.name(node),
         "startTime": meta.metadata(node).get("creationTimestamp"),
-        "cpu": _cpu(measured, node, at),
-        "memory": _memory(measured, node, at, limit=_to_int(capacity.get("memory"))),
+        "cpu": _cpu(measurement, node, at),
+        "memory": _memory(measurement, node, at, limit=_to_int(capacity.get("memory"))),
     }
     if with_file_systems:
         disk = _disk(_to_int(capacity.get("ephemeral-storage")), at)
         stats |= {"fs": disk, "runtime": {"imageFs": disk, "containerFs": disk}}
-    return {"node": stats, "pods": [_pod_stats(measured, pod, at) for pod in measured.pods]}
+    return {"node": stats, "pods": [_pod_stats(measurement, pod, at) for pod in measurement.pods]}
 
 
-def _pod_stats(measured: Measurement, pod: ReadOnlyTree, at: datetime) -> dict[str, Any]:
+def _pod_stats(measurement: Measurement, pod: ReadOnlyTree, at: datetime) -> dict[str, Any]:
     started = (pod.get("status") or {}).get("startTime")
     return {
         "podRef": {"name": meta.name(pod), "namespace": meta.namespace(pod), "uid": meta.uid(pod)},
         "startTime": started,
-        "containers": list(_containers(measured, pod, at)),
-        "cpu": _cpu(measured, pod, at),
-        "memory": _memory(measured, pod, at),
+        "containers": list(_containers(measurement, pod, at)),
+        "cpu": _cpu(measurement, pod, at),
+        "memory": _memory(measurement, pod, at),
     }
 
 
-def _containers(measured: Measurement, pod: ReadOnlyTree, at: datetime) -> Iterator[dict[str, Any]]:
+def _containers(measurement: Measurement, pod: ReadOnlyTree, at: datetime) -> Iterator[dict[str, Any]]:
     for container in running_containers(pod):
         name = container["name"]
         started = started_at(pod, name)
@@ -133,23 +136,28 @@ def _containers(measured: Measurement, pod: ReadOnlyTree, at: datetime) -> Itera
         yield {
             "name": name,
             "startTime": None if started is None else format_time(started),
-            "cpu": _cpu(measured, pod, at, name),
-            "memory": _memory(measured, pod, at, name, limit=None if limit is None else math.floor(limit)),
+            "cpu": _cpu(measurement, pod, at, name),
+            "memory": _memory(measurement, pod, at, name, limit=None if limit is None else math.floor(limit)),
         }
 
 
-def _cpu(measured: Measurement, of: ReadOnlyTree, at: datetime, container: str = "") -> dict[str, Any]:
+def _cpu(measurement: Measurement, obj: ReadOnlyTree, at: datetime, container: str = "") -> dict[str, Any]:
     return {
         "time": format_time(at),
-        "usageNanoCores": round(measured.usage_of(of, "cpu", container) * NANO),
-        "usageCoreNanoSeconds": round(measured.cumulative_usage(of, "cpu", container) * NANO),
+        "usageNanoCores": round(measurement.usage_of(obj, "cpu", container) * NANO),
+        "usageCoreNanoSeconds": round(measurement.cumulative_usage(obj, "cpu", container) * NANO),
     }
 
 
 def _memory(
-    measured: Measurement, of: ReadOnlyTree, at: datetime, container: str = "", *, limit: int | None = None
+    measurement: Measurement,
+    obj: ReadOnlyTree,
+    at: datetime,
+    container: str = "",
+    *,
+    limit: int | None = None,
 ) -> dict[str, Any]:
-    used = round(measured.usage_of(of, "memory", container))
+    used = round(measurement.usage_of(obj, "memory", container))
     available = {} if limit is None else {"availableBytes": max(limit - used, 0)}
     return {
         "time": format_time(at),

@@ -1,4 +1,4 @@
-"""What the pods of a simulated node use at a time, and have used since they started."""
+"""The resource usage of a simulated node's pods, present and cumulative."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -23,7 +23,7 @@ from mockube.controller_manager.supervision import yield_to_loop
 from mockube.controller_manager.workloads.indexes import BY_NODE
 
 SLICE: Final = 20
-"""Pods that are measured before others have their turn."""
+"""The number of pods that are measured before other tasks run."""
 _DECLARED: Final = declare(
     """
     Usage metric_usage dyn.(string) -> double
@@ -35,15 +35,15 @@ _DECLARED: Final = declare(
 )
 
 
-class _Usages:
-    """kwok's objects as they are now."""
+class _UsageObjects:
+    """kwok's ResourceUsage and ClusterResourceUsage objects."""
 
-    def __init__(self, own: Sequence[ReadOnlyTree], cluster: Sequence[ReadOnlyTree]) -> None:
-        self._own = {(meta.namespace(tree), meta.name(tree)): tree for tree in own}
+    def __init__(self, namespaced: Sequence[ReadOnlyTree], cluster: Sequence[ReadOnlyTree]) -> None:
+        self._namespaced = {(meta.namespace(tree), meta.name(tree)): tree for tree in namespaced}
         self._cluster = cluster
 
     def of_pod(self, namespace: str, name: str) -> ReadOnlyTree | None:
-        return self._own.get((namespace, name))
+        return self._namespaced.get((namespace, name))
 
     def of_cluster(self) -> Sequence[ReadOnlyTree]:
         return self._cluster
@@ -55,28 +55,28 @@ class _UsageTotal(NamedTuple):
 
 
 _Totals = dict[tuple[str, str, str], _UsageTotal]
-"""By pod, container and resource: what was used until a time."""
+"""The cumulative usage until a time, by pod uid, container and resource."""
 
 
 class Measurement:
-    """What the pods of one node use, by namespace, name and container."""
+    """The usage of one node's pods at one time."""
 
     def __init__(self, node: ReadOnlyTree, pods: Sequence[ReadOnlyTree], at: datetime) -> None:
         self.node = node
         self.pods = pods
-        """Those that have not ended."""
+        """The pods that have not ended."""
         self.at = at
         self.usage: dict[tuple[str, str], Mapping[str, Amounts]] = {}
         self.totals: dict[tuple[str, str], Mapping[str, Mapping[str, float]]] = {}
         self.started = 0
-        """Containers, with each of their restarts."""
+        """The number of container starts, including restarts."""
 
-    def running(self) -> Iterator[tuple[ReadOnlyTree, ReadOnlyTree]]:
-        """Each container that runs, with its pod."""
+    def running_containers(self) -> Iterator[tuple[ReadOnlyTree, ReadOnlyTree]]:
+        """Yield each running container with its pod."""
         return ((pod, container) for pod in self.pods for container in running_containers(pod))
 
     def usage_of(self, obj: Any, resource: str, container: str = "") -> float:
-        """How much a pod, or a node with all its pods, uses now."""
+        """Return the present usage of a pod, of one of its containers, or of a node with all its pods."""
         amounts = [self._total(usage, container) for usage in self._select(self.usage, obj)]
         return sum(float(amount[resource].number) for amount in amounts if resource in amount)
 
@@ -95,7 +95,7 @@ class Measurement:
 
     @staticmethod
     def _select(by_pod: Mapping[tuple[str, str], Any], obj: Any) -> list[Any]:
-        """That of a pod, or of all on the node."""
+        """Return the value of a pod, or the values of all pods if `obj` is the node."""
         try:
             metadata = obj["metadata"]
             namespace = metadata.get("namespace")
@@ -116,45 +116,45 @@ class NodeUsage:
         functions: Mapping[str, Callable[..., Any]] = {
             "metric_usage": self._usage_of,
             "metric_usage_container": self._usage_of,
-            "metric_cumulative": self._used_so_far,
-            "metric_cumulative_container": self._used_so_far,
-            "metric_started": self._start_time,
+            "metric_cumulative": self._cumulative_usage,
+            "metric_cumulative_container": self._cumulative_usage,
+            "metric_started": self._started_total,
         }
         self._expressions = Expressions(clock, random, Library(_DECLARED, functions))
 
     async def measure(self, node: ReadOnlyTree) -> Measurement:
-        usages = _Usages(
+        usages = _UsageObjects(
             await self._kwok.list("resourceusages"), await self._kwok.list("clusterresourceusages")
         )
         pods = [view.object for view in self._pods.by_index(BY_NODE, meta.name(node)) if not view.is_terminal]
         now = self._clock.now()
-        measured = Measurement(node, pods, now)
+        measurement = Measurement(node, pods, now)
         before, after = self._totals.get(meta.name(node), {}), _Totals()
         for number, pod in enumerate(pods):
             if number % SLICE == SLICE - 1:
                 await yield_to_loop()
             key = (meta.namespace(pod), meta.name(pod))
-            measured.usage[key] = usage = containers_usage(pod, node, usages, self._expressions)
-            measured.totals[key] = {
+            measurement.usage[key] = usage = containers_usage(pod, node, usages, self._expressions)
+            measurement.totals[key] = {
                 name: dict(_totals(pod, name, amounts, before, after, now)) for name, amounts in usage.items()
             }
             statuses = (pod.get("status") or {}).get("containerStatuses") or ()
-            measured.started += sum((run_status.get("restartCount") or 0) + 1 for run_status in statuses)
+            measurement.started += sum((run_status.get("restartCount") or 0) + 1 for run_status in statuses)
         self._totals[meta.name(node)] = after
-        return measured
+        return measurement
 
-    def value(self, text: str, measured: Measurement, pod: ReadOnlyTree, container: ReadOnlyTree) -> Any:
-        """The value of an expression of a Metric."""
-        self._current = measured
-        return self._expressions.value(text, pod, measured.node, container)
+    def value(self, text: str, measurement: Measurement, pod: ReadOnlyTree, container: ReadOnlyTree) -> Any:
+        """Evaluate an expression of a Metric object."""
+        self._current = measurement
+        return self._expressions.value(text, pod, measurement.node, container)
 
     def _usage_of(self, obj: Any, resource: str, container: str = "") -> float:
         return self._measurement().usage_of(obj, resource, container)
 
-    def _used_so_far(self, obj: Any, resource: str, container: str = "") -> float:
+    def _cumulative_usage(self, obj: Any, resource: str, container: str = "") -> float:
         return self._measurement().cumulative_usage(obj, resource, container)
 
-    def _start_time(self, _: Any) -> float:
+    def _started_total(self, _: Any) -> float:
         return float(self._measurement().started)
 
     def _measurement(self) -> Measurement:
@@ -164,7 +164,7 @@ class NodeUsage:
 
 
 def started_at(pod: ReadOnlyTree, name: str) -> datetime | None:
-    """When a container of a pod started; None if it does not run."""
+    """Return the start time of a container's run; None if it does not run."""
     running = ((container_status(pod, name) or {}).get("state") or {}).get("running") or {}
     return parse_time(running["startedAt"]) if running.get("startedAt") else None
 

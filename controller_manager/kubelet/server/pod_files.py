@@ -1,4 +1,4 @@
-"""The files of a pod's simulated containers: what clients and the containers' own commands have written into them."""
+"""The files of a pod's simulated containers, with the changes by clients and by the containers' own commands."""
 
 import re
 from datetime import datetime
@@ -34,8 +34,8 @@ from mockube.controller_manager.kubelet.server.references import ReferenceLoader
 from mockube.controller_manager.kubelet.shell.filesystem import FileSystem
 from mockube.controller_manager.supervision import yield_to_loop
 
-_WRITES: Final = re.compile(r">|\b(?:tee|touch|mkdir|cp|mv|rm|tar|ln|sed|dd|chmod|mounttest)\b")
-"""In the command of a container that may write files; others need not be replayed for that."""
+_WRITE_COMMAND: Final = re.compile(r">|\b(?:tee|touch|mkdir|cp|mv|rm|tar|ln|sed|dd|chmod|mounttest)\b")
+"""Matches the command of a container that may write files; other commands need no replay."""
 
 
 class PodFiles:
@@ -45,18 +45,18 @@ class PodFiles:
         self._container_files = ContainerFiles()
         self._replays: dict[RunKey, LogReplay] = {}
 
-    async def of(
+    async def file_system(
         self, pod: ReadOnlyTree, container: ReadOnlyTree, *, restarts: int | None = None
     ) -> FileSystem:
-        """The present files of a running container; `restarts` is its run, if the pod's status does not have it yet."""
+        """Return the present files of a running container; `restarts` is its run, if the pod's status lacks it yet."""
         shared = shared_volumes(pod, container)
         for other in every_container(pod["spec"]):
             if other is not container and shared & shared_volumes(pod, other):
-                await self._bring_up(pod, other)
-        return await self._bring_up(pod, container, restarts)
+                await self._replay_up_to_now(pod, other)
+        return await self._replay_up_to_now(pod, container, restarts)
 
     async def volumes_after_init_containers(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> Volumes:
-        """What a container of the pod found in its volumes when it began for the first time."""
+        """Return the contents of a container's volumes at its first start: those that init containers have written."""
         volumes: Volumes = {}
         shared = shared_volumes(pod, container)
         for init_container in pod["spec"].get("initContainers") or () if shared else ():
@@ -65,14 +65,14 @@ class PodFiles:
             if (
                 shared & shared_volumes(pod, init_container)
                 and _may_write(pod, init_container)
-                and (run := _run(pod, init_container))
+                and (run := _latest_run(pod, init_container))
             ):
                 references = await self._references.load_shared(pod, init_container)
                 mounts = mounts_of(shared_mounts(pod, init_container, references), volumes)
                 files = FileSystem(files_of(pod, init_container, references), mounts=mounts, is_partial=True)
                 host = host_of(pod, init_container, references, run.started, files=files)
                 replay = LogReplay(main_process(pod, init_container, references, host), host, run.started)
-                await _catch_up(replay, files, run.finished or self._clock.now())
+                await _replay(replay, files, run.finished or self._clock.now())
         return volumes
 
     def forget(self, uid: str) -> None:
@@ -80,18 +80,18 @@ class PodFiles:
         self._container_files.forget(uid)
         self._drop_replays()
 
-    async def _bring_up(
+    async def _replay_up_to_now(
         self, pod: ReadOnlyTree, container: ReadOnlyTree, restarts: int | None = None
     ) -> FileSystem:
-        """Run a container's command up to now, so that its files are written."""
-        run = _run(pod, container)
+        """Replay a container's command up to now; return its files."""
+        run = _latest_run(pod, container)
         references = await self._references.load_shared(pod, container)
         if restarts is None:
             restarts = run.restarts if run else 0
         key = RunKey(meta.uid(pod), container["name"], restarts)
-        is_new = not self._container_files.has_run(key)
+        is_new = not self._container_files.contains(key)
         mounts = shared_mounts(pod, container, references)
-        files = self._container_files.of(key, files_of(pod, container, references), mounts)
+        files = self._container_files.file_system(key, files_of(pod, container, references), mounts)
         if is_new:
             self._drop_replays()
             if run is not None and _may_write(pod, container):
@@ -100,24 +100,24 @@ class PodFiles:
                 self._replays[key] = LogReplay(command, host, run.started)
         replay = self._replays.get(key)
         if replay is not None and run is not None:
-            await _catch_up(replay, files, run.finished or self._clock.now())
+            await _replay(replay, files, run.finished or self._clock.now())
         return files
 
     def _drop_replays(self) -> None:
-        for key in [key for key in self._replays if not self._container_files.has_run(key)]:
+        for key in [key for key in self._replays if not self._container_files.contains(key)]:
             self._replays.pop(key).close()
 
 
-async def _catch_up(replay: LogReplay, files: FileSystem, until: datetime) -> None:
+async def _replay(replay: LogReplay, files: FileSystem, until: datetime) -> None:
     while replay.is_behind(until):
-        files.is_partial = True  # to the container's command, which depends on its image
+        files.is_partial = True  # The container's command may read files of its image.
         for _ in replay.advance(until):
             pass
         files.is_partial = False
         await yield_to_loop()
 
 
-def _run(pod: ReadOnlyTree, container: ReadOnlyTree) -> ContainerRun | None:
+def _latest_run(pod: ReadOnlyTree, container: ReadOnlyTree) -> ContainerRun | None:
     try:
         return run_of(pod, container["name"])
     except NoLogs:
@@ -126,7 +126,7 @@ def _run(pod: ReadOnlyTree, container: ReadOnlyTree) -> ContainerRun | None:
 
 def _may_write(pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
     if interactive_command(pod, container):
-        return False  # it runs, and need not be replayed
+        return False  # It runs in real time and is not replayed.
     script = script_of(meta.annotations(pod)).command(container["name"])
     text = " ".join(command_of(container)) if script is None else script
-    return _WRITES.search(text) is not None
+    return _WRITE_COMMAND.search(text) is not None

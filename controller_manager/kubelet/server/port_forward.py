@@ -1,4 +1,4 @@
-"""`/portForward`: connections to ports of a pod, over SPDY, in a tunnel of a WebSocket, or as channels of one."""
+"""`/portForward`: connections to a pod's ports, over SPDY, over SPDY in a WebSocket tunnel, or as WebSocket channels."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -12,7 +12,7 @@ from mockube.controller_manager.kubelet.server.http_errors import HttpError
 from mockube.controller_manager.kubelet.server.spdy_session import ByteStream, SpdySession, SpdyStream
 from mockube.controller_manager.kubelet.server.streams import InputStream, StreamsClosed
 from mockube.controller_manager.kubelet.server.upgrade import UpgradedResponse, upgrade
-from mockube.controller_manager.kubelet.server.websocket_streams import ENDS, websocket
+from mockube.controller_manager.kubelet.server.websocket_streams import CLOSE_TYPES, websocket
 from mockube.controller_manager.supervision import cancel_and_wait, log_failure, start
 
 PROTOCOL: Final = "portforward.k8s.io"
@@ -22,7 +22,7 @@ MAX_CONNECTIONS: Final = 500
 MAX_PORTS: Final = 64
 
 Connect = Callable[[int, ByteStream], Awaitable[str]]
-"""Serves a port of the pod to a client; returns why it cannot, or ""."""
+"""Connects a client to a port of the pod; returns the error, or ""."""
 
 
 async def serve_port_forward(request: web.BaseRequest, connect: Connect) -> web.StreamResponse:
@@ -35,7 +35,7 @@ async def serve_port_forward(request: web.BaseRequest, connect: Connect) -> web.
             )
         connection = upgrade(request, {"Upgrade": "SPDY/3.1", "X-Stream-Protocol-Version": PROTOCOL})
         try:
-            await _Forwards(connect).run(connection)
+            await _SpdyForwarder(connect).run(connection)
         finally:
             connection.close()
         return UpgradedResponse()
@@ -46,20 +46,20 @@ async def serve_port_forward(request: web.BaseRequest, connect: Connect) -> web.
         socket = websocket([TUNNEL])
         await socket.prepare(request)
         with suppress(StreamsClosed):
-            await _Forwards(connect).run(_Messages(socket))
+            await _SpdyForwarder(connect).run(_TunnelStream(socket))
         await socket.close()
         return socket
-    return await _channels(request, connect)
+    return await _serve_channels(request, connect)
 
 
-class _Messages:
-    """The bytes of a tunnel: messages of a WebSocket, one after the other."""
+class _TunnelStream:
+    """The byte stream of a tunnel: the concatenated messages of a WebSocket."""
 
     def __init__(self, socket: web.WebSocketResponse) -> None:
         self._socket = socket
 
     async def read(self, _: int) -> bytes:
-        while (message := await self._socket.receive()).type not in ENDS:
+        while (message := await self._socket.receive()).type not in CLOSE_TYPES:
             data = message.data if isinstance(message.data, bytes) else b""
             if data:
                 return data
@@ -70,7 +70,7 @@ class _Messages:
 
 
 class _ForwardedConnection:
-    """One connection over two streams of SPDY."""
+    """The data stream of one connection over SPDY."""
 
     def __init__(self, stream: SpdyStream) -> None:
         self._stream = stream
@@ -82,13 +82,13 @@ class _ForwardedConnection:
         await self._stream.write(data)
 
 
-class _Forwards:
-    """The connections of one session: each has a data and an error stream, whose headers name it."""
+class _SpdyForwarder:
+    """The connections of one SPDY session: each has a data and an error stream with its id in the headers."""
 
     def __init__(self, connect: Connect) -> None:
         self._connect = connect
         self._errors: dict[str, SpdyStream] = {}
-        self._running: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
 
     async def run(self, carrier: ByteStream) -> None:
         self._session = SpdySession(carrier, self._add)
@@ -96,7 +96,7 @@ class _Forwards:
             with suppress(StreamsClosed):
                 await self._session.run()
         finally:
-            await cancel_and_wait(list(self._running))
+            await cancel_and_wait(list(self._tasks))
 
     async def _add(self, stream: SpdyStream) -> None:
         headers = stream.headers
@@ -110,12 +110,12 @@ class _Forwards:
             await stream.reset()
             return
         task = start("a forwarded connection", self._forward(port, stream, error))
-        self._running.add(task)
-        task.add_done_callback(self._running.discard)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def _forward(self, port: int, data: SpdyStream, error: SpdyStream) -> None:
         with suppress(StreamsClosed):
-            problem = await _attempt(self._connect, port, _ForwardedConnection(data))
+            problem = await _try_connect(self._connect, port, _ForwardedConnection(data))
             if problem:
                 await error.write(problem.encode())
             await data.end()
@@ -125,7 +125,7 @@ class _Forwards:
 
 
 class _Channel:
-    """One connection as a channel of a WebSocket."""
+    """A channel of a WebSocket, which carries the data or the errors of one connection."""
 
     def __init__(self, socket: web.WebSocketResponse, number: int) -> None:
         self._socket = socket
@@ -142,8 +142,8 @@ class _Channel:
             raise StreamsClosed from error
 
 
-async def _channels(request: web.BaseRequest, connect: Connect) -> web.StreamResponse:
-    """Two channels for each port of the query; each begins with the number of its port."""
+async def _serve_channels(request: web.BaseRequest, connect: Connect) -> web.StreamResponse:
+    """Serve two channels for each port of the query; each starts with the port's number."""
     ports = _ports(request.query.getall("port", []))
     socket = websocket([CHANNELS[0]])
     await socket.prepare(request)
@@ -151,32 +151,32 @@ async def _channels(request: web.BaseRequest, connect: Connect) -> web.StreamRes
     with suppress(StreamsClosed):
         for channel in channels:
             await channel.write(ports[channel._number // 2].to_bytes(2, "little"))  # noqa: SLF001 - of the same module
-        running = [
+        forward_tasks = [
             start(
                 "a forwarded connection",
                 _forward_channel(connect, port, channels[2 * index], channels[2 * index + 1]),
             )
             for index, port in enumerate(ports)
         ]
-        listening = start("channels of a client", _listen(socket, channels))
-        forwarding = start("forwarded connections", _all_done(running))
+        listener = start("channels of a client", _listen(socket, channels))
+        all_forwards = start("forwarded connections", _wait_for_all(forward_tasks))
         try:
-            ended, _ = await asyncio.wait([listening, forwarding], return_when=asyncio.FIRST_COMPLETED)
-            for failure in filter(None, (task.exception() for task in ended)):
+            done, _ = await asyncio.wait([listener, all_forwards], return_when=asyncio.FIRST_COMPLETED)
+            for failure in filter(None, (task.exception() for task in done)):
                 for channel in channels[1::2]:
                     await channel.write(_internal_error(failure).encode())
         finally:
-            await cancel_and_wait([forwarding, *running, listening])
+            await cancel_and_wait([all_forwards, *forward_tasks, listener])
         await socket.close()
     return socket
 
 
-async def _all_done(tasks: "Sequence[asyncio.Task[None]]") -> None:
+async def _wait_for_all(tasks: "Sequence[asyncio.Task[None]]") -> None:
     await asyncio.gather(*tasks)
 
 
 async def _listen(socket: web.WebSocketResponse, channels: Sequence[_Channel]) -> None:
-    while (message := await socket.receive()).type not in ENDS:
+    while (message := await socket.receive()).type not in CLOSE_TYPES:
         data = message.data if isinstance(message.data, bytes) else str(message.data).encode()
         if data and data[0] < len(channels):
             await channels[data[0]].received.feed(data[1:])
@@ -192,18 +192,18 @@ def _ports(texts: Sequence[str]) -> Sequence[int]:
 
 async def _forward_channel(connect: Connect, port: int, data: _Channel, error: _Channel) -> None:
     with suppress(StreamsClosed):
-        problem = await _attempt(connect, port, data)
+        problem = await _try_connect(connect, port, data)
         if problem:
             await error.write(problem.encode())
 
 
-async def _attempt(connect: Connect, port: int, data: ByteStream) -> str:
-    """Return why there was no connection, or how it failed."""
+async def _try_connect(connect: Connect, port: int, data: ByteStream) -> str:
+    """Connect a client to a port; return the error, or ""."""
     try:
         return await connect(port, data)
     except StreamsClosed:
         raise
-    except Exception as error:  # noqa: BLE001 - it is logged, and the client is told
+    except Exception as error:  # noqa: BLE001 - it is logged and sent to the client
         log_failure("a forwarded connection", error)
         return _internal_error(error)
 

@@ -1,4 +1,4 @@
-"""What a simulated pod answers on its ports: HTTP that names the pod, on those that its containers declare."""
+"""The HTTP server on a simulated pod's ports: it serves the declared ports, and its responses name the pod."""
 
 from http import HTTPStatus
 from typing import Final
@@ -9,15 +9,15 @@ from mockube.controller_manager.kubelet.containers.runs import container_status
 from mockube.controller_manager.kubelet.pod_lifecycle.script import script_of
 from mockube.controller_manager.kubelet.server.spdy_session import ByteStream
 
-MAX_HEAD: Final = 64 * 1024
+MAX_HEADER: Final = 64 * 1024
 READ: Final = 16 * 1024
-_HANDSHAKE: Final = 0x16
-"""What TLS begins with."""
+_TLS_HANDSHAKE: Final = 0x16
+"""The first byte of a TLS connection."""
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
 def is_open(pod: ReadOnlyTree, port: int) -> bool:
-    """Whether a container that runs declares the port, or an annotation answers on it."""
+    """Return whether a running container declares the port, or an annotation has a response for it."""
     if str(port) in script_of(meta.annotations(pod)).answers:
         return True
     spec = pod["spec"]
@@ -32,25 +32,25 @@ def is_open(pod: ReadOnlyTree, port: int) -> bool:
 
 
 async def serve_port(pod: ReadOnlyTree, port: int, stream: ByteStream) -> None:
-    """Answer requests one after the other, until the client ends, or sends what is no HTTP."""
+    """Respond to requests one after the other, until the client disconnects or sends invalid HTTP."""
     buffer = bytearray()
-    while (head := await _read_head(stream, buffer)) is not None:
-        method, path, headers = head
+    while (header := await _read_header(stream, buffer)) is not None:
+        method, path, headers = header
         await _skip_body(stream, buffer, headers)
-        closes = headers.get("connection", "").lower() == "close"
-        await stream.write(_response(pod, port, method, path, closes=closes))
-        if closes:
+        closes_connection = headers.get("connection", "").lower() == "close"
+        await stream.write(_response(pod, port, method, path, closes_connection=closes_connection))
+        if closes_connection:
             return
 
 
-async def _read_head(stream: ByteStream, buffer: bytearray) -> tuple[str, str, dict[str, str]] | None:
+async def _read_header(stream: ByteStream, buffer: bytearray) -> tuple[str, str, dict[str, str]] | None:
     while b"\r\n\r\n" not in buffer:
         data = await stream.read(READ)
-        if not data or len(buffer) > MAX_HEAD:
+        if not data or len(buffer) > MAX_HEADER:
             return None
         buffer += data
-        if buffer[0] == _HANDSHAKE:
-            return None  # no TLS here
+        if buffer[0] == _TLS_HANDSHAKE:
+            return None  # TLS is not supported.
     end = buffer.index(b"\r\n\r\n")
     first, *lines = bytes(buffer[:end]).decode("latin-1").split("\r\n")
     del buffer[: end + 4]
@@ -83,19 +83,19 @@ async def _skip_body(stream: ByteStream, buffer: bytearray, headers: dict[str, s
             buffer += data
 
 
-def _response(pod: ReadOnlyTree, port: int, method: str, path: str, *, closes: bool) -> bytes:
-    answer = script_of(meta.annotations(pod)).answers.get(str(port))
+def _response(pod: ReadOnlyTree, port: int, method: str, path: str, *, closes_connection: bool) -> bytes:
+    configured_text = script_of(meta.annotations(pod)).answers.get(str(port))
     name = f"{meta.namespace(pod)}/{meta.name(pod)}"
     text = (
         f"mockube: pod {name} is simulated: {method} {path[:2000]} on port {port}\n"
-        if answer is None
-        else answer
+        if configured_text is None
+        else configured_text
     )
     body = text.encode()
     lines = [
         f"HTTP/1.1 200 {HTTPStatus.OK.phrase}",
         "Content-Type: text/plain; charset=utf-8",
         f"Content-Length: {len(body)}",
-        *(["Connection: close"] if closes else []),
+        *(["Connection: close"] if closes_connection else []),
     ]
     return "\r\n".join([*lines, "", ""]).encode() + (b"" if method == "HEAD" else body)

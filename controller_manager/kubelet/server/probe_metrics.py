@@ -1,4 +1,4 @@
-"""`/metrics/probes` of a simulated node: the results of the probes of its pods, and how long they took."""
+"""`/metrics/probes` of a simulated node: the results and durations of its pods' probes."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -22,20 +22,25 @@ from mockube.controller_manager.kubelet.server.metric_objects import (
 )
 from mockube.controller_manager.kubelet.server.node_usage import started_at
 
-Counted = Mapping[tuple[str, Probe], ProbeTotals]
-"""By container."""
+TotalsByProbe = Mapping[tuple[str, Probe], ProbeTotals]
+"""The results of probes, by container name and probe."""
 _DURATION: Final = "prober_probe_duration_seconds"
 TOTAL: Final = "Cumulative number of a liveness, readiness or startup probe for a container by result."
 
 
 def probe_metrics(
-    pods: Iterable[ReadOnlyTree], now: datetime, counted: Callable[[ReadOnlyTree], Counted | None]
+    pods: Iterable[ReadOnlyTree],
+    now: datetime,
+    process_totals: Callable[[ReadOnlyTree], TotalsByProbe | None],
 ) -> Iterator[Family]:
-    """`counted` returns what was counted of the processes of a pod; of other containers it is worked out."""
+    """Yield the metrics of `/metrics/probes`.
+
+    `process_totals` returns the results of the probes of a pod's processes. Those of simulated containers are computed.
+    """
     entries = sorted(
         (_labels(pod, container, probe), meta.uid(pod), totals)
         for pod in pods
-        for (container, probe), totals in _totals(pod, now, counted(pod) or {}).items()
+        for (container, probe), totals in _totals(pod, now, process_totals(pod) or {}).items()
     )
     durations = [sample for labels, _, totals in entries for sample in _histogram(dict(labels), totals)]
     yield Family(_DURATION, "histogram", "[ALPHA] Duration in seconds for a probe response.", durations)
@@ -43,13 +48,13 @@ def probe_metrics(
     yield family_of("prober_probe_total", "counter", f"[BETA] {TOTAL}", results)
 
 
-def _totals(pod: ReadOnlyTree, now: datetime, counted: Counted) -> Counted:
+def _totals(pod: ReadOnlyTree, now: datetime, process_totals: TotalsByProbe) -> TotalsByProbe:
     script = script_of(meta.annotations(pod))
-    counted_names = {container for container, _ in counted}
-    all_totals = dict(counted)
+    process_names = {container for container, _ in process_totals}
+    all_totals = dict(process_totals)
     for container in _probed_containers(pod["spec"]):
         name = container["name"]
-        since = None if name in counted_names else started_at(pod, name)
+        since = None if name in process_names else started_at(pod, name)
         if since is not None:
             totals = simulated_totals(container, script, (now - since).total_seconds())
             all_totals |= {(name, probe): total for probe, total in totals.items()}
@@ -77,7 +82,7 @@ def _labels(pod: ReadOnlyTree, container: str, probe: Probe) -> tuple[tuple[str,
 def _histogram(labels: Mapping[str, str], totals: ProbeTotals) -> Sequence[Sample]:
     if not totals.successful:
         return ()
-    bounds = zip(map(str, BUCKETS), totals.within, strict=True)
+    bounds = zip(map(str, BUCKETS), totals.bucket_counts, strict=True)
     return histogram_samples(_DURATION, labels, [*bounds, ("+Inf", totals.successful)], totals.seconds)
 
 

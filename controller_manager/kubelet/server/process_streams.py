@@ -1,4 +1,4 @@
-"""Exec, attach and ports of containers that are processes of this machine."""
+"""Logs, exec, attach and ports of containers that are processes of this machine, and of kwok's objects."""
 
 import asyncio
 import os
@@ -13,7 +13,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.kubelet.processes.command import Identity, StartError, find_program
 from mockube.controller_manager.kubelet.processes.local_process import (
     LocalProcess,
-    read_some,
+    read_chunk,
     start_process,
 )
 from mockube.controller_manager.kubelet.processes.log_files import LogFile
@@ -27,8 +27,8 @@ from mockube.controller_manager.kubelet.server.streams import (
     Streams,
     StreamsClosed,
     exit_status,
-    failure,
-    success,
+    failure_status,
+    success_status,
 )
 from mockube.controller_manager.supervision import cancel_and_wait, run_with, start
 
@@ -40,8 +40,8 @@ def open_log(path: Path) -> LogSource:
     return LogFile(path)
 
 
-class Commands(Protocol):
-    """Where commands are run."""
+class CommandRunner(Protocol):
+    """Starts commands on this machine."""
 
     async def start_exec(
         self, command: Sequence[str], *, stdin: bool = False, terminal: bool = False
@@ -51,7 +51,7 @@ class Commands(Protocol):
 
 
 class HostCommands:
-    """Run a command of this machine for kwok's Exec."""
+    """Starts commands of this machine for kwok's Exec."""
 
     def __init__(self, entry: ReadOnlyTree) -> None:
         self._entry = entry
@@ -78,25 +78,25 @@ class HostCommands:
         await process.end()
 
 
-async def run_exec(run: Commands, command: list[str], options: StreamOptions, streams: Streams) -> bytes:
-    """Run a command in a container; return the Status by which it ends."""
+async def run_exec(run: CommandRunner, command: list[str], options: StreamOptions, streams: Streams) -> bytes:
+    """Run a command in a container; return the Status for the client."""
     try:
         process = await run.start_exec(command, stdin=streams.stdin is not None, terminal=options.tty)
     except (StartError, OSError) as error:
-        return failure(
+        return failure_status(
             "error executing command in container: failed to exec in container: failed to start exec: OCI runtime exec "
             f"failed: exec failed: unable to start container process: {error}"
         )
-    tasks = [start("input of a command", _feed(process, streams.stdin))] if streams.stdin else []
+    tasks = [start("input of a command", _copy_input(process, streams.stdin))] if streams.stdin else []
     if options.tty:
-        tasks.append(start("sizes of a terminal", _follow_sizes(process, streams.resize)))
+        tasks.append(start("sizes of a terminal", _resize_terminal(process, streams.resize)))
 
     async def run_to_end() -> bytes:
-        await _copy_all(process.outputs, streams)
+        await _copy_outputs(process.outputs, streams)
         return exit_status(await process.wait())
 
     try:
-        return await run_with(run_to_end(), beside=tasks)
+        return await run_with(run_to_end(), background_tasks=tasks)
     finally:
         await run.end_exec(process)
 
@@ -105,32 +105,34 @@ async def attach_to(run: ProcessRun, output: Output, streams: Streams) -> bytes:
     """Send the output of a container to a client, and receive its input."""
     tasks = []
     if run.process is not None and streams.stdin is not None and run.process.stdin is not None:
-        once = bool(run.container.get("stdinOnce"))
-        tasks.append(start("input of a container", _feed(run.process, streams.stdin, close=once)))
+        closes_input = bool(run.container.get("stdinOnce"))
+        tasks.append(
+            start("input of a container", _copy_input(run.process, streams.stdin, close=closes_input))
+        )
     if run.process is not None and run.container.get("tty"):
-        tasks.append(start("sizes of a terminal", _follow_sizes(run.process, streams.resize)))
+        tasks.append(start("sizes of a terminal", _resize_terminal(run.process, streams.resize)))
 
     async def copy_output() -> None:
         while (piece := await output.get()) != OUTPUT_END:
             await streams.write(*piece)
 
-    await run_with(copy_output(), beside=tasks)
-    return success()
+    await run_with(copy_output(), background_tasks=tasks)
+    return success_status()
 
 
-async def _copy_all(outputs: Mapping[int, asyncio.StreamReader], streams: Streams) -> None:
+async def _copy_outputs(outputs: Mapping[int, asyncio.StreamReader], streams: Streams) -> None:
     async def copy(number: int, reader: asyncio.StreamReader) -> None:
-        while data := await read_some(reader):
+        while data := await read_chunk(reader):
             await streams.write(number, data)
 
-    copying = [start("output of a command", copy(number, reader)) for number, reader in outputs.items()]
+    copy_tasks = [start("output of a command", copy(number, reader)) for number, reader in outputs.items()]
     try:
-        await asyncio.gather(*copying)
+        await asyncio.gather(*copy_tasks)
     finally:
-        await cancel_and_wait(copying)
+        await cancel_and_wait(copy_tasks)
 
 
-async def _feed(process: LocalProcess, source: InputStream, *, close: bool = True) -> None:
+async def _copy_input(process: LocalProcess, source: InputStream, *, close: bool = True) -> None:
     assert process.stdin is not None
     with suppress(ConnectionError, OSError):
         while data := await source.read(READ):
@@ -140,8 +142,8 @@ async def _feed(process: LocalProcess, source: InputStream, *, close: bool = Tru
             process.close_input()
 
 
-async def _follow_sizes(process: LocalProcess, sizes: InputStream) -> None:
-    """Each is a JSON object of `Width` and `Height`."""
+async def _resize_terminal(process: LocalProcess, sizes: InputStream) -> None:
+    """Resize the terminal for each size, a JSON object with `Width` and `Height`."""
     while data := await sizes.read(MAX_RESIZE):
         with suppress(ValueError, KeyError, TypeError, OverflowError):
             size = orjson.loads(data)
@@ -149,7 +151,7 @@ async def _follow_sizes(process: LocalProcess, sizes: InputStream) -> None:
 
 
 async def connect_port(port: int, stream: ByteStream, host: str = "127.0.0.1") -> str:
-    """Join a stream and a port of this machine; return why that cannot be, or ""."""
+    """Connect a stream to a port of this machine until it ends; return the error, or ""."""
     try:
         reader, writer = await asyncio.open_connection(host, port)
     except OSError:
@@ -168,14 +170,14 @@ async def connect_port(port: int, stream: ByteStream, host: str = "127.0.0.1") -
                 await stream.write(data)
 
     try:
-        await run_with(receive(), beside=[start("a connection to a process", send())])
+        await run_with(receive(), background_tasks=[start("a connection to a process", send())])
     finally:
         writer.close()
     return ""
 
 
 async def connect_target(entry: ReadOnlyTree, stream: ByteStream) -> str:
-    """Join a stream and the target of kwok's PortForward."""
+    """Connect a stream to the target of kwok's PortForward until it ends; return the error, or ""."""
     target = entry.get("target")
     if entry.get("command") or not target:
         return "a PortForward with a command is not supported: give it a target"

@@ -1,4 +1,4 @@
-"""Reads what a container refers to: ConfigMaps, Secrets, Services, tokens. What is not there is left out."""
+"""Reads the objects that a container refers to: ConfigMaps, Secrets, Services, tokens. Missing ones are left out."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -17,7 +17,7 @@ from mockube.controller_manager.kubelet.containers.mounts import referenced_name
 from mockube.controller_manager.kubelet.server.shared_work import SharedWork
 
 MAX_SERVICES: Final = 500
-"""The limit of services in a container's variables."""
+"""The maximum number of Services in a container's variables."""
 _NO_TOKENS: Final[Mapping[tuple[str, int], str]] = {}
 
 
@@ -28,7 +28,7 @@ class ReferenceLoader:
         self._loads = SharedWork[References]()
 
     async def load_shared(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> References:
-        """For streams, of which many may begin at once."""
+        """Load the references of a container; concurrent calls for the same pod share the requests."""
         key = (meta.uid(pod), meta.resource_version(pod), container["name"])
         return await self._loads.run(key, partial(self.load, pod, container))
 
@@ -38,7 +38,7 @@ class ReferenceLoader:
         container: ReadOnlyTree,
         tokens: Mapping[tuple[str, int], str] = _NO_TOKENS,
     ) -> References:
-        """`tokens` are those that need no request."""
+        """Load the references of a container; `tokens` are valid tokens that need no request."""
         namespace = meta.namespace(pod)
         maps, secrets = referenced_names(pod, container)
         node = self._nodes.get("", pod["spec"].get("nodeName") or "") or {}

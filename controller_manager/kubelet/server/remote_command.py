@@ -1,4 +1,4 @@
-"""`/exec` and `/attach`: a command in a container, or the container's own, over a WebSocket or SPDY."""
+"""`/exec` and `/attach`: the streams of a command in a container, or of the container itself, over WebSocket or SPDY."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
@@ -19,8 +19,8 @@ from mockube.controller_manager.kubelet.server.streams import (
     STDOUT,
     Streams,
     StreamsClosed,
-    failure,
-    fault,
+    error_status,
+    failure_status,
 )
 from mockube.controller_manager.kubelet.server.terminal import Terminal
 from mockube.controller_manager.kubelet.server.upgrade import UpgradedResponse, upgrade
@@ -28,13 +28,13 @@ from mockube.controller_manager.kubelet.server.websocket_streams import WebSocke
 from mockube.controller_manager.supervision import cancel_and_wait, run_with, start
 
 CREATION_SECONDS: Final = 30.0
-"""How long a client may take to open its streams."""
+"""The maximum time in seconds in which a client opens its streams."""
 SPDY: Final = "SPDY/3.1"
 PROTOCOL_HEADER: Final = "X-Stream-Protocol-Version"
 _NAMES: Final = {"input": STDIN, "output": STDOUT, "error": STDERR}
 
 Work = Callable[[Streams], Coroutine[Any, Any, bytes]]
-"""Does with the streams what was requested; returns the Status by which it ends."""
+"""Executes the request with the streams; returns the Status for the client."""
 
 
 class StreamOptions(Struct, frozen=True):
@@ -79,7 +79,7 @@ async def _over_websocket(request: web.BaseRequest, options: StreamOptions, work
     await socket.prepare(request)
     streams = WebSocketStreams(socket, options.streams)
     try:
-        await streams.begin()
+        await streams.start()
         await _run(streams, options, work, streams.listen())
     except StreamsClosed:
         pass
@@ -102,29 +102,29 @@ async def _over_spdy(
     streams = SpdyStreams(options.streams, protocol)
     session = SpdySession(connection, streams.add)
 
-    async def when_complete(_: Streams) -> bytes:
+    async def run_when_complete(_: Streams) -> bytes:
         timer = clock.call_later(CREATION_SECONDS, streams.time_out)
         try:
             await streams.complete.wait()
         finally:
             timer.cancel()
-        if streams.is_given_up:
-            return failure("timed out waiting for client to create streams")
+        if streams.is_timed_out:
+            return failure_status("timed out waiting for client to create streams")
         return await _with_terminal(streams, options, work)
 
     try:
-        await _run(streams, StreamOptions(options.streams, tty=False), when_complete, session.run())
+        await _run(streams, StreamOptions(options.streams, tty=False), run_when_complete, session.run())
     finally:
         connection.close()
     return UpgradedResponse()
 
 
 async def _run(
-    streams: Streams, options: StreamOptions, work: Work, listening: Coroutine[Any, Any, None]
+    streams: Streams, options: StreamOptions, work: Work, listen: Coroutine[Any, Any, None]
 ) -> None:
-    """Run the work until it is done; it is cancelled if the client disconnects."""
-    listener = start("streams of a client", listening)
-    worker = start("a command for a client", _status_of(streams, options, work))
+    """Run the work until it is done; cancel it if the client disconnects."""
+    listener = start("streams of a client", listen)
+    worker = start("a command for a client", _run_work(streams, options, work))
     try:
         await asyncio.wait({listener, worker}, return_when=asyncio.FIRST_COMPLETED)
         status = _final_status(listener, worker)
@@ -138,16 +138,16 @@ async def _run(
 def _final_status(listener: "asyncio.Task[None]", worker: "asyncio.Task[bytes]") -> bytes:
     """Return the Status for the client; b"" if it has disconnected.
 
-    A failed listener comes first: it also ends the input of the command, which may take that for all of it.
+    A failed listener has precedence: it also ends the input of the command, which may succeed with the partial input.
     """
     for task in (listener, worker):
         error = task.exception() if task.done() else None
         if error is not None:
-            return fault(error)
+            return error_status(error)
     return worker.result() if worker.done() else b""
 
 
-async def _status_of(streams: Streams, options: StreamOptions, work: Work) -> bytes:
+async def _run_work(streams: Streams, options: StreamOptions, work: Work) -> bytes:
     try:
         return await _with_terminal(streams, options, work)
     except StreamsClosed:
@@ -160,5 +160,5 @@ async def _with_terminal(streams: Streams, options: StreamOptions, work: Work) -
     terminal = Terminal(streams)
     if terminal.stdin is None:
         return await work(terminal)
-    typing = start("what is typed into a terminal", terminal.edit())
-    return await run_with(work(terminal), beside=[typing])
+    input_task = start("input of a terminal", terminal.forward_input())
+    return await run_with(work(terminal), background_tasks=[input_task])

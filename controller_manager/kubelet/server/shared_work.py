@@ -1,4 +1,4 @@
-"""Concurrent requests that need the same of the API server share one request."""
+"""Concurrent calls that need the same result from the API server share one request."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable
@@ -7,37 +7,38 @@ from typing import Generic, TypeVar, cast
 T = TypeVar("T")
 
 
-class _Turn(Generic[T]):
+class _KeyWork(Generic[T]):
     def __init__(self) -> None:
         self.lock = asyncio.Lock()
         self.callers = 0
         self.started = 0
-        """How many pieces of work have begun, and which of them the result is of."""
+        """The number of the work that started last; `finished` is the number of the work that gave the result."""
         self.finished = 0
         self.result: T | None = None
 
 
 class SharedWork(Generic[T]):
-    """A caller gets the result of work that began after its call, so it is as fresh as work of its own."""
+    """Shares work among concurrent callers: each gets a result of work that started after its call."""
 
     def __init__(self) -> None:
-        self._turns: dict[Hashable, _Turn[T]] = {}
+        self._work_by_key: dict[Hashable, _KeyWork[T]] = {}
 
     async def run(self, key: Hashable, work: Callable[[], Awaitable[T]]) -> T:
-        """Do the work of a key, or wait for the work of another caller. A failure is raised for the caller that did
-        the work only.
+        """Do the work of a key, or wait for the work of another caller.
+
+        A failure is raised only for the caller that did the work.
         """
-        turn = self._turns.setdefault(key, _Turn())
-        before = turn.started
-        turn.callers += 1
+        key_work = self._work_by_key.setdefault(key, _KeyWork())
+        started_before = key_work.started
+        key_work.callers += 1
         try:
-            async with turn.lock:
-                if turn.finished <= before:
-                    number = turn.started = turn.started + 1
-                    turn.result = await work()
-                    turn.finished = number
-                return cast("T", turn.result)
+            async with key_work.lock:
+                if key_work.finished <= started_before:
+                    number = key_work.started = key_work.started + 1
+                    key_work.result = await work()
+                    key_work.finished = number
+                return cast("T", key_work.result)
         finally:
-            turn.callers -= 1
-            if not turn.callers:
-                del self._turns[key]
+            key_work.callers -= 1
+            if not key_work.callers:
+                del self._work_by_key[key]

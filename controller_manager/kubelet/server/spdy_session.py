@@ -1,4 +1,4 @@
-"""A SPDY/3.1 session over a connection that was upgraded: the streams that a client opens, and what it sends by them."""
+"""The server's side of a SPDY/3.1 session: the streams that a client opens, and their data."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -10,20 +10,20 @@ from mockube.apimachinery.spdy import ControlFrame, DataFrame, Frame, FrameReade
 from mockube.controller_manager.kubelet.server.streams import InputStream, StreamsClosed
 
 READ: Final = 64 * 1024
-PIECE: Final = 32 * 1024
-"""Bytes of one frame of data."""
+MAX_FRAME_DATA: Final = 32 * 1024
+"""The maximum bytes of one data frame."""
 MAX_STREAMS: Final = 1_000
-"""That are open at a time."""
+"""The maximum number of open streams."""
 REFUSED, PROTOCOL_ERROR = 3, 1
 
 
 class ByteStream(Protocol):
-    """What carries the session: a connection, or messages of a WebSocket."""
+    """The transport of a session: a connection, or the messages of a WebSocket."""
 
     async def read(self, limit: int) -> bytes: ...
 
     async def write(self, data: bytes) -> None:
-        """Wait as long as the other side does not read."""
+        """Write the data; wait while the other side does not read."""
 
 
 class SpdyStream:
@@ -35,18 +35,18 @@ class SpdyStream:
         self.headers = headers
         self.received = InputStream()
         self.is_reset = False
-        self._has_ended = False
+        self._is_ended = False
 
     async def write(self, data: bytes) -> None:
-        for start in range(0, len(data), PIECE):
+        for start in range(0, len(data), MAX_FRAME_DATA):
             if self.is_reset:
                 raise StreamsClosed
-            await self._session.send_data(self.number, data[start : start + PIECE])
+            await self._session.send_data(self.number, data[start : start + MAX_FRAME_DATA])
 
     async def end(self) -> None:
-        """Nothing more is written."""
-        if not self._has_ended and not self.is_reset:
-            self._has_ended = True
+        """End the writing side of the stream."""
+        if not self._is_ended and not self.is_reset:
+            self._is_ended = True
             await self._session.send_data(self.number, b"", last=True)
 
     async def reset(self) -> None:
@@ -62,11 +62,11 @@ class SpdySession:
         self._carrier = carrier
         self._on_stream = on_stream
         self._writer = FrameWriter()
-        self._writing = asyncio.Lock()
+        self._write_lock = asyncio.Lock()
         self._streams: dict[int, SpdyStream] = {}
 
     async def run(self) -> None:
-        """Until the client ends the session, or sends what is no SPDY."""
+        """Receive frames until the client ends the session or sends invalid SPDY."""
         reader = FrameReader()
         try:
             while data := await self._carrier.read(READ):
@@ -79,7 +79,7 @@ class SpdySession:
                 await self._send(self._writer.goaway(0, PROTOCOL_ERROR))
         finally:
             for stream in self._streams.values():
-                stream.received.cut()
+                stream.received.abort()
 
     async def _receive(self, frame: Frame) -> None:
         if isinstance(frame, DataFrame):
@@ -94,7 +94,7 @@ class SpdySession:
             stream = self._streams.pop(frame.stream, None)
             if stream is not None:
                 stream.is_reset = True
-                stream.received.cut()
+                stream.received.abort()
         elif frame.type == spdy.PING:
             await self._send(self._writer.ping(frame.value))
 
@@ -110,7 +110,7 @@ class SpdySession:
         await self._on_stream(stream)
 
     def forget(self, stream: SpdyStream) -> None:
-        """Both sides are done with a stream."""
+        """Remove a stream that both sides have ended."""
         self._streams.pop(stream.number, None)
 
     async def send_data(self, number: int, data: bytes, *, last: bool = False) -> None:
@@ -121,7 +121,7 @@ class SpdySession:
         await self._send(self._writer.reset(number, REFUSED))
 
     async def _send(self, data: bytes) -> None:
-        async with self._writing:
+        async with self._write_lock:
             try:
                 await self._carrier.write(data)
             except ConnectionError as error:

@@ -1,4 +1,4 @@
-"""Streams of exec and attach over SPDY: the client opens each, with its type in a header."""
+"""The streams of exec and attach over SPDY: the client opens each stream, with its type in a header."""
 
 import asyncio
 from contextlib import suppress
@@ -32,14 +32,14 @@ class SpdyStreams:
         self._has_status = protocol[:2] in ("v4", "v5")
         self._streams: dict[int, SpdyStream] = {}
         self.complete = asyncio.Event()
-        """All streams that the client announced are there."""
-        self.is_given_up = False
+        """Set when the client has opened all requested streams, or has taken too long."""
+        self.is_timed_out = False
         self.stdin: InputStream | None = None
         self.resize = InputStream()
 
     def time_out(self) -> None:
-        """The client has taken too long."""
-        self.is_given_up = not self.complete.is_set()
+        """Stop waiting for streams: the client has taken too long."""
+        self.is_timed_out = not self.complete.is_set()
         self.complete.set()
 
     async def add(self, stream: SpdyStream) -> None:

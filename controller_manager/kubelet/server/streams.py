@@ -1,4 +1,4 @@
-"""The streams of one exec or attach, whatever carries them, and the Status by which they end."""
+"""The streams of one exec or attach, independent of the transport, and the Status at their end."""
 
 import asyncio
 from typing import Final, Protocol
@@ -7,8 +7,8 @@ import orjson
 
 STDIN, STDOUT, STDERR, ERROR, RESIZE = 0, 1, 2, 3, 4
 NAMES: Final = ("stdin", "stdout", "stderr", "error", "resize")
-QUEUED: Final = 16
-"""Pieces of input that wait to be read; a client that sends more has to wait."""
+MAX_QUEUED: Final = 16
+"""The maximum number of unread pieces of input; the reading from the client pauses then."""
 
 
 class StreamsClosed(Exception):
@@ -19,7 +19,7 @@ class InputStream:
     """The client's standard input, in chunks, with backpressure: an unread chunk stops the client."""
 
     def __init__(self) -> None:
-        self._queue: asyncio.Queue[bytes] = asyncio.Queue(QUEUED)
+        self._queue: asyncio.Queue[bytes] = asyncio.Queue(MAX_QUEUED)
         self._rest = b""
         self._is_over = False
 
@@ -35,14 +35,14 @@ class InputStream:
     async def end(self) -> None:
         await self._queue.put(b"")
 
-    def cut(self) -> None:
+    def abort(self) -> None:
         """End the input; waiting feeders are released."""
         if self._queue.full():
             self._queue.get_nowait()
         self._queue.put_nowait(b"")
 
     async def read(self, limit: int) -> bytes:
-        """Return b"" at the end."""
+        """Return at most `limit` bytes; b"" at the end."""
         if not self._rest and not self._is_over:
             self._rest = await self._queue.get()
             self._is_over = not self._rest
@@ -51,27 +51,27 @@ class InputStream:
 
 
 class Streams(Protocol):
-    """What an exec or attach writes to and reads from."""
+    """The streams of an exec or attach."""
 
     stdin: InputStream | None
     resize: InputStream
     """The sizes of the client's terminal, as JSON objects."""
 
     async def write(self, stream: int, data: bytes) -> None:
-        """Wait while the client reads too slowly; `StreamsClosed` if it has disconnected."""
+        """Write the data; wait while the client reads too slowly; raise `StreamsClosed` if it has disconnected."""
 
     async def finish(self, status: bytes) -> None:
-        """Write how it ended, and end all streams."""
+        """Write the Status, and end all streams."""
 
 
-def success() -> bytes:
+def success_status() -> bytes:
     return orjson.dumps({"metadata": {}, "status": "Success"})
 
 
 def exit_status(code: int) -> bytes:
-    """The Status of an ended command, as in version 4 of the protocol."""
+    """Return the Status of a command that ended with an exit code, as in version 4 of the protocol."""
     if code == 0:
-        return success()
+        return success_status()
     return orjson.dumps(
         {
             "metadata": {},
@@ -83,8 +83,8 @@ def exit_status(code: int) -> bytes:
     )
 
 
-def failure(message: str) -> bytes:
-    """Why a command could not be run."""
+def failure_status(message: str) -> bytes:
+    """Return the Status of a command that could not be run."""
     return orjson.dumps(
         {
             "metadata": {},
@@ -97,12 +97,12 @@ def failure(message: str) -> bytes:
     )
 
 
-def fault(error: BaseException) -> bytes:
-    """An error of the program, which is logged."""
-    return failure(f"{type(error).__name__}: {error}")
+def error_status(error: BaseException) -> bytes:
+    """Return the Status of an unexpected error."""
+    return failure_status(f"{type(error).__name__}: {error}")
 
 
 def plain_status(status: bytes) -> bytes:
-    """The same for the versions before 4, which support texts only; nothing for success."""
+    """Convert a Status for versions before 4, which have plain messages; empty for success."""
     tree = orjson.loads(status)
     return b"" if tree["status"] == "Success" else str(tree["message"]).encode()

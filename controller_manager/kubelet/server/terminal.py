@@ -1,4 +1,4 @@
-"""The terminal between a client and a command: it echoes input, edits lines, and translates line ends."""
+"""A simulated terminal between a client and a command: it echoes input, edits lines, and translates line ends."""
 
 from typing import Final
 
@@ -6,7 +6,7 @@ from mockube.controller_manager.kubelet.server.streams import STDOUT, InputStrea
 
 MAX_LINE: Final = 4096
 _ERASE: Final = frozenset({0x7F, 0x08})
-_INTERRUPT, _END, _RETURN, _NEWLINE = 0x03, 0x04, 0x0D, 0x0A
+_INTERRUPT, _END_OF_TRANSMISSION, _RETURN, _NEWLINE = 0x03, 0x04, 0x0D, 0x0A
 
 
 class Terminal:
@@ -23,7 +23,7 @@ class Terminal:
     async def finish(self, status: bytes) -> None:
         await self._streams.finish(status)
 
-    async def edit(self) -> None:
+    async def forward_input(self) -> None:
         """Forward the input line by line until it ends."""
         raw, line = self._streams.stdin, bytearray()
         assert raw is not None
@@ -31,12 +31,12 @@ class Terminal:
         try:
             while data := await raw.read(MAX_LINE):
                 for byte in data:
-                    await self._type(byte, line)
+                    await self._handle_byte(byte, line)
             await self.stdin.end()
         except StreamsClosed:
-            self.stdin.cut()
+            self.stdin.abort()
 
-    async def _type(self, byte: int, line: bytearray) -> None:
+    async def _handle_byte(self, byte: int, line: bytearray) -> None:
         assert self.stdin is not None
         if byte in (_RETURN, _NEWLINE):
             await self._echo(b"\r\n")
@@ -50,7 +50,7 @@ class Terminal:
             line.clear()
             await self._echo(b"^C\r\n")
             await self.stdin.feed(b"\n")
-        elif byte == _END:
+        elif byte == _END_OF_TRANSMISSION:
             if not line:
                 await self.stdin.end()
         elif len(line) < MAX_LINE:

@@ -1,4 +1,4 @@
-"""A connection taken out of HTTP, after an upgrade to SPDY or to plain bytes."""
+"""A connection hijacked from HTTP after an upgrade to SPDY or to plain bytes."""
 
 import asyncio
 
@@ -9,7 +9,7 @@ from mockube.controller_manager.kubelet.server.spdy_session import READ
 
 
 class UpgradedConnection:
-    """The bytes of a client."""
+    """The hijacked connection of a client."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
@@ -30,7 +30,7 @@ class UpgradedConnection:
 
 
 class UpgradedResponse(web.StreamResponse):
-    """The response to a request whose connection was upgraded: aiohttp writes nothing more."""
+    """The response object of an upgraded request, for which aiohttp writes nothing."""
 
     def __init__(self) -> None:
         super().__init__(status=101)
@@ -40,25 +40,28 @@ class UpgradedResponse(web.StreamResponse):
         return request.writer
 
     async def write_eof(self, data: bytes = b"") -> None:
-        """There is nothing to end."""
+        """Do nothing: the stream has no HTTP body."""
 
 
 class _Protocol(asyncio.StreamReaderProtocol):
-    """Passes the end of the connection on to the protocol whose place it takes."""
+    """Forwards the end of the connection to the protocol that it replaces."""
 
     def __init__(
-        self, before: asyncio.Protocol, reader: asyncio.StreamReader, loop: asyncio.AbstractEventLoop
+        self,
+        replaced_protocol: asyncio.Protocol,
+        reader: asyncio.StreamReader,
+        loop: asyncio.AbstractEventLoop,
     ) -> None:
         super().__init__(reader, loop=loop)
-        self._before = before
+        self._replaced_protocol = replaced_protocol
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
-        self._before.connection_lost(exc)
+        self._replaced_protocol.connection_lost(exc)
 
 
 def upgrade(request: web.BaseRequest, headers: dict[str, str]) -> UpgradedConnection:
-    """Answer 101 with these headers, and take the connection."""
+    """Send 101 with these headers and return the hijacked connection."""
     loop, transport = asyncio.get_running_loop(), request.transport
     if transport is None or transport.is_closing():
         raise ConnectionResetError("the client has disconnected")

@@ -1,4 +1,4 @@
-"""Streams over a WebSocket: each message begins with the number of its channel; some protocols write it in base64."""
+"""Streams over a WebSocket: each message starts with its channel's number; some protocols encode messages in base64."""
 
 import base64
 from collections.abc import Sequence
@@ -26,10 +26,10 @@ PROTOCOLS: Final = (
     "base64.channel.k8s.io",
 )
 CLOSE: Final = 255
-"""The channel by which version 5 ends another one."""
+"""The channel with which a client of version 5 ends another channel."""
 MAX_MESSAGE: Final = 4 << 20
 _CLOSE_SECONDS: Final = 2.0
-ENDS: Final = frozenset({WSMsgType.CLOSE, WSMsgType.CLOSING, WSMsgType.CLOSED, WSMsgType.ERROR})
+CLOSE_TYPES: Final = frozenset({WSMsgType.CLOSE, WSMsgType.CLOSING, WSMsgType.CLOSED, WSMsgType.ERROR})
 
 
 def websocket(protocols: Sequence[str]) -> web.WebSocketResponse:
@@ -40,7 +40,7 @@ def websocket(protocols: Sequence[str]) -> web.WebSocketResponse:
 
 class WebSocketStreams:
     def __init__(self, socket: web.WebSocketResponse, requested: frozenset[int]) -> None:
-        """`requested` are the numbers of the streams that the client requested."""
+        """`requested` has the numbers of the streams that the client requested."""
         self._socket = socket
         self._requested = requested
         protocol = socket.ws_protocol or ""
@@ -49,15 +49,15 @@ class WebSocketStreams:
         self.stdin = InputStream() if STDIN in requested else None
         self.resize = InputStream()
 
-    async def begin(self) -> None:
-        """An empty message starts the session for the client."""
+    async def start(self) -> None:
+        """Send the empty message with which the session starts for the client."""
         lowest = min(self._requested & {STDOUT, STDERR, ERROR}, default=ERROR)
-        await self.write(lowest, b"", even_empty=True)
+        await self.write(lowest, b"", sends_empty=True)
 
     async def listen(self) -> None:
         """Read messages until the client has closed the socket."""
         try:
-            while (message := await self._socket.receive()).type not in ENDS:
+            while (message := await self._socket.receive()).type not in CLOSE_TYPES:
                 data = self._decode(message.data)
                 if data[:1] == bytes([CLOSE]):
                     if data[1:2] == bytes([STDIN]) and self.stdin is not None:
@@ -68,7 +68,7 @@ class WebSocketStreams:
                     self.resize.feed_nowait(data[1:])
         finally:
             if self.stdin is not None:
-                self.stdin.cut()
+                self.stdin.abort()
 
     def _decode(self, data: str | bytes) -> bytes:
         if not self._is_text:
@@ -79,8 +79,8 @@ class WebSocketStreams:
         except ValueError:
             return b""
 
-    async def write(self, stream: int, data: bytes, *, even_empty: bool = False) -> None:
-        if not data and not even_empty:
+    async def write(self, stream: int, data: bytes, *, sends_empty: bool = False) -> None:
+        if not data and not sends_empty:
             return
         try:
             if self._is_text:

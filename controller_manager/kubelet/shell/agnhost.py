@@ -1,6 +1,6 @@
-"""agnhost, the program of the image by which Kubernetes' own tests and many examples try out a cluster.
+"""agnhost, the program of the image that Kubernetes' own tests and many examples use.
 
-Commands that only print, wait or work on files are executed. Servers run for ever, and answer no request.
+Commands that only print, wait or work on files are executed. Servers run forever and do not respond.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,7 +25,7 @@ FOREVER: Final = float("inf")
 _NEW_FILE: Final = b"mount-tester new file\n"
 _LOOP_SECONDS: Final = 2
 _FILE_SYSTEM: Final = "2035054128"
-"""The number of overlayfs, which agnhost has no name for."""
+"""The type number of overlayfs, for which agnhost has no name."""
 _STICKY: Final = 0o1000
 _SET_GID: Final = 0o2000
 _BITS: Final = "rwxrwxrwx"
@@ -41,7 +41,7 @@ def agnhost(process: Process) -> Run:
 
 
 def _options(process: Process, short: Mapping[str, str]) -> dict[str, str]:
-    """`--name=value`, `--name value` and their short forms; a name without a value is true."""
+    """Parse `--name=value`, `--name value` and their short forms; an option without a value is "true"."""
     options: dict[str, str] = {}
     name = ""
     for argument in process.arguments[1:]:
@@ -67,7 +67,9 @@ def _pause(_: Process) -> Run:
 
 
 def _serve(process: Process) -> Run:
-    yield write_text(f"mockube: agnhost {process.arguments[0]} is simulated: it runs on and serves nothing\n")
+    yield write_text(
+        f"mockube: agnhost {process.arguments[0]} is simulated: it runs until it is stopped and serves nothing\n"
+    )
     yield Sleep(FOREVER)
     return 0
 
@@ -111,7 +113,7 @@ def _generate_logs(process: Process) -> Run:
 
 
 def _log_line(now: datetime, seed: str, number: int) -> str:
-    """Return a line of klog about an invented request; it is the same for the same container."""
+    """Return a klog line about an invented request, which depends on the container's name and the line's number."""
     digest = sha256(f"{seed}/{number}".encode()).digest()
     method, namespace = ("GET", "POST", "PUT")[digest[0] % 3], ("kube-system", "default", "ns")[digest[1] % 3]
     url = f"/api/v1/namespaces/{namespace}/pods/{digest.hex()[4 : 7 + digest[2] % 2]}"
@@ -120,7 +122,7 @@ def _log_line(now: datetime, seed: str, number: int) -> str:
 
 
 def _test_mounts(process: Process) -> Run:
-    """Execute the flags in agnhost's own order: a file is written before it is read."""
+    """Execute the options in agnhost's own order: a file is written before it is read."""
     options = _options(process, {})
     failed = 0
     for name, show in _MOUNT_TESTS.items():
@@ -139,23 +141,23 @@ def _test_mounts(process: Process) -> Run:
 
 def _show_in_loop(process: Process, path: str, options: Options) -> Run:
     seconds = int_or_none(options.get("retry_time", "180")) or 0
-    breaks = gotext.BOOLEANS.get(options.get("break_on_expected_content", "true"), False)
-    waited = 0
+    stops_on_content = gotext.BOOLEANS.get(options.get("break_on_expected_content", "true"), False)
+    elapsed = 0
     problem = 0
-    while waited < seconds:
+    while elapsed < seconds:
         try:
             data = process.host.files.read(process.path(path))
             problem = 0
-            yield write_text(_shown_content(path, data))
-            if breaks and data == _NEW_FILE:
+            yield write_text(_content_line(path, data))
+            if stops_on_content and data == _NEW_FILE:
                 return 0
-            if breaks:
+            if stops_on_content:
                 yield write_text(f"Unexpected content. Expected: {_NEW_FILE.decode()}. Retrying\n")
         except FileError as error:
             problem = 1
             yield write_text(f"Error reading file {path}: {_error_text(error, path)}, retrying\n")
         yield Sleep(_LOOP_SECONDS)
-        waited += _LOOP_SECONDS
+        elapsed += _LOOP_SECONDS
     return problem
 
 
@@ -165,21 +167,21 @@ def _error_text(error: FileError, path: str = "") -> str:
     return f"open {path}: {words}" if path else words
 
 
-def _shown_content(path: str, data: bytes) -> str:
+def _content_line(path: str, data: bytes) -> str:
     return f"content of file {gotext.quote(path)}: {data.decode('utf-8', 'surrogateescape')}\n"
 
 
 def _show_content(process: Process, path: str) -> str:
-    return _shown_content(path, process.host.files.read(process.path(path)))
+    return _content_line(path, process.host.files.read(process.path(path)))
 
 
 def _write_new(mode: int) -> Callable[[Process, str], str]:
     def run(process: Process, path: str) -> str:
-        place, files = process.path(path), process.host.files
-        is_new = not files.exists(place)
-        files.write(place, _NEW_FILE, modified=process.host.now_running().timestamp())
+        absolute_path, files = process.path(path), process.host.files
+        is_new = not files.exists(absolute_path)
+        files.write(absolute_path, _NEW_FILE, modified=process.host.now_running().timestamp())
         if is_new:
-            files.change_mode(place, mode)
+            files.change_mode(absolute_path, mode)
         return _show_content(process, path)
 
     return run

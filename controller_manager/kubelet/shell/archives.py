@@ -1,4 +1,4 @@
-"""`tar`, as `kubectl cp` calls it: create, extract and list archives of simulated files."""
+"""`tar`, as `kubectl cp` uses it: create, extract and list archives of simulated files."""
 
 import io
 import tarfile
@@ -15,18 +15,18 @@ MAX_ARCHIVE: Final = 2 * MAX_BYTES
 
 def tar(process: Process) -> Run:
     mode, archive, directory, names = _options(process.arguments)
-    here = Process(
+    target_process = Process(
         host=process.host,
         argv=process.argv,
         environment=process.environment,
         directory=process.path(directory),
     )
     files = process.host.files
-    if not files.exists(here.directory) or not files.entry(here.directory).is_directory:
+    if not files.exists(target_process.directory) or not files.entry(target_process.directory).is_directory:
         yield process.error(f"can't change directory to '{directory}': No such file or directory")
         return 1
     if mode == "c":
-        return (yield from _create(process, here, archive, names))
+        return (yield from _create(process, target_process, archive, names))
     data = b""
     if archive == "-":
         while block := (yield from read_input(BLOCK)):
@@ -39,19 +39,19 @@ def tar(process: Process) -> Run:
     if mode not in ("x", "t"):
         yield process.error("must specify one of -c, -x, -t")
         return 1
-    return (yield from _extract(here, data, names, is_listed=mode == "t"))
+    return (yield from _extract(target_process, data, names, is_listed=mode == "t"))
 
 
 def _options(arguments: Sequence[str]) -> tuple[str, str, str, list[str]]:
     mode, archive, directory = "", "-", "."
     names: list[str] = []
-    waiting = list(arguments)
-    if waiting and waiting[0][:1] != "-":
-        waiting[0] = f"-{waiting[0]}"
-    while waiting:
-        argument = waiting.pop(0)
+    remaining = list(arguments)
+    if remaining and remaining[0][:1] != "-":
+        remaining[0] = f"-{remaining[0]}"
+    while remaining:
+        argument = remaining.pop(0)
         if argument == "--":
-            return mode, archive, directory, names + waiting
+            return mode, archive, directory, names + remaining
         if argument[:1] != "-" or argument == "-":
             names.append(argument)
             continue
@@ -59,20 +59,20 @@ def _options(arguments: Sequence[str]) -> tuple[str, str, str, list[str]]:
             continue
         for letter in argument[1:]:
             mode = letter if letter in "cxt" else mode
-            if letter == "f" and waiting:
-                archive = waiting.pop(0)
-            elif letter == "C" and waiting:
-                directory = waiting.pop(0)
+            if letter == "f" and remaining:
+                archive = remaining.pop(0)
+            elif letter == "C" and remaining:
+                directory = remaining.pop(0)
     return mode, archive, directory, names
 
 
-def _create(process: Process, here: Process, archive: str, names: Sequence[str]) -> Run:
+def _create(process: Process, target_process: Process, archive: str, names: Sequence[str]) -> Run:
     files, code = process.host.files, 0
-    written = io.BytesIO()
+    buffer = io.BytesIO()
     errors: list[str] = []
-    with tarfile.open(fileobj=written, mode="w", format=tarfile.GNU_FORMAT) as tar_file:
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.GNU_FORMAT) as tar_file:
         for name in names:
-            path = here.path(name)
+            path = target_process.path(name)
             if not files.exists(path):
                 errors.append(f"{name}: No such file or directory")
                 continue
@@ -91,7 +91,7 @@ def _create(process: Process, here: Process, archive: str, names: Sequence[str])
     for error in errors:
         yield process.error(error)
         code = 1
-    data = written.getvalue()
+    data = buffer.getvalue()
     if archive != "-":
         files.write(process.path(archive), data)
         return code
@@ -100,8 +100,8 @@ def _create(process: Process, here: Process, archive: str, names: Sequence[str])
     return code
 
 
-def _extract(here: Process, data: bytes, names: Sequence[str], *, is_listed: bool) -> Run:
-    files = here.host.files
+def _extract(target_process: Process, data: bytes, names: Sequence[str], *, is_listed: bool) -> Run:
+    files = target_process.host.files
     selected_names = [normpath(name) for name in names]
     try:
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
@@ -112,23 +112,25 @@ def _extract(here: Process, data: bytes, names: Sequence[str], *, is_listed: boo
                 if is_listed:
                     yield write_text(f"{member.name}\n")
                 elif member.isdir():
-                    files.make_directory(here.path(name), parents=True, modified=float(member.mtime))
+                    files.make_directory(
+                        target_process.path(name), parents=True, modified=float(member.mtime)
+                    )
                 elif member.isfile() and member.size <= MAX_BYTES:
                     content = archive.extractfile(member)
                     assert content is not None
-                    _store(here, name, content.read(), member)
+                    _store(target_process, name, content.read(), member)
     except FileError as error:
-        yield here.error(str(error))
+        yield target_process.error(str(error))
         return 1
     except (tarfile.TarError, EOFError, OSError, ValueError):
-        yield here.error("invalid tar magic" if data else "short read")
+        yield target_process.error("invalid tar magic" if data else "short read")
         return 1
     return 0
 
 
-def _store(here: Process, name: str, content: bytes, member: tarfile.TarInfo) -> None:
-    files, path = here.host.files, here.path(name)
-    above = path.rpartition("/")[0] or "/"
-    files.make_directory(above, parents=True)
+def _store(target_process: Process, name: str, content: bytes, member: tarfile.TarInfo) -> None:
+    files, path = target_process.host.files, target_process.path(name)
+    parent = path.rpartition("/")[0] or "/"
+    files.make_directory(parent, parents=True)
     files.write(path, content, modified=float(member.mtime))
     files.change_mode(path, member.mode & 0o777)

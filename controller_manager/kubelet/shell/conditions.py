@@ -1,4 +1,4 @@
-"""`test` and `[`: conditions on texts, numbers and files; `expr`."""
+"""`test` and `[`, which evaluate conditions on strings, numbers and files, and `expr`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -29,26 +29,26 @@ def test(process: Process) -> Run:
         yield process.error(f"missing {closing}")
         return 2
     try:
-        return int(not _any_condition(process, arguments))
+        return int(not _evaluate_test(process, arguments))
     except _BadCondition as error:
         yield process.error(str(error))
         return 2
 
 
-def _any_condition(process: Process, arguments: Sequence[str]) -> bool:
-    """Conditions that `-o` joins, each of conditions that `-a` joins."""
+def _evaluate_test(process: Process, arguments: Sequence[str]) -> bool:
+    """Evaluate conditions that are joined with `-o` and `-a`."""
     return any(
         all(_condition(process, condition) for condition in _split_at(part, "-a"))
         for part in _split_at(arguments, "-o")
     )
 
 
-def _split_at(arguments: Sequence[str], mark: str) -> Sequence[Sequence[str]]:
-    if len(arguments) <= 3 or mark not in arguments[1:-1]:
+def _split_at(arguments: Sequence[str], operator: str) -> Sequence[Sequence[str]]:
+    if len(arguments) <= 3 or operator not in arguments[1:-1]:
         return [arguments]
     parts: list[list[str]] = [[]]
     for argument in arguments:
-        if argument == mark:
+        if argument == operator:
             parts.append([])
         else:
             parts[-1].append(argument)
@@ -93,10 +93,10 @@ def _binary(left: str, kind: str, right: str) -> bool:
 
 
 def _is_file(process: Process, kind: str, path: str) -> bool:
-    files, place = process.host.files, process.path(path)
-    if not files.exists(place):
-        return files.may_exist(place)
-    entry = files.entry(place)
+    files, absolute_path = process.host.files, process.path(path)
+    if not files.exists(absolute_path):
+        return files.may_exist(absolute_path)
+    entry = files.entry(absolute_path)
     match kind:
         case "-f":
             return not entry.is_directory and not entry.target
@@ -138,9 +138,9 @@ _LEVELS: Final[Sequence[Mapping[str, Callable[[str, str], str]]]] = (
         "%": lambda left, right: str(_divide(_number(left), _number(right))[1]),
     },
 )
-"""The operators of `expr`, those that bind least first."""
+"""The operators of `expr`, in order of increasing precedence."""
 _MAX_WORDS: Final = 60
-"""Each may open a parenthesis, and be a step deeper."""
+"""The maximum number of words of an expression: each may be a parenthesis, which nests calls."""
 _MAX_DIGITS: Final = 19
 
 
@@ -163,7 +163,7 @@ def _evaluate(words: list[str]) -> str:
 
 
 def _expression(words: list[str], level: int) -> str:
-    """Take an expression from the front of the words, and return its value."""
+    """Remove an expression from the start of the words, and return its value."""
     if level == len(_LEVELS):
         return _operand(words)
     value = _expression(words, level + 1)
@@ -204,8 +204,8 @@ def _divide(left: int, right: int) -> tuple[int, int]:
     return quotient, left - quotient * right
 
 
-def _compare(left: str, right: str, holds: Callable[[Any, Any], bool]) -> str:
-    """Numbers are compared as numbers, and all else as texts."""
+def _compare(left: str, right: str, comparison: Callable[[Any, Any], bool]) -> str:
+    """Compare two numbers as numbers, and other values as strings."""
     numbers = int_or_none(left), int_or_none(right)
     pair = (left, right) if None in numbers else numbers
-    return str(int(holds(*pair)))
+    return str(int(comparison(*pair)))

@@ -1,4 +1,4 @@
-"""Words as arguments: parameters, substitutions, arithmetic, splitting into fields, and patterns of file names."""
+"""The expansion of words: parameters, substitutions, arithmetic, field splitting, and file name patterns."""
 
 import ast
 import operator
@@ -21,14 +21,14 @@ from mockube.controller_manager.kubelet.shell.syntax import (
 )
 
 MAX_VALUE: Final = 1 << 20
-"""Characters of an expanded word."""
+"""The maximum number of characters of an expanded word."""
 _PATTERN: Final = re.compile(r"[*?\[]")
 _NAME: Final = re.compile(r"\$?([A-Za-z_][A-Za-z0-9_]*)")
 _NUMBER_LIMIT: Final = 1 << 63
 
 
 class ShellState(Protocol):
-    """What a word may refer to."""
+    """The parts of a shell that words refer to."""
 
     process: Process
 
@@ -55,7 +55,7 @@ def expand_words(shell: ShellState, words: Sequence[Word]) -> Generator[Effect, 
 
 
 def expand_text(shell: ShellState, word: Word) -> Expansion:
-    """Return a word as one field."""
+    """Return the expansion of a word as one field."""
     text = ""
     for part in word:
         text += yield from _value(shell, part)
@@ -65,7 +65,7 @@ def expand_text(shell: ShellState, word: Word) -> Expansion:
 
 
 def _fields(shell: ShellState, word: Word) -> Generator[Effect, bytes | None, list[str]]:
-    """Unquoted values are split at blanks; a field that has an unquoted pattern becomes the files that match it."""
+    """Expand a word: split unquoted values at blanks, and replace a field with an unquoted pattern by matching files."""
     fields: list[list[tuple[str, bool]]] = []
     is_open = False
     for part in word:
@@ -176,7 +176,7 @@ _OPERATIONS: Final[Mapping[type[ast.AST], Callable[[int, int], int | bool]]] = {
 
 
 def evaluate(text: str, parameter: Callable[[str], str | None]) -> int:
-    """The value of an arithmetic expression, with its variables."""
+    """Return the value of an arithmetic expression; `parameter` returns the values of variables."""
     if len(text) > 1000:
         raise ShellSyntaxError("the arithmetic expression is too long")
     plain = text.replace("&&", " and ").replace("||", " or ").strip() or "0"

@@ -1,4 +1,4 @@
-"""Programs that read, list and change files: cat, ls, mkdir, cp, rm and their like."""
+"""Programs that read, list and change files: cat, ls, mkdir, cp, rm and the like."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -156,19 +156,19 @@ def _copy(process: Process, source: str, target: str, *, recursive: bool) -> Non
     if target == source or target.startswith(f"{source}/"):
         raise FileError("Invalid argument")
     for path in list(files.walk(source)):
-        place = target + path.removeprefix(source)
+        target_path = target + path.removeprefix(source)
         entry = files.entry(path)
         if entry.data is None:
-            files.make_directory(place, parents=True, modified=entry.modified)
+            files.make_directory(target_path, parents=True, modified=entry.modified)
         else:
-            files.write(place, entry.data, modified=_modification_time(process))
+            files.write(target_path, entry.data, modified=_modification_time(process))
 
 
 def chmod(process: Process) -> Run:
     _, names = split_options(process)
     mode, *paths = names or [""]
     if not (mode.isascii() and mode.isdigit() and len(mode) <= 4 and not set(mode) & {"8", "9"}):
-        return 0  # a mode of letters changes nothing that can be seen
+        return 0  # A symbolic mode is ignored.
     for name in paths:
         try:
             process.host.files.change_mode(process.path(name), int(mode, 8))
@@ -190,7 +190,7 @@ def tee(process: Process) -> Run:
 
 
 def _append(process: Process, files: FileSystem, names: Sequence[str], data: bytes | None) -> Run:
-    """Write to the end of files; None empties them."""
+    """Append data to files; None truncates them."""
     for name in names:
         try:
             files.write(

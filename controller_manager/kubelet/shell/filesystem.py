@@ -1,4 +1,4 @@
-"""The files that a simulated container sees: a tree in memory, of bounded size."""
+"""The file system of a simulated container: a tree in memory, of bounded size."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from posixpath import basename, dirname, join, normpath
@@ -8,13 +8,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 MAX_BYTES: Final = 16 << 20
-"""Of all files of one container together."""
+"""The maximum bytes of all files in one file system together."""
 MAX_ENTRIES: Final = 10_000
 _DIRECTORY_SIZE: Final = 4096
 
 
 class FileError(Exception):
-    """What a program reports of a file, as the C library words it."""
+    """An operation on a file failed; the message is that of the C library."""
 
 
 class NoSuchFile(FileError):
@@ -28,12 +28,12 @@ class Entry(Struct, frozen=True, kw_only=True):
     data: bytes | None = None
     """None for a directory."""
     target: str = ""
-    """Where a link leads."""
+    """The target of a symbolic link."""
     mode: int = 0o644
     user: int = 0
     group: int = 0
     file_system: str = ""
-    """Its kind, where one is mounted here: `tmpfs`."""
+    """The type of the file system that is mounted here, such as `tmpfs`."""
     read_only: bool = False
     modified: float = 0.0
 
@@ -47,18 +47,19 @@ class Entry(Struct, frozen=True, kw_only=True):
 
 
 class Mount(Struct, frozen=True, kw_only=True):
-    """A part of another file system, which several containers may have mounted."""
+    """A mount of another file system, or of a part of it, which several containers may share."""
 
     files: "FileSystem"
     inner: str = ""
-    """The part: empty for the whole, else a path that begins with a slash."""
+    """The path of the part: empty for the whole, or a path with a leading slash."""
     read_only: bool = False
 
 
 class FileSystem:
-    """`is_partial`: what is not there may be in the image, of which nothing is known: it is read as empty.
+    """A file system.
 
-    That is not so of what lies in one of the `volumes`.
+    If `is_partial`, paths without an entry may be files of the unknown image: they are read as empty files. Paths in
+    one of the `volumes` are known.
     """
 
     def __init__(
@@ -69,7 +70,7 @@ class FileSystem:
         volumes: tuple[str, ...] = (),
         mounts: Mapping[str, Mount] | None = None,
     ) -> None:
-        """`mounts` are shared with others: what lies below their paths is not kept here."""
+        """`mounts` are shared with other file systems; paths below them are not in this one."""
         self._mounts = dict(mounts or {})
         self._volumes = tuple(f"{path.rstrip('/')}/" for path in volumes)
         self._entries: dict[str, Entry] = {"/": Entry(mode=0o755)}
@@ -80,13 +81,13 @@ class FileSystem:
             self.put(path, entry)
 
     def _find_mount(self, path: str) -> tuple[Mount, str] | None:
-        """The mount that a path lies in, and the path there."""
-        for place, mount in self._mounts.items():
-            if path.startswith(f"{place}/"):
-                return mount, mount.inner + path[len(place) :]
+        """Return the mount of a path, and the path in it; None if the path is in no mount."""
+        for mount_path, mount in self._mounts.items():
+            if path.startswith(f"{mount_path}/"):
+                return mount, mount.inner + path[len(mount_path) :]
         return None
 
-    def _mounted_for_change(self, path: str) -> "tuple[FileSystem, str] | None":
+    def _writable_mount(self, path: str) -> "tuple[FileSystem, str] | None":
         if not self._mounts or (mount_and_path := self._find_mount(path)) is None:
             return None
         mount, inner = mount_and_path
@@ -95,18 +96,18 @@ class FileSystem:
         return mount.files, inner
 
     def put(self, path: str, entry: Entry) -> None:
-        """Store an entry, with the directories above it; those that are there are kept."""
+        """Set an entry, and create missing directories above it."""
         path = normpath(path)
         self._make_parents(path, read_only=False)
         self._set(path, entry)
 
     @property
     def size(self) -> int:
-        """Bytes of all files together."""
+        """The number of bytes of all files together."""
         return self._bytes
 
-    def mount(self, files: Mapping[str, Entry]) -> None:
-        """Replace what is mounted read-only."""
+    def replace_read_only(self, files: Mapping[str, Entry]) -> None:
+        """Replace all read-only entries, those of read-only mounts."""
         for path in [path for path, entry in self._entries.items() if entry.read_only]:
             self._bytes -= len(self._entries.pop(path).data or b"")
             self._children.pop(path, None)
@@ -115,8 +116,8 @@ class FileSystem:
             self.put(path, entry)
 
     def entry(self, path: str) -> Entry:
-        if self._mounts and (mounted := self._find_mount(path)) is not None:
-            return mounted[0].files.entry(mounted[1])
+        if self._mounts and (delegate := self._find_mount(path)) is not None:
+            return delegate[0].files.entry(delegate[1])
         entry = self._entries.get(path)
         if entry is None:
             if self._is_below_file(path):
@@ -127,14 +128,14 @@ class FileSystem:
         return entry
 
     def may_exist(self, path: str) -> bool:
-        """Whether a path that has no entry may be in the image."""
+        """Return whether a path without an entry may be in the image."""
         if not self.is_partial or path.startswith(self._volumes):
             return False
         return not self._mounts or self._find_mount(path) is None
 
     def exists(self, path: str) -> bool:
-        if self._mounts and (mounted := self._find_mount(path)) is not None:
-            return mounted[0].files.exists(mounted[1])
+        if self._mounts and (delegate := self._find_mount(path)) is not None:
+            return delegate[0].files.exists(delegate[1])
         return path in self._entries
 
     def read(self, path: str) -> bytes:
@@ -144,8 +145,8 @@ class FileSystem:
         return data
 
     def write(self, path: str, data: bytes, *, append: bool = False, modified: float = 0.0) -> None:
-        if (mounted := self._mounted_for_change(path)) is not None:
-            mounted[0].write(mounted[1], data, append=append, modified=modified)
+        if (delegate := self._writable_mount(path)) is not None:
+            delegate[0].write(delegate[1], data, append=append, modified=modified)
             return
         old = self._entries.get(path)
         if old is not None and old.is_directory:
@@ -156,8 +157,8 @@ class FileSystem:
         self._set(path, Entry(data=before + data, mode=mode, modified=modified))
 
     def make_directory(self, path: str, *, parents: bool = False, modified: float = 0.0) -> None:
-        if (mounted := self._mounted_for_change(path)) is not None:
-            mounted[0].make_directory(mounted[1], parents=parents, modified=modified)
+        if (delegate := self._writable_mount(path)) is not None:
+            delegate[0].make_directory(delegate[1], parents=parents, modified=modified)
             return
         if path in self._entries:
             if parents and self._entries[path].is_directory:
@@ -169,11 +170,11 @@ class FileSystem:
         self._set(path, Entry(mode=0o755, modified=modified))
 
     def remove(self, path: str, *, recursive: bool = False) -> None:
-        if (mounted := self._mounted_for_change(path)) is not None:
-            mounted[0].remove(mounted[1], recursive=recursive)
+        if (delegate := self._writable_mount(path)) is not None:
+            delegate[0].remove(delegate[1], recursive=recursive)
             return
         if recursive and any(
-            place.startswith(f"{path.rstrip('/')}/") or place == path for place in self._mounts
+            mount_path.startswith(f"{path.rstrip('/')}/") or mount_path == path for mount_path in self._mounts
         ):
             raise FileError("Resource busy")
         entry = self._entries.get(path)
@@ -189,14 +190,14 @@ class FileSystem:
             self._children[dirname(entry_path)].discard(basename(entry_path))
 
     def change_mode(self, path: str, mode: int) -> None:
-        if (mounted := self._mounted_for_change(path)) is not None:
-            mounted[0].change_mode(mounted[1], mode)
+        if (delegate := self._writable_mount(path)) is not None:
+            delegate[0].change_mode(delegate[1], mode)
             return
         self._check_writable(path, entry := self.entry(path))
         self._set(path, replace(entry, mode=mode))
 
     def children(self, path: str) -> Iterable[str]:
-        """The names in a directory, sorted."""
+        """Return the names in a directory, sorted."""
         if not self.entry(path).is_directory:
             raise FileError("Not a directory")
         return sorted(self._names(path))
@@ -205,12 +206,12 @@ class FileSystem:
         if self._mounts:
             if (mount := self._mounts.get(path)) is not None:
                 return mount.files._names(mount.inner or "/")  # noqa: SLF001 - of the same class
-            if (mounted := self._find_mount(path)) is not None:
-                return mounted[0].files._names(mounted[1])  # noqa: SLF001 - of the same class
+            if (delegate := self._find_mount(path)) is not None:
+                return delegate[0].files._names(delegate[1])  # noqa: SLF001 - of the same class
         return self._children.get(path, ())
 
     def file_system(self, path: str) -> str:
-        """The kind of the file system that a path lies in; "" for that of the container."""
+        """Return the type of the file system of a path; "" for the container's own."""
         self.entry(path)
         while path != "/":
             entry = self._entries.get(path)
@@ -220,28 +221,28 @@ class FileSystem:
         return ""
 
     def walk(self, path: str) -> Iterator[str]:
-        """The path, and all that is below it, each directory before what it contains."""
-        waiting = [path]
-        while waiting:
-            current = waiting.pop()
+        """Yield the path and all paths below it, each directory before its contents."""
+        remaining = [path]
+        while remaining:
+            current = remaining.pop()
             yield current
-            waiting += [join(current, name) for name in sorted(self._names(current), reverse=True)]
+            remaining += [join(current, name) for name in sorted(self._names(current), reverse=True)]
 
     def _is_below_file(self, path: str) -> bool:
-        above = dirname(path)
-        while above != "/":
-            entry = self._entries.get(above)
+        parent = dirname(path)
+        while parent != "/":
+            entry = self._entries.get(parent)
             if entry is not None:
                 return not entry.is_directory
-            above = dirname(above)
+            parent = dirname(parent)
         return False
 
     def _make_parents(self, path: str, *, read_only: bool) -> None:
         missing = []
-        above = dirname(path)
-        while above not in self._entries:
-            missing.append(above)
-            above = dirname(above)
+        parent = dirname(path)
+        while parent not in self._entries:
+            missing.append(parent)
+            parent = dirname(parent)
         if missing and read_only:
             self._check_writable(missing[-1], None)
         for folder in reversed(missing):
@@ -260,10 +261,10 @@ class FileSystem:
 
     def _set(self, path: str, entry: Entry) -> None:
         old = self._entries.get(path)
-        grown = len(entry.data or b"") - len(old.data or b"" if old else b"")
-        if self._bytes + grown > MAX_BYTES or (old is None and len(self._entries) >= MAX_ENTRIES):
+        size_change = len(entry.data or b"") - len(old.data or b"" if old else b"")
+        if self._bytes + size_change > MAX_BYTES or (old is None and len(self._entries) >= MAX_ENTRIES):
             raise FileError("No space left on device")
-        self._bytes += grown
+        self._bytes += size_change
         self._entries[path] = entry
         if entry.is_directory:
             self._children.setdefault(path, set())

@@ -1,4 +1,4 @@
-"""Runs scripts: commands in order, with their variables, pipes and redirections."""
+"""The shell's interpreter: executes scripts, with variables, functions, pipes and redirections."""
 
 from collections.abc import Generator, Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -21,27 +21,27 @@ from mockube.controller_manager.kubelet.shell.process import (
     UnknownProgram,
     read_input,
 )
-from mockube.controller_manager.kubelet.shell.redirection import RedirectedFiles, with_input_of
+from mockube.controller_manager.kubelet.shell.redirection import Redirections, pipe
 from mockube.controller_manager.kubelet.shell.syntax import (
     Case,
     Command,
+    CommandList,
     For,
-    Function,
+    FunctionDefinition,
     Group,
     If,
     Loop,
     Pipeline,
     Redirect,
-    Sequential,
     ShellSyntaxError,
-    Simple,
+    SimpleCommand,
 )
 
-BUSY_SECONDS: Final = 0.001
-"""The duration of an iteration of a loop in which nothing waits."""
+ITERATION_SECONDS: Final = 0.001
+"""The duration of a loop's iteration in which no command sleeps."""
 NOT_FOUND: Final = 127
 MAX_CALLS: Final = 50
-"""Of functions within functions."""
+"""The maximum depth of function calls."""
 _SPECIAL: Final = frozenset(
     {"exit", "break", "continue", "return", "cd", "export", "unset", "set", "read", "shift", "eval"}
 )
@@ -60,8 +60,8 @@ class Shell:
         self._variables: dict[str, str] = {}
         self._status = 0
         self._calls = 0
-        self._writes = 0
-        """How many times a variable or the like was changed."""
+        self._changes = 0
+        """The number of changes of variables and other state."""
 
     def run_text(self, text: str) -> Run:
         try:
@@ -72,14 +72,14 @@ class Shell:
                 raise
             yield self.process.error(str(error))
             return 2
-        except ShellExit as ended:
+        except ShellExit as stop:
             self.has_ended = True
-            return ended.code
+            return stop.code
         except LoopControl:
             return 0
         return self._status
 
-    # --- what words refer to
+    # --- ShellState
 
     def parameter(self, name: str) -> str | None:
         if name.isdecimal():
@@ -97,8 +97,8 @@ class Shell:
             case "PWD":
                 return self.process.directory
             case "RANDOM":
-                self._writes += 1
-                return str((self._writes * 1103515245 + 12345 >> 8) & 0x7FFF)
+                self._changes += 1
+                return str((self._changes * 1103515245 + 12345 >> 8) & 0x7FFF)
             case _:
                 return self._variable(name)
 
@@ -112,45 +112,45 @@ class Shell:
     def assign(self, name: str, value: str) -> None:
         if self.parameter(name) == value:
             return
-        self._writes += 1
-        place = self._exported if name in self._exported else self._variables
-        place[name] = value
+        self._changes += 1
+        variables = self._exported if name in self._exported else self._variables
+        variables[name] = value
 
     def capture(self, script: Command) -> Generator[Effect, bytes | None, str]:
-        """What a script writes, without the newlines at its end."""
-        written: list[bytes] = []
+        """Return the output of a script without the newlines at its end."""
+        chunks: list[bytes] = []
         size = 0
-        running = self._subshell().run(script)
-        answer: bytes | None = None
+        execution = self._subshell().run(script)
+        reply: bytes | None = None
         try:
             while True:
-                effect = running.send(answer) if answer else next(running)
-                answer = None
+                effect = execution.send(reply) if reply else next(execution)
+                reply = None
                 if isinstance(effect, Output) and effect.descriptor == 1:
-                    written.append(effect.data)
+                    chunks.append(effect.data)
                     size += len(effect.data)
                     if size > MAX_VALUE:
                         raise ShellSyntaxError("the value is too long")
                 else:
-                    answer = yield effect
-        except StopIteration as ended:
-            self._status = ended.value
-        return b"".join(written).decode("utf-8", "surrogateescape").rstrip("\n")
+                    reply = yield effect
+        except StopIteration as stop:
+            self._status = stop.value
+        return b"".join(chunks).decode("utf-8", "surrogateescape").rstrip("\n")
 
     def run(self, command: Command) -> Run:
         try:
             return (yield from self._run(command))
-        except ShellExit as ended:
-            return ended.code
+        except ShellExit as stop:
+            return stop.code
 
     # --- commands
 
     def _run(self, command: Command) -> Run:
         code = 0
         match command:
-            case Simple():
+            case SimpleCommand():
                 code = yield from self._simple_command(command)
-            case Sequential():
+            case CommandList():
                 code = yield from self._sequence(command)
             case Pipeline():
                 code = yield from self._pipeline(command)
@@ -164,18 +164,18 @@ class Shell:
                 code = yield from self._case(command)
             case Group():
                 code = yield from self._group(command)
-            case Function(name=name, body=body):
+            case FunctionDefinition(name=name, body=body):
                 self._functions[name] = body
         self._status = code
         return code
 
-    def _sequence(self, command: Sequential) -> Run:
+    def _sequence(self, command: CommandList) -> Run:
         if not command.items:
             return self._status
         code = 0
-        joints = [joint for joint, _ in command.items[1:]]
-        for (joint, part), following in zip(command.items, [*joints, ";"], strict=True):
-            if (joint == "&&" and code != 0) or (joint == "||" and code == 0):
+        operators = [operator for operator, _ in command.items[1:]]
+        for (operator, part), following in zip(command.items, [*operators, ";"], strict=True):
+            if (operator == "&&" and code != 0) or (operator == "||" and code == 0):
                 continue
             code = yield from self._run(part)
             if code and self.exits_on_error and following == ";" and not isinstance(part, If | Loop):
@@ -184,10 +184,10 @@ class Shell:
 
     def _pipeline(self, command: Pipeline) -> Run:
         first, *rest = command.commands
-        running: Run = self._subshell().run(first) if rest else self._run(first)
+        execution: Run = self._subshell().run(first) if rest else self._run(first)
         for part in rest:
-            running = with_input_of(self._subshell().run(part), running)
-        code = yield from running
+            execution = pipe(self._subshell().run(part), execution)
+        code = yield from execution
         return int(code == 0) if command.negated else code
 
     def _if(self, command: If) -> Run:
@@ -197,7 +197,7 @@ class Shell:
         return 0 if command.otherwise is None else (yield from self._run(command.otherwise))
 
     def _run_condition(self, condition: Command) -> Run:
-        """A command whose failure ends no script."""
+        """Run a condition, whose failure does not end the script."""
         before, self.exits_on_error = self.exits_on_error, False
         code = yield from self._run(condition)
         self.exits_on_error = before
@@ -206,7 +206,7 @@ class Shell:
     def _loop(self, command: Loop) -> Run:
         code = 0
         while True:
-            writes, began = self._writes, self.process.host.elapsed
+            changes_before, elapsed_before = self._changes, self.process.host.elapsed
             condition = yield from self._run_condition(command.condition)
             if (condition == 0) is not command.is_while:
                 return code
@@ -214,16 +214,16 @@ class Shell:
                 code = yield from self._run(command.body)
             except LoopControl as control:
                 if control.levels > 1:
-                    raise LoopControl(control.levels - 1, again=control.again) from None
-                if not control.again:
+                    raise LoopControl(control.levels - 1, is_continue=control.is_continue) from None
+                if not control.is_continue:
                     return 0
-            if self.process.host.elapsed == began:
-                yield Sleep(BUSY_SECONDS)
-            took = self.process.host.elapsed - began
-            if writes == self._writes and took > 0:
-                turns = yield RepeatedIteration(took)
-                if turns:
-                    self.process.host.elapsed += took * int(turns)
+            if self.process.host.elapsed == elapsed_before:
+                yield Sleep(ITERATION_SECONDS)
+            duration = self.process.host.elapsed - elapsed_before
+            if changes_before == self._changes and duration > 0:
+                iterations = yield RepeatedIteration(duration)
+                if iterations:
+                    self.process.host.elapsed += duration * int(iterations)
 
     def _for(self, command: For) -> Run:
         if command.words is None:
@@ -237,8 +237,8 @@ class Shell:
                 code = yield from self._run(command.body)
             except LoopControl as control:
                 if control.levels > 1:
-                    raise LoopControl(control.levels - 1, again=control.again) from None
-                if not control.again:
+                    raise LoopControl(control.levels - 1, is_continue=control.is_continue) from None
+                if not control.is_continue:
                     return 0
         return code
 
@@ -251,26 +251,26 @@ class Shell:
         return 0
 
     def _group(self, command: Group) -> Run:
-        running = self._subshell().run(command.body) if command.subshell else self._run(command.body)
+        execution = self._subshell().run(command.body) if command.subshell else self._run(command.body)
         if not command.redirects:
-            return (yield from running)
-        return (yield from self._redirect(running, command.redirects))
+            return (yield from execution)
+        return (yield from self._redirect(execution, command.redirects))
 
-    def _redirect(self, running: Run, redirects: Sequence[Redirect]) -> Run:
+    def _redirect(self, execution: Run, redirects: Sequence[Redirect]) -> Run:
         resolved = []
         for redirect in redirects:
             target = yield from expand_text(self, redirect.target)
             resolved.append((redirect.descriptor, redirect.operator, target))
         try:
-            adapter = RedirectedFiles(self.process, resolved)
+            redirections = Redirections(self.process, resolved)
         except FileError as error:
-            running.close()
+            execution.close()
             yield self.process.error(str(error))
             return 1
-        self._writes += adapter.changes
-        return (yield from adapter.run(running))
+        self._changes += redirections.written_files
+        return (yield from redirections.run(execution))
 
-    def _simple_command(self, command: Simple) -> Run:
+    def _simple_command(self, command: SimpleCommand) -> Run:
         yield CommandStart()
         argv = yield from expand_words(self, command.words)
         values = {}
@@ -280,10 +280,10 @@ class Shell:
             for name, value in values.items():
                 self.assign(name, value)
             return self._status if command.assignments and not values else 0
-        running = self._invoke(argv, values)
+        execution = self._invoke(argv, values)
         if command.redirects:
-            return (yield from self._redirect(running, command.redirects))
-        return (yield from running)
+            return (yield from self._redirect(execution, command.redirects))
+        return (yield from execution)
 
     def _invoke(self, argv: Sequence[str], values: Mapping[str, str]) -> Run:
         name = argv[0]
@@ -294,14 +294,14 @@ class Shell:
             return (yield from self._call(name, argv))
         if name in _SPECIAL:
             return (yield from self._special_builtin(argv))
-        own = name.rpartition("/")[2]
+        program_name = name.rpartition("/")[2]
         process = Process(
             host=self.process.host,
-            argv=[own, *argv[1:]],
+            argv=[program_name, *argv[1:]],
             environment={**self._exported, **values},
             directory=self.process.directory,
         )
-        program = process.host.programs.get(own)
+        program = process.host.programs.get(program_name)
         if program is None:
             if self.process.host.is_strict:
                 raise UnknownProgram(name)
@@ -316,8 +316,8 @@ class Shell:
         self._calls += 1
         try:
             return (yield from self._run(self._functions[name]))
-        except FunctionReturn as ended:
-            return ended.code
+        except FunctionReturn as stop:
+            return stop.code
         finally:
             self._calls -= 1
             self._arguments = before
@@ -330,7 +330,7 @@ class Shell:
                 code = self._status if not arguments else (int(number) % 256 if 0 < len(number) < 10 else 2)
                 raise (ShellExit if name == "exit" else FunctionReturn)(code)
             case "break" | "continue":
-                raise LoopControl(int(number[:4] or 1), again=name == "continue")
+                raise LoopControl(int(number[:4] or 1), is_continue=name == "continue")
             case "eval":
                 return (yield from self._run(parser.parse(" ".join(arguments))))
             case "read":
@@ -342,7 +342,7 @@ class Shell:
                 return 0
 
     def _declare(self, name: str, arguments: Sequence[str]) -> None:
-        self._writes += 1
+        self._changes += 1
         if name == "shift":
             del self._arguments[1:2]
         elif name == "set":
@@ -365,7 +365,7 @@ class Shell:
             )
             return 2
         self.process.directory = target
-        self._writes += 1
+        self._changes += 1
         return 0
 
     def _read(self, arguments: Sequence[str]) -> Run:

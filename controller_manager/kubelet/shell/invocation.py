@@ -1,4 +1,4 @@
-"""How a command of a container is started: by its name, or as a script that a shell is given."""
+"""The start of a command in a container: a program by its name, or a script in a shell."""
 
 from collections.abc import Mapping, Sequence
 
@@ -18,7 +18,7 @@ from mockube.controller_manager.kubelet.shell.syntax import ShellSyntaxError
 
 
 def run_command(host: Host, argv: Sequence[str], environment: Mapping[str, str], directory: str = "/") -> Run:
-    """Run a command of a container, as by its path; `UnknownProgram` if there is none."""
+    """Run a program of a container; raise `UnknownProgram` if it is not simulated."""
     name = argv[0].rpartition("/")[2]
     yield CommandStart()
     process = Process(host=host, argv=[name, *argv[1:]], environment=environment, directory=directory)
@@ -29,7 +29,7 @@ def run_command(host: Host, argv: Sequence[str], environment: Mapping[str, str],
 
 
 def run_shell(process: Process) -> Run:
-    """`sh -c SCRIPT [NAME [ARGUMENT...]]`, `sh FILE`, or `sh` with a script as its input."""
+    """Run `sh -c SCRIPT [NAME [ARGUMENT...]]`, `sh FILE`, or `sh` with a script as its input."""
     options = [argument for argument in process.arguments if argument.startswith("-")]
     rest = list(process.arguments[len(options) :])
     exits_on_error = any("e" in option.lstrip("-") for option in options if not option.startswith("--"))
@@ -54,7 +54,7 @@ def run_shell(process: Process) -> Run:
 
 
 def _run_input(shell: Shell) -> Run:
-    """Yield each line when it is complete."""
+    """Run each command of the input as soon as it is complete."""
     text, code = "", 0
     host = shell.process.host
     while True:

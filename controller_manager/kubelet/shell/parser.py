@@ -1,4 +1,4 @@
-"""The grammar of the shell: text in, commands out. Expands and runs nothing."""
+"""The parser of the shell: converts text to commands. It does not expand or execute them."""
 
 import re
 from collections.abc import Sequence
@@ -8,8 +8,9 @@ from mockube.controller_manager.kubelet.shell.syntax import (
     Arithmetic,
     Case,
     Command,
+    CommandList,
     For,
-    Function,
+    FunctionDefinition,
     Group,
     If,
     Loop,
@@ -17,9 +18,8 @@ from mockube.controller_manager.kubelet.shell.syntax import (
     Part,
     Pipeline,
     Redirect,
-    Sequential,
     ShellSyntaxError,
-    Simple,
+    SimpleCommand,
     Substitution,
     Text,
     Word,
@@ -27,7 +27,7 @@ from mockube.controller_manager.kubelet.shell.syntax import (
 
 MAX_SCRIPT: Final = 64 * 1024
 MAX_DEPTH: Final = 40
-"""Of commands within commands."""
+"""The maximum depth of nested commands."""
 
 
 _BLANKS: Final = re.compile(r"(?:[ \t\r]|\\\n)*(?:#[^\n]*)?")
@@ -43,7 +43,7 @@ _RESERVED: Final = frozenset(["then", "elif", "else", "fi", "do", "done", "esac"
 
 
 def parse(text: str) -> Command:
-    """Return the script as a command; `ShellSyntaxError` if it cannot be understood."""
+    """Return the script as a command; raise `ShellSyntaxError` if it is invalid or not supported."""
     if len(text) > MAX_SCRIPT:
         raise ShellSyntaxError("the script is too long")
     parser = _Parser(text)
@@ -61,7 +61,7 @@ class _Parser:
         self._depth = depth
         self.position = 0
 
-    # --- what comes next
+    # --- tokens
 
     def _skip_blanks(self) -> None:
         match = _BLANKS.match(self._text, self.position)
@@ -83,22 +83,22 @@ class _Parser:
         match = _OPERATOR.match(self._text, self.position)
         return match[0] if match else ""
 
-    def _takes(self, text: str) -> bool:
-        """Pass over an operator if it is next."""
+    def _accept(self, text: str) -> bool:
+        """Consume an operator if it is next; return whether it was."""
         if self._operator() != text:
             return False
         self.position += len(text)
         return True
 
     def _keyword(self) -> str:
-        """The plain word that is next, which is not passed over."""
+        """Return the plain word that is next, without consuming it."""
         self._skip_blanks()
         end = self.position
         while end < len(self._text) and self._text[end] not in _BREAKS:
             end += 1
         return self._text[self.position : end]
 
-    def _takes_keyword(self, word: str) -> bool:
+    def _accept_keyword(self, word: str) -> bool:
         self._skip_lines()
         if self._keyword() != word:
             return False
@@ -106,7 +106,7 @@ class _Parser:
         return True
 
     def _expect(self, word: str) -> None:
-        if not self._takes_keyword(word):
+        if not self._accept_keyword(word):
             raise ShellSyntaxError(f"syntax error: {word!r} is missing")
 
     # --- commands
@@ -116,7 +116,7 @@ class _Parser:
         if self._depth > MAX_DEPTH:
             raise ShellSyntaxError("commands are nested too deeply")
         items: list[tuple[str, Command]] = []
-        joint = ";"
+        operator = ";"
         while True:
             self._skip_lines()
             if (
@@ -125,28 +125,28 @@ class _Parser:
                 or self._keyword() in _RESERVED
             ):
                 break
-            items.append((joint, self._pipeline()))
-            joint = self._operator()
-            if joint not in (";", "&", "&&", "||", "\n"):
+            items.append((operator, self._pipeline()))
+            operator = self._operator()
+            if operator not in (";", "&", "&&", "||", "\n"):
                 break
-            self.position += len(joint)
-            # What runs in the background is run to its end first.
-            joint = ";" if joint in ("&", "\n") else joint
+            self.position += len(operator)
+            # A background command is executed to its end first.
+            operator = ";" if operator in ("&", "\n") else operator
         self._depth -= 1
-        return items[0][1] if len(items) == 1 else Sequential(tuple(items))
+        return items[0][1] if len(items) == 1 else CommandList(tuple(items))
 
     def _pipeline(self) -> Command:
-        negated = self._takes_keyword("!")
+        negated = self._accept_keyword("!")
         commands = [self._command()]
-        while self._takes("|"):
+        while self._accept("|"):
             self._skip_lines()
             commands.append(self._command())
         return commands[0] if len(commands) == 1 and not negated else Pipeline(tuple(commands), negated)
 
     def _command(self) -> Command:
-        if self._takes("("):
+        if self._accept("("):
             body = self.list()
-            if not self._takes(")"):
+            if not self._accept(")"):
                 raise ShellSyntaxError("syntax error: ')' is missing")
             return Group(body, subshell=True, redirects=self._redirects())
         compound = {
@@ -165,14 +165,14 @@ class _Parser:
         match = _FUNCTION.match(self._text, self.position)
         if match:
             self.position = match.end()
-            return Function(match[1], self._command())
+            return FunctionDefinition(match[1], self._command())
         return self._simple()
 
     def _if(self) -> Command:
         branches = [self._branch()]
-        while self._takes_keyword("elif"):
+        while self._accept_keyword("elif"):
             branches.append(self._branch())
-        otherwise = self.list() if self._takes_keyword("else") else None
+        otherwise = self.list() if self._accept_keyword("else") else None
         self._expect("fi")
         return If(tuple(branches), otherwise)
 
@@ -195,26 +195,26 @@ class _Parser:
         name = self._keyword()
         self.position += len(name)
         words: list[Word] | None = None
-        if self._takes_keyword("in"):
+        if self._accept_keyword("in"):
             words = []
             while self._operator() not in (";", "\n"):
                 words.append(self._next_word())
-        self._takes(";")
+        self._accept(";")
         return For(name, words, self._do())
 
     def _case(self) -> Command:
         word = self._next_word()
         self._expect("in")
         branches = []
-        while not self._takes_keyword("esac"):
-            self._takes("(")
+        while not self._accept_keyword("esac"):
+            self._accept("(")
             patterns = [self._next_word()]
-            while self._takes("|"):
+            while self._accept("|"):
                 patterns.append(self._next_word())
-            if not self._takes(")"):
+            if not self._accept(")"):
                 raise ShellSyntaxError("syntax error: ')' is missing in case")
             branches.append((tuple(patterns), self.list()))
-            self._takes(";;")
+            self._accept(";;")
         return Case(word, tuple(branches))
 
     def _braces(self) -> Command:
@@ -242,7 +242,7 @@ class _Parser:
                 words.append(self._next_word())
         if not (assignments or words or redirects):
             raise ShellSyntaxError(f"syntax error near {self._text[self.position : self.position + 20]!r}")
-        return Simple(tuple(assignments), tuple(words), tuple(redirects))
+        return SimpleCommand(tuple(assignments), tuple(words), tuple(redirects))
 
     def _redirects(self) -> Sequence[Redirect]:
         redirects = []
@@ -272,7 +272,7 @@ class _Parser:
         return word
 
     def _word(self, end: str = "") -> Word:
-        """Up to a blank or an operator; or, within braces, up to what ends them."""
+        """Parse a word up to a blank or an operator, or with `end` up to that character."""
         parts: list[Part] = []
         while self.position < len(self._text):
             char = self._text[self.position]
@@ -292,9 +292,9 @@ class _Parser:
             self.position += 2
             return [Text(self._text[self.position - 1 : self.position], quoted=True)]
         match = _PLAIN.match(self._text, self.position)
-        run = match[0] if match else char
-        self.position += len(run)
-        return [Text(run, quoted=False)]
+        plain_text = match[0] if match else char
+        self.position += len(plain_text)
+        return [Text(plain_text, quoted=False)]
 
     def _read_until(self, mark: str) -> str:
         end = self._text.find(mark, self.position + 1)
@@ -338,7 +338,7 @@ class _Parser:
             inner = _Parser(text, self._depth + 1)
             inner.position = self.position + 2
             script = inner.list()
-            if not inner._takes(")"):
+            if not inner._accept(")"):
                 raise ShellSyntaxError("syntax error: ')' is missing")
             self.position = inner.position
             return Substitution(script, quoted)

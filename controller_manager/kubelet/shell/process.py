@@ -1,4 +1,4 @@
-"""What a running command yields, and what it can see: its arguments, its environment, its files, the time."""
+"""The effects that a running command yields, and its context: arguments, environment, files, time."""
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -11,44 +11,45 @@ from mockube.controller_manager.kubelet.shell.filesystem import FileSystem
 
 
 class Output(Struct, frozen=True):
-    """Bytes to descriptor 1 or 2."""
+    """A write to descriptor 1 or 2."""
 
     descriptor: int
     data: bytes
 
 
 class Sleep(Struct, frozen=True):
+    """A wait; infinite if the command does not end by itself."""
+
     seconds: float
-    """Infinite for what never ends by itself."""
 
 
 class Input(Struct, frozen=True):
-    """Send what can be read from the standard input, at most so many bytes; b"" at its end."""
+    """A read of at most `limit` bytes from the standard input; the reply is the data, b"" at the end."""
 
     limit: int
 
 
 class CommandStart(Struct, frozen=True):
-    """A command begins: the caller may count it, or yield to other tasks."""
+    """The start of a command, at which the caller may count it or let other tasks run."""
 
 
 class RepeatedIteration(Struct, frozen=True):
-    """A turn of an endless loop took so many seconds and left no trace; send how many like it may be left out."""
+    """An iteration of a loop that lasted `seconds` and changed nothing; the reply is the number of iterations to skip."""
 
     seconds: float
 
 
 Effect: TypeAlias = Output | Sleep | Input | CommandStart | RepeatedIteration
 Run: TypeAlias = Generator[Effect, bytes | None, int]
-"""Returns the exit code."""
+"""The execution of a command: yields effects, receives the replies, and returns the exit code."""
 
 
 class UnknownProgram(Exception):
-    """A container has no such program that is simulated."""
+    """The program is not simulated."""
 
 
 class ShellExit(Exception):
-    """`exit` ends the shell, or a command under `set -e` fails."""
+    """`exit` ends the shell, or a command fails under `set -e`."""
 
     def __init__(self, code: int) -> None:
         super().__init__(code)
@@ -56,38 +57,38 @@ class ShellExit(Exception):
 
 
 class FunctionReturn(ShellExit):
-    """`return`."""
+    """`return` ends a function."""
 
 
 class LoopControl(Exception):
-    """`break` or `continue`."""
+    """`break` or `continue` changes a loop."""
 
-    def __init__(self, levels: int, *, again: bool) -> None:
+    def __init__(self, levels: int, *, is_continue: bool) -> None:
         super().__init__(levels)
         self.levels = levels
-        self.again = again
+        self.is_continue = is_continue
 
 
 class Host(Struct, kw_only=True):
     """The container in which commands run."""
 
     name: str
-    """Of the host, which is the pod's."""
+    """The host name, which is the pod's."""
     files: FileSystem
     now: Callable[[], datetime]
-    """Without the time that the commands have slept."""
+    """Returns the time without the seconds in `elapsed`."""
     is_strict: bool = False
-    """A program that is not known is an error, and not one that a shell reports."""
+    """Whether an unknown program raises `UnknownProgram`; otherwise the shell reports it."""
     programs: "Mapping[str, Program]"
     address: str = ""
     user: int = 0
     group: int = 0
     has_terminal: bool = False
     elapsed: float = 0.0
-    """The seconds that commands have slept so far, where sleeping takes no real time."""
+    """The seconds that commands have slept, if sleeping takes no real time."""
 
     def now_running(self) -> datetime:
-        """The time as commands see it."""
+        """Return the present time for commands, including the simulated sleeps."""
         return self.now() + timedelta(seconds=self.elapsed)
 
 
@@ -106,7 +107,7 @@ class Process(Struct, kw_only=True):
         return self.argv[1:]
 
     def path(self, text: str) -> str:
-        """Return a path from the root."""
+        """Return the absolute path of a path."""
         full_path = normpath(join(self.directory, text))
         return full_path.replace("//", "/", 1) if full_path.startswith("//") else full_path
 
@@ -122,5 +123,5 @@ def write_text(text: str) -> Output:
 
 
 def read_input(limit: int) -> Generator[Effect, bytes | None, bytes]:
-    """Return what can be read from the standard input; b"" at its end."""
+    """Read at most `limit` bytes from the standard input; return b"" at its end."""
     return (yield Input(limit)) or b""

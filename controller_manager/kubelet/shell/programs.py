@@ -1,4 +1,4 @@
-"""The programs of a simulated container: what busybox and coreutils have that people use in pods."""
+"""The programs of a simulated container: those of busybox and coreutils that are common in pods."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -42,7 +42,7 @@ def fail(_: Process) -> Run:
 
 
 def _seconds_of(arguments: Sequence[str]) -> float | None:
-    """Return the sum of all spans, such as 30, 1.5m or infinity; None if one of them is none."""
+    """Return the sum of durations such as 30, 1.5m or infinity in seconds; None if one is invalid."""
     if "infinity" in arguments or "inf" in arguments:
         return FOREVER
     spans = [_SPAN.fullmatch(argument) for argument in arguments]
@@ -83,7 +83,7 @@ def date(process: Process) -> Run:
     return 0
 
 
-def _format(now: datetime, form: str) -> str:
+def _format(now: datetime, format_text: str) -> str:
     directives = {
         "s": f"{int(now.timestamp())}",
         "N": f"{now.microsecond * 1000:09}",
@@ -98,7 +98,7 @@ def _format(now: datetime, form: str) -> str:
         "3N": f"{now.microsecond // 1000:03}",
     }
     directives |= {letter: now.strftime(f"%{letter}") for letter in "aAbBdeHIjmMpSuwyYDRc"}
-    text, rest = "", form
+    text, rest = "", format_text
     while rest:
         before, sign, rest = rest.partition("%")
         text += before
@@ -131,8 +131,8 @@ def printenv(process: Process) -> Run:
 
 
 def hostname(process: Process) -> Run:
-    wants_address = any(argument in ("-i", "-I") for argument in process.arguments)
-    yield write_text(f"{process.host.address if wants_address else process.host.name}\n")
+    prints_address = any(argument in ("-i", "-I") for argument in process.arguments)
+    yield write_text(f"{process.host.address if prints_address else process.host.name}\n")
     return 0
 
 
@@ -174,8 +174,8 @@ def uname(process: Process) -> Run:
         "o": "GNU/Linux",
     }
     options = "".join(process.arguments).replace("-", "") or "s"
-    chosen = parts if "a" in options else [letter for letter in parts if letter in options]
-    yield write_text(" ".join(parts[letter] for letter in chosen) + "\n")
+    selected = parts if "a" in options else [letter for letter in parts if letter in options]
+    yield write_text(" ".join(parts[letter] for letter in selected) + "\n")
     return 0
 
 
@@ -209,8 +209,8 @@ def yes(process: Process) -> Run:
     while True:
         yield write_text(line * 64)
         yield Sleep(_YES_SECONDS)
-        turns = yield RepeatedIteration(_YES_SECONDS)
-        process.host.elapsed += int(turns or 0) * _YES_SECONDS
+        iterations = yield RepeatedIteration(_YES_SECONDS)
+        process.host.elapsed += int(iterations or 0) * _YES_SECONDS
 
 
 def base_name(process: Process) -> Run:
@@ -233,26 +233,26 @@ def timeout(process: Process) -> Run:
         yield process.error("usage: timeout SECONDS PROGRAM ARGS")
         return 125
     index = list(process.arguments).index(arguments[0])
-    running = run_command(
+    execution = run_command(
         process.host, process.arguments[index + 1 :], process.environment, process.directory
     )
-    answer: bytes | None = None
+    reply: bytes | None = None
     try:
         while True:
-            effect = running.send(answer) if answer else next(running)
+            effect = execution.send(reply) if reply else next(execution)
             if isinstance(effect, Sleep) and effect.seconds >= seconds:
-                running.close()
+                execution.close()
                 yield Sleep(seconds)
                 return 124
             seconds -= effect.seconds if isinstance(effect, Sleep) else 0
-            answer = yield effect
-    except StopIteration as ended:
-        code: int = ended.value
+            reply = yield effect
+    except StopIteration as stop:
+        code: int = stop.value
         return code
 
 
 def mount(process: Process) -> Run:
-    """List what is mounted; a simulated container mounts nothing itself."""
+    """List the mounts; mounting is not simulated."""
     options = process.arguments
     if options and (len(options) != 2 or options[0] != "-t"):
         raise UnknownProgram(" ".join(("mount", *options)))
@@ -263,13 +263,13 @@ def mount(process: Process) -> Run:
 
 
 def sysctl_path(name: str) -> str:
-    """Return the file of a kernel parameter; dots and slashes are exchanged."""
+    """Return the file of a kernel parameter, whose name may have dots or slashes as separators."""
     separator = next((character for character in name if character in "./"), ".")
     return "/proc/sys/" + (name.replace(".", "/") if separator == "." else name)
 
 
 def sysctl(process: Process) -> Run:
-    """Print the parameters that the pod sets; others are unknown, and none can be changed."""
+    """Print parameters that the pod sets; other parameters are unknown, and changing them is not simulated."""
     code = 0
     for name in process.arguments:
         if name.startswith("-") or "=" in name:

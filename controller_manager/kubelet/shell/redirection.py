@@ -1,4 +1,4 @@
-"""What a command writes and reads led elsewhere: into files, into other descriptors, from another command."""
+"""Redirections of a command's input and output: to files, to other descriptors, and from another command."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
 from mockube.controller_manager.kubelet.shell.process import Input, Output, Process, RepeatedIteration, Run
 
-_NOWHERE: Final = "/dev/null"
+_NULL_DEVICE: Final = "/dev/null"
 _DESCRIPTORS: Final = {
     "/dev/stdout": 1,
     "/dev/stderr": 2,
@@ -16,54 +16,54 @@ _DESCRIPTORS: Final = {
 }
 
 
-def with_input_of(reader: Run, writer: Run) -> Run:
-    """Run a command whose input is another's output; that one runs only as far as its output is read."""
+def pipe(reader: Run, writer: Run) -> Run:
+    """Run a command with another command's output as its input; the writer runs only as far as its output is read."""
     buffer = bytearray()
-    is_over = False
-    answer: bytes | None = None
+    has_ended = False
+    reply: bytes | None = None
     code = 0
     try:
         while True:
-            effect = reader.send(answer) if answer else next(reader)
+            effect = reader.send(reply) if reply else next(reader)
             if not isinstance(effect, Input):
-                answer = yield effect
+                reply = yield effect
                 continue
-            while not buffer and not is_over:
-                is_over = bool((yield from _advance(writer, buffer)))
-            answer = bytes(buffer[: effect.limit])
+            while not buffer and not has_ended:
+                has_ended = bool((yield from _run_until_output(writer, buffer)))
+            reply = bytes(buffer[: effect.limit])
             del buffer[: effect.limit]
-    except StopIteration as ended:
-        code = int(ended.value)
+    except StopIteration as stop:
+        code = int(stop.value)
     finally:
         writer.close()
     return code
 
 
-def _advance(writer: Run, buffer: bytearray) -> Run:
-    """Run the writer until it has written something; return whether it has ended."""
-    answer: bytes | None = None
+def _run_until_output(writer: Run, buffer: bytearray) -> Run:
+    """Run the writer until it has written output; return whether it has ended."""
+    reply: bytes | None = None
     while True:
         try:
-            effect = writer.send(answer) if answer else next(writer)
+            effect = writer.send(reply) if reply else next(writer)
         except StopIteration:
             return True
-        answer = None
+        reply = None
         if isinstance(effect, Output) and effect.descriptor == 1:
             buffer += effect.data
             return False
-        if not isinstance(effect, RepeatedIteration):  # what it writes has to be read
-            answer = yield effect
+        if not isinstance(effect, RepeatedIteration):  # No iteration is skipped, because its output is read.
+            reply = yield effect
 
 
-class RedirectedFiles:
-    """Where each descriptor of a command leads; files are opened, and emptied, when it is made."""
+class Redirections:
+    """The targets of a command's descriptors; the constructor opens the files, and truncates those to write."""
 
     def __init__(self, process: Process, redirects: Sequence[tuple[int, str, str]]) -> None:
         self._process = process
         self._targets: dict[int, int | str] = {1: 1, 2: 2}
         self._input: bytearray | None = None
-        self.changes = 0
-        """How many files are written."""
+        self.written_files = 0
+        """The number of files that are written."""
         for descriptor, operator, target in redirects:
             self._open(descriptor, operator, target)
 
@@ -71,22 +71,22 @@ class RedirectedFiles:
         if operator == "<":
             path = self._process.path(target)
             try:
-                self._input = bytearray(b"" if path == _NOWHERE else self._process.host.files.read(path))
+                self._input = bytearray(b"" if path == _NULL_DEVICE else self._process.host.files.read(path))
             except FileError as error:
                 raise FileError(f"can't open {target}: {error}") from error
             return
         if operator in (">&", "<&"):
             self._targets[descriptor] = (
-                self._targets.get(int(target), 1) if target in ("1", "2") else _NOWHERE
+                self._targets.get(int(target), 1) if target in ("1", "2") else _NULL_DEVICE
             )
             return
         path = self._process.path(target)
-        place: int | str = _DESCRIPTORS.get(path, path)
+        destination: int | str = _DESCRIPTORS.get(path, path)
         for target_descriptor in (1, 2) if operator == "&>" else (descriptor,):
-            self._targets[target_descriptor] = place
-        if isinstance(place, str) and place != _NOWHERE:
-            self.changes += 1
-            self._write(place, b"", append=operator == ">>")
+            self._targets[target_descriptor] = destination
+        if isinstance(destination, str) and destination != _NULL_DEVICE:
+            self.written_files += 1
+            self._write(destination, b"", append=operator == ">>")
 
     def _write(self, path: str, data: bytes, *, append: bool) -> None:
         host = self._process.host
@@ -95,25 +95,25 @@ class RedirectedFiles:
         except FileError as error:
             raise FileError(f"can't create {path}: {error}") from error
 
-    def run(self, running: Run) -> Run:
-        answer: bytes | None = None
+    def run(self, execution: Run) -> Run:
+        reply: bytes | None = None
         try:
             while True:
-                effect = running.send(answer) if answer else next(running)
-                answer = None
+                effect = execution.send(reply) if reply else next(execution)
+                reply = None
                 if isinstance(effect, Output):
-                    place = self._targets.get(effect.descriptor, effect.descriptor)
-                    if isinstance(place, int):
-                        yield Output(place, effect.data)
-                    elif place != _NOWHERE:
-                        self._write(place, effect.data, append=True)
+                    destination = self._targets.get(effect.descriptor, effect.descriptor)
+                    if isinstance(destination, int):
+                        yield Output(destination, effect.data)
+                    elif destination != _NULL_DEVICE:
+                        self._write(destination, effect.data, append=True)
                 elif isinstance(effect, Input) and self._input is not None:
-                    answer = bytes(self._input[: effect.limit])
+                    reply = bytes(self._input[: effect.limit])
                     del self._input[: effect.limit]
                 else:
-                    answer = yield effect
-        except StopIteration as ended:
-            code: int = ended.value
+                    reply = yield effect
+        except StopIteration as stop:
+            code: int = stop.value
             return code
         except FileError as error:
             yield self._process.error(str(error))

@@ -1,4 +1,4 @@
-"""The commands that a script consists of, as data."""
+"""The syntax tree of a script."""
 
 from collections.abc import Sequence
 from typing import TypeAlias
@@ -7,7 +7,7 @@ from msgspec import Struct
 
 
 class ShellSyntaxError(Exception):
-    """The text is no script, or uses what is not simulated."""
+    """The text is not a script, or uses a feature that is not simulated."""
 
 
 class Text(Struct, frozen=True):
@@ -48,7 +48,7 @@ class Redirect(Struct, frozen=True):
     target: Word
 
 
-class Simple(Struct, frozen=True):
+class SimpleCommand(Struct, frozen=True):
     assignments: Sequence[tuple[str, Word]]
     words: Sequence[Word]
     redirects: Sequence[Redirect]
@@ -59,8 +59,8 @@ class Pipeline(Struct, frozen=True):
     negated: bool
 
 
-class Sequential(Struct, frozen=True):
-    """Commands with what joins each to the one before: `;`, `&&` or `||`."""
+class CommandList(Struct, frozen=True):
+    """A list of commands, each with the operator before it: `;`, `&&` or `||`."""
 
     items: Sequence[tuple[str, "Command"]]
 
@@ -71,7 +71,7 @@ class If(Struct, frozen=True):
 
 
 class Loop(Struct, frozen=True):
-    """`while`, or `until` where `is_while` is false."""
+    """`while`, or `until` if `is_while` is false."""
 
     condition: "Command"
     body: "Command"
@@ -95,9 +95,11 @@ class Group(Struct, frozen=True):
     redirects: Sequence[Redirect]
 
 
-class Function(Struct, frozen=True):
+class FunctionDefinition(Struct, frozen=True):
     name: str
     body: "Command"
 
 
-Command: TypeAlias = Simple | Pipeline | Sequential | If | Loop | For | Case | Group | Function
+Command: TypeAlias = (
+    SimpleCommand | Pipeline | CommandList | If | Loop | For | Case | Group | FunctionDefinition
+)

@@ -1,4 +1,4 @@
-"""Programs that write and transform text: echo, printf, head, tail, grep and their like."""
+"""Programs that write and transform text: echo, printf, head, tail, grep and the like."""
 
 import base64
 import hashlib
@@ -23,7 +23,7 @@ from mockube.controller_manager.kubelet.shell.process import (
 )
 
 MAX_TEXT: Final = 16 << 20
-"""Bytes that a program holds at a time."""
+"""The maximum bytes that a program reads."""
 BLOCK: Final = 64 * 1024
 _ESCAPE: Final = re.compile(r"\\(x[0-9a-fA-F]{1,2}|0[0-7]{0,3}|[0-7]{1,3}|.)", re.DOTALL)
 _ESCAPES: Final = {
@@ -43,7 +43,7 @@ Data = Generator[Effect, bytes | None, bytes]
 
 
 def read_all(process: Process, names: Sequence[str]) -> Data:
-    """Return the files of these names joined, or the input; errors are written as they occur."""
+    """Return the concatenated files of these names, or the input; errors are written as they occur."""
     data = b""
     for name in names or ["-"]:
         if name == "-":
@@ -61,14 +61,14 @@ def read_all(process: Process, names: Sequence[str]) -> Data:
 
 
 def split_options(process: Process, with_values: str = "") -> tuple[dict[str, str], list[str]]:
-    """Single letters with their values, and the other arguments."""
+    """Return the options with their values, and the other arguments; letters in `with_values` have a value."""
     options: dict[str, str] = {}
     rest: list[str] = []
-    waiting = list(process.arguments)
-    while waiting:
-        argument = waiting.pop(0)
+    remaining = list(process.arguments)
+    while remaining:
+        argument = remaining.pop(0)
         if argument == "--":
-            rest += waiting
+            rest += remaining
             break
         if argument[:1] != "-" or argument == "-":
             rest.append(argument)
@@ -80,7 +80,7 @@ def split_options(process: Process, with_values: str = "") -> tuple[dict[str, st
         else:
             for index, letter in enumerate(argument[1:], start=2):
                 if letter in with_values:
-                    options[letter] = argument[index:] or (waiting.pop(0) if waiting else "")
+                    options[letter] = argument[index:] or (remaining.pop(0) if remaining else "")
                     break
                 options[letter] = ""
     return options, rest
@@ -117,7 +117,7 @@ def printf(process: Process) -> Run:
     if not process.arguments:
         yield process.error("usage: printf FORMAT [ARG]...")
         return 1
-    form, values = _unescape(process.arguments[0]), list(process.arguments[1:])
+    format_text, values = _unescape(process.arguments[0]), list(process.arguments[1:])
     code = 0
 
     def replace(match: re.Match[str]) -> str:
@@ -137,7 +137,7 @@ def printf(process: Process) -> Run:
 
     while True:
         previous_count = len(values)
-        yield write_text(_DIRECTIVE.sub(replace, form))
+        yield write_text(_DIRECTIVE.sub(replace, format_text))
         if not values or len(values) == previous_count:
             return code
 
@@ -186,8 +186,8 @@ def word_count(process: Process) -> Run:
     options, names = split_options(process)
     data = yield from read_all(process, names)
     counts = {"l": data.count(b"\n"), "w": len(data.split()), "c": len(data)}
-    chosen = [counts[letter] for letter in counts if not options or letter in options]
-    yield write_text(" ".join([*map(str, chosen), *names[:1]]) + "\n")
+    selected = [counts[letter] for letter in counts if not options or letter in options]
+    yield write_text(" ".join([*map(str, selected), *names[:1]]) + "\n")
     return 0
 
 
@@ -217,7 +217,7 @@ def cut(process: Process) -> Run:
     lines = []
     for line in data.decode("utf-8", "replace").splitlines():
         parts = list(line) if "c" in options else line.split(mark)
-        chosen = [
+        selected = [
             part
             for first, dash, last in ranges
             for part in parts[
@@ -226,7 +226,7 @@ def cut(process: Process) -> Run:
                 )
             ]
         ]
-        lines.append(("" if "c" in options else mark).join(chosen))
+        lines.append(("" if "c" in options else mark).join(selected))
     yield write_text("".join(f"{line}\n" for line in lines))
     return 0
 

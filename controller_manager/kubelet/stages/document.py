@@ -1,6 +1,6 @@
 """Parse a `Stage` of kwok, in each of its versions, into one record.
 
-Pure. Unknown fields are refused: a stage with half of its effects would be worse than none.
+Pure. Unknown fields are refused: a stage with only some of its effects is worse than none.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ Operator = Literal["In", "NotIn", "Exists", "DoesNotExist"]
 PatchKind = Literal["merge", "strategic", "json"]
 _OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
 _PATCH_KINDS: Final = ("merge", "strategic", "json")
-SIMULATED: Final = ("Node", "Pod")
+SUPPORTED_KINDS: Final = ("Node", "Pod")
 
 
 class Requirement(Struct, frozen=True, kw_only=True):
@@ -26,7 +26,7 @@ class Requirement(Struct, frozen=True, kw_only=True):
 
 
 class ValueFrom(Struct, frozen=True, kw_only=True):
-    """A number of the document, or of a field of the object if it is set."""
+    """A number in the document, which the result of a query on the object overrides."""
 
     value: float | None
     query: Query | None
@@ -52,7 +52,7 @@ class FinalizersStep(Struct, frozen=True, kw_only=True):
 
 
 class DeleteStep(Struct, frozen=True):
-    """Only events may follow it."""
+    """Deletes the object; only events may follow."""
 
 
 StageStep = PatchStep | EventStep | FinalizersStep | DeleteStep
@@ -66,14 +66,14 @@ class Stage(Struct, frozen=True, kw_only=True):
     requirements: tuple[Requirement, ...]
     weight: ValueFrom
     delay: ValueFrom
-    """In milliseconds, as is the jitter."""
+    """The delay in milliseconds, like the jitter."""
     jitter: ValueFrom
     steps: tuple[StageStep, ...]
     immediate_next_stage: bool
 
 
 class _Fields:
-    """An object of the document, all of whose fields have to be taken."""
+    """An object of the document; as a context, it refuses fields that were not taken."""
 
     def __init__(self, path: str, tree: Any) -> None:
         if not isinstance(tree, Mapping):
@@ -102,7 +102,7 @@ class _Fields:
         return value
 
     def texts(self, name: str) -> Mapping[str, str]:
-        """An object of strings, such as labels."""
+        """Take an object of strings, such as labels."""
         value = self.take(name, {})
         if not isinstance(value, dict) or not all(
             isinstance(text, str) for pair in value.items() for text in pair
@@ -129,7 +129,7 @@ class _Fields:
 
 
 def stage_of(tree: Any) -> Stage | None:
-    """The stage of one document; None for one without a selector, which is never played."""
+    """Return the stage of a document; None if it has no selector, because it is never applied."""
     metadata = tree.get("metadata") if isinstance(tree, Mapping) else None
     name = str(metadata.get("name") or "") if isinstance(metadata, Mapping) else ""
     path = f"Stage {name or '?'}"
@@ -145,19 +145,19 @@ def stage_of(tree: Any) -> Stage | None:
 def _stage(name: str, spec: _Fields) -> Stage | None:
     with spec.child("resourceRef") as reference:
         reference.one_of("apiGroup", ["v1"], "v1")
-        kind = reference.one_of("kind", SIMULATED)
+        kind = reference.one_of("kind", SUPPORTED_KINDS)
     selector = spec.take("selector")
     labels, annotations, requirements = _selector(spec.path("selector"), selector or {})
     with spec.child("delay") as delay_fields:
-        delay = _amount(delay_fields, "durationMilliseconds", "durationFrom")
-        jitter = _amount(delay_fields, "jitterDurationMilliseconds", "jitterDurationFrom")
+        delay = _value_from(delay_fields, "durationMilliseconds", "durationFrom")
+        jitter = _value_from(delay_fields, "jitterDurationMilliseconds", "jitterDurationFrom")
     stage = Stage(
         name=name,
         kind=kind,
         labels=labels,
         annotations=annotations,
         requirements=requirements,
-        weight=_amount(spec, "weight", "weightFrom", default=0),
+        weight=_value_from(spec, "weight", "weightFrom", default=0),
         delay=delay,
         jitter=jitter,
         steps=_steps(spec),
@@ -166,7 +166,7 @@ def _stage(name: str, spec: _Fields) -> Stage | None:
     return stage if selector is not None else None
 
 
-def _amount(fields: _Fields, name: str, source: str, default: float | None = None) -> ValueFrom:
+def _value_from(fields: _Fields, name: str, source: str, default: float | None = None) -> ValueFrom:
     value = fields.take(name, default)
     if value is not None and (
         isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 2**63
@@ -174,8 +174,8 @@ def _amount(fields: _Fields, name: str, source: str, default: float | None = Non
         raise StageError(f"{fields.path(name)}: must be a number, and not negative")
     with fields.child(source) as origin:
         expression = origin.text("expressionFrom")
-        with origin.child("jq") as newer:
-            expression = newer.text("expression", expression)
+        with origin.child("jq") as jq_fields:
+            expression = jq_fields.text("expression", expression)
     return ValueFrom(value=value, query=compile_query(expression) if expression else None)
 
 
@@ -197,8 +197,8 @@ def _selector(
 
 def _requirement(field_path: str, tree: Any) -> Requirement:
     with _Fields(field_path, tree) as outer:
-        newer = outer.take("jq")
-        with outer if newer is None else _Fields(f"{field_path}.jq", newer) as fields:
+        jq_fields = outer.take("jq")
+        with outer if jq_fields is None else _Fields(f"{field_path}.jq", jq_fields) as fields:
             operator = fields.one_of("operator", _OPERATORS)
             values = fields.items("values")
             query = compile_query(fields.text("key"))
@@ -208,7 +208,7 @@ def _requirement(field_path: str, tree: Any) -> Requirement:
     return Requirement(query=query, operator=operator, values=frozenset(map(str, values)))
 
 
-# --- what it does
+# --- the steps
 
 
 def _steps(spec: _Fields) -> tuple[StageStep, ...]:
@@ -240,7 +240,7 @@ def _steps(spec: _Fields) -> tuple[StageStep, ...]:
 
 
 def _step(fields: _Fields) -> list[StageStep]:
-    """The parts of a step beside patches, in the order of their execution."""
+    """Return the parts of a step other than patches, in the order of their execution."""
     steps: list[StageStep] = []
     if event := fields.take("event"):
         with _Fields(fields.path("event"), event) as event_fields:
@@ -248,9 +248,9 @@ def _step(fields: _Fields) -> list[StageStep]:
             message = _template(event_fields.path("message"), event_fields.text("message"))
             steps.append(EventStep(type=kind, reason=event_fields.text("reason"), message=message))
     if finalizers := fields.take("finalizers"):
-        with _Fields(fields.path("finalizers"), finalizers) as changed:
-            add, remove = _values(changed, "add"), _values(changed, "remove")
-            empty = bool(changed.take("empty"))
+        with _Fields(fields.path("finalizers"), finalizers) as finalizer_fields:
+            add, remove = _values(finalizer_fields, "add"), _values(finalizer_fields, "remove")
+            empty = bool(finalizer_fields.take("empty"))
             steps.append(FinalizersStep(add=add, remove=remove, empty=empty))
     if fields.take("delete"):
         steps.append(DeleteStep())

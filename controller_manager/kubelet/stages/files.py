@@ -1,7 +1,4 @@
-"""Stage documents in files: those of the user, and those that are part of mockube.
-
-It reads files; `document` parses them.
-"""
+"""The files with stages: those of the user, and those that come with mockube. `document` parses them."""
 
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -17,7 +14,7 @@ DEFAULTS: Final = Path(__file__).parent / "defaults"
 
 
 def load_stages(files: Iterable[Path]) -> tuple[Stage, ...]:
-    """Return the stages of the files; a kind without any gets those that are part of mockube."""
+    """Return the stages of the files, and mockube's own stages of each kind for which the files have none."""
     stages = [stage for file in files for stage in _read(file)]
     kinds = {stage.kind for stage in stages}
     return (*stages, *(stage for stage in _defaults() if stage.kind not in kinds))
@@ -46,7 +43,7 @@ def _read(file: Path) -> list[Stage]:
 
 
 def _documents(file: Path) -> list[Any]:
-    """Every document of the file; those of a List are in its items."""
+    """Return every document of the file, and the items of each List."""
     documents: list[Any] = []
     for loaded in load_all(file.read_bytes()):
         tree = loaded.tree

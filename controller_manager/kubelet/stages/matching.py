@@ -1,4 +1,4 @@
-"""Choose the stage of an object: which stages match it, which of them is next, and after what delay."""
+"""Match stages with an object, choose the next stage, and compute its delay."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -13,18 +13,18 @@ from mockube.controller_manager.kubelet.stages.document import Requirement, Stag
 
 
 def matching_stages(stages: Iterable[Stage], obj: ReadOnlyTree) -> list[Stage]:
-    return [stage for stage in stages if is_at(stage, obj)]
+    return [stage for stage in stages if matches_stage(stage, obj)]
 
 
-def is_at(stage: Stage, obj: ReadOnlyTree) -> bool:
+def matches_stage(stage: Stage, obj: ReadOnlyTree) -> bool:
     return (
-        _holds_all(stage.labels, meta.labels(obj))
-        and _holds_all(stage.annotations, meta.annotations(obj))
+        _contains_all(stage.labels, meta.labels(obj))
+        and _contains_all(stage.annotations, meta.annotations(obj))
         and all(_matches(requirement, obj) for requirement in stage.requirements)
     )
 
 
-def _holds_all(selector: Mapping[str, str], present: Mapping[str, str]) -> bool:
+def _contains_all(selector: Mapping[str, str], present: Mapping[str, str]) -> bool:
     return all(present.get(name) == value for name, value in selector.items())
 
 
@@ -50,47 +50,47 @@ def _is_among(results: Sequence[Any], values: frozenset[str]) -> bool:
 
 
 def _value_text(value: Any) -> str | None:
-    """A value as a document names it; only texts, whole numbers and truth have such names."""
+    """Return a string, integer or boolean as a selector in a document writes it; None for another value."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value) if isinstance(value, str | int) else None
 
 
 _MAX_DELAY: Final = 100 * 365 * 24 * 3600 * 1000
-"""Milliseconds, a hundred years: much longer, and there is no moment at which it ends."""
+"""The maximum delay in milliseconds: a hundred years. A longer delay may exceed the range of `datetime`."""
 _MAX_WEIGHT_LENGTH: Final = 18
-"""Digits."""
+"""The maximum number of digits of a weight in an object."""
 
 
-def choose(stages: Sequence[Stage], obj: ReadOnlyTree, random: Random) -> Stage | None:
+def choose_stage(stages: Sequence[Stage], obj: ReadOnlyTree, random: Random) -> Stage | None:
     """Choose a stage at random by weight, or evenly if none has a weight.
 
-    A stage whose weight in the object is invalid is left out, unless all are.
+    A stage whose weight in the object is invalid is left out, unless all weights are invalid.
     """
     weights = [_weight(stage, obj) for stage in stages]
     weighted = [(stage, weight) for stage, weight in zip(stages, weights, strict=True) if weight is not None]
-    heavy = [(stage, weight) for stage, weight in weighted if weight > 0]
-    drawn = heavy or [(stage, 1) for stage, _ in weighted] or [(stage, 1) for stage in stages]
-    if len(drawn) <= 1:
-        return drawn[0][0] if drawn else None
-    mark = fraction(random) * sum(weight for _, weight in drawn)
-    for stage, weight in drawn:
-        mark -= weight
-        if mark < 0:
+    positive = [(stage, weight) for stage, weight in weighted if weight > 0]
+    candidates = positive or [(stage, 1) for stage, _ in weighted] or [(stage, 1) for stage in stages]
+    if len(candidates) <= 1:
+        return candidates[0][0] if candidates else None
+    point = fraction(random) * sum(weight for _, weight in candidates)
+    for stage, weight in candidates:
+        point -= weight
+        if point < 0:
             return stage
-    return drawn[-1][0]
+    return candidates[-1][0]
 
 
 def delay_of(stage: Stage, obj: ReadOnlyTree, now: datetime, random: Random) -> timedelta:
-    """The delay, up to the jitter where that is more; a jitter that is less is itself the delay."""
+    """Return a random delay between the stage's delay and its jitter; a jitter below the delay is itself the delay."""
     minimum = _span(stage.delay, obj, now)
     maximum = _span(stage.jitter, obj, now)
     if minimum is None or (maximum is None and stage.jitter.value is None):
         return max(minimum or timedelta(0), timedelta(0))
     if maximum is None or maximum == minimum:
         return max(minimum, timedelta(0))
-    drawn = maximum if maximum < minimum else minimum + (maximum - minimum) * fraction(random)
-    return max(drawn, timedelta(0))
+    candidates = maximum if maximum < minimum else minimum + (maximum - minimum) * fraction(random)
+    return max(candidates, timedelta(0))
 
 
 def _weight(stage: Stage, obj: ReadOnlyTree) -> int | None:
@@ -102,7 +102,7 @@ def _weight(stage: Stage, obj: ReadOnlyTree) -> int | None:
 
 
 def _span(amount: ValueFrom, obj: ReadOnlyTree, now: datetime) -> timedelta | None:
-    """Milliseconds of the document, or a duration or time in the object; None without either."""
+    """Return the delay by the object's duration or time, or else by the document's milliseconds; None without either."""
     value = _query_result(amount, obj)
     if value is None:
         return None if amount.value is None else timedelta(milliseconds=min(amount.value, _MAX_DELAY))

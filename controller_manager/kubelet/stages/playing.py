@@ -1,7 +1,4 @@
-"""What a stage does to an object: its steps, rendered into effects.
-
-Pure.
-"""
+"""Apply a stage to an object: render its steps into effects. Pure."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -23,7 +20,7 @@ from mockube.controller_manager.kubelet.template.expression import Environment, 
 
 
 def stage_effects(stage: Stage, obj: ReadOnlyTree, environment: Environment) -> tuple[Effect, ...]:
-    """The effects in their order, or `TemplateError`."""
+    """Return the effects in order; raise `TemplateError` if a template cannot be rendered."""
     effects: list[Effect] = []
     for step in stage.steps:
         is_gone = any(isinstance(effect, Remove) for effect in effects)
@@ -80,7 +77,7 @@ def _change_finalizers(step: FinalizersStep, obj: ReadOnlyTree) -> Sequence[Effe
     desired = remaining + [name for name in step.add if name not in remaining]
     if desired == present:
         return []
-    # Another version may have other finalizers, which would be lost.
+    # The write fails if the object has changed, because it would remove finalizers that were added.
     version = {"resourceVersion": meta.resource_version(obj)}
     return [
         Write(body={"metadata": {**version, "finalizers": desired or None}}, kind="merge", subresource="")

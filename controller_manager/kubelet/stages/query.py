@@ -6,14 +6,14 @@ from typing import Any, Final
 
 
 class StageError(ValueError):
-    """The message names what is not understood."""
+    """A stage or a query is not supported; the message names the part."""
 
 
 Filter = Callable[[Any], Iterator[Any]]
-"""The results of a part of a query for one value."""
+"""Yields the results of a part of a query for one value."""
 
 Query = Callable[[Any], Sequence[Any] | None]
-"""All results for an object; None where the query fails, as a path into a text does."""
+"""Returns all results for an object; None if the query fails, for example at a path into a string."""
 
 _TOKEN: Final = re.compile(
     r"""\s*(?:(?P<field>\.[A-Za-z_][A-Za-z0-9_]*)|(?P<text>"(?:[^"\\]|\\.)*")|(?P<number>-?[0-9]{1,18})
@@ -25,22 +25,22 @@ _ESCAPE: Final = re.compile(r"\\(.)")
 
 
 MAX_LENGTH: Final = 1000
-"""Characters of a query: each step of a path is a call within the last."""
+"""The maximum number of characters of a query: each step of a path is a nested call."""
 
 
-class _Fails(Exception):
+class _QueryFailed(Exception):
     """jq would end with an error."""
 
 
 def compile_query(text: str) -> Query:
     parser = _Parser(text)
-    chosen = parser.pipeline()
+    pipeline = parser.pipeline()
     parser.expect("")
 
     def query(obj: Any) -> Sequence[Any] | None:
         try:
-            return list(chosen(obj))
-        except _Fails:
+            return list(pipeline(obj))
+        except _QueryFailed:
             return None
 
     return query
@@ -92,7 +92,7 @@ class _Parser:
         self.expect("(")
         condition = self._condition()
         self.expect(")")
-        return _selecting(condition)
+        return _select(condition)
 
     def _condition(self) -> Filter:
         left = self._comparison()
@@ -110,11 +110,11 @@ class _Parser:
     def _operand(self) -> Filter:
         token = self._next()
         if token[:1] == '"':
-            return _always(_unquote(self._take()))
+            return _constant(_unquote(self._take()))
         if token.lstrip("-").isdigit():
-            return _always(int(self._take()))
+            return _constant(int(self._take()))
         if token in _WORDS:
-            return _always(_WORDS[self._take()])
+            return _constant(_WORDS[self._take()])
         return self._path()
 
     def _path(self) -> Filter:
@@ -131,26 +131,26 @@ class _Parser:
                 steps.append(_field(_unquote(self._take())))
             if self._next() == "?":
                 self._take()
-                steps = [_suppress_errors(_pipe(steps))]
+                steps = [_suppress_failure(_pipe(steps))]
         return _pipe(steps)
 
     def _bracket(self) -> Filter:
-        inside = self._take()
-        if inside == "]":
-            return _each
+        content = self._take()
+        if content == "]":
+            return _iterate
         self.expect("]")
-        if inside[:1] == '"':
-            return _field(_unquote(inside))
-        if inside.lstrip("-").isdigit():
-            return _item(int(inside))
-        raise self._unsupported_error(inside)
+        if content[:1] == '"':
+            return _field(_unquote(content))
+        if content.lstrip("-").isdigit():
+            return _item(int(content))
+        raise self._unsupported_error(content)
 
 
 def _unquote(token: str) -> str:
     return _ESCAPE.sub(r"\1", token[1:-1])
 
 
-# --- what each part does
+# --- the filters
 
 
 def _pipe(stages: Sequence[Filter]) -> Filter:
@@ -171,7 +171,7 @@ def _field(name: str) -> Filter:
         elif isinstance(value, Mapping):
             yield value.get(name)
         else:
-            raise _Fails
+            raise _QueryFailed
 
     return run
 
@@ -183,31 +183,31 @@ def _item(index: int) -> Filter:
         elif isinstance(value, list | tuple):
             yield value[index] if -len(value) <= index < len(value) else None
         else:
-            raise _Fails
+            raise _QueryFailed
 
     return run
 
 
-def _each(value: Any) -> Iterator[Any]:
+def _iterate(value: Any) -> Iterator[Any]:
     if isinstance(value, Mapping):
         yield from value.values()
     elif isinstance(value, list | tuple):
         yield from value
     else:
-        raise _Fails
+        raise _QueryFailed
 
 
-def _suppress_errors(inner: Filter) -> Filter:
+def _suppress_failure(inner: Filter) -> Filter:
     def run(value: Any) -> Iterator[Any]:
         try:
             yield from inner(value)
-        except _Fails:
+        except _QueryFailed:
             return
 
     return run
 
 
-def _selecting(condition: Filter) -> Filter:
+def _select(condition: Filter) -> Filter:
     def run(value: Any) -> Iterator[Any]:
         for result in condition(value):
             if result not in (None, False):
@@ -216,7 +216,7 @@ def _selecting(condition: Filter) -> Filter:
     return run
 
 
-def _always(value: Any) -> Filter:
+def _constant(value: Any) -> Filter:
     return lambda _: iter([value])
 
 
@@ -230,12 +230,12 @@ def _equality(sign: str, left: Filter, right: Filter) -> Filter:
 
 
 def _logical(word: str, left: Filter, right: Filter) -> Filter:
-    decided = word == "or"
+    short_circuit = word == "or"
 
     def run(value: Any) -> Iterator[Any]:
         for operand in left(value):
-            if (operand not in (None, False)) is decided:
-                yield decided
+            if (operand not in (None, False)) is short_circuit:
+                yield short_circuit
             else:
                 for other in right(value):
                     yield other not in (None, False)

@@ -1,6 +1,6 @@
-"""Plays stages on objects of one resource: chooses the next for each, waits for its delay, and executes it.
+"""Runs the stages of objects of one resource: chooses the next stage of each object, waits for its delay, executes it.
 
-The choice stays while the object stays at that stage, so that other changes do not delay it.
+A choice remains while the stage matches the object, so that other changes do not delay it.
 """
 
 import logging
@@ -14,7 +14,7 @@ from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.kubelet.stages.document import Stage
-from mockube.controller_manager.kubelet.stages.matching import choose, delay_of, matching_stages
+from mockube.controller_manager.kubelet.stages.matching import choose_stage, delay_of, matching_stages
 from mockube.controller_manager.kubelet.stages.playing import stage_effects
 from mockube.controller_manager.kubelet.status_writer import StatusWriter
 from mockube.controller_manager.kubelet.template.expression import Environment, TemplateError
@@ -22,7 +22,7 @@ from mockube.controller_manager.kubelet.template.expression import Environment, 
 LOG = logging.getLogger(__name__)
 
 MAX_IMMEDIATE_STEPS: Final = 100
-"""Consecutive stages with immediateNextStage: more are a cycle."""
+"""The maximum number of consecutive stages with immediateNextStage; more count as a cycle."""
 
 
 class _ChosenStage(NamedTuple):
@@ -52,16 +52,16 @@ class StageRunner:
         self._chosen_stages.pop(key, None)
 
     async def run(self, key: Key, obj: ReadOnlyTree) -> timedelta | None:
-        """Execute what is due; returns when to requeue."""
+        """Execute the stages that are due; return the delay after which to requeue the object, or None."""
         for _ in range(MAX_IMMEDIATE_STEPS):
-            chosen = self._choose(key, obj)
-            if chosen is None:
+            choice = self._choose(key, obj)
+            if choice is None:
                 return None
-            wait = chosen.due - self._clock.now()
+            wait = choice.due - self._clock.now()
             if wait > timedelta(0):
                 return wait
-            result = await self._play(key, obj, chosen.stage)
-            if result is None or not chosen.stage.immediate_next_stage:
+            result = await self._execute(key, obj, choice.stage)
+            if result is None or not choice.stage.immediate_next_stage:
                 return None
             obj = result
         LOG.warning(
@@ -72,22 +72,22 @@ class StageRunner:
         return None
 
     def _choose(self, key: Key, obj: ReadOnlyTree) -> _ChosenStage | None:
-        possible = matching_stages(self._stages, obj)
-        chosen = self._chosen_stages.pop(key, None)
-        if chosen is None or chosen.uid != meta.uid(obj) or chosen.stage not in possible:
-            stage = choose(possible, obj, self._random)
+        matching = matching_stages(self._stages, obj)
+        choice = self._chosen_stages.pop(key, None)
+        if choice is None or choice.uid != meta.uid(obj) or choice.stage not in matching:
+            stage = choose_stage(matching, obj, self._random)
             if stage is None:
                 return None
             now = self._clock.now()
-            chosen = _ChosenStage(meta.uid(obj), stage, now + delay_of(stage, obj, now, self._random))
-        self._chosen_stages[key] = chosen
-        return chosen
+            choice = _ChosenStage(meta.uid(obj), stage, now + delay_of(stage, obj, now, self._random))
+        self._chosen_stages[key] = choice
+        return choice
 
-    async def _play(self, key: Key, obj: ReadOnlyTree, stage: Stage) -> ReadOnlyTree | None:
+    async def _execute(self, key: Key, obj: ReadOnlyTree, stage: Stage) -> ReadOnlyTree | None:
         try:
             effects = stage_effects(stage, obj, self._environment(obj))
         except TemplateError as error:
-            # It would fail again, so the object stays as it is until it changes.
+            # The template would fail again, so nothing is retried until the object changes.
             LOG.error("stage %s: %s: %s", stage.name, key, error)  # noqa: TRY400 - the stack does not show the template
             return None
         result = await self._status_writer.execute(key, obj, effects)

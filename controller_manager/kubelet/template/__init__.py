@@ -1,4 +1,4 @@
-"""Go's text templates, as far as Stage documents use them.
+"""Go's text templates: the subset that Stage documents use.
 
-A module belongs here if it implements the language of templates; `stages/` uses them.
+A module belongs here if it implements the language of templates. `stages/` renders them.
 """

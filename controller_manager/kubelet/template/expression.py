@@ -1,6 +1,6 @@
-"""The expressions of a template, between its braces: values, fields, variables, calls and pipelines.
+"""The expressions between the braces of a template: values, fields, variables, calls and pipelines.
 
-Pure. An expression is compiled once into a function of the scope; a function that is not known is refused then.
+Pure. An expression is compiled once into a function of the scope. The compilation refuses unknown functions.
 """
 
 import re
@@ -13,7 +13,7 @@ from msgspec import Struct
 from mockube.controller_manager.kubelet.template.functions import FROM_ENVIRONMENT, FUNCTIONS
 
 _MAX_NUMBER_LENGTH: Final = 18
-"""Characters: what is longer may be a number of thousands of digits, which take long to read."""
+"""The maximum number of characters of a number, because parsing thousands of digits is slow."""
 
 
 class TemplateError(ValueError):
@@ -21,11 +21,11 @@ class TemplateError(ValueError):
 
 
 Environment = Mapping[str, Callable[..., Any]]
-"""The functions with context: the time, addresses of nodes and pods."""
+"""The context functions: the time, and the addresses of nodes and pods."""
 
 
 class Scope(Struct):
-    """The values of a template's names at one place."""
+    """The dot and the variables at one place of a template."""
 
     dot: Any
     environment: Environment
@@ -36,18 +36,18 @@ class Scope(Struct):
         return Scope(dot, self.environment, {}, self)
 
     def find(self, name: str) -> Any:
-        scope = self._holder(name)
+        scope = self._defining_scope(name)
         if scope is None:
             raise TemplateError(f"undefined variable {name!r}")
         return scope.variables[name]
 
     def assign(self, name: str, value: Any) -> None:
-        scope = self._holder(name)
+        scope = self._defining_scope(name)
         if scope is None:
             raise TemplateError(f"undefined variable {name!r}")
         scope.variables[name] = value
 
-    def _holder(self, name: str) -> "Scope | None":
+    def _defining_scope(self, name: str) -> "Scope | None":
         scope: Scope | None = self
         while scope is not None and name not in scope.variables:
             scope = scope.outer
@@ -70,7 +70,7 @@ _WORDS: Final[Mapping[str, Any]] = {"true": True, "false": False, "nil": None}
 
 @dataclass(slots=True)
 class Tokens:
-    """The tokens of one action, each with its sort."""
+    """The tokens of one action, each with its kind."""
 
     text: str
     remaining: list[tuple[str, str]] = field(init=False)
@@ -91,7 +91,7 @@ class Tokens:
         return self.remaining.pop(0) if self.remaining else ("end", "")
 
     def skip(self, text: str) -> bool:
-        """Take the token if it is this one."""
+        """Take the next token if it is `text`; return whether it was."""
         if self.peek()[1] != text:
             return False
         self.take()
@@ -109,31 +109,31 @@ def parse_pipeline(tokens: Tokens) -> Expression:
     return value
 
 
-def _command(tokens: Tokens, piped: Sequence[Expression]) -> Expression:
-    sort, text = tokens.peek()
-    if sort == "word" and text not in _WORDS:
+def _command(tokens: Tokens, piped_values: Sequence[Expression]) -> Expression:
+    kind, text = tokens.peek()
+    if kind == "word" and text not in _WORDS:
         tokens.take()
         arguments = []
         while tokens.peek()[0] in ("text", "number", "variable", "field", "word") or tokens.peek()[1] == "(":
             arguments.append(_operand(tokens))
-        return _call(text, [*arguments, *piped])
-    if piped:
+        return _call(text, [*arguments, *piped_values])
+    if piped_values:
         raise TemplateError(f"{text!r} is no function, and nothing can be piped into it")
     return _operand(tokens)
 
 
 def _operand(tokens: Tokens) -> Expression:
-    sort, text = tokens.take()
-    if sort == "text":
+    kind, text = tokens.take()
+    if kind == "text":
         return _constant(_unquote(text))
-    if sort == "number":
+    if kind == "number":
         return _constant(_number(text))
-    if sort == "variable":
+    if kind == "variable":
         name, *path = text.split(".")
         return _fields(lambda scope: scope.find(name), path)
-    if sort == "field":
+    if kind == "field":
         return _fields(lambda scope: scope.dot, [part for part in text.split(".") if part])
-    if sort == "word":
+    if kind == "word":
         return _constant(_WORDS[text]) if text in _WORDS else _call(text, [])
     if text != "(":
         raise TemplateError(f"unexpected {text or 'end'!r} in {tokens.text.strip()!r}")
@@ -179,11 +179,11 @@ def _call(name: str, arguments: Sequence[Expression]) -> Expression:
         raise TemplateError(f"function {name!r} is not supported")
 
     def call(scope: Scope) -> Any:
-        chosen = function or scope.environment.get(name)
-        if chosen is None:
+        implementation = function or scope.environment.get(name)
+        if implementation is None:
             raise TemplateError(f"function {name!r} is not available here")
         try:
-            return chosen(*(argument(scope) for argument in arguments))
+            return implementation(*(argument(scope) for argument in arguments))
         except (TypeError, LookupError, ValueError, ArithmeticError) as error:
             raise TemplateError(f"error calling {name}: {error}") from error
 

@@ -1,6 +1,7 @@
 """Go's `fmt.Sprintf` over decoded JSON, as `printf` of templates calls it.
 
-Pure. Verbs, widths and precisions of texts, numbers and truth; a mistake of the format is part of the result, as in Go.
+Pure. It supports verbs, widths and precisions of strings, numbers and booleans. The result contains the errors of the
+format, as in Go.
 """
 
 import re
@@ -21,7 +22,7 @@ _TYPES: Final[Mapping[type, str]] = {
 
 
 def go_string(value: Any) -> str:
-    """A value as Go prints it."""
+    """Return a value as Go prints it."""
     if value is None:
         return "<no value>"
     if isinstance(value, bool):

@@ -1,6 +1,6 @@
 """The functions of templates: Go's own, those of sprig that stages need, and kwok's without context.
 
-Pure. Data: a table of names. `printf` is in `formatting`. What is empty is false, as in Python.
+Pure. `FUNCTIONS` is a table of names. `printf` is in `formatting`. Empty values are false, as in Python.
 """
 
 from collections.abc import Callable, Mapping
@@ -29,10 +29,10 @@ FROM_ENVIRONMENT: Final = frozenset(
         "PodIPsWith",
     }
 )
-"""What the environment answers."""
+"""The names of kwok's functions that the environment provides."""
 
 
-_DEEPEST_INDENT: Final = 100
+_MAX_INDENT: Final = 100
 
 
 def _and(*values: Any) -> Any:
@@ -61,8 +61,8 @@ def _quote(value: Any) -> str:
 
 
 def _yaml(value: Any, indent: int = 0) -> str:
-    if indent > _DEEPEST_INDENT:
-        raise ValueError(f"an indent of more than {_DEEPEST_INDENT} is not supported")
+    if indent > _MAX_INDENT:
+        raise ValueError(f"an indent of more than {_MAX_INDENT} is not supported")
     text: str = yaml.dump(value, default_flow_style=False, sort_keys=True, allow_unicode=True)
     return ("\n" + text).replace("\n", "\n" + "  " * indent) if indent else text
 

@@ -1,4 +1,4 @@
-"""A template: text with actions in double braces, compiled once and rendered as often as needed.
+"""The parser of templates: text with actions in double braces, compiled once and rendered many times.
 
 Pure. It supports `if`, `range`, `with`, `define` and `template`, `break` and `continue`, assignments and values.
 """
@@ -21,14 +21,14 @@ from mockube.controller_manager.kubelet.template.formatting import go_string
 __all__ = ["Template", "TemplateError", "parse"]
 
 Node = Callable[[Scope, list[str]], None]
-"""Writes what a part of the template becomes."""
+"""Renders a part of the template and appends the text to the list."""
 
 _OPEN: Final = "{{"
 _CLOSE: Final = "}}"
 
 
 class _Break(Exception):
-    """Leaves the innermost range."""
+    """Ends the innermost range."""
 
 
 class _Continue(Exception):
@@ -48,7 +48,7 @@ class Template(Struct, frozen=True):
 
 
 def parse(text: str) -> Template:
-    """The template, or `TemplateError`."""
+    """Return the compiled template; raise `TemplateError` if the text is invalid."""
     parser = _Parser(_split_actions(text))
     try:
         nodes, ending = parser.block()
@@ -60,27 +60,30 @@ def parse(text: str) -> Template:
 
 
 def _split_actions(text: str) -> list[str]:
-    """Text and actions in turn, beginning and ending with text. A dash and a space within an action trim the text there."""
-    parts, position, trims = list[str](), 0, False
+    """Return text and actions in turn; the first and the last part are text.
+
+    A dash with a space at either end of an action trims the text on that side.
+    """
+    parts, position, trims_next = list[str](), 0, False
     while (begin := text.find(_OPEN, position)) >= 0 and (end := text.find(_CLOSE, begin + len(_OPEN))) >= 0:
         before, action = text[position:begin], text[begin + len(_OPEN) : end]
-        before = before.lstrip() if trims else before
+        before = before.lstrip() if trims_next else before
         if action.startswith("-") and action[1:2].isspace():
             before, action = before.rstrip(), action[2:]
-        trims = action.endswith("-") and action[-2:-1].isspace()
-        parts += before, (action[:-1] if trims else action).strip()
+        trims_next = action.endswith("-") and action[-2:-1].isspace()
+        parts += before, (action[:-1] if trims_next else action).strip()
         position = end + len(_CLOSE)
-    return [*parts, text[position:].lstrip() if trims else text[position:]]
+    return [*parts, text[position:].lstrip() if trims_next else text[position:]]
 
 
 class _Parser(Struct):
-    """Text and actions in turn, beginning with text."""
+    """Compiles the parts of a template: text and actions in turn, starting with text."""
 
     parts: Sequence[str]
     position: int = 0
-    defined: dict[str, Sequence[Node]] = field(default_factory=dict)
+    definitions: dict[str, Sequence[Node]] = field(default_factory=dict)
     range_depth: int = 0
-    """How many ranges are around the action: without one, nothing can be left."""
+    """The number of ranges around the action; `break` and `continue` need one."""
 
     def block(self) -> tuple[list[Node], Tokens | None]:
         """Return the nodes up to the `else` or `end` that closes the block, and that keyword."""
@@ -103,16 +106,16 @@ class _Parser(Struct):
         return nodes, None
 
     def _action(self, tokens: Tokens) -> Node | None:
-        opens = {"if": self._if, "with": self._with, "range": self._range, "template": self._template}
-        sort, word = tokens.peek()
-        if sort == "word" and word in opens:
+        blocks = {"if": self._if, "with": self._with, "range": self._range, "template": self._template}
+        kind, word = tokens.peek()
+        if kind == "word" and word in blocks:
             tokens.take()
-            return opens[word](tokens)
-        if sort == "word" and word == "define":
+            return blocks[word](tokens)
+        if kind == "word" and word == "define":
             tokens.take()
             self._define(tokens)
             return None
-        if sort == "word" and word in ("break", "continue"):
+        if kind == "word" and word in ("break", "continue"):
             tokens.take()
             tokens.finish()
             if not self.range_depth:
@@ -159,7 +162,7 @@ class _Parser(Struct):
         return run
 
     def _bodies(self, *, ranges: int = 0) -> tuple[Sequence[Node], Sequence[Node]]:
-        """Return the block, which may be that of a range, and the one after its `else`."""
+        """Return the body of a block and the body after its `else`; `ranges` is 1 for the body of a range."""
         self.range_depth += ranges
         body, ending = self.block()
         self.range_depth -= ranges
@@ -173,14 +176,14 @@ class _Parser(Struct):
             if last is None or last.take() != ("word", "end"):
                 raise TemplateError("an {{ else }} has no {{ end }}")
             return body, other
-        chained = self._action(ending)
-        return body, [chained] if chained else ()
+        else_node = self._action(ending)
+        return body, [else_node] if else_node else ()
 
     def _define(self, tokens: Tokens) -> None:
         name = _name(tokens)
         tokens.finish()
         depth, self.range_depth = self.range_depth, 0
-        self.defined[name], ending = self.block()
+        self.definitions[name], ending = self.block()
         self.range_depth = depth
         if ending is None or ending.take() != ("word", "end"):
             raise TemplateError(f"the definition of {name!r} has no {{{{ end }}}}")
@@ -191,10 +194,10 @@ class _Parser(Struct):
         tokens.finish()
 
         def run(scope: Scope, out: list[str]) -> None:
-            if name not in self.defined:
+            if name not in self.definitions:
                 raise TemplateError(f"template {name!r} is not defined")
             data = value(scope)
-            _run(self.defined[name], Scope(data, scope.environment, {"$": data}), out)
+            _run(self.definitions[name], Scope(data, scope.environment, {"$": data}), out)
 
         return run
 
@@ -219,8 +222,8 @@ def _raise_node(exception: type[Exception]) -> Node:
 
 
 def _name(tokens: Tokens) -> str:
-    sort, text = tokens.take()
-    if sort != "text":
+    kind, text = tokens.take()
+    if kind != "text":
         raise TemplateError(f"unexpected {text!r} in {tokens.text!r}")
     return text[1:-1]
 
@@ -234,9 +237,9 @@ def _statement(tokens: Tokens) -> Node:
 
 
 def _parse_binding(tokens: Tokens) -> Expression:
-    """A value, which may be given a name on the way."""
+    """Parse a value, which the action may assign to a variable."""
     name = ""
-    declares = tokens.peek(1)[1] == ":="
+    is_declaration = tokens.peek(1)[1] == ":="
     if tokens.peek()[0] == "variable" and tokens.peek(1)[1] in (":=", "="):
         name = tokens.take()[1]
         tokens.take()
@@ -247,7 +250,7 @@ def _parse_binding(tokens: Tokens) -> Expression:
 
     def bind(scope: Scope) -> Any:
         result = value(scope)
-        if declares:
+        if is_declaration:
             scope.variables[name] = result
         else:
             scope.assign(name, result)
@@ -257,7 +260,7 @@ def _parse_binding(tokens: Tokens) -> Expression:
 
 
 def _range_names(tokens: Tokens) -> tuple[str, ...]:
-    """The variables of index and element, or of the element alone."""
+    """Parse the names of a range's variables: index and element, or the element alone."""
     if tokens.peek()[0] != "variable" or tokens.peek(1)[1] not in (":=", ","):
         return ()
     names = [tokens.take()[1]]
@@ -287,7 +290,7 @@ def _repeat(
 ) -> None:
     for key, item in items:
         inner = scope.inner(item)
-        # One name is that of the element; of two, the first is that of its index.
+        # A single name is that of the element; of two names, the first is that of the index.
         inner.variables.update(zip(names, (key, item) if len(names) == 2 else (item,), strict=False))
         try:
             _run(body, inner, out)

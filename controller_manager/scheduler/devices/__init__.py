@@ -1,4 +1,4 @@
-"""Devices for the claims of a pod: which a node offers, and which of them a claim is given.
+"""Allocate devices of nodes for the claims of pods.
 
-A module belongs here if it decides that. Upstream: plugins/dynamicresources and k8s.io/dynamic-resource-allocation.
+A module belongs here if it is part of that. Upstream: plugins/dynamicresources and k8s.io/dynamic-resource-allocation.
 """

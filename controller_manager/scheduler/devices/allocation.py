@@ -1,4 +1,4 @@
-"""Find devices for claims by trying all ways, in the order of pools, until one holds. Pure."""
+"""Allocate devices for claims by a backtracking search in the order of pools. Pure."""
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -13,31 +13,31 @@ from mockube.controller_manager.scheduler.devices.pools import Device, DeviceId,
 from mockube.controller_manager.workloads.device_claims import tolerates_taint
 
 MAX_DEVICES: Final = 32
-"""Of one claim."""
+"""The maximum number of devices of one claim."""
 MAX_STEPS: Final = 20_000
-"""After which a node counts as one that has no devices for the claims: the ways are as many as people care to write."""
-_PREVENTING: Final = ("NoSchedule", "NoExecute")
+"""The maximum number of steps of a search, which may be exponential; the node counts as infeasible then."""
+_PREVENTING_EFFECTS: Final = ("NoSchedule", "NoExecute")
 
 
 class AllocationError(ValueError):
-    """What is wrong with a claim, wherever its pod might run."""
+    """A claim is invalid, whatever the node."""
 
 
 class _TooManySteps(Exception):
     pass
 
 
-class Alternative(Struct, frozen=True, kw_only=True, eq=False):
-    """A request, or one of those of which the first available is taken."""
+class RequestAlternative(Struct, frozen=True, kw_only=True, eq=False):
+    """A request, or a subrequest of `firstAvailable`."""
 
     base: str
-    sub: str
+    subrequest: str
     spec: ReadOnlyTree
     device_class: ReadOnlyTree
 
     @property
     def name(self) -> str:
-        return f"{self.base}/{self.sub}" if self.sub else self.base
+        return f"{self.base}/{self.subrequest}" if self.subrequest else self.base
 
     @property
     def requests_all_devices(self) -> bool:
@@ -49,17 +49,17 @@ class Alternative(Struct, frozen=True, kw_only=True, eq=False):
 
 
 class _ChosenDevice(Struct):
-    alternative: Alternative
+    alternative: RequestAlternative
     device: Device
 
 
-class Search(Struct, eq=False):
-    """For the claims of one pod on one node."""
+class DeviceAllocator(Struct, eq=False):
+    """The search for devices for the claims of one pod on one node; upstream's Allocator."""
 
     pools: Sequence[Pool]
     claims: Sequence[ReadOnlyTree]
-    requests: Sequence[Sequence[Sequence[Alternative]]]
-    """Of each claim, of each of its requests, the alternatives."""
+    requests: Sequence[Sequence[Sequence[RequestAlternative]]]
+    """The alternatives of each request of each claim."""
     in_use: Container[DeviceId]
     results: list[list[_ChosenDevice]] = field(default_factory=list)
     _allocated: set[DeviceId] = field(default_factory=set)
@@ -67,16 +67,16 @@ class Search(Struct, eq=False):
     _steps: int = 0
 
     def run(self) -> bool:
-        """Whether there is a way; `results` has it then. Raises `AllocationError`."""
+        """Search, and return whether devices were found: they are in `results`. Raises `AllocationError`."""
         self.results = [[] for _ in self.claims]
         for claim, requests in enumerate(self.requests):
             self._check_size(claim, requests)
         try:
-            return self._claim(0)
+            return self._allocate_claim(0)
         except (_TooManySteps, RecursionError):
             return False
 
-    def _check_size(self, claim: int, requests: Sequence[Sequence[Alternative]]) -> None:
+    def _check_size(self, claim: int, requests: Sequence[Sequence[RequestAlternative]]) -> None:
         minimum = sum(
             min(self._count(claim, alternative) for alternative in alternatives) for alternatives in requests
         )
@@ -84,8 +84,8 @@ class Search(Struct, eq=False):
             problem = f"number of requested devices {minimum} exceeds the claim limit of {MAX_DEVICES}"
             raise AllocationError(f"claim {Key.of(self.claims[claim])}: {problem}")
 
-    def _count(self, claim: int, alternative: Alternative) -> int:
-        """How many devices it takes. What all are is known only where every pool is whole."""
+    def _count(self, claim: int, alternative: RequestAlternative) -> int:
+        """Return the number of devices of a request. Raises `AllocationError` for all devices if a pool is not usable."""
         if not alternative.requests_all_devices:
             return int(alternative.spec.get("count", 1))
         for pool in self.pools:
@@ -96,43 +96,44 @@ class Search(Struct, eq=False):
                 raise AllocationError(f"{about}: {problem}")
         return sum(self._is_selectable(claim, alternative, device) for device in self._all_devices())
 
-    def _claim(self, claim: int) -> bool:
-        return claim == len(self.claims) or self._request(claim, 0)
+    def _allocate_claim(self, claim: int) -> bool:
+        return claim == len(self.claims) or self._allocate_request(claim, 0)
 
-    def _request(self, claim: int, request: int) -> bool:
+    def _allocate_request(self, claim: int, request: int) -> bool:
         if request == len(self.requests[claim]):
-            return self._claim(claim + 1)
+            return self._allocate_claim(claim + 1)
         return any(
-            self._alternative(claim, request, alternative) for alternative in self.requests[claim][request]
+            self._allocate_alternative(claim, request, alternative)
+            for alternative in self.requests[claim][request]
         )
 
-    def _alternative(self, claim: int, request: int, alternative: Alternative) -> bool:
+    def _allocate_alternative(self, claim: int, request: int, alternative: RequestAlternative) -> bool:
         count = self._count(claim, alternative)
         if alternative.requests_all_devices and count == 0:
             return False
-        return self._devices(claim, request, alternative, count, 0)
+        return self._allocate_devices(claim, request, alternative, count, 0)
 
-    def _devices(
-        self, claim: int, request: int, alternative: Alternative, remaining: int, start: int
+    def _allocate_devices(
+        self, claim: int, request: int, alternative: RequestAlternative, remaining: int, start: int
     ) -> bool:
         self._steps += 1
         if self._steps > MAX_STEPS:
             raise _TooManySteps
         if remaining == 0:
-            return self._request(claim, request + 1)
+            return self._allocate_request(claim, request + 1)
         if len(self.results[claim]) + remaining > MAX_DEVICES:
             return False
         devices = self._all_devices()
-        for place in range(start, len(devices)):
-            device = devices[place]
-            if not alternative.requests_all_devices and self._is_taken(claim, alternative, device):
+        for index in range(start, len(devices)):
+            device = devices[index]
+            if not alternative.requests_all_devices and self._is_unavailable(claim, alternative, device):
                 continue
             if not self._is_selectable(claim, alternative, device):
                 continue
-            if self._take(claim, alternative, device):
-                if self._devices(claim, request, alternative, remaining - 1, place + 1):
+            if self._try_device(claim, alternative, device):
+                if self._allocate_devices(claim, request, alternative, remaining - 1, index + 1):
                     return True
-                self._give_back(claim)
+                self._release_last_device(claim)
             if alternative.requests_all_devices:
                 return False
         return False
@@ -140,35 +141,37 @@ class Search(Struct, eq=False):
     def _all_devices(self) -> list[Device]:
         return [device for pool in self.pools if pool.is_usable for device in pool.devices]
 
-    def _is_taken(self, claim: int, alternative: Alternative, device: Device) -> bool:
+    def _is_unavailable(self, claim: int, alternative: RequestAlternative, device: Device) -> bool:
         if alternative.has_admin_access:
             return any(result.device.id == device.id for result in self.results[claim])
         return device.id in self.in_use or device.id in self._allocated
 
-    def _is_selectable(self, claim: int, alternative: Alternative, device: Device) -> bool:
+    def _is_selectable(self, claim: int, alternative: RequestAlternative, device: Device) -> bool:
         key = (id(alternative), device.id)
         if key not in self._selectable:
             driver = device.id.driver
             about = f"class {meta.name(alternative.device_class)}"
             of_class = _selectors(alternative.device_class["spec"])
-            is_of_class = _are_held(about, of_class, driver, device.tree)
+            is_of_class = _match_selectors(about, of_class, driver, device.tree)
             about = f"claim {Key.of(self.claims[claim])}"
             of_request = _selectors(alternative.spec)
-            self._selectable[key] = is_of_class and _are_held(about, of_request, driver, device.tree)
+            self._selectable[key] = is_of_class and _match_selectors(about, of_request, driver, device.tree)
         return self._selectable[key]
 
-    def _take(self, claim: int, alternative: Alternative, device: Device) -> bool:
-        if self._is_taken(claim, alternative, device) or not _tolerates(alternative, device):
+    def _try_device(self, claim: int, alternative: RequestAlternative, device: Device) -> bool:
+        if self._is_unavailable(claim, alternative, device) or not _tolerates(alternative, device):
             return False
         chosen = _ChosenDevice(alternative, device)
         constraints = self.claims[claim]["spec"]["devices"].get("constraints") or ()
-        if not all(_holds(constraint, chosen, self.results[claim]) for constraint in constraints):
+        if not all(
+            _satisfies_constraint(constraint, chosen, self.results[claim]) for constraint in constraints
+        ):
             return False
         self.results[claim].append(chosen)
         self._allocated.add(device.id)
         return True
 
-    def _give_back(self, claim: int) -> None:
+    def _release_last_device(self, claim: int) -> None:
         device = self.results[claim].pop().device
         if not any(result.device.id == device.id for results in self.results for result in results):
             self._allocated.discard(device.id)
@@ -178,7 +181,7 @@ def _selectors(spec: ReadOnlyTree) -> Iterator[str]:
     return (selector["cel"]["expression"] for selector in spec.get("selectors") or ())
 
 
-def _are_held(about: str, expressions: Iterator[str], driver: str, device: ReadOnlyTree) -> bool:
+def _match_selectors(about: str, expressions: Iterator[str], driver: str, device: ReadOnlyTree) -> bool:
     for number, expression in enumerate(expressions):
         try:
             if not device_expressions.selects(expression, driver, device):
@@ -188,25 +191,27 @@ def _are_held(about: str, expressions: Iterator[str], driver: str, device: ReadO
     return True
 
 
-def _tolerates(alternative: Alternative, device: Device) -> bool:
+def _tolerates(alternative: RequestAlternative, device: Device) -> bool:
     tolerations = alternative.spec.get("tolerations") or ()
     return all(
         any(tolerates_taint(toleration, taint) for toleration in tolerations)
         for taint in device.tree.get("taints") or ()
-        if taint.get("effect") in _PREVENTING
+        if taint.get("effect") in _PREVENTING_EFFECTS
     )
 
 
-def _holds(constraint: ReadOnlyTree, chosen: _ChosenDevice, others: Sequence[_ChosenDevice]) -> bool:
-    """Whether the constrained devices have the same value of an attribute, or distinct ones."""
-    if not _is_about(constraint, chosen.alternative):
+def _satisfies_constraint(
+    constraint: ReadOnlyTree, chosen: _ChosenDevice, others: Sequence[_ChosenDevice]
+) -> bool:
+    """Return whether the constrained devices have the same value of an attribute, or distinct values."""
+    if not _applies_to(constraint, chosen.alternative):
         return True
     attribute = constraint.get("matchAttribute") or constraint.get("distinctAttribute") or ""
     value = _attribute(chosen.device, attribute)
     if value is None:
         return False
     values = [
-        _attribute(other.device, attribute) for other in others if _is_about(constraint, other.alternative)
+        _attribute(other.device, attribute) for other in others if _applies_to(constraint, other.alternative)
     ]
     return (
         value not in values
@@ -215,13 +220,13 @@ def _holds(constraint: ReadOnlyTree, chosen: _ChosenDevice, others: Sequence[_Ch
     )
 
 
-def _is_about(constraint: ReadOnlyTree, alternative: Alternative) -> bool:
+def _applies_to(constraint: ReadOnlyTree, alternative: RequestAlternative) -> bool:
     names = constraint.get("requests") or ()
     return not names or alternative.base in names or alternative.name in names
 
 
 def _attribute(device: Device, name: str) -> Mapping[str, Any] | None:
-    """By its whole name, or by the part behind the domain where that is the driver's."""
+    """Return an attribute by its qualified name, or by its identifier if the domain is the driver's name."""
     attributes = device.tree.get("attributes") or {}
     domain, _, identifier = name.rpartition("/")
     attribute: Mapping[str, Any] | None = attributes.get(name)
@@ -230,13 +235,13 @@ def _attribute(device: Device, name: str) -> Mapping[str, Any] | None:
     return attribute
 
 
-# --- the result, as a claim's status has it
+# --- the allocation in a claim's status
 
 
-def allocation_of(search: Search, claim: int, node: str, now: str) -> dict[str, Any]:
-    chosen = search.results[claim]
+def allocation_of(allocator: DeviceAllocator, claim: int, node: str, now: str) -> dict[str, Any]:
+    chosen = allocator.results[claim]
     devices: dict[str, Any] = {"results": [_result(chosen_device) for chosen_device in chosen]}
-    if config := [*_config(search.claims[claim], chosen)]:
+    if config := [*_config(allocator.claims[claim], chosen)]:
         devices["config"] = config
     selector = _node_selector(chosen, node)
     return {
@@ -259,7 +264,7 @@ def _result(chosen: _ChosenDevice) -> dict[str, Any]:
 
 
 def _config(claim: ReadOnlyTree, chosen: Sequence[_ChosenDevice]) -> Iterator[dict[str, Any]]:
-    """The classes' first, each once for all of its requests."""
+    """Yield the configuration of device classes, each once for all its requests, then that of the claim."""
     used = {id(chosen_device.alternative): chosen_device.alternative for chosen_device in chosen}.values()
     classes = {meta.name(alternative.device_class): alternative.device_class for alternative in used}
     for name, device_class in classes.items():
@@ -275,11 +280,11 @@ def _config(claim: ReadOnlyTree, chosen: Sequence[_ChosenDevice]) -> Iterator[di
 def _node_selector(chosen: Sequence[_ChosenDevice], node: str) -> dict[str, Any] | None:
     term: dict[str, list[Any]] = {}
     for chosen_device in chosen:
-        place = chosen_device.device.place
-        if place.get("nodeName"):
+        node_selection = chosen_device.device.node_selection
+        if node_selection.get("nodeName"):
             fields = [{"key": "metadata.name", "operator": "In", "values": [node]}]
             return {"nodeSelectorTerms": [{"matchFields": fields}]}
-        for selector_term in (place.get("nodeSelector") or {}).get("nodeSelectorTerms") or ():
+        for selector_term in (node_selection.get("nodeSelector") or {}).get("nodeSelectorTerms") or ():
             for name in ("matchFields", "matchExpressions"):
                 requirements = term.setdefault(name, [])
                 requirements += [

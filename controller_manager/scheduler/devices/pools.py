@@ -1,4 +1,4 @@
-"""The devices that a node can use, pool by pool, as ResourceSlices list them. Pure."""
+"""The pools of devices that a node can use, from ResourceSlices. Pure."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,26 +26,28 @@ class Device(Struct, frozen=True, eq=False):
     slice: ReadOnlyTree
 
     @property
-    def place(self) -> ReadOnlyTree:
-        """The object with its node selection: its slice, or itself."""
+    def node_selection(self) -> ReadOnlyTree:
+        """The object that selects the nodes of the device: the spec of its slice, or the device itself."""
         spec: ReadOnlyTree = self.slice["spec"]
         return self.tree if spec.get("perDeviceNodeSelection") else spec
 
 
 class Pool(Struct, frozen=True):
+    """A pool of devices, as far as a node can use them."""
+
     name: str
     devices: Sequence[Device]
     is_complete: bool
     is_valid: bool
-    """No two devices have the same name."""
+    """Whether all devices have different names."""
 
     @property
     def is_usable(self) -> bool:
         return self.is_complete and self.is_valid
 
 
-def gather(slices: Iterable[ReadOnlyTree], node: ReadOnlyTree) -> list[Pool]:
-    """By the names of drivers and pools. Slices of older generations count for nothing."""
+def gather_pools(slices: Iterable[ReadOnlyTree], node: ReadOnlyTree) -> list[Pool]:
+    """Return the pools that a node can use, sorted by driver and pool name. Slices of older generations are ignored."""
     by_pool: defaultdict[tuple[str, str], list[ReadOnlyTree]] = defaultdict(list)
     for resource_slice in slices:
         spec = resource_slice["spec"]
@@ -66,24 +68,27 @@ def _pool(key: tuple[str, str], slices: list[ReadOnlyTree], node: ReadOnlyTree) 
     names = [
         device["name"] for resource_slice in current for device in resource_slice["spec"].get("devices") or ()
     ]
-    is_whole = len(current) == current[0]["spec"]["pool"].get("resourceSliceCount", 1)
-    return Pool("/".join(key), devices, is_complete=is_whole, is_valid=len(names) == len({*names}))
+    is_complete = len(current) == current[0]["spec"]["pool"].get("resourceSliceCount", 1)
+    return Pool("/".join(key), devices, is_complete=is_complete, is_valid=len(names) == len({*names}))
 
 
 def _devices(key: tuple[str, str], resource_slice: ReadOnlyTree, node: ReadOnlyTree) -> Iterator[Device]:
-    """What needs more than to be chosen is left out: shared counters, capacities that are divided, conditions to bind."""
+    """Yield the devices that a node can use, without devices that need unimplemented features.
+
+    These are shared counters, multiple allocations and binding conditions.
+    """
     for tree in resource_slice["spec"].get("devices") or ():
         device = Device(DeviceId(*key, tree["name"]), tree, resource_slice)
         is_simple = not any(
             tree.get(field) for field in ("consumesCounters", "allowMultipleAllocations", "bindingConditions")
         )
-        if is_simple and is_usable_from(device.place, node):
+        if is_simple and is_usable_from(device.node_selection, node):
             yield device
 
 
-def is_usable_from(place: ReadOnlyTree, node: ReadOnlyTree) -> bool:
-    if place.get("nodeName"):
-        return bool(place["nodeName"] == meta.name(node))
-    if place.get("allNodes"):
+def is_usable_from(node_selection: ReadOnlyTree, node: ReadOnlyTree) -> bool:
+    if node_selection.get("nodeName"):
+        return bool(node_selection["nodeName"] == meta.name(node))
+    if node_selection.get("allNodes"):
         return True
-    return "nodeSelector" in place and selects(place["nodeSelector"], node)
+    return "nodeSelector" in node_selection and selects(node_selection["nodeSelector"], node)

@@ -1,4 +1,4 @@
-"""The scheduler's state of devices: claims, classes and slices, and which devices are allocated."""
+"""The scheduler's state of devices: claims, classes and slices, and the allocated devices."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,32 +20,32 @@ from mockube.controller_manager.scheduler.devices.claims import (
 from mockube.controller_manager.scheduler.devices.pools import DeviceId
 from mockube.controller_manager.workloads.device_claims import allocation
 
-_BY_PLACE: Final = "device-place"
-_ANYWHERE: Final = ""
+_BY_NODE_NAME: Final = "device-place"
+_ANY_NODE: Final = ""
 
 
 class DeviceState:
-    """Made for the first pod that has claims: there is nothing to be watched before."""
+    """Tracks allocated devices by the informers. It is created for the first pod with claims; nothing is watched before."""
 
-    def __init__(self, informers: Informers, changed: Callable[[], None]) -> None:
+    def __init__(self, informers: Informers, on_change: Callable[[], None]) -> None:
         self._claims = informers.of(RESOURCE_CLAIMS)
         self._classes = informers.of(DEVICE_CLASSES)
         self._slices = informers.of(RESOURCE_SLICES)
-        self._changed = changed
+        self._on_change = on_change
         self._device_ids: dict[str, tuple[DeviceId, ...]] = {}
-        self._users: Counter[DeviceId] = Counter()
+        self._user_counts: Counter[DeviceId] = Counter()
         self._in_flight: dict[str, ReadOnlyTree] = {}
-        self._slices.add_index(_BY_PLACE, _node_names)
+        self._slices.add_index(_BY_NODE_NAME, _node_names)
         self._claims.add_handler(self._claim_changed)
         for informer in (self._classes, self._slices):
-            informer.add_handler(lambda _: changed())
+            informer.add_handler(lambda _: on_change())
 
     def snapshot(self) -> DeviceSnapshot:
         return DeviceSnapshot(
             claims=self._claims.lister,
             classes=self._classes.lister,
             slices=self._slices_for,
-            in_use=self._users,
+            in_use=self._user_counts,
             in_flight=self._in_flight,
         )
 
@@ -62,17 +62,17 @@ class DeviceState:
         return dict(allocations)
 
     def assume(self, allocations: Mapping[str, ReadOnlyTree]) -> None:
-        """Count allocations before the cache shows them."""
+        """Count the devices of allocations as in use before the cache contains them."""
         for uid, allocated in allocations.items():
             self._in_flight[uid] = allocated
-            self._hold(uid, device_ids(allocated))
+            self._set_devices(uid, device_ids(allocated))
 
     def forget(self, uids: Iterable[str]) -> None:
-        """Drop allocations that were not written."""
+        """Release the devices of allocations that were not written."""
         for uid in uids:
             if self._in_flight.pop(uid, None) is not None:
-                self._hold(uid, ())
-        self._changed()
+                self._set_devices(uid, ())
+        self._on_change()
 
     def _claim_changed(self, change: Change) -> None:
         uid = meta.uid(change.last_known)
@@ -80,23 +80,23 @@ class DeviceState:
         if change.new is None or allocated is not None:
             self._in_flight.pop(uid, None)
         if uid not in self._in_flight:
-            self._hold(uid, () if allocated is None else device_ids(allocated))
-        self._changed()
+            self._set_devices(uid, () if allocated is None else device_ids(allocated))
+        self._on_change()
 
-    def _hold(self, uid: str, devices: Iterable[DeviceId]) -> None:
+    def _set_devices(self, uid: str, devices: Iterable[DeviceId]) -> None:
         for device in self._device_ids.pop(uid, ()):
-            self._users[device] -= 1
-            if not self._users[device]:
-                del self._users[device]
+            self._user_counts[device] -= 1
+            if not self._user_counts[device]:
+                del self._user_counts[device]
         ids = tuple(devices)
         if ids:
             self._device_ids[uid] = ids
-            self._users.update(ids)
+            self._user_counts.update(ids)
 
     def _slices_for(self, node: str) -> Sequence[ReadOnlyTree]:
         lister = self._slices.lister
-        return [*lister.by_index(_BY_PLACE, node), *lister.by_index(_BY_PLACE, _ANYWHERE)]
+        return [*lister.by_index(_BY_NODE_NAME, node), *lister.by_index(_BY_NODE_NAME, _ANY_NODE)]
 
 
 def _node_names(resource_slice: ReadOnlyTree) -> Iterable[str]:
-    return (resource_slice["spec"].get("nodeName") or _ANYWHERE,)
+    return (resource_slice["spec"].get("nodeName") or _ANY_NODE,)

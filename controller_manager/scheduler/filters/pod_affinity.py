@@ -1,4 +1,4 @@
-"""Pods that must be with others, or apart from them. Upstream: plugins/interpodaffinity, filtering."""
+"""Reject nodes by required pod affinity and anti-affinity. Upstream: plugins/interpodaffinity, filtering."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -6,13 +6,15 @@ from typing import Final
 
 from mockube.controller_manager.scheduler.affinity_terms import Term
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
-from mockube.controller_manager.scheduler.filters.single_node import Check, Refusal
+from mockube.controller_manager.scheduler.filters.filter import Check, Rejection
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 
-_NOT_WITH: Final = Refusal(("node(s) didn't match pod affinity rules",), is_final=True)
-_NOT_APART: Final = Refusal(("node(s) didn't match pod anti-affinity rules",))
-_OTHERS_APART: Final = Refusal(("node(s) didn't satisfy existing pods anti-affinity rules",))
+_AFFINITY_NOT_SATISFIED: Final = Rejection(("node(s) didn't match pod affinity rules",), is_unresolvable=True)
+_ANTI_AFFINITY_NOT_SATISFIED: Final = Rejection(("node(s) didn't match pod anti-affinity rules",))
+_EXISTING_ANTI_AFFINITY_NOT_SATISFIED: Final = Rejection(
+    ("node(s) didn't satisfy existing pods anti-affinity rules",)
+)
 
 TopologyCounts = Counter[tuple[str, str]]
 """Numbers of pods by topology key and value."""
@@ -24,22 +26,30 @@ def inter_pod_affinity(pod: PodInfo, snapshot: ClusterSnapshot) -> Check | None:
         return None
     affinity_counts = _affinity_counts(pod.terms.affinity, snapshot)
     anti_affinity_counts = _anti_affinity_counts(pod.terms.anti_affinity, snapshot)
-    is_first = not affinity_counts and _matches_itself(pod, snapshot)
+    is_first_of_group = not affinity_counts and _matches_itself(pod, snapshot)
 
-    def check(node: NodeInfo) -> Refusal | None:
-        if not _is_with(pod.terms.affinity, node, affinity_counts, is_first=is_first):
-            return _NOT_WITH
+    def check(node: NodeInfo) -> Rejection | None:
+        if not _satisfies_affinity(
+            pod.terms.affinity, node, affinity_counts, is_first_of_group=is_first_of_group
+        ):
+            return _AFFINITY_NOT_SATISFIED
         if any(_topology_pair(term, node) in anti_affinity_counts for term in pod.terms.anti_affinity):
-            return _NOT_APART
-        return _OTHERS_APART if any(item in existing_anti_affinity for item in node.labels.items()) else None
+            return _ANTI_AFFINITY_NOT_SATISFIED
+        return (
+            _EXISTING_ANTI_AFFINITY_NOT_SATISFIED
+            if any(item in existing_anti_affinity for item in node.labels.items())
+            else None
+        )
 
     return check
 
 
-def _is_with(terms: Iterable[Term], node: NodeInfo, counts: TopologyCounts, *, is_first: bool) -> bool:
-    """The first pod of a group with affinity to itself may run on any node with the topology labels."""
+def _satisfies_affinity(
+    terms: Iterable[Term], node: NodeInfo, counts: TopologyCounts, *, is_first_of_group: bool
+) -> bool:
+    """Return whether a node satisfies affinity terms. The first pod of a group fits any node with the topology labels."""
     return all(
-        term.topology_key in node.labels and (is_first or _topology_pair(term, node) in counts)
+        term.topology_key in node.labels and (is_first_of_group or _topology_pair(term, node) in counts)
         for term in terms
     )
 
@@ -49,7 +59,7 @@ def _matches_itself(pod: PodInfo, snapshot: ClusterSnapshot) -> bool:
 
 
 def _affinity_counts(terms: tuple[Term, ...], snapshot: ClusterSnapshot) -> TopologyCounts:
-    """Count pods that match all terms, by topology pair."""
+    """Count the pods that match all terms, by topology key and value."""
     counts: TopologyCounts = Counter()
     for node in snapshot.nodes if terms else ():
         for other in node.pods.values():
@@ -70,7 +80,7 @@ def _anti_affinity_counts(terms: tuple[Term, ...], snapshot: ClusterSnapshot) ->
 def _existing_anti_affinity_counts(pod: PodInfo, snapshot: ClusterSnapshot) -> TopologyCounts:
     counts: TopologyCounts = Counter()
     for node in snapshot.nodes:
-        for other in node.with_terms.values():
+        for other in node.pods_with_affinity.values():
             matching = [
                 term
                 for term in other.terms.anti_affinity

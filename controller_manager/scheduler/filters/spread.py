@@ -1,18 +1,18 @@
-"""Nodes where one more pod would make the spread too uneven. Upstream: plugins/podtopologyspread, filtering."""
+"""Reject nodes where a pod would exceed the maximum skew. Upstream: plugins/podtopologyspread, filtering."""
 
 from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
-from mockube.controller_manager.scheduler.filters.single_node import Check, Refusal
+from mockube.controller_manager.scheduler.filters.filter import Check, Rejection
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.spreading import REQUIRED, Constraint, constraints_of
 
-_UNEVEN: Final = Refusal(("node(s) didn't match pod topology spread constraints",))
-_NO_LABEL: Final = Refusal(
-    ("node(s) didn't match pod topology spread constraints (missing required label)",), is_final=True
+_SKEW_EXCEEDED: Final = Rejection(("node(s) didn't match pod topology spread constraints",))
+_MISSING_LABEL: Final = Rejection(
+    ("node(s) didn't match pod topology spread constraints (missing required label)",), is_unresolvable=True
 )
 
 
@@ -20,17 +20,19 @@ def topology_spread(pod: PodInfo, snapshot: ClusterSnapshot) -> Check | None:
     constraints = constraints_of(pod, REQUIRED)
     if not constraints:
         return None
-    counted = [(constraint, _counts(pod, constraint, constraints, snapshot)) for constraint in constraints]
+    constraint_counts = [
+        (constraint, _counts(pod, constraint, constraints, snapshot)) for constraint in constraints
+    ]
 
-    def check(node: NodeInfo) -> Refusal | None:
-        for constraint, counts in counted:
+    def check(node: NodeInfo) -> Rejection | None:
+        for constraint, counts in constraint_counts:
             value = node.labels.get(constraint.topology_key)
             if value is None:
-                return _NO_LABEL
+                return _MISSING_LABEL
             minimum = min(counts.values(), default=0) if len(counts) >= constraint.min_domains else 0
-            itself = constraint.selector.matches(pod.view.labels)
-            if counts[value] + itself - minimum > constraint.max_skew:
-                return _UNEVEN
+            self_match = constraint.selector.matches(pod.view.labels)
+            if counts[value] + self_match - minimum > constraint.max_skew:
+                return _SKEW_EXCEEDED
         return None
 
     return check
@@ -39,7 +41,7 @@ def topology_spread(pod: PodInfo, snapshot: ClusterSnapshot) -> Check | None:
 def _counts(
     pod: PodInfo, constraint: Constraint, constraints: Sequence[Constraint], snapshot: ClusterSnapshot
 ) -> Counter[str]:
-    """Of each domain; nodes that lack a label of any constraint are in none."""
+    """Count matching pods in each domain, without nodes that lack the label of any constraint."""
     counts: Counter[str] = Counter()
     for node in snapshot.nodes:
         if all(other.topology_key in node.labels for other in constraints) and constraint.counts_in(

@@ -1,4 +1,7 @@
-"""What a score is: it gives each node 0 to 100, or None where it makes no difference. The weights are upstream's."""
+"""The type of score plugins, the normalization of scores, and the scores of resource requests.
+
+Upstream: plugins/noderesources (least and balanced allocation).
+"""
 
 from collections.abc import Callable, Sequence
 from statistics import pstdev
@@ -12,10 +15,11 @@ from mockube.controller_manager.workloads.pod_requests import CPU, MEMORY
 MAX_NODE_SCORE: Final = 100
 
 Score = Callable[[PodInfo, ClusterSnapshot, Sequence[NodeInfo]], Sequence[float] | None]
+"""Returns a score from 0 to 100 for each node; None if all nodes have the same."""
 
 
 def normalize_scores(raw: Sequence[float], *, less_is_better: bool = False) -> list[float]:
-    """Spread so that the highest is 100 — or, where less is better, the lowest."""
+    """Scale scores so that the highest is 100; with `less_is_better`, reverse them as well."""
     highest = max(raw, default=0)
     if highest == 0:
         return [MAX_NODE_SCORE if less_is_better else 0.0] * len(raw)
@@ -23,7 +27,7 @@ def normalize_scores(raw: Sequence[float], *, less_is_better: bool = False) -> l
     return [MAX_NODE_SCORE - value for value in scaled] if less_is_better else scaled
 
 
-_WEIGHED: Final = (CPU, MEMORY)
+_SCORED_RESOURCES: Final = (CPU, MEMORY)
 
 
 def least_allocated(pod: PodInfo, _: ClusterSnapshot, nodes: Sequence[NodeInfo]) -> list[float]:
@@ -32,17 +36,19 @@ def least_allocated(pod: PodInfo, _: ClusterSnapshot, nodes: Sequence[NodeInfo])
 
 def _least_allocated(pod: PodInfo, node: NodeInfo) -> float:
     shares = [
-        MAX_NODE_SCORE * (1 - _used_share(pod, node, name)) for name in _WEIGHED if node.allocatable[name]
+        MAX_NODE_SCORE * (1 - _used_share(pod, node, name))
+        for name in _SCORED_RESOURCES
+        if node.allocatable[name]
     ]
     return sum(max(share, 0.0) for share in shares) / len(shares) if shares else 0.0
 
 
 def _used_share(pod: PodInfo, node: NodeInfo, name: str) -> float:
-    return (node.weighed[name] + pod.weighed[name]) / node.allocatable[name]
+    return (node.nonzero_requested[name] + pod.nonzero_requested[name]) / node.allocatable[name]
 
 
 def balanced_allocation(pod: PodInfo, _: ClusterSnapshot, nodes: Sequence[NodeInfo]) -> list[float] | None:
-    if not any(pod.requested[name] for name in _WEIGHED):
+    if not any(pod.requested[name] for name in _SCORED_RESOURCES):
         return None
     return [_balance(pod, node) for node in nodes]
 
@@ -50,7 +56,7 @@ def balanced_allocation(pod: PodInfo, _: ClusterSnapshot, nodes: Sequence[NodeIn
 def _balance(pod: PodInfo, node: NodeInfo) -> float:
     used = [
         min(1.0, (node.requested[name] + pod.requested[name]) / node.allocatable[name])
-        for name in _WEIGHED
+        for name in _SCORED_RESOURCES
         if node.allocatable[name]
     ]
     return MAX_NODE_SCORE * (1 - pstdev(used)) if used else MAX_NODE_SCORE

@@ -1,4 +1,4 @@
-"""Nodes that leave the spread more even. Upstream: plugins/podtopologyspread, scoring.
+"""Score nodes by how evenly a pod spreads matching pods. Upstream: plugins/podtopologyspread, scoring.
 
 A pod without constraints is spread over hosts and zones with the other pods of its controller.
 """
@@ -23,17 +23,20 @@ class _SpreadTerm(NamedTuple):
     count: Callable[[NodeInfo], int]
 
 
-_DEFAULTS: Final = ((LABEL_HOSTNAME, 3), (LABEL_ZONE, 5))
+_DEFAULT_CONSTRAINTS: Final = ((LABEL_HOSTNAME, 3), (LABEL_ZONE, 5))
 
 
-def preferred_topology_spread(
+def topology_spread_score(
     pod: PodInfo, snapshot: ClusterSnapshot, feasible: Sequence[NodeInfo]
 ) -> list[float] | None:
     terms = _spread_terms(pod)
     # The default constraints do not require the topology labels.
-    is_asked = bool(pod.spec.get("topologySpreadConstraints"))
-    rated = [not is_asked or all(term.topology_key in node.labels for term in terms) for node in feasible]
-    if not terms or not any(rated):
+    has_own_constraints = bool(pod.spec.get("topologySpreadConstraints"))
+    is_scored_by_node = [
+        not has_own_constraints or all(term.topology_key in node.labels for term in terms)
+        for node in feasible
+    ]
+    if not terms or not any(is_scored_by_node):
         return None
     raw = [0.0] * len(feasible)
     for term in terms:
@@ -43,7 +46,7 @@ def preferred_topology_spread(
             value = node.labels.get(term.topology_key)
             if value is not None:
                 raw[index] += counts[value] * weight + (term.max_skew - 1)
-    return _normalize(raw, rated)
+    return _normalize(raw, is_scored_by_node)
 
 
 def _spread_terms(pod: PodInfo) -> list[_SpreadTerm]:
@@ -54,7 +57,8 @@ def _spread_terms(pod: PodInfo) -> list[_SpreadTerm]:
     if not owner:
         return []
     return [
-        _SpreadTerm(key, skew, lambda _: True, lambda node: node.by_owner[owner]) for key, skew in _DEFAULTS
+        _SpreadTerm(key, skew, lambda _: True, lambda node: node.pod_counts_by_owner[owner])
+        for key, skew in _DEFAULT_CONSTRAINTS
     ]
 
 
@@ -76,14 +80,16 @@ def _counts(term: _SpreadTerm, snapshot: ClusterSnapshot) -> Counter[str]:
     return counts
 
 
-def _normalize(raw: Sequence[float], rated: Sequence[bool]) -> list[float]:
-    rated_values = [round(value) for value, is_rated in zip(raw, rated, strict=True) if is_rated]
-    minimum, maximum = min(rated_values), max(rated_values)
+def _normalize(raw: Sequence[float], is_scored_by_node: Sequence[bool]) -> list[float]:
+    scored_values = [
+        round(value) for value, is_scored in zip(raw, is_scored_by_node, strict=True) if is_scored
+    ]
+    minimum, maximum = min(scored_values), max(scored_values)
     return [
         0.0
-        if not is_rated
+        if not is_scored
         else MAX_NODE_SCORE
         if maximum == 0
         else MAX_NODE_SCORE * (maximum + minimum - round(value)) / maximum
-        for value, is_rated in zip(raw, rated, strict=True)
+        for value, is_scored in zip(raw, is_scored_by_node, strict=True)
     ]

@@ -1,5 +1,5 @@
-"""Pods that are updated where they run, and the states in which others may hold them meanwhile.
+"""In-place updates of pods, and the lifecycle states in which hooks hold pods. Pure.
 
-Pure. What several workloads do with their pods alike belongs here; which pods are updated, when and to what is each
-workload's own. Names and texts are those of OpenKruise, so that its tools read what is written here.
+A module belongs here if several workloads use it; each workload chooses the pods to update, and the change. Names and
+texts are OpenKruise's, so that its tools can read them.
 """

@@ -1,4 +1,4 @@
-"""The lifecycle states in a pod's label, and the hooks by which other controllers hold a pod in one of them."""
+"""Lifecycle states of pods, in a label, and the hooks with which other controllers hold pods in a state."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -16,7 +16,7 @@ ANNOTATION_SINCE: Final = "lifecycle.apps.kruise.io/timestamp"
 
 
 class State:
-    """The values of the label; a pod without a lifecycle has none."""
+    """The values of the state label, which a pod without a lifecycle does not have."""
 
     PREPARING_NORMAL: Final = "PreparingNormal"
     NORMAL: Final = "Normal"
@@ -27,21 +27,22 @@ class State:
 
 
 class Hook(Struct, frozen=True, kw_only=True):
-    """Labels and finalizers by which a pod is held."""
+    """The labels and finalizers that hold a pod in a state."""
 
     labels: Mapping[str, str]
     finalizers: tuple[str, ...]
     marks_not_ready: bool
+    """Whether a pod that is held is taken out of service."""
 
     def holds(self, pod: PodView) -> bool:
-        """Whether the pod has one of the hook's labels or finalizers, so that its next state has to wait."""
+        """Return whether the pod has one of the hook's labels or finalizers, which delay its next state."""
         finalizers = meta.finalizers(pod.object)
         return any(finalizer in finalizers for finalizer in self.finalizers) or any(
             pod.labels.get(key) == value for key, value in self.labels.items()
         )
 
     def has_all_hooks(self, pod: PodView) -> bool:
-        """Whether the pod has all of the hook's labels and finalizers."""
+        """Return whether the pod has all of the hook's labels and finalizers."""
         finalizers = meta.finalizers(pod.object)
         return all(finalizer in finalizers for finalizer in self.finalizers) and all(
             pod.labels.get(key) == value for key, value in self.labels.items()
@@ -49,7 +50,7 @@ class Hook(Struct, frozen=True, kw_only=True):
 
 
 class Lifecycle(Struct, frozen=True, kw_only=True):
-    """A workload's hooks, each of them where it has one."""
+    """The hooks of a workload; None for those that it does not have."""
 
     pre_normal: Hook | None
     in_place_update: Hook | None
@@ -66,7 +67,7 @@ class Lifecycle(Struct, frozen=True, kw_only=True):
         )
 
     def hook_of_state(self, state: str) -> Hook | None:
-        """The hook that holds pods in a state."""
+        """Return the hook that holds pods in a state."""
         hooks = {State.PREPARING_UPDATE: self.in_place_update, State.PREPARING_DELETE: self.pre_delete}
         return hooks.get(state)
 
@@ -92,7 +93,7 @@ def state_of(pod: PodView) -> str:
 
 
 def is_settled(pod: PodView) -> bool:
-    """Whether no transition is in progress."""
+    """Return whether the pod is in no transition between lifecycle states."""
     return state_of(pod) in ("", State.NORMAL)
 
 
@@ -105,25 +106,25 @@ def annotations_of(now: datetime) -> dict[str, str]:
 
 
 def next_state(pod: PodView, lifecycle: Lifecycle, *, is_updated: bool, is_finished: bool) -> str | None:
-    """Return the pod's next state, or None: its preparation is finished, or no longer needed.
+    """Return the state to which the pod moves now; None if it stays in its state.
 
-    `is_updated`: it has the desired revision; `is_finished`: no update in place is in progress.
+    `is_updated`: the pod has the desired revision. `is_finished`: it has no in-place update in progress.
     """
     hook = lifecycle.in_place_update
     match state_of(pod):
         case State.PREPARING_NORMAL:
-            before = lifecycle.pre_normal
-            is_ready = bool(pod.node) if before is None else before.has_all_hooks(pod)
-            return State.NORMAL if is_ready else None
+            pre_normal = lifecycle.pre_normal
+            is_prepared = bool(pod.node) if pre_normal is None else pre_normal.has_all_hooks(pod)
+            return State.NORMAL if is_prepared else None
         case State.PREPARING_UPDATE if is_updated:
-            return _after_update(pod, hook)
+            return _state_after_update(pod, hook)
         case State.UPDATING if is_finished:
-            return _after_update(pod, hook)
+            return _state_after_update(pod, hook)
         case State.UPDATED if hook is None or hook.has_all_hooks(pod):
             return State.NORMAL
         case _:
             return None
 
 
-def _after_update(pod: PodView, hook: Hook | None) -> str:
+def _state_after_update(pod: PodView, hook: Hook | None) -> str:
     return State.NORMAL if hook is None or hook.has_all_hooks(pod) else State.UPDATED

@@ -33,7 +33,7 @@ def has_gate(pod: ReadOnlyTree, gate: str) -> bool:
 
 
 def with_gate(pod: ReadOnlyTree, gate: str) -> ReadOnlyTree:
-    """A new pod with the gate, whether or not its template has it."""
+    """Return a new pod with the gate, which its template may already have."""
     if has_gate(pod, gate):
         return pod
     gates = pod["spec"].get("readinessGates") or ()
@@ -41,16 +41,19 @@ def with_gate(pod: ReadOnlyTree, gate: str) -> ReadOnlyTree:
 
 
 def condition(pod: PodView, name: str, fields: Mapping[str, str], now: datetime) -> dict[str, Any]:
-    """Return a patch of a condition, with null for the fields to remove."""
+    """Return the patch of a condition: the new fields, and null for those to remove."""
     old = conditions.get(pod.object, name) or {}
-    is_new = old.get("status") != fields["status"]
-    since = format_time(now) if is_new else old.get("lastTransitionTime")
-    silent = {field: None for field in ("reason", "message") if field in old}
-    return {"type": name, **silent, **fields, "lastTransitionTime": since}
+    is_transition = old.get("status") != fields["status"]
+    transition_time = format_time(now) if is_transition else old.get("lastTransitionTime")
+    removed_fields = {field: None for field in ("reason", "message") if field in old}
+    return {"type": name, **removed_fields, **fields, "lastTransitionTime": transition_time}
 
 
 def readiness_patch(pod: PodView, *changed: ReadOnlyTree) -> Patch:
-    """Without a precondition: only this manager writes the gate, and conditions are merged by their types."""
+    """Return the patch of conditions of a pod, with its uid as precondition.
+
+    It needs no resourceVersion: only this manager writes the gate, and conditions are merged by type.
+    """
     return Patch(
         resource=PODS,
         key=pod.key,
@@ -64,37 +67,37 @@ GATE: Final = "KruisePodReady"
 
 Reason = Mapping[str, str]
 _AGENT: Final = "Lifecycle"
-_KEYS: Final = {State.PREPARING_DELETE: "preDeleteHook", State.PREPARING_UPDATE: "preUpdateHook"}
-"""Of the states in which a pod is held, what the list has for it."""
+_HOOK_KEYS: Final = {State.PREPARING_DELETE: "preDeleteHook", State.PREPARING_UPDATE: "preUpdateHook"}
+"""The key of the reason that the gate's condition lists for each state in which a hook holds a pod."""
 
 
 def with_readiness_gate(pod: ReadOnlyTree, hooks: Lifecycle) -> ReadOnlyTree:
-    """Add the gate to a new pod of a workload whose hooks may take it out of service."""
+    """Return a new pod, with the gate if a hook of its workload may take it out of service."""
     return with_gate(pod, GATE) if hooks.marks_not_ready else pod
 
 
 def open_new_gate(pod: PodView, now: datetime) -> tuple[Patch, ...]:
-    """Open the gate of a pod that has no condition yet."""
+    """Return the patch that opens the gate of a pod without its condition; none for other pods."""
     if not has_gate(pod.object, GATE) or conditions.get(pod.object, GATE) is not None:
         return ()
     return (readiness_patch(pod, condition(pod, GATE, {"status": "True"}, now)),)
 
 
 def gate_patches(pod: PodView, hooks: Lifecycle, state: str, now: datetime) -> tuple[Patch, ...]:
-    """Close the gate in a state whose hook requires it, and open it when no reason is left."""
+    """Return the patch that closes the gate in a state whose hook requires it, or opens it if no reason remains."""
     present = _reasons(pod)
     reasons = _reasons_in(state, present, hooks)
     if not has_gate(pod.object, GATE) or reasons == present:
         return ()
     text = orjson.dumps(reasons).decode()
-    shut = {"status": "False" if reasons else "True", "message": text}
-    return (readiness_patch(pod, condition(pod, GATE, shut, now)),)
+    gate_status = {"status": "False" if reasons else "True", "message": text}
+    return (readiness_patch(pod, condition(pod, GATE, gate_status, now)),)
 
 
 def _reasons_in(state: str, present: Sequence[Reason], hooks: Lifecycle) -> Sequence[Reason]:
-    if state not in _KEYS:
+    if state not in _HOOK_KEYS:
         return [reason for reason in present if reason.get("userAgent") != _AGENT]
-    own = {"userAgent": _AGENT, "key": _KEYS[state]}
+    own = {"userAgent": _AGENT, "key": _HOOK_KEYS[state]}
     hook = hooks.hook_of_state(state)
     if hook is None or not hook.marks_not_ready or own in present:
         return present
@@ -102,7 +105,7 @@ def _reasons_in(state: str, present: Sequence[Reason], hooks: Lifecycle) -> Sequ
 
 
 def _reasons(pod: PodView) -> Sequence[Reason]:
-    """An unreadable message counts as empty."""
+    """Return the reasons in the message of the gate's condition; an unreadable message counts as empty."""
     condition = conditions.get(pod.object, GATE) or {}
     try:
         reasons = orjson.loads(condition.get("message") or "[]")
@@ -111,14 +114,14 @@ def _reasons(pod: PodView) -> Sequence[Reason]:
     return reasons if isinstance(reasons, list) else []
 
 
-def move(pod: PodView, state: str, hooks: Lifecycle, now: datetime) -> tuple[Patch, ...]:
+def move_to_state(pod: PodView, state: str, hooks: Lifecycle, now: datetime) -> tuple[Patch, ...]:
     """Return the patches that move a pod to a state: out of service first, then the label."""
-    marked = gate_patches(pod, hooks, state, now)
-    return marked if state_of(pod) == state else (*marked, _patch(pod, state, now))
+    patches = gate_patches(pod, hooks, state, now)
+    return patches if state_of(pod) == state else (*patches, _patch(pod, state, now))
 
 
-def hold(pod: PodView, state: str, hooks: Lifecycle, now: datetime) -> tuple[Patch, ...]:
-    """Move a pod to a state, and restore the labels and finalizers of its hook."""
+def hold_in_state(pod: PodView, state: str, hooks: Lifecycle, now: datetime) -> tuple[Patch, ...]:
+    """Return the patches that move a pod to a state, and restore the labels and finalizers of its hook."""
     hook = hooks.hook_of_state(state)
     return (*gate_patches(pod, hooks, state, now), _patch(pod, state, now, hook))
 

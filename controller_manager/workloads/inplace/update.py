@@ -1,6 +1,6 @@
 """Update a pod in place: take it out of service, change it, and put it back when its new containers run.
 
-A readiness gate keeps the pod out of service. It opens for every pod that is not being updated, new ones among them.
+A readiness gate takes the pod out of service. It is open for all pods that are not being updated, including new ones.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,7 +17,7 @@ from mockube.controller_manager.client.podview import RUNNING, PodView
 from mockube.controller_manager.control.actions import EventTemplate, Patch
 from mockube.controller_manager.workloads.inplace import lifecycle, readiness, record
 from mockube.controller_manager.workloads.inplace.lifecycle import Lifecycle, State
-from mockube.controller_manager.workloads.inplace.record import Change
+from mockube.controller_manager.workloads.inplace.record import TemplateChange
 
 GATE: Final = "InPlaceUpdateReady"
 _NOT_READY: Final = {
@@ -26,47 +26,48 @@ _NOT_READY: Final = {
 }
 
 
-class Order(Struct, frozen=True, kw_only=True):
-    """An update that is to begin."""
+class UpdateRequest(Struct, frozen=True, kw_only=True):
+    """The parameters of an in-place update."""
 
-    change: Change
+    change: TemplateChange
     labels: Mapping[str, str]
-    """The label with the pod's revision from now on."""
+    """The labels with the new revision of the pod."""
     grace_seconds: int
-    """How long the pod is out of service before it changes."""
+    """The time for which the pod is out of service before the change is applied."""
 
 
 class Step(Struct, frozen=True, kw_only=True):
-    """What is to be done about an update that is going on, or about a gate that should be open."""
+    """The patches that continue an update or open a gate, and the time after which to check again."""
 
     patches: tuple[Patch, ...] = ()
-    again_after: timedelta | None = None
+    requeue_after: timedelta | None = None
 
 
 NO_STEP: Final = Step()
 
 
-# --- what is so
+# --- state
 
 
 def is_in_service(pod: PodView, min_ready_seconds: int, now: datetime) -> bool:
-    """It runs, was ready for so long, and its gate is not shut."""
+    """Return whether a pod runs, has been ready for `min_ready_seconds`, and its gate is not closed."""
     is_available = pod.phase == RUNNING and pod.is_available(min_ready_seconds, now)
     return is_available and not conditions.is_false(pod.object, GATE)
 
 
 def is_finished(pod: PodView) -> bool:
-    return not record.is_waiting(pod) and _runs_anew(pod)
+    """Return whether no in-place update of the pod is in progress."""
+    return not record.has_delayed_change(pod) and _runs_new_images(pod)
 
 
-def _runs_anew(pod: PodView) -> bool:
-    """Whether each container whose image was replaced runs another one, or at least the one in the spec."""
+def _runs_new_images(pod: PodView) -> bool:
+    """Return whether each updated container runs another image id than before, or the image in the spec."""
     statuses = {status["name"]: status for status in record.container_statuses(pod)}
-    named = {
+    spec_images = {
         container["name"]: container.get("image") or "" for container in pod.object["spec"]["containers"]
     }
     return all(
-        name in statuses and _is_replaced(statuses[name], image_id, named.get(name, ""))
+        name in statuses and _is_replaced(statuses[name], image_id, spec_images.get(name, ""))
         for name, image_id in record.replaced_images(pod).items()
     )
 
@@ -81,61 +82,67 @@ def _with_tag(image: str) -> str:
     return image if ":" in image else f"{image}:latest"
 
 
-# --- what is done
+# --- transitions
 
 
-def begin(pod: PodView, order: Order, now: datetime, event: EventTemplate | None = None) -> tuple[Patch, ...]:
-    """Close the gate first: a pod that is about to change must receive no traffic."""
-    is_out = conditions.is_false(pod.object, GATE) and not pod.is_ready
-    out = (_close_gate(pod, now),) if readiness.has_gate(pod.object, GATE) and not is_out else ()
-    change = order.change
+def start_update(
+    pod: PodView, request: UpdateRequest, now: datetime, event: EventTemplate | None = None
+) -> tuple[Patch, ...]:
+    """Return the patches that start an update: first they close the gate, so that the pod receives no traffic."""
+    is_out_of_service = conditions.is_false(pod.object, GATE) and not pod.is_ready
+    has_open_gate = readiness.has_gate(pod.object, GATE) and not is_out_of_service
+    gate_patches = (_close_gate(pod, now),) if has_open_gate else ()
+    change = request.change
     annotations: dict[str, str | None] = {**lifecycle.annotations_of(now)}
-    if order.grace_seconds > 0:
-        annotations[record.ANNOTATION_STATE] = record.state_text(pod, change, now, is_made=False)
-        annotations[record.ANNOTATION_GRACE] = record.waiting_text(change, order.grace_seconds)
-        labels = {**order.labels, **lifecycle.labels_of(State.UPDATING)}
-        return (*out, _patch(pod, {"labels": labels, "annotations": annotations}, {}, event))
-    labels = {**order.labels, **lifecycle.labels_of(State.UPDATING)}
-    return (*out, _update_patch(pod, change, now, labels=labels, annotations=annotations, event=event))
+    if request.grace_seconds > 0:
+        annotations[record.ANNOTATION_STATE] = record.state_text(pod, change, now, is_applied=False)
+        annotations[record.ANNOTATION_GRACE] = record.delayed_change_text(change, request.grace_seconds)
+        labels = {**request.labels, **lifecycle.labels_of(State.UPDATING)}
+        return (*gate_patches, _patch(pod, {"labels": labels, "annotations": annotations}, {}, event))
+    labels = {**request.labels, **lifecycle.labels_of(State.UPDATING)}
+    return (
+        *gate_patches,
+        _update_patch(pod, change, now, labels=labels, annotations=annotations, event=event),
+    )
 
 
-def step(pod: PodView, now: datetime, *, revision: str) -> Step:
-    """What the time or the pod's containers have made possible; `revision` is the one that the pod is known by."""
-    if record.is_waiting(pod):
-        return _end_of_wait(pod, now, revision)
+def next_step(pod: PodView, now: datetime, *, revision: str) -> Step:
+    """Return the next step of a pod's update: apply a delayed change, or open the gate. `revision` is that of the pod."""
+    if record.has_delayed_change(pod):
+        return _delayed_change_step(pod, now, revision)
     is_open = not readiness.has_gate(pod.object, GATE) or conditions.is_true(pod.object, GATE)
-    if is_open or not _runs_anew(pod):
+    if is_open or not _runs_new_images(pod):
         return NO_STEP
     return Step(
         patches=(readiness.readiness_patch(pod, readiness.condition(pod, GATE, {"status": "True"}, now)),)
     )
 
 
-def _end_of_wait(pod: PodView, now: datetime, revision: str) -> Step:
-    waits = record.waiting(pod)
-    if waits is None or waits.change.revision != revision:
-        annotations = {record.ANNOTATION_GRACE: None}  # the update is decided again
+def _delayed_change_step(pod: PodView, now: datetime, revision: str) -> Step:
+    delayed = record.delayed_change(pod)
+    if delayed is None or delayed.change.revision != revision:
+        annotations = {record.ANNOTATION_GRACE: None}  # the controller decides on the update again
         return Step(patches=(_patch(pod, {"annotations": annotations}, {}),))
-    due = record.update_end(pod, waits)
+    due = record.grace_period_end(pod, delayed)
     if due is not None and due > now:
-        return Step(again_after=due - now)
-    since = record.update_time(pod) or now
+        return Step(requeue_after=due - now)
+    started_at = record.update_time(pod) or now
     return Step(
-        patches=(_update_patch(pod, waits.change, since, annotations={record.ANNOTATION_GRACE: None}),)
+        patches=(_update_patch(pod, delayed.change, started_at, annotations={record.ANNOTATION_GRACE: None}),)
     )
 
 
 def _update_patch(
     pod: PodView,
-    change: Change,
-    since: datetime,
+    change: TemplateChange,
+    started_at: datetime,
     *,
     annotations: Mapping[str, str | None],
     labels: Mapping[str, str] | None = None,
     event: EventTemplate | None = None,
 ) -> Patch:
-    """Return the patch of the change. Labels of the workload and the record override those of the template."""
-    state = record.state_text(pod, change, since, is_made=True)
+    """Return the patch that applies a change. Labels of the workload and the record override those of the template."""
+    state = record.state_text(pod, change, started_at, is_applied=True)
     metadata = {
         "labels": {**change.labels, **(labels or {})},
         "annotations": {**change.annotations, **annotations, record.ANNOTATION_STATE: state},
@@ -155,48 +162,52 @@ def _patch(
 
 
 def _close_gate(pod: PodView, now: datetime) -> Patch:
-    shut = [readiness.condition(pod, GATE, {"status": "False", "reason": "StartInPlaceUpdate"}, now)]
-    if pod.is_ready:  # the kubelet reports when it is ready again
-        shut.append(readiness.condition(pod, CONDITION_READY, {"status": "False", **_NOT_READY}, now))
-    return readiness.readiness_patch(pod, *shut)
+    gate_conditions = [
+        readiness.condition(pod, GATE, {"status": "False", "reason": "StartInPlaceUpdate"}, now)
+    ]
+    if pod.is_ready:  # the kubelet sets the condition when the pod is ready again
+        gate_conditions.append(
+            readiness.condition(pod, CONDITION_READY, {"status": "False", **_NOT_READY}, now)
+        )
+    return readiness.readiness_patch(pod, *gate_conditions)
 
 
-# --- the steps of a pod, with the hooks that may hold it
+# --- steps of a pod with lifecycle hooks
 
 
 def observe_pod(
     pod: PodView, hooks: Lifecycle, now: datetime, *, revision: str, desired_revision: str
 ) -> Step:
-    """Continue the pod's update and lifecycle; `revision` is that of the pod."""
-    pod_step = step(pod, now, revision=revision)
+    """Return the step that continues a pod's update and lifecycle. `revision` is that of the pod."""
+    pod_step = next_step(pod, now, revision=revision)
     is_done = is_finished(pod)
     state = lifecycle.next_state(pod, hooks, is_updated=revision == desired_revision, is_finished=is_done)
-    moved = () if state is None else readiness.move(pod, state, hooks, now)
-    patches = (*pod_step.patches, *readiness.open_new_gate(pod, now), *moved)
-    return Step(patches=patches, again_after=pod_step.again_after)
+    state_patches = () if state is None else readiness.move_to_state(pod, state, hooks, now)
+    patches = (*pod_step.patches, *readiness.open_new_gate(pod, now), *state_patches)
+    return Step(patches=patches, requeue_after=pod_step.requeue_after)
 
 
-def change_pod(
-    pod: PodView, hooks: Lifecycle, order: Order, now: datetime, event: EventTemplate
+def start_or_prepare_update(
+    pod: PodView, hooks: Lifecycle, request: UpdateRequest, now: datetime, event: EventTemplate
 ) -> tuple[Patch, ...]:
-    """A pod with a hook is prepared first, and waits until the hook is released."""
+    """Return the patches that start an update, or prepare a pod with a hook, which waits until the hook is released."""
     hook, state = hooks.in_place_update, lifecycle.state_of(pod)
     if hook is not None:
         if state == State.UPDATED:
-            return readiness.hold(pod, State.PREPARING_UPDATE, hooks, now)
+            return readiness.hold_in_state(pod, State.PREPARING_UPDATE, hooks, now)
         if state == State.PREPARING_UPDATE and hook.holds(pod):
             return ()
         if state != State.UPDATING and hook.holds(pod):
-            return readiness.move(pod, State.PREPARING_UPDATE, hooks, now)
-    return begin(pod, order, now, event)
+            return readiness.move_to_state(pod, State.PREPARING_UPDATE, hooks, now)
+    return start_update(pod, request, now, event)
 
 
 def patches_without_gates(
     step_patches: Iterable[Patch], update_patches: Iterable[Patch]
 ) -> tuple[Patch, ...]:
-    """Return the pods' patches without the gate patches of pods whose update starts now.
+    """Return the patches of pods' steps without the gate patches of pods whose update starts now.
 
-    A gate that was closed for a change that failed stays closed: else it would open and close for ever.
+    A gate that was closed for a failed change stays closed: else it would open and close again and again.
     """
-    changing = {patch.key for patch in update_patches}
-    return tuple(patch for patch in step_patches if not (patch.subresource and patch.key in changing))
+    starting = {patch.key for patch in update_patches}
+    return tuple(patch for patch in step_patches if not (patch.subresource and patch.key in starting))

@@ -1,4 +1,4 @@
-"""Sets of pods with stable names, an order and storage: what all kinds of StatefulSets have in common.
+"""The reconciliation that all kinds of StatefulSets share: pods with stable names, an order and storage.
 
-Pure. A module belongs here if every such kind uses it; each kind defines its differences in a `reconciliation.Kind`.
+Pure. A module belongs here if every such kind uses it; a `reconciliation.Kind` defines the differences of a kind.
 """

@@ -1,4 +1,4 @@
-"""The identity of a StatefulSet's pod: its ordinal, name and labels; and the sets that a change of another object affects."""
+"""The identity of a StatefulSet's pod, which consists of ordinal, name and labels; and the watches of such sets."""
 
 from collections.abc import Iterable
 from datetime import timedelta
@@ -22,16 +22,16 @@ from mockube.controller_manager.workloads.ownership import keys_of_owners
 from mockube.controller_manager.workloads.stateful import storage
 from mockube.controller_manager.workloads.stateful.spec import SetView
 
-_DELAY: Final = timedelta(milliseconds=50)
-"""Its status depends only on pods, whose changes are reconciled at once."""
+_STATUS_DELAY: Final = timedelta(milliseconds=50)
+"""The delay of changes of a set's status, which depends on pods only, whose changes are reconciled without a delay."""
 
 
 def watches_of(resource: Resource[ReadOnlyTree]) -> tuple[Watch, ...]:
-    """What the controller of such sets watches."""
+    """Return the watches of a controller of such sets."""
     return (
-        *indexes.watches_of(resource, delay=_DELAY),
+        *indexes.watches_of(resource, delay=_STATUS_DELAY),
         Watch(resource=PODS, keys=keys_of_owners(PODS, resource, _selector)),
-        Watch(resource=PERSISTENT_VOLUME_CLAIMS, keys=_of_claims(resource)),
+        Watch(resource=PERSISTENT_VOLUME_CLAIMS, keys=_keys_of_claims(resource)),
         Watch(resource=CONTROLLER_REVISIONS, keys=keys_of_owners(CONTROLLER_REVISIONS, resource, _selector)),
     )
 
@@ -40,8 +40,8 @@ def _selector(owner: ReadOnlyTree) -> Selector:
     return labels.from_label_selector(owner["spec"].get("selector"))
 
 
-def _of_claims(resource: Resource[ReadOnlyTree]) -> ToKeys:
-    """Known by its name alone: a claim that is kept has no owner."""
+def _keys_of_claims(resource: Resource[ReadOnlyTree]) -> ToKeys:
+    """Return the mapping of a claim to the sets with such claims, by name, because retained claims have no owner."""
 
     def keys(caches: Caches, change: Change) -> Iterable[Key]:
         claim: ReadOnlyTree = change.last_known
@@ -60,7 +60,7 @@ def pod_name(owner: SetView, ordinal: int) -> str:
 
 
 def ordinal_in(owner: SetView, name: str) -> int | None:
-    """The ordinal that a name gives a pod of this set; None for any other name, so that names and ordinals are one."""
+    """Return the ordinal in the name of a pod of this set; None if the set has no pod of this name."""
     parent, _, digits = name.rpartition("-")
     if parent != owner.key.name or not (digits.isascii() and digits.isdecimal()):
         return None
@@ -69,7 +69,7 @@ def ordinal_in(owner: SetView, name: str) -> int | None:
 
 
 def revision_of(pod: PodView) -> str:
-    """The name of the ControllerRevision that the pod was made from."""
+    """Return the name of the ControllerRevision from which the pod was created."""
     return pod.labels.get(LABEL_CONTROLLER_REVISION_HASH, "")
 
 
@@ -77,29 +77,30 @@ def new_pod(owner: SetView, ordinal: int, revision: ReadOnlyTree) -> dict[str, A
     name = pod_name(owner, ordinal)
     pod = templates.pod_of(template_of(revision), owner.object)
     labels = {**_labels(name, ordinal), LABEL_CONTROLLER_REVISION_HASH: meta.name(revision)}
-    named = meta.with_labels(meta.with_metadata(pod, name=name), labels)
+    labelled = meta.with_labels(meta.with_metadata(pod, name=name), labels)
     spec = pod["spec"]
-    host = {"hostname": name} | ({"subdomain": owner.service_name} if owner.service_name else {})
-    return {**named, "spec": {**spec, **host, **storage.volumes(owner, ordinal, spec)}}
+    hostname = {"hostname": name} | ({"subdomain": owner.service_name} if owner.service_name else {})
+    return {**labelled, "spec": {**spec, **hostname, **storage.volumes(owner, ordinal, spec)}}
 
 
 def template_of(revision: ReadOnlyTree) -> ReadOnlyTree:
-    """A revision's data is a patch that replaces the template."""
+    """Return the pod template in a revision, whose data is a patch that replaces the template."""
     template = revision["data"]["spec"]["template"]
     return {field: value for field, value in template.items() if field != "$patch"}
 
 
 def data_of(owner: SetView) -> dict[str, Any]:
-    """What a revision of this set holds: upstream's form, since either manager may have to read it."""
+    """Return the data of a revision of this set, in upstream's form: upstream's manager may have to read it."""
     return {"spec": {"template": {**owner.object["spec"]["template"], "$patch": "replace"}}}
 
 
 def matches(owner: SetView, pod: PodView, ordinal: int) -> bool:
+    """Return whether a pod has its name label and its claims."""
     return pod.labels.get(LABEL_STATEFULSET_POD_NAME) == pod.key.name and storage.matches(owner, ordinal, pod)
 
 
 def restore_identity(owner: SetView, pod: PodView, ordinal: int) -> dict[str, Any]:
-    """The pod with what it must carry."""
+    """Return the pod with its identity labels and its claims."""
     labelled = meta.with_labels(pod.object, _labels(pod.key.name, ordinal))
     spec = labelled["spec"]
     return {**labelled, "spec": {**spec, **storage.volumes(owner, ordinal, spec)}}

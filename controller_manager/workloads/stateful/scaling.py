@@ -1,7 +1,7 @@
-"""Scale a set: fill the slots, delete the condemned pods, each in its order.
+"""Scale a set: create the pods of its slots, and delete the condemned pods, in order or in parallel.
 
-In order, a pod is changed only while all before it run and are available; in parallel nothing waits. Either step may
-end the round before the next, and before outdated pods are updated.
+With an ordered pod management policy, a pod is only created or deleted while all pods before it are available; in parallel
+no pod waits for another. Each step may end the reconciliation before further steps and before the rolling update.
 """
 
 from collections.abc import Iterable, Iterator
@@ -16,103 +16,109 @@ from mockube.controller_manager.workloads.stateful.state import Slot, StatefulSe
 
 
 class ScalingResult(NamedTuple):
+    """The actions of scaling."""
+
     actions: tuple[Action, ...]
     ended: bool
-    """No further pod is created or deleted in this round,"""
+    """Whether no further pod is created or deleted in this reconciliation."""
     halted: bool
-    """nor is one updated."""
+    """Whether no pod is updated in this reconciliation, either."""
 
 
 class _Step(NamedTuple):
-    """The actions for one pod. A step that halts ends the round, if pods are processed in order."""
+    """The actions for one pod. A step that halts ends the reconciliation if pods are processed in order."""
 
     halts: bool
-    before: tuple[Action, ...] = ()
-    """About its claims, or about itself."""
+    prior_actions: tuple[Action, ...] = ()
+    """The actions on its claims, and updates of the pod."""
     created: ReadOnlyTree | None = None
     deleted: PodView | None = None
     blocks: bool = False
-    """The round ends with it in parallel, too."""
+    """Whether a step that halts ends the reconciliation in parallel, too."""
     updates: bool = False
-    """But pods may be updated, since that is what this one waits for."""
+    """Whether pods may be updated after it, because its pod waits for an update."""
 
 
 def scale(state: StatefulSetState) -> ScalingResult:
-    filled = _walk(state, (_slot_step(state, slot) for slot in state.slots), state.owner.scale_limit)
-    if filled.ended:
-        return filled
-    cleared = _walk(state, _condemned_steps(state), None)
-    return cleared._replace(actions=(*filled.actions, *cleared.actions))
+    slots_result = _run_steps(
+        state, (_slot_step(state, slot) for slot in state.slots), state.owner.scale_limit
+    )
+    if slots_result.ended:
+        return slots_result
+    condemned_result = _run_steps(state, _condemned_steps(state), None)
+    return condemned_result._replace(actions=(*slots_result.actions, *condemned_result.actions))
 
 
-def _walk(state: StatefulSetState, steps: Iterable[_Step], budget: int | None) -> ScalingResult:
-    """The actions of the steps up to the first that ends the round, or until `budget` pods are unavailable."""
-    walked: list[_Step] = []
+def _run_steps(state: StatefulSetState, steps: Iterable[_Step], budget: int | None) -> ScalingResult:
+    """Return the actions of the steps, up to one that ends the reconciliation, or until `budget` pods are unavailable."""
+    steps_run: list[_Step] = []
     ended = halted = False
     for step in steps:
-        walked.append(step)
+        steps_run.append(step)
         ended = step.halts and (step.blocks or not state.owner.parallel)
         halted = ended and not step.updates
         budget = budget - 1 if budget is not None and step.halts else budget
         if ended or budget == 0:
             break
-    before = [action for step in walked for action in step.before]
-    deleted = [step.deleted for step in walked if step.deleted is not None]
-    created = [step.created for step in walked if step.created is not None]
-    actions = (*before, *status.deletion(state.owner, deleted), *status.creation(state.owner, created))
+    prior_actions = [action for step in steps_run for action in step.prior_actions]
+    deleted = [step.deleted for step in steps_run if step.deleted is not None]
+    created = [step.created for step in steps_run if step.created is not None]
+    actions = (*prior_actions, *status.deletion(state.owner, deleted), *status.creation(state.owner, created))
     return ScalingResult(actions, ended, halted)
 
 
 def _delete_step(state: StatefulSetState, pod: PodView, *, blocks: bool = False) -> _Step:
-    """Delete the pod, unless a hook holds it: then mark it for the hook's owner."""
+    """Return the step that deletes a pod, or prepares a pod with a hook for its deletion."""
     patches = state.pod_handling.hold_patches(pod)
     if patches is None:
         return _Step(halts=True, deleted=pod, blocks=blocks)
-    return _Step(halts=True, before=patches, blocks=blocks)
+    return _Step(halts=True, prior_actions=patches, blocks=blocks)
 
 
-# --- filling the slots
+# --- the slots
 
 
 def _slot_step(state: StatefulSetState, slot: Slot) -> _Step:
     pod = slot.pod
     if pod is None:
-        return _creation(state, slot.ordinal)
+        return _create_step(state, slot.ordinal)
     if pod.is_terminal:
         # A pod that ended is replaced whatever its exit code; the new one is created once this one is deleted.
-        blocks = state.owner.waits_for_ended
+        blocks = state.owner.blocks_on_terminal_pods
         return _Step(halts=True, blocks=blocks) if pod.deleting else _delete_step(state, pod, blocks=blocks)
     halts = state.is_unavailable(pod)
-    stored = _storage_actions(state, slot.ordinal, pod)
-    waiting = pod.deleting or (halts and not state.owner.parallel)
-    before = stored if waiting else (*stored, *_restoration(state, slot.ordinal, pod))
+    storage_actions = _storage_actions(state, slot.ordinal, pod)
+    is_waiting = pod.deleting or (halts and not state.owner.parallel)
+    prior_actions = (
+        storage_actions if is_waiting else (*storage_actions, *_identity_actions(state, slot.ordinal, pod))
+    )
     updates = state.is_outdated(pod) and state.pod_handling.is_prepared(pod)
-    return _Step(halts=halts, before=before, updates=updates)
+    return _Step(halts=halts, prior_actions=prior_actions, updates=updates)
 
 
-def _creation(state: StatefulSetState, ordinal: int) -> _Step:
+def _create_step(state: StatefulSetState, ordinal: int) -> _Step:
     owner = state.owner
-    blocks = owner.waits_for_ended
+    blocks = owner.blocks_on_terminal_pods
     if storage.is_stale(owner, ordinal, state.claims):
         return _Step(halts=True, blocks=blocks)
-    ending = storage.ending(owner, ordinal, state.claims)
-    if ending:
+    terminating_claim = storage.terminating_claim(owner, ordinal, state.claims)
+    if terminating_claim:
         name = identity.pod_name(owner, ordinal)
         create, set_name = owner.event_verb("create"), owner.key.name
-        problem = f"{create} Pod {name} in StatefulSet {set_name} failed error: pvc {ending} is being deleted"
+        problem = f"{create} Pod {name} in StatefulSet {set_name} failed error: pvc {terminating_claim} is being deleted"
         failed = RecordEvent(about=owner.object, type="Warning", reason="FailedCreate", message=problem)
-        return _Step(halts=True, before=(failed,), blocks=blocks)
+        return _Step(halts=True, prior_actions=(failed,), blocks=blocks)
     pod = state.pod_handling.new_pod_body(identity.new_pod(owner, ordinal, state.revision_for(ordinal)))
-    return _Step(halts=True, before=storage.create_missing(owner, ordinal, state.claims), created=pod)
+    return _Step(halts=True, prior_actions=storage.create_missing(owner, ordinal, state.claims), created=pod)
 
 
 def _storage_actions(state: StatefulSetState, ordinal: int, pod: PodView) -> tuple[Action, ...]:
-    wanting = pod.phase == PENDING and not pod.deleting
-    missing = storage.create_missing(state.owner, ordinal, state.claims) if wanting else ()
-    return (*missing, *storage.retention(state.owner, pod, ordinal, state.claims))
+    needs_claims = pod.phase == PENDING and not pod.deleting
+    missing = storage.create_missing(state.owner, ordinal, state.claims) if needs_claims else ()
+    return (*missing, *storage.retention_actions(state.owner, pod, ordinal, state.claims))
 
 
-def _restoration(state: StatefulSetState, ordinal: int, pod: PodView) -> tuple[Action, ...]:
+def _identity_actions(state: StatefulSetState, ordinal: int, pod: PodView) -> tuple[Action, ...]:
     owner = state.owner
     if identity.matches(owner, pod, ordinal):
         return ()
@@ -121,14 +127,14 @@ def _restoration(state: StatefulSetState, ordinal: int, pod: PodView) -> tuple[A
     return (*missing, Update(resource=kinds.PODS, body=body, event=status.event_template(owner, "update")))
 
 
-# --- taking away the condemned
+# --- the condemned pods
 
 
 def _condemned_steps(state: StatefulSetState) -> Iterator[_Step]:
-    """Claims first, so that they are sure to go with their pods; then the pods, the highest ordinal first."""
+    """Yield the steps of condemned pods: first their claims' owners, then the deletions, the highest ordinal first."""
     for pod in state.condemned:
-        claims = storage.retention(state.owner, pod, _ordinal(state, pod), state.claims)
-        yield _Step(halts=False, before=claims)
+        claims = storage.retention_actions(state.owner, pod, _ordinal(state, pod), state.claims)
+        yield _Step(halts=False, prior_actions=claims)
     first = _first_unavailable(state)
     for pod in state.condemned:
         waits = not state.owner.parallel and state.is_unavailable(pod) and pod is not first
@@ -136,7 +142,7 @@ def _condemned_steps(state: StatefulSetState) -> Iterator[_Step]:
 
 
 def _first_unavailable(state: StatefulSetState) -> PodView | None:
-    """The pod that the others wait for: only it may go while it is not available."""
+    """Return the first unavailable pod: in order, it is the only unavailable pod that may be deleted."""
     ordered = (*(slot.pod for slot in state.slots), *reversed(state.condemned))
     return next((pod for pod in ordered if state.is_unavailable(pod)), None)
 

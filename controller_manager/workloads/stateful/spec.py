@@ -1,4 +1,4 @@
-"""A StatefulSet as its controller sees it: the fields that it decides by, with what their absence means."""
+"""The view of a StatefulSet: the fields that its controller reads, with their defaults."""
 
 from collections.abc import Collection
 from typing import Final
@@ -15,6 +15,8 @@ _REVISION_HISTORY_LIMIT: Final = 10
 
 
 class SetView(Struct, frozen=True, kw_only=True, eq=False):
+    """A StatefulSet of any kind."""
+
     resource: Resource[ReadOnlyTree]
     object: ReadOnlyTree
     key: Key
@@ -26,32 +28,32 @@ class SetView(Struct, frozen=True, kw_only=True, eq=False):
     start: int
     """The ordinal of the first pod."""
     ordinals: Collection[int]
-    """Those of the pods that there should be, in order."""
+    """The ordinals of the desired pods, in order."""
     parallel: bool
     """Whether pods are created and deleted without waiting for each other."""
     on_delete: bool
-    """Pods get the new template only when a user deletes them."""
+    """Whether pods get a new template only after a user has deleted them."""
     partition: int | None
-    """How many pods, from the first, keep the current revision; None without a rolling update strategy."""
+    """The number of pods, from the first, that keep the current revision; None without a rolling update strategy."""
     max_unavailable: IntOrString | None
-    """None unless it is set, and the server has the field."""
+    """The maximum of unavailable pods; None if it is not set."""
     min_ready_seconds: int
     claim_templates: tuple[ReadOnlyTree, ...]
-    claims_go_when_scaled: bool
-    claims_go_when_deleted: bool
+    deletes_claims_when_scaled: bool
+    deletes_claims_when_deleted: bool
     controls_claims: bool = True
-    """Whether claims have the set or pod as their controller, or as an ordinary owner."""
+    """Whether owner references of claims to the set or pod are controller references."""
     revision_history_limit: int
     scale_limit: int | None = None
-    """How many unavailable pods are enough to make no further ones, in parallel."""
-    titles_events: bool = True
-    """Whether an event's message begins with a capital letter."""
-    waits_for_ended: bool = False
-    """A pod that ended, or one whose claim is not free, holds up all others even in parallel."""
+    """The number of unavailable pods at which no further pods are created in parallel; None for no limit."""
+    capitalizes_events: bool = True
+    """Whether messages of Events begin with a capital letter."""
+    blocks_on_terminal_pods: bool = False
+    """Whether a terminal pod, or a pod whose claim is being deleted, blocks all others even in parallel."""
 
     @classmethod
     def of(cls, resource: Resource[ReadOnlyTree], tree: ReadOnlyTree) -> "SetView":
-        """The view by what all kinds of sets have, or `SelectorError`."""
+        """Return the view with the fields that all kinds have. Raises `SelectorError`."""
         spec = tree["spec"]
         strategy = spec.get("updateStrategy") or {}
         rolling = strategy.get("rollingUpdate")
@@ -75,19 +77,19 @@ class SetView(Struct, frozen=True, kw_only=True, eq=False):
             max_unavailable=(rolling or {}).get("maxUnavailable"),
             min_ready_seconds=spec.get("minReadySeconds") or 0,
             claim_templates=tuple(spec.get("volumeClaimTemplates") or ()),
-            claims_go_when_scaled=retention.get("whenScaled") == "Delete",
-            claims_go_when_deleted=retention.get("whenDeleted") == "Delete",
+            deletes_claims_when_scaled=retention.get("whenScaled") == "Delete",
+            deletes_claims_when_deleted=retention.get("whenDeleted") == "Delete",
             revision_history_limit=_number(spec.get("revisionHistoryLimit"), _REVISION_HISTORY_LIMIT),
         )
 
     def event_verb(self, verb: str) -> str:
-        """Return how messages of events begin."""
-        return verb.title() if self.titles_events else verb
+        """Return the verb at the beginning of an Event's message."""
+        return verb.title() if self.capitalizes_events else verb
 
     @property
     def status(self) -> ReadOnlyTree:
         return self.object.get("status") or {}
 
 
-def _number(value: int | None, absent: int) -> int:
-    return absent if value is None else value
+def _number(value: int | None, default: int) -> int:
+    return default if value is None else value

@@ -1,4 +1,4 @@
-"""The state of one reconciliation of a StatefulSet, read from the caches: pods by ordinal, claims, revisions, and the time."""
+"""The state of a StatefulSet for one reconciliation, from the caches: pods by ordinal, claims, revisions, the time."""
 
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
@@ -21,13 +21,13 @@ from mockube.controller_manager.workloads.stateful.storage import Claims
 
 
 class PodHandling(Protocol):
-    """How a kind of sets treats its pods, besides creating and deleting them."""
+    """The differences of a kind of sets in the handling of its pods."""
 
     def is_settled(self, pod: PodView, /) -> bool:
-        """Whether no transition is in progress, so that the pod is available once it is ready for long enough."""
+        """Return whether no transition is in progress, so that the pod is available once it is ready for long enough."""
 
     def is_prepared(self, pod: PodView, /) -> bool:
-        """Whether it is unavailable because it is about to be updated."""
+        """Return whether the pod is unavailable because it is prepared for an update."""
 
     def new_pod_body(self, pod: ReadOnlyTree, /) -> ReadOnlyTree:
         """Return the body of a new pod."""
@@ -40,6 +40,8 @@ class PodHandling(Protocol):
 
 
 class DefaultPodHandling:
+    """The handling of pods without lifecycle hooks and in-place updates."""
+
     def is_settled(self, _: PodView) -> bool:
         return True
 
@@ -57,30 +59,32 @@ class DefaultPodHandling:
 
 
 MAX_MISSING_PODS: Final = 500
-"""How many ordinals without a pod one reconciliation considers: each of its pods starts the next one."""
+"""The maximum number of ordinals without a pod in one reconciliation; the new pods cause the next one."""
 
 
 class Slot(Struct, frozen=True, kw_only=True):
-    """An ordinal that should have a pod; None before it is created and after it is deleted."""
+    """A desired ordinal, and its pod, which is None before it is created and after it is deleted."""
 
     ordinal: int
     pod: PodView | None
 
 
 class StatefulSetState(Struct, frozen=True, kw_only=True):
+    """The observed state of a set."""
+
     owner: SetView
     pod_handling: PodHandling
     slots: tuple[Slot, ...]
-    """In order; without those behind the first `MAX_MISSING_PODS` that have no pod."""
+    """The slots in order, up to the one with which `MAX_MISSING_PODS` have no pod."""
     condemned: tuple[PodView, ...]
-    """Pods whose ordinals are no longer desired, the highest first."""
+    """The pods whose ordinals are no longer desired, the highest first."""
     claims: Claims
     history: Sequence[ReadOnlyTree]
-    """The ControllerRevisions that there are, the oldest first."""
+    """The existing ControllerRevisions, the oldest first."""
     current: ReadOnlyTree
-    """The ControllerRevision that pods below the partition have."""
+    """The ControllerRevision of pods below the partition."""
     update: ReadOnlyTree
-    """The ControllerRevision of the template as it is now."""
+    """The ControllerRevision of the current template."""
     current_ordinals: Collection[int]
     """The ordinals whose new pods get the current revision."""
     now: datetime
@@ -109,40 +113,40 @@ class StatefulSetState(Struct, frozen=True, kw_only=True):
         return pod is None or pod.deleting or not self.is_available(pod)
 
     def is_outdated(self, pod: PodView | None) -> bool:
-        """It will have to be replaced for the update; one that is going already will not."""
+        """Return whether the update has to replace the pod: it has another revision and is not being deleted."""
         return pod is not None and not pod.deleting and identity.revision_of(pod) != self.update_name
 
     def revision_for(self, ordinal: int) -> ReadOnlyTree:
-        """What a new pod is made from."""
+        """Return the ControllerRevision of a new pod."""
         return self.current if ordinal in self.current_ordinals else self.update
 
 
 def by_ordinal(owner: SetView, pods: Iterable[PodView]) -> tuple[tuple[Slot, ...], tuple[PodView, ...]]:
-    """The slots in order, and the condemned."""
-    ordinals = {identity.ordinal_in(owner, pod.key.name): pod for pod in pods}
+    """Return the slots in order, and the condemned pods."""
+    pods_by_ordinal = {identity.ordinal_in(owner, pod.key.name): pod for pod in pods}
     slots: list[Slot] = []
     missing = 0
     for ordinal in owner.ordinals:
-        pod = ordinals.get(ordinal)
+        pod = pods_by_ordinal.get(ordinal)
         slots.append(Slot(ordinal=ordinal, pod=pod))
         missing += pod is None
         if missing == MAX_MISSING_PODS:
             break
-    beyond = sorted(
-        (ordinal for ordinal in ordinals if ordinal is not None and ordinal not in owner.ordinals),
+    condemned_ordinals = sorted(
+        (ordinal for ordinal in pods_by_ordinal if ordinal is not None and ordinal not in owner.ordinals),
         reverse=True,
     )
-    return tuple(slots), tuple(ordinals[number] for number in beyond)
+    return tuple(slots), tuple(pods_by_ordinal[ordinal] for ordinal in condemned_ordinals)
 
 
 def pods(caches: Caches, owner: SetView) -> OwnedObjects[PodView]:
-    """A pod belongs to the set only if it has one of its names, too."""
+    """Return the pods of a set. Pods that do not have one of its names are released, and not adopted."""
     owned_pods = owned_objects(caches, kinds.PODS, owner.object, owner.selector)
     misnamed = tuple(pod for pod in owned_pods.owned if not _is_named_by(owner, pod))
     return OwnedObjects(
         owned=tuple(pod for pod in owned_pods.owned if pod not in misnamed),
         orphans=tuple(pod for pod in owned_pods.orphans if _is_named_by(owner, pod)),
-        strays=owned_pods.strays if owner.deleting else (*owned_pods.strays, *misnamed),
+        to_release=owned_pods.to_release if owner.deleting else (*owned_pods.to_release, *misnamed),
     )
 
 
@@ -151,9 +155,11 @@ def _is_named_by(owner: SetView, pod: PodView) -> bool:
 
 
 def revisions(caches: Caches, owner: SetView) -> OwnedObjects[ReadOnlyTree]:
-    """What it recorded stays its own, whatever its labels are now."""
+    """Return the revisions of a set. Owned ones are never released, whatever their labels are."""
     owned_revisions = owned_objects(caches, kinds.CONTROLLER_REVISIONS, owner.object, owner.selector)
-    return replace(owned_revisions, owned=(*owned_revisions.owned, *owned_revisions.strays), strays=())
+    return replace(
+        owned_revisions, owned=(*owned_revisions.owned, *owned_revisions.to_release), to_release=()
+    )
 
 
 def claims(caches: Caches, owner: SetView, ordinals: Iterable[int]) -> storage.Claims:

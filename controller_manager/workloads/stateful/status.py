@@ -1,4 +1,4 @@
-"""The status of a StatefulSet, counted from what was observed; and its actions on pods with their Events."""
+"""The status of a StatefulSet, and the actions that create and delete its pods, with their Events."""
 
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -30,25 +30,25 @@ def event_template(owner: SetView, verb: str) -> EventTemplate:
     subject = f"{owner.event_verb(verb)} Pod {{name}} in StatefulSet {owner.key.name}"
     return EventTemplate(
         about=owner.object,
-        done=(f"Successful{verb.title()}", f"{subject} successful"),
-        failed=(f"Failed{verb.title()}", f"{subject} failed error: {{error}}"),
+        on_success=(f"Successful{verb.title()}", f"{subject} successful"),
+        on_failure=(f"Failed{verb.title()}", f"{subject} failed error: {{error}}"),
     )
 
 
 def count_pods(
     state: StatefulSetState, collision_count: int, replaced: Collection[PodView]
 ) -> dict[str, Any]:
-    """The pods that are about to be replaced no longer count to any revision."""
+    """Return the status fields that count pods. Pods that are about to be replaced count for no revision."""
     pods = state.pods
-    seen = ready_pods(pods)
-    staying = [identity.revision_of(pod) for pod in pods if not pod.deleting and pod not in replaced]
+    ready = ready_pods(pods)
+    pod_revisions = [identity.revision_of(pod) for pod in pods if not pod.deleting and pod not in replaced]
     return {
         "observedGeneration": meta.generation(state.owner.object),
         "replicas": len(pods),
-        "readyReplicas": len(seen),
-        "availableReplicas": sum(map(state.is_available, seen)),
-        "currentReplicas": staying.count(state.current_name),
-        "updatedReplicas": staying.count(state.update_name),
+        "readyReplicas": len(ready),
+        "availableReplicas": sum(map(state.is_available, ready)),
+        "currentReplicas": pod_revisions.count(state.current_name),
+        "updatedReplicas": pod_revisions.count(state.update_name),
         "currentRevision": state.current_name,
         "updateRevision": state.update_name,
         "collisionCount": collision_count,
@@ -60,7 +60,7 @@ def ready_pods(pods: Collection[PodView]) -> list[PodView]:
 
 
 def complete_update(status: dict[str, Any], replicas: int) -> dict[str, Any]:
-    """If so many pods, and all that there are, are ready and of the newest revision, it becomes the current one."""
+    """Return the status with the update revision as the current one if all `replicas` pods are ready and updated."""
     counts = (status["replicas"], status["readyReplicas"], status["updatedReplicas"])
     if counts != (replicas,) * 3:
         return status

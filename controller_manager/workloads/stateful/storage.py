@@ -1,4 +1,4 @@
-"""The storage of a StatefulSet's pods: claims from its templates, and their owners."""
+"""The claims of a StatefulSet's pods: their creation from templates, and their owners by the retention_actions policy."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -35,7 +35,7 @@ def claim_name(owner: SetView, template: ReadOnlyTree, ordinal: int) -> str:
 
 
 def is_claim_of(owner: ReadOnlyTree, name: str) -> bool:
-    """Whether the claim could be one of the set's, whatever its present ordinals."""
+    """Return whether a claim has the name of a claim of the set, for any ordinal."""
     parent, _, ordinal = name.rpartition("-")
     templates = owner["spec"].get("volumeClaimTemplates") or ()
     return ordinal.isdecimal() and parent in {
@@ -43,22 +43,22 @@ def is_claim_of(owner: ReadOnlyTree, name: str) -> bool:
     }
 
 
-# --- the pod's side
+# --- volumes of pods
 
 
 def volumes(owner: SetView, ordinal: int, spec: ReadOnlyTree) -> dict[str, Any]:
-    """The pod's volumes: its claims, and those of the template that have no claim's name."""
+    """Return the pod's volumes: its claims, and the volumes of the template with other names."""
     if not owner.claim_templates:
         return {}
-    claimed = {
+    claim_volumes = {
         meta.name(template): {
             "name": meta.name(template),
             "persistentVolumeClaim": {"claimName": claim_name(owner, template, ordinal)},
         }
         for template in owner.claim_templates
     }
-    others = [volume for volume in spec.get("volumes") or () if volume["name"] not in claimed]
-    return {"volumes": [*claimed.values(), *others]}
+    others = [volume for volume in spec.get("volumes") or () if volume["name"] not in claim_volumes]
+    return {"volumes": [*claim_volumes.values(), *others]}
 
 
 def matches(owner: SetView, ordinal: int, pod: PodView) -> bool:
@@ -74,11 +74,11 @@ def matches(owner: SetView, ordinal: int, pod: PodView) -> bool:
     )
 
 
-# --- the claims' side
+# --- claims
 
 
 def create_missing(owner: SetView, ordinal: int, claims: Claims) -> tuple[Action, ...]:
-    """Make the claims of one pod that are not there."""
+    """Return the creation of one pod's missing claims."""
     bodies = tuple(
         _new_claim(owner, template, name)
         for template in owner.claim_templates
@@ -90,8 +90,8 @@ def create_missing(owner: SetView, ordinal: int, claims: Claims) -> tuple[Action
     create = owner.event_verb("create")
     event = EventTemplate(
         about=owner.object,
-        done=("SuccessfulCreate", f"{create} Claim {{name}} {pod} success"),
-        failed=("FailedCreate", f"{create} Claim {{name}} for {pod} failed error: {{error}}"),
+        on_success=("SuccessfulCreate", f"{create} Claim {{name}} {pod} success"),
+        on_failure=("FailedCreate", f"{create} Claim {{name}} for {pod} failed error: {{error}}"),
     )
     return (Create(resource=kinds.PERSISTENT_VOLUME_CLAIMS, bodies=bodies, event=event),)
 
@@ -99,37 +99,37 @@ def create_missing(owner: SetView, ordinal: int, claims: Claims) -> tuple[Action
 def _new_claim(owner: SetView, template: ReadOnlyTree, name: str) -> dict[str, Any]:
     selected = (owner.object["spec"].get("selector") or {}).get("matchLabels") or {}
     labels = {**meta.labels(template), **selected}
-    named = meta.with_metadata(
+    with_name = meta.with_metadata(
         template, name=name, namespace=owner.key.namespace, labels=labels, creationTimestamp=None
     )
     return {
         "kind": kinds.PERSISTENT_VOLUME_CLAIMS.kind,
         "apiVersion": kinds.PERSISTENT_VOLUME_CLAIMS.api_version,
-        "metadata": named["metadata"],
+        "metadata": with_name["metadata"],
         "spec": template.get("spec") or {},
     }
 
 
-def ending(owner: SetView, ordinal: int, claims: Claims) -> str:
-    """The name of a claim of this pod that is being deleted, so that no new pod can have it yet; or nothing."""
+def terminating_claim(owner: SetView, ordinal: int, claims: Claims) -> str:
+    """Return the name of a claim of this ordinal that is being deleted, which delays the new pod; "" if there is none."""
     names = claim_names(owner, ordinal)
     return next((name for name in names if name in claims and meta.is_deleting(claims[name])), "")
 
 
 def is_stale(owner: SetView, ordinal: int, claims: Claims) -> bool:
-    """Whether a claim is still owned by the previous pod of the name: it must be deleted before there is a new one."""
-    if not owner.claims_go_when_scaled:
+    """Return whether the previous pod of this ordinal still owns a claim, which must be deleted before the new pod."""
+    if not owner.deletes_claims_when_scaled:
         return False
     pod = f"{owner.key.name}-{ordinal}"
     present = (claims[name] for name in claim_names(owner, ordinal) if name in claims)
-    return any(_is_about(kinds.PODS, pod, ref) for claim in present for ref in meta.owner_references(claim))
+    return any(_refers_to(kinds.PODS, pod, ref) for claim in present for ref in meta.owner_references(claim))
 
 
 # --- the owners of claims
 
 
-def retention(owner: SetView, pod: PodView, ordinal: int, claims: Claims) -> tuple[Action, ...]:
-    """Set the owner with which the garbage collector deletes this pod's claims: the pod, the set or none."""
+def retention_actions(owner: SetView, pod: PodView, ordinal: int, claims: Claims) -> tuple[Action, ...]:
+    """Return the updates that set the owner of a pod's claims by the retention policy: the pod, the set or none."""
     actions: list[Action] = []
     for name in claim_names(owner, ordinal):
         claim = claims.get(name)
@@ -151,43 +151,45 @@ def _warning(owner: SetView, message: str) -> RecordEvent:
 
 
 def _owners(owner: SetView, pod: PodView, ordinal: int, claim: ReadOnlyTree) -> list[ReadOnlyTree]:
-    """The owners that the claim should have. It is left alone where an earlier set or pod of the name still owns it."""
+    """Return the desired owners of a claim. They do not change while an earlier set or pod of the name owns the claim."""
     refs = meta.owner_references(claim)
-    ours = [ref for ref in refs if _is_ours(owner, pod, ref)]
-    if any(ref["uid"] not in (owner.uid, pod.uid) for ref in ours):
+    own_refs = [ref for ref in refs if _is_own_reference(owner, pod, ref)]
+    if any(ref["uid"] not in (owner.uid, pod.uid) for ref in own_refs):
         return [*refs]
-    others = [ref for ref in refs if ref not in ours]
+    others = [ref for ref in refs if ref not in own_refs]
     if _has_other_controller(owner, pod, claim):
         return others
-    return [*others, *_going_with(owner, pod, ordinal)]
+    return [*others, *_retention_owners(owner, pod, ordinal)]
 
 
-def _going_with(owner: SetView, pod: PodView, ordinal: int) -> list[ReadOnlyTree]:
-    if owner.claims_go_when_scaled and ordinal not in owner.ordinals:
+def _retention_owners(owner: SetView, pod: PodView, ordinal: int) -> list[ReadOnlyTree]:
+    if owner.deletes_claims_when_scaled and ordinal not in owner.ordinals:
         return [_reference(owner, pod.object)]
-    return [_reference(owner, owner.object)] if owner.claims_go_when_deleted else []
+    return [_reference(owner, owner.object)] if owner.deletes_claims_when_deleted else []
 
 
-def _reference(owner: SetView, of: ReadOnlyTree) -> ReadOnlyTree:
-    reference = meta.controller_reference(of)
+def _reference(owner: SetView, obj: ReadOnlyTree) -> ReadOnlyTree:
+    reference = meta.controller_reference(obj)
     if owner.controls_claims:
         return reference
     return {field: reference[field] for field in ("apiVersion", "kind", "name", "uid")}
 
 
 def _has_other_controller(owner: SetView, pod: PodView, claim: ReadOnlyTree) -> bool:
-    if not (owner.controls_claims and (owner.claims_go_when_scaled or owner.claims_go_when_deleted)):
+    if not (
+        owner.controls_claims and (owner.deletes_claims_when_scaled or owner.deletes_claims_when_deleted)
+    ):
         return False
     refs = meta.owner_references(claim)
-    return any(ref.get("controller") is True and not _is_ours(owner, pod, ref) for ref in refs)
+    return any(ref.get("controller") is True and not _is_own_reference(owner, pod, ref) for ref in refs)
 
 
-def _is_ours(owner: SetView, pod: PodView, ref: ReadOnlyTree) -> bool:
-    is_set = _is_about(owner.resource, owner.key.name, ref)
-    return is_set or _is_about(kinds.PODS, pod.key.name, ref)
+def _is_own_reference(owner: SetView, pod: PodView, ref: ReadOnlyTree) -> bool:
+    is_set = _refers_to(owner.resource, owner.key.name, ref)
+    return is_set or _refers_to(kinds.PODS, pod.key.name, ref)
 
 
-def _is_about(resource: AnyResource, name: str, ref: ReadOnlyTree) -> bool:
+def _refers_to(resource: AnyResource, name: str, ref: ReadOnlyTree) -> bool:
     return (ref["apiVersion"], ref["kind"], ref["name"]) == (resource.api_version, resource.kind, name)
 
 

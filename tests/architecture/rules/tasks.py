@@ -10,7 +10,7 @@ FORBIDDEN = frozenset({"create_task", "ensure_future", "run_coroutine_threadsafe
 ALLOWED: Mapping[str, str] = {
     "apiserver/supervision.py": "it supervises the tasks of the server",
     "controller_manager/supervision.py": "it supervises the tasks of the manager",
-    "apiserver/customresources/establishing.py": "its group raises what a clean-up raises in a supervised task",
+    "apiserver/customresources/controller.py": "its group raises what a clean-up raises in a supervised task",
     "apiserver/http/server.py": "its group raises what an acceptor raises in a supervised task; a handshake ends its connection",
     "apiserver/http/exchanges.py": "it waits for both directions of a tunnel, which ends with either",
     "apiserver/http/streams.py": "it listens to the client of one watch, and ends that watch however it ends",

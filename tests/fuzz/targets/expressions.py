@@ -5,7 +5,7 @@ from mockube.apimachinery.cel.environment import Environment
 from mockube.apimachinery.cel.program import ProgramError
 from mockube.apimachinery.cel.schema_values import converter
 from mockube.apimachinery.cel.source import Issues
-from mockube.apimachinery.cel.values import CelError, CostExceeded, show
+from mockube.apimachinery.cel.values import CelError, CostExceeded, format_value
 from tests.fuzz import texts
 from tests.fuzz.engine import Target
 
@@ -93,7 +93,7 @@ def _check(text):
     except CostExceeded:
         return "too expensive"
     assert cost <= LIMIT
-    show(value)
+    format_value(value)
     return f"evaluated: {compiled.type}"
 
 

@@ -100,7 +100,7 @@ def _kubeconfig(text):
     except kubeconfig.KubeconfigError as error:
         outcomes.append(f"refused: {str(error).replace(str(path), '')}")
     try:
-        outcomes.append(f"server: {bool(kubeconfigs.server_of(kubeconfigs._read(path)))}")
+        outcomes.append(f"server: {bool(kubeconfigs.server_url(kubeconfigs._read(path)))}")
     except Failure as error:
         outcomes.append(f"refused: {str(error).replace(str(path), '')}")
     return " ".join(outcomes)
@@ -183,8 +183,8 @@ def _import(text):
     for tree in trees:
         cleaning.reason_to_skip(tree)
         cleaning.status_of(tree, ())
-        orjson.dumps(cleaning.without_assigned(cleaning.clean_object(tree, ("n",))))
-    problems = sorted({one.problem for one in listed if isinstance(one, documents.Unreadable)})
+        orjson.dumps(cleaning.without_assigned_fields(cleaning.clean_object(tree, ("n",))))
+    problems = sorted({one.problem for one in listed if isinstance(one, documents.InvalidDocument)})
     return f"read: {len(trees)} {problems}"
 
 
@@ -206,7 +206,7 @@ def _make_snapshot(random):
     if random.random() < 0.5:
         key = random.choice(list(trees))
         trees[key] = hostile_bodies.mutated(trees[key], random)
-    opening = lines.opening_line(
+    header = lines.header_line(
         random.choice((b"/registry/", b"/", b"", b"/x/")),
         random.choice((1, 0, -1, 2**63 - 1, 2**70)),
         "2030-01-01T00:00:00Z",
@@ -229,13 +229,13 @@ def _make_snapshot(random):
         at = random.randrange(len(entries))
         entries[at] = hostile_bodies.scramble(entries[at], random)
     if random.random() < 0.2:
-        entries = random.choice((entries[::-1], entries * 2, [*entries, opening], []))
+        entries = random.choice((entries[::-1], entries * 2, [*entries, header], []))
     if random.random() < 0.2:
-        opening = hostile_bodies.scramble(opening, random)
-    digest = hashlib.sha256(opening + b"".join(entries)).hexdigest()
-    closing = lines.closing_line(len(entries) + random.choice((0, 0, 0, 0, 1)), digest)
-    closing = hostile_bodies.scramble(closing, random) if random.random() < 0.1 else closing
-    data = gzip.compress(opening + b"".join(entries) + closing, mtime=0)
+        header = hostile_bodies.scramble(header, random)
+    digest = hashlib.sha256(header + b"".join(entries)).hexdigest()
+    trailer = lines.trailer_line(len(entries) + random.choice((0, 0, 0, 0, 1)), digest)
+    trailer = hostile_bodies.scramble(trailer, random) if random.random() < 0.1 else trailer
+    data = gzip.compress(header + b"".join(entries) + trailer, mtime=0)
     return (hostile_bodies.scramble(data, random) if random.random() < 0.2 else data).decode("latin-1")
 
 

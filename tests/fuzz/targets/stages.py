@@ -77,8 +77,8 @@ def _stage(case):
     if stage is None or not isinstance(pod, dict) or not _is_object(pod):
         return "none"
     try:
-        matching.is_at(stage, pod)
-        choice.choose([stage], pod, SeededRandom())
+        matching.matches_stage(stage, pod)
+        choice.choose_stage([stage], pod, SeededRandom())
         choice.delay_of(stage, pod, NOW, SeededRandom())
         return f"played: {len(playing.stage_effects(stage, pod, ENVIRONMENT))}"
     except (StageError, parser.TemplateError) as error:

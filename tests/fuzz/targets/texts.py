@@ -22,7 +22,7 @@ from mockube.apimachinery.quantity import QuantityError
 from mockube.apimachinery.schema import base64text
 from mockube.apiserver.kinds.common import addresses, pem, resource_names
 from mockube.apiserver.request_info import parse as parse_url
-from mockube.apiserver.storage import continuation
+from mockube.apiserver.storage import continue_token
 from mockube.apiserver.wire import negotiation
 from mockube.controller_manager.kubelet.stages.query import StageError, compile_query
 from tests.fuzz import texts
@@ -211,15 +211,15 @@ def _url(text):
 
 def _continue_token(text):
     try:
-        token = continuation.decode(text)
-    except continuation.BadToken as error:
+        token = continue_token.decode(text)
+    except continue_token.BadToken as error:
         return f"refused: {error}"
     if any(part in (".", "..") for part in token.start.split("/")):
         raise Fault("a continue token leads elsewhere")
     if (
         token.start
         and not token.start.startswith("/")
-        and continuation.decode(continuation.encode(token)) != token
+        and continue_token.decode(continue_token.encode(token)) != token
     ):
         raise Fault("a continue token's own text is another token")
     return "read"

@@ -8,7 +8,7 @@ from mockube.apimachinery import meta
 from mockube.controller_manager.client.kinds import PODS
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.control.actions import Create, Delete, Patch
-from mockube.controller_manager.controllers.kruise.advancedstatefulset.controller import view
+from mockube.controller_manager.controllers.kruise.advancedstatefulset.controller import advanced_set_view
 from mockube.controller_manager.controllers.kruise.advancedstatefulset.strategy import Strategy
 from mockube.controller_manager.workloads.inplace import lifecycle, update
 from tests.support.controllers.advancedsets import AdvancedSets, template
@@ -87,7 +87,7 @@ class Life(OrdinalSetStateMachine):
 
 def check(sets):
     """Invariants of every plan."""
-    owner = view(sets.set)
+    owner = advanced_set_view(sets.set)
     plan = sets.plan(WEB)
     made = [meta.name(body) for it in _of(plan, Create) for body in it.bodies]
     gone = [ref.key.name for it in _of(plan, Delete) for ref in it.objects]
@@ -136,20 +136,20 @@ def check_end_state(sets):
         if (sets.get(PODS, name).get("status") or {}).get("phase") == "Running":
             sets.run(_ordinal(name))
     settle_until_idle(sets)
-    owner = view(sets.set)
+    owner = advanced_set_view(sets.set)
     assert [*map(_ordinal, sorted(sets.pods))] == [*owner.ordinals]
     counted = (sets.status["replicas"], sets.status["readyReplicas"], sets.status["availableReplicas"])
     assert counted == (owner.replicas,) * 3
     check_partition(sets, owner)
     plan = sets.plan(WEB)
-    assert (plan.actions, plan.last(None), plan.again_after) == ((), (), None)
+    assert (plan.actions, plan.last(None), plan.requeue_after) == ((), (), None)
 
 
 def settle_until_idle(sets):
     """Nothing is left to do, also after time passes."""
     for _ in range(40):
         settle_checked(sets)
-        if sets.plan(WEB).again_after is None:
+        if sets.plan(WEB).requeue_after is None:
             return
         sets.clock.advance(5)
     raise AssertionError("it never rests")
@@ -186,7 +186,7 @@ def test_advanced_statefulset_update_respects_partition_and_max_unavailable(spec
     before = {name: sets.image(_ordinal(name)) for name in sets.pods}
     sets.change_spec("template", to=template(image))
     settle_until_idle(sets)
-    owner, strategy = view(sets.set), Strategy.of(sets.set["spec"])
+    owner, strategy = advanced_set_view(sets.set), Strategy.of(sets.set["spec"])
     updated = [name for name in sets.pods if sets.image(_ordinal(name)) == image != before[name]]
     wanted = 0 if image == "a:1" or owner.on_delete else owner.replicas - strategy.partition
     assert len(updated) == wanted

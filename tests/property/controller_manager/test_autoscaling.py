@@ -57,7 +57,7 @@ def test_autoscaler_respects_bounds_windows_and_policies(behavior, recommended, 
         found = limit(behavior, desired, limits, history)
         new, history = found.replicas, found.history
         assert minimum <= new <= maximum
-        assert found.is_limited == (found.limiting[0] != "DesiredWithinRange")
+        assert found.is_limited == (found.limited_condition[0] != "DesiredWithinRange")
         window = 60 if behavior is None else behavior["scaleDown"]["stabilizationWindowSeconds"]
         recent = [replicas for when, replicas in seen if when > now - timedelta(seconds=window)]
         if new < current:

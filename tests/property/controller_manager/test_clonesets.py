@@ -8,8 +8,8 @@ from mockube.apimachinery import meta
 from mockube.controller_manager.client.kinds import PODS
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.control.actions import Create, Delete
-from mockube.controller_manager.controllers.kruise.cloneset.diffs import Tally, diffs
-from mockube.controller_manager.controllers.kruise.cloneset.spec import Limits, SetView
+from mockube.controller_manager.controllers.kruise.cloneset.diffs import PodCounts, diffs
+from mockube.controller_manager.controllers.kruise.cloneset.spec import CloneSetView, Limits
 from mockube.controller_manager.workloads.inplace.update import is_in_service
 from tests.support.controllers.clonesets import WEB, Clones, claim_template
 from tests.support.controllers.set_state_machines import SetStateMachine
@@ -95,7 +95,7 @@ class Life(SetStateMachine):
 
 def check(clones, seen):
     """Invariants of every plan: names are free and, unless claims are reused, new; and there is no surplus pod."""
-    view = SetView.of(clones.set)
+    view = CloneSetView.of(clones.set)
     plan = clones.plan(WEB)
     made = [meta.name(body) for it in _of(plan, Create) for body in it.bodies]
     gone = [ref.key.name for it in _of(plan, Delete) for ref in it.objects]
@@ -123,7 +123,7 @@ def check_end_state(clones):
         clones.settle()
         clones.clock.advance(60)
     clones.settle()
-    view = SetView.of(clones.set)
+    view = CloneSetView.of(clones.set)
     replicas = view.limits.replicas
     assert clones.count("replicas", "availableReplicas") == [replicas, replicas]
     assert {*clones.states} <= {"Normal"}
@@ -144,7 +144,7 @@ def test_clone_set_update_respects_limits(spec, change):
     clones = Clones(**{**spec, "minReadySeconds": 0, "lifecycle": {}})
     clones.settle()
     clones.roll("a:2", **change)
-    limits = SetView.of(clones.set).limits
+    limits = CloneSetView.of(clones.set).limits
     for _ in range(8 * limits.replicas + 8):
         clones.round()
         assert _serving(clones) >= limits.replicas - limits.max_unavailable
@@ -153,7 +153,7 @@ def test_clone_set_update_respects_limits(spec, change):
         clones.run_all()
         clones.round()
         assert _serving(clones) >= limits.replicas - limits.max_unavailable
-    kept = limits.replicas if SetView.of(clones.set).paused else limits.partition
+    kept = limits.replicas if CloneSetView.of(clones.set).paused else limits.partition
     assert clones.images == ["a:1"] * kept + ["a:2"] * (limits.replicas - kept)
     assert clones.plan(WEB).actions == ()
 
@@ -163,7 +163,7 @@ def _serving(clones):
 
 
 tallies = st.builds(
-    lambda preparing, active, named, unavailable: Tally(
+    lambda preparing, active, named, unavailable: PodCounts(
         preparing_delete=preparing,
         active=active,
         to_delete=min(named, active),

@@ -90,13 +90,14 @@ def test_allocation_without_reserved_pods_equals_bounded_allocation(total, liste
 
 
 @given(
-    total=counts, listed=places(**bounded, unschedulable=st.booleans(), marked=st.booleans(), reserved=counts)
+    total=counts,
+    listed=places(**bounded, unschedulable=st.booleans(), was_unschedulable=st.booleans(), reserved=counts),
 )
 def test_reserved_pods_are_not_counted_as_running(total, listed):
     """The subset sizes add up to at least the replicas if a schedulable subset is unbounded."""
     result = allocate_or_reject(total, listed, adapts=True, reserves=True)
     assert all(0 <= share <= 2 * total for share in result.values())
-    free = [place for place in listed if not (place.unschedulable or place.marked)]
+    free = [place for place in listed if not (place.unschedulable or place.was_unschedulable)]
     if any(place.max_replicas is None for place in free):
         assert sum(result.values()) >= total
 

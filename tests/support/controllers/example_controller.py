@@ -49,8 +49,8 @@ def reconcile(caches, key, now):
         }
         event = EventTemplate(
             about=parent,
-            done=("SuccessfulCreate", "Created copy: {name}"),
-            failed=("FailedCreate", "Error creating: {error}"),
+            on_success=("SuccessfulCreate", "Created copy: {name}"),
+            on_failure=("FailedCreate", "Error creating: {error}"),
         )
         return Plan(actions=(Create(resource=SECRETS, bodies=(body,) * missing, event=event),))
     if missing < 0:

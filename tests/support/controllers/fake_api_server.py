@@ -100,7 +100,7 @@ class FakeApiServer:
     # --- actions of the runtime
 
     def plan(self, key):
-        remembered = (self.memories.get(key),) if self.controller.remembers else ()
+        remembered = (self.memories.get(key),) if self.controller.has_memory else ()
         return self.controller.reconcile(self.caches(), key, self.clock.now(), *remembered)
 
     def reconcile(self, key):
@@ -244,12 +244,12 @@ class FakeApiServer:
         try:
             changed = effect(resource, body)
         except status.ApiError as problem:
-            self._record_write_event("Warning", event and event.failed, name=name, error=problem)
+            self._record_write_event("Warning", event and event.on_failure, name=name, error=problem)
             raise
         name = meta.name(changed or body)
         self.done.append((verb, resource, name))
         self._writes.append(Write(action, Key.of(changed or body), changed))
-        self._record_write_event("Normal", event and event.done, name=name)
+        self._record_write_event("Normal", event and event.on_success, name=name)
 
     def _record_write_event(self, kind, texts, **values):
         if texts and texts[0]:

@@ -3,12 +3,12 @@
 import contextlib
 
 from mockube.apimachinery.clock import RealClock
-from mockube.controller_manager.client.connect import Connection, connect
+from mockube.controller_manager.client.connect import ClientOptions, connect
 from mockube.controller_manager.client.kubeconfig import Access
 
 
 @contextlib.asynccontextmanager
 async def client_of(url, *, token="admin", clock=None, **options):
     access = Access(server=url, token=token)
-    async with connect(Connection(access=access, clock=clock or RealClock(), **options)) as client:
+    async with connect(ClientOptions(access=access, clock=clock or RealClock(), **options)) as client:
         yield client

@@ -98,7 +98,7 @@ class SimulatedPod:
         if self.removed:
             return False
         next_step = step(self.pod, self.context, self.now)
-        self.due = next_step.again_at
+        self.due = next_step.requeue_at
         assert self.due is None or self.due > self.now
         for effect in next_step.effects:
             self._do(effect)

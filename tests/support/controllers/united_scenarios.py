@@ -2,8 +2,8 @@
 
 import contextlib
 
-from mockube.apimachinery.packs.definitions import definitions
 from mockube.apiserver.http.settings import Settings
+from mockube.apiserver.packs.definitions import definitions
 from mockube.controller_manager.config.settings import Config, Simulation
 from mockube.controller_manager.controllers.deployment.controller import DEPLOYMENT
 from mockube.controller_manager.controllers.garbagecollector.collector import GARBAGE_COLLECTOR

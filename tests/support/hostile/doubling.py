@@ -6,6 +6,7 @@ is measured again at larger sizes, where constant costs matter less.
 
 import gc
 import math
+import os
 from collections.abc import Callable
 from time import thread_time
 from typing import Any
@@ -28,6 +29,11 @@ _LARGER = 0.5
 
 class Growth(Exception):
     """Cost grows faster than the input."""
+
+
+def size_of_run(quick: int, full: int) -> int:
+    """Return the full size if MOCKUBE_FULL_SIZE is set. Twice as much is about the largest body, 3 MiB."""
+    return full if os.environ.get("MOCKUBE_FULL_SIZE") else quick
 
 
 def cost(run: Callable[[Any], object], value: Any, *, runs: int = 1) -> float:

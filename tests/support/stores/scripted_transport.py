@@ -6,11 +6,11 @@ from collections import deque
 
 import orjson
 
-from mockube.controller_manager.client.wire import Answer
+from mockube.controller_manager.client.wire import Response
 
 
 def answer(status=200, body=None, *, retry_after=None):
-    return Answer(status, retry_after, orjson.dumps({} if body is None else body))
+    return Response(status, retry_after, orjson.dumps({} if body is None else body))
 
 
 def problem(status, reason, message="", **details):
@@ -29,7 +29,7 @@ class ScriptedTransport:
         self.sent = []
 
     def will(self, *outcomes):
-        """An `Answer` is returned, an exception raised."""
+        """An `Response` is returned, an exception raised."""
         self.outcomes.extend(outcomes)
         return self
 

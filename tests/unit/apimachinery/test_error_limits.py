@@ -52,7 +52,7 @@ def test_errors_beyond_limit_are_counted():
 
 
 def test_one_error_beyond_limit_is_singular():
-    texts, left = errors.within_limit(["a" * MAX_TEXT, "b"], str)
+    texts, left = errors.format_within_limit(["a" * MAX_TEXT, "b"], str)
     assert errors.join_messages(texts, left).endswith(", 1 more error]")
 
 

@@ -22,10 +22,10 @@ def test_label_flag_is_parsed(text, pairs):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("disk", '"disk" is no label: KEY=VALUE is one'),
-        ("=ssd", '"=ssd" is no label: '),
-        ("disk=s s", '"disk=s s" is no label: a valid label must be'),
-        ("a/b/c=d", '"a/b/c=d" is no label: '),
+        ("disk", '"disk" is not a label: it must be KEY=VALUE'),
+        ("=ssd", '"=ssd" is not a label: '),
+        ("disk=s s", '"disk=s s" is not a label: a valid label must be'),
+        ("a/b/c=d", '"a/b/c=d" is not a label: '),
     ],
 )
 def test_invalid_label_flag_is_refused(text, says):

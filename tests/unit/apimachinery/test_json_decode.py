@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockube.apimachinery import json_decode
-from mockube.apimachinery.json_decode import MANY, decode
+from mockube.apimachinery.json_decode import MAX_CONTAINERS_PER_CALL, decode
 
 BLANKS = st.sampled_from(["", "", " ", "\n\t\r "])
 SCALARS = st.sampled_from(
@@ -50,7 +50,7 @@ def result(decoder, text):
 def many(request):
     """How many containers a piece has."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(json_decode, "MANY", request.param)
+        patch.setattr(json_decode, "MAX_CONTAINERS_PER_CALL", request.param)
         yield request.param
 
 
@@ -72,10 +72,14 @@ def test_changed_text_is_refused_if_orjson_refuses_it(many, text, changes):
 @pytest.mark.parametrize(
     "text",
     [
-        b'{"a":[%b]}' % b",".join([b"[]"] * (4 * MANY)),
-        b'{"a":{%b}}' % b",".join(b'"%d":{}' % number for number in range(4 * MANY)),
-        b'[%b,{"last":1}]' % b",".join([b'{"a":[{},[0]]}'] * (4 * MANY)),
-        b'{"a":[],"b":[%b],"a":[%b]}' % (b",".join([b"[]"] * (2 * MANY)), b",".join([b"{}"] * (2 * MANY))),
+        b'{"a":[%b]}' % b",".join([b"[]"] * (4 * MAX_CONTAINERS_PER_CALL)),
+        b'{"a":{%b}}' % b",".join(b'"%d":{}' % number for number in range(4 * MAX_CONTAINERS_PER_CALL)),
+        b'[%b,{"last":1}]' % b",".join([b'{"a":[{},[0]]}'] * (4 * MAX_CONTAINERS_PER_CALL)),
+        b'{"a":[],"b":[%b],"a":[%b]}'
+        % (
+            b",".join([b"[]"] * (2 * MAX_CONTAINERS_PER_CALL)),
+            b",".join([b"{}"] * (2 * MAX_CONTAINERS_PER_CALL)),
+        ),
     ],
     ids=["an array", "an object", "objects", "the same key twice"],
 )
@@ -88,9 +92,9 @@ def test_no_call_decodes_more_than_two_pieces(text, monkeypatch):
 
     monkeypatch.setattr(orjson, "loads", loads_and_counts)
     assert orjson.dumps(decode(text)) == orjson.dumps(whole)
-    assert sum(counts) >= 4 * MANY - len(counts)
-    assert max(counts) <= 2 * MANY
+    assert sum(counts) >= 4 * MAX_CONTAINERS_PER_CALL - len(counts)
+    assert max(counts) <= 2 * MAX_CONTAINERS_PER_CALL
 
 
 def test_brackets_in_a_string_are_not_counted_as_objects():
-    assert decode(b'"%b"' % (b"[" * (2 * MANY))) == "[" * (2 * MANY)
+    assert decode(b'"%b"' % (b"[" * (2 * MAX_CONTAINERS_PER_CALL))) == "[" * (2 * MAX_CONTAINERS_PER_CALL)

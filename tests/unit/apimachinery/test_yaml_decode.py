@@ -103,13 +103,13 @@ def test_yaml_error_is_upstreams(text, problem):
 def test_duplicate_yaml_keys_are_reported_together():
     loaded = load(b"{a: 1, a: 2,\n  1: 1, 1: 2}\n")
     assert loaded.tree == {"a": 2, "1": 2}
-    assert loaded.complaints == (
+    assert loaded.strict_errors == (
         'yaml: unmarshal errors:\n  line 1: key "a" already set in map\n  line 2: key 1 already set in map',
     )
 
 
 def test_number_of_yaml_errors_is_limited():
-    (complaint,) = load(b"a: 1\n" * 10_000).complaints
+    (complaint,) = load(b"a: 1\n" * 10_000).strict_errors
     assert complaint.count("\n") == MAX_STRICT_ERRORS
 
 

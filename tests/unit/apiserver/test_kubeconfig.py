@@ -13,7 +13,7 @@ CLIENT = Pair(certificate=b"crt", key=b"key")
 
 
 def write(path, server="https://127.0.0.1:6443"):
-    kubeconfig.write(path, server=server, authority=b"ca", client=CLIENT, token="t")
+    kubeconfig.write(path, server=server, ca=b"ca", client=CLIENT, token="t")
 
 
 def test_written_kubeconfig_is_complete(tmp_path):
@@ -54,6 +54,9 @@ def test_older_own_kubeconfig_is_replaced(tmp_path):
 def test_foreign_kubeconfig_is_not_replaced(tmp_path, text):
     path = tmp_path / "config"
     path.write_text(text)
-    with pytest.raises(kubeconfig.NotOurs, match="is not overwritten"):
+    with pytest.raises(
+        kubeconfig.OtherKubeconfig,
+        match="was not created by mockube and is not overwritten: pass another path to --write-kubeconfig",
+    ):
         write(path)
     assert path.read_text() == text

@@ -7,7 +7,7 @@ import pytest
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.config.settings import Store
 from mockube.apiserver.store import REVISION_BUMP, STORE_FOLDER, initial_revision, open_store
-from mockube.etcd.archive.lines import HalfRestored, restore_marker_key
+from mockube.etcd.archive.lines import IncompleteRestore, restore_marker_key
 from mockube.etcd.archive.read import BadArchive
 from mockube.etcd.embedded.disk import Disk
 from mockube.etcd.embedded.durable import DurableStore
@@ -110,7 +110,7 @@ async def test_partially_restored_store_is_refused(tmp_path):
     await kv.put(Put(key=restore_marker_key(ROOT), value=b"a.gz"))
     await kv.close()
     with pytest.raises(
-        HalfRestored, match=r"the restore of a\.gz was interrupted: restore it again, with --replace"
+        IncompleteRestore, match=r"the restore of a\.gz was interrupted: restore it again, with --replace"
     ):
         async with open_store(Store(data_dir=tmp_path, fsync=False), SteppedClock()):
             pass

@@ -117,16 +117,22 @@ def test_every_controller_has_a_concurrency_flag():
         pytest.param(["--concurrent-gc-syncs=0"], "at least 1 is needed", id="no workers"),
         pytest.param(
             ["--controllers=*,selinux-warning-controller"],
-            "selinux-warning-controller is not supported",
+            '"selinux-warning-controller" is not implemented by mockube; remove it',
             id="missing element",
         ),
         pytest.param(
-            ["--legacy-service-account-token-clean-up-period=0s"], "0s is no time at all", id="zero duration"
+            ["--legacy-service-account-token-clean-up-period=0s"],
+            "0s is too short: use more than 0s",
+            id="zero duration",
         ),
-        pytest.param(["--controllers=*,-deploymentt"], "there is no deploymentt", id="mistyped controller"),
+        pytest.param(
+            ["--controllers=*,-deploymentt"],
+            '"deploymentt" is not in the list of known controllers',
+            id="mistyped controller",
+        ),
         pytest.param(["--bind-address=0.0.0.0"], "loopback require --client-ca-file", id="public address"),
         pytest.param(["--tls-cert-file=x"], "must be set together", id="half a pair"),
-        pytest.param(["--simulate-nodes=9999"], "no more than 2303 have addresses", id="too many nodes"),
+        pytest.param(["--simulate-nodes=9999"], "at most 2303 nodes can have addresses", id="too many nodes"),
         pytest.param(
             ["--cluster-signing-legacy-unknown-key-file=k"],
             "cannot specify key without cert",

@@ -60,7 +60,7 @@ def test_numbers_in_annotations_and_labels(text):
     )
     for operator in ("Gt", "Lt"):
         term = {"matchExpressions": [{"key": "a", "operator": operator, "values": ["1"]}]}
-        assert not node_selectors.term_holds(term, {"metadata": {"name": "n", "labels": {"a": text}}})
+        assert not node_selectors.matches_term(term, {"metadata": {"name": "n", "labels": {"a": text}}})
         taint = {"key": "a", "value": text, "effect": "NoSchedule"}
         toleration = {"key": "a", "operator": operator, "value": "1"}
         assert not tolerations.tolerates({"tolerations": [toleration]}, taint)
@@ -139,4 +139,4 @@ def test_template_functions_refuse_invalid_numbers(name, arguments):
 )
 def test_invalid_grace_annotation_is_ignored(text):
     pod = pods.pod(annotations={record.ANNOTATION_GRACE: text})
-    assert record.waiting(PodView.of(pod)) is None
+    assert record.delayed_change(PodView.of(pod)) is None

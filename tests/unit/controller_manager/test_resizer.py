@@ -8,7 +8,7 @@ from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.kinds import NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.provisioner import SIMULATED
+from mockube.controller_manager.provisioner import SIMULATED_PROVISIONER
 from mockube.controller_manager.resizer import NODE_RESIZER, PRE_RESIZE_CAPACITY, RESIZER
 from mockube.controller_manager.workloads.volumes import capacity
 from tests.support.controllers.storage import Storage
@@ -17,7 +17,7 @@ KEY = Key("default", "data")
 PENDING = "Waiting for user to (re-)start a pod to finish file system resize of volume on node."
 
 
-def bound_claim(*, size="2Gi", driver=SIMULATED, controllers=(RESIZER,)):
+def bound_claim(*, size="2Gi", driver=SIMULATED_PROVISIONER, controllers=(RESIZER,)):
     storage = Storage(controllers)
     claim = storage.claim(size=size, volumeName="vol")
     storage.put_claim({**claim, "status": {"phase": "Bound", "capacity": {"storage": "1Gi"}}})

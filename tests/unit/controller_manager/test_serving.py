@@ -14,7 +14,7 @@ from mockube.controller_manager.http_endpoints import (
     Port,
     StatusSources,
     request_client_certificates,
-    self_signed,
+    self_signed_tls_context,
     serving,
 )
 
@@ -91,7 +91,7 @@ async def test_other_paths_are_not_found(url, method, path, code):
 
 async def test_own_certificate_is_generated():
     page = StatusSources(checks={}, registry=CollectorRegistry(), settings={})
-    tls = self_signed("127.0.0.1", now=datetime(2020, 1, 1, tzinfo=UTC), random=SeededRandom())
+    tls = self_signed_tls_context("127.0.0.1", now=datetime(2020, 1, 1, tzinfo=UTC), random=SeededRandom())
     async with serving(page, [Port(address="127.0.0.1", number=0, tls=tls)]) as (url,):
         assert url.startswith("https://127.0.0.1:")
         assert await get(f"{url}/healthz") == (200, "ok")
@@ -104,7 +104,7 @@ async def test_anonymous_clients_read_health_only(tmp_path):
         known = ssl.create_default_context()
         known.check_hostname, known.verify_mode = False, ssl.CERT_NONE
         known.load_cert_chain(pki.certificate("admin"), pki.key("admin"))
-    tls = self_signed("127.0.0.1", now=datetime(2020, 1, 1, tzinfo=UTC), random=SeededRandom())
+    tls = self_signed_tls_context("127.0.0.1", now=datetime(2020, 1, 1, tzinfo=UTC), random=SeededRandom())
     request_client_certificates(tls, pki.certificate("ca"))
     page = StatusSources(checks={}, registry=CollectorRegistry(), settings={})
     async with serving(page, [Port(address="127.0.0.1", number=0, tls=tls)]) as (url,):

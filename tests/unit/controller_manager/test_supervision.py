@@ -77,9 +77,9 @@ async def await_cancelled_future():
 
 async def test_cancellation_of_what_a_task_awaits_is_a_failure(caplog):
     """asyncio ignores cancelled tasks of a group, so this one would end unnoticed."""
-    with pytest.raises(RuntimeError, match="what it awaited was cancelled"):
+    with pytest.raises(RuntimeError, match="something that it awaited was cancelled"):
         await start("engine", await_cancelled_future())
-    with pytest.raises(RuntimeError, match="what it awaited was cancelled"):
+    with pytest.raises(RuntimeError, match="something that it awaited was cancelled"):
         await run_all(engine=await_cancelled_future(), other=wait_forever())
     assert caplog.messages == ["engine failed", "engine failed"]
 
@@ -133,7 +133,7 @@ async def test_work_returns_result_and_cancels_background_tasks():
         return 5
 
     beside = start("beside", wait_forever())
-    assert await run_with(work(), beside=[beside]) == 5
+    assert await run_with(work(), background_tasks=[beside]) == 5
     assert beside.cancelled()
 
 
@@ -149,7 +149,7 @@ async def test_failed_background_task_cancels_work(caplog):
     other = start("other", wait_forever())
     with pytest.raises(ValueError, match="why"):
         await run_with(
-            work(), beside=[start("ended", return_at_once()), other, start("beside", raise_error())]
+            work(), background_tasks=[start("ended", return_at_once()), other, start("beside", raise_error())]
         )
     assert cancelled == [True]
     assert other.cancelled()

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from mockube.apimachinery.clock import SteppedClock
-from mockube.checkup import CHECKS, CheckResult, look_around
+from mockube.checkup import CHECKS, CheckResult, run_checks
 from mockube.clusters.named_cluster import cluster_folder, write_record
 from tests.support.processes.clusters import STARTING
 
@@ -20,9 +20,9 @@ def problem_of(name, environment, clock=None):
 
 
 def test_checkup_reports_every_check_with_text(environment):
-    results = dict(look_around(environment, SteppedClock()))
+    results = dict(run_checks(environment, SteppedClock()))
     assert results.keys() == CHECKS.keys()
-    assert all(one.words for one in results.values())
+    assert all(one.message for one in results.values())
 
 
 def test_folder_that_can_be_created_is_ok(environment):
@@ -33,7 +33,7 @@ def test_file_in_place_of_folder_is_reported(tmp_path):
     (tmp_path / "file").touch()
     finding = problem_of("clusters' folder", {"XDG_DATA_HOME": str(tmp_path / "file")})
     assert finding.verdict is CheckResult.WRONG
-    assert f"{tmp_path / 'file'} is a file" in finding.words
+    assert f"{tmp_path / 'file'} is a file" in finding.message
 
 
 def test_killed_cluster_is_reported_with_advice(environment):
@@ -43,16 +43,16 @@ def test_killed_cluster_is_reported_with_advice(environment):
     write_record(folder, STARTING)
     finding = problem_of("clusters", environment)
     assert finding.verdict is CheckResult.WRONG
-    assert "`mockube down --name one`" in finding.words
+    assert "`mockube down --name one`" in finding.message
 
 
 def test_unreadable_cluster_is_reported(environment):
     folder = cluster_folder("one", environment)
     folder.prepare()
     folder.record.mkdir()
-    results = dict(look_around(environment, SteppedClock()))
+    results = dict(run_checks(environment, SteppedClock()))
     assert results["clusters"].verdict is CheckResult.WRONG
-    assert results["clusters"].words == f"{folder.record}: Is a directory"
+    assert results["clusters"].message == f"{folder.record}: Is a directory"
     assert results["Python"].verdict is CheckResult.OK
 
 
@@ -63,7 +63,7 @@ def test_clock_set_back_is_reported(environment):
     early = SteppedClock()
     assert problem_of("clock", environment, early).verdict is CheckResult.OK
     os.utime(folder.pki / "ca.crt", (early.now().timestamp() + 60,) * 2)
-    assert "created in the future" in problem_of("clock", environment, early).words
+    assert "created in the future" in problem_of("clock", environment, early).message
 
 
 def test_missing_kubectl_is_a_note(environment, tmp_path, monkeypatch):

@@ -8,7 +8,7 @@ from operator import attrgetter
 import pytest
 
 import mockube
-from mockube.exports import HOMES
+from mockube.exports import MODULES
 from tests.architecture.source import ROOT
 
 
@@ -20,12 +20,12 @@ def test_type_stub_matches_exports():
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
-    assert exported == HOMES
-    assert set(HOMES) <= set(mockube.__all__)
+    assert exported == MODULES
+    assert set(MODULES) <= set(mockube.__all__)
 
 
 def test_exports_come_from_their_modules():
-    for name, home in HOMES.items():
+    for name, home in MODULES.items():
         assert getattr(mockube, name).__module__.startswith(home.partition(".")[0])
 
 

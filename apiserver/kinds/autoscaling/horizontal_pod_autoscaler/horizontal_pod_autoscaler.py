@@ -19,7 +19,7 @@ from mockube.apiserver.kinds.autoscaling.horizontal_pod_autoscaler.conversion im
 from mockube.apiserver.kinds.autoscaling.horizontal_pod_autoscaler.validation import VALIDATION
 from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.cells import items, join_shortened, number, part, text
-from mockube.apiserver.kinds.common.defaults import FILLED_BY_OWNER, of
+from mockube.apiserver.kinds.common.defaults import FILLED_BY_OWNER, defaults_table
 from mockube.apiserver.kinds.kind import Conversion, Kind
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
@@ -233,7 +233,7 @@ KIND: Final = Kind(
     ),
     validation=VALIDATION,
     printer=_PRINTER,
-    defaults=of(
+    defaults=defaults_table(
         "io.k8s.api.autoscaling.v2",
         {
             "HorizontalPodAutoscalerSpec": ({"minReplicas": 1}, _default_metrics),
@@ -258,7 +258,7 @@ KIND_V1: Final = Kind(
     ),
     printer=_PRINTER,
     conversion=Conversion(to_stored=to_v2, from_stored=to_v1),
-    defaults=of(
+    defaults=defaults_table(
         "io.k8s.api.autoscaling.v1",
         {
             "HorizontalPodAutoscaler": _default_cpu_target,

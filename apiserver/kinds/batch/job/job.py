@@ -29,7 +29,7 @@ from mockube.apiserver.kinds.common.cells import (
     selector_text,
     time,
 )
-from mockube.apiserver.kinds.common.defaults import FILLED_BY_OWNER, of, set_labels
+from mockube.apiserver.kinds.common.defaults import FILLED_BY_OWNER, defaults_table, set_labels
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.core.pod.defaults import INTERNAL_CHANGES_OF_TEMPLATE
@@ -214,7 +214,7 @@ KIND: Final = Kind(
         ),
         cells=_cells,
     ),
-    defaults=of(
+    defaults=defaults_table(
         "io.k8s.api.batch.v1",
         {
             "Job": _default_job,

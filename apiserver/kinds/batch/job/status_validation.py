@@ -19,7 +19,7 @@ from mockube.apiserver.kinds.batch.job.validation import is_indexed
 from mockube.apiserver.kinds.common import objectmeta
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN
-from mockube.apiserver.kinds.common.workloads import counts
+from mockube.apiserver.kinds.core.pod.workloads import counts
 
 COMPLETE, FAILED = "Complete", "Failed"
 FAILURE_TARGET, SUCCESS_CRITERIA_MET, SUSPENDED = "FailureTarget", "SuccessCriteriaMet", "Suspended"

@@ -31,9 +31,9 @@ from mockube.apiserver.kinds.common.selectors import (
     check_selector_leniently,
     has_wrong_values,
 )
-from mockube.apiserver.kinds.common.workloads import check_matches, selector_of
 from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions
 from mockube.apiserver.kinds.core.pod.pod_template import check_pod_template, options_from_old_template
+from mockube.apiserver.kinds.core.pod.workloads import check_matches, selector_of
 
 INDEXED, NON_INDEXED = "Indexed", "NonIndexed"
 _ALWAYS, _ON_FAILURE, _NEVER = "Always", "OnFailure", "Never"

@@ -63,8 +63,8 @@ def _readiness_gates(pod: Tree) -> str:
     gates = items(pod, "spec", "readinessGates")
     if not gates:
         return "<none>"
-    passed = [gate for gate in gates if condition(pod, text(gate, "conditionType")) == "True"]
-    return f"{len(passed)}/{len(gates)}"
+    passed_gates = [gate for gate in gates if condition(pod, text(gate, "conditionType")) == "True"]
+    return f"{len(passed_gates)}/{len(gates)}"
 
 
 _COMPLETED: Final = {
@@ -74,7 +74,7 @@ _COMPLETED: Final = {
 
 
 def _conditions(pod: Tree) -> list[Tree]:
-    """That a pod has ended, so that a client may leave it out."""
+    """Return the row condition Completed of a terminated pod, which clients may omit."""
     phase = text(pod, "status", "phase")
     if phase not in _COMPLETED:
         return []
@@ -123,7 +123,7 @@ def _deletion_reason(pod: Tree) -> str:
 
 
 class _Initialization(NamedTuple):
-    """The progress of the init containers: those that are done, and the reason of the one that blocks, if any."""
+    """The progress of the init containers: the statuses of started ones, and the reason of the blocking one, if any."""
 
     sidecars: frozenset[str]
     statuses: Sequence[Any]
@@ -162,9 +162,12 @@ def _init_reason(status: Any) -> str:
 # --- the pod's containers
 
 
-def _containers_reason(pod: Tree, statuses: Sequence[Any], own: str) -> str:
-    """The first container's reason that has one; but one that has completed is no news while others go on."""
-    reason = next(filter(None, map(_container_reason, statuses)), own)
+def _containers_reason(pod: Tree, statuses: Sequence[Any], pod_reason: str) -> str:
+    """Return the reason of the first container that has one, or `pod_reason`.
+
+    "Completed" is replaced by the state of the other containers if they run or have failed.
+    """
+    reason = next(filter(None, map(_container_reason, statuses)), pod_reason)
     if reason != "Completed":
         return reason
     is_running = any(map(_is_running, statuses))
@@ -207,7 +210,7 @@ def _termination_reason(terminated: Any) -> str:
 
 
 def _last_end(statuses: Sequence[Any]) -> datetime | None:
-    """When one of the containers last ended before it was restarted."""
+    """Return when a container last terminated before a restart; None if none was restarted."""
     ends = (time(status, "lastState", "terminated", "finishedAt") for status in statuses)
     return max(filter(None, ends), default=None)
 

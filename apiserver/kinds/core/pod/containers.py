@@ -1,4 +1,4 @@
-"""The rules of every kind of container, and of its ports."""
+"""Validation of containers, init containers and ephemeral containers, and of their ports."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
@@ -59,30 +59,34 @@ def check_ports(ports: Iterable[ReadOnlyTree] | None, path: Path) -> Iterator[Fi
 def check_host_ports(containers: Iterable[ReadOnlyTree], path: Path) -> Iterator[FieldError]:
     """Check that no two containers use the same host port."""
     seen: set[str] = set()
-    for place, container in enumerate(containers):
+    for container_index, container in enumerate(containers):
         for index, port in enumerate(container.get("ports", ())):
             if not port.get("hostPort"):
                 continue
             port_key = f"{port.get('protocol', '')}/{port.get('hostIP', '')}/{port['hostPort']}"
             if port_key in seen:
-                field_path = path.index(place).child("ports").index(index).child("hostPort")
+                field_path = path.index(container_index).child("ports").index(index).child("hostPort")
                 yield errors.duplicate(field_path, port_key)
             seen.add(port_key)
 
 
 def check_host_network_ports(pod_context: PodContext, path: Path) -> Iterator[FieldError]:
-    """In the host's network a port is the host's; in a template it may still be left out."""
+    """Check that host ports equal container ports in the host network; a template may omit the host ports."""
     if not pod_context.host_network:
         return
-    for place, container in enumerate(pod_context.spec.get("containers") or ()):
+    for container_index, container in enumerate(pod_context.spec.get("containers") or ()):
         for index, port in enumerate(container.get("ports", ())):
-            of_host = port.get("hostPort", 0)
-            if (pod_context.in_pod or of_host) and of_host != port.get("containerPort", 0):
+            host_port = port.get("hostPort", 0)
+            if (pod_context.in_pod or host_port) and host_port != port.get("containerPort", 0):
                 field_path = (
-                    path.child("containers").index(place).child("ports").index(index).child("hostPort")
+                    path.child("containers")
+                    .index(container_index)
+                    .child("ports")
+                    .index(index)
+                    .child("hostPort")
                 )
                 yield errors.invalid(
-                    field_path, of_host, "must match `containerPort` when `hostNetwork` is true"
+                    field_path, host_port, "must match `containerPort` when `hostNetwork` is true"
                 )
 
 
@@ -161,7 +165,10 @@ def _check_resizes(container: ReadOnlyTree, path: Path, pod_context: PodContext)
 
 
 def check_init_containers(pod_context: PodContext, path: Path) -> Iterator[FieldError]:
-    """They run one after another, so several may use the same host port; sidecars keep running."""
+    """Check the init containers.
+
+    Several may use the same host port, because they run one after another; sidecars keep running.
+    """
     path = path.child("initContainers")
     used_names = {container.get("name", "") for container in _containers_of(pod_context, "containers")}
     for index, container in enumerate(_containers_of(pod_context, "initContainers")):
@@ -190,7 +197,7 @@ _REFUSED: Final = refuse_any("cannot be set for an Ephemeral Container")
 
 
 def check_ephemeral_containers(pod_context: PodContext, path: Path) -> Iterator[FieldError]:
-    """They are for debugging a pod, so the pod must not depend on them."""
+    """Check the ephemeral containers. They are for debugging, so many fields of containers are refused."""
     path = path.child("ephemeralContainers")
     others = {
         container.get("name", "")
@@ -209,11 +216,11 @@ def check_ephemeral_containers(pod_context: PodContext, path: Path) -> Iterator[
             value = container.get(field_name)
             if value or (value is not None and field_name != "resources"):
                 yield from _REFUSED(value, container_path.child(field_name))
-        for place, mount in enumerate(container.get("volumeMounts", ())):
+        for mount_index, mount in enumerate(container.get("volumeMounts", ())):
             for field_name in ("subPath", "subPathExpr"):
                 if mount.get(field_name):
-                    of_mount = container_path.child("volumeMounts").index(place).child(field_name)
-                    yield from _REFUSED(mount[field_name], of_mount)
+                    mount_path = container_path.child("volumeMounts").index(mount_index).child(field_name)
+                    yield from _REFUSED(mount[field_name], mount_path)
 
 
 # --- only in pods
@@ -223,4 +230,4 @@ check_trimmed_image: Final[Check] = field(
     trimmed,
     absent="",
 )
-"""Not checked in templates, where a blank image may be a placeholder."""
+"""Check that the image is trimmed. Templates are not checked: a blank image there may be a placeholder."""

@@ -1,4 +1,4 @@
-"""What the rules of a pod's parts depend on: the pod around a part, and the options from the old pod."""
+"""The context in which the parts of a pod are validated: the pod, and the validation options of the old pod."""
 
 from collections.abc import Iterator, Mapping
 
@@ -9,7 +9,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 
 
 class PodValidationOptions(Struct, frozen=True, kw_only=True):
-    """The rules that an updated pod may break, because the old pod breaks them already."""
+    """The rules that an updated pod may violate, because the old pod violates them already."""
 
     deletion_cost: bool = False
     """The deletion cost is not a number."""
@@ -18,9 +18,9 @@ class PodValidationOptions(Struct, frozen=True, kw_only=True):
     selector_values: bool = False
     """A selector of pod affinity has values that no label can have."""
     node_affinity_values: bool = False
-    """A selector of node affinity has such values."""
+    """A selector of node affinity has values that no label can have."""
     spread_selectors: bool = False
-    """A selector of a topology spread constraint has such values."""
+    """A selector of a topology spread constraint has values that no label can have."""
     spread_label_keys: bool = False
     """The matchLabelKeys of a topology spread constraint repeat keys of its selector."""
     token_paths: bool = False
@@ -32,9 +32,9 @@ class PodValidationOptions(Struct, frozen=True, kw_only=True):
     comparisons: bool = False
     """A toleration compares taints as numbers."""
     host_network_users: bool = False
-    """The pod has a user namespace of its own in the host's network."""
+    """The pod is in the host network and has its own user namespace."""
     volume_devices: bool = False
-    """The pod has a user namespace of its own and volume devices."""
+    """The pod has volume devices and its own user namespace."""
     restarting_resizes: bool = False
     """A resize restarts an init container that is not a sidecar."""
 

@@ -5,20 +5,20 @@ the sum over its containers, else to its limits. The pull policy of a container 
 is parsed as far as necessary.
 """
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import partial
 from itertools import chain
 from typing import Any, Final, TypeAlias
 
 from mockube.apimachinery import quantity
 from mockube.apimachinery.quantity import Quantity
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.kinds.common.defaults import FILLED_BY_OWNER, of
+from mockube.apiserver.kinds.common.defaults import FILLED_BY_OWNER, defaults_table
+from mockube.apiserver.kinds.common.image_reference import pull_policy
 
 
 def _pod(pod: Tree) -> None:
-    """Fill in what a pod template does not get."""
+    """Set the defaults of pods that pod templates do not have."""
     spec = pod["spec"]
     fill_resources(spec)
     spec.setdefault("enableServiceLinks", True)
@@ -41,7 +41,7 @@ _CONTAINER: Final = (
     _image_pull_policy,
 )
 
-DEFAULTS: Final = of(
+DEFAULTS: Final = defaults_table(
     "io.k8s.api.core.v1",
     {
         "Pod": _pod,
@@ -74,7 +74,7 @@ def containers(spec: Mapping[str, Any]) -> Iterator[Tree]:
 
 
 def fill_resources(spec: Tree) -> None:
-    """Fill in the requests of containers, and of the pod as a whole."""
+    """Set the default requests of containers, and of the pod as a whole."""
     for container in containers(spec):
         _set(container["resources"], "requests", _requests(container["resources"]))
     if "resources" in spec:
@@ -117,9 +117,9 @@ def _set(resources: Tree, field: str, amounts: Mapping[str, str]) -> None:
 
 
 def aggregate(spec: Mapping[str, Any], field: str) -> dict[str, str]:
-    """The most that the containers take at any one time: while one initialises, and then all together.
+    """Return the maximum of the containers' amounts: during each init container, and when all containers run.
 
-    An init container that is always restarted, a sidecar, runs on beside those after it.
+    An init container that is always restarted, a sidecar, keeps running during the later ones.
     """
     total: _Amounts = {}
     sidecars: _Amounts = {}
@@ -127,15 +127,15 @@ def aggregate(spec: Mapping[str, Any], field: str) -> dict[str, str]:
     for container in spec.get("containers") or ():
         _add(total, _amounts(container, field))
     for container in spec.get("initContainers", ()):
-        own = _amounts(container, field)
+        container_amounts = _amounts(container, field)
         if container.get("restartPolicy") == "Always":
-            _add(total, own)
-            _add(sidecars, own)
-            own = {name: sidecars[name] for name in own}
+            _add(total, container_amounts)
+            _add(sidecars, container_amounts)
+            container_amounts = {name: sidecars[name] for name in container_amounts}
         else:
-            _add(own, {name: sidecars[name] for name in own if name in sidecars})
+            _add(container_amounts, {name: sidecars[name] for name in container_amounts if name in sidecars})
         # Resources that this container does not request do not change.
-        _raise(peak, own)
+        _raise(peak, container_amounts)
     _raise(total, peak)
     return {name: str(amount) for name, amount in total.items()}
 
@@ -154,56 +154,6 @@ def _raise(amounts: _Amounts, minimum: _Amounts) -> None:
     for name, amount in minimum.items():
         if name not in amounts or amounts[name] < amount:
             amounts[name] = amount
-
-
-# --- image references
-
-_LABEL: Final = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?"
-_HOST: Final = rf"(?:{_LABEL}(?:\.{_LABEL})*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?"
-_COMPONENT: Final = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
-_TAG: Final = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}"
-_DIGEST: Final = r"sha256:[a-f0-9]{64}|sha384:[a-f0-9]{96}|sha512:[a-f0-9]{128}"
-_REFERENCE: Final = re.compile(
-    # What is before the first slash is a host if it looks like no part of a path.
-    rf"(?:(?=localhost/|[^/]*[.:A-Z])(?P<host>{_HOST})/)?(?P<path>{_COMPONENT}(?:/{_COMPONENT})*)"
-    rf"(?::(?P<tag>{_TAG}))?(?:@(?P<digest>{_DIGEST}))?"
-)
-_IDENTIFIER: Final = re.compile(r"[a-f0-9]{64}")
-"""A text of this form is an image ID, not a name."""
-
-_MAX_PATH: Final = 255
-_HUB: Final = frozenset({None, "docker.io", "index.docker.io"})
-_OFFICIAL: Final = "library/"
-"""The part of the path that may be left out on the hub."""
-
-
-def pull_policy(image: str) -> str:
-    """Return `Always` for the tag `latest`, the default without tag and digest. An invalid name has no tag."""
-    return _usual_policy(image) if len(image) <= _USUAL_LENGTH else _policy(image)
-
-
-def _policy(image: str) -> str:
-    match = _parse(image)
-    if match is None:
-        return "IfNotPresent"
-    latest = match["tag"] == "latest" or not (match["tag"] or match["digest"])
-    return "Always" if latest else "IfNotPresent"
-
-
-# Containers have the same few images again and again; a long text is a rarity that shall not fill the memory.
-_USUAL_LENGTH: Final = 255
-_usual_policy = lru_cache(maxsize=4096)(_policy)
-
-
-def _parse(image: str) -> re.Match[str] | None:
-    match = None if _IDENTIFIER.fullmatch(image) else _REFERENCE.fullmatch(image)
-    return match if match and _path_length(match) <= _MAX_PATH else None
-
-
-def _path_length(match: re.Match[str]) -> int:
-    path: str = match["path"]
-    left_out = match["host"] in _HUB and "/" not in path
-    return len(path) + len(_OFFICIAL) * left_out
 
 
 # --- the internal type: fields with the same meaning have equal values
@@ -259,4 +209,4 @@ INTERNAL_CHANGES: Final = (
     partial(agree_with_list, "status", "podIP", "podIPs", "ip"),
 )
 INTERNAL_CHANGES_OF_TEMPLATE: Final = (partial(name_account, ("spec", "template", "spec")),)
-"""Those of a kind whose spec has a pod template."""
+"""The changes of a kind whose spec has a pod template."""

@@ -1,4 +1,4 @@
-"""Variables of a container's environment."""
+"""Validation of the environment variables of a container."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
@@ -65,7 +65,7 @@ _FROM: Final = ("configMapRef", "secretRef")
 
 
 def check_env_from(sources: Iterable[ReadOnlyTree] | None, path: Path) -> Iterator[FieldError]:
-    """Upstream does not say which element it means if the number of its sources is wrong."""
+    """Check the sources of variables. As upstream, an error about the number of references has the path of the list."""
     for index, source in enumerate(sources or ()):
         yield from optional("prefix", _NAME)(source, path.index(index))
         present = [name for name in _FROM if source.get(name) is not None]
@@ -83,7 +83,7 @@ def check_env_from(sources: Iterable[ReadOnlyTree] | None, path: Path) -> Iterat
 def check_file_volumes(
     spec_volumes: Iterable[ReadOnlyTree], variables: Iterable[ReadOnlyTree], path: Path
 ) -> Iterator[FieldError]:
-    """Variables may be read of files in empty directories only."""
+    """Check that variables from files refer to volumes of type emptyDir."""
     volumes = {volume.get("name"): volume for volume in spec_volumes}
     for index, variable in enumerate(variables):
         source = variable.get("valueFrom")

@@ -1,4 +1,4 @@
-"""The rules of restart policies, resize policies, probes and lifecycle hooks."""
+"""Validation of restart policies, resize policies, probes and lifecycle hooks."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
@@ -76,11 +76,11 @@ def _no_policy(path: Path) -> FieldError:
 
 
 def restarts(container: ReadOnlyTree, policy: str, code: int) -> bool:
-    """Whether a container that ended with a code is started again, if its pod has a policy."""
-    own = container.get("restartPolicy")
-    if own is not None and _restart_action(container, code) in (RESTART, RESTART_ALL):
+    """Return whether a container that ended with an exit code is restarted; `policy` is the pod's."""
+    container_policy = container.get("restartPolicy")
+    if container_policy is not None and _restart_action(container, code) in (RESTART, RESTART_ALL):
         return True
-    return {ON_FAILURE: code != 0, NEVER: False}.get(own or policy, True)
+    return {ON_FAILURE: code != 0, NEVER: False}.get(container_policy or policy, True)
 
 
 def _restart_action(container: ReadOnlyTree, code: int) -> str | None:
@@ -105,7 +105,7 @@ _RESTARTS: Final = required_one_of(NOT_REQUIRED, RESTART_CONTAINER)
 def check_resize_policies(
     container: ReadOnlyTree, path: Path, pod_context: PodContext
 ) -> Iterator[FieldError]:
-    """Upstream reports errors of one policy at the path of all."""
+    """Check the resize policies. As upstream, errors of one policy have the path of the list."""
     path = path.child("resizePolicy")
     seen: set[str] = set()
     for index, policy in enumerate(container.get("resizePolicy", ())):

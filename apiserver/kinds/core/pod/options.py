@@ -1,4 +1,4 @@
-"""Validation options by what an old pod or pod template has, so that its update may keep it."""
+"""The validation options of an old pod or pod template, so that its update may keep invalid values."""
 
 from collections.abc import Iterable
 from itertools import chain

@@ -1,4 +1,4 @@
-"""Pod: its row, and the parts that the other files of this folder have."""
+"""Pod: its row; the other files of this folder define its other parts."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""PodTemplate, and what all kinds with a pod template share: where it is, its rules, its warnings."""
+"""PodTemplate, and the path, validation and warnings of pod templates in all kinds."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
@@ -47,7 +47,7 @@ TEMPLATES: Final[Mapping[GroupKind, tuple[str, ...]]] = MappingProxyType(
         GroupKind("batch", "Job"): _SPEC_TEMPLATE,
     }
 )
-"""The path to what has a pod's metadata and spec; a pod's own path is empty."""
+"""By kind, the path of the struct with a pod's metadata and spec; that of a Pod is empty."""
 
 
 def template(path: tuple[str, ...], tree: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -58,7 +58,7 @@ def template(path: tuple[str, ...], tree: Mapping[str, Any]) -> Mapping[str, Any
 
 
 def pod_warnings_of(kind: GroupKind) -> Callable[[ReadOnlyTree], list[str]]:
-    """Return the function that warns of the pod template in an object of a kind."""
+    """Return a function that returns the warnings about the pod template in an object of a kind."""
     steps = TEMPLATES[kind]
     path = ROOT.child(*steps)
     return lambda tree: template_warnings(template(steps, tree), path)
@@ -69,7 +69,7 @@ def is_new_generation(new: ReadOnlyTree, old: ReadOnlyTree) -> bool:
 
 
 def warnings_of_kind(group: str, kind: str, *, named: bool) -> Warnings:
-    """Return the warnings of a kind that warns of its pod template, and if `named` of its name."""
+    """Return the warnings of a kind with a pod template: about the template, and about names if `named`."""
     pods = pod_warnings_of(GroupKind(group, kind))
 
     def create(tree: ReadOnlyTree) -> Iterator[str]:
@@ -91,7 +91,7 @@ def options_from_old_template(old: ReadOnlyTree) -> PodValidationOptions:
 def check_template_metadata(
     template: ReadOnlyTree, path: Path, options: PodValidationOptions
 ) -> Iterator[FieldError]:
-    """Upstream reports a template's labels and annotations as if they were its own fields."""
+    """Check the metadata of a template. As upstream, paths of labels and annotations omit `metadata`."""
     metadata = template.get("metadata") or {}
     annotations = metadata.get("annotations") or {}
     if labels := metadata.get("labels"):
@@ -127,19 +127,19 @@ def check_unprivileged(kind: GroupKind, tree: ReadOnlyTree) -> Iterator[FieldErr
     if steps is None:
         return
     spec, path = template((*steps, "spec"), tree), ROOT.child(*steps, "spec")
-    of_host = []
+    host_process_flags = []
     for container, container_path in containers_of(spec, path):
         if (container.get("securityContext") or {}).get("privileged"):
             yield errors.forbidden(container_path.child("securityContext", "privileged"), _FORBIDDEN)
-        of_host.append(_is_host_process(container, spec))
-    if any(of_host):
+        host_process_flags.append(_is_host_process(container, spec))
+    if any(host_process_flags):
         yield errors.forbidden(path, f"hostProcess containers are {_FORBIDDEN}")
 
 
 def _is_host_process(container: ReadOnlyTree, spec: ReadOnlyTree) -> bool:
-    """A container that does not say so itself is what its pod is."""
-    for of in (container, spec):
-        flag = ((of.get("securityContext") or {}).get("windowsOptions") or {}).get("hostProcess")
+    """Return whether a container is a HostProcess container; the pod's setting is the default."""
+    for holder in (container, spec):
+        flag = ((holder.get("securityContext") or {}).get("windowsOptions") or {}).get("hostProcess")
         if flag is not None:
             return bool(flag)
     return False

@@ -1,4 +1,4 @@
-"""Updates through pods/resize: how much of CPU and memory a pod gets may change while it runs, and little else."""
+"""Validation of updates through pods/resize, which change the CPU and memory of a running pod, and little else."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -91,12 +91,12 @@ def _is_removed(resources: ReadOnlyTree, before: ReadOnlyTree, name: str) -> boo
 
 
 def _with_old_amounts(resources: ReadOnlyTree, before: ReadOnlyTree) -> dict[str, Mapping[str, Any]]:
-    """Requests and limits with what there was of CPU and memory."""
+    """Return the requests and limits with the old amounts of CPU and memory."""
     amounts = {
         name: with_old_values(resources.get(name) or {}, before.get(name) or {}, CPU, MEMORY)
         for name in _LISTS
     }
-    return {name: of_list for name, of_list in amounts.items() if of_list}
+    return {name: list_amounts for name, list_amounts in amounts.items() if list_amounts}
 
 
 # --- of its containers

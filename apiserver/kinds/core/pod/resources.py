@@ -1,4 +1,4 @@
-"""The rules of resource requests and limits, of the pod and its containers, and of resource claims."""
+"""Validation of resource requests and limits, of the pod and its containers, and of resource claims."""
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
@@ -127,7 +127,7 @@ def check_requirements(
 def _check_claims(
     claims: Iterable[ReadOnlyTree], path: Path, declared: frozenset[str]
 ) -> Iterator[FieldError]:
-    """Check that claims are unique: a claim is used as a whole, or by request, but nothing of it twice."""
+    """Check that claims are declared and unique: a claim is used as a whole or by request, and no part of it twice."""
     seen: set[str] = set()
     for index, claim in enumerate(claims):
         name, claim_path = claim.get("name", ""), path.index(index)

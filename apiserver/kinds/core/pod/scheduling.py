@@ -1,4 +1,4 @@
-"""The rules of affinity, topology spread constraints and tolerations."""
+"""Validation of affinity, topology spread constraints and tolerations."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -55,7 +55,7 @@ def _node_affinity(selector: Check) -> Check:
 
 
 def check_label_keys(keys: Sequence[str], selector: ReadOnlyTree | None, path: Path) -> Iterable[FieldError]:
-    """Keys of labels whose values are taken from the pod itself."""
+    """Check label keys whose values are those of the pod itself; they need a selector."""
     if keys and selector is None:
         return (errors.forbidden(path, "must not be specified when labelSelector is not set"),)
     return each_item(check_label_name)(keys, path)
@@ -64,27 +64,30 @@ def check_label_keys(keys: Sequence[str], selector: ReadOnlyTree | None, path: P
 def check_match_label_keys(
     term: ReadOnlyTree, path: Path, *, mismatched: Sequence[str] = ()
 ) -> Iterator[FieldError]:
-    """Upstream adds the keys to the selector first; where one is there twice, it was there before."""
+    """Check matchLabelKeys and mismatchLabelKeys.
+
+    The server has added the keys to the selector before: a key that is there twice was in the selector that was sent.
+    """
     keys, selector = term.get("matchLabelKeys", ()), term.get("labelSelector")
     yield from check_label_keys(keys, selector, path.child("matchLabelKeys"))
     yield from check_label_keys(mismatched, selector, path.child("mismatchLabelKeys"))
-    places = {key: place for place, key in enumerate(keys)}
+    positions = {key: position for position, key in enumerate(keys)}
     seen = {*((selector or {}).get("matchLabels") or ())}
     for expression in (selector or {}).get("matchExpressions", ()):
         key = expression.get("key", "")
-        if key in places and key in seen:
+        if key in positions and key in seen:
             problem = "exists in both matchLabelKeys and labelSelector"
-            yield errors.invalid(path.index(places[key]), key, problem)
+            yield errors.invalid(path.index(positions[key]), key, problem)
         seen.add(key)
     mismatched_keys = {*mismatched}
-    for place, key in enumerate(keys):
+    for position, key in enumerate(keys):
         if key in mismatched_keys:
             problem = "exists in both matchLabelKeys and mismatchLabelKeys"
-            yield errors.invalid(path.child("matchLabelKeys").index(place), key, problem)
+            yield errors.invalid(path.child("matchLabelKeys").index(position), key, problem)
 
 
 def _check_namespaces(namespaces: Iterable[str] | None, path: Path) -> Iterator[FieldError]:
-    """`path` is the term's: upstream does not say which namespace it means."""
+    """Check the namespaces of a term. As upstream, errors have no index of the namespace."""
     for namespace in namespaces or ():
         yield from report(names.check_dns1123_label)(namespace, path.child("namespace"))
 
@@ -172,7 +175,7 @@ def _kind(constraint: ReadOnlyTree) -> tuple[str, str]:
 def _check_not_repeated(
     constraint: ReadOnlyTree, index: int, last: Mapping[tuple[str, str], int], path: Path
 ) -> Iterable[FieldError]:
-    """`last`: where the last constraint of each kind is."""
+    """Refuse a constraint that a later one repeats; `last` has the index of the last constraint of each kind."""
     key, action = kind = _kind(constraint)
     if last[kind] == index:
         return ()
@@ -209,7 +212,7 @@ def check_spread_constraints(
 
 
 def _check_keys_as_before(constraint: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
-    """The rule for pods that are older than the one which adds the keys to the selector."""
+    """Check matchLabelKeys by the older rule, for pods to whose selector the keys were not added."""
     keys, selector = constraint.get("matchLabelKeys", ()), constraint.get("labelSelector")
     if keys and selector is None:
         yield errors.forbidden(path, "must not be specified when labelSelector is not set")
@@ -254,7 +257,7 @@ def _check_exists(value: str, path: Path) -> Iterator[FieldError]:
 
 
 def _check_compared(value: str, path: Path) -> Iterator[FieldError]:
-    """A number as people write it."""
+    """Check a value that is compared: a decimal integer in canonical form."""
     path = path.child("value")
     if not value:
         yield errors.invalid(path, value, names.EMPTY)
@@ -299,5 +302,5 @@ _CHECKS: Final = {
 def check_tolerations(
     tolerations: Sequence[ReadOnlyTree], path: Path, *, compared: bool
 ) -> Iterable[FieldError]:
-    """`compared`: values may be compared as numbers, which no new pod may do yet."""
+    """Check tolerations; if `compared`, values may be compared as numbers, which new pods may not do."""
     return _CHECKS[compared](tolerations, path)

@@ -1,4 +1,4 @@
-"""The rules of security contexts, seccomp and AppArmor profiles, and sysctls."""
+"""Validation of security contexts, seccomp and AppArmor profiles, and sysctls."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -37,18 +37,18 @@ _HOST_FIELDS: Final[tuple[tuple[str, Callable[[str], bool]], ...]] = (
     ("hostNetwork", lambda name: name.startswith("net.")),
     ("hostIPC", lambda name: name in _IPC_NAMES or name.startswith("fs.mqueue.")),
 )
-"""By field that shares a namespace with the host, which parameters are of that namespace."""
+"""The fields that share a namespace with the host, each with a function that recognizes sysctls of that namespace."""
 
 
 def check_sysctls(
-    spec: ReadOnlyTree, sysctls: Iterable[ReadOnlyTree], path: Path, *, of_host: bool
+    spec: ReadOnlyTree, sysctls: Iterable[ReadOnlyTree], path: Path, *, allow_host: bool
 ) -> Iterator[FieldError]:
-    """`of_host`: those of a namespace shared with the host are let through."""
+    """Check sysctls; if `allow_host`, those of a namespace that is shared with the host are allowed."""
     seen: set[str] = set()
     for index, sysctl in enumerate(sysctls):
         name, field_path = sysctl.get("name", ""), path.index(index).child("name")
         yield from _check_name(name, field_path, seen)
-        if not of_host:
+        if not allow_host:
             yield from check_host_sysctl(spec, name, field_path)
         seen.add(name)
 
@@ -63,7 +63,7 @@ def _check_name(name: str, path: Path, seen: set[str]) -> Iterable[FieldError]:
 
 
 def check_host_sysctl(spec: ReadOnlyTree, name: str, path: Path) -> Iterable[FieldError]:
-    """Refuse a parameter that would be the host's."""
+    """Refuse a sysctl of a namespace that is shared with the host."""
     dotted = dotted_sysctl(name).partition("*")[0]
     for host_field, is_of_namespace in _HOST_FIELDS:
         if spec.get(host_field) and is_of_namespace(dotted):
@@ -201,8 +201,8 @@ def check_apparmor_agrees(
             )
 
 
-def _profile(of: ReadOnlyTree, field: str) -> ReadOnlyTree | None:
-    profile: ReadOnlyTree | None = (of.get("securityContext") or {}).get(field)
+def _profile(holder: ReadOnlyTree, field: str) -> ReadOnlyTree | None:
+    profile: ReadOnlyTree | None = (holder.get("securityContext") or {}).get(field)
     return profile
 
 
@@ -297,12 +297,12 @@ def _check_shared_processes(spec: ReadOnlyTree, path: Path) -> Iterable[FieldErr
 
 
 def check_pod_security_context(pod_context: PodContext, path: Path) -> Iterator[FieldError]:
-    """Some of what upstream counts as part of it stands in the spec."""
+    """Check the security context of a pod, with the fields of the spec that upstream's internal type has in it."""
     spec, options, path = pod_context.spec, pod_context.options, path.child("securityContext")
     context = spec.get("securityContext") or {}
     yield from _GROUPS(context, path)
     yield from _check_shared_processes(spec, path)
     sysctls = context.get("sysctls", ())
-    yield from check_sysctls(spec, sysctls, path.child("sysctls"), of_host=options.host_sysctls)
+    yield from check_sysctls(spec, sysctls, path.child("sysctls"), allow_host=options.host_sysctls)
     yield from _POLICIES(context, path)
     yield from (_ANY_SELINUX if options.selinux_policy else _RECURSIVE)(context, path)

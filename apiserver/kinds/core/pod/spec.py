@@ -1,4 +1,4 @@
-"""A pod's spec: all its rules, in upstream's order, and the cache of results for recent specs.
+"""Validation of a pod's spec, in upstream's order, and the cache of results for recent specs.
 
 Most pods differ from the previous one in their metadata only. Admission gives the volume with the pod's token a random
 name; the key of the cache has a fixed name in its place.
@@ -186,7 +186,7 @@ _MAX_SPECS: Final = 40
 _MAX_SPEC_BYTES: Final = 16 * 1024
 """The size of the largest spec that is cached."""
 _MAX_ITEMS: Final = 256
-"""Of one list: a spec with more of them is larger than that."""
+"""The maximum length of a list in a spec that is cached: with more items, the spec is larger than `_MAX_SPEC_BYTES`."""
 
 _PREFIX: Final = b"kube-api-access-"
 _TOKEN: Final = re.compile(_PREFIX + rb"[a-z0-9]{5}")
@@ -194,7 +194,7 @@ _ANY_TOKEN: Final = b"kube-api-access-00000"
 
 
 def is_large(spec: ReadOnlyTree) -> bool:
-    """Whether a spec has so many items that it is not cached: to encode and parse all of it would take long."""
+    """Return whether a spec has too many items to be cached: encoding and parsing it would take long."""
     return len(spec.get("containers") or ()) > _MAX_ITEMS or len(spec.get("volumes") or ()) > _MAX_ITEMS
 
 
@@ -204,7 +204,7 @@ def spec_cache_key(spec: ReadOnlyTree) -> bytes:
     Specs with the same key differ in that name only, so they are either all valid or all invalid.
     """
     text = orjson.dumps(spec)
-    start = text.find(_PREFIX)  # much sooner than the pattern would be
+    start = text.find(_PREFIX)  # much faster than a search for the pattern
     named = None if start < 0 else _TOKEN.search(text, start)
     if named is None or text.find(_ANY_TOKEN) >= 0:
         return text
@@ -217,19 +217,19 @@ def cached_by_spec(function: Callable[[ReadOnlyTree], Answer]) -> Callable[[byte
 
 
 _BY_METADATA: Final = (b'"ephemeral":', b'"resourceClaims":')
-"""In the text of a spec: what is right or wrong by the pod's metadata."""
+"""Fields in the text of a spec whose validity depends on the pod's metadata."""
 
 
-def _is_right(metadata: ReadOnlyTree | None, spec: ReadOnlyTree) -> bool:
-    """Whether nothing is wrong with a spec, whatever metadata its pod has."""
+def _is_valid(metadata: ReadOnlyTree | None, spec: ReadOnlyTree) -> bool:
+    """Return whether a spec is valid with any metadata of its pod."""
     text = orjson.dumps(spec)
     return not any(part in text for part in _BY_METADATA) and not any(
         _check_all(spec, metadata, ROOT, STRICT)
     )
 
 
-_IS_RIGHT_IN_POD: Final = cached_by_spec(partial(_is_right, {}))
-_IS_RIGHT_IN_TEMPLATE: Final = cached_by_spec(partial(_is_right, None))
+_IS_VALID_IN_POD: Final = cached_by_spec(partial(_is_valid, {}))
+_IS_VALID_IN_TEMPLATE: Final = cached_by_spec(partial(_is_valid, None))
 
 
 def check_pod_spec(
@@ -237,8 +237,8 @@ def check_pod_spec(
 ) -> Iterable[FieldError]:
     """Check a pod spec. `metadata` is a pod's; None in a template. Recent valid specs are cached."""
     if options == STRICT and not is_large(spec):
-        is_right = _IS_RIGHT_IN_TEMPLATE if metadata is None else _IS_RIGHT_IN_POD
-        if is_right(spec_cache_key(spec)):
+        is_valid = _IS_VALID_IN_TEMPLATE if metadata is None else _IS_VALID_IN_POD
+        if is_valid(spec_cache_key(spec)):
             return ()
     return _check_all(spec, metadata, path, options)
 
@@ -248,8 +248,8 @@ def _check_all(
 ) -> Iterator[FieldError]:
     if spec.get("terminationGracePeriodSeconds") is None:
         yield errors.required(path.child("terminationGracePeriodSeconds"))
-    volumes, wrong_volumes = check_volumes(spec, metadata, path, options)
-    yield from wrong_volumes
+    volumes, volume_errors = check_volumes(spec, metadata, path, options)
+    yield from volume_errors
     yield from check_resource_claims(spec, metadata, path)
     pod_context = PodContext(
         spec=spec, metadata=metadata, volumes=volumes, claims=claim_names(spec), options=options

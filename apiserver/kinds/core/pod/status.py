@@ -1,4 +1,4 @@
-"""The rules of a pod's status, of its container statuses and resource claim statuses."""
+"""Validation of a pod's status, of its container statuses and resource claim statuses."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, TypeAlias
@@ -32,7 +32,7 @@ Statuses: TypeAlias = Sequence[ReadOnlyTree]
 
 
 def _exit_code(status: ReadOnlyTree) -> int | None:
-    """None: it has not ended."""
+    """Return the exit code of a terminated container; None if it is not terminated."""
     ended = (status.get("state") or {}).get("terminated")
     return None if ended is None else ended.get("exitCode", 0)
 
@@ -54,7 +54,7 @@ def refuse_all_codes(_name: str, _code: int) -> bool:
 
 
 def restarting(spec: ReadOnlyTree, kind: str) -> Callable[[str, int], bool]:
-    """Return a function of a container's name and exit code: whether the container may restart."""
+    """Return a function that returns whether a container with a name and an exit code may restart."""
     containers = {container.get("name", ""): container for container in spec.get(kind) or ()}
     restarts_all = any(
         rule.get("action") == RESTART_ALL
@@ -128,7 +128,7 @@ def _check_resources(resources: Iterable[ReadOnlyTree], path: Path) -> Iterator[
 
 
 def _check_known(name: str, path: Path, container: ReadOnlyTree | None) -> Iterator[FieldError]:
-    """Statuses of containers that are not there are let be."""
+    """Check that a container requests the resource or claim. Statuses of unknown containers are not checked."""
     resources: dict[str, Any] = (container or {}).get("resources") or {}
     is_claim = name.startswith(_CLAIM)
     known_names = map(_claim, resources.get("claims", ())) if is_claim else resources.get("requests", ())
@@ -142,10 +142,10 @@ def check_allocated(
     by_name = {container.get("name", ""): container for container in containers}
     for index, status in enumerate(statuses):
         container = by_name.get(status.get("name", ""))
-        for place, of_resource in enumerate(status.get("allocatedResourcesStatus", ())):
-            item_path = path.index(index).child("allocatedResourcesStatus").index(place)
-            yield from _check_known(of_resource.get("name", ""), item_path.child("name"), container)
-            yield from _check_resources(of_resource.get("resources", ()), item_path.child("resources"))
+        for resource_index, resource_status in enumerate(status.get("allocatedResourcesStatus", ())):
+            item_path = path.index(index).child("allocatedResourcesStatus").index(resource_index)
+            yield from _check_known(resource_status.get("name", ""), item_path.child("name"), container)
+            yield from _check_resources(resource_status.get("resources", ()), item_path.child("resources"))
 
 
 def check_nothing_allocated(statuses: Statuses, path: Path) -> Iterator[FieldError]:
@@ -218,8 +218,8 @@ def _check_mapping(mapping: ReadOnlyTree, path: Path, spec: ReadOnlyTree) -> Ite
 
 
 _STATUS: Final = ROOT.child("status")
-_LASTING: Final = {"containerStatuses": "containers", "initContainerStatuses": "initContainers"}
-"""Lists of statuses, by the containers that they are of."""
+_CONTAINER_LISTS: Final = {"containerStatuses": "containers", "initContainerStatuses": "initContainers"}
+"""The lists of container statuses, with the lists of their containers."""
 _EPHEMERAL: Final = "ephemeralContainerStatuses"
 
 _SUBDOMAIN: Final = report(names.check_dns1123_subdomain)
@@ -290,11 +290,11 @@ def _check_ips(name: str, new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[Fiel
         yield from check_ip(address, path.index(index), valid_old_ips)
     if len(addresses) < 2:
         return
-    wrong = [index for index, address in enumerate(addresses) if parse_sloppily(address) is None]
-    for index in wrong[:1]:
+    invalid_indexes = [index for index, address in enumerate(addresses) if parse_sloppily(address) is None]
+    for index in invalid_indexes[:1]:
         problem = f"failed to check for dual stack with error:invalid IP[{index}]: {addresses[index]}"
         yield errors.internal(path, problem)
-    if wrong or len(addresses) > 2 or not is_dual_stack(addresses):
+    if invalid_indexes or len(addresses) > 2 or not is_dual_stack(addresses):
         value = [internal("core.PodIP" if name == "podIPs" else "core.HostIP", entry) for entry in entries]
         yield errors.invalid(path, value, "may specify no more than one IP for each IP family")
 
@@ -303,16 +303,16 @@ def _check_ips(name: str, new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[Fiel
 
 
 def _check_transitions(new: ReadOnlyTree, old: ReadOnlyTree, spec: ReadOnlyTree) -> Iterator[FieldError]:
-    may_restart = {name: restarting(spec, kind) for name, kind in _LASTING.items()}
+    may_restart = {name: restarting(spec, kind) for name, kind in _CONTAINER_LISTS.items()}
     for name, may in {**may_restart, _EPHEMERAL: refuse_all_codes}.items():
         yield from check_transitions(new.get(name, ()), old.get(name, ()), _STATUS.child(name), may)
 
 
 def _check_containers(status: ReadOnlyTree, spec: ReadOnlyTree) -> Iterator[FieldError]:
     os = os_of(spec) or LINUX
-    for name in (*_LASTING, _EPHEMERAL):
+    for name in (*_CONTAINER_LISTS, _EPHEMERAL):
         yield from check_users(status.get(name, ()), _STATUS.child(name), os)
-    for name, kind in _LASTING.items():
+    for name, kind in _CONTAINER_LISTS.items():
         containers = spec.get(kind) or ()
         yield from check_allocated(status.get(name, ()), _STATUS.child(name), containers)
     yield from check_nothing_allocated(status.get(_EPHEMERAL, ()), _STATUS.child(_EPHEMERAL))

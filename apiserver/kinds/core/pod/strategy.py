@@ -1,6 +1,6 @@
-"""The strategy of pods: they begin as Pending, are updated whole or through three subresources, and terminate gracefully.
+"""The strategy of pods, and the fields of pods and pod templates whose feature gates are off.
 
-Also the fields of pods and pod templates whose feature gates are off.
+Pods begin as Pending, are updated as a whole or through three subresources, and terminate gracefully.
 """
 
 from collections import defaultdict, deque
@@ -52,7 +52,7 @@ def disabled_in_template(path: str, *others: Gate) -> DisabledFields:
 
 
 DISABLED_IN_TEMPLATE: Final = disabled_in_template("spec.template")
-"""Of the kinds with a template at spec.template."""
+"""The disabled fields of kinds with a template at spec.template."""
 
 
 # --- preparation and deletion

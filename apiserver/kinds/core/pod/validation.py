@@ -1,4 +1,4 @@
-"""The rules of a new pod, of updates of it and of its ephemeral containers, and of its annotations."""
+"""Validation of new pods, of updates of pods and of their ephemeral containers, and of annotations."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -79,9 +79,9 @@ def _check_trimmed_images(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError
 
 def _check_no_tokens(spec: ReadOnlyTree) -> Iterator[FieldError]:
     for index, volume in enumerate(spec.get("volumes", ())):
-        for place, source in enumerate((volume.get("projected") or {}).get("sources") or ()):
+        for position, source in enumerate((volume.get("projected") or {}).get("sources") or ()):
             if source.get("serviceAccountToken") is not None:
-                item_path = SPEC.child("volumes").index(index).child("projected", "sources").index(place)
+                item_path = SPEC.child("volumes").index(index).child("projected", "sources").index(position)
                 detail = "must not be specified when serviceAccountName is not set"
                 yield errors.forbidden(item_path.child("serviceAccountToken"), detail)
 
@@ -142,7 +142,7 @@ _DEADLINE: Final = between(0, 2**31 - 1)
 
 
 def _check_deadline(deadline: int | None, before: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
-    """The deadline may be set or reduced, but not removed."""
+    """Check that the deadline is set or reduced, but not removed or increased."""
     old_deadline = before.get("activeDeadlineSeconds")
     if deadline is None:
         problem = "must not update from a positive integer to nil value"
@@ -232,7 +232,7 @@ def _terms(spec: ReadOnlyTree) -> Sequence[ReadOnlyTree]:
 
 
 def _check_terms(terms: Sequence[ReadOnlyTree], before: Sequence[ReadOnlyTree]) -> Iterable[FieldError]:
-    """Terms are alternatives, so none may be added or removed. The requirements of a term may grow."""
+    """Check that requirements were only added. Terms are alternatives, so none may be added or removed."""
     path = _AFFINITY.child(REQUIRED, "nodeSelectorTerms")
     if before and len(terms) != len(before):
         value = [internal(_TERM, term) for term in terms] or None

@@ -1,4 +1,4 @@
-"""The rules of a pod's volumes, and of volume mounts and devices."""
+"""Validation of a pod's volumes, volume mounts and volume devices."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -18,7 +18,7 @@ _MAX_ISCSI_LENGTH: Final = 64
 
 @cache
 def _sources(*, in_pod: bool, any_token_path: bool) -> Mapping[str, Check]:
-    """An image may be left out in templates, and a token's file lie anywhere in what is old."""
+    """Return the checks of volume sources: images are required in pods, and tokens may have `any_token_path`."""
     sources = dict(SOURCES)
     if in_pod:
         sources["image"] = all_of(require("reference"), SOURCES["image"])
@@ -72,13 +72,13 @@ def check_volumes(
     field_errors: list[FieldError] = []
     for index, volume in enumerate(volumes):
         name, volume_path = volume.get("name", ""), path.index(index)
-        wrong = [*check_source(volume, volume_path, sources), *_check_iscsi_name(volume, volume_path)]
-        wrong += [*_check_claim_name(volume, pod, volume_path, sources), *_NAME(volume, volume_path)]
+        source_errors = [*check_source(volume, volume_path, sources), *_check_iscsi_name(volume, volume_path)]
+        source_errors += [*_check_claim_name(volume, pod, volume_path, sources), *_NAME(volume, volume_path)]
         if name in good:
-            wrong.append(errors.duplicate(volume_path.child("name"), name))
-        if not wrong:
+            source_errors.append(errors.duplicate(volume_path.child("name"), name))
+        if not source_errors:
             good[name] = volume
-        field_errors += [*wrong, *_check_not_ephemeral(volume, ephemeral_claims, volume_path)]
+        field_errors += [*source_errors, *_check_not_ephemeral(volume, ephemeral_claims, volume_path)]
     return good, field_errors
 
 

@@ -1,4 +1,4 @@
-"""The warnings of pods, pod templates, and names of objects with pod templates, in upstream's order."""
+"""The warnings about pods, pod templates, and names of objects with pod templates, in upstream's order."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
@@ -28,14 +28,14 @@ _ANNOTATIONS: Final = {
 IN_POD_NAMES: Final = "this is used in Pod names and hostnames"
 _IN_HOSTNAME: Final = "this is used in the Pod's hostname"
 
-# Most pods have none of these fields, and every pod comes by here.
+# Most pods have none of these fields, and every write of a pod runs these checks.
 _PLACING: Final = frozenset({"nodeSelector", "affinity", "topologySpreadConstraints"})
 _LISTS: Final = frozenset({"hostAliases", "imagePullSecrets", "overhead"})
 _OTHERS: Final = frozenset({"affinity", "dnsConfig", "hostAliases"})
 
 
 def name_warnings(tree: ReadOnlyTree, use: str) -> Iterator[str]:
-    """Warn of a name that is not a DNS label. `use` describes where the name is used."""
+    """Yield a warning about a name that is not a DNS label. `use` describes where the name is used."""
     problems = names.check_dns1123_label(meta.name(tree))
     if problems:
         problem_text = " ".join(problems)
@@ -72,11 +72,11 @@ def _of_all(
     containers = [*containers_of(spec, path)]
     if annotations:
         warnings += _seccomp(spec, annotations, template_path)
-    for container, place in containers:
+    for container, container_path in containers:
         if annotations:
             keys = template_path.child("metadata", "annotations")
             warnings += annotation_warnings(container, annotations, keys, spec, in_pod=in_pod)
-        warnings += container_warnings(container, place)
+        warnings += container_warnings(container, container_path)
     warnings += port_warnings(containers)
     if (spec.get("terminationGracePeriodSeconds") or 0) < 0:
         field_path = path.child("terminationGracePeriodSeconds")
@@ -163,7 +163,7 @@ def _addresses(spec: ReadOnlyTree, path: Path) -> Iterator[str]:
 Placed: TypeAlias = tuple[ReadOnlyTree, Path]
 
 COMPARED: Final = 200
-"""Ports of a pod: each is compared with all before it that have its number."""
+"""The maximum of compared ports of a pod: each is compared with all earlier ones of its number."""
 
 
 def port_warnings(containers: Iterable[Placed]) -> list[str]:
@@ -182,12 +182,12 @@ def _port_conflicts(placed: Iterable[Placed]) -> Iterator[str]:
             yield f"{path}: hostIP set without hostPort: {_port_text(port)}"
         others = seen.setdefault((port.get("containerPort", 0), port.get("protocol", "")), [])
         for other, other_path in others:
-            if clash := _clash(port, other):
-                yield f"{path}: {clash} port definition with {other_path}"
+            if conflict := _port_conflict(port, other):
+                yield f"{path}: {conflict} port definition with {other_path}"
         others.append((port, path))
 
 
-def _clash(port: ReadOnlyTree, other: ReadOnlyTree) -> str:
+def _port_conflict(port: ReadOnlyTree, other: ReadOnlyTree) -> str:
     """Return how two definitions of one port of a protocol conflict, or "" if they do not."""
     host_ports = port.get("hostPort", 0), other.get("hostPort", 0)
     host_ips = port.get("hostIP", ""), other.get("hostIP", "")

@@ -32,7 +32,7 @@ def _credential_problems(spec: str) -> Iterator[str]:
 
 
 def _user_name_problems(name: str) -> Iterator[str]:
-    """A user, with or without a domain before a backslash."""
+    """Yield the problems of a user name, which may have a domain before a backslash."""
     if not name:
         yield "runAsUserName cannot be an empty string"
     elif _CONTROL.search(name):
@@ -74,24 +74,24 @@ check_windows_options: Final = all_of(
 # --- containers that are processes of the host
 
 
-def _host_process(of: ReadOnlyTree) -> bool | None:
-    options = (of.get("securityContext") or {}).get("windowsOptions") or {}
+def _host_process(holder: ReadOnlyTree) -> bool | None:
+    options = (holder.get("securityContext") or {}).get("windowsOptions") or {}
     flag: bool | None = options.get("hostProcess")
     return flag
 
 
 def check_host_processes(pod_context: PodContext, path: Path) -> Iterator[FieldError]:
     """Check that all containers of a pod are HostProcess containers in the host network, or none is."""
-    of_pod = _host_process(pod_context.spec)
+    pod_value = _host_process(pod_context.spec)
     host_process_flags = []
     for container, container_path in containers_of(pod_context.spec, path):
-        own = _host_process(container)
-        if own is not None and of_pod is not None and own != of_pod:
-            place = container_path.child("securityContext", "windowsOptions", "hostProcess")
-            pod_value = gotext.format_v(of_pod)
-            problem = f"pod hostProcess value must be identical if both are specified, was {pod_value}"
-            yield errors.invalid(place, own, problem)
-        host_process_flags.append(bool(of_pod if own is None else own))
+        container_value = _host_process(container)
+        if container_value is not None and pod_value is not None and container_value != pod_value:
+            field_path = container_path.child("securityContext", "windowsOptions", "hostProcess")
+            pod_text = gotext.format_v(pod_value)
+            problem = f"pod hostProcess value must be identical if both are specified, was {pod_text}"
+            yield errors.invalid(field_path, container_value, problem)
+        host_process_flags.append(bool(pod_value if container_value is None else container_value))
     if not any(host_process_flags):
         return
     if not all(host_process_flags):
@@ -138,9 +138,9 @@ def check_windows_pod(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
 
 
 def check_linux_pod(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
-    places = [(spec, path), *containers_of(spec, path)]
+    holders = [(spec, path), *containers_of(spec, path)]
     return [
         errors.forbidden(field_path.child("securityContext", "windowsOptions"), _NO_LINUX)
-        for of, field_path in places
-        if (of.get("securityContext") or {}).get("windowsOptions") is not None
+        for holder, field_path in holders
+        if (holder.get("securityContext") or {}).get("windowsOptions") is not None
     ]

@@ -26,7 +26,7 @@ from mockube.apiserver.kinds.common.cells import (
     part,
     text,
 )
-from mockube.apiserver.kinds.common.defaults import FILLED_BY_OWNER, of
+from mockube.apiserver.kinds.common.defaults import FILLED_BY_OWNER, defaults_table
 from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.core.service.strategy import STRATEGY
 from mockube.apiserver.kinds.core.service.validation import VALIDATION
@@ -214,7 +214,7 @@ KIND: Final = Kind(
         ),
         cells=_cells,
     ),
-    defaults=of(
+    defaults=defaults_table(
         "io.k8s.api.core.v1",
         {
             "Service": _default_ip_mode,

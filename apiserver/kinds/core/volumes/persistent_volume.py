@@ -27,7 +27,7 @@ from mockube.apiserver.kinds.common.checks import (
     report,
     require,
 )
-from mockube.apiserver.kinds.common.defaults import FILLED_BY_OWNER, of
+from mockube.apiserver.kinds.common.defaults import FILLED_BY_OWNER, defaults_table
 from mockube.apiserver.kinds.common.internal import difference, internal
 from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN
 from mockube.apiserver.kinds.common.resource_names import STORAGE, check_positive
@@ -219,7 +219,7 @@ _LENIENTLY: Final = as_created(_RECREATE, SUBDOMAIN, namespaced=False)
 
 
 def _as_created(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
-    """Repeat the checks of a new volume, which upstream reports twice for an update."""
+    """Repeat the checks of a new volume. As upstream, an update reports their errors twice."""
     required = (get_struct(old, "spec").get("nodeAffinity") or {}).get("required")
     check = _LENIENTLY if required and has_wrong_node_values(required) else _STRICTLY
     return check(new, old)
@@ -341,7 +341,7 @@ KIND: Final = Kind(
         ),
         cells=_cells,
     ),
-    defaults=of(
+    defaults=defaults_table(
         "io.k8s.api.core.v1",
         {
             "PersistentVolume": _default_policy_and_mode,

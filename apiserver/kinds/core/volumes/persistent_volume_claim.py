@@ -21,7 +21,7 @@ from mockube.apiserver.kinds.common.checks import (
     optional,
     with_old_values,
 )
-from mockube.apiserver.kinds.common.defaults import of
+from mockube.apiserver.kinds.common.defaults import defaults_table
 from mockube.apiserver.kinds.common.internal import difference
 from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN
 from mockube.apiserver.kinds.common.resource_names import STORAGE, is_native
@@ -299,7 +299,7 @@ KIND: Final = Kind(
         ),
         cells=_cells,
     ),
-    defaults=of(
+    defaults=defaults_table(
         "io.k8s.api.core.v1",
         {
             "PersistentVolumeClaimSpec": {"volumeMode": "Filesystem"},

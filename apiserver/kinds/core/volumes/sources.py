@@ -19,9 +19,9 @@ from mockube.apiserver.kinds.common.checks import (
     require,
     require_that,
 )
-from mockube.apiserver.kinds.common.defaults import of
+from mockube.apiserver.kinds.common.defaults import defaults_table
+from mockube.apiserver.kinds.common.image_reference import pull_policy
 from mockube.apiserver.kinds.common.resource_names import check_not_negative
-from mockube.apiserver.kinds.core.pod.defaults import pull_policy
 from mockube.apiserver.kinds.core.volumes import legacy
 from mockube.apiserver.kinds.core.volumes.claim_spec import check_claim_template
 from mockube.apiserver.kinds.core.volumes.projected import (
@@ -81,7 +81,7 @@ def check_driver_name(name: str, path: Path) -> Iterator[FieldError]:
 
 
 def _check_publish_secret(source: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
-    """Upstream reports an invalid name of a secret at the source's own path."""
+    """Check the reference to a secret. As upstream, an invalid name is reported at the path of the source."""
     secret = source.get("nodePublishSecretRef")
     if secret is not None and not secret.get("name"):
         yield errors.required(path.child("nodePublishSecretRef", "name"))
@@ -223,7 +223,7 @@ def _default_pull_policy(source: Tree) -> None:
     source.setdefault("pullPolicy", pull_policy(source.get("reference", "")))
 
 
-DEFAULTS: Final = of(
+DEFAULTS: Final = defaults_table(
     "io.k8s.api.core.v1",
     {
         "Volume": _default_source,

@@ -1,5 +1,5 @@
-"""Advanced StatefulSets (`apps.kruise.io`): sets whose pods may be updated in place, out of order and several at a time.
+"""The Advanced StatefulSet controller (`apps.kruise.io`): pods may be updated in place, out of order and concurrently.
 
-A module belongs here if it is about a difference to other StatefulSets; what all have in common is
+A module belongs here if it implements a difference from other StatefulSets; common code is in
 `workloads.stateful`. Upstream: OpenKruise, pkg/controller/statefulset.
 """

@@ -1,4 +1,4 @@
-"""The controller of advanced StatefulSets: what it watches, and in what its sets differ from others."""
+"""The Advanced StatefulSet controller: its watches, and its differences from the StatefulSet controller."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -11,8 +11,8 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.kinds import ADVANCED_STATEFUL_SETS, CONTROLLER_REVISIONS, PODS
 from mockube.controller_manager.control.controller import Controller
 from mockube.controller_manager.controllers.kruise.advancedstatefulset import status
-from mockube.controller_manager.controllers.kruise.advancedstatefulset.hooks import Hooks
-from mockube.controller_manager.controllers.kruise.advancedstatefulset.rolling import roll
+from mockube.controller_manager.controllers.kruise.advancedstatefulset.hooks import LifecycleHooks
+from mockube.controller_manager.controllers.kruise.advancedstatefulset.rolling import rolling_update
 from mockube.controller_manager.controllers.kruise.advancedstatefulset.strategy import (
     Strategy,
     max_unavailable_pods,
@@ -26,7 +26,7 @@ from mockube.controller_manager.workloads.stateful.spec import SetView
 from mockube.controller_manager.workloads.stateful.state import Slot
 
 
-def view(tree: ReadOnlyTree) -> SetView:
+def advanced_set_view(tree: ReadOnlyTree) -> SetView:
     spec = tree["spec"]
     common = SetView.of(ADVANCED_STATEFUL_SETS, tree)
     strategy = Strategy.of(spec)
@@ -37,17 +37,21 @@ def view(tree: ReadOnlyTree) -> SetView:
         min_ready_seconds=strategy.min_ready_seconds,
         controls_claims=False,
         scale_limit=None if limit is None else max_unavailable_pods(limit, common.replicas),
-        titles_events=False,
-        waits_for_ended=True,
+        capitalizes_events=False,
+        blocks_on_terminal_pods=True,
     )
 
 
-def _hooks(owner: SetView, newest: str, now: datetime) -> Hooks:
-    return Hooks(lifecycle=Lifecycle.of(owner.object["spec"]), newest=newest, now=now)
+def _pod_handling(owner: SetView, newest: str, now: datetime) -> LifecycleHooks:
+    return LifecycleHooks(lifecycle=Lifecycle.of(owner.object["spec"]), newest=newest, now=now)
 
 
 def _current_ordinals(owner: SetView, slots: Sequence[Slot], newest: str) -> Collection[int]:
-    """In order the first pods; else those recreated first, until enough pods are not updated."""
+    """Return the ordinals whose new pods get the current revision.
+
+    An ordered update keeps it for the first pods, up to the partition. An unordered update keeps it for missing pods,
+    until as many pods are outdated as the partition demands.
+    """
     strategy = Strategy.of(owner.object["spec"])
     if owner.on_delete:
         return ()
@@ -60,12 +64,12 @@ def _current_ordinals(owner: SetView, slots: Sequence[Slot], newest: str) -> Col
     return {*missing[: max(strategy.partition - outdated, 0)]}
 
 
-_KIND: Final = Kind(
+_ADVANCED_STATEFUL_SET_KIND: Final = Kind(
     resource=ADVANCED_STATEFUL_SETS,
-    view=view,
-    pod_handling=_hooks,
+    view=advanced_set_view,
+    pod_handling=_pod_handling,
     current_ordinals=_current_ordinals,
-    roll=roll,
+    roll=rolling_update,
     status=status.of,
 )
 
@@ -81,6 +85,6 @@ ADVANCED_STATEFUL_SET: Final = Controller(
         CONTROLLER_REVISIONS: {BY_OWNER: owner_of},
     },
     needs=(ADVANCED_STATEFUL_SETS,),
-    reconcile=partial(reconcile, _KIND),
+    reconcile=partial(reconcile, _ADVANCED_STATEFUL_SET_KIND),
     workers=3,
 )

@@ -1,4 +1,4 @@
-"""The lifecycle of an advanced set's pods: the states in a label, and the hooks that hold them."""
+"""The lifecycle hooks of an Advanced StatefulSet's pods."""
 
 from datetime import datetime
 
@@ -14,7 +14,9 @@ from mockube.controller_manager.workloads.inplace.update import Step
 from mockube.controller_manager.workloads.stateful import identity
 
 
-class Hooks(Struct, frozen=True, kw_only=True):
+class LifecycleHooks(Struct, frozen=True, kw_only=True):
+    """How the pods of an Advanced StatefulSet move between lifecycle states; it implements `PodHandling`."""
+
     lifecycle: Lifecycle
     newest: str
     """The name of the newest revision."""
@@ -27,12 +29,12 @@ class Hooks(Struct, frozen=True, kw_only=True):
         return lifecycle.state_of(pod) in (State.PREPARING_UPDATE, State.UPDATED)
 
     def new_pod_body(self, pod: ReadOnlyTree) -> ReadOnlyTree:
-        before = self.lifecycle.pre_normal
-        is_normal = before is None or before.has_all_hooks(PodView.of(pod))
+        hook = self.lifecycle.pre_normal
+        is_normal = hook is None or hook.has_all_hooks(PodView.of(pod))
         state = State.NORMAL if is_normal else State.PREPARING_NORMAL
         labelled = meta.with_labels(pod, lifecycle.labels_of(state))
-        dated = meta.with_annotations(labelled, lifecycle.annotations_of(self.now))
-        return readiness.with_readiness_gate(dated, self.lifecycle)
+        annotated = meta.with_annotations(labelled, lifecycle.annotations_of(self.now))
+        return readiness.with_readiness_gate(annotated, self.lifecycle)
 
     def observe_pod(self, pod: PodView) -> Step:
         revision = identity.revision_of(pod)
@@ -41,7 +43,7 @@ class Hooks(Struct, frozen=True, kw_only=True):
         )
 
     def hold_patches(self, pod: PodView) -> tuple[Patch, ...] | None:
-        before = self.lifecycle.pre_delete
-        if before is None or not before.holds(pod):
+        hook = self.lifecycle.pre_delete
+        if hook is None or not hook.holds(pod):
             return None
-        return readiness.move(pod, State.PREPARING_DELETE, self.lifecycle, self.now)
+        return readiness.move_to_state(pod, State.PREPARING_DELETE, self.lifecycle, self.now)

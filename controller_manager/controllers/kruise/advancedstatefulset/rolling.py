@@ -1,6 +1,6 @@
-"""Which pods of an advanced set get the newest revision now, and how: in place, or by being recreated.
+"""The rolling update of an Advanced StatefulSet: the pods to update now, in place or by recreation.
 
-Pods with the label for deletion are deleted first, within the same limit.
+Pods that are specified for deletion by a label are deleted first, within the same limit.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,105 +11,113 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.wellknown import LABEL_CONTROLLER_REVISION_HASH, LABEL_SPECIFIED_DELETE
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.control.actions import Action, EventTemplate, Patch
-from mockube.controller_manager.controllers.kruise.advancedstatefulset.strategy import Policy, Strategy
+from mockube.controller_manager.controllers.kruise.advancedstatefulset.strategy import (
+    PodUpdatePolicy,
+    Strategy,
+)
 from mockube.controller_manager.workloads.inplace import lifecycle, record, update
 from mockube.controller_manager.workloads.inplace.lifecycle import Lifecycle, State
-from mockube.controller_manager.workloads.inplace.record import Change, change_between
+from mockube.controller_manager.workloads.inplace.record import TemplateChange, change_between
 from mockube.controller_manager.workloads.stateful import identity, status
 from mockube.controller_manager.workloads.stateful.reconciliation import RolloutResult
 from mockube.controller_manager.workloads.stateful.state import StatefulSetState
 from mockube.controller_manager.workloads.update_order import by_priority
 
 
-class _Budget:
-    """The pods that may be unavailable. Those that are unavailable already count first."""
+class _UnavailabilityBudget:
+    """The limit of unavailable pods. Pods that are unavailable already count."""
 
-    def __init__(self, limit: int, down: Iterable[str]) -> None:
+    def __init__(self, limit: int, unavailable: Iterable[str]) -> None:
         self._limit = limit
-        self._down = {*down}
+        self._unavailable = {*unavailable}
 
-    def admits(self, pod: PodView) -> bool:
+    def reserve(self, pod: PodView) -> bool:
+        """Count the pod as unavailable; return False if the limit does not allow it."""
         name = pod.key.name
-        if name not in self._down and len(self._down) >= self._limit:
+        if name not in self._unavailable and len(self._unavailable) >= self._limit:
             return False
-        self._down.add(name)
+        self._unavailable.add(name)
         return True
 
 
-def roll(state: StatefulSetState) -> RolloutResult:
+def rolling_update(state: StatefulSetState) -> RolloutResult:
     strategy = Strategy.of(state.owner.object["spec"])
     if state.owner.on_delete or strategy.paused:
         return RolloutResult()
-    budget = _Budget(strategy.max_unavailable, _down(state))
-    named = [pod for pod in _descending(state) if _is_named(pod) and budget.admits(pod)]
-    removed = _delete_pods(state, named)
-    updated = _update_pods(state, strategy, budget, named)
+    budget = _UnavailabilityBudget(strategy.max_unavailable, _unavailable_names(state))
+    specified = [
+        pod
+        for pod in _pods_by_descending_ordinal(state)
+        if _is_specified_for_deletion(pod) and budget.reserve(pod)
+    ]
+    removed = _delete_pods(state, specified)
+    updated = _update_pods(state, strategy, budget, specified)
     return RolloutResult((*removed.actions, *updated.actions), (*removed.replaced, *updated.replaced))
 
 
-def _down(state: StatefulSetState) -> Iterator[str]:
+def _unavailable_names(state: StatefulSetState) -> Iterator[str]:
     for slot in state.slots:
         pod = slot.pod
         if pod is None or state.is_unavailable(pod) or not update.is_finished(pod):
             yield identity.pod_name(state.owner, slot.ordinal)
 
 
-def _is_named(pod: PodView) -> bool:
+def _is_specified_for_deletion(pod: PodView) -> bool:
     return LABEL_SPECIFIED_DELETE in pod.labels and not pod.deleting
 
 
-def _descending(state: StatefulSetState) -> list[PodView]:
+def _pods_by_descending_ordinal(state: StatefulSetState) -> list[PodView]:
     return [slot.pod for slot in reversed(state.slots) if slot.pod is not None]
 
 
-# --- in which order
+# --- the order of updates
 
 
-def in_order(state: StatefulSetState, strategy: Strategy) -> list[PodView]:
-    """The pods that the partition leaves to the update, those already updated among them."""
+def pods_in_update_order(state: StatefulSetState, strategy: Strategy) -> list[PodView]:
+    """Return the pods beyond the partition in update order, including updated ones."""
     if not strategy.unordered:
         return [slot.pod for slot in reversed(state.slots[strategy.partition :]) if slot.pod is not None]
-    pods = _descending(state)
-    waiting = [pod for pod in pods if state.is_outdated(pod)]
-    others = [pod for pod in pods if not state.is_outdated(pod)]
-    coming = sum(slot.pod is None and slot.ordinal not in state.current_ordinals for slot in state.slots)
-    count = max(len(state.slots) - strategy.partition - coming, 0)
-    return [*others, *by_priority(waiting, strategy.priority)][:count]
+    pods = _pods_by_descending_ordinal(state)
+    outdated = [pod for pod in pods if state.is_outdated(pod)]
+    updated = [pod for pod in pods if not state.is_outdated(pod)]
+    to_create = sum(slot.pod is None and slot.ordinal not in state.current_ordinals for slot in state.slots)
+    count = max(len(state.slots) - strategy.partition - to_create, 0)
+    return [*updated, *by_priority(outdated, strategy.priority)][:count]
 
 
-# --- what is done
+# --- actions
 
 
 def _update_pods(
-    state: StatefulSetState, strategy: Strategy, budget: _Budget, named: Sequence[PodView]
+    state: StatefulSetState, strategy: Strategy, budget: _UnavailabilityBudget, specified: Sequence[PodView]
 ) -> RolloutResult:
     patches: list[Action] = []
     in_place: list[PodView] = []
-    anew: list[PodView] = []
-    for pod in in_order(state, strategy):
+    to_recreate: list[PodView] = []
+    for pod in pods_in_update_order(state, strategy):
         if not state.is_outdated(pod):
             continue
-        if not budget.admits(pod):
+        if not budget.reserve(pod):
             break
-        if pod in named or record.is_waiting(pod):
-            continue  # what is about to change is changed again when it has
+        if pod in specified or record.has_delayed_change(pod):
+            continue  # a pod that is being changed is changed again later
         pod_update = _update_step(state, strategy, pod)
-        if pod_update.way is ReplacementMethod.REFUSED:
+        if pod_update.method is ReplacementMethod.REFUSED:
             break
         patches += pod_update.patches
-        (in_place if pod_update.way is ReplacementMethod.IN_PLACE else anew).append(pod)
-    removed = _delete_pods(state, anew)
+        (in_place if pod_update.method is ReplacementMethod.IN_PLACE else to_recreate).append(pod)
+    removed = _delete_pods(state, to_recreate)
     return RolloutResult((*patches, *removed.actions), (*in_place, *removed.replaced))
 
 
 def _delete_pods(state: StatefulSetState, pods: Sequence[PodView]) -> RolloutResult:
-    """Delete the pods, and mark those that a hook holds for its owner."""
+    """Delete the pods, except those that a lifecycle hook holds: they are patched to prepare their deletion."""
     hold_patches = {pod: state.pod_handling.hold_patches(pod) for pod in pods}
-    going = tuple(pod for pod, patches in hold_patches.items() if patches is None)
+    to_delete = tuple(pod for pod, patches in hold_patches.items() if patches is None)
     patches = [
         patch for pod_patches in hold_patches.values() if pod_patches is not None for patch in pod_patches
     ]
-    return RolloutResult((*patches, *status.deletion(state.owner, going)), going)
+    return RolloutResult((*patches, *status.deletion(state.owner, to_delete)), to_delete)
 
 
 # --- the update of one pod
@@ -117,39 +125,42 @@ def _delete_pods(state: StatefulSetState, pods: Sequence[PodView]) -> RolloutRes
 
 class ReplacementMethod(Enum):
     IN_PLACE = auto()
-    ANEW = auto()
+    RECREATE = auto()
     REFUSED = auto()
-    """The pod must be updated in place, and cannot be: the rollout stops here."""
+    """The pod must be updated in place but cannot be: the rollout stops here."""
 
 
 class UpdateStep(NamedTuple):
-    way: ReplacementMethod
+    method: ReplacementMethod
     patches: tuple[Patch, ...] = ()
 
 
 def _update_step(state: StatefulSetState, strategy: Strategy, pod: PodView) -> UpdateStep:
-    if strategy.policy is Policy.RECREATE:
-        return UpdateStep(ReplacementMethod.ANEW)
+    if strategy.policy is PodUpdatePolicy.RECREATE:
+        return UpdateStep(ReplacementMethod.RECREATE)
     change = _change(state, pod)
     if change is None:
         return UpdateStep(
-            ReplacementMethod.REFUSED if strategy.policy is Policy.IN_PLACE_ONLY else ReplacementMethod.ANEW
+            ReplacementMethod.REFUSED
+            if strategy.policy is PodUpdatePolicy.IN_PLACE_ONLY
+            else ReplacementMethod.RECREATE
         )
     if lifecycle.state_of(pod) == State.PREPARING_DELETE:
         return UpdateStep(ReplacementMethod.REFUSED)
-    order = update.Order(
+    order = update.UpdateRequest(
         change=change,
         labels={LABEL_CONTROLLER_REVISION_HASH: state.update_name},
         grace_seconds=strategy.grace_seconds,
     )
     hooks = Lifecycle.of(state.owner.object["spec"])
     return UpdateStep(
-        ReplacementMethod.IN_PLACE, update.change_pod(pod, hooks, order, state.now, _event_template(state))
+        ReplacementMethod.IN_PLACE,
+        update.start_or_prepare_update(pod, hooks, order, state.now, _event_template(state)),
     )
 
 
-def _change(state: StatefulSetState, pod: PodView) -> Change | None:
-    """None also if the pod's revision is no longer in the history."""
+def _change(state: StatefulSetState, pod: PodView) -> TemplateChange | None:
+    """Return the in-place change of the pod; None if it is impossible or the history lacks the pod's revision."""
     name = identity.revision_of(pod)
     old = next((revision for revision in state.history if meta.name(revision) == name), None)
     if old is None:
@@ -161,6 +172,6 @@ def _event_template(state: StatefulSetState) -> EventTemplate:
     subject = f"update pod {{name}} in-place(revision {state.update_name})"
     return EventTemplate(
         about=state.owner.object,
-        done=("SuccessfulUpdatePodInPlace", f"successfully {subject}"),
-        failed=("FailedUpdatePodInPlace", f"failed to {subject}: {{error}}"),
+        on_success=("SuccessfulUpdatePodInPlace", f"successfully {subject}"),
+        on_failure=("FailedUpdatePodInPlace", f"failed to {subject}: {{error}}"),
     )

@@ -1,4 +1,4 @@
-"""The update strategy of an Advanced StatefulSet with its defaults, and its ordinals without the reserved ones."""
+"""The update strategy of an Advanced StatefulSet with defaults, and its ordinals without the reserved ones."""
 
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -13,7 +13,7 @@ from mockube.apimachinery.intstr import IntOrString
 from mockube.apimachinery.tree import ReadOnlyTree
 
 
-class Policy(Enum):
+class PodUpdatePolicy(Enum):
     RECREATE = "ReCreate"
     IN_PLACE_IF_POSSIBLE = "InPlaceIfPossible"
     IN_PLACE_ONLY = "InPlaceOnly"
@@ -21,13 +21,13 @@ class Policy(Enum):
 
 class Strategy(Struct, frozen=True, kw_only=True):
     is_specified: bool
-    """Without it, pods are replaced one by one, and new ones get the revision in the status."""
+    """Whether `rollingUpdate` is set. If not, the first `currentReplicas` new pods get the current revision."""
     paused: bool
-    policy: Policy
+    policy: PodUpdatePolicy
     grace_seconds: int
-    """How long a pod is out of service before it changes in place."""
+    """The seconds between marking a pod as not ready and changing it in place."""
     partition: int
-    """How many pods keep the current revision."""
+    """The number of pods that keep the current revision."""
     max_unavailable: int
     min_ready_seconds: int
     unordered: bool
@@ -35,7 +35,7 @@ class Strategy(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, spec: ReadOnlyTree) -> "Strategy":
-        """The strategy, or `IntOrStringError`."""
+        """Read the strategy from a spec; raise `IntOrStringError` if maxUnavailable is invalid."""
         rolling_update = (spec.get("updateStrategy") or {}).get("rollingUpdate")
         rolling = rolling_update or {}
         replicas = 1 if spec.get("replicas") is None else spec["replicas"]
@@ -53,22 +53,22 @@ class Strategy(Struct, frozen=True, kw_only=True):
         )
 
 
-def _policy(name: str | None) -> Policy:
-    """Any other policy recreates pods."""
-    return next((policy for policy in Policy if policy.value == name), Policy.RECREATE)
+def _policy(name: str | None) -> PodUpdatePolicy:
+    """Return the policy of that name; any unknown one recreates pods."""
+    return next((policy for policy in PodUpdatePolicy if policy.value == name), PodUpdatePolicy.RECREATE)
 
 
 def max_unavailable_pods(limit: IntOrString | None, replicas: int) -> int:
-    """A share is rounded down."""
+    """Return the limit as a number of pods, at least 1. A percentage is rounded down."""
     return max(intstr.scaled_value(1 if limit is None else limit, replicas, round_up=False), 1)
 
 
-_END: Final = 2**31
+_MAX_ORDINAL_END: Final = 2**31
 """The first ordinal that no pod can have."""
 
 
 class Ordinals(Collection[int]):
-    """The numbers of some ranges, which do not overlap and are in order."""
+    """The numbers of several ranges, which do not overlap and are in ascending order."""
 
     def __init__(self, ranges: Iterable[range]) -> None:
         self._ranges = [*ranges]
@@ -88,38 +88,38 @@ class Ordinals(Collection[int]):
 
 
 def ordinals(start: int, replicas: int, reserved: Sequence[IntOrString]) -> Ordinals:
-    """Return so many ordinals from the first, in order, without the reserved ones, which later ordinals replace."""
-    return Ordinals(_first(replicas, _free_ranges(start, _ranges(reserved))))
+    """Return `replicas` ordinals from the first one on, without the reserved ones."""
+    return Ordinals(_take(replicas, _unreserved_ranges(start, _reserved_ranges(reserved))))
 
 
-def _free_ranges(start: int, reserved: Iterable[range]) -> Iterator[range]:
+def _unreserved_ranges(start: int, reserved: Iterable[range]) -> Iterator[range]:
     for block in sorted(reserved, key=lambda block_range: block_range.start):
-        yield range(start, min(block.start, _END))
+        yield range(start, min(block.start, _MAX_ORDINAL_END))
         start = max(start, block.stop)
-    yield range(start, _END)
+    yield range(start, _MAX_ORDINAL_END)
 
 
-def _first(count: int, ranges: Iterable[range]) -> Iterator[range]:
-    """Yield the ranges with so many numbers, none of them empty."""
+def _take(count: int, ranges: Iterable[range]) -> Iterator[range]:
+    """Yield the first `count` numbers of the ranges, as ranges that are not empty."""
     for each in ranges:
         if part := each[:count]:
             yield part
             count -= len(part)
 
 
-def _ranges(reserved: Sequence[IntOrString]) -> list[range]:
-    """Of a list in which one cannot be read, none is reserved, as upstream has it: servers accept no such list."""
+def _reserved_ranges(reserved: Sequence[IntOrString]) -> list[range]:
+    """Return the reserved ranges; none if one entry is invalid, as upstream does: servers reject such a list."""
     ranges: list[range] = []
     for entry in reserved:
-        parsed_range = range(entry, entry + 1) if isinstance(entry, int) else _range(entry)
+        parsed_range = range(entry, entry + 1) if isinstance(entry, int) else _parse_range(entry)
         if not parsed_range:
             return []
         ranges.append(parsed_range)
     return ranges
 
 
-def _range(text: str) -> range:
-    """`3-5` are three; empty if it is no range."""
+def _parse_range(text: str) -> range:
+    """Return the numbers from `3-5` as a range with both ends; an empty range if the text is invalid."""
     first, dash, last = text.partition("-")
     try:
         bounds = gotext.parse_int(first), gotext.parse_int(last)

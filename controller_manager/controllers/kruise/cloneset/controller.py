@@ -1,4 +1,4 @@
-"""The controller of CloneSets: what it watches, and how one reconciliation is put together."""
+"""The CloneSet controller: its watches, and its reconcile function."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
@@ -31,7 +31,7 @@ from mockube.controller_manager.controllers.kruise.cloneset import (
     updating,
 )
 from mockube.controller_manager.controllers.kruise.cloneset.order import NOTHING_TO_DO, Decision, earliest
-from mockube.controller_manager.controllers.kruise.cloneset.spec import SetView
+from mockube.controller_manager.controllers.kruise.cloneset.spec import CloneSetView
 from mockube.controller_manager.controllers.kruise.cloneset.state import CloneSetState
 from mockube.controller_manager.controllers.kruise.cloneset.status import Failure
 from mockube.controller_manager.workloads import indexes as primary
@@ -51,34 +51,36 @@ def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
     if tree is None:
         return EMPTY_PLAN
     try:
-        owner = SetView.of(tree)
+        owner = CloneSetView.of(tree)
     except SelectorError:
-        return EMPTY_PLAN  # no server accepts such a set, and trying again would not mend it
+        return EMPTY_PLAN  # no server accepts such a set, and a retry would not help
     pods = state.pods(caches, owner)
     # Releases are a plan of their own: the changes of the pods requeue the key, and the pods are counted afterwards.
     if first := adoption_and_release_actions(pods, PODS, owner.object, CLONE_SETS):
         return Plan(actions=first)
     history = state.history(caches, owner)
-    recorded = _sync_revision(caches, owner, history)
-    snapshot = _state_of(caches, owner, pods.owned, history, recorded, now)
+    synced = _sync_revision(caches, owner, history)
+    snapshot = _state_of(caches, owner, pods.owned, history, synced, now)
     if owner.deleting:
         return (
             EMPTY_PLAN
-            if recorded.actions
-            else Plan(last=partial(_final_actions, snapshot, recorded, NOTHING_TO_DO, ""))
+            if synced.actions
+            else Plan(last=partial(_final_actions, snapshot, synced, NOTHING_TO_DO, ""))
         )
-    cleaned = () if owner.reuses_claims else storage.cleanup(owner, pods.owned, state.claims(caches, owner))
-    scaled = scaling.plan(snapshot)
-    updated = NOTHING_TO_DO if scaled.changes_pods else updating.plan(snapshot)
-    failing = "FailedScale" if scaled.changes_pods else "FailedUpdate"
+    cleanup = () if owner.reuses_claims else storage.cleanup(owner, pods.owned, state.claims(caches, owner))
+    scaling_decision = scaling.plan(snapshot)
+    update_decision = NOTHING_TO_DO if scaling_decision.changes_pods else updating.plan(snapshot)
+    failure_type = "FailedScale" if scaling_decision.changes_pods else "FailedUpdate"
     return Plan(
-        actions=(*cleaned, *recorded.actions, *scaled.actions, *updated.actions),
-        last=partial(_final_actions, snapshot, recorded, updated, failing),
-        again_after=earliest(updated.again_after, _next_availability(snapshot), _deadline(snapshot)),
+        actions=(*cleanup, *synced.actions, *scaling_decision.actions, *update_decision.actions),
+        last=partial(_final_actions, snapshot, synced, update_decision, failure_type),
+        requeue_after=earliest(
+            update_decision.requeue_after, _next_availability(snapshot), _until_deadline(snapshot)
+        ),
     )
 
 
-def _sync_revision(caches: Caches, owner: SetView, history: Sequence[ReadOnlyTree]) -> SyncedRevision:
+def _sync_revision(caches: Caches, owner: CloneSetView, history: Sequence[ReadOnlyTree]) -> SyncedRevision:
     annotations = {
         **meta.annotations(owner.object),
         storage.ANNOTATION_CLAIMS_HASH: storage.claims_hash(owner),
@@ -89,16 +91,16 @@ def _sync_revision(caches: Caches, owner: SetView, history: Sequence[ReadOnlyTre
         labels=meta.labels(owner.template),
         annotations=annotations,
     )
-    named = partial(caches.of(CONTROLLER_REVISIONS).get, owner.key.namespace)
-    return revisions.sync_revision(desired, history, owner.status.get("collisionCount") or 0, named)
+    get_revision = partial(caches.of(CONTROLLER_REVISIONS).get, owner.key.namespace)
+    return revisions.sync_revision(desired, history, owner.status.get("collisionCount") or 0, get_revision)
 
 
 def _state_of(
     caches: Caches,
-    owner: SetView,
+    owner: CloneSetView,
     pods: Sequence[PodView],
     history: Sequence[ReadOnlyTree],
-    recorded: SyncedRevision,
+    synced: SyncedRevision,
     now: datetime,
 ) -> CloneSetState:
     name = owner.status.get("currentRevision")
@@ -109,8 +111,8 @@ def _state_of(
         inactive=tuple(pod for pod in pods if not pod.is_active),
         claims=claims if owner.reuses_claims else state.in_use(claims, pods),
         history=history,
-        current=next((revision for revision in history if meta.name(revision) == name), recorded.revision),
-        update=recorded.revision,
+        current=next((revision for revision in history if meta.name(revision) == name), synced.revision),
+        update=synced.revision,
         node_labels=partial(state.node_labels, caches),
         now=now,
     )
@@ -120,67 +122,77 @@ def _state_of(
 
 
 def _final_actions(
-    snapshot: CloneSetState, recorded: SyncedRevision, updated: Decision, failing: str, error: ApiError | None
+    snapshot: CloneSetState,
+    synced: SyncedRevision,
+    update_decision: Decision,
+    failure_type: str,
+    error: ApiError | None,
 ) -> tuple[Action, ...]:
-    """The status, also of a round that failed, unless its revision may not exist; then the deletion of old revisions."""
-    if error is not None and recorded.actions:
+    """Return the update of the status and the deletion of old revisions, also after a failure.
+
+    After a failure that may concern the revision's creation, nothing is written.
+    """
+    if error is not None and synced.actions:
         return ()
-    failure = _failure(failing, updated, error)
-    status_actions = status.status_update(snapshot, status.of(snapshot, recorded.collision_count, failure))
+    failure = _failure(failure_type, update_decision, error)
+    status_actions = status.status_update(snapshot, status.of(snapshot, synced.collision_count, failure))
     live = {snapshot.current_name, snapshot.update_name}
     live |= {
         meta.name(revision)
         for revision in snapshot.history
-        if any(_has_revision(pod, revision) for pod in snapshot.pods)
+        if any(_is_of_revision(pod, revision) for pod in snapshot.pods)
     }
     deletions = revisions.truncate_history(snapshot.history, live, snapshot.owner.revision_history_limit)
-    # Both write the set, and the second would conflict: it follows in the next round.
-    return (*(status_actions or _without_names_of_the_gone(snapshot)), *deletions)
+    # Both write the CloneSet, and the second write would conflict: the next reconciliation does it.
+    return (*(status_actions or _truncate_pods_to_delete(snapshot)), *deletions)
 
 
-def _failure(failing: str, updated: Decision, error: ApiError | None) -> Failure | None:
-    """A conflict is no failure: the next round starts from the other writer's version."""
+def _failure(failure_type: str, update_decision: Decision, error: ApiError | None) -> Failure | None:
+    """Return the failure for the status. A conflict is none: the retry starts from the other writer's version."""
     if isinstance(error, Conflict):
         return None
-    message = updated.problem if error is None else str(error)
-    return Failure(failing, message) if message else None
+    message = update_decision.problem if error is None else str(error)
+    return Failure(failure_type, message) if message else None
 
 
-def _has_revision(pod: PodView, revision: ReadOnlyTree) -> bool:
+def _is_of_revision(pod: PodView, revision: ReadOnlyTree) -> bool:
     return identity.has_revision(pod, meta.name(revision))
 
 
-def _without_names_of_the_gone(snapshot: CloneSetState) -> tuple[Update, ...]:
+def _truncate_pods_to_delete(snapshot: CloneSetState) -> tuple[Update, ...]:
+    """Remove the names of pods that no longer exist from podsToDelete."""
     owner = snapshot.owner
     present = {pod.key.name for pod in snapshot.pods}
     if owner.deleting or owner.pods_to_delete <= present:
         return ()
     path = ("spec", "scaleStrategy", "podsToDelete")
-    named = [name for name in owner.object["spec"]["scaleStrategy"]["podsToDelete"] if name in present]
-    return (Update(resource=CLONE_SETS, body=meta.with_value(owner.object, path, named)),)
+    remaining = [name for name in owner.object["spec"]["scaleStrategy"]["podsToDelete"] if name in present]
+    return (Update(resource=CLONE_SETS, body=meta.with_value(owner.object, path, remaining)),)
 
 
 def _next_availability(snapshot: CloneSetState) -> timedelta | None:
-    """When the next pod that is ready will have been so for long enough."""
-    enough = span_of(snapshot.owner.min_ready_seconds)
-    waiting = [
-        after(pod.ready_since, enough) - snapshot.now for pod in snapshot.pods if pod.ready_since is not None
+    """Return the time until the next ready pod becomes available."""
+    min_ready = span_of(snapshot.owner.min_ready_seconds)
+    delays = [
+        after(pod.ready_since, min_ready) - snapshot.now
+        for pod in snapshot.pods
+        if pod.ready_since is not None
     ]
-    return min((delay for delay in waiting if delay > timedelta()), default=None)
+    return min((delay for delay in delays if delay > timedelta()), default=None)
 
 
-def _deadline(snapshot: CloneSetState) -> timedelta | None:
-    """The time until a rollout without progress exceeds its deadline."""
+def _until_deadline(snapshot: CloneSetState) -> timedelta | None:
+    """Return the time until a rollout without progress exceeds its deadline."""
     progressing = conditions.get(snapshot.owner.object, status.PROGRESSING)
     due = status.progress_deadline(snapshot.owner, progressing)
     return None if due is None or due <= snapshot.now else due - snapshot.now
 
 
-# --- what it watches
+# --- watches
 
 
-def _of_node(_caches: Caches, _change: Change) -> Iterable[Key]:
-    """Only read, when there is a choice of pods to delete."""
+def _no_keys(_caches: Caches, _change: Change) -> Iterable[Key]:
+    """Return no keys: nodes are only read, when pods to delete are chosen."""
     return ()
 
 
@@ -188,8 +200,10 @@ def _selector(owner: ReadOnlyTree) -> Selector:
     return labels.from_label_selector(owner["spec"].get("selector"))
 
 
-_DELAY: Final = timedelta(milliseconds=50)
-"""Pods become ready in swarms, and each look counts all of them."""
+_BATCH_DELAY: Final = timedelta(milliseconds=50)
+"""The delay of a reconciliation after a change of a pod: many pods become ready at once, and each reconciliation counts
+all.
+"""
 
 CLONE_SET: Final = Controller(
     name="cloneset-controller",
@@ -199,8 +213,8 @@ CLONE_SET: Final = Controller(
     metrics_name="cloneset-controller",
     needs=(CLONE_SETS,),
     watches=(
-        *primary.watches_of(CLONE_SETS, delay=_DELAY),
-        Watch(resource=PODS, keys=keys_of_owners(PODS, CLONE_SETS, _selector), delay=_DELAY),
+        *primary.watches_of(CLONE_SETS, delay=_BATCH_DELAY),
+        Watch(resource=PODS, keys=keys_of_owners(PODS, CLONE_SETS, _selector), delay=_BATCH_DELAY),
         Watch(
             resource=PERSISTENT_VOLUME_CLAIMS,
             keys=keys_of_owners(PERSISTENT_VOLUME_CLAIMS, CLONE_SETS, _selector),
@@ -208,7 +222,7 @@ CLONE_SET: Final = Controller(
         Watch(
             resource=CONTROLLER_REVISIONS, keys=keys_of_owners(CONTROLLER_REVISIONS, CLONE_SETS, _selector)
         ),
-        Watch(resource=NODES, keys=_of_node),
+        Watch(resource=NODES, keys=_no_keys),
     ),
     indexes={
         PODS: {BY_OWNER: owner_of_pod},

@@ -8,19 +8,19 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import LABEL_CONTROLLER_REVISION_HASH, LABEL_POD_TEMPLATE_HASH
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.controllers.kruise.cloneset import storage
-from mockube.controller_manager.controllers.kruise.cloneset.spec import SetView
+from mockube.controller_manager.controllers.kruise.cloneset.spec import CloneSetView
 from mockube.controller_manager.workloads import templates
 from mockube.controller_manager.workloads.inplace import lifecycle, readiness, update
 from mockube.controller_manager.workloads.inplace.lifecycle import State
 
-_REPLACE: Final = "$patch"
+_PATCH_DIRECTIVE: Final = "$patch"
 
 
 # --- revisions
 
 
 def short_hash(revision: str) -> str:
-    """The hash in a revision's name."""
+    """Return the hash at the end of a revision's name."""
     return revision.rpartition("-")[2]
 
 
@@ -29,7 +29,7 @@ def revision_of(pod: PodView) -> str:
 
 
 def has_revision(pod: PodView, name: str) -> bool:
-    """Also a pod that is labelled with the hash alone, as some installations do."""
+    """Return whether the pod has the revision; its label may contain only the hash, as in some installations."""
     return short_hash(revision_of(pod)) == short_hash(name)
 
 
@@ -38,25 +38,27 @@ def revision_labels(name: str) -> dict[str, str]:
 
 
 def template_of(revision: ReadOnlyTree) -> ReadOnlyTree:
-    """A revision's data is a patch that replaces the template."""
+    """Return the template in a revision, whose data is a patch that replaces the template."""
     template = revision["data"]["spec"]["template"]
-    return {field: value for field, value in template.items() if field != _REPLACE}
+    return {field: value for field, value in template.items() if field != _PATCH_DIRECTIVE}
 
 
-def data_of(owner: SetView) -> dict[str, Any]:
-    """What a revision of this set holds: upstream's form, since either manager may have to read it."""
-    return {"spec": {"template": {**owner.template, _REPLACE: "replace"}}}
+def data_of(owner: CloneSetView) -> dict[str, Any]:
+    """Return the data of the set's revision, in upstream's form, because either manager may read it."""
+    return {"spec": {"template": {**owner.template, _PATCH_DIRECTIVE: "replace"}}}
 
 
 # --- pods
 
 
-def pod_name(owner: SetView, instance: str) -> str:
+def pod_name(owner: CloneSetView, instance: str) -> str:
     return f"{owner.key.name}-{instance}"
 
 
-def new_pod(owner: SetView, revision: ReadOnlyTree, instance: str, since: Mapping[str, str]) -> ReadOnlyTree:
-    """`since` are the annotations with the start of its lifecycle."""
+def new_pod(
+    owner: CloneSetView, revision: ReadOnlyTree, instance: str, annotations: Mapping[str, str]
+) -> ReadOnlyTree:
+    """Return the body of a new pod; `annotations` contain the time of its lifecycle state."""
     pod = templates.pod_of(template_of(revision), owner.object)
     labels = {
         storage.LABEL_INSTANCE: instance,
@@ -64,7 +66,7 @@ def new_pod(owner: SetView, revision: ReadOnlyTree, instance: str, since: Mappin
         **lifecycle.labels_of(State.PREPARING_NORMAL),
     }
     named = meta.with_metadata(pod, name=pod_name(owner, instance))
-    labelled = meta.with_annotations(meta.with_labels(named, labels), since)
+    labelled = meta.with_annotations(meta.with_labels(named, labels), annotations)
     spec = {**pod["spec"], **storage.volumes(owner, instance, pod["spec"])}
     gated = readiness.with_gate({**labelled, "spec": spec}, update.GATE)
     return readiness.with_readiness_gate(gated, owner.lifecycle)

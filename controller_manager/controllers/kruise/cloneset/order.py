@@ -1,4 +1,4 @@
-"""The order in which pods of a CloneSet are deleted and updated: the least useful first."""
+"""The order in which pods of a CloneSet are deleted and updated, and the actions that scaling and updates decide on."""
 
 import math
 from collections import defaultdict
@@ -20,10 +20,10 @@ from mockube.controller_manager.workloads.deletion_order import deletion_cost
 class Decision(Struct, frozen=True, kw_only=True):
     actions: tuple[Action, ...] = ()
     changes_pods: bool = False
-    """Something is written: the next actions are planned after the caches show it."""
-    again_after: timedelta | None = None
+    """Whether pods are written: the next actions are planned when the caches contain them."""
+    requeue_after: timedelta | None = None
     problem: str = ""
-    """Why not every action was possible, if there is no API error."""
+    """The message about an action that is not possible, without an API error; else empty."""
 
 
 NOTHING_TO_DO: Final = Decision()
@@ -34,45 +34,48 @@ def earliest(*delays: timedelta | None) -> timedelta | None:
 
 
 def concurrent_patches(patches: Iterable[Patch]) -> tuple[SlowStart, ...]:
-    """The patches of many pods, concurrently; each pod's status patches precede its other ones."""
+    """Return actions that send the patches of many pods concurrently, patches of the status before all others."""
     ordered = sorted(patches, key=lambda patch: patch.subresource != "status")
     return tuple(
         SlowStart(effects=tuple(group)) for _, group in groupby(ordered, key=lambda patch: patch.subresource)
     )
 
 
-_PHASES: Final[Mapping[str, int]] = {"Unknown": 1, RUNNING: 2}
-"""Pending pods come before both."""
-_NEVER: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_PHASE_ORDER: Final[Mapping[str, int]] = {"Unknown": 1, RUNNING: 2}
+"""Other phases, such as Pending, come before both."""
+_UNIX_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 Ranks = Mapping[str, float]
-"""By a pod's uid; the higher is first, and a pod without one is last."""
+"""Ranks of pods by uid; a higher rank comes first, and a pod without a rank last."""
 SortKey = tuple[Any, ...]
 
 
 def for_update(pods: Iterable[PodView]) -> list[PodView]:
-    return sorted(pods, key=lambda pod: (*_stage(pod), pod.is_ready, *_age_key(pod)))
+    """Return the pods in the order of their updates."""
+    return sorted(pods, key=lambda pod: (*_phase_key(pod), pod.is_ready, *_age_key(pod)))
 
 
 def for_deletion(
     pods: Sequence[PodView], is_available: Callable[[PodView], bool], ranks: Ranks
 ) -> list[PodView]:
+    """Return the pods in the order of their deletion."""
+
     def key(pod: PodView) -> SortKey:
-        return (*_stage(pod), is_available(pod), *_cost(pod, ranks), *_age_key(pod))
+        return (*_phase_key(pod), is_available(pod), *_cost_key(pod, ranks), *_age_key(pod))
 
     return sorted(pods, key=key)
 
 
-def _stage(pod: PodView) -> SortKey:
-    return bool(pod.node), _PHASES.get(pod.phase, 0)
+def _phase_key(pod: PodView) -> SortKey:
+    return bool(pod.node), _PHASE_ORDER.get(pod.phase, 0)
 
 
-def _cost(pod: PodView, ranks: Ranks) -> SortKey:
+def _cost_key(pod: PodView, ranks: Ranks) -> SortKey:
     return pod.is_ready, deletion_cost(pod.object), -ranks.get(pod.uid, 0.0)
 
 
 def _age_key(pod: PodView) -> SortKey:
-    """The last ready, the most restarted, and the youngest pod first."""
+    """Return the sort key by which the pod that became ready last, restarted most, or is youngest comes first."""
     statuses = (pod.object.get("status") or {}).get("containerStatuses") or ()
     restarts = max((status.get("restartCount") or 0 for status in statuses), default=0)
     created = meta.creation_timestamp(pod.object)
@@ -80,15 +83,15 @@ def _age_key(pod: PodView) -> SortKey:
 
 
 def _seconds(time: datetime | None) -> float:
-    """What has no time is younger than all that has one."""
-    return math.inf if time is None or time == _NEVER else time.timestamp()
+    """Return a time as a number; an absent one is later than all others."""
+    return math.inf if time is None or time == _UNIX_EPOCH else time.timestamp()
 
 
-# --- ranks: pods that share their topology are first
+# --- ranks: pods that share a topology domain come first
 
 
-def by_node(pods: Iterable[PodView]) -> dict[str, float]:
-    """Of the pods on one node all but the best have a rank."""
+def ranks_by_node(pods: Iterable[PodView]) -> dict[str, float]:
+    """Rank the pods of each node, except the best one of the node."""
     nodes: dict[str, list[PodView]] = defaultdict(list)
     for pod in pods:
         if pod.node:
@@ -100,11 +103,11 @@ def by_node(pods: Iterable[PodView]) -> dict[str, float]:
     }
 
 
-def by_topology(
+def ranks_by_topology(
     pods: Sequence[PodView], keys: Iterable[str], node_labels: Callable[[str], ReadOnlyTree]
 ) -> dict[str, float]:
-    """By how many pods share a domain of each topology; a topology with more domains weighs more."""
-    company = by_node(pods)
+    """Rank pods by the number of pods in their domain of each topology. A topology with more domains weighs more."""
+    node_ranks = ranks_by_node(pods)
     ranks: dict[str, float] = defaultdict(float)
     for key in keys:
         domains: dict[str, list[PodView]] = defaultdict(list)
@@ -113,11 +116,11 @@ def by_topology(
                 domains[domain].append(pod)
         weight = math.log(len(domains) + 2)
         for group in domains.values():
-            ordered = _worst_first(group, {} if key == LABEL_HOSTNAME else company)
+            ordered = _worst_first(group, {} if key == LABEL_HOSTNAME else node_ranks)
             for index, pod in enumerate(ordered):
                 ranks[pod.uid] += (len(group) - index) * weight
     return ranks
 
 
 def _worst_first(pods: Iterable[PodView], ranks: Ranks) -> list[PodView]:
-    return sorted(pods, key=lambda pod: (*_stage(pod), *_cost(pod, ranks), *_age_key(pod)))
+    return sorted(pods, key=lambda pod: (*_phase_key(pod), *_cost_key(pod, ranks), *_age_key(pod)))

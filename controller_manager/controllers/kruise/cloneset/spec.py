@@ -1,4 +1,4 @@
-"""A CloneSet as its controller sees it: the fields that it decides by, with what their absence means."""
+"""The fields of a CloneSet that its controller reads, with their defaults."""
 
 import math
 import re
@@ -18,30 +18,30 @@ UpdateType = Literal["ReCreate", "InPlaceIfPossible", "InPlaceOnly"]
 
 LABEL_EXCLUDE_PREPARING_DELETE: Final = "apps.kruise.io/cloneset-scaling-exclude-preparing-delete"
 
-_REVISION_HISTORY_LIMIT: Final = 10
-_MAX_UNAVAILABLE: Final = "20%"
+_DEFAULT_REVISION_HISTORY_LIMIT: Final = 10
+_DEFAULT_MAX_UNAVAILABLE: Final = "20%"
 _NO_DEADLINE: Final = 2**31 - 1
 
 _PERCENT: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)%")
 _MAX_DIGITS: Final = 100
-"""Python refuses to parse thousands of them."""
+"""The maximum number of digits that are parsed: Python refuses numbers with thousands of digits."""
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """How far scaling and updating may go, in pods."""
+    """The limits of scaling and updates, as numbers of pods."""
 
     replicas: int
     partition: int
-    """How many pods keep the current revision."""
+    """The number of pods that keep the current revision."""
     max_unavailable: int
     max_surge: int
     scale_max_unavailable: int | None
-    """How many pods may be unavailable while others are created; None for any number."""
+    """The number of pods that may be unavailable while others are created; None for any number."""
     excludes_preparing_delete: bool
-    """Pods that are prepared for their end no longer count as replicas."""
+    """Whether pods in the lifecycle state PreparingDelete do not count as replicas."""
 
 
-class SetView(Struct, frozen=True, kw_only=True, eq=False):
+class CloneSetView(Struct, frozen=True, kw_only=True, eq=False):
     object: ReadOnlyTree
     key: Key
     uid: str
@@ -52,7 +52,7 @@ class SetView(Struct, frozen=True, kw_only=True, eq=False):
     template: ReadOnlyTree
     claim_templates: tuple[ReadOnlyTree, ...]
     reuses_claims: bool
-    """A new pod takes the claims of one that was lost."""
+    """Whether a new pod takes the claims of a pod that was lost."""
     pods_to_delete: frozenset[str]
     update_type: UpdateType
     paused: bool
@@ -65,8 +65,8 @@ class SetView(Struct, frozen=True, kw_only=True, eq=False):
     revision_history_limit: int
 
     @classmethod
-    def of(cls, tree: ReadOnlyTree) -> "SetView":
-        """The view, or `SelectorError`."""
+    def of(cls, tree: ReadOnlyTree) -> "CloneSetView":
+        """Read a CloneSet; raise `SelectorError` if its selector is invalid."""
         spec = tree["spec"]
         scale, update = spec.get("scaleStrategy") or {}, spec.get("updateStrategy") or {}
         deadline = spec.get("progressDeadlineSeconds")
@@ -90,7 +90,7 @@ class SetView(Struct, frozen=True, kw_only=True, eq=False):
             lifecycle=Lifecycle.of(spec),
             min_ready_seconds=spec.get("minReadySeconds") or 0,
             progress_deadline_seconds=None if deadline == _NO_DEADLINE else deadline,
-            revision_history_limit=_number(spec.get("revisionHistoryLimit"), _REVISION_HISTORY_LIMIT),
+            revision_history_limit=_number(spec.get("revisionHistoryLimit"), _DEFAULT_REVISION_HISTORY_LIMIT),
         )
 
     @property
@@ -102,16 +102,16 @@ def _limits(tree: ReadOnlyTree, spec: ReadOnlyTree, scale: ReadOnlyTree, update:
     replicas = _number(spec.get("replicas"), 1)
     surge = 0 if update.get("paused") else _scale(update.get("maxSurge") or 0, replicas, round_up=True)
     unavailable = update.get("maxUnavailable")
-    allowed = _MAX_UNAVAILABLE if unavailable is None else unavailable
-    while_scaling = scale.get("maxUnavailable")
+    max_unavailable = _DEFAULT_MAX_UNAVAILABLE if unavailable is None else unavailable
+    scale_max_unavailable = scale.get("maxUnavailable")
     return Limits(
         replicas=replicas,
         partition=partition_replicas(update.get("partition"), replicas),
-        # A small workload without surge could not be updated if this were rounded down.
-        max_unavailable=_scale(allowed, replicas, round_up=surge == 0),
+        # Without surge this is rounded up: a small workload could not be updated otherwise.
+        max_unavailable=_scale(max_unavailable, replicas, round_up=surge == 0),
         max_surge=surge,
         scale_max_unavailable=(
-            None if while_scaling is None else _scale(while_scaling, replicas, round_up=True)
+            None if scale_max_unavailable is None else _scale(scale_max_unavailable, replicas, round_up=True)
         ),
         excludes_preparing_delete=bool(scale.get("excludePreparingDelete"))
         or meta.labels(tree).get(LABEL_EXCLUDE_PREPARING_DELETE) == "true",
@@ -119,7 +119,10 @@ def _limits(tree: ReadOnlyTree, spec: ReadOnlyTree, scale: ReadOnlyTree, update:
 
 
 def partition_replicas(partition: IntOrString | None, replicas: int) -> int:
-    """The number of pods that a partition keeps. A percentage below 100% is rounded up, but leaves a pod to be updated."""
+    """Return the number of pods that keep their revision.
+
+    A percentage below 100% is rounded up, but at least one pod is updated.
+    """
     if isinstance(partition, str):
         count = _percentage(partition, replicas)
         if count == replicas > 1 and partition != "100%":

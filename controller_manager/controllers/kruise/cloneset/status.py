@@ -1,4 +1,4 @@
-"""The status of a CloneSet: its counts, revisions and conditions, from observed pods and never from the plan."""
+"""The status of a CloneSet: counts, revisions and conditions. It describes observed pods, not planned ones."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -9,7 +9,7 @@ from mockube.apimachinery.timestamps import after, format_time, parse_time, span
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.kinds import CLONE_SETS
 from mockube.controller_manager.control.actions import Update
-from mockube.controller_manager.controllers.kruise.cloneset.spec import SetView
+from mockube.controller_manager.controllers.kruise.cloneset.spec import CloneSetView
 from mockube.controller_manager.controllers.kruise.cloneset.state import CloneSetState
 from mockube.controller_manager.workloads.inplace.update import is_in_service
 
@@ -25,19 +25,19 @@ _POD_COUNTS: Final = (
     "updatedReadyReplicas",
     "updatedAvailableReplicas",
 )
-_SIGNS: Final = ("updatedReplicas", "updatedReadyReplicas", "updatedAvailableReplicas")
+_PROGRESS_COUNTS: Final = ("updatedReplicas", "updatedReadyReplicas", "updatedAvailableReplicas")
 """The counts that grow as a rollout progresses."""
 
 
 class Failure(NamedTuple):
-    """What could not be done: `FailedScale` or `FailedUpdate`, and why."""
+    """The condition of a failure, `FailedScale` or `FailedUpdate`, and its message."""
 
     type: str
     message: str
 
 
 def of(state: CloneSetState, collision_count: int, failure: Failure | None) -> dict[str, Any]:
-    """A failure condition stays until another replaces it: upstream never removes it."""
+    """Return the status. A failure condition remains until another one replaces it: upstream never removes it."""
     status = {**_revisions(state), **_counts(state), "collisionCount": collision_count}
     present: list[ReadOnlyTree] = [*conditions.of(state.owner.object)]
     new_conditions = [progressing_condition(state.owner, status, state.now)]
@@ -50,12 +50,12 @@ def of(state: CloneSetState, collision_count: int, failure: Failure | None) -> d
 
 
 def _revisions(state: CloneSetState) -> dict[str, Any]:
-    """When all pods have the update revision it becomes the current one, whether they are ready or not."""
+    """Return the revisions. The update revision becomes the current one when all pods have it, ready or not."""
     replicas = state.owner.limits.replicas
-    is_done = all(map(state.is_updated, state.pods)) and len(state.pods) == replicas
+    is_rolled_out = all(map(state.is_updated, state.pods)) and len(state.pods) == replicas
     return {
         "observedGeneration": meta.generation(state.owner.object),
-        "currentRevision": state.update_name if is_done else state.current_name,
+        "currentRevision": state.update_name if is_rolled_out else state.current_name,
         "updateRevision": state.update_name,
         "expectedUpdatedReplicas": replicas - state.owner.limits.partition,
         "labelSelector": str(state.owner.selector),
@@ -76,7 +76,7 @@ def _counts(state: CloneSetState) -> dict[str, int]:
 
 
 def status_update(state: CloneSetState, new: ReadOnlyTree) -> tuple[Update, ...]:
-    """Write the status if it differs."""
+    """Return the update of the status; none if the status is the same."""
     old = state.owner.status
     if _is_same_status(old, new):
         return ()
@@ -85,13 +85,13 @@ def status_update(state: CloneSetState, new: ReadOnlyTree) -> tuple[Update, ...]
 
 
 def _is_same_status(old: ReadOnlyTree, new: ReadOnlyTree) -> bool:
-    """A count of 0 may be left out. A repeated failure with another message is no change."""
-    return _news(old) == _news(new) and all(
+    """Return whether two statuses are equal. An absent count is 0, and messages of conditions are not compared."""
+    return _condition_keys(old) == _condition_keys(new) and all(
         (old.get(field) or 0) == value for field, value in new.items() if field != "conditions"
     )
 
 
-def _news(status: ReadOnlyTree) -> Sequence[tuple[Any, ...]]:
+def _condition_keys(status: ReadOnlyTree) -> Sequence[tuple[Any, ...]]:
     fields = ("type", "status", "reason", "lastUpdateTime")
     return [tuple(condition.get(field) for field in fields) for condition in status.get("conditions") or ()]
 
@@ -99,24 +99,24 @@ def _news(status: ReadOnlyTree) -> Sequence[tuple[Any, ...]]:
 # --- the condition Progressing, if the spec has a deadline
 
 
-def progressing_condition(owner: SetView, status: ReadOnlyTree, now: datetime) -> dict[str, Any] | None:
-    """Return the condition for a status; None where there is no deadline."""
+def progressing_condition(owner: CloneSetView, status: ReadOnlyTree, now: datetime) -> dict[str, Any] | None:
+    """Return the condition for a status; None without a deadline."""
     if owner.progress_deadline_seconds is None:
         return None
     old = conditions.get(owner.object, PROGRESSING) or {}
     reason = _reason(owner, status, old, now)
-    has_moved = reason != old.get("reason") or (reason == _UPDATED and _has_progressed(owner.status, status))
+    is_changed = reason != old.get("reason") or (reason == _UPDATED and _has_progressed(owner.status, status))
     return {
         "type": PROGRESSING,
         "status": "False" if reason == _EXCEEDED else "True",
-        "lastUpdateTime": format_time(now) if has_moved else old.get("lastUpdateTime") or format_time(now),
+        "lastUpdateTime": format_time(now) if is_changed else old.get("lastUpdateTime") or format_time(now),
         "reason": reason,
         "message": _MESSAGES[reason].format(revision=status["updateRevision"]),
     }
 
 
-def progress_deadline(owner: SetView, progressing: ReadOnlyTree | None) -> datetime | None:
-    """The progress deadline, unless there is progress before."""
+def progress_deadline(owner: CloneSetView, progressing: ReadOnlyTree | None) -> datetime | None:
+    """Return the time of the progress deadline; None if it does not apply now."""
     if (
         owner.progress_deadline_seconds is None
         or progressing is None
@@ -126,14 +126,14 @@ def progress_deadline(owner: SetView, progressing: ReadOnlyTree | None) -> datet
     return after(parse_time(progressing["lastUpdateTime"]), span_of(owner.progress_deadline_seconds))
 
 
-def _reason(owner: SetView, status: ReadOnlyTree, old: ReadOnlyTree, now: datetime) -> str:
-    for reason, holds in _RESTING.items():
+def _reason(owner: CloneSetView, status: ReadOnlyTree, old: ReadOnlyTree, now: datetime) -> str:
+    for reason, holds in _REASONS_WITHOUT_DEADLINE.items():
         if holds(owner, status):
             return reason
     if owner.status.get("updateRevision") != status["updateRevision"]:
         return _UPDATED
     if old.get("reason") == _EXCEEDED:
-        return _EXCEEDED  # until there is another revision, or an end
+        return _EXCEEDED  # until the revision changes or the rollout is complete
     due = progress_deadline(owner, old)
     is_late = due is not None and due <= now and not _has_progressed(owner.status, status)
     return _EXCEEDED if is_late else _UPDATED
@@ -145,32 +145,32 @@ def _has_progressed(old: ReadOnlyTree, new: ReadOnlyTree) -> bool:
     old_pods, new_pods = (
         (status.get("replicas") or 0) - (status.get("updatedReplicas") or 0) for status in (old, new)
     )
-    return new_pods < old_pods or any(new[count] > (old.get(count) or 0) for count in _SIGNS)
+    return new_pods < old_pods or any(new[count] > (old.get(count) or 0) for count in _PROGRESS_COUNTS)
 
 
 # --- the reasons of that condition
 
 
-def _is_available(owner: SetView, status: ReadOnlyTree) -> bool:
-    is_one = status["currentRevision"] == status["updateRevision"]
-    return is_one and all(status[count] == owner.limits.replicas for count in _POD_COUNTS)
+def _is_available(owner: CloneSetView, status: ReadOnlyTree) -> bool:
+    is_rolled_out = status["currentRevision"] == status["updateRevision"]
+    return is_rolled_out and all(status[count] == owner.limits.replicas for count in _POD_COUNTS)
 
 
-def _is_paused(owner: SetView, _: ReadOnlyTree) -> bool:
+def _is_paused(owner: CloneSetView, _: ReadOnlyTree) -> bool:
     return owner.paused
 
 
-def _is_partition_available(owner: SetView, status: ReadOnlyTree) -> bool:
+def _is_partition_available(owner: CloneSetView, status: ReadOnlyTree) -> bool:
     expected: int = status["expectedUpdatedReplicas"]
     return expected < owner.limits.replicas and expected <= status["updatedAvailableReplicas"]
 
 
-_RESTING: Final[Mapping[str, Callable[[SetView, ReadOnlyTree], bool]]] = {
+_REASONS_WITHOUT_DEADLINE: Final[Mapping[str, Callable[[CloneSetView, ReadOnlyTree], bool]]] = {
     "CloneSetAvailable": _is_available,
     "CloneSetPaused": _is_paused,
     "ProgressPartitionAvailable": _is_partition_available,
 }
-"""Why no progress is needed; the first reason that applies."""
+"""The reasons for which the deadline does not apply; the first that holds is used."""
 _MESSAGES: Final[Mapping[str, str]] = {
     "CloneSetAvailable": "CloneSet is available",
     "CloneSetPaused": "CloneSet is paused",

@@ -1,4 +1,4 @@
-"""The claims of a CloneSet's pods: made with a pod under its instance id, reused after a pod that was lost, cleaned up."""
+"""The PersistentVolumeClaims of a CloneSet's pods: creation with a pod, reuse after a pod was lost, and cleanup."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -10,21 +10,21 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.control.actions import Action, Create, Delete, EventTemplate, Update
-from mockube.controller_manager.controllers.kruise.cloneset.spec import SetView
+from mockube.controller_manager.controllers.kruise.cloneset.spec import CloneSetView
 from mockube.controller_manager.workloads.ownership import object_ref
 from mockube.controller_manager.workloads.revisions import hash_of
 
 LABEL_INSTANCE: Final = "apps.kruise.io/cloneset-instance-id"
 ANNOTATION_CLAIMS_HASH: Final = "kruise.io/cloneset-volumeclaimtemplate-hash"
-"""On a ControllerRevision: pods made with other claims cannot be updated to it in place."""
+"""The hash of the claim templates, on a ControllerRevision: pods with other claims are not updated to it in place."""
 
 
 def instance_of(obj: ReadOnlyTree) -> str:
     return meta.labels(obj).get(LABEL_INSTANCE, "")
 
 
-def claims_hash(owner: SetView) -> str:
-    """The hash of the claim templates in any order; empty if there are none."""
+def claims_hash(owner: CloneSetView) -> str:
+    """Return the hash of the claim templates, which ignores their order; empty without templates."""
     if not owner.claim_templates:
         return ""
     templates = sorted(
@@ -38,37 +38,37 @@ def claims_hash(owner: SetView) -> str:
 
 
 def has_same_claims(first: ReadOnlyTree, other: ReadOnlyTree) -> bool:
-    """Whether two revisions have the same claim templates; one without a hash matches any."""
+    """Return whether two revisions have the same claim templates; a revision without a hash matches any."""
     hashes = [meta.annotations(revision).get(ANNOTATION_CLAIMS_HASH) for revision in (first, other)]
     return None in hashes or hashes[0] == hashes[1]
 
 
-# --- with a new pod
+# --- creation with a pod
 
 
-def _claim_name(owner: SetView, template: ReadOnlyTree, instance: str) -> str:
+def _claim_name(owner: CloneSetView, template: ReadOnlyTree, instance: str) -> str:
     return f"{meta.name(template)}-{owner.key.name}-{instance}"
 
 
-def volumes(owner: SetView, instance: str, spec: ReadOnlyTree) -> dict[str, Any]:
-    """The pod's volumes: its claims, and those of the template that have no claim's name."""
+def volumes(owner: CloneSetView, instance: str, spec: ReadOnlyTree) -> dict[str, Any]:
+    """Return the pod's volumes: its claims, and the template's volumes with other names."""
     if not owner.claim_templates:
         return {}
-    claimed = {
+    claim_volumes = {
         meta.name(template): {
             "name": meta.name(template),
             "persistentVolumeClaim": {"claimName": _claim_name(owner, template, instance)},
         }
         for template in owner.claim_templates
     }
-    others = [volume for volume in spec.get("volumes") or () if volume["name"] not in claimed]
-    return {"volumes": [*claimed.values(), *others]}
+    others = [volume for volume in spec.get("volumes") or () if volume["name"] not in claim_volumes]
+    return {"volumes": [*claim_volumes.values(), *others]}
 
 
 def create_missing(
-    owner: SetView, instances: Iterable[str], claims: Iterable[ReadOnlyTree]
+    owner: CloneSetView, instances: Iterable[str], claims: Iterable[ReadOnlyTree]
 ) -> tuple[Action, ...]:
-    """Make the claims of new pods that are not there."""
+    """Create the missing claims of new pods."""
     present = {meta.name(claim) for claim in claims}
     bodies = tuple(
         _new_claim(owner, template, instance)
@@ -79,12 +79,12 @@ def create_missing(
     if not bodies:
         return ()
     event = EventTemplate(
-        about=owner.object, failed=("FailedCreate", "failed to create pvc: {error}, pvc: {name}")
+        about=owner.object, on_failure=("FailedCreate", "failed to create pvc: {error}, pvc: {name}")
     )
     return (Create(resource=PERSISTENT_VOLUME_CLAIMS, bodies=bodies, event=event),)
 
 
-def _new_claim(owner: SetView, template: ReadOnlyTree, instance: str) -> dict[str, Any]:
+def _new_claim(owner: CloneSetView, template: ReadOnlyTree, instance: str) -> dict[str, Any]:
     selected = (owner.object["spec"].get("selector") or {}).get("matchLabels") or {}
     named = meta.with_metadata(
         template,
@@ -102,37 +102,48 @@ def _new_claim(owner: SetView, template: ReadOnlyTree, instance: str) -> dict[st
     }
 
 
-# --- after a pod
+# --- deletion and cleanup
 
 
-def deletion(owner: SetView, pods: Iterable[PodView], claims: Iterable[ReadOnlyTree]) -> tuple[Action, ...]:
-    """Delete the claims of pods that are deleted on purpose."""
+def deletion(
+    owner: CloneSetView, pods: Iterable[PodView], claims: Iterable[ReadOnlyTree]
+) -> tuple[Action, ...]:
+    """Delete the claims of pods that the controller deletes."""
     instances = {instance_of(pod.object) for pod in pods} - {""}
     owned_claims = [claim for claim in claims if instance_of(claim) in instances]
     return _deletion(owner, owned_claims, "failed to delete pvc {name}: {error}")
 
 
-def cleanup(owner: SetView, pods: Sequence[PodView], claims: Iterable[ReadOnlyTree]) -> tuple[Action, ...]:
-    """Where claims are not reused: a claim is deleted with its pod, or at once if there is no pod."""
+def cleanup(
+    owner: CloneSetView, pods: Sequence[PodView], claims: Iterable[ReadOnlyTree]
+) -> tuple[Action, ...]:
+    """Clean up claims that are not reused.
+
+    The claim of a pod that ended or is being deleted gets the pod as its owner; a claim without a pod is deleted.
+    """
     by_instance: Mapping[str, PodView] = {instance_of(pod.object): pod for pod in pods}
     claim_pods = [(claim, by_instance.get(instance_of(claim))) for claim in claims]
-    moved = tuple(
-        _given_to(owner, claim, pod) for claim, pod in claim_pods if pod is not None and not pod.is_active
+    owner_changes = tuple(
+        _with_pod_as_owner(owner, claim, pod)
+        for claim, pod in claim_pods
+        if pod is not None and not pod.is_active
     )
     lost = [claim for claim, pod in claim_pods if pod is None]
-    return (*moved, *_deletion(owner, lost, "failed to clean up PVC {name}: {error}"))
+    return (*owner_changes, *_deletion(owner, lost, "failed to clean up PVC {name}: {error}"))
 
 
-def _given_to(owner: SetView, claim: ReadOnlyTree, pod: PodView) -> Update:
+def _with_pod_as_owner(owner: CloneSetView, claim: ReadOnlyTree, pod: PodView) -> Update:
     others = [ref for ref in meta.owner_references(claim) if ref["uid"] != owner.uid]
     body = meta.with_metadata(claim, ownerReferences=[*others, meta.controller_reference(pod.object)])
-    event = EventTemplate(about=owner.object, failed=("FailedUpdate", "failed to update PVC {name}: {error}"))
+    event = EventTemplate(
+        about=owner.object, on_failure=("FailedUpdate", "failed to update PVC {name}: {error}")
+    )
     return Update(resource=PERSISTENT_VOLUME_CLAIMS, body=body, event=event)
 
 
-def _deletion(owner: SetView, claims: Collection[ReadOnlyTree], failed: str) -> tuple[Action, ...]:
+def _deletion(owner: CloneSetView, claims: Collection[ReadOnlyTree], failed: str) -> tuple[Action, ...]:
     if not claims:
         return ()
     refs = tuple(object_ref(PERSISTENT_VOLUME_CLAIMS, claim) for claim in claims)
-    event = EventTemplate(about=owner.object, failed=("FailedDelete", failed))
+    event = EventTemplate(about=owner.object, on_failure=("FailedDelete", failed))
     return (Delete(resource=PERSISTENT_VOLUME_CLAIMS, objects=refs, event=event),)

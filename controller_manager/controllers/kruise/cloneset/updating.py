@@ -1,4 +1,4 @@
-"""Decide which pods of a CloneSet get the update revision now, and how: in place, or by being recreated."""
+"""Updates of a CloneSet: the pods to update now, in place or by recreation."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
@@ -18,20 +18,20 @@ from mockube.controller_manager.controllers.kruise.cloneset.order import (
 from mockube.controller_manager.controllers.kruise.cloneset.state import CloneSetState, is_preparing_delete
 from mockube.controller_manager.workloads.inplace import lifecycle, record, update
 from mockube.controller_manager.workloads.inplace.lifecycle import State
-from mockube.controller_manager.workloads.inplace.record import Change, change_between
-from mockube.controller_manager.workloads.inplace.update import Order, Step
+from mockube.controller_manager.workloads.inplace.record import TemplateChange, change_between
+from mockube.controller_manager.workloads.inplace.update import Step, UpdateRequest
 from mockube.controller_manager.workloads.update_order import by_priority, scatter
 
 
 class _StartedUpdates(NamedTuple):
-    """Updates that begin, and why not all do that should."""
+    """The patches that start updates, and the message about the update that cannot be started."""
 
     patches: tuple[Patch, ...] = ()
     problem: str = ""
 
 
 def plan(state: CloneSetState) -> Decision:
-    """Lifecycle changes of pods are written first, also while the update is paused."""
+    """Return the patches of pods. Lifecycle changes are written before updates start, also while updates are paused."""
     steps = [_observe_pod(state, pod) for pod in state.pods]
     started = _StartedUpdates() if state.owner.paused else _start_updates(state, _choose_pods(state))
     step_patches = update.patches_without_gates(
@@ -41,7 +41,7 @@ def plan(state: CloneSetState) -> Decision:
     return Decision(
         actions=concurrent_patches(patches),
         changes_pods=bool(patches),
-        again_after=earliest(*(step.again_after for step in steps)),
+        requeue_after=earliest(*(step.requeue_after for step in steps)),
         problem="" if step_patches else started.problem,
     )
 
@@ -51,7 +51,7 @@ def _observe_pod(state: CloneSetState, pod: PodView) -> Step:
     return update.observe_pod(pod, hooks, state.now, revision=revision, desired_revision=state.update_name)
 
 
-# --- which pods
+# --- pods to update
 
 
 def _choose_pods(state: CloneSetState) -> list[PodView]:
@@ -63,25 +63,28 @@ def _candidates(state: CloneSetState) -> list[PodView]:
     return [
         pod
         for pod in state.pods
-        if not state.is_updated(pod) and not is_preparing_delete(pod) and not record.is_waiting(pod)
+        if not state.is_updated(pod) and not is_preparing_delete(pod) and not record.has_delayed_change(pod)
     ]
 
 
-def _in_order(state: CloneSetState, waiting: Sequence[PodView]) -> list[PodView]:
-    """Pods that are already prepared come first."""
+def _in_order(state: CloneSetState, candidates: Sequence[PodView]) -> list[PodView]:
+    """Return the pods in update order; those in the lifecycle state PreparingUpdate come first."""
     owner = state.owner
-    ordered = by_priority(order.for_update(waiting), owner.priority)
+    ordered = by_priority(order.for_update(candidates), owner.priority)
     if owner.scatter:
         ordered = scatter(ordered, state.pods, owner.scatter)
     return sorted(ordered, key=lambda pod: lifecycle.state_of(pod) != State.PREPARING_UPDATE)
 
 
-def _limit(state: CloneSetState, diffs: Diffs, waiting: Sequence[PodView]) -> list[PodView]:
-    """As many as may be unavailable. Unavailable pods do not count twice, but updated ones are limited too."""
+def _limit(state: CloneSetState, diffs: Diffs, candidates: Sequence[PodView]) -> list[PodView]:
+    """Return the first candidates that may become unavailable.
+
+    An unavailable candidate does not count twice. The number of unavailable updated pods is limited, too.
+    """
     unavailable = [pod for pod in state.pods if not state.is_available(pod)]
     new_unavailable = sum(state.is_updated(pod) for pod in unavailable)
     total, selected = len(unavailable), list[PodView]()
-    for pod in waiting[: diffs.update]:
+    for pod in candidates[: diffs.update]:
         if new_unavailable + len(selected) >= diffs.update_max_unavailable:
             break
         if state.is_available(pod):
@@ -98,32 +101,32 @@ def _limit(state: CloneSetState, diffs: Diffs, waiting: Sequence[PodView]) -> li
 def _start_updates(state: CloneSetState, pods: Sequence[PodView]) -> _StartedUpdates:
     patches: list[Patch] = []
     for pod in pods:
-        update_of = _update(state, pod)
-        if update_of is None:
+        pod_patches = _update(state, pod)
+        if pod_patches is None:
             problem = f"find Pod {pod.key.name} update strategy is InPlaceOnly but can not update in-place"
             return _StartedUpdates(tuple(patches), problem)
-        patches += update_of
+        patches += pod_patches
     return _StartedUpdates(tuple(patches))
 
 
 def _update(state: CloneSetState, pod: PodView) -> tuple[Patch, ...] | None:
-    """None if the pod must be updated in place, and cannot be."""
+    """Return the patches that update a pod; None if it must be updated in place but cannot be."""
     if state.owner.update_type == "ReCreate":
         return _mark_for_recreation(state, pod)
     change = _change(state, pod)
     if change is not None:
-        ordered = Order(
+        ordered = UpdateRequest(
             change=change,
             labels=identity.revision_labels(state.update_name),
             grace_seconds=state.owner.grace_seconds,
         )
-        return update.change_pod(
+        return update.start_or_prepare_update(
             pod, state.owner.lifecycle, ordered, state.now, _event_template(state, "InPlace")
         )
     return None if state.owner.update_type == "InPlaceOnly" else _mark_for_recreation(state, pod)
 
 
-def _change(state: CloneSetState, pod: PodView) -> Change | None:
+def _change(state: CloneSetState, pod: PodView) -> TemplateChange | None:
     old = next(
         (revision for revision in state.history if identity.has_revision(pod, meta.name(revision))), None
     )
@@ -135,7 +138,7 @@ def _change(state: CloneSetState, pod: PodView) -> Change | None:
 
 
 def _mark_for_recreation(state: CloneSetState, pod: PodView) -> tuple[Patch, ...]:
-    """Label the pod as specified for deletion; the next round deletes and replaces it."""
+    """Label the pod as specified for deletion; the next reconciliation deletes and replaces it."""
     if LABEL_SPECIFIED_DELETE in pod.labels:
         return ()
     body = {"metadata": {"uid": pod.uid, "labels": {LABEL_SPECIFIED_DELETE: "true"}}}
@@ -143,21 +146,21 @@ def _mark_for_recreation(state: CloneSetState, pod: PodView) -> tuple[Patch, ...
     return (Patch(resource=PODS, key=pod.key, kind="strategic", body=body, event=event),)
 
 
-_TEXTS: Final[Mapping[str, tuple[str, str]]] = {
+_EVENT_TEXTS: Final[Mapping[str, tuple[str, str]]] = {
     "InPlace": ("update pod {name} in-place", "update pod {name} in-place"),
     "ReCreate": (
         "patch pod {name} specified-delete for update",
         "patch pod specified-delete {name} for update",
     ),
 }
-"""What was done and what failed, in upstream's words."""
+"""The texts of the Events for success and failure; they are upstream's."""
 
 
 def _event_template(state: CloneSetState, update_type: str) -> EventTemplate:
-    done, failed = _TEXTS[update_type]
+    done, failed = _EVENT_TEXTS[update_type]
     revision = f"(revision {state.update_name})"
     return EventTemplate(
         about=state.owner.object,
-        done=(f"SuccessfulUpdatePod{update_type}", f"successfully {done}{revision}"),
-        failed=(f"FailedUpdatePod{update_type}", f"failed to {failed}{revision}: {{error}}"),
+        on_success=(f"SuccessfulUpdatePod{update_type}", f"successfully {done}{revision}"),
+        on_failure=(f"FailedUpdatePod{update_type}", f"failed to {failed}{revision}: {{error}}"),
     )

@@ -1,4 +1,4 @@
-"""The UnitedDeployment controller: pods spread over subsets of the nodes, by a workload of another kind for each subset.
+"""The UnitedDeployment controller: it spreads pods over subsets of the nodes, with one workload for each subset.
 
-What is the same for all kinds of workloads belongs here; what one kind differs in belongs to `adapters`.
+A module belongs here if it is the same for all kinds of workloads; the differences of one kind are in `adapters`.
 """

@@ -1,8 +1,8 @@
-"""Allocate the replicas of a UnitedDeployment to its subsets.
+"""The allocation of a UnitedDeployment's replicas to its subsets.
 
-Four ways: subsets with a fixed number and an even share for the rest; from minReplicas up to maxReplicas in order;
-adaptive, where subsets with unschedulable pods get no more than what runs; and reserved, where pods that cannot run are
-replaced in later subsets and stay. Pure.
+There are four ways. Specified: subsets with a fixed number, and an even share for the others. Bounded: from minReplicas
+up to maxReplicas, in the order of the subsets. Adaptive: a subset with unschedulable pods gets at most its ready pods.
+Reserved: pods that cannot run stay, and later subsets get replacements.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from typing import Final
 from msgspec import Struct
 
 from mockube.apimachinery.intstr import IntOrString
-from mockube.apimachinery.packs.uniteddeployments import SubsetReplicasError, parse_subset_replicas
+from mockube.apimachinery.subset_replicas import SubsetReplicasError, parse_subset_replicas
 
 UNLIMITED: Final = 2**31 - 1
 
@@ -26,19 +26,19 @@ class SubsetInfo(Struct, frozen=True, kw_only=True):
     min_replicas: IntOrString | None = None
     max_replicas: IntOrString | None = None
     exists: bool = False
-    """It has a workload; of one that has none, all that follows is as here."""
+    """Whether it has a workload; without one, the following fields have their defaults."""
     current: int = 0
-    """The replicas that its workload is to have."""
+    """The replicas in the spec of its workload."""
     ready: int = 0
     unschedulable: bool = False
-    marked: bool = False
-    """It was unschedulable before this reconciliation."""
+    was_unschedulable: bool = False
+    """Whether it was unschedulable before this reconciliation."""
     reserved: int = 0
-    """Its reserved pods, which others replace."""
+    """The number of its reserved pods, which have replacements in other subsets."""
 
 
 def bounds(total: int, subset: SubsetInfo) -> tuple[int, int]:
-    """What cannot be read counts as none."""
+    """Return the minimum and maximum replicas of a subset; an invalid value counts as 0."""
     return _parse_bound(total, subset.min_replicas, 0), _parse_bound(total, subset.max_replicas, UNLIMITED)
 
 
@@ -52,33 +52,36 @@ def _parse_bound(total: int, value: IntOrString | None, absent: int) -> int:
 
 
 def allocate_specified(total: int | None, subsets: Sequence[SubsetInfo]) -> Mapping[str, int]:
-    """Or `AllocationError`. Without a total, every subset must specify its replicas."""
+    """Allocate specified replicas, and even shares of the rest to the other subsets; raise `AllocationError`.
+
+    Without a total, every subset must specify its replicas.
+    """
     specified = dict(_specified_replicas(-1 if total is None else total, subsets))
-    _check(total, specified, subsets)
+    _validate(total, specified, subsets)
     rest = (total or 0) - sum(specified.values())
     # The largest subset gets the remainder, so that the fewest pods move.
     ordered = sorted(subsets, key=lambda subset: (subset.current, subset.name), reverse=True)
-    open_ = [subset.name for subset in ordered if subset.name not in specified]
-    average, remainder = divmod(rest, len(open_)) if open_ else (0, 0)
-    return specified | {name: average + (number < remainder) for number, name in enumerate(open_)}
+    unspecified = [subset.name for subset in ordered if subset.name not in specified]
+    average, remainder = divmod(rest, len(unspecified)) if unspecified else (0, 0)
+    return specified | {name: average + (number < remainder) for number, name in enumerate(unspecified)}
 
 
 def _specified_replicas(total: int, subsets: Sequence[SubsetInfo]) -> list[tuple[str, int]]:
-    """Invalid numbers are ignored."""
-    named_replicas = []
+    """Return the replicas that subsets specify; invalid values are ignored."""
+    specified = []
     for subset in subsets:
         try:
             if subset.replicas is not None:
-                named_replicas.append((subset.name, parse_subset_replicas(total, subset.replicas)))
+                specified.append((subset.name, parse_subset_replicas(total, subset.replicas)))
         except SubsetReplicasError:
             continue
-    return named_replicas
+    return specified
 
 
-def _check(total: int | None, specified: Mapping[str, int], subsets: Sequence[SubsetInfo]) -> None:
-    specified_total, are_all = sum(specified.values()), len(specified) == len(subsets)
+def _validate(total: int | None, specified: Mapping[str, int], subsets: Sequence[SubsetInfo]) -> None:
+    specified_total, is_complete = sum(specified.values()), len(specified) == len(subsets)
     if total is None:
-        if not are_all:
+        if not is_complete:
             raise AllocationError(
                 "all subsets must be specified when UnitedDeployment replica is unspecified"
             )
@@ -86,23 +89,23 @@ def _check(total: int | None, specified: Mapping[str, int], subsets: Sequence[Su
         raise AllocationError(
             f"specified subsets' replica ({specified_total}) is greater than UnitedDeployment replica ({total})"
         )
-    elif specified_total < total and are_all:
+    elif specified_total < total and is_complete:
         raise AllocationError(
             f"specified subsets' replica ({specified_total}) is less than UnitedDeployment replica ({total})"
         )
 
 
 Limits = tuple[str, int, int]
-"""Of the subset with this name, its least and its most."""
+"""The name of a subset, its minimum and its maximum replicas."""
 
 
 def allocate_bounded(total: int, subsets: Sequence[SubsetInfo]) -> Mapping[str, int]:
-    """Or `AllocationError`."""
+    """Allocate between minReplicas and maxReplicas, in the order of the subsets; raise `AllocationError`."""
     return fill_subsets(total, limits_of(total, subsets))
 
 
 def limits_of(total: int, subsets: Sequence[SubsetInfo]) -> list[Limits]:
-    """As specified, or `AllocationError`."""
+    """Return the limits that subsets specify; raise `AllocationError` if a minimum exceeds its maximum."""
     limits = []
     for number, subset in enumerate(subsets):
         minimum, maximum = bounds(total, subset)
@@ -115,7 +118,10 @@ def limits_of(total: int, subsets: Sequence[SubsetInfo]) -> list[Limits]:
 
 
 def fill_subsets(total: int, limits: Sequence[Limits]) -> Mapping[str, int]:
-    """A most that is below the least gives nothing, and takes nothing away."""
+    """Allocate the minimum of each subset, then the rest up to the maximums.
+
+    A maximum below the minimum has no effect.
+    """
     allocated, rest = {}, total
     for name, minimum, _ in limits:
         allocated[name] = min(minimum, rest)
@@ -128,7 +134,7 @@ def fill_subsets(total: int, limits: Sequence[Limits]) -> Mapping[str, int]:
 
 
 def allocate_adaptive(total: int, subsets: Sequence[SubsetInfo]) -> Mapping[str, int]:
-    """Or `AllocationError`."""
+    """Allocate between limits that unschedulable subsets reduce to their ready pods; raise `AllocationError`."""
     limits = limits_of(total, subsets)
     return fill_subsets(
         total, [_adapt_limits(subset, *limit) for subset, limit in zip(subsets, limits, strict=True)]
@@ -143,8 +149,8 @@ def _adapt_limits(subset: SubsetInfo, name: str, minimum: int, maximum: int) -> 
     return name, minimum, maximum
 
 
-class _Share:
-    """What one subset has been given so far, and how much more of it would run."""
+class _SubsetShare:
+    """The replicas allocated to one subset so far, and how many more are expected to run."""
 
     def __init__(self, subset: SubsetInfo, minimum: int, maximum: int) -> None:
         self.name = subset.name
@@ -152,11 +158,13 @@ class _Share:
         self.maximum = subset.current if subset.unschedulable else maximum
         self.allocated = 0
         self._remaining = (
-            subset.current - subset.reserved if subset.unschedulable or subset.marked else UNLIMITED
+            subset.current - subset.reserved
+            if subset.unschedulable or subset.was_unschedulable
+            else UNLIMITED
         )
 
     def fill(self, level: int, rest: int) -> int:
-        """Give it up to a level, of the rest at most; how much of that is expected to run."""
+        """Allocate up to `level`, but at most `rest`; return how many of the added replicas are expected to run."""
         added = max(min(level - self.allocated, rest), 0)
         self.allocated += added
         self._remaining -= added
@@ -164,10 +172,10 @@ class _Share:
 
 
 def allocate_reserved(total: int, subsets: Sequence[SubsetInfo]) -> Mapping[str, int]:
-    """Or `AllocationError`."""
+    """Allocate between limits until enough replicas are expected to run; raise `AllocationError`."""
     limits = limits_of(total, subsets)
     shares = [
-        _Share(subset, minimum, maximum)
+        _SubsetShare(subset, minimum, maximum)
         for subset, (_, minimum, maximum) in zip(subsets, limits, strict=True)
     ]
     rest = total
@@ -181,7 +189,7 @@ def allocate_reserved(total: int, subsets: Sequence[SubsetInfo]) -> Mapping[str,
 def allocate(
     total: int | None, subsets: Sequence[SubsetInfo], *, adapts: bool, reserves: bool
 ) -> Mapping[str, int]:
-    """The replicas of each subset, or `AllocationError`."""
+    """Return the replicas of each subset; raise `AllocationError` if they cannot be allocated."""
     if reserves:
         return allocate_reserved(total or 0, subsets)
     if adapts:

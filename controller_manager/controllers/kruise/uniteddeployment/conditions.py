@@ -1,4 +1,4 @@
-"""The conditions of a UnitedDeployment and of its subsets, and the schedulability of a subset that they report."""
+"""The conditions of a UnitedDeployment and of its subsets, and the schedulability of subsets."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -34,15 +34,15 @@ def without(conditions: Conditions, condition_type: str) -> Conditions:
     return [condition for condition in conditions if condition.get("type") != condition_type]
 
 
-def transition(condition: ReadOnlyTree) -> datetime:
+def last_transition_time(condition: ReadOnlyTree) -> datetime:
     return parse_time(condition["lastTransitionTime"])
 
 
-# --- of a UnitedDeployment
+# --- conditions of a UnitedDeployment
 
 
-def with_true(conditions: Conditions, condition_type: str, now: datetime) -> Conditions:
-    """With a condition that is true, and needs no reason."""
+def set_true(conditions: Conditions, condition_type: str, now: datetime) -> Conditions:
+    """Set a condition to True, without a reason."""
     old = find(conditions, condition_type)
     if old is not None and old["status"] == TRUE and not old.get("reason"):
         return conditions
@@ -51,8 +51,11 @@ def with_true(conditions: Conditions, condition_type: str, now: datetime) -> Con
     return [*without(conditions, condition_type), condition]
 
 
-def updated_condition(conditions: Conditions, current: str, expected: str, now: datetime) -> Conditions:
-    """Whether all pods have the expected revision; the message names it only when it changes."""
+def set_updated_condition(conditions: Conditions, current: str, expected: str, now: datetime) -> Conditions:
+    """Set the condition that shows whether all pods have the expected revision.
+
+    Its message changes only with its status.
+    """
     status, (reason, message) = (
         (TRUE, _REVISION_UPDATED) if current == expected else (FALSE, _REVISION_UPDATING)
     )
@@ -69,11 +72,13 @@ def updated_condition(conditions: Conditions, current: str, expected: str, now: 
     return [*without(conditions, CONDITION_UPDATED), condition]
 
 
-# --- of a subset
+# --- conditions of a subset
 
 
-def schedulable(conditions: Conditions, status: str, reason: str, message: str, now: datetime) -> Conditions:
-    """Set the Schedulable condition, unless its reason is the same."""
+def set_schedulable(
+    conditions: Conditions, status: str, reason: str, message: str, now: datetime
+) -> Conditions:
+    """Set the condition Schedulable, unless its status and reason are the same."""
     old = find(conditions, CONDITION_SCHEDULABLE)
     if old is not None and (old["status"], old.get("reason")) == (status, reason):
         return conditions
@@ -93,38 +98,40 @@ def is_unschedulable(conditions: Conditions) -> bool:
 
 
 def time_left(condition: ReadOnlyTree, period: timedelta, now: datetime) -> timedelta:
-    """Of a period that began when the condition last changed; negative once it is over."""
-    return transition(condition) + period - now
+    """Return the rest of a period that began when the condition last changed; negative when it is over."""
+    return last_transition_time(condition) + period - now
 
 
 class SubsetCondition(Struct, frozen=True, kw_only=True):
     conditions: Conditions = ()
     """The subset's updated conditions."""
     unschedulable: bool = False
-    marked: bool = False
-    """Whether it was marked as unschedulable before."""
+    was_unschedulable: bool = False
+    """Whether its condition was unschedulable before this reconciliation."""
     pending: int = 0
-    """Pods that have found no node for too long."""
+    """The number of pods that have been unschedulable for too long."""
     reserved: int = 0
+    """The number of reserved pods."""
     overdue: int = 0
-    """Reserved pods whose update takes too long."""
-    marks: tuple[tuple[PodView, bool], ...] = ()
-    """Pods whose reserved label is to be written."""
+    """The number of reserved pods whose update takes too long."""
+    label_changes: tuple[tuple[PodView, bool], ...] = ()
+    """The pods whose label `reserved` is written, with its value."""
     check_after: timedelta | None = None
+    """The time after which the conditions may change although no object does."""
 
 
-FREE = SubsetCondition()
+SCHEDULABLE = SubsetCondition()
 
 
 def time_to_find_node(pod: PodView, critical: timedelta, now: datetime) -> timedelta | None:
-    """Until it has found none for too long, which it has if nothing remains; None if it is not looking for one."""
+    """Return how long a pod may still be unschedulable, at most 0 if it is too long; None if it is not unschedulable."""
     scheduled = of_object.get(pod.object, CONDITION_POD_SCHEDULED)
-    is_refused = (
+    is_unschedulable_pod = (
         scheduled is not None
         and scheduled["status"] == "False"
         and scheduled.get("reason") == "Unschedulable"
     )
     created = meta.creation_timestamp(pod.object)
-    if not is_refused or pod.deleting or pod.phase != PENDING or pod.node or created is None:
+    if not is_unschedulable_pod or pod.deleting or pod.phase != PENDING or pod.node or created is None:
         return None
     return created + critical - now

@@ -1,4 +1,4 @@
-"""The controller of UnitedDeployments: what it watches, and how one reconciliation is put together."""
+"""The UnitedDeployment controller: its watches, and its reconcile function."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -30,7 +30,7 @@ from mockube.controller_manager.controllers.kruise.uniteddeployment import (
 from mockube.controller_manager.controllers.kruise.uniteddeployment.adapters.rows import ADAPTERS
 from mockube.controller_manager.controllers.kruise.uniteddeployment.allocator import AllocationError
 from mockube.controller_manager.controllers.kruise.uniteddeployment.desired_subsets import (
-    desired_subsets,
+    calculate_desired_subsets,
     resolved_conditions,
 )
 from mockube.controller_manager.controllers.kruise.uniteddeployment.rescheduling import (
@@ -49,10 +49,10 @@ from mockube.controller_manager.controllers.kruise.uniteddeployment.subset impor
     REASON_FAILED_SUBSETS,
     REASON_NOT_FOUND_SUBSETS,
 )
-from mockube.controller_manager.controllers.kruise.uniteddeployment.workload import Goal
+from mockube.controller_manager.controllers.kruise.uniteddeployment.workload import DesiredSubset
 from mockube.controller_manager.controllers.kruise.uniteddeployment.workload_actions import (
     WorkloadActions,
-    manage,
+    manage_subsets,
     mark_reserved_pods,
 )
 from mockube.controller_manager.workloads import indexes as primary
@@ -63,40 +63,42 @@ def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
     view = _view(caches, key)
     if view is None:
         return EMPTY_PLAN
-    belongings = state.owned_by(caches, view)
+    owned = state.owned_by(caches, view)
     # Adoption and release are a reconciliation of their own: workloads are counted after the caches show them.
-    if first := state.ownership_actions(view, belongings):
+    if first := state.ownership_actions(view, owned):
         return Plan(actions=first)
-    workloads = belongings.of(view.adapter)
+    workloads = owned.of(view.adapter)
     if problem := state.unlabelled_problem(workloads):
-        return Plan(actions=_not_found(view, REASON_FAILED_FIND, problem, "get all Subsets for"))
+        return Plan(
+            actions=_subsets_not_found_events(view, REASON_FAILED_FIND, problem, "get all Subsets for")
+        )
     if surplus := state.duplicates(workloads):
-        return _without_duplicates(view, surplus)
-    return _plan(_state_of(caches, view, belongings, now))
+        return _delete_duplicates_plan(view, surplus)
+    return _plan(_state_of(caches, view, owned, now))
 
 
 def _view(caches: Caches, key: Key) -> UnitedView | None:
     tree = caches.of(UNITED_DEPLOYMENTS).get(*key)
     if tree is None or meta.is_deleting(tree):
-        return None  # its dependents are deleted with it
+        return None  # the garbage collector deletes its dependents
     try:
         return UnitedView.of(tree)
     except (SelectorError, UnknownTemplate):
-        return None  # no server accepts it, and trying again would not mend it
+        return None  # no server accepts it, and a retry would not help
 
 
-# --- what keeps subsets from being known
+# --- errors of finding subsets
 
 
-def _not_found(
+def _subsets_not_found_events(
     view: UnitedView, reason: str, problem: str, operation: str
 ) -> tuple[RecordEvent, RecordEvent]:
     wrapped = f"fail to {operation} UnitedDeployment {view.key}: {problem}"
     return _warning(view, reason, problem), _warning(view, REASON_NOT_FOUND_SUBSETS, wrapped)
 
 
-def _without_duplicates(view: UnitedView, surplus: Sequence[ReadOnlyTree]) -> Plan:
-    """Their deletion requeues the key."""
+def _delete_duplicates_plan(view: UnitedView, surplus: Sequence[ReadOnlyTree]) -> Plan:
+    """Return the plan that deletes surplus workloads. Their deletion requeues the key."""
     resource = view.adapter.resource
     delete = Delete(
         resource=resource,
@@ -107,7 +109,9 @@ def _without_duplicates(view: UnitedView, surplus: Sequence[ReadOnlyTree]) -> Pl
     def status_action(error: ApiError | None) -> tuple[Action, ...]:
         if error is None:
             return ()
-        return _not_found(view, REASON_FAILED_DUPLICATES, str(error), "manage duplicate Subset of")
+        return _subsets_not_found_events(
+            view, REASON_FAILED_DUPLICATES, str(error), "manage duplicate Subset of"
+        )
 
     return Plan(actions=(delete,), last=status_action)
 
@@ -116,24 +120,24 @@ def _warning(view: UnitedView, reason: str, message: str) -> RecordEvent:
     return RecordEvent(about=view.object, type="Warning", reason=reason, message=message)
 
 
-# --- what is decided
+# --- the plan
 
 
 def _state_of(
-    caches: Caches, view: UnitedView, belongings: OwnedResources, now: datetime
+    caches: Caches, view: UnitedView, owned: OwnedResources, now: datetime
 ) -> UnitedDeploymentState:
-    history = revision.sync_revisions(caches, view, belongings.revisions.owned)
-    subsets = [state.subset_of(caches, view.adapter, workload) for workload in belongings.of(view.adapter)]
-    # The first of a name stays; the others are on their way out already.
+    history = revision.sync_revisions(caches, view, owned.revisions.owned)
+    subsets = [state.subset_of(caches, view.adapter, workload) for workload in owned.of(view.adapter)]
+    # The first workload of a name counts; the others are being deleted already.
     by_name = {subset.name: subset for subset in reversed(subsets)}
-    present = conditions.updated_condition(
+    present = conditions.set_updated_condition(
         view.status.get("conditions") or (), history.current, history.expected, now
     )
     return UnitedDeploymentState(
         view=view,
         history=history,
         subsets=by_name,
-        foreign=[(other, belongings.of(other)) for other in ADAPTERS if other is not view.adapter],
+        other_workloads=[(other, owned.of(other)) for other in ADAPTERS if other is not view.adapter],
         conditions=present,
         subset_conditions=subset_conditions(view, by_name, present, history.expected, now),
         now=now,
@@ -142,40 +146,44 @@ def _state_of(
 
 def _plan(snapshot: UnitedDeploymentState) -> Plan:
     first = (*snapshot.history.actions, *mark_reserved_pods(snapshot))
-    again_after = soonest(
+    requeue_after = soonest(
         subset_condition.check_after for subset_condition in snapshot.subset_conditions.values()
     )
     try:
-        goals = desired_subsets(snapshot)
-        managed = manage(snapshot, goals)
+        desired_subsets = calculate_desired_subsets(snapshot)
+        workload_actions = manage_subsets(snapshot, desired_subsets)
     except AllocationError as error:
         message = f"Specified subset replicas is ineffective: {error}"
         return Plan(actions=(*first, _warning(snapshot.view, REASON_FAILED_ALLOCATION, message)))
     except PatchError as error:
         return Plan(actions=(*first, _warning(snapshot.view, REASON_FAILED_SUBSETS, str(error))))
     return Plan(
-        actions=(*first, *managed.actions),
-        last=partial(_final_actions, snapshot, goals, managed),
-        again_after=again_after,
+        actions=(*first, *workload_actions.actions),
+        last=partial(_final_actions, snapshot, desired_subsets, workload_actions),
+        requeue_after=requeue_after,
     )
 
 
 def _final_actions(
     snapshot: UnitedDeploymentState,
-    goals: Mapping[str, Goal],
-    managed: WorkloadActions,
+    desired_subsets: Mapping[str, DesiredSubset],
+    workload_actions: WorkloadActions,
     error: ApiError | None,
 ) -> tuple[Action, ...]:
-    """The status, unless an action failed: then the retry writes it."""
+    """Return the update of the status. If an action failed, the retry writes it."""
     if error is not None:
         return ()
-    after = resolved_conditions(snapshot, goals)
-    return status.status_update(snapshot, goals, after, provisioned=managed.provisioned)
+    new_conditions = resolved_conditions(snapshot, desired_subsets)
+    return status.status_update(
+        snapshot, desired_subsets, new_conditions, provisioned=workload_actions.provisioned
+    )
 
 
-_DELAY: Final = timedelta(milliseconds=200)
-_MAX_DELAY: Final = timedelta(seconds=1)
-"""Many pods become ready at once, and each reconciliation counts all. A change of the spec is reconciled at once."""
+_BATCH_DELAY: Final = timedelta(milliseconds=200)
+_MAX_BATCH_DELAY: Final = timedelta(seconds=1)
+"""The delays of a reconciliation after a change of a workload or pod: many pods become ready at once, and each
+reconciliation counts all. A change of the spec is reconciled at once.
+"""
 
 UNITED_DEPLOYMENT: Final = Controller(
     name="uniteddeployment-controller",
@@ -189,19 +197,21 @@ UNITED_DEPLOYMENT: Final = Controller(
         if resource.group == UNITED_DEPLOYMENTS.group
     ),
     watches=(
-        *primary.watches_of(UNITED_DEPLOYMENTS, delay=_DELAY, max_delay=_MAX_DELAY),
+        *primary.watches_of(UNITED_DEPLOYMENTS, delay=_BATCH_DELAY, max_delay=_MAX_BATCH_DELAY),
         Watch(resource=CONTROLLER_REVISIONS, keys=keys.of_revision),
         *(
             Watch(
                 resource=adapter.resource,
                 keys=keys.of_owned(adapter.resource),
-                delay=_DELAY,
-                max_delay=_MAX_DELAY,
+                delay=_BATCH_DELAY,
+                max_delay=_MAX_BATCH_DELAY,
             )
             for adapter in ADAPTERS
         ),
-        Watch(resource=REPLICA_SETS, keys=keys.of_replica_set, delay=_DELAY, max_delay=_MAX_DELAY),
-        Watch(resource=PODS, keys=keys.of_pod, delay=_DELAY, max_delay=_MAX_DELAY),
+        Watch(
+            resource=REPLICA_SETS, keys=keys.of_replica_set, delay=_BATCH_DELAY, max_delay=_MAX_BATCH_DELAY
+        ),
+        Watch(resource=PODS, keys=keys.of_pod, delay=_BATCH_DELAY, max_delay=_MAX_BATCH_DELAY),
     ),
     indexes={
         PODS: {BY_OWNER: owner_of_pod},

@@ -1,4 +1,4 @@
-"""Which UnitedDeployments a change of something else concerns."""
+"""The keys of the UnitedDeployments that a change of another object affects."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -21,30 +21,31 @@ from mockube.controller_manager.workloads.ownership import keys_of_owners
 
 
 def of_owned(resource: Resource[ReadOnlyTree]) -> ToKeys:
-    """For what a UnitedDeployment owns itself, or may adopt."""
+    """Map a change of an object that a UnitedDeployment owns or may adopt."""
     return keys_of_owners(resource, UNITED_DEPLOYMENTS, selector_of)
 
 
 of_revision: Final = of_owned(CONTROLLER_REVISIONS)
 
-_BETWEEN: Final[Mapping[GroupKind, Resource[Any]]] = {
+_POSSIBLE_OWNERS: Final[Mapping[GroupKind, Resource[Any]]] = {
     resource.group_kind: resource
     for resource in (REPLICA_SETS, UNITED_DEPLOYMENTS, *(adapter.resource for adapter in ADAPTERS))
 }
-"""The workloads that may own a pod, and are owned by a UnitedDeployment."""
+"""The resources in the chain of owners from a pod to a UnitedDeployment."""
 
 
 def of_pod(caches: Caches, change: Change) -> Iterable[Key]:
+    """Map a change of a pod."""
     return {key for pod in change if pod is not None for key in _top_owner(caches, PODS.tree(pod))}
 
 
 def of_replica_set(caches: Caches, change: Change) -> Iterable[Key]:
-    """A set that enters its cache after its pods: their keys were unknown until now."""
+    """Map a change of a ReplicaSet: it may enter its cache after its pods, whose keys were unknown until then."""
     return {key for tree in change if tree is not None for key in _top_owner(caches, tree)}
 
 
 def _top_owner(caches: Caches, obj: ReadOnlyTree) -> Iterable[Key]:
-    """The UnitedDeployment at the end of the chain of owners, if it ends with one."""
+    """Return the key of the UnitedDeployment at the end of the chain of owners; none if it ends otherwise."""
     resource: Resource[Any] | None = None
     owner: ReadOnlyTree | None = obj
     while owner is not None and resource is not UNITED_DEPLOYMENTS:
@@ -58,7 +59,7 @@ def _owner(caches: Caches, obj: ReadOnlyTree) -> tuple[Resource[Any] | None, Rea
     if reference is None:
         return None, None
     group = GroupVersion.parse(reference["apiVersion"]).group
-    resource = _BETWEEN.get(GroupKind(group, reference["kind"]))
+    resource = _POSSIBLE_OWNERS.get(GroupKind(group, reference["kind"]))
     owner = caches.of(resource).get(meta.namespace(obj), reference["name"]) if resource else None
-    is_it = owner is not None and meta.uid(owner) == reference["uid"]
-    return resource, owner if is_it else None
+    is_same_owner = owner is not None and meta.uid(owner) == reference["uid"]
+    return resource, owner if is_same_owner else None

@@ -1,7 +1,7 @@
-"""Move pods to other subsets when they are unschedulable, by the strategy of the UnitedDeployment.
+"""Rescheduling of unschedulable pods to other subsets, by the strategy of the UnitedDeployment.
 
-Adaptive: a subset with pending pods is avoided for a while. Reserved: pods that are pending, or whose update takes too
-long, stay, and others replace them until they run.
+Adaptive: a subset with unschedulable pods is avoided for a while. Reserved: pods that are unschedulable, or whose update
+takes too long, stay, and have replacements in other subsets until they run.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -36,40 +36,43 @@ _NO_WAIT = timedelta()
 def check_schedulability(
     subset: Subset, schedule: Schedule, conditions: Conditions, now: datetime
 ) -> SubsetCondition:
-    marked = conditions_of.is_unschedulable(conditions)
-    avoided_for = _avoided_for(schedule, conditions, now) if marked else _NO_WAIT
-    if marked and avoided_for <= _NO_WAIT:
+    """Return whether a subset has unschedulable pods, or had some a short time ago."""
+    was_unschedulable = conditions_of.is_unschedulable(conditions)
+    unschedulable_for = (
+        _remaining_unschedulable_time(schedule, conditions, now) if was_unschedulable else _NO_WAIT
+    )
+    if was_unschedulable and unschedulable_for <= _NO_WAIT:
         conditions = _recover(schedule, conditions, now)
     waits = _remaining_waits(subset, schedule, now)
     pending = sum(wait <= _NO_WAIT for wait in waits)
-    checks = [wait for wait in (avoided_for, *waits) if wait > _NO_WAIT]
+    checks = [wait for wait in (unschedulable_for, *waits) if wait > _NO_WAIT]
     if pending:
         message = "timeout pending pods found"
-        conditions = conditions_of.schedulable(conditions, FALSE, "reschedule", message, now)
+        conditions = conditions_of.set_schedulable(conditions, FALSE, "reschedule", message, now)
         checks.append(schedule.unschedulable)
     return SubsetCondition(
         conditions=conditions,
-        unschedulable=bool(pending) or avoided_for > _NO_WAIT,
-        marked=marked,
+        unschedulable=bool(pending) or unschedulable_for > _NO_WAIT,
+        was_unschedulable=was_unschedulable,
         pending=pending,
         check_after=soonest(checks),
     )
 
 
-def _avoided_for(schedule: Schedule, conditions: Conditions, now: datetime) -> timedelta:
+def _remaining_unschedulable_time(schedule: Schedule, conditions: Conditions, now: datetime) -> timedelta:
     condition = conditions_of.find(conditions, CONDITION_SCHEDULABLE)
-    assert condition is not None  # the subset is marked as unschedulable
+    assert condition is not None  # the subset was unschedulable
     return conditions_of.time_left(condition, schedule.unschedulable, now)
 
 
 def _recover(schedule: Schedule, conditions: Conditions, now: datetime) -> Conditions:
     seconds = schedule.unschedulable.total_seconds()
     message = f"unschedulable subset recovered after {seconds:f} seconds"
-    return conditions_of.schedulable(conditions, TRUE, "recover", message, now)
+    return conditions_of.set_schedulable(conditions, TRUE, "recover", message, now)
 
 
 def _remaining_waits(subset: Subset, schedule: Schedule, now: datetime) -> list[timedelta]:
-    """What remains to each pod that looks for a node."""
+    """Return for each unschedulable pod how long it may still be unschedulable."""
     if subset.ready_replicas >= subset.replicas:
         return []
     waits = (time_to_find_node(pod, schedule.critical, now) for pod in subset.pods)
@@ -77,18 +80,18 @@ def _remaining_waits(subset: Subset, schedule: Schedule, now: datetime) -> list[
 
 
 def soonest(waits: Iterable[timedelta | None]) -> timedelta | None:
+    """Return the shortest positive wait."""
     return min((wait for wait in waits if wait is not None and wait > _NO_WAIT), default=None)
 
 
-_NO_TIME: Final = timedelta()
 _RESCHEDULE: Final = "reschedule"
 
 
 class Rollout(Struct, frozen=True, kw_only=True):
-    """What pods are to be, and since when."""
+    """The revision that pods are updated to, and the start of the rollout."""
 
     expected: str
-    """The revision."""
+    """The name of the revision."""
     since: datetime
 
 
@@ -101,31 +104,36 @@ class ReschedulingDecision(NamedTuple):
 def check_reservation(
     subset: Subset, schedule: Schedule, rollout: Rollout, conditions: Conditions, now: datetime
 ) -> SubsetCondition:
-    marked = conditions_of.is_unschedulable(conditions)
-    outcomes = [_decide_for(pod, schedule, rollout, now, marked=marked) for pod in subset.pods]
+    """Return which pods of a subset are reserved."""
+    was_unschedulable = conditions_of.is_unschedulable(conditions)
+    outcomes = [
+        _decide_for(pod, schedule, rollout, now, was_unschedulable=was_unschedulable) for pod in subset.pods
+    ]
     reserved = sum(outcome.reserved for outcome in outcomes)
     status, message = (FALSE, "reserved pods found") if reserved else (TRUE, "no reserved pods")
     return SubsetCondition(
-        conditions=conditions_of.schedulable(conditions, status, _RESCHEDULE, message, now),
+        conditions=conditions_of.set_schedulable(conditions, status, _RESCHEDULE, message, now),
         unschedulable=reserved > 0,
-        marked=marked,
+        was_unschedulable=was_unschedulable,
         reserved=reserved,
         overdue=sum(outcome.overdue for outcome in outcomes),
-        marks=_marks(subset.pods, outcomes),
+        label_changes=_label_changes(subset.pods, outcomes),
         check_after=soonest(outcome.check_after for outcome in outcomes),
     )
 
 
 def reserve_new_pods(subset_condition: SubsetCondition, now: datetime) -> SubsetCondition:
-    """Of a subset that has just recovered and gets more pods: the new ones begin as reserved, until they run."""
+    """Mark a recovered subset that gets more pods as unschedulable: its new pods are reserved until they run."""
     message = "subset just recovered scaled up"
     return replace(
         subset_condition,
-        conditions=conditions_of.schedulable(subset_condition.conditions, FALSE, _RESCHEDULE, message, now),
+        conditions=conditions_of.set_schedulable(
+            subset_condition.conditions, FALSE, _RESCHEDULE, message, now
+        ),
     )
 
 
-def _marks(
+def _label_changes(
     pods: Sequence[PodView], outcomes: Sequence[ReschedulingDecision]
 ) -> tuple[tuple[PodView, bool], ...]:
     pairs = zip(pods, outcomes, strict=True)
@@ -137,9 +145,9 @@ def _marks(
 
 
 def _decide_for(
-    pod: PodView, schedule: Schedule, rollout: Rollout, now: datetime, *, marked: bool
+    pod: PodView, schedule: Schedule, rollout: Rollout, now: datetime, *, was_unschedulable: bool
 ) -> ReschedulingDecision:
-    if marked and LABEL_RESERVED_POD not in pod.labels:
+    if was_unschedulable and LABEL_RESERVED_POD not in pod.labels:
         return ReschedulingDecision(reserved=True, check_after=schedule.unschedulable)
     return reschedule_decision(pod, schedule, rollout, now)
 
@@ -147,38 +155,42 @@ def _decide_for(
 def reschedule_decision(
     pod: PodView, schedule: Schedule, rollout: Rollout, now: datetime
 ) -> ReschedulingDecision:
-    """Whether a pod is reserved, and when that may have changed though nothing happens."""
+    """Return whether a pod is reserved, and after which time that may change although no object does."""
     if pod.labels.get(LABEL_RESERVED_POD) == "true":
-        return _of_reserved(pod, schedule, rollout, now)
+        return _decide_for_reserved(pod, schedule, rollout, now)
     if revision_of(pod) == rollout.expected:
-        return _of_updated(pod, schedule, now)
-    return _of_outdated(pod, schedule, rollout, now)
+        return _decide_for_updated(pod, schedule, now)
+    return _decide_for_outdated(pod, schedule, rollout, now)
 
 
-def _of_reserved(pod: PodView, schedule: Schedule, rollout: Rollout, now: datetime) -> ReschedulingDecision:
+def _decide_for_reserved(
+    pod: PodView, schedule: Schedule, rollout: Rollout, now: datetime
+) -> ReschedulingDecision:
     runs = pod.phase == RUNNING and revision_of(pod) == rollout.expected
     if not runs or pod.ready_since is None:
         return ReschedulingDecision(reserved=True, check_after=schedule.unschedulable)
     remaining = after(pod.ready_since, schedule.unschedulable) - now
     return (
         ReschedulingDecision(reserved=True, check_after=remaining)
-        if remaining > _NO_TIME
+        if remaining > _NO_WAIT
         else ReschedulingDecision(reserved=False)
     )
 
 
-def _of_updated(pod: PodView, schedule: Schedule, now: datetime) -> ReschedulingDecision:
+def _decide_for_updated(pod: PodView, schedule: Schedule, now: datetime) -> ReschedulingDecision:
     wait = time_to_find_node(pod, schedule.critical, now)
-    if wait is not None and wait <= _NO_TIME:
+    if wait is not None and wait <= _NO_WAIT:
         return ReschedulingDecision(reserved=True, check_after=schedule.unschedulable)
     return ReschedulingDecision(reserved=False, check_after=wait)
 
 
-def _of_outdated(pod: PodView, schedule: Schedule, rollout: Rollout, now: datetime) -> ReschedulingDecision:
+def _decide_for_outdated(
+    pod: PodView, schedule: Schedule, rollout: Rollout, now: datetime
+) -> ReschedulingDecision:
     if pod.deleting:
         return ReschedulingDecision(reserved=False)
     remaining = rollout.since + schedule.critical - now
-    if remaining > _NO_TIME:
+    if remaining > _NO_WAIT:
         return ReschedulingDecision(reserved=False, check_after=remaining)
     return ReschedulingDecision(reserved=True, check_after=schedule.unschedulable, overdue=True)
 
@@ -186,34 +198,34 @@ def _of_outdated(pod: PodView, schedule: Schedule, rollout: Rollout, now: dateti
 def subset_conditions(
     view: UnitedView, subsets: Mapping[str, Subset], present: Conditions, expected: str, now: datetime
 ) -> Mapping[str, SubsetCondition]:
-    """Of all subsets that have a place in the status, and of those that get one."""
+    """Return the conditions of all subsets in the status and in the spec."""
     conditions_by_subset = _known_conditions(view, now)
     updated = conditions_of.find(present, CONDITION_UPDATED)
-    assert updated is not None  # it is set before
-    rollout = Rollout(expected=expected, since=conditions_of.transition(updated))
+    assert updated is not None  # the caller has set it
+    rollout = Rollout(expected=expected, since=conditions_of.last_transition_time(updated))
     return {
-        name: _look(view, subsets.get(name), rollout, conditions, now)
+        name: _check_subset(view, subsets.get(name), rollout, conditions, now)
         for name, conditions in conditions_by_subset.items()
     }
 
 
 def _known_conditions(view: UnitedView, now: datetime) -> Mapping[str, Conditions]:
-    """The conditions of each, in the order of the status. Subsets that were taken out keep their places there."""
+    """Return the conditions by subset, in the order of the status. Removed subsets remain in the status."""
     conditions_by_subset = {
         entry["name"]: entry.get("conditions") or () for entry in view.status.get("subsetStatuses") or ()
     }
-    begin = _of_newcomer(now) if conditions_by_subset and view.schedule.reserves else ()
+    initial = _initial_conditions(now) if conditions_by_subset and view.schedule.reserves else ()
     return conditions_by_subset | {
-        subset.name: begin for subset in view.subsets if subset.name not in conditions_by_subset
+        subset.name: initial for subset in view.subsets if subset.name not in conditions_by_subset
     }
 
 
-def _of_newcomer(now: datetime) -> Conditions:
+def _initial_conditions(now: datetime) -> Conditions:
     message = "newly-created subsets in reservation strategy"
-    return conditions_of.schedulable((), FALSE, "created", message, now)
+    return conditions_of.set_schedulable((), FALSE, "created", message, now)
 
 
-def _look(
+def _check_subset(
     view: UnitedView, subset: Subset | None, rollout: Rollout, conditions: Conditions, now: datetime
 ) -> SubsetCondition:
     schedule = view.schedule

@@ -1,4 +1,4 @@
-"""The history of a UnitedDeployment's template: the revision that holds it, and the end of the oldest ones."""
+"""The revision history of a UnitedDeployment's template: creation of revisions, and deletion of old ones."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -21,9 +21,9 @@ from mockube.controller_manager.workloads.revisions import DesiredRevision
 
 class History(Struct, frozen=True, kw_only=True):
     expected: str
-    """The name of the revision that holds the template, as it is or as the actions make it."""
+    """The name of the revision with the present template, which exists or is created by the actions."""
     current: str
-    """The last revision of all pods, or the expected one if that is deleted."""
+    """The last revision of all pods, or the expected one if that revision does not exist."""
     actions: tuple[Action, ...]
 
 
@@ -32,8 +32,8 @@ def sync_revisions(caches: Caches, view: UnitedView, recorded: Sequence[ReadOnly
     desired = DesiredRevision(
         owner=view.object, data=data_of(view), labels=meta.labels(view.template), annotations={}
     )
-    named = partial(caches.of(CONTROLLER_REVISIONS).get, view.key.namespace)
-    synced = revisions.sync_revision(desired, ordered, view.status.get("collisionCount") or 0, named)
+    get_revision = partial(caches.of(CONTROLLER_REVISIONS).get, view.key.namespace)
+    synced = revisions.sync_revision(desired, ordered, view.status.get("collisionCount") or 0, get_revision)
     expected = meta.name(synced.revision)
     current = view.status.get("currentRevision") or expected
     deletions = _delete_oldest(view, ordered, {expected, current})
@@ -45,12 +45,12 @@ def sync_revisions(caches: Caches, view: UnitedView, recorded: Sequence[ReadOnly
 
 
 def data_of(view: UnitedView) -> dict[str, Any]:
-    """What a revision holds: the template alone, as a patch that replaces it."""
+    """Return the data of a revision: the template, as a patch that replaces it."""
     return {"spec": {"template": {**view.object["spec"]["template"], "$patch": "replace"}}}
 
 
 def _delete_oldest(view: UnitedView, ordered: Sequence[ReadOnlyTree], used: set[str]) -> tuple[Action, ...]:
-    """Delete the oldest revisions beyond the limit that no pod has."""
+    """Delete the oldest revisions beyond the limit, except those in use."""
     live = {*used, (view.status.get("updateStatus") or {}).get("updatedRevision")}
     oldest = ordered[: max(len(ordered) - view.revision_history_limit, 0)]
     surplus = tuple(
@@ -61,4 +61,4 @@ def _delete_oldest(view: UnitedView, ordered: Sequence[ReadOnlyTree], used: set[
 
 def _with_failure_event(view: UnitedView, action: Create | Update) -> Create | Update:
     failed = (REASON_FAILED_REVISION, "{error}")
-    return replace(action, event=EventTemplate(about=view.object, failed=failed))
+    return replace(action, event=EventTemplate(about=view.object, on_failure=failed))

@@ -1,4 +1,4 @@
-"""A UnitedDeployment as its controller sees it: the fields that it decides by, with what their absence means."""
+"""The fields of a UnitedDeployment that its controller reads, with their defaults."""
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -15,13 +15,13 @@ from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.controllers.kruise.uniteddeployment.adapters.adapter import Adapter
 from mockube.controller_manager.controllers.kruise.uniteddeployment.adapters.rows import ADAPTERS
 
-_REVISION_HISTORY_LIMIT: Final = 10
-_RESCHEDULE_CRITICAL_SECONDS: Final = 30
-_UNSCHEDULABLE_SECONDS: Final = 300
+_DEFAULT_REVISION_HISTORY_LIMIT: Final = 10
+_DEFAULT_RESCHEDULE_CRITICAL_SECONDS: Final = 30
+_DEFAULT_UNSCHEDULABLE_SECONDS: Final = 300
 
 
 class UnknownTemplate(ValueError):
-    """The template has no kind of workload."""
+    """The template is of no known kind of workload."""
 
 
 class SubsetSpec(Struct, frozen=True, kw_only=True):
@@ -47,16 +47,16 @@ class SubsetSpec(Struct, frozen=True, kw_only=True):
 
 
 class Schedule(Struct, frozen=True, kw_only=True):
-    """What happens to pods for which no node is found."""
+    """The schedule strategy: the handling of unschedulable pods."""
 
     is_adaptive: bool
-    """They are to be elsewhere."""
+    """Whether other subsets get their replicas."""
     reserves: bool
-    """They stay, and others replace them until they run."""
+    """Whether they stay as reserved pods, and have replacements until they run."""
     critical: timedelta
-    """How long a pod may find no node until that counts."""
+    """How long a pod may be unschedulable until it is rescheduled."""
     unschedulable: timedelta
-    """How long a subset is avoided then; how long a reserved pod must be ready until it counts again."""
+    """How long a subset counts as unschedulable; how long a reserved pod must be ready until it is no longer reserved."""
 
     @classmethod
     def of(cls, topology: ReadOnlyTree) -> "Schedule":
@@ -66,8 +66,10 @@ class Schedule(Struct, frozen=True, kw_only=True):
         return cls(
             is_adaptive=is_adaptive,
             reserves=is_adaptive and bool(adaptive.get("reserveUnschedulablePods")),
-            critical=_seconds(adaptive.get("rescheduleCriticalSeconds"), _RESCHEDULE_CRITICAL_SECONDS),
-            unschedulable=_seconds(adaptive.get("unschedulableDuration"), _UNSCHEDULABLE_SECONDS),
+            critical=_seconds(
+                adaptive.get("rescheduleCriticalSeconds"), _DEFAULT_RESCHEDULE_CRITICAL_SECONDS
+            ),
+            unschedulable=_seconds(adaptive.get("unschedulableDuration"), _DEFAULT_UNSCHEDULABLE_SECONDS),
         )
 
 
@@ -76,19 +78,19 @@ class UnitedView(Struct, frozen=True, kw_only=True, eq=False):
     key: Key
     selector: Selector
     replicas: int | None
-    """None if it is what its subsets add up to."""
+    """None if every subset specifies its replicas."""
     adapter: Adapter
     template: ReadOnlyTree
-    """Metadata and spec of the workloads."""
+    """The metadata and spec of the workloads."""
     subsets: tuple[SubsetSpec, ...]
     schedule: Schedule
     partitions: Mapping[str, int]
-    """By subset, how many pods keep the revision that they have."""
+    """The number of pods that keep their revision, by subset."""
     revision_history_limit: int
 
     @classmethod
     def of(cls, tree: ReadOnlyTree) -> "UnitedView":
-        """The view, or `SelectorError`, or `UnknownTemplate`."""
+        """Read a UnitedDeployment; raise `SelectorError` or `UnknownTemplate` if it is invalid."""
         spec = tree["spec"]
         topology = spec.get("topology") or {}
         templates = spec.get("template") or {}
@@ -106,7 +108,7 @@ class UnitedView(Struct, frozen=True, kw_only=True, eq=False):
             subsets=tuple(map(SubsetSpec.of, topology.get("subsets") or ())),
             schedule=Schedule.of(topology),
             partitions=_partitions(spec.get("updateStrategy") or {}),
-            revision_history_limit=_REVISION_HISTORY_LIMIT if limit is None else limit,
+            revision_history_limit=_DEFAULT_REVISION_HISTORY_LIMIT if limit is None else limit,
         )
 
     @property
@@ -115,7 +117,7 @@ class UnitedView(Struct, frozen=True, kw_only=True, eq=False):
 
 
 def selector_of(tree: ReadOnlyTree) -> Selector:
-    """The selector of its own workloads, or `SelectorError`."""
+    """Return the selector of its workloads; raise `SelectorError` if it is invalid."""
     return labels.from_label_selector(tree["spec"].get("selector"))
 
 

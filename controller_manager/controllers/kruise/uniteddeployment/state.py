@@ -1,4 +1,4 @@
-"""The state that one reconciliation of a UnitedDeployment works on, read from the caches: workloads of all kinds, pods, history."""
+"""The state that one reconciliation of a UnitedDeployment reads from the caches: workloads, pods and revisions."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -31,51 +31,51 @@ class UnitedDeploymentState(Struct, frozen=True, kw_only=True):
     view: UnitedView
     history: History
     subsets: Mapping[str, Subset]
-    """Those that have a workload, by name."""
-    foreign: Sequence[tuple[Adapter, Sequence[ReadOnlyTree]]]
-    """Workloads of other kinds than the template's."""
+    """The subsets that have a workload, by name."""
+    other_workloads: Sequence[tuple[Adapter, Sequence[ReadOnlyTree]]]
+    """The workloads of other kinds than the template's, by adapter."""
     conditions: Conditions
-    """The UnitedDeployment's conditions, with that of its present revision."""
+    """The UnitedDeployment's conditions, including that of the present revision."""
     subset_conditions: Mapping[str, SubsetCondition]
-    """Of each subset that has a place in the status."""
+    """The conditions of each subset in the status or in the spec."""
     now: datetime
 
 
 class OwnedResources(Struct, frozen=True, kw_only=True):
     workloads: Mapping[str, OwnedObjects[ReadOnlyTree]]
-    """By the type of their adapter."""
+    """The workloads by the type of their adapter."""
     revisions: OwnedObjects[ReadOnlyTree]
 
     def of(self, adapter: Adapter) -> Sequence[ReadOnlyTree]:
-        """Those that stay longest first, then by name."""
+        """Return the workloads of a kind: those that are not being deleted first, then by name."""
         owned = self.workloads[adapter.type].owned
         return sorted(owned, key=lambda workload: (meta.is_deleting(workload), meta.name(workload)))
 
 
 def owned_by(caches: Caches, view: UnitedView) -> OwnedResources:
-    recorded = owned_objects(caches, CONTROLLER_REVISIONS, view.object, view.selector)
+    owned_revisions = owned_objects(caches, CONTROLLER_REVISIONS, view.object, view.selector)
     return OwnedResources(
         workloads={
             adapter.type: owned_objects(caches, adapter.resource, view.object, view.selector)
             for adapter in ADAPTERS
         },
-        # What it recorded stays its own, whatever its labels are: a template may have other ones than the selector's.
-        revisions=replace(recorded, owned=(*recorded.owned, *recorded.strays), strays=()),
+        # Revisions are not released: they have the template's labels, which the selector may not match.
+        revisions=replace(
+            owned_revisions, owned=(*owned_revisions.owned, *owned_revisions.to_release), to_release=()
+        ),
     )
 
 
-def ownership_actions(view: UnitedView, belongings: OwnedResources) -> tuple[Action, ...]:
-    """Adopt and release workloads and revisions."""
+def ownership_actions(view: UnitedView, owned: OwnedResources) -> tuple[Action, ...]:
+    """Return the actions that adopt and release workloads and revisions."""
     owner = view.object
     by_adapter = (
         adoption_and_release_actions(
-            belongings.workloads[adapter.type], adapter.resource, owner, UNITED_DEPLOYMENTS
+            owned.workloads[adapter.type], adapter.resource, owner, UNITED_DEPLOYMENTS
         )
         for adapter in ADAPTERS
     )
-    history = adoption_and_release_actions(
-        belongings.revisions, CONTROLLER_REVISIONS, owner, UNITED_DEPLOYMENTS
-    )
+    history = adoption_and_release_actions(owned.revisions, CONTROLLER_REVISIONS, owner, UNITED_DEPLOYMENTS)
     return (*history, *(action for actions in by_adapter for action in actions))
 
 
@@ -85,7 +85,7 @@ def subset_of(caches: Caches, adapter: Adapter, workload: ReadOnlyTree) -> Subse
 
 
 def unlabelled_problem(workloads: Sequence[ReadOnlyTree]) -> str:
-    """What is wrong with the first workload that belongs to no subset; empty if all do."""
+    """Return a message about the first workload without the label of a subset; empty if all have it."""
     for workload in workloads:
         labels = meta.labels(workload)
         if not labels.get(LABEL_SUBSET_NAME):
@@ -94,13 +94,13 @@ def unlabelled_problem(workloads: Sequence[ReadOnlyTree]) -> str:
                 if LABEL_SUBSET_NAME in labels
                 else f"no label {LABEL_SUBSET_NAME} found"
             )
-            named = f"{meta.namespace(workload)}/{meta.name(workload)}"
-            return f"fail to get subSet name from label of subset {named}: {problem}"
+            name = f"{meta.namespace(workload)}/{meta.name(workload)}"
+            return f"fail to get subSet name from label of subset {name}: {problem}"
     return ""
 
 
 def duplicates(workloads: Sequence[ReadOnlyTree]) -> list[ReadOnlyTree]:
-    """Of each subset all workloads but the first, except terminating ones."""
+    """Return the workloads of each subset after the first one, except those that are being deleted."""
     seen: set[str] = set()
     surplus = []
     for workload in workloads:

@@ -1,4 +1,4 @@
-"""The status of a UnitedDeployment: counted on what was seen, never on what was just done."""
+"""The status of a UnitedDeployment. It describes observed workloads and pods, not planned ones."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -19,21 +19,21 @@ from mockube.controller_manager.controllers.kruise.uniteddeployment.subset impor
     CONDITION_SUBSETS_UPDATED,
     LABEL_RESERVED_POD,
 )
-from mockube.controller_manager.controllers.kruise.uniteddeployment.workload import Goal
+from mockube.controller_manager.controllers.kruise.uniteddeployment.workload import DesiredSubset
 
-_ALWAYS = ("replicas", "updatedReplicas", "currentRevision")
-"""Counts that are written even if they are 0."""
+_REQUIRED_FIELDS = ("replicas", "updatedReplicas", "currentRevision")
+"""The fields that are written even if they are 0 or empty."""
 
 
 def status_update(
     state: UnitedDeploymentState,
-    goals: Mapping[str, Goal],
+    desired_subsets: Mapping[str, DesiredSubset],
     subset_conditions: Mapping[str, SubsetCondition],
     *,
     provisioned: bool,
 ) -> tuple[Update, ...]:
-    """Write the status if it differs."""
-    status = _status(state, goals, subset_conditions, provisioned=provisioned)
+    """Return the update of the status; none if the status is the same."""
+    status = _status(state, desired_subsets, subset_conditions, provisioned=provisioned)
     if status == state.view.status:
         return ()
     body = {**state.view.object, "status": status}
@@ -42,7 +42,7 @@ def status_update(
 
 def _status(
     state: UnitedDeploymentState,
-    goals: Mapping[str, Goal],
+    desired_subsets: Mapping[str, DesiredSubset],
     subset_conditions: Mapping[str, SubsetCondition],
     *,
     provisioned: bool,
@@ -53,13 +53,13 @@ def _status(
         "observedGeneration": meta.generation(view.object),
         **counts,
         "currentRevision": _current_revision(state, counts),
-        "subsetReplicas": {name: goal.replicas for name, goal in goals.items()},
-        "updateStatus": _update_status(state, goals),
-        "subsetStatuses": _of_subsets(state, goals, subset_conditions),
+        "subsetReplicas": {name: desired.replicas for name, desired in desired_subsets.items()},
+        "updateStatus": _update_status(state, desired_subsets),
+        "subsetStatuses": _subset_statuses(state, desired_subsets, subset_conditions),
         "conditions": [*_conditions(state, provisioned=provisioned)],
         "labelSelector": _selector(state),
     }
-    return {field: value for field, value in status.items() if value or field in _ALWAYS}
+    return {field: value for field, value in status.items() if value or field in _REQUIRED_FIELDS}
 
 
 def _counts(state: UnitedDeploymentState) -> dict[str, int]:
@@ -79,59 +79,68 @@ def _counts(state: UnitedDeploymentState) -> dict[str, int]:
 
 
 def _current_revision(state: UnitedDeploymentState, counts: Mapping[str, int]) -> str:
-    """The revision that all pods are of; the expected one as soon as enough of its pods are ready."""
+    """Return the last revision of all pods: the expected one as soon as enough of its pods are ready."""
     if counts["updatedReadyReplicas"] >= counts["replicas"]:
         return state.history.expected
     return state.view.status.get("currentRevision") or state.history.current
 
 
-def _update_status(state: UnitedDeploymentState, goals: Mapping[str, Goal]) -> ReadOnlyTree:
-    current = {name: goal.partition for name, goal in goals.items()}
+def _update_status(
+    state: UnitedDeploymentState, desired_subsets: Mapping[str, DesiredSubset]
+) -> ReadOnlyTree:
+    current = {name: desired.partition for name, desired in desired_subsets.items()}
     return {"updatedRevision": state.history.expected, **({"currentPartitions": current} if current else {})}
 
 
-def _of_subsets(
-    state: UnitedDeploymentState, goals: Mapping[str, Goal], subset_conditions: Mapping[str, SubsetCondition]
+def _subset_statuses(
+    state: UnitedDeploymentState,
+    desired_subsets: Mapping[str, DesiredSubset],
+    subset_conditions: Mapping[str, SubsetCondition],
 ) -> Sequence[ReadOnlyTree]:
-    before = {entry["name"]: entry for entry in state.view.status.get("subsetStatuses") or ()}
+    previous = {entry["name"]: entry for entry in state.view.status.get("subsetStatuses") or ()}
     return [
-        _of_subset(state, before.get(name) or {"name": name}, goals.get(name), subset_condition)
+        _subset_status(
+            state, previous.get(name) or {"name": name}, desired_subsets.get(name), subset_condition
+        )
         for name, subset_condition in subset_conditions.items()
     ]
 
 
-def _of_subset(
-    state: UnitedDeploymentState, before: ReadOnlyTree, goal: Goal | None, subset_condition: SubsetCondition
+def _subset_status(
+    state: UnitedDeploymentState,
+    previous: ReadOnlyTree,
+    desired: DesiredSubset | None,
+    subset_condition: SubsetCondition,
 ) -> ReadOnlyTree:
-    """A subset without a workload keeps its last status."""
-    subset = state.subsets.get(before["name"])
+    """Return the status of a subset. Without a workload it keeps its last status."""
+    subset = state.subsets.get(previous["name"])
     counts = (
         {
             "replicas": subset.replicas,
             "readyReplicas": subset.ready_replicas,
-            "partition": goal.partition if goal else 0,
+            "partition": desired.partition if desired else 0,
             "reservedPods": subset_condition.reserved,
         }
         if subset
         else {}
     )
-    entry = {**before, **counts, "conditions": [*subset_condition.conditions]}
+    entry = {**previous, **counts, "conditions": [*subset_condition.conditions]}
     return {field: value for field, value in entry.items() if value}
 
 
 def _conditions(state: UnitedDeploymentState, *, provisioned: bool) -> Conditions:
-    """No failure is written here: the status is not written then.
+    """Return the conditions of a successful reconciliation: after a failure the status is not written.
 
-    The Provisioned condition follows from existing subsets, too: the round that created them may have failed.
+    SubsetProvisioned is set if subsets exist, too: the reconciliation that created them may have failed.
     """
     new_conditions = state.conditions
     if provisioned or state.subsets:
-        new_conditions = conditions.with_true(new_conditions, CONDITION_PROVISIONED, state.now)
-    new_conditions = conditions.with_true(new_conditions, CONDITION_SUBSETS_UPDATED, state.now)
+        new_conditions = conditions.set_true(new_conditions, CONDITION_PROVISIONED, state.now)
+    new_conditions = conditions.set_true(new_conditions, CONDITION_SUBSETS_UPDATED, state.now)
     return conditions.without(new_conditions, CONDITION_FAILURE)
 
 
 def _selector(state: UnitedDeploymentState) -> str:
-    """The selector for autoscalers: without reserved pods."""
+    """Return the selector for autoscalers, which excludes reserved pods."""
     selector = str(state.view.selector)
     return f"{selector},{LABEL_RESERVED_POD}=false" if state.view.schedule.reserves else selector

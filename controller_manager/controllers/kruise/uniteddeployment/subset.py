@@ -1,4 +1,4 @@
-"""A subset as observed: its workload and pods, in the same form for every kind; and OpenKruise's labels, annotations and reasons."""
+"""An observed subset: its workload and pods, whatever their kind; and OpenKruise's labels, annotations and reasons."""
 
 from typing import Final
 
@@ -19,14 +19,14 @@ CONDITION_SUBSETS_UPDATED: Final = "SubsetUpdated"
 CONDITION_FAILURE: Final = "SubsetFailure"
 CONDITION_UPDATED: Final = "UnitedDeploymentUpdated"
 CONDITION_SCHEDULABLE: Final = "Schedulable"
-"""Of a subset."""
+"""A condition of a subset; the others are those of a UnitedDeployment."""
 
 REASON_UPDATED_SUBSETS: Final = "SuccessfulUpdateSubset"
 REASON_FAILED_SUBSETS: Final = "FailedUpdateSubset"
 REASON_FAILED_REVISION: Final = "FailedRevisionProvision"
 REASON_FAILED_FIND: Final = "FailedFindSubsets"
 REASON_NOT_FOUND_SUBSETS: Final = "Failed FindSubsets"
-"""With a blank, as upstream writes it: the result of the other reason."""
+"""With a blank, as upstream writes it. This Event follows one with another reason."""
 REASON_FAILED_DUPLICATES: Final = "FailedDeleteDuplicatedSubsets"
 REASON_FAILED_ALLOCATION: Final = "Failed SpecifySubsetReplicas"
 
@@ -42,12 +42,12 @@ class Subset(Struct, frozen=True, kw_only=True, eq=False):
 
     @property
     def revision(self) -> str:
-        """The UnitedDeployment's revision that the workload was last written for."""
+        """The UnitedDeployment's revision that the workload was last updated to."""
         return meta.labels(self.workload).get(LABEL_REVISION, "")
 
     @property
     def patch(self) -> str | None:
-        """The text of the patch in its annotation, which may be empty; None without one."""
+        """The text of the patch in the workload's annotation, which may be empty; None without the annotation."""
         return meta.annotations(self.workload).get(ANNOTATION_SUBSET_PATCH)
 
     @property
@@ -67,7 +67,7 @@ class Subset(Struct, frozen=True, kw_only=True, eq=False):
         return (self.workload.get("status") or {}).get(field) or 0
 
     def pods_of_revision(self, revision: str) -> tuple[PodView, ...]:
-        """The pods of a revision that count as replicas."""
+        """Return the pods of a revision that count as replicas."""
         return tuple(pod for pod in self.pods if pod.is_active and revision_of(pod) == revision)
 
 

@@ -1,4 +1,4 @@
-"""Decide which workloads are created, updated and deleted."""
+"""The creations, updates and deletions of a UnitedDeployment's workloads."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -27,22 +27,32 @@ from mockube.controller_manager.controllers.kruise.uniteddeployment.subset impor
     REASON_UPDATED_SUBSETS,
     Subset,
 )
-from mockube.controller_manager.controllers.kruise.uniteddeployment.workload import Goal
+from mockube.controller_manager.controllers.kruise.uniteddeployment.workload import DesiredSubset
 from mockube.controller_manager.workloads.ownership import object_ref
 
 
 class WorkloadActions(Struct, frozen=True, kw_only=True):
     actions: tuple[Action, ...]
     provisioned: bool
-    """A workload is created or deleted."""
+    """Whether a workload is created or deleted."""
 
 
-def manage(state: UnitedDeploymentState, goals: Mapping[str, Goal]) -> WorkloadActions:
-    """Or `PatchError`."""
-    # Whatever refuses a creation refuses it again and again; what is to go shall not wait for that.
-    provision = (*_delete_workloads(state, goals), *_delete_foreign(state), *_create_workloads(state, goals))
+def manage_subsets(
+    state: UnitedDeploymentState, desired_subsets: Mapping[str, DesiredSubset]
+) -> WorkloadActions:
+    """Return the actions on workloads; raise `PatchError` if a subset's patch cannot be applied."""
+    # Deletions come first: a server that rejects a creation would reject it each time, and block them.
+    provision = (
+        *_delete_workloads(state, desired_subsets),
+        *_delete_workloads_of_other_kinds(state),
+        *_create_workloads(state, desired_subsets),
+    )
     return WorkloadActions(
-        actions=(*provision, *_update_workloads(state, goals), *_delete_stuck_pods(state, goals)),
+        actions=(
+            *provision,
+            *_update_workloads(state, desired_subsets),
+            *_delete_stuck_pods(state, desired_subsets),
+        ),
         provisioned=bool(provision),
     )
 
@@ -50,46 +60,50 @@ def manage(state: UnitedDeploymentState, goals: Mapping[str, Goal]) -> WorkloadA
 # --- creating and deleting workloads
 
 
-def _create_workloads(state: UnitedDeploymentState, goals: Mapping[str, Goal]) -> Iterable[Action]:
-    names = sorted(goals.keys() - state.subsets.keys())
+def _create_workloads(
+    state: UnitedDeploymentState, desired_subsets: Mapping[str, DesiredSubset]
+) -> Iterable[Action]:
+    names = sorted(desired_subsets.keys() - state.subsets.keys())
     if not names:
         return
-    yield SlowStart(effects=tuple(_creation(state, goals[name]) for name in names))
+    yield SlowStart(effects=tuple(_creation(state, desired_subsets[name]) for name in names))
     yield _success_event(state, f"Create {len(names)} Subset ({state.view.adapter.type})")
 
 
-def _creation(state: UnitedDeploymentState, goal: Goal) -> Create:
+def _creation(state: UnitedDeploymentState, desired: DesiredSubset) -> Create:
     adapter = state.view.adapter
-    failed = f"fail to create Subset ({adapter.type}) {goal.subset.name}: {{error}}"
+    failed = f"fail to create Subset ({adapter.type}) {desired.subset.name}: {{error}}"
     return Create(
         resource=adapter.resource,
-        bodies=(workload.new_workload(state.view, goal),),
+        bodies=(workload.new_workload(state.view, desired),),
         event=_event_template(state, f"fail to manage Subset provision: {failed}"),
     )
 
 
-def _delete_workloads(state: UnitedDeploymentState, goals: Mapping[str, Goal]) -> Iterable[Action]:
+def _delete_workloads(
+    state: UnitedDeploymentState, desired_subsets: Mapping[str, DesiredSubset]
+) -> Iterable[Action]:
     adapter = state.view.adapter
-    names = sorted(state.subsets.keys() - goals.keys())
+    names = sorted(state.subsets.keys() - desired_subsets.keys())
     workloads = [(name, state.subsets[name].workload) for name in names]
-    going = [(name, tree) for name, tree in workloads if not meta.is_deleting(tree)]
-    for name, tree in going:
+    to_delete = [(name, tree) for name, tree in workloads if not meta.is_deleting(tree)]
+    for name, tree in to_delete:
         failed = (
             f"fail to delete Subset ({adapter.type}) {meta.namespace(tree)}/{{name}} for {name}: {{error}}"
         )
         yield _deletion(state, adapter, [tree], failed)
-    if going:
-        yield _success_event(state, f"Delete {len(going)} Subset ({adapter.type})")
+    if to_delete:
+        yield _success_event(state, f"Delete {len(to_delete)} Subset ({adapter.type})")
 
 
-def _delete_foreign(state: UnitedDeploymentState) -> Iterable[Action]:
-    """The workloads of another kind, of an earlier template."""
+def _delete_workloads_of_other_kinds(state: UnitedDeploymentState) -> Iterable[Action]:
+    """Delete the workloads of other kinds, which an earlier template had."""
     owner = str(state.view.key)
-    for adapter, workloads in state.foreign:
-        going = [tree for tree in workloads if not meta.is_deleting(tree)]
+    for adapter, workloads in state.other_workloads:
+        to_delete = [tree for tree in workloads if not meta.is_deleting(tree)]
         failed = f"fail to delete Subset {{name}} of other type {adapter.type} for UnitedDeployment {owner}: {{error}}"
-        if going:
-            yield _deletion(state, adapter, going, failed)
+        if to_delete:
+            yield _deletion(state, adapter, to_delete, failed)
 
 
 def _deletion(
@@ -104,73 +118,77 @@ def _deletion(
 
 
 def _event_template(state: UnitedDeploymentState, failed: str) -> EventTemplate:
-    return EventTemplate(about=state.view.object, failed=(REASON_FAILED_SUBSETS, failed))
+    return EventTemplate(about=state.view.object, on_failure=(REASON_FAILED_SUBSETS, failed))
 
 
 def _success_event(state: UnitedDeploymentState, message: str) -> RecordEvent:
     return RecordEvent(about=state.view.object, type="Normal", reason=REASON_UPDATED_SUBSETS, message=message)
 
 
-# --- workloads change
+# --- updating workloads
 
 
-def _update_workloads(state: UnitedDeploymentState, goals: Mapping[str, Goal]) -> Iterable[Action]:
-    """All in the same round: how fast pods follow is the partitions' and the workloads' own business."""
-    names = sorted(goals.keys() & state.subsets.keys())
+def _update_workloads(
+    state: UnitedDeploymentState, desired_subsets: Mapping[str, DesiredSubset]
+) -> Iterable[Action]:
+    """Update all outdated workloads at once: the partitions and the workloads' strategies limit the rollout."""
+    names = sorted(desired_subsets.keys() & state.subsets.keys())
     effects = tuple(
-        _update(state, state.subsets[name], goals[name])
+        _update(state, state.subsets[name], desired_subsets[name])
         for name in names
-        if _is_outdated(state.view.adapter, state.subsets[name], goals[name])
+        if _is_outdated(state.view.adapter, state.subsets[name], desired_subsets[name])
     )
     if effects:
         yield SlowStart(effects=effects)
 
 
-def _update(state: UnitedDeploymentState, subset: Subset, goal: Goal) -> Update:
+def _update(state: UnitedDeploymentState, subset: Subset, desired: DesiredSubset) -> Update:
     adapter = state.view.adapter
     failed = f"Error updating PodSet ({adapter.type}) {{name}} when updating: {{error}}"
     return Update(
         resource=adapter.resource,
-        body=workload.rewritten(state.view, goal, subset.workload),
+        body=workload.updated_workload(state.view, desired, subset.workload),
         event=_event_template(state, failed),
     )
 
 
-def _is_outdated(adapter: Adapter, subset: Subset, goal: Goal) -> bool:
-    """Compares only the fields that the controller sets: servers fill specs with defaults."""
-    decided = (goal.revision, goal.replicas, workload.patch_text(goal.subset))
-    if (subset.revision, subset.spec_replicas, subset.patch) != decided:
+def _is_outdated(adapter: Adapter, subset: Subset, desired: DesiredSubset) -> bool:
+    """Return whether a workload differs in fields that the controller sets; servers add defaults to other fields."""
+    desired_values = (desired.revision, desired.replicas, workload.patch_text(desired.subset))
+    if (subset.revision, subset.spec_replicas, subset.patch) != desired_values:
         return True
-    return _has_other_partition(adapter, subset, goal) or _holds_up(adapter, subset, goal)
+    return _has_other_partition(adapter, subset, desired) or _blocks_update(adapter, subset, desired)
 
 
-def _has_other_partition(adapter: Adapter, subset: Subset, goal: Goal) -> bool:
+def _has_other_partition(adapter: Adapter, subset: Subset, desired: DesiredSubset) -> bool:
     spec = subset.workload["spec"]
-    return subset.partition != goal.partition and adapter.partitioned(spec, goal.partition) != spec
+    return subset.partition != desired.partition and adapter.with_partition(spec, desired.partition) != spec
 
 
-def _holds_up(adapter: Adapter, subset: Subset, goal: Goal) -> bool:
-    """Pods that cannot run hold up the update of the others."""
+def _blocks_update(adapter: Adapter, subset: Subset, desired: DesiredSubset) -> bool:
+    """Return whether pods that cannot run block the update of the others, so that maxUnavailable has to change."""
     spec = subset.workload["spec"]
-    place = adapter.unavailability(spec)
+    path = adapter.max_unavailable_path(spec)
     if (
-        goal.max_unavailable is None
-        or not place
-        or len(subset.pods_of_revision(goal.revision)) >= subset.replicas
+        desired.max_unavailable is None
+        or not path
+        or len(subset.pods_of_revision(desired.revision)) >= subset.replicas
     ):
         return False
-    return bool(meta.with_value(spec, place, goal.max_unavailable) != spec)
+    return bool(meta.with_value(spec, path, desired.max_unavailable) != spec)
 
 
-def _delete_stuck_pods(state: UnitedDeploymentState, goals: Mapping[str, Goal]) -> Iterable[Action]:
-    """Once a workload is up to date: delete pods that block their own replacement."""
+def _delete_stuck_pods(
+    state: UnitedDeploymentState, desired_subsets: Mapping[str, DesiredSubset]
+) -> Iterable[Action]:
+    """Delete pods that block their own replacement, in workloads that are up to date."""
     adapter = state.view.adapter
-    for name in sorted(goals.keys() & state.subsets.keys()):
-        subset, goal = state.subsets[name], goals[name]
-        if _is_outdated(adapter, subset, goal):
+    for name in sorted(desired_subsets.keys() & state.subsets.keys()):
+        subset, desired = state.subsets[name], desired_subsets[name]
+        if _is_outdated(adapter, subset, desired):
             continue
-        if stuck := [*adapter.stuck(subset, goal.revision, goal.partition)]:
-            refs = tuple(object_ref(PODS, pod) for pod in stuck)
+        if stuck_pods := [*adapter.stuck_pods(subset, desired.revision, desired.partition)]:
+            refs = tuple(object_ref(PODS, pod) for pod in stuck_pods)
             yield Delete(resource=PODS, objects=refs, propagation="Background")
 
 
@@ -178,12 +196,18 @@ def _delete_stuck_pods(state: UnitedDeploymentState, goals: Mapping[str, Goal]) 
 
 
 def mark_reserved_pods(state: UnitedDeploymentState) -> Iterable[Action]:
-    marks = [mark for subset_condition in state.subset_conditions.values() for mark in subset_condition.marks]
-    if marks:
-        yield SlowStart(effects=tuple(_mark(pod, is_reserved=reserved) for pod, reserved in marks))
+    changes = [
+        change
+        for subset_condition in state.subset_conditions.values()
+        for change in subset_condition.label_changes
+    ]
+    if changes:
+        yield SlowStart(
+            effects=tuple(_set_reserved_label(pod, is_reserved=reserved) for pod, reserved in changes)
+        )
 
 
-def _mark(pod: PodView, *, is_reserved: bool) -> Patch:
+def _set_reserved_label(pod: PodView, *, is_reserved: bool) -> Patch:
     value = "true" if is_reserved else "false"
     body = {"metadata": {"uid": pod.uid, "labels": {LABEL_RESERVED_POD: value}}}
     return Patch(resource=PODS, key=pod.key, body=body, kind="strategic")

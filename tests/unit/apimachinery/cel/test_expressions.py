@@ -13,7 +13,7 @@ from mockube.apimachinery.cel.environment import Environment
 from mockube.apimachinery.cel.program import ProgramError
 from mockube.apimachinery.cel.schema_values import converter
 from mockube.apimachinery.cel.source import Issues
-from mockube.apimachinery.cel.values import CelError, Duration, from_map_key, show
+from mockube.apimachinery.cel.values import CelError, Duration, format_value, from_map_key
 
 HEAD, *ANSWERS = map(orjson.loads, (Path(__file__).parent / "answers.jsonl").read_bytes().splitlines())
 PATHS = {
@@ -89,4 +89,4 @@ def formatted_value(value):
             f"{formatted_value(from_map_key(key))}: {formatted_value(item)}" for key, item in value.items()
         )
         return "{" + ", ".join(entries) + "}"
-    return show(value)
+    return format_value(value)

@@ -37,7 +37,7 @@ def test_plain_values_are_printed_as_go_does(value, text):
     ],
 )
 def test_go_syntax_is_printed(value, text):
-    assert gofmt.syntax(value) == text
+    assert gofmt.format_go_syntax(value) == text
 
 
 @pytest.mark.parametrize(
@@ -62,5 +62,5 @@ def test_go_type_of_null_is_nil():
 def test_texts_are_printed_as_go_does():
     value = {"b": ["x", 1, None], "a": {"c": True, "d": 1.5}}
     shown = "map[a:map[c:%!s(bool=true) d:%!s(float64=1.5)] b:[x %!s(int64=1) %!s(<nil>)]]"
-    assert gofmt.text(value) == shown
-    assert gofmt.text(None) == "%!s(<nil>)"
+    assert gofmt.format_verb_s(value) == shown
+    assert gofmt.format_verb_s(None) == "%!s(<nil>)"

@@ -9,7 +9,7 @@ import pytest
 
 from mockube.apimachinery.cancellation import Cancelled, cancelled_by
 from mockube.apimachinery.regexp.errors import RegexpError
-from mockube.apimachinery.regexp.matcher import FREE_TEXT, MAX_STEPS, check, contains_match
+from mockube.apimachinery.regexp.matcher import MAX_STEPS, MAX_UNCHECKED_TEXT, check, contains_match
 from mockube.apimachinery.regexp.parser import parse
 from tests.support.hostile.doubling import check_linear
 from tests.unit.apimachinery.regexp.go_answers import MATCHES, REFUSED, TEXTS
@@ -91,7 +91,7 @@ HEAVY = "(?:[a-z]?){1000}" * 80
 def test_overlong_search_is_refused():
     with pytest.raises(RegexpError):
         contains_match(HEAVY, "a" * (MAX_STEPS // check(HEAVY) + 1))
-    assert contains_match("a$", "a" * FREE_TEXT * 2)
+    assert contains_match("a$", "a" * MAX_UNCHECKED_TEXT * 2)
 
 
 def test_cancelled_search_does_not_start():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.apimachinery.schema.unstructured import fault
+from mockube.apimachinery.schema.unstructured import conversion_error
 
 
 def container(**fields):
@@ -40,7 +40,7 @@ def container(**fields):
     ],
 )
 def test_first_fault_of_unstructured_object_is_reported(schemas, given, message):
-    assert fault(schemas.kind("apps/v1", "Deployment"), given) == message
+    assert conversion_error(schemas.kind("apps/v1", "Deployment"), given) == message
 
 
 @pytest.mark.parametrize(
@@ -55,4 +55,4 @@ def test_first_fault_of_unstructured_object_is_reported(schemas, given, message)
     ],
 )
 def test_bytes_of_unstructured_object_are_checked(schemas, given, message):
-    assert fault(schemas.kind("v1", "Secret"), {"data": {"a": given}}) == message
+    assert conversion_error(schemas.kind("v1", "Secret"), {"data": {"a": given}}) == message

@@ -9,9 +9,9 @@ from mockube.apiserver.admission.chain import Admission
 from mockube.apiserver.admission.limit_ranger import LIMIT_RANGES, RESIZE, LimitRanger
 from mockube.apiserver.admission.plugin import CLAIM, POD, UPDATE, WRITE, Plugin
 from mockube.apiserver.app import catalog
-from mockube.apiserver.registry.call import Attributes, Call, Operation
+from mockube.apiserver.registry.request_context import Attributes, Operation, RequestContext
 from mockube.apiserver.storage.resource_cache import ResourceCache
-from mockube.apiserver.storage.stored import Stored
+from mockube.apiserver.storage.stored import StoredObject
 from mockube.apiserver.user import User
 
 ROWS = catalog()
@@ -37,10 +37,10 @@ class AboutChanges(Asked):
 
 def write_attributes(resource, operation, subresource=""):
     row = ROWS["", "v1", resource]
-    call = Call(
+    context = RequestContext(
         verb="update", resource=row, subresource=row.subresource(subresource), user=User(name="somebody")
     )
-    return Attributes(operation=operation, call=call, name="one", object={})
+    return Attributes(operation=operation, context=context, name="one", object={})
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ async def test_plugin_that_needs_objects_is_called_once_objects_exist():
     admission = Admission([AboutLimits("limits", asked), AboutPods("pods", asked)])
     await admission.validate(backend, write_attributes("pods", Operation.CREATE))
     assert asked == ["pods"]
-    present[LIMIT_RANGES].objects[b"/one"] = Stored(b"/one", b"{}", 1)
+    present[LIMIT_RANGES].objects[b"/one"] = StoredObject(b"/one", b"{}", 1)
     await admission.validate(backend, write_attributes("pods", Operation.CREATE))
     assert asked == ["pods", "limits", "pods"]
 

@@ -9,10 +9,10 @@ from mockube.apimachinery.status import Forbidden, RequestEntityTooLarge
 from mockube.apiserver.admission.limit_ranger import LimitRanger
 from mockube.apiserver.admission.pod_resources import pod_total
 from mockube.apiserver.app import catalog
+from mockube.apiserver.event_loop import Worker
 from mockube.apiserver.kinds.core.pod.defaults import aggregate
-from mockube.apiserver.long_work import Worker
-from mockube.apiserver.registry.call import Attributes, Call, Operation
-from mockube.apiserver.storage.stored import Stored
+from mockube.apiserver.registry.request_context import Attributes, Operation, RequestContext
+from mockube.apiserver.storage.stored import StoredObject
 from mockube.apiserver.user import User
 from mockube.controller_manager.workloads.pod_requests import pod_requests
 
@@ -64,7 +64,7 @@ class Backend:
     def __init__(self, *limits):
         self.worker = Worker()
         tree = {"kind": "LimitRange", "apiVersion": "v1", "metadata": {"name": "l", "uid": "u"}}
-        self._stored = Stored(b"l", orjson.dumps(tree | {"spec": {"limits": limits}}), 1)
+        self._stored = StoredObject(b"l", orjson.dumps(tree | {"spec": {"limits": limits}}), 1)
 
     def list_cached(self, _resource, _namespace):
         return [self._stored]
@@ -72,10 +72,10 @@ class Backend:
 
 def creation(count):
     row = catalog()["", "v1", "pods"]
-    call = Call(verb="create", resource=row, namespace="default", user=User(name="somebody"))
+    context = RequestContext(verb="create", resource=row, namespace="default", user=User(name="somebody"))
     spec = {"containers": [{"name": f"c{at}", "image": "i"} for at in range(count)]}
     tree = {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "x"}, "spec": spec}
-    return Attributes(operation=Operation.CREATE, call=call, name="x", object=tree)
+    return Attributes(operation=Operation.CREATE, context=context, name="x", object=tree)
 
 
 def many_resources(count):

@@ -4,6 +4,7 @@ import os
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import orjson
 import pytest
@@ -13,7 +14,7 @@ from mockube.apiserver.audit.audit import MAX_USER_AGENT, NO_RESPONSE, Audit, Ba
 from mockube.apiserver.audit.policy import DEFAULT_POLICY, BadPolicy, Level, read
 from mockube.apiserver.authz.chain import Decision
 from mockube.apiserver.request_info import RequestInfo, parse
-from mockube.apiserver.user import Impersonated, User
+from mockube.apiserver.user import ImpersonatedUser, User
 
 ALICE = User(name="alice", uid="1", groups=("dev", "system:authenticated"))
 POD = "/api/v1/namespaces/a/pods/p"
@@ -105,7 +106,7 @@ class Arrived:
     source: str = "127.0.0.1"
     user_agent: str = "kubectl/1"
     authenticated: User = ALICE
-    impersonated: Impersonated | None = None
+    impersonated: ImpersonatedUser | None = None
     annotations: Mapping[str, str] = field(default_factory=dict)
     decision: tuple[Decision, str] | None = (Decision.ALLOW, "")
 
@@ -235,7 +236,7 @@ def test_event_is_one_line_whatever_the_object_has(tmp_path):
 
 
 def test_audit_line_has_impersonated_and_real_user(tmp_path):
-    bob = Impersonated(
+    bob = ImpersonatedUser(
         user=User(name="bob", groups=("system:authenticated",)), constraint="impersonate:user-info"
     )
     line = logged_line(tmp_path, arrival_of("GET", impersonated=bob))
@@ -299,6 +300,18 @@ def file_mode(path):
     audit = Audit(path, DEFAULT_POLICY, clock=SteppedClock())
     audit.close()
     return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_failed_write_is_logged_and_counted_and_fails_no_request(tmp_path, caplog):
+    audit = Audit(tmp_path / "audit.log", DEFAULT_POLICY, clock=SteppedClock())
+    arrival = arrival_of("GET")
+    request = audit.receive(arrival)
+    with audit._file, Path("/dev/full").open("ab", buffering=0) as audit._file:
+        audit.complete(request, arrival, OK)
+    assert (audit.counts.events, audit.counts.errors) == (1, 1)
+    (record,) = caplog.records
+    assert record.message == "failed to write an event to the audit log"
+    assert "No space left on device" in caplog.text
 
 
 def test_audit_log_file_is_private(tmp_path):

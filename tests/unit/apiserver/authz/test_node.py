@@ -9,7 +9,7 @@ from mockube.apiserver.authz.node.authorizer import NodeAuthorizer
 from mockube.apiserver.authz.node.graph import GROUPS, NodeGraph
 from mockube.apiserver.bootstrap.rbac import rules_of_nodes
 from mockube.apiserver.storage.resource_cache import Change, ChangeKind, ResourceCache
-from mockube.apiserver.storage.stored import Stored
+from mockube.apiserver.storage.stored import StoredObject
 from mockube.apiserver.user import User
 
 NODE = User(name="system:node:n1", groups=("system:nodes",))
@@ -39,7 +39,9 @@ class Cluster:
         key = cache.prefix + tree["metadata"]["name"].encode()
         if cache.get(key) is None:
             kind = ChangeKind.ADDED
-        cache.apply(Change(kind, Stored(key, orjson.dumps(tree), cache.newest + 1), cache.get(key), 0.0))
+        cache.apply(
+            Change(kind, StoredObject(key, orjson.dumps(tree), cache.newest + 1), cache.get(key), 0.0)
+        )
 
     def ask(self, verb, resource, name="", *, user=NODE, **more):
         group, _, resource = resource.rpartition("/")

@@ -10,7 +10,7 @@ from mockube.apiserver.authz.rbac.authorizer import RBAC
 from mockube.apiserver.authz.rbac.escalation import describe, escalation
 from mockube.apiserver.authz.rbac.policy import Policy
 from mockube.apiserver.storage.resource_cache import Change, ChangeKind
-from mockube.apiserver.storage.stored import Stored
+from mockube.apiserver.storage.stored import StoredObject
 from mockube.apiserver.user import User
 
 GROUP = "rbac.authorization.k8s.io"
@@ -37,13 +37,13 @@ class Roles:
         before = self.objects.get((resource, namespace, name))
         self.objects[resource, namespace, name] = tree
         kind = ChangeKind.ADDED if before is None else ChangeKind.MODIFIED
-        self.authorizer.change(resource, Change(kind, Stored(key, orjson.dumps(tree), 1), None, 0.0))
+        self.authorizer.change(resource, Change(kind, StoredObject(key, orjson.dumps(tree), 1), None, 0.0))
 
     def remove(self, resource, name, namespace=""):
         tree = self.objects.pop((resource, namespace, name), None)
         if tree is not None:
             key = f"{resource}/{namespace}/{name}".encode()
-            gone = Stored(key, orjson.dumps(tree), 2)
+            gone = StoredObject(key, orjson.dumps(tree), 2)
             self.authorizer.change(resource, Change(ChangeKind.DELETED, gone, None, 0.0))
 
     def allows(self, question):

@@ -7,7 +7,7 @@ import pytest
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.app import ApiServer
 from mockube.apiserver.authn.chain import Trust
-from mockube.apiserver.bootstrap.cluster import ServerProperties, cluster
+from mockube.apiserver.bootstrap.cluster import ServerProperties, cluster_objects
 from mockube.apiserver.bootstrap.endpoint_reconciler import (
     ENDPOINT_SLICES,
     ENDPOINTS,
@@ -35,7 +35,7 @@ def clock():
 async def server(clock):
     store = MemoryStore(clock=clock)
     async with ApiServer(store, trust=Trust(tokens={}), clock=clock) as server:
-        await ensure(server.registry, server.resources.__getitem__, cluster(FACTS, GROUPS))
+        await ensure(server.registry, server.resources.__getitem__, cluster_objects(FACTS, GROUPS))
         yield server
     await store.close()
 

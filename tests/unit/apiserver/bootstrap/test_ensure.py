@@ -16,7 +16,7 @@ from mockube.apiserver.bootstrap.cluster import (
     SERVICE_CIDRS,
     SERVICES,
     ServerProperties,
-    cluster,
+    cluster_objects,
 )
 from mockube.apiserver.bootstrap.ensure import ensure
 from mockube.apiserver.bootstrap.flowcontrol import FLOW_SCHEMAS, LIMITED, SCHEMAS
@@ -56,7 +56,7 @@ async def server(store):
 
 async def ensure_objects(server, **changes):
     return await ensure(
-        server.registry, server.resources.__getitem__, cluster(server_properties(**changes), GROUPS)
+        server.registry, server.resources.__getitem__, cluster_objects(server_properties(**changes), GROUPS)
     )
 
 
@@ -67,7 +67,7 @@ async def read(server, resource, name, namespace=""):
 async def revisions(server):
     """Return the revisions of the created objects, without flow schemas: another task writes their status."""
     registry, resources = server.registry, server.resources
-    objects = [each for each in cluster(server_properties(), GROUPS) if each.resource != FLOW_SCHEMAS]
+    objects = [each for each in cluster_objects(server_properties(), GROUPS) if each.resource != FLOW_SCHEMAS]
     keys = [(resources[each.resource], each.namespace, each.name) for each in objects]
     return [(await registry.get(*key)).revision for key in keys]
 
@@ -82,18 +82,18 @@ async def test_system_objects_are_created_once(server):
 async def test_concurrently_starting_servers_do_not_conflict(store):
     async with api_server_with(store) as one, api_server_with(store) as two, api_server_with(store) as three:
         made = await asyncio.gather(*map(ensure_objects, (one, two, three)))
-        assert sum(made) == len(cluster(server_properties(), GROUPS))
+        assert sum(made) == len(cluster_objects(server_properties(), GROUPS))
         assert await ensure_objects(one) == 0
 
 
 async def test_fixed_objects_are_stored_as_create_would_store_them(server):
     await ensure_objects(server)
-    wanted = cluster(server_properties(), GROUPS)
+    wanted = cluster_objects(server_properties(), GROUPS)
     async with api_server_with(MemoryStore(clock=SteppedClock())) as other:
-        each = [replace(one, is_fixed=False) for one in wanted]
+        each = [replace(one, skips_admission=False) for one in wanted]
         await ensure(other.registry, other.resources.__getitem__, each)
         for one in wanted:
-            if one.is_fixed:
+            if one.skips_admission:
                 together, alone = (
                     await read(server, one.resource, one.name),
                     await read(other, one.resource, one.name),

@@ -140,7 +140,9 @@ def test_environment_variables_set_flags_and_flags_override_them():
             for duration in ("59m59s", "1193047h")
         ),
         pytest.param(["--request-timeout=5"], "--request-timeout: time: missing unit", id="no unit"),
-        pytest.param(["--request-timeout=-5s"], "--request-timeout: -5s is less than nothing", id="negative"),
+        pytest.param(
+            ["--request-timeout=-5s"], "--request-timeout: -5s is negative: use 0s or more", id="negative"
+        ),
         pytest.param(["--fsync=maybe"], '--fsync: "maybe" is neither', id="neither true nor false"),
         *(
             pytest.param(
@@ -149,8 +151,8 @@ def test_environment_variables_set_flags_and_flags_override_them():
             for ranges, says in (
                 ("10.0.0/24", '--service-cluster-ip-range: "10.0.0/24" is not a range of addresses'),
                 ("10.0.0.0/30", "the service cluster IP range must be at least 8 IP addresses"),
-                ("10.0.0.0/24,10.1.0.0/24", "more than one range of a family of addresses"),
-                ("10.0.0.0/24,fd00::/112,fd01::/112", "more than one range of a family of addresses"),
+                ("10.0.0.0/24,10.1.0.0/24", "more than one range of an address family"),
+                ("10.0.0.0/24,fd00::/112,fd01::/112", "more than one range of an address family"),
             )
         ),
         pytest.param(["--service-node-port-range=5-4"], "--service-node-port-range", id="ports backwards"),

@@ -4,9 +4,9 @@ import pytest
 
 from mockube.apimachinery.schema.model import Shape, Type
 from mockube.apiserver.customresources.cost import INSTRUCTIONS, NODE, cost_of
-from mockube.apiserver.customresources.custom import Custom, pack_schema
+from mockube.apiserver.customresources.custom import CustomVersion, pack_schema
+from mockube.apiserver.event_loop import LARGE
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.long_work import LARGE
 
 ROW = Resource(group="a.b", version="v1", name="cs", kind="C")
 TEXT = {"type": "string"}
@@ -62,7 +62,7 @@ def test_prepared_kind_behaves_like_lazily_compiled_kind():
         a=SLOW | {"default": "x"}, b={"type": "array", "items": TEXT, "x-kubernetes-list-type": "set"}
     )
     prepared, other = (
-        Custom(
+        CustomVersion(
             row=ROW,
             packed_schema=pack_schema(schema),
             strategy=None,

@@ -4,7 +4,7 @@ import orjson
 import pytest
 
 from mockube.apimachinery.paths import ROOT
-from mockube.apiserver.customresources.custom import Custom, pack_schema
+from mockube.apiserver.customresources.custom import CustomVersion, pack_schema
 from mockube.apiserver.customresources.defaulting import filler
 from mockube.apiserver.customresources.list_types import lists_checker
 from mockube.apiserver.customresources.types import type_of
@@ -131,7 +131,9 @@ def test_number_of_missing_field_errors_is_bounded():
 def test_long_enum_is_truncated_in_repeated_errors():
     allowed = [f"value-{at}" for at in range(10_000)]
     schema = array_schema(TEXT | {"enum": allowed})
-    custom = Custom(row=None, packed_schema=pack_schema(schema), strategy=None, printer=None, metadata=None)
+    custom = CustomVersion(
+        row=None, packed_schema=pack_schema(schema), strategy=None, printer=None, metadata=None
+    )
     errors = custom.check({"a": ["x"] * 1000})
     assert 1 <= len(errors) < 30
     assert all("supported values" in error.detail for error in errors)

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from mockube.apiserver.customresources.compile import by_maturity
-from mockube.apiserver.customresources.definition_status import (
+from mockube.apiserver.customresources.conditions import (
     UsedNames,
     decide_names,
     structure_problem,

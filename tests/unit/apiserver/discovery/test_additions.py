@@ -14,7 +14,9 @@ ADDITIONS = schemas.load("1.36").additions
 @pytest.mark.parametrize("minor", minors.OLDER)
 def test_definitions_of_older_minors_are_complete(minor):
     definitions = schemas.Definitions(minor)
-    assert definitions.of_kinds()["apps", "v1", "Deployment"] == "io.k8s.api.apps.v1.Deployment"
+    assert (
+        definitions.definition_names_by_gvk()["apps", "v1", "Deployment"] == "io.k8s.api.apps.v1.Deployment"
+    )
     policy = definitions.schema("io.k8s.api.core.v1.Container", schemas.V3)["properties"]["imagePullPolicy"]
     assert policy["enum"] == ["Always", "IfNotPresent", "Never"]
     needed = definitions.with_references(["io.k8s.api.core.v1.PodList"])

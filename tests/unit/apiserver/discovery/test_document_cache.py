@@ -14,8 +14,8 @@ class Maker:
 
 def test_hash_of_unchanged_group_is_cached():
     known, make, one, other = DocumentCache(), Maker(), object(), object()
-    for customs in ([one], [one], [other]):
-        assert known.digest("apis/g/v1", customs, make) == "hash of apis/g/v1"
+    for custom_versions in ([one], [one], [other]):
+        assert known.digest("apis/g/v1", custom_versions, make) == "hash of apis/g/v1"
     assert make.made == ["apis/g/v1", "apis/g/v1"]
 
 
@@ -29,13 +29,13 @@ def test_built_in_documents_are_encoded_once():
 
 def test_latest_documents_of_custom_kinds_are_cached():
     known, make = DocumentCache(), Maker()
-    customs = {f"apis/g{at}/v1": [object()] for at in range(MAX_TEXTS + 1)}
-    for folder, given in customs.items():
+    custom_versions = {f"apis/g{at}/v1": [object()] for at in range(MAX_TEXTS + 1)}
+    for folder, given in custom_versions.items():
         known.digest(folder, given, make)
     make.made.clear()
-    known.text(f"apis/g{MAX_TEXTS}/v1", customs[f"apis/g{MAX_TEXTS}/v1"], make)
+    known.text(f"apis/g{MAX_TEXTS}/v1", custom_versions[f"apis/g{MAX_TEXTS}/v1"], make)
     assert make.made == []
-    known.text("apis/g0/v1", customs["apis/g0/v1"], make)
+    known.text("apis/g0/v1", custom_versions["apis/g0/v1"], make)
     assert make.made == ["apis/g0/v1"]
 
 

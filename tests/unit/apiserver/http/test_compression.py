@@ -49,7 +49,7 @@ async def connection():
 
     async def handle(request):
         response = Response(200, bodies[request.path], warnings=["look"])
-        response.compressed = response.size > MIN_COMPRESSED_SIZE and request.takes_gzip
+        response.compressed = response.size > MIN_COMPRESSED_SIZE and request.accepts_gzip
         return response
 
     async with served(Server(handle)) as port:

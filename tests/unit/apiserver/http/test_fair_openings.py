@@ -6,7 +6,7 @@ import contextlib
 import pytest
 
 from mockube.apimachinery.clock import SteppedClock
-from mockube.apiserver.http.fair_openings import FairOpenings
+from mockube.apiserver.http.fair_openings import FairDialLimiter
 from tests.support.turns import turn
 
 KUBELET, OTHER = ("10.0.0.1", 10250), ("10.0.0.2", 10250)
@@ -17,7 +17,7 @@ class Connections:
 
     def __init__(self, limit):
         self.clock = SteppedClock()
-        self.openings = FairOpenings(limit, self.clock)
+        self.openings = FairDialLimiter(limit, self.clock)
         self.begun = []
         self.failed = []
         self.tasks = {}

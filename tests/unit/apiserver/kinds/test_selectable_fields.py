@@ -4,14 +4,14 @@ import pytest
 
 from mockube.apimachinery.schema import builtin
 from mockube.apimachinery.schema.model import Shape
-from mockube.apiserver.kinds.registry import KINDS
+from mockube.apiserver.kinds.registry import NEWEST
 
 ZERO = {Shape.BOOLEAN: "false", Shape.INTEGER: "0", Shape.STRING: ""}
 FIELDS = [
     pytest.param(
         kind.resource, field, path, id=f"{kind.resource.api_version} {kind.resource.kind} {field.label}"
     )
-    for kind in KINDS
+    for kind in NEWEST.all
     for field in kind.resource.selectable
     for path in field.paths
 ]

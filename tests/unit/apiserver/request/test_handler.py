@@ -244,14 +244,14 @@ async def test_watch_streams_until_client_disconnects(server):
     assert (await watching).status == 200
     event = orjson.loads(b"".join(client.written[0]))
     assert (event["type"], event["object"]["metadata"]["name"]) == ("ADDED", "a")
-    assert (client.has_ended, client.lost, server.handler.watching._streams) == (True, None, set())
+    assert (client.has_ended, client.lost, server.handler.watch_handler._streams) == (True, None, set())
 
 
 async def test_websocket_watch_selects_subprotocol_besides_token(server):
     upgrade = {"Connection": "Upgrade", "Upgrade": "websocket"}
     request = request_of("GET", f"{CONFIG_MAPS}?watch=1", **ADMIN, **upgrade, Sec_WebSocket_Protocol="a, b")
     assert (await server.handler.handle(request)).status == 400
-    assert not server.handler.watching._streams
+    assert not server.handler.watch_handler._streams
 
 
 async def test_middleware_receives_authenticated_requests_and_responses_only():

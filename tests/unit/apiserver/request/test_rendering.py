@@ -5,11 +5,11 @@ import pytest
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.groups import GroupKind, GroupVersion
+from mockube.apiserver.event_loop import SLICE
 from mockube.apiserver.kinds.registry import GROUPS, printer_of_kind
-from mockube.apiserver.long_work import SLICE
-from mockube.apiserver.registry.call import Call, ListResult
+from mockube.apiserver.registry.request_context import ListResult, RequestContext
 from mockube.apiserver.request.rendering import Renderer
-from mockube.apiserver.storage.stored import Stored, canonical
+from mockube.apiserver.storage.stored import StoredObject, canonical
 from mockube.apiserver.user import User
 from mockube.apiserver.wire.negotiation import Format, OutputFormat, View
 from mockube.apiserver.wire.protobuf import envelope
@@ -21,7 +21,7 @@ NAMES = [f"n{number:03}" for number in range(2 * SLICE + 1)]
 def stored_object(kind, name, revision, **fields):
     metadata = {"name": name, "uid": f"uid-{name}", "creationTimestamp": "2030-01-01T00:00:00Z"}
     tree = {"kind": kind, "apiVersion": ROWS[kind].api_version, "metadata": metadata, **fields}
-    return Stored(name.encode(), canonical(tree), revision)
+    return StoredObject(name.encode(), canonical(tree), revision)
 
 
 def printer_of(api_version, kind):
@@ -30,13 +30,13 @@ def printer_of(api_version, kind):
 
 async def rendered_list(kind, items, format_, view, **query):
     row = ROWS[kind]
-    call = Call(verb="list", resource=row, user=User(name="u"), query=query)
+    context = RequestContext(verb="list", resource=row, user=User(name="u"), query=query)
     answer = ListResult(
         api_version=row.api_version, kind=row.list_kind, items=items, metadata={"resourceVersion": "9"}
     )
     renderer = Renderer(printer_of, SteppedClock())
     return b"".join(
-        await renderer.collection(call, answer, OutputFormat(format=format_, view=view, is_list=True))
+        await renderer.collection(context, answer, OutputFormat(format=format_, view=view, is_list=True))
     )
 
 

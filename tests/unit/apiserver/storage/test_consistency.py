@@ -8,7 +8,7 @@ import pytest
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.storage import consistency
-from mockube.apiserver.storage.consistency import INTERVAL_SECONDS, PAUSE_SECONDS, SelfCheck
+from mockube.apiserver.storage.consistency import INTERVAL_SECONDS, PAUSE_SECONDS, ConsistencyCheck
 from mockube.apiserver.storage.stored import read_value
 from mockube.apiserver.storage.watch_cache import WatchCache
 from mockube.etcd.embedded.store import MemoryStore
@@ -43,7 +43,7 @@ class CheckedCache:
         self.resets = []
         self.watch_cache.on_reset.append(lambda: self.resets.append(self.watch_cache.revision))
         self.counts = Counter()
-        self.check = SelfCheck(
+        self.check = ConsistencyCheck(
             self.store, self.watch_cache, clock=self.clock, count=self._count, keys_at_a_time=2
         )
 
@@ -179,7 +179,11 @@ async def test_change_after_read_of_slice_is_no_difference(checked_cache):
     await checked_cache.watch_cache.fresh()
     compare = consistency._differences
     assert not compare(
-        checked_cache.resource_cache, (PREFIX, PREFIX + b"\xff"), page.kvs, page.revision, passed_over={}
+        checked_cache.resource_cache,
+        (PREFIX, PREFIX + b"\xff"),
+        page.kvs,
+        page.revision,
+        unreadable_revisions={},
     )
 
 

@@ -7,15 +7,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockube.apiserver.storage.resource_cache import LARGE, Change, ChangeKind, ResourceCache, TooOld
-from mockube.apiserver.storage.stored import Stored
+from mockube.apiserver.storage.resource_cache import (
+    LARGE,
+    Change,
+    ChangeKind,
+    ResourceCache,
+    TooOldResourceVersion,
+)
+from mockube.apiserver.storage.stored import StoredObject
 
 
 @pytest.fixture
 def resource_cache():
     resource_cache = ResourceCache(b"/r/pods/")
     keys = (b"/r/pods/a/1", b"/r/pods/a/2", b"/r/pods/a/3", b"/r/pods/b/1")
-    resource_cache.reset([Stored(key, b"{}", 1) for key in keys], 1)
+    resource_cache.reset([StoredObject(key, b"{}", 1) for key in keys], 1)
     return resource_cache
 
 
@@ -46,11 +52,11 @@ def test_history_of_large_objects_is_limited_by_their_bytes():
     resource_cache = ResourceCache(b"/r/pods/")
     key, before = b"/r/pods/a/1", None
     for revision in range(1, 31):
-        after = Stored(key, b"x" * (1 << 20), revision)
+        after = StoredObject(key, b"x" * (1 << 20), revision)
         kind = ChangeKind.MODIFIED if before else ChangeKind.ADDED
         resource_cache.apply(Change(kind, after, before, 0.0))
         before = after
-    with pytest.raises(TooOld):
+    with pytest.raises(TooOldResourceVersion):
         resource_cache.since(15, b"/r/pods/")
     assert [change.revision for change in resource_cache.since(28, b"/r/pods/")] == [29, 30]
 
@@ -59,7 +65,7 @@ def test_history_of_small_objects_is_not_limited_by_their_bytes():
     resource_cache = ResourceCache(b"/r/pods/")
     before = None
     for revision in range(1, 1025):
-        after = Stored(b"/r/pods/a/1", b"x" * (LARGE - 1), revision)
+        after = StoredObject(b"/r/pods/a/1", b"x" * (LARGE - 1), revision)
         kind = ChangeKind.MODIFIED if before else ChangeKind.ADDED
         resource_cache.apply(Change(kind, after, before, 0.0))
         before = after
@@ -68,7 +74,7 @@ def test_history_of_small_objects_is_not_limited_by_their_bytes():
 
 def pod_with_app(number, value, revision):
     tree = {"metadata": {"name": f"p{number}", "labels": {"app": value} if value else {}}}
-    return Stored(b"/r/pods/a/%03d" % number, orjson.dumps(tree), revision)
+    return StoredObject(b"/r/pods/a/%03d" % number, orjson.dumps(tree), revision)
 
 
 CHANGES = st.lists(st.tuples(st.integers(0, 79), st.sampled_from(["a", "b", "", None])), max_size=12)

@@ -1,7 +1,12 @@
 """A watch frame is encoded once and cached for the most recent changes only."""
 
-from mockube.apiserver.storage.resource_cache import FRAMED, Change, ChangeKind, ResourceCache
-from mockube.apiserver.storage.stored import Stored
+from mockube.apiserver.storage.resource_cache import (
+    MAX_CHANGES_WITH_FRAMES,
+    Change,
+    ChangeKind,
+    ResourceCache,
+)
+from mockube.apiserver.storage.stored import StoredObject
 
 
 class Encoder:
@@ -20,9 +25,9 @@ def frame_of(encode, change):
 def test_old_frames_are_dropped_and_encoded_again():
     resource_cache, encode = ResourceCache(b"/registry/pods/"), Encoder()
     changes = []
-    for revision in range(1, FRAMED + 2):
+    for revision in range(1, MAX_CHANGES_WITH_FRAMES + 2):
         key = b"/registry/pods/default/%d" % revision
-        change = Change(ChangeKind.ADDED, Stored(key, b"{}", revision), None, 0.0)
+        change = Change(ChangeKind.ADDED, StoredObject(key, b"{}", revision), None, 0.0)
         changes.append(change)
         resource_cache.apply(change)
         assert frame_of(encode, change) is frame_of(encode, change)

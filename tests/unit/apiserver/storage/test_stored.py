@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from mockube.apiserver.storage.stored import (
     NotCanonical,
-    Stored,
+    StoredObject,
     Unreadable,
     canonical,
     canonical_custom,
@@ -37,7 +37,7 @@ TREES = st.fixed_dictionaries(
 @given(TREES, st.integers(1, 2**62))
 def test_stored_text_has_resource_version(tree, revision):
     value = canonical(tree)
-    shown = orjson.loads(Stored(b"/k", value, revision).text)
+    shown = orjson.loads(StoredObject(b"/k", value, revision).text)
     assert shown["metadata"].pop("resourceVersion") == str(revision)
     assert shown == tree | {"metadata": {k: v for k, v in tree["metadata"].items() if k != "resourceVersion"}}
 
@@ -57,7 +57,7 @@ def test_custom_text_has_fields_in_alphabetical_order(tree):
 
 @given(TREES)
 def test_list_item_is_text_without_kind(tree):
-    stored = Stored(b"/k", canonical(tree), 7)
+    stored = StoredObject(b"/k", canonical(tree), 7)
     whole, item = orjson.loads(stored.text), orjson.loads(stored.item.removeprefix(b","))
     assert whole == {"kind": tree["kind"], "apiVersion": tree["apiVersion"]} | item
     assert stored.labels == tree["metadata"]["labels"]
@@ -65,7 +65,7 @@ def test_list_item_is_text_without_kind(tree):
 
 def test_text_in_other_member_order_is_refused():
     with pytest.raises(NotCanonical):
-        _ = Stored(b"/k", b'{"apiVersion":"v1","kind":"Pod","metadata":{"uid":"1"}}', 5).text
+        _ = StoredObject(b"/k", b'{"apiVersion":"v1","kind":"Pod","metadata":{"uid":"1"}}', 5).text
 
 
 def test_values_of_other_programs_are_read():

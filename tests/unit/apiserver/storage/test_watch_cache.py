@@ -9,7 +9,7 @@ import pytest
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.registry.selection import SELECT_ALL
-from mockube.apiserver.registry.watch_stream import BACKLOG, BACKLOG_BYTES, UNCOUNTED, Stream
+from mockube.apiserver.registry.watch_stream import BACKLOG, BACKLOG_BYTES, UNCOUNTED_EVENTS, Stream
 from mockube.apiserver.storage.stored import MAX_TRUSTED_BYTES, TrustedValues, read_value
 from mockube.apiserver.storage.watch_cache import SLICE, WatchCache
 from mockube.etcd.embedded.store import MemoryStore
@@ -125,7 +125,7 @@ async def test_slow_watcher_within_a_revision_must_relist(store, has_some):
 
 @pytest.mark.parametrize(("part", "is_cut_off"), [(0.9, False), (1.5, True)], ids=["below", "above"])
 async def test_slow_watcher_of_large_objects_is_cut_off(store, part, is_cut_off):
-    count = 4 * UNCOUNTED
+    count = 4 * UNCOUNTED_EVENTS
     async with mirroring(store, SteppedClock()) as watch_cache:
         resource_cache = watch_cache.resource_cache(FOLDER)
         stream = Stream(FOLDER, resource_cache, SELECT_ALL)

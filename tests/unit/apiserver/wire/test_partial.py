@@ -8,7 +8,9 @@ GENERATION = "deprecated.daemonset.template.generation"
 
 
 def test_partial_metadata_keeps_metadata_only():
-    made = partial.of({"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "a"}, "spec": {}}, "v1")
+    made = partial.to_partial_metadata(
+        {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "a"}, "spec": {}}, "v1"
+    )
     assert made == {
         "kind": "PartialObjectMetadata",
         "apiVersion": "meta.k8s.io/v1",
@@ -27,5 +29,5 @@ def test_partial_metadata_keeps_metadata_only():
 )
 def test_partial_metadata_hides_template_generation(kind, annotations, shown):
     tree = {"kind": kind, "apiVersion": "apps/v1", "metadata": {"name": "a", "annotations": annotations}}
-    assert partial.of(tree, "v1")["metadata"].get("annotations") == shown
+    assert partial.to_partial_metadata(tree, "v1")["metadata"].get("annotations") == shown
     assert tree["metadata"]["annotations"] == annotations

@@ -60,7 +60,7 @@ def test_yaml_is_read(text, tree):
 def test_duplicate_yaml_key_is_reported_and_last_wins():
     loaded = load(b"a: 1\nb: 2\na: 3\n")
     assert loaded.tree == {"a": 3, "b": 2}
-    assert loaded.complaints == ('yaml: unmarshal errors:\n  line 3: key "a" already set in map',)
+    assert loaded.strict_errors == ('yaml: unmarshal errors:\n  line 3: key "a" already set in map',)
 
 
 @pytest.mark.parametrize(

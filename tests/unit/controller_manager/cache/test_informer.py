@@ -4,7 +4,7 @@ import pytest
 
 from mockube.controller_manager.cache.informer import CacheMutated, Informer, MutationDetector
 from mockube.controller_manager.client.kinds import CONFIG_MAPS, PODS
-from mockube.controller_manager.metrics.client import InformerCounts
+from mockube.controller_manager.metrics.client import InformerStats
 from tests.support.controllers.informers import RecordedChanges
 
 
@@ -116,8 +116,8 @@ async def test_only_view_of_object_is_cached(clock):
 
 async def test_when_reached_resolves_at_its_revision(informer):
     informer.replace([], 5)
-    reached, later = informer.when_reached(7), informer.when_reached(9)
-    assert informer.when_reached(5).done()
+    reached, later = informer.wait_for_revision(7), informer.wait_for_revision(9)
+    assert informer.wait_for_revision(5).done()
     informer.put(tree("a", 7))
     assert (reached.done(), later.done()) == (True, False)
     informer.reach(12)
@@ -125,7 +125,7 @@ async def test_when_reached_resolves_at_its_revision(informer):
 
 
 async def test_cancelled_waiter_does_not_block_others(informer):
-    gave_up, waits = informer.when_reached(7), informer.when_reached(7)
+    gave_up, waits = informer.wait_for_revision(7), informer.wait_for_revision(7)
     gave_up.cancel()
     informer.reach(7)
     assert waits.done()
@@ -133,7 +133,7 @@ async def test_cancelled_waiter_does_not_block_others(informer):
 
 async def test_waiters_are_released_when_history_restarts(informer):
     informer.replace([], 100)
-    waits = informer.when_reached(200)
+    waits = informer.wait_for_revision(200)
     informer.replace([], 3)
     assert waits.done()
     assert informer.revision == 3
@@ -177,7 +177,7 @@ async def test_object_of_wrong_type_does_not_affect_others(clock, spec):
 
 
 async def test_unusable_version_is_logged_and_counted_once(clock, caplog):
-    counts = InformerCounts()
+    counts = InformerStats()
     informer = Informer(PODS, clock=clock, counts=counts)
     informer.add_handler(lambda _: 1 / 0)
     for version in (1, 1, 2):
@@ -220,7 +220,7 @@ async def test_object_whose_view_fails_is_absent_until_repaired(clock):
 
 async def test_unusable_object_is_logged_again_after_its_deletion(clock):
     """Another history of the server may have another object at the same version."""
-    counts = InformerCounts()
+    counts = InformerStats()
     informer = Informer(PODS, clock=clock, counts=counts)
     bad = pod("bad", 1, [])
     informer.add_handler(lambda _: 1 / 0)

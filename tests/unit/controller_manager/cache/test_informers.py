@@ -154,7 +154,7 @@ async def test_informer_metrics_are_counted(informers, transport, clock, metrics
     transport.will_stream(stream)
     informer = informers.of(CONFIG_MAPS)
     async with running_informers(informers):
-        waits = informer.when_reached(7)
+        waits = informer.wait_for_revision(7)
         clock.advance(0.5)
         stream.send_event("DELETED", tree("a", 7))
         await waits

@@ -10,13 +10,13 @@ import pytest
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.controller_manager.cache.informer import Informer
-from mockube.controller_manager.cache.reflector import GRACE, Reflector
+from mockube.controller_manager.cache.reflector import TIMEOUT_GRACE, Reflector
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.kinds import CONFIG_MAPS
 from mockube.controller_manager.client.sender import FixedToken, Sender
 from mockube.controller_manager.client.service_accounts import SharedIdentity
 from mockube.controller_manager.client.wire import Unreachable
-from mockube.controller_manager.metrics.client import ClientMetrics, InformerCounts
+from mockube.controller_manager.metrics.client import ClientMetrics, InformerStats
 from tests.support.controllers.informers import RecordedChanges
 from tests.support.stores.scripted_transport import ScriptedStream, ScriptedTransport, answer, problem
 from tests.support.turns import until
@@ -74,7 +74,7 @@ def initial_list(*trees, revision):
 @contextlib.asynccontextmanager
 async def running_reflector(transport):
     """Run a reflector with its informer and the received changes, on a stepped clock."""
-    clock, counts = SteppedClock(), InformerCounts()
+    clock, counts = SteppedClock(), InformerStats()
     sender = Sender(
         transport=transport,
         credential=FixedToken(),
@@ -116,7 +116,7 @@ async def test_watch_list_delivers_existing_objects(transport):
         assert scene.changes.words == ["+a", "+b"]
         assert scene.informer.revision == 7
         stream.send_event("MODIFIED", tree("a", 8)).send_event("DELETED", tree("b", 9))
-        await scene.informer.when_reached(9)
+        await scene.informer.wait_for_revision(9)
     assert scene.changes.words[2:] == ["~a", "-b"]
     assert transport.targets == [INITIAL]
 
@@ -135,7 +135,7 @@ async def test_server_without_watch_list_is_listed(transport):
     transport.will_stream(ScriptedStream(422, INVALID), ScriptedStream().send_event("ADDED", tree("b", 8)))
     transport.will(page(tree("a", 3), revision=7))
     async with running_reflector(transport) as scene:
-        await scene.informer.when_reached(8)
+        await scene.informer.wait_for_revision(8)
     assert scene.changes.words == ["+a", "+b"]
     assert transport.targets == [INITIAL, f"{PATH}?limit=500", watch_path(7)]
 
@@ -157,7 +157,7 @@ async def test_server_error_on_watch_list_falls_back_to_list_once(transport):
     transport.will(page(tree("a", 3), revision=7))
     async with running_reflector(transport) as scene:
         await sleep_until_retry(scene, 0.8)
-        await scene.informer.when_reached(9)
+        await scene.informer.wait_for_revision(9)
     assert scene.changes.words == ["+a", "~a"]
     assert transport.targets == [INITIAL, f"{PATH}?limit=500", watch_path(7), INITIAL]
 
@@ -191,7 +191,7 @@ async def test_ended_watch_resumes_at_its_revision(transport):
         second = transport.will_stream(ScriptedStream())
         first.send_event("ADDED", tree("a", 8)).cut()
         second.send_event("ADDED", tree("b", 9))
-        await scene.informer.when_reached(9)
+        await scene.informer.wait_for_revision(9)
     assert scene.changes.words == ["+a", "+b"]
     assert transport.targets == [INITIAL, watch_path(8)]
 
@@ -203,7 +203,7 @@ async def test_ended_watch_resumes_at_bookmark(transport):
         second = transport.will_stream(ScriptedStream())
         first.send_event("BOOKMARK", bookmark(20)).cut()
         second.send_event("ADDED", tree("b", 21))
-        await scene.informer.when_reached(21)
+        await scene.informer.wait_for_revision(21)
     assert transport.targets == [INITIAL, watch_path(20)]
 
 
@@ -244,7 +244,7 @@ async def test_expired_watch_leads_to_relist(transport, end):
         transport.will_stream(end(), initial_list(tree("b", 4), tree("c", 80), revision=90))
         first.send_event("BOOKMARK", bookmark(8)).cut()
         await sleep_until_retry(scene, 0.8)
-        await scene.informer.when_reached(90)
+        await scene.informer.wait_for_revision(90)
     assert scene.changes.words[2:] == ["-a", "+c"]
     assert transport.targets == [INITIAL, watch_path(8), INITIAL]
 
@@ -253,7 +253,7 @@ async def test_restarted_server_may_have_other_history(transport):
     first = transport.will_stream(initial_list(tree("a", 3), revision=70))
     async with running_reflector(transport) as scene:
         await scene.informer.wait_synced()
-        waits = scene.informer.when_reached(100)
+        waits = scene.informer.wait_for_revision(100)
         transport.will_stream(Unreachable("refused"), Unreachable("refused"), initial_list(revision=5))
         first.send_event("BOOKMARK", bookmark(71)).cut()
         await sleep_until_retry(scene, 0.8)
@@ -272,7 +272,7 @@ async def test_other_errors_back_off_and_keep_cache(transport):
         first.send_event("BOOKMARK", bookmark(8)).cut()
         await sleep_until_retry(scene, 0.8)
         second.send_event("BOOKMARK", bookmark(9))
-        await scene.informer.when_reached(9)
+        await scene.informer.wait_for_revision(9)
     assert transport.targets == [INITIAL, watch_path(8), watch_path(8)]
 
 
@@ -305,7 +305,7 @@ async def test_malformed_event_counts_as_broken_connection(transport, line):
         transport.will_stream(initial_list(tree("a", 8), revision=9))
         first.feed(line)
         await sleep_until_retry(scene, 0.8)
-        await scene.informer.when_reached(9)
+        await scene.informer.wait_for_revision(9)
     assert scene.changes.words == ["+a"]
 
 
@@ -338,7 +338,7 @@ async def test_failed_handler_does_not_end_reflector(transport):
         await scene.informer.wait_synced()
         scene.informer.add_handler(lambda _: 1 / 0)
         stream.send_event("ADDED", tree("a", 8)).send_event("ADDED", tree("b", 9))
-        await scene.informer.when_reached(9)
+        await scene.informer.wait_for_revision(9)
         assert not scene.running.done()
     assert scene.changes.words == ["+a", "+b"]
 
@@ -357,7 +357,7 @@ async def test_watch_has_time_limit_beyond_that_of_server(transport):
     async with running_reflector(transport) as scene:
         await scene.informer.wait_synced()
     (request, _) = transport.sent[0]
-    assert request.timeout == 300 + GRACE
+    assert request.timeout == 300 + TIMEOUT_GRACE
 
 
 @pytest.mark.parametrize("refusal", [BUSY, EXPIRED, GONE], ids=lambda refusal: refusal["reason"])

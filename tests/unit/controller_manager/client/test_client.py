@@ -11,7 +11,7 @@ from mockube.controller_manager.client.kinds import CONFIG_MAPS, DEPLOYMENTS, NA
 from mockube.controller_manager.client.resources import Key, Resource, whole_tree
 from mockube.controller_manager.client.sender import FixedToken, Sender
 from mockube.controller_manager.client.service_accounts import SharedIdentity
-from mockube.controller_manager.client.wire import Answer, OutcomeUnknown, Unreachable
+from mockube.controller_manager.client.wire import OutcomeUnknown, Response, Unreachable
 from mockube.controller_manager.metrics.client import ClientMetrics
 from tests.support.stores.scripted_transport import ScriptedTransport, answer, problem
 
@@ -95,7 +95,7 @@ def body(transport):
         ),
         pytest.param(lambda c: c.delete(PODS, A), "DELETE /api/v1/namespaces/default/pods/a", id="delete"),
         pytest.param(
-            lambda c: c.delete_collection(PODS, "x", selecting={"label_selector": "a"}),
+            lambda c: c.delete_collection(PODS, "x", list_options={"label_selector": "a"}),
             "DELETE /api/v1/namespaces/x/pods?labelSelector=a",
             id="delete a collection",
         ),
@@ -158,15 +158,15 @@ async def test_null_items_are_an_empty_list(client, transport):
     [
         pytest.param(problem(404, "NotFound", "gone"), status.NotFound, id="by its reason"),
         pytest.param(problem(409, "AlreadyExists"), status.AlreadyExists, id="not by its code"),
-        pytest.param(Answer(409, None, b"no JSON"), status.AlreadyExists, id="response is not JSON"),
+        pytest.param(Response(409, None, b"no JSON"), status.AlreadyExists, id="response is not JSON"),
         pytest.param(
-            Answer(503, None, b'{"a": 1}'), status.ServiceUnavailable, id="response is not a Status"
+            Response(503, None, b'{"a": 1}'), status.ServiceUnavailable, id="response is not a Status"
         ),
-        pytest.param(Answer(302, None, b""), status.Unknown, id="a redirection"),
+        pytest.param(Response(302, None, b""), status.Unknown, id="a redirection"),
         pytest.param(problem(500, "InternalError"), status.InternalError, id="internal"),
         pytest.param(problem(504, "Timeout"), OutcomeUnknown, id="a write that took too long"),
-        pytest.param(Answer(502, None, b"<html>"), OutcomeUnknown, id="a write behind a proxy"),
-        pytest.param(Answer(200, None, b"<html>"), OutcomeUnknown, id="success without a body"),
+        pytest.param(Response(502, None, b"<html>"), OutcomeUnknown, id="a write behind a proxy"),
+        pytest.param(Response(200, None, b"<html>"), OutcomeUnknown, id="success without a body"),
         pytest.param(Unreachable(), Unreachable, id="unreachable"),
         pytest.param(OutcomeUnknown(), OutcomeUnknown, id="cut"),
     ],

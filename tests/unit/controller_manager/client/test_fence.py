@@ -3,7 +3,7 @@
 import pytest
 
 from mockube.controller_manager.client.transport import FencedTransport
-from mockube.controller_manager.client.wire import Answer, Request, Unreachable
+from mockube.controller_manager.client.wire import Request, Response, Unreachable
 
 
 class Line:
@@ -14,7 +14,7 @@ class Line:
 
     async def send(self, request, _headers):
         self.sent.append(request.method)
-        return Answer(200, None, b"{}")
+        return Response(200, None, b"{}")
 
 
 def request(method):

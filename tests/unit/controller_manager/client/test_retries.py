@@ -1,18 +1,18 @@
 import pytest
 
-from mockube.controller_manager.client.sender import delay
-from mockube.controller_manager.client.wire import Answer, OutcomeUnknown, Request, Unreachable
+from mockube.controller_manager.client.sender import retry_delay
+from mockube.controller_manager.client.wire import OutcomeUnknown, Request, Response, Unreachable
 
 GET = Request(method="GET", target="/", headers={}, timeout=1.0)
 PUT = Request(method="PUT", target="/", headers={}, timeout=1.0)
 
 
 def answer_with_retry(status, seconds):
-    return Answer(status, seconds, b"")
+    return Response(status, seconds, b"")
 
 
 @pytest.mark.parametrize(
-    ("request_", "outcome", "tried", "expected"),
+    ("request_", "outcome", "attempts", "expected"),
     [
         pytest.param(GET, answer_with_retry(404, None), 1, None, id="status without retry"),
         pytest.param(PUT, answer_with_retry(429, 3.0), 1, 3.0, id="too many requests"),
@@ -32,5 +32,5 @@ def answer_with_retry(status, seconds):
         pytest.param(PUT, OutcomeUnknown(), 1, None, id="a write without an answer"),
     ],
 )
-def test_retry_delay_follows_retry_after_header(request_, outcome, tried, expected):
-    assert delay(request_, outcome, tried) == expected
+def test_retry_delay_follows_retry_after_header(request_, outcome, attempts, expected):
+    assert retry_delay(request_, outcome, attempts) == expected

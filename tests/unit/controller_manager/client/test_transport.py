@@ -11,7 +11,7 @@ from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver.pki.issue import Issuer, Subject, make_authority
 from mockube.controller_manager.client.kubeconfig import Access
 from mockube.controller_manager.client.transport import MAX_IN_FLIGHT, BoundedTransport, HttpTransport
-from mockube.controller_manager.client.wire import Answer, OutcomeUnknown, Request, Unreachable
+from mockube.controller_manager.client.wire import OutcomeUnknown, Request, Response, Unreachable
 from tests.support.server.raw_server import answer, serving
 from tests.support.turns import turns, until
 
@@ -66,7 +66,7 @@ async def send_nothing(_):
 async def test_request_is_sent_unchanged():
     async with serving() as server, transport_to(server.url) as transport:
         got = await transport.send(request("PUT", "/api/v1/a%20b?x=%2F", body=b"{}"), SAID)
-    assert got == Answer(200, None, b"{}")
+    assert got == Response(200, None, b"{}")
     ((head, body),) = server.requests
     first, *lines = head.decode().rstrip().split("\r\n")
     assert first == "PUT /api/v1/a%20b?x=%2F HTTP/1.1"

@@ -4,11 +4,11 @@ import pytest
 
 from mockube.controller_manager.catalog import NAMES
 from mockube.controller_manager.config.selection import (
-    MISSING,
-    OFF,
-    controllers_run_nowhere,
-    is_wanted,
-    missing_names,
+    DISABLED_UPSTREAM,
+    UNIMPLEMENTED,
+    disabled_upstream,
+    is_controller_enabled,
+    unimplemented_names,
     unknown_names,
 )
 
@@ -88,7 +88,7 @@ KNOWN = {"deployment-controller", "replicaset-controller", "kube-scheduler"}
     ],
 )
 def test_is_enabled_follows_controllers_flag(wanted, by_default, expected):
-    found = is_wanted("deployment-controller", wanted.split(","), by_default=by_default)
+    found = is_controller_enabled("deployment-controller", wanted.split(","), by_default=by_default)
     assert found is expected
 
 
@@ -98,11 +98,13 @@ def test_unknown_controller_names_are_found():
 
 def test_requested_but_missing_controllers_are_named():
     wanted = ["*", "selinux-warning-controller", "-ttl-controller", "route", "-cloud-node-lifecycle", "job"]
-    assert missing_names(wanted) == ["selinux-warning-controller"]
-    assert missing_names(["-selinux-warning-controller"]) == []
-    assert controllers_run_nowhere(wanted) == ["node-route-controller"]
+    assert unimplemented_names(wanted) == ["selinux-warning-controller"]
+    assert unimplemented_names(["-selinux-warning-controller"]) == []
+    assert disabled_upstream(wanted) == ["node-route-controller"]
 
 
 def test_every_upstream_controller_name_is_known():
-    assert not (OFF.keys() | MISSING) & NAMES
-    assert len(OFF.keys() | MISSING | {name for name in NAMES if name in UPSTREAM}) == len(UPSTREAM)
+    assert not (DISABLED_UPSTREAM.keys() | UNIMPLEMENTED) & NAMES
+    assert len(
+        DISABLED_UPSTREAM.keys() | UNIMPLEMENTED | {name for name in NAMES if name in UPSTREAM}
+    ) == len(UPSTREAM)

@@ -30,7 +30,7 @@ from mockube.controller_manager.control.actions import (
     Update,
 )
 from mockube.controller_manager.control.executor import Executor
-from mockube.controller_manager.control.own_writes import Writes
+from mockube.controller_manager.control.own_writes import KeyWrites
 from tests.support.recorded.recorded_client import RecordedClient, RecordedSayer, key
 
 OWNER = {
@@ -40,8 +40,8 @@ OWNER = {
 }
 EVENT = EventTemplate(
     about=OWNER,
-    done=("SuccessfulThing", "did {name}"),
-    failed=("FailedThing", "did not: {error}"),
+    on_success=("SuccessfulThing", "did {name}"),
+    on_failure=("FailedThing", "did not: {error}"),
 )
 POD = {"metadata": {"namespace": "default", "generateName": "web-"}}
 NAMED = {"metadata": {"namespace": "default", "name": "web-0"}}
@@ -52,7 +52,7 @@ class Runtime:
     def __init__(self):
         self.client = RecordedClient(objects={key("web"): OWNER})
         self.sayer = RecordedSayer()
-        self.writes = Writes(at=0.0)
+        self.writes = KeyWrites(reconciled_at=0.0)
 
     async def do(self, *actions, last=None):
         plan = Plan(actions=actions) if last is None else Plan(actions=actions, last=last)

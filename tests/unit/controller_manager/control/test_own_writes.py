@@ -27,7 +27,7 @@ class Cache:
     def in_namespace(self, namespace):
         return [view for (where, _), view in self.objects.items() if where == namespace]
 
-    async def when_reached(self, revision):
+    async def wait_for_revision(self, revision):
         self.revision = max(revision, self.revision)
 
 
@@ -161,7 +161,7 @@ async def test_wait_ends_when_history_restarts(own_writes, caches):
     async def let_go(_):
         caches[PODS].revision = 3
 
-    caches[PODS].when_reached = let_go
+    caches[PODS].wait_for_revision = let_go
     own_writes.of(WEB).note_write(PODS, object_at(20))
     await own_writes.wait(WEB)
     assert waits_for(own_writes, WEB) == []

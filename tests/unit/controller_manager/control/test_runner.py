@@ -45,7 +45,7 @@ def work():
 @pytest.fixture
 async def loop(clock, metrics, work):
     runs = metrics.reconciles.of("things-controller", 2)
-    loop = Loop("things", work, workers=2, clock=clock, metrics=metrics, runs=runs)
+    loop = Loop("things", work, workers=2, clock=clock, metrics=metrics, observer=runs)
     running = asyncio.create_task(loop.run())
     yield loop
     running.cancel()

@@ -8,7 +8,7 @@ from mockube.controller_manager.kubelet.addresses import (
     MAX_NODES,
     MAX_PODS,
     NoAddressLeft,
-    NumberedNode,
+    NumberedNodeNetwork,
     PodAddresses,
     matching_addresses,
     node_address,
@@ -16,7 +16,7 @@ from mockube.controller_manager.kubelet.addresses import (
     pod_networks,
 )
 
-NODE = NumberedNode(1)
+NODE = NumberedNodeNetwork(1)
 
 
 @pytest.mark.parametrize(
@@ -48,39 +48,39 @@ def test_node_and_pod_addresses_are_unique(one, other):
 
 def test_pod_keeps_its_address():
     addresses = PodAddresses()
-    assert addresses.of("a", NODE) == addresses.of("a", NODE) == "10.244.1.1"
+    assert addresses.allocate("a", NODE) == addresses.allocate("a", NODE) == "10.244.1.1"
 
 
 def test_released_addresses_are_reused_last():
     addresses = PodAddresses()
-    addresses.of("a", NODE)
+    addresses.allocate("a", NODE)
     addresses.release("a")
-    assert addresses.of("b", NODE) == "10.244.1.2"
+    assert addresses.allocate("b", NODE) == "10.244.1.2"
 
 
 def test_foreign_addresses_are_occupied():
     addresses = PodAddresses()
-    addresses.note("a", "10.244.1.1")
-    assert addresses.of("b", NODE) == "10.244.1.2"
-    assert addresses.of("a", NODE) == "10.244.1.1"
+    addresses.record("a", "10.244.1.1")
+    assert addresses.allocate("b", NODE) == "10.244.1.2"
+    assert addresses.allocate("a", NODE) == "10.244.1.1"
 
 
 def test_release_affects_own_address_only():
     addresses = PodAddresses()
-    addresses.note("a", "10.244.1.1")
-    addresses.note("b", "10.244.1.1")
+    addresses.record("a", "10.244.1.1")
+    addresses.record("b", "10.244.1.1")
     addresses.release("b")
-    assert addresses.of("c", NODE) == "10.244.1.2"
+    assert addresses.allocate("c", NODE) == "10.244.1.2"
 
 
 def test_exhausted_node_has_no_address():
     addresses = PodAddresses()
     for number in range(MAX_PODS):
-        addresses.of(str(number), NODE)
+        addresses.allocate(str(number), NODE)
     with pytest.raises(NoAddressLeft):
-        addresses.of("one more", NODE)
+        addresses.allocate("one more", NODE)
     addresses.release("7")
-    assert addresses.of("one more", NODE) == "10.244.1.8"
+    assert addresses.allocate("one more", NODE) == "10.244.1.8"
 
 
 @pytest.mark.parametrize(
@@ -94,13 +94,13 @@ def test_exhausted_node_has_no_address():
 )
 def test_addresses_are_in_pod_cidr_of_node(given, size, first, last):
     (network,) = pod_networks((given,))
-    assert (network.size, network.at(0), network.at(size - 1)) == (size, first, last)
+    assert (network.size, network.address_at(0), network.address_at(size - 1)) == (size, first, last)
 
 
 def test_single_address_range_has_no_pod_address():
     (network,) = pod_networks(("10.0.0.1/32",))
     with pytest.raises(NoAddressLeft):
-        PodAddresses().of("a", network)
+        PodAddresses().allocate("a", network)
 
 
 def test_addresses_of_both_families_correspond():

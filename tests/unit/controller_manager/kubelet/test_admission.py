@@ -247,11 +247,11 @@ class Pods:
         seen = with_value(with_metadata(subject, uid=uid, name=uid), ("status",), status or {})
         old, new = self.views.get(uid), PodView.of(seen)
         self.views[uid] = new
-        self.admitted.see(Change(old, new))
+        self.admitted.on_change(Change(old, new))
         return new
 
     def remove(self, uid):
-        self.admitted.see(Change(self.views.pop(uid), None))
+        self.admitted.on_change(Change(self.views.pop(uid), None))
 
     def admits(self, uid, subject, status=None, node=NODE):
         return self.admitted.admit(self.set(uid, subject, status), node, START) is None
@@ -290,7 +290,7 @@ def test_ended_pod_frees_its_resources(end):
         pods.set("a", HALF, {**RUNNING, "phase": "Failed"})
     else:
         other = PodView.of(with_metadata(HALF, uid="z"))
-        pods.admitted.see(Change(pods.views.pop("a"), other))
+        pods.admitted.on_change(Change(pods.views.pop("a"), other))
     assert pods.admits("c", HALF)
 
 
@@ -331,7 +331,7 @@ def test_rejections_of_recreated_pods_are_rate_limited():
     first, second = (pods.set(uid, huge) for uid in ("a", "b"))
     soon = START + timedelta(milliseconds=40)
     assert pods.admitted.admit(first, NODE, START).effects
-    assert pods.admitted.admit(second, NODE, START) == Step(again_at=soon)
+    assert pods.admitted.admit(second, NODE, START) == Step(requeue_at=soon)
     assert pods.admits("c", HALF), "others do not wait"
     assert pods.admitted.admit(second, NODE, soon).effects
 

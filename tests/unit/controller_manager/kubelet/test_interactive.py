@@ -12,11 +12,11 @@ from mockube.controller_manager.kubelet.server.interactive import OUTPUT_END, In
 def test_attach_to_ended_run_is_refused():
     async def outcome():
         run = InteractiveRun({"name": "c", "stdin": True}, 0, SteppedClock(), lambda: None)
-        with run.listening() as output:
+        with run.listen() as output:
             await run.write(1, b"hello\n")
             run.end(0)
             assert [await output.get(), await output.get()] == [(1, b"hello\n"), OUTPUT_END]
-        with run.listening():
+        with run.listen():
             pass
 
     with pytest.raises(HttpError) as refused:

@@ -105,7 +105,7 @@ async def events_and_counts(recorder, clock, *changes, later=()):
     """Return the Events of the changes, and the number of Events after each period in `later`."""
     events = NodeEvents(recorder, clock)
     for old, new in changes:
-        events.see(Change(old, new))
+        events.on_change(Change(old, new))
     task = asyncio.create_task(events.run())
     await turns(2)
     recorded = [one[3] for one in recorder.recorded]

@@ -80,7 +80,7 @@ FAILED = {**RUNNING, "phase": "Failed"}
 class Node:
     def __init__(self):
         self.views, self.ended, self.looked_at = {}, [], []
-        self.admitted = AdmittedPods(self, preempt=lambda one: self.ended.append(one.uid), look=self._look)
+        self.admitted = AdmittedPods(self, preempt=lambda one: self.ended.append(one.uid), enqueue=self._look)
 
     def by_index(self, *_):
         return list(self.views.values())
@@ -93,11 +93,11 @@ class Node:
         old = self.views.get(uid)
         named = with_metadata(subject, uid=uid, name=uid)
         self.views[uid] = PodView.of(with_value(named, ("status",), status or {}))
-        self.admitted.see(Change(old, self.views[uid]))
+        self.admitted.on_change(Change(old, self.views[uid]))
         return self.views[uid]
 
     def remove(self, uid):
-        self.admitted.see(Change(self.views.pop(uid), None))
+        self.admitted.on_change(Change(self.views.pop(uid), None))
 
     def admit(self, uid, cpu, status=None, *, later=0, **spec):
         return self.admitted.admit(self.set(uid, cpu, status, **spec), NODE, START + timedelta(seconds=later))
@@ -107,7 +107,7 @@ def test_critical_pod_waits_for_preempted_pods():
     node = Node()
     assert node.admit("a", "3") is None
     node.set("a", "3", RUNNING)
-    assert node.admit("critical", "2", priority=CRITICAL) == Step(again_at=START + timedelta(seconds=45))
+    assert node.admit("critical", "2", priority=CRITICAL) == Step(requeue_at=START + timedelta(seconds=45))
     assert node.ended == ["a"]
     assert node.admitted.preemption_time(node.views["a"]) == START
     node.set("a", "3", {**RUNNING, "message": "its containers end"})
@@ -121,7 +121,7 @@ def test_critical_pod_waits_for_preempted_pods():
 def test_critical_pod_waits_no_longer_than_kubelet_does():
     node = Node()
     node.admit("a", "3", RUNNING)
-    node.admitted.see(Change(None, node.views["a"]))
+    node.admitted.on_change(Change(None, node.views["a"]))
     node.admit("critical", "2", priority=CRITICAL, terminationGracePeriodSeconds=0)
     assert node.admit("critical", "2", priority=CRITICAL, later=44)
     assert node.admit("critical", "2", priority=CRITICAL, later=45) is None
@@ -196,4 +196,4 @@ def test_preempted_pod_has_reason_in_status():
     [({"terminate_after": "5s"}, 5), ({"terminate_after": "60s"}, 20), ({"hang_terminating": "true"}, 20)],
 )
 def test_preempted_pod_may_use_its_grace_period(annotations, seconds):
-    assert preempted_pod(**annotations)[1] == Step(again_at=START + timedelta(seconds=seconds))
+    assert preempted_pod(**annotations)[1] == Step(requeue_at=START + timedelta(seconds=seconds))

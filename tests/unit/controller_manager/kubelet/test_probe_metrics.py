@@ -34,7 +34,7 @@ def test_probe_results_follow_time_of_run(annotations, probe, seconds, expected)
     script = script_of({f"mockube.dev/{name}": text for name, text in annotations.items()})
     (totals,) = simulated_totals({"name": "c", **probe}, script, seconds).values()
     assert (totals.successful, totals.failed) == expected
-    assert set(totals.within) == {expected[0]}
+    assert set(totals.bucket_counts) == {expected[0]}
 
 
 def test_other_probes_wait_for_startup_probe():
@@ -49,7 +49,7 @@ def test_probe_totals_have_durations_of_successes():
     for success, seconds in ((True, 0.003), (True, 0.3), (False, 9.0)):
         totals.add(success=success, seconds=seconds)
     assert (totals.successful, totals.failed, totals.seconds) == (2, 1, 0.303)
-    assert totals.within == [1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2]
+    assert totals.bucket_counts == [1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2]
 
 
 def pod(name="p", **fields):

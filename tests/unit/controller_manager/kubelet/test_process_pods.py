@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from mockube.apimachinery.meta import with_metadata
 from mockube.apimachinery.timestamps import format_time
 from mockube.controller_manager.kubelet.effects import Remove, StartContainer, StopContainer, Write
-from mockube.controller_manager.kubelet.pod_lifecycle.order import grace_seconds
+from mockube.controller_manager.kubelet.pod_lifecycle.containers import grace_seconds
 from mockube.controller_manager.kubelet.pod_lifecycle.pod import step
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import NEVER_RAN, Exit, ProcessState
 from tests.support.controllers.pods import START, container, node_context, patched, pod

@@ -15,12 +15,12 @@ BY_FLAGS = DesiredNodes(nodes=3, zones=("a",), labels={"disk": "ssd"})
         pytest.param(None, BY_FLAGS, id="no ConfigMap"),
         pytest.param(
             {"nodes": "5"},
-            DesiredNodes(nodes=5, zones=("a",), labels={"disk": "ssd"}, no_more=True),
+            DesiredNodes(nodes=5, zones=("a",), labels={"disk": "ssd"}, deletes_surplus=True),
             id="number only, rest from flags",
         ),
         pytest.param(
             {"nodes": "1", "zones": "x,y", "labels": "tier=front"},
-            DesiredNodes(nodes=1, zones=("x", "y"), labels={"tier": "front"}, no_more=True),
+            DesiredNodes(nodes=1, zones=("x", "y"), labels={"tier": "front"}, deletes_surplus=True),
             id="all fields set",
         ),
         pytest.param({"nodes": "many"}, BY_FLAGS, id="unparsable number"),

@@ -3,7 +3,7 @@
 import pytest
 
 from mockube.controller_manager import catalog
-from mockube.controller_manager.metrics.controllers import ERROR, SUCCESS, UNOBSERVED
+from mockube.controller_manager.metrics.controllers import ERROR, NOOP_OBSERVER, SUCCESS
 
 
 def sample(metrics, name, /, **labels):
@@ -53,6 +53,6 @@ def test_counters_continue_in_second_term(metrics):
 
 
 def test_only_openkruise_controllers_have_reconcile_metrics(metrics):
-    assert metrics.reconciles.of("", 5) is UNOBSERVED
+    assert metrics.reconciles.of("", 5) is NOOP_OBSERVER
     observed = {one.metrics_name for one in catalog.CONTROLLERS} - {""}
     assert observed == {"cloneset-controller", "statefulset-controller", "uniteddeployment-controller"}

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from mockube.apimachinery.clock import SteppedClock
-from mockube.controller_manager.metrics.controllers import OneQueue
+from mockube.controller_manager.metrics.controllers import QueueStats
 from mockube.controller_manager.queue.workqueue import (
     Backoff,
     Debouncer,
@@ -18,7 +18,7 @@ from tests.support.turns import turns
 
 @pytest.fixture
 def queue():
-    return WorkQueue(OneQueue(SteppedClock()))
+    return WorkQueue(QueueStats(SteppedClock()))
 
 
 async def test_keys_are_taken_in_order_of_addition(queue):

@@ -4,7 +4,7 @@ import pytest
 
 from mockube.controller_manager.cache.store import Store
 from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.scheduler.choice import UNREADABLE, find_feasible
+from mockube.controller_manager.scheduler.choice import MALFORMED, find_feasible
 from mockube.controller_manager.scheduler.cluster import Cluster, ClusterSnapshot
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.preemption import preempt
@@ -27,7 +27,7 @@ def test_node_that_cannot_be_evaluated_is_filtered_out(spec):
     pod = PodInfo.of(PodView.of({"metadata": metadata, "spec": {"containers": []}, "status": {}}))
     feasible = find_feasible(pod, snapshot)
     assert [one.name for one in feasible.feasible] == ["good"]
-    assert feasible.refusals == {"bad": UNREADABLE}
+    assert feasible.rejections == {"bad": MALFORMED}
 
 
 def test_unreadable_node_is_ignored():
@@ -41,7 +41,7 @@ def test_unreadable_disruption_budget_protects_nothing():
     cluster = Cluster()
     cluster.set_node(node("a", status={"allocatable": {"pods": "1"}}))
     lesser = pod("lesser", nodeName="a", priority=1)
-    cluster.place(lesser, "a")
+    cluster.assign_pod(lesser, "a")
     bad = [
         budget(spec=7),
         budget(spec={"selector": {"matchExpressions": [{"key": "app", "operator": "Like"}]}}),
@@ -53,7 +53,7 @@ def test_unreadable_disruption_budget_protects_nothing():
     greater, snapshot = pod("greater", priority=10), snapshot_of(cluster)
     for budgets, violations in ((bad, 0), ([*bad, budget()], 1)):
         outcome = preempt(greater, snapshot, find_feasible(greater, snapshot), budgets)
-        assert (outcome.node, outcome.victims, outcome.violations) == ("a", [lesser], violations)
+        assert (outcome.node, outcome.victims, outcome.pdb_violations) == ("a", [lesser], violations)
 
 
 def budget(**fields):

@@ -13,14 +13,18 @@ from mockube.controller_manager.client.kinds import DEVICE_CLASSES, RESOURCE_CLA
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.scheduler.choice import diagnosis, find_feasible
 from mockube.controller_manager.scheduler.cluster import Cluster, ClusterSnapshot
-from mockube.controller_manager.scheduler.devices.allocation import MAX_STEPS, Alternative, Search
+from mockube.controller_manager.scheduler.devices.allocation import (
+    MAX_STEPS,
+    DeviceAllocator,
+    RequestAlternative,
+)
 from mockube.controller_manager.scheduler.devices.claims import (
     DeviceSnapshot,
     allocate,
     device_ids,
     waits_for_claims,
 )
-from mockube.controller_manager.scheduler.devices.pools import DeviceId, gather
+from mockube.controller_manager.scheduler.devices.pools import DeviceId, gather_pools
 from mockube.controller_manager.scheduler.devices.state import DeviceState
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.volumes import Storage
@@ -108,7 +112,7 @@ def spec(*requests, **more):
 
 def reasons(*args, **options):
     feasible = find_feasible(pod("c"), cluster_snapshot(snapshot(*args, **options)))
-    return sorted({reason for one in feasible.refusals.values() for reason in one.reasons})
+    return sorted({reason for one in feasible.rejections.values() for reason in one.reasons})
 
 
 def test_allocated_devices_are_not_allocated_again():
@@ -129,7 +133,7 @@ def test_allocated_claim_restricts_nodes():
     status = {"allocation": {"nodeSelector": {"nodeSelectorTerms": [term]}}}
     feasible = find_feasible(pod("c"), cluster_snapshot(snapshot([], claim(spec(request()), status=status))))
     assert [one.name for one in feasible.feasible] == ["nb"]
-    assert feasible.refusals["na"].reasons == ("resourceclaim not available on the node",)
+    assert feasible.rejections["na"].reasons == ("resourceclaim not available on the node",)
 
 
 def test_claim_with_too_many_consumers_is_in_use():
@@ -155,14 +159,17 @@ def test_devices_with_unsupported_fields_are_not_allocated(field, value):
 
 def test_device_search_is_limited():
     alternatives = [
-        [[Alternative(base=f"r{n}", sub="", spec={"count": 1}, device_class=CLASSES[1])] for n in range(12)]
+        [
+            [RequestAlternative(base=f"r{n}", subrequest="", spec={"count": 1}, device_class=CLASSES[1])]
+            for n in range(12)
+        ]
     ]
     constraint = {"matchAttribute": "d/a"}
     listed = slices(24)
     for number, device in enumerate(listed[0]["spec"]["devices"]):
         device["attributes"] = {"a": {"int": number % 3}}
-    search = Search(
-        pools=gather(listed, nodes()[0].node),
+    search = DeviceAllocator(
+        pools=gather_pools(listed, nodes()[0].node),
         claims=[claim(spec(constraints=[constraint]))],
         requests=alternatives,
         in_use=(),

@@ -31,7 +31,7 @@ def pod(**spec):
 )
 def test_pod_info_of_same_pod_is_equal(change):
     again, new = PodInfo.of(pod()).with_view(pod(**change)), PodInfo.of(pod(**change))
-    for field in ("spec", "priority", "requested", "weighed", "host_ports", "terms"):
+    for field in ("spec", "priority", "requested", "nonzero_requested", "host_ports", "terms"):
         assert getattr(again, field) == getattr(new, field)
 
 

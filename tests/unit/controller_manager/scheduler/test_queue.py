@@ -4,7 +4,7 @@ import pytest
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.scheduler.queue import MAX_WAIT, SchedulingQueue
+from mockube.controller_manager.scheduler.queue import MAX_UNSCHEDULABLE_SECONDS, SchedulingQueue
 from tests.support.turns import turn
 
 A, B, C = (Key("default", name) for name in "abc")
@@ -20,7 +20,7 @@ class FakeScheduler:
 
     async def run(self):
         while True:
-            key = await self.queue.take()
+            key = await self.queue.pop()
             self.keys.append(key)
             self.queue.add_unschedulable(key)
             self.queue.done()
@@ -44,24 +44,24 @@ async def scheduler():
 
 async def test_queue_orders_by_priority_then_arrival(scheduler):
     for key, priority in ((A, 0), (B, 5), (C, 0)):
-        scheduler.queue.put(key, priority)
+        scheduler.queue.add(key, priority)
     assert await scheduler.tried_after(0) == [B, A, C]
 
 
 async def test_unschedulable_pod_waits_for_event(scheduler):
-    scheduler.queue.put(A, 0)
+    scheduler.queue.add(A, 0)
     assert await scheduler.tried_after(0) == [A]
     assert await scheduler.tried_after(100) == []
-    scheduler.queue.move_all()
+    scheduler.queue.move_all_to_active_or_backoff()
     assert await scheduler.tried_after(0) == [A]
 
 
 async def test_backoff_grows_with_attempts(scheduler):
-    scheduler.queue.put(A, 0)
+    scheduler.queue.add(A, 0)
     await scheduler.tried_after(0)
     waits = []
     for _ in range(6):
-        scheduler.queue.move_all()
+        scheduler.queue.move_all_to_active_or_backoff()
         waits.append(0)
         while not await scheduler.tried_after(0.5):
             waits[-1] += 0.5
@@ -69,45 +69,45 @@ async def test_backoff_grows_with_attempts(scheduler):
 
 
 async def test_unschedulable_pod_is_retried_after_timeout(scheduler):
-    scheduler.queue.put(A, 0)
+    scheduler.queue.add(A, 0)
     await scheduler.tried_after(0)
-    assert await scheduler.tried_after(MAX_WAIT - 1) == []
+    assert await scheduler.tried_after(MAX_UNSCHEDULABLE_SECONDS - 1) == []
     assert await scheduler.tried_after(1) == [A]
 
 
 async def test_deleted_pod_is_not_scheduled(scheduler):
-    scheduler.queue.put(A, 0)
-    scheduler.queue.put(B, 0)
-    scheduler.queue.drop(A)
+    scheduler.queue.add(A, 0)
+    scheduler.queue.add(B, 0)
+    scheduler.queue.delete(A)
     assert await scheduler.tried_after(0) == [B]
-    scheduler.queue.drop(B)
-    scheduler.queue.move_all()
-    assert await scheduler.tried_after(MAX_WAIT) == []
-    scheduler.queue.put(A, 0)
+    scheduler.queue.delete(B)
+    scheduler.queue.move_all_to_active_or_backoff()
+    assert await scheduler.tried_after(MAX_UNSCHEDULABLE_SECONDS) == []
+    scheduler.queue.add(A, 0)
     assert await scheduler.tried_after(0) == [A]
 
 
 async def test_event_during_scheduling_requeues_pod():
     clock = SteppedClock()
     queue = SchedulingQueue(clock)
-    queue.put(A, 0)
-    assert await queue.take() == A
+    queue.add(A, 0)
+    assert await queue.pop() == A
     assert not queue.is_idle
-    queue.move_all()
+    queue.move_all_to_active_or_backoff()
     queue.add_unschedulable(A)
     queue.done()
     assert queue.is_idle
     clock.advance(1)
     assert not queue.is_idle
-    assert await queue.take() == A
+    assert await queue.pop() == A
 
 
 async def test_failed_pod_is_retried_after_backoff():
     clock = SteppedClock()
     queue = SchedulingQueue(clock)
-    queue.put(A, 0)
+    queue.add(A, 0)
     for backoff in (1, 2, 4):
-        assert await queue.take() == A
+        assert await queue.pop() == A
         queue.retry(A)
         queue.done()
         clock.advance(backoff - 0.1)
@@ -120,19 +120,19 @@ async def test_assigned_pod_requeues_pods_that_depend_on_pods():
     clock = SteppedClock()
     queue = SchedulingQueue(clock)
     for key in (A, B):
-        queue.put(key, 0)
-        assert await queue.take() == key
+        queue.add(key, 0)
+        assert await queue.pop() == key
         queue.add_unschedulable(key, depends_on_pods=key == A)
         queue.done()
     clock.advance(10)
-    queue.pod_assigned()
-    assert await queue.take() == A
-    queue.pod_assigned()  # The pod is being scheduled, and depends on other pods.
+    queue.assigned_pod_added()
+    assert await queue.pop() == A
+    queue.assigned_pod_added()  # The pod is being scheduled, and depends on other pods.
     queue.add_unschedulable(A, depends_on_pods=True)
     queue.done()
     assert queue.is_idle
     clock.advance(2)
-    assert await queue.take() == A
+    assert await queue.pop() == A
     queue.done()
     assert queue.is_idle
 
@@ -140,15 +140,15 @@ async def test_assigned_pod_requeues_pods_that_depend_on_pods():
 async def test_blocked_pod_is_queued_after_resume():
     clock, blocked = SteppedClock(), {A}
     queue = SchedulingQueue(clock, blocked.__contains__)
-    queue.put(A, 0)
-    assert await queue.take() == A
+    queue.add(A, 0)
+    assert await queue.pop() == A
     queue.add_unschedulable(A)
     queue.done()
     clock.advance(10)
-    queue.move_all()
-    queue.put(A, 0)
+    queue.move_all_to_active_or_backoff()
+    queue.add(A, 0)
     queue.resume(A)
     assert queue.is_idle
     blocked.clear()
     queue.resume(A)
-    assert await queue.take() == A
+    assert await queue.pop() == A

@@ -47,7 +47,7 @@ DELETING = {"deletionTimestamp": "2030-01-01T00:00:00Z"}
     [
         pytest.param(pod("p", of=owner()), "owned", id="its own"),
         pytest.param(pod("p", of=owner(), **DELETING), "owned", id="its own, deleting"),
-        pytest.param(pod("p", of=owner(), carried=OTHER), "strays", id="relabelled"),
+        pytest.param(pod("p", of=owner(), carried=OTHER), "to_release", id="relabelled"),
         pytest.param(pod("p"), "orphans", id="orphan"),
         pytest.param(pod("p", carried=OTHER), None, id="orphan without matching labels"),
         pytest.param(pod("p", **DELETING), None, id="orphan, deleting"),
@@ -57,14 +57,14 @@ DELETING = {"deletionTimestamp": "2030-01-01T00:00:00Z"}
 )
 def test_ownership_of_object(subject, expected):
     claims = owned_by(subject)
-    kinds = ("owned", "orphans", "strays")
+    kinds = ("owned", "orphans", "to_release")
     assert {kind for kind in kinds if getattr(claims, kind)} == ({expected} if expected else set())
 
 
 def test_deleting_owner_neither_adopts_nor_releases():
     ending = owner(**DELETING)
     claims = owned_by(pod("a", of=ending), pod("b", of=ending, carried=OTHER), pod("c"), by=ending)
-    assert (names(claims.owned), claims.orphans, claims.strays) == (["a"], (), ())
+    assert (names(claims.owned), claims.orphans, claims.to_release) == (["a"], (), ())
 
 
 def test_ownership_actions_release_and_adopt():

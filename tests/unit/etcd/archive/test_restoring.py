@@ -3,7 +3,7 @@
 import pytest
 
 from mockube.apimachinery.clock import SteppedClock
-from mockube.etcd.archive.lines import HalfRestored, restore_marker_key
+from mockube.etcd.archive.lines import IncompleteRestore, restore_marker_key
 from mockube.etcd.archive.restore import BYTES, NotEmpty, RestoreTarget, restore
 from mockube.etcd.archive.write import archive
 from mockube.etcd.embedded.directory import create_after, is_new
@@ -111,7 +111,7 @@ async def test_interrupted_restore_leaves_marker():
     )
     with pytest.raises(Unavailable):
         await restore(Breaking(store, last=1), opened(data), PLACE, replace=False)
-    with pytest.raises(HalfRestored, match=r"restore of saved\.gz was interrupted"):
+    with pytest.raises(IncompleteRestore, match=r"restore of saved\.gz was interrupted"):
         await saved(store)
     await restore(Breaking(store, last=10**6), opened(data), PLACE, replace=True)
     assert entries(await saved(store)) == entries(data)

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockube.etcd.embedded.hub import IntervalMap
-from mockube.etcd.embedded.versions import holds
+from mockube.etcd.embedded.versions import covers
 from mockube.etcd.kv import FROM_KEY, prefix_end
 
 KEYS = st.binary(min_size=1, max_size=3)
@@ -25,7 +25,7 @@ def test_interest_finds_exactly_intervals_containing_key(intervals, keys, data):
         interest.remove(*intervals[number], number)
     kept = [(number, interval) for number, interval in enumerate(intervals) if number not in gone]
     for candidate in keys:
-        wanted = {number for number, interval in kept if holds(*interval, candidate)}
+        wanted = {number for number, interval in kept if covers(*interval, candidate)}
         found = interest.of(candidate)
         assert set(found) == wanted
         assert len(found) == len(wanted)

@@ -7,7 +7,7 @@ import pytest
 from mockube.etcd.embedded.disk import Disk
 from mockube.etcd.embedded.segment import (
     MAGIC,
-    Opening,
+    Header,
     create_segment,
     read_segments,
     remove_segments_before,
@@ -29,15 +29,15 @@ def disk():
 
 
 def new_log(directory, disk=None, **options):
-    opening = Opening(number=1, first_revision=2, previous_size=0)
-    file, end = create_segment(disk or Disk(), directory, opening)
+    header = Header(number=1, first_revision=2, previous_size=0)
+    file, end = create_segment(disk or Disk(), directory, header)
     file.close()
-    return Log(disk or Disk(), directory, [opening], end=end, **options)
+    return Log(disk or Disk(), directory, [header], end=end, **options)
 
 
 def reopen(directory, disk=None):
     segments = list(read_segments(directory, 1))
-    return Log(disk or Disk(), directory, [s.opening for s in segments], end=segments[-1].end)
+    return Log(disk or Disk(), directory, [s.header for s in segments], end=segments[-1].end)
 
 
 def write(log, payloads=PAYLOADS):
@@ -62,7 +62,7 @@ def payloads_before_damage(directory):
 
 
 def offsets(directory, number=1):
-    (segment,) = [s for s in read_segments(directory, 1) if s.opening.number == number]
+    (segment,) = [s for s in read_segments(directory, 1) if s.header.number == number]
     return [frame.offset for frame in segment.frames] + [segment.end]
 
 
@@ -85,8 +85,8 @@ def test_full_segment_is_followed_by_linked_segment(tmp_path):
     assert payloads(tmp_path) == PAYLOADS
     assert len(segments) > 1
     for before, after in pairwise(segments):
-        assert after.opening.previous_size == before.size >= SMALL
-        assert after.opening.first_revision == before.opening.first_revision + len(before.frames)
+        assert after.header.previous_size == before.size >= SMALL
+        assert after.header.first_revision == before.header.first_revision + len(before.frames)
 
 
 def test_truncated_log_is_read_to_last_whole_record_and_continues(tmp_path):

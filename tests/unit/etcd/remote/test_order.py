@@ -1,7 +1,7 @@
 import pytest
 
 from mockube.etcd.kv import FROM_KEY, Event, EventKind, KeyValue, WatchBatch, WatchRequest
-from mockube.etcd.remote.watch import Order
+from mockube.etcd.remote.watch import EventOrder
 
 
 def change(revision, key=b"k"):
@@ -10,7 +10,7 @@ def change(revision, key=b"k"):
 
 
 def order(start=10, *, key=b"k", range_end=None, progress=False):
-    return Order(WatchRequest(key=key, range_end=range_end, progress=progress), start)
+    return EventOrder(WatchRequest(key=key, range_end=range_end, progress=progress), start)
 
 
 def test_duplicate_events_are_dropped():

@@ -5,7 +5,7 @@ import argparse
 import pytest
 
 from mockube.apimachinery.flags import non_negative_int
-from mockube.cli.parsing import Parser, suggestion, variable
+from mockube.cli.parsing import Parser, suggestion, variable_name
 
 
 @pytest.fixture
@@ -110,7 +110,7 @@ def test_arguments_after_dashes_are_not_parsed():
 
 def test_environment_variable_has_name_of_long_flag():
     action = argparse.ArgumentParser().add_argument("-n", "--node-name")
-    assert variable(action) == "MOCKUBE_NODE_NAME"
+    assert variable_name(action) == "MOCKUBE_NODE_NAME"
 
 
 def test_similar_word_is_suggested():

@@ -3,7 +3,7 @@
 import pytest
 
 from mockube.cli.parsing import Parser
-from mockube.cli.up import _exposure, add_flags
+from mockube.cli.up import _exposure_warnings_of_flags, add_flags
 
 
 @pytest.fixture
@@ -26,11 +26,11 @@ def options(monkeypatch):
     ],
 )
 def test_flags_of_up_are_parsed(options, arguments, words):
-    lines = _exposure(options(*arguments))
+    lines = _exposure_warnings_of_flags(options(*arguments))
     assert [line[: len(word)] for line, word in zip(lines, words, strict=True)] == words
 
 
 def test_exposure_follows_environment_of_server(options, monkeypatch):
     monkeypatch.setenv("MOCKUBE_APISERVER_AUTHORIZATION_MODE", "AlwaysAllow")
-    assert len(_exposure(options())) == 1
-    assert _exposure(options("--authorization-mode=RBAC")) == []
+    assert len(_exposure_warnings_of_flags(options())) == 1
+    assert _exposure_warnings_of_flags(options("--authorization-mode=RBAC")) == []

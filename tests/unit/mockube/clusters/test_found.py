@@ -9,11 +9,11 @@ from mockube.apimachinery.clock import SteppedClock
 from mockube.clusters.named_cluster import (
     ClusterLocked,
     State,
-    find,
+    find_cluster,
     hold_lock,
-    look,
+    inspect_cluster,
     read_record,
-    running,
+    running_cluster,
     write_record,
 )
 from mockube.failure import Missing
@@ -44,9 +44,9 @@ async def test_state_follows_record_and_lock(folder, written, held, state):
         write_record(folder, written)
     if held:
         async with hold_lock(folder, SteppedClock()):
-            assert look(folder).state is state
+            assert inspect_cluster(folder).state is state
     else:
-        assert look(folder).state is state
+        assert inspect_cluster(folder).state is state
 
 
 async def test_cluster_lock_is_exclusive_and_released(folder):
@@ -73,12 +73,12 @@ def test_invalid_record_is_ignored(folder):
 
 def test_missing_cluster_is_reported_with_command_to_start_it(environment, folder):
     with pytest.raises(Missing, match='there is no cluster "two": choose with --name: one'):
-        find("two", environment)
+        find_cluster("two", environment)
     with pytest.raises(Missing, match='"one" is not running: `mockube up --name one` starts it'):
-        running("one", environment)
+        running_cluster("one", environment)
 
 
 async def test_running_cluster_is_found_with_its_record(environment, folder):
     write_record(folder, READY)
     async with hold_lock(folder, SteppedClock()):
-        assert running("one", environment) == (folder, READY)
+        assert running_cluster("one", environment) == (folder, READY)

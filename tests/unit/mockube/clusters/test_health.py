@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from mockube.clusters.health import examine
+from mockube.clusters.health import check_health
 from mockube.clusters.named_cluster import FoundCluster, State
 from tests.support.processes.clusters import ready
 
@@ -17,7 +17,7 @@ from tests.support.processes.clusters import ready
     ],
 )
 def test_stopped_cluster_has_one_problem(folder, state, record, problem):
-    assert examine(FoundCluster(folder=folder, state=state, record=record)).problems == (problem,)
+    assert check_health(FoundCluster(folder=folder, state=state, record=record)).problems == (problem,)
 
 
 def test_unresponsive_server_and_stopped_process_are_problems(folder):
@@ -28,13 +28,13 @@ def test_unresponsive_server_and_stopped_process_are_problems(folder):
         f"clusters: [{{name: x, cluster: {{server: '{url}'}}}}]}}"
     )
     cluster = FoundCluster(folder=folder, state=State.RUNNING, record=ready(url, apiserver=1, manager=0))
-    silent, unanswered = examine(cluster).problems
-    assert silent == "the manager is not running"
+    not_running, unanswered = check_health(cluster).problems
+    assert not_running == "the manager is not running"
     assert unanswered.startswith(f"{url} does not respond: ")
 
 
 def test_kubeconfig_without_server_is_a_problem(folder):
     folder.kubeconfig.write_text("{}")
     cluster = FoundCluster(folder=folder, state=State.RUNNING, record=ready("https://x"))
-    (problem,) = examine(cluster).problems
+    (problem,) = check_health(cluster).problems
     assert problem.startswith("https://x does not respond: ")

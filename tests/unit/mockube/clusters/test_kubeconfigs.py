@@ -27,18 +27,18 @@ current-context: work
 """
 
 
-ONLY_MINE = {part: ["mockube-one"] for part in kubeconfigs.LISTS}
+ONLY_MINE = {part: ["mockube-one"] for part in kubeconfigs.ENTRY_LISTS}
 
 
 @pytest.fixture
 def folder(folder):
-    folder.admin.write_text(SERVERS)
+    folder.admin_kubeconfig.write_text(SERVERS)
     assert kubeconfigs.publish(folder) == "https://127.0.0.1:1234"
     return folder
 
 
 def names(tree):
-    return {part: [entry["name"] for entry in tree[part]] for part in kubeconfigs.LISTS}
+    return {part: [entry["name"] for entry in tree[part]] for part in kubeconfigs.ENTRY_LISTS}
 
 
 def test_kubeconfig_entries_have_cluster_name(folder):
@@ -63,15 +63,17 @@ def test_merge_adds_context_and_keeps_others(folder, tmp_path):
     }
     assert tree["current-context"] == "mockube-one"
     assert tree["preferences"] == before["preferences"]
-    assert [tree[part][0] for part in kubeconfigs.LISTS] == [before[part][0] for part in kubeconfigs.LISTS]
+    assert [tree[part][0] for part in kubeconfigs.ENTRY_LISTS] == [
+        before[part][0] for part in kubeconfigs.ENTRY_LISTS
+    ]
 
 
-@pytest.mark.parametrize("there", [None, "", "kind: Config\nclusters: null\n"])
-def test_merge_creates_missing_kubeconfig(folder, tmp_path, there):
+@pytest.mark.parametrize("existing", [None, "", "kind: Config\nclusters: null\n"])
+def test_merge_creates_missing_kubeconfig(folder, tmp_path, existing):
     path = tmp_path / ".kube" / "config"
-    if there is not None:
+    if existing is not None:
         path.parent.mkdir()
-        path.write_text(there)
+        path.write_text(existing)
     kubeconfigs.merge(folder, path)
     assert names(yaml.safe_load(path.read_text())) == ONLY_MINE
 

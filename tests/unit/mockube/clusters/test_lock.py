@@ -12,7 +12,7 @@ import pytest
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.cli import down
-from mockube.clusters.named_cluster import Holder, hold_lock, holder, look, send_signals
+from mockube.clusters.named_cluster import Holder, hold_lock, inspect_cluster, lock_holder, send_signals
 from mockube.failure import Failure
 from tests.support.processes.process import ROOT
 
@@ -36,19 +36,19 @@ def start_time(pid):
 
 async def test_lock_holder_is_current_process_until_released(folder):
     async with hold_lock(folder, SteppedClock()):
-        found = holder(folder.lock)
+        found = lock_holder(folder.lock)
         assert found == Holder(os.getpid(), start_time(os.getpid()))
-        assert look(folder).holder == found
-    assert holder(folder.lock) is None
+        assert inspect_cluster(folder).holder == found
+    assert lock_holder(folder.lock) is None
     assert folder.lock.read_bytes() == b""
     assert stat.S_IMODE(folder.lock.stat().st_mode) == 0o600
 
 
 async def test_stale_lock_has_no_holder(folder):
     folder.lock.write_text("1 1\n")
-    assert holder(folder.lock) is None
+    assert lock_holder(folder.lock) is None
     async with hold_lock(folder, SteppedClock()):
-        assert holder(folder.lock).pid == os.getpid()
+        assert lock_holder(folder.lock).pid == os.getpid()
 
 
 def test_signal_is_sent_to_lock_holder():
@@ -78,7 +78,7 @@ async def test_lock_that_is_a_link_is_not_followed(folder, tmp_path):
         async with hold_lock(folder, SteppedClock()):
             pytest.fail("it was followed")
     with pytest.raises(OSError, match="symbolic links"):
-        holder(folder.lock)
+        lock_holder(folder.lock)
     assert target.read_text() == "kept"
 
 
@@ -108,13 +108,13 @@ def test_down_does_not_wait_for_restarted_cluster(folder, environment):
     command = [sys.executable, "-c", HOLDS, environment["XDG_DATA_HOME"]]
     with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT) as first:
         first.stdout.readline()
-        meant = look(folder)
+        meant = inspect_cluster(folder)
         assert meant.holder.pid == first.pid
         first.terminate()
         first.wait()
         with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT) as second:
             second.stdout.readline()
             down._end_process(meant, down.FORCED_SIGNALS)
-            assert look(folder).holder.pid == second.pid
+            assert inspect_cluster(folder).holder.pid == second.pid
             second.kill()
             assert second.wait() == -signal.SIGKILL

@@ -36,13 +36,13 @@ def test_other_cluster_reuses_its_previous_port(environment, used_port):
 
 
 def test_port_variable_overrides_default(environment):
-    with_port = {**environment, ports.VARIABLE: "7443"}
+    with_port = {**environment, ports.PORT_VARIABLE: "7443"}
     assert ports.default_port(cluster_folder("default", environment), with_port) == 7443
 
 
 def test_free_port_and_port_0_are_accepted(environment):
     ports.check_port_free(ports.LOOPBACK, _free(), environment)
-    ports.check_port_free(ports.LOOPBACK, ports.ANY, environment)
+    ports.check_port_free(ports.LOOPBACK, ports.ANY_PORT, environment)
 
 
 def test_process_using_port_is_named(environment, used_port):

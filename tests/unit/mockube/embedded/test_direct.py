@@ -58,8 +58,8 @@ async def test_in_process_watch_streams_until_reader_closes(server, transport):
         async for chunk in stream.chunks():
             assert orjson.loads(chunk)["object"]["metadata"]["name"] == "a"
             break
-        assert len(server.watching._streams) == 1
-    await until(lambda: not server.watching._streams)
+        assert len(server.watch_handler._streams) == 1
+    await until(lambda: not server.watch_handler._streams)
 
 
 async def test_in_process_watch_refusal_has_body(transport):

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from mockube.embedded.background_loop import Collection, HostedRun
+from mockube.embedded.background_loop import BackgroundContext, GarbageCollector
 from tests.support.turns import PATIENCE
 
 
@@ -38,19 +38,19 @@ async def thread():
 
 def test_hosted_run_is_open_until_closed():
     done = []
-    hosted = HostedRun(lambda: record_lifetime(done), name="hosted")
-    hosted.start()
-    loop = hosted.opened.result(timeout=PATIENCE)
-    assert hosted.submit(thread()).result(timeout=PATIENCE) == "hosted"
-    assert hosted.call(lambda: 7) == 7
+    context = BackgroundContext(lambda: record_lifetime(done), name="hosted")
+    context.start()
+    loop = context.opened.result(timeout=PATIENCE)
+    assert context.submit(thread()).result(timeout=PATIENCE) == "hosted"
+    assert context.call(lambda: 7) == 7
     assert done == ["opened"]
-    hosted.close()
-    hosted.close()
+    context.close()
+    context.close()
     assert done == ["opened", "closed"]
     assert loop.is_closed()
     assert "hosted" not in {one.name for one in threading.enumerate()}
     with pytest.raises(RuntimeError, match="stopped"):
-        hosted.submit(thread())
+        context.submit(thread())
 
 
 def test_error_before_opening_is_raised():
@@ -59,32 +59,32 @@ def test_error_before_opening_is_raised():
         raise ZeroDivisionError
         yield
 
-    hosted = HostedRun(broken, name="hosted")
-    hosted.start()
+    context = BackgroundContext(broken, name="hosted")
+    context.start()
     with pytest.raises(ZeroDivisionError):
-        hosted.opened.result(timeout=PATIENCE)
-    hosted.close()
+        context.opened.result(timeout=PATIENCE)
+    context.close()
 
 
 def test_error_of_task_is_raised_at_end():
-    hosted = HostedRun(lambda: run_in_background(fail()), name="hosted")
-    hosted.start()
+    context = BackgroundContext(lambda: run_in_background(fail()), name="hosted")
+    context.start()
     with pytest.raises(ExceptionGroup):
-        hosted.ended.result(timeout=PATIENCE)
+        context.ended.result(timeout=PATIENCE)
     with pytest.raises(ExceptionGroup):
-        hosted.submit(thread())
+        context.submit(thread())
     with pytest.raises(ExceptionGroup):
-        hosted.close()
+        context.close()
 
 
 def test_error_of_submitted_work_is_raised():
-    hosted = HostedRun(lambda: record_lifetime([]), name="hosted")
-    hosted.start()
-    hosted.opened.result(timeout=PATIENCE)
+    context = BackgroundContext(lambda: record_lifetime([]), name="hosted")
+    context.start()
+    context.opened.result(timeout=PATIENCE)
     with pytest.raises(ZeroDivisionError):
-        hosted.submit(fail()).result(timeout=PATIENCE)
-    assert hosted.call(lambda: 7) == 7
-    hosted.close()
+        context.submit(fail()).result(timeout=PATIENCE)
+    assert context.call(lambda: 7) == 7
+    context.close()
 
 
 def test_hosted_run_may_be_closed_before_opening():
@@ -93,13 +93,13 @@ def test_hosted_run_may_be_closed_before_opening():
         await asyncio.get_running_loop().create_future()
         yield
 
-    hosted = HostedRun(wait_before_yield, name="hosted")
-    hosted.close()
-    hosted.start()
-    hosted.stop()
+    context = BackgroundContext(wait_before_yield, name="hosted")
+    context.close()
+    context.start()
+    context.stop()
     with pytest.raises((asyncio.CancelledError, CancelledError)):
-        hosted.opened.result(timeout=PATIENCE)
-    hosted.close()
+        context.opened.result(timeout=PATIENCE)
+    context.close()
 
 
 @pytest.fixture
@@ -113,7 +113,7 @@ def restored_collection():
 @pytest.mark.parametrize("is_enabled", [True, False])
 def test_garbage_collection_is_paused_until_all_blocks_are_open(is_enabled):
     (gc.enable if is_enabled else gc.disable)()
-    collection = Collection()
+    collection = GarbageCollector()
     with collection.pause():
         with collection.pause():
             assert not gc.isenabled()
@@ -130,10 +130,10 @@ def test_failed_start_enables_garbage_collection():
         yield
 
     gc.enable()
-    hosted = HostedRun(broken, name="hosted")
-    hosted.start()
+    context = BackgroundContext(broken, name="hosted")
+    context.start()
     with pytest.raises(ZeroDivisionError):
-        hosted.opened.result(timeout=PATIENCE)
+        context.opened.result(timeout=PATIENCE)
     assert gc.isenabled()
 
 
@@ -147,9 +147,9 @@ def test_block_opens_without_garbage_collection():
         yield
 
     gc.enable()
-    hosted = HostedRun(block, name="hosted")
-    hosted.start()
-    hosted.opened.result(timeout=PATIENCE)
+    context = BackgroundContext(block, name="hosted")
+    context.start()
+    context.opened.result(timeout=PATIENCE)
     states.append(gc.isenabled())
-    hosted.close()
+    context.close()
     assert states == [False, True]

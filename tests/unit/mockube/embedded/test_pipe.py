@@ -35,12 +35,12 @@ async def test_pipe_may_close_before_begin():
 
 async def test_write_to_full_pipe_waits():
     made = Pipe()
-    await made.write([b"x" * (pipe.FULL + 1)])
+    await made.write([b"x" * (pipe.MAX_BUFFERED_BYTES + 1)])
     writing = asyncio.create_task(made.write([b"more"]))
     await turns(3)
     assert not writing.done()
     chunks = made.chunks()
-    assert len(await anext(chunks)) == pipe.FULL + 1
+    assert len(await anext(chunks)) == pipe.MAX_BUFFERED_BYTES + 1
     await writing
     assert await anext(chunks) == b"more"
     await chunks.aclose()
@@ -48,7 +48,7 @@ async def test_write_to_full_pipe_waits():
 
 async def test_write_to_closed_pipe_raises():
     made = Pipe()
-    await made.write([b"x" * (pipe.FULL + 1)])
+    await made.write([b"x" * (pipe.MAX_BUFFERED_BYTES + 1)])
     writing = asyncio.create_task(made.write([b"more"]))
     await turns(3)
     made.close()

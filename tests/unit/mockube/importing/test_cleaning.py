@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.importing.cleaning import clean_object, reason_to_skip, status_of, without_assigned
+from mockube.importing.cleaning import clean_object, reason_to_skip, status_of, without_assigned_fields
 
 
 def object_of(api_version, kind, *, metadata=None, **more):
@@ -75,13 +75,15 @@ def test_generated_job_selector_is_removed():
 
 def test_allocated_service_fields_are_removed():
     spec = {"clusterIP": "10.0.0.9", "clusterIPs": ["10.0.0.9"], "ports": [{"port": 80, "nodePort": 30000}]}
-    assert without_assigned(object_of("v1", "Service", spec=spec))["spec"] == {"ports": [{"port": 80}]}
-    assert without_assigned(object_of("v1", "Pod", spec={})) is None
+    assert without_assigned_fields(object_of("v1", "Service", spec=spec))["spec"] == {"ports": [{"port": 80}]}
+    assert without_assigned_fields(object_of("v1", "Pod", spec={})) is None
 
 
 @pytest.mark.parametrize("ports", [2, "x", {"a": 1}, [1, "x", None]])
 def test_ports_of_wrong_types_are_sent_unchanged(ports):
-    assert without_assigned(object_of("v1", "Service", spec={"ports": ports}))["spec"] == {"ports": ports}
+    assert without_assigned_fields(object_of("v1", "Service", spec={"ports": ports}))["spec"] == {
+        "ports": ports
+    }
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import orjson
 import pytest
 
 from mockube.apiserver.wire import yaml_codec
-from mockube.importing.documents import Unreadable, read
+from mockube.importing.documents import InvalidDocument, read
 
 LIST = b"""apiVersion: v1
 items:
@@ -29,7 +29,7 @@ metadata:
 
 def documents_of(data, file="f"):
     return [
-        (str(one.origin), one.problem if isinstance(one, Unreadable) else one.tree)
+        (str(one.origin), one.problem if isinstance(one, InvalidDocument) else one.tree)
         for one in read(data, file)
     ]
 

@@ -15,9 +15,9 @@ from mockube.processes.control_plane import (
     SIGNALS,
     ControlPlane,
     NotReady,
-    _take_message,
-    importing,
-    readiness,
+    _receive_message,
+    readiness_socket,
+    start_import,
 )
 from tests.architecture.source import ROOT
 from tests.support.processes.failing_program import fail
@@ -216,7 +216,7 @@ async def test_failed_readiness_message_is_raised_once():
     ready = loop.create_future()
     first, second = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
     with second, BrokenSocket(fileno=first.detach()) as receiver:
-        loop.add_reader(receiver, _take_message, receiver, ready)
+        loop.add_reader(receiver, _receive_message, receiver, ready)
         second.send(b"READY=1")
         with pytest.raises(OSError, match="no memory"):
             await asyncio.wait_for(ready, PATIENCE)
@@ -227,7 +227,10 @@ async def test_failed_readiness_message_is_raised_once():
 async def test_readiness_is_reported_once_by_several_messages():
     loop, errors = asyncio.get_running_loop(), []
     loop.set_exception_handler(lambda _, context: errors.append(context))
-    with readiness() as (ready, environment), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+    with (
+        readiness_socket() as (ready, environment),
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender,
+    ):
         for _ in range(2):
             sender.sendto(b"READY=1", environment["NOTIFY_SOCKET"])
         await asyncio.wait_for(ready, PATIENCE)
@@ -238,7 +241,10 @@ async def test_readiness_is_reported_once_by_several_messages():
 async def test_message_after_end_of_wait_is_ignored():
     loop, errors = asyncio.get_running_loop(), []
     loop.set_exception_handler(lambda _, context: errors.append(context))
-    with readiness() as (ready, environment), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+    with (
+        readiness_socket() as (ready, environment),
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender,
+    ):
         ready.cancel()
         sender.sendto(b"READY=1", environment["NOTIFY_SOCKET"])
         await turns(5)
@@ -266,7 +272,7 @@ async def test_failed_import_is_raised(tmp_path, monkeypatch):
     (tmp_path / "module_that_fails.py").write_text("1 / 0")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ZeroDivisionError):
-        await importing("module_that_fails")
+        await start_import("module_that_fails")
 
 
 async def test_second_signal_kills_at_once(program_log):

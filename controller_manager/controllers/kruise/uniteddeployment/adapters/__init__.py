@@ -1,4 +1,4 @@
-"""The kinds of workloads that subsets may be: a row each, behind one small interface.
+"""The kinds of workloads of subsets, behind one interface.
 
-A module belongs here if it has what differs between these kinds; no other module may depend on a workload's kind.
+A module belongs here if it describes one of these kinds; no other module may depend on a workload's kind.
 """

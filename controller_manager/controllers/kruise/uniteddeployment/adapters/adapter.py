@@ -1,4 +1,4 @@
-"""What a kind of workload is to the UnitedDeployment controller: its row, and the few questions that it answers."""
+"""The interface between the UnitedDeployment controller and a kind of workload."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -18,22 +18,22 @@ def pods_of(caches: Caches, workload: ReadOnlyTree) -> Sequence[PodView]:
     return caches.of(PODS).by_index(BY_OWNER, meta.uid(workload))
 
 
-def no_pending_pods(_: Subset, __: str, ___: int) -> Iterable[PodView]:
+def no_stuck_pods(_: Subset, __: str, ___: int) -> Iterable[PodView]:
     return ()
 
 
 class Adapter(Struct, frozen=True, kw_only=True):
     type: str
-    """What messages call a subset of this kind."""
+    """The name of the kind in messages."""
     template: str
     """The field of `spec.template` for this kind."""
     resource: Resource[ReadOnlyTree]
     partition: Callable[[ReadOnlyTree, Sequence[PodView]], int]
-    """How many pods of a workload are kept as they are."""
-    partitioned: Callable[[ReadOnlyTree, int], ReadOnlyTree]
-    """The spec with a partition; unchanged where the kind, or the way in which it updates, has none."""
-    unavailability: Callable[[ReadOnlyTree], tuple[str, ...]]
-    """The path of maxUnavailable in a spec; empty where its update strategy has none."""
+    """Returns the number of a workload's pods that are not updated."""
+    with_partition: Callable[[ReadOnlyTree, int], ReadOnlyTree]
+    """Returns a spec with a partition; unchanged if the kind or its update strategy has none."""
+    max_unavailable_path: Callable[[ReadOnlyTree], tuple[str, ...]]
+    """Returns the path of maxUnavailable in a spec; empty if the update strategy has none."""
     pods: Callable[[Caches, ReadOnlyTree], Sequence[PodView]] = pods_of
-    stuck: Callable[[Subset, str, int], Iterable[PodView]] = no_pending_pods
-    """Pods of another revision than this one that will never be replaced, given the partition."""
+    stuck_pods: Callable[[Subset, str, int], Iterable[PodView]] = no_stuck_pods
+    """Returns the pods of another revision than this one that will never be replaced, given the partition."""

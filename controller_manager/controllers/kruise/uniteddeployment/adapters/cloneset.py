@@ -1,4 +1,4 @@
-"""Subsets that are CloneSets. A partition is a number of pods or a percentage of them, and is always written."""
+"""Subsets with CloneSets. A partition is a number of pods or a percentage of them, and is always written."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -28,7 +28,7 @@ def _with_partition(spec: ReadOnlyTree, partition: int) -> ReadOnlyTree:
     return {**spec, "updateStrategy": {**_strategy(spec), "partition": partition}}
 
 
-def _unavailability(_: ReadOnlyTree) -> tuple[str, ...]:
+def _max_unavailable_path(_: ReadOnlyTree) -> tuple[str, ...]:
     return "updateStrategy", "maxUnavailable"
 
 
@@ -37,6 +37,6 @@ CLONE_SET_SUBSETS: Final = Adapter(
     template="cloneSetTemplate",
     resource=CLONE_SETS,
     partition=_partition,
-    partitioned=_with_partition,
-    unavailability=_unavailability,
+    with_partition=_with_partition,
+    max_unavailable_path=_max_unavailable_path,
 )

@@ -1,4 +1,4 @@
-"""Subsets that are Deployments: they have no partitions, and their pods are their ReplicaSets'."""
+"""Subsets with Deployments: they have no partitions, and their ReplicaSets own the pods."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -25,7 +25,7 @@ def _with_partition(spec: ReadOnlyTree, _: int) -> ReadOnlyTree:
     return spec
 
 
-def _unavailability(spec: ReadOnlyTree) -> tuple[str, ...]:
+def _max_unavailable_path(spec: ReadOnlyTree) -> tuple[str, ...]:
     recreates = (spec.get("strategy") or {}).get("type") == "Recreate"
     return () if recreates else ("strategy", "rollingUpdate", "maxUnavailable")
 
@@ -35,7 +35,7 @@ DEPLOYMENT_SUBSETS: Final = Adapter(
     template="deploymentTemplate",
     resource=DEPLOYMENTS,
     partition=_partition,
-    partitioned=_with_partition,
-    unavailability=_unavailability,
+    with_partition=_with_partition,
+    max_unavailable_path=_max_unavailable_path,
     pods=_pods,
 )

@@ -1,4 +1,4 @@
-"""All kinds of workloads that subsets may be. Of several in a template the first one counts."""
+"""All kinds of workloads of subsets. If a template has several, the first one is used."""
 
 from typing import Final
 

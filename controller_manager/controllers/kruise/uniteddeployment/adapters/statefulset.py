@@ -1,6 +1,6 @@
-"""Subsets that are StatefulSets, built-in or OpenKruise's.
+"""Subsets with StatefulSets, built-in or OpenKruise's.
 
-Pods from the partition on are updated, the highest ordinal first, and each waits for the one before: a pod that never
+Pods from the partition on are updated, the highest ordinal first, and each waits for the previous one. A pod that never
 becomes ready blocks its own replacement, so it is deleted. OpenKruise's partition is a number of pods; its update
 strategy's type is not written.
 """
@@ -32,7 +32,7 @@ def is_on_delete(spec: ReadOnlyTree) -> bool:
 
 
 def partition(workload: ReadOnlyTree, pods: Sequence[PodView]) -> int:
-    """With OnDelete, the pods that users have not deleted yet."""
+    """Return the partition; with OnDelete, the number of pods of other revisions, which users have not deleted yet."""
     if is_on_delete(workload["spec"]):
         revisions = Counter(map(revision_of, pods))
         return len(pods) - revisions[meta.labels(workload).get(LABEL_REVISION, "")]
@@ -45,7 +45,7 @@ def with_partition(spec: ReadOnlyTree, partition: int) -> ReadOnlyTree:
     return {**spec, "updateStrategy": {**strategy, "rollingUpdate": rolling}}
 
 
-def unavailability(spec: ReadOnlyTree) -> tuple[str, ...]:
+def max_unavailable_path(spec: ReadOnlyTree) -> tuple[str, ...]:
     return () if is_on_delete(spec) else _MAX_UNAVAILABLE
 
 
@@ -61,7 +61,7 @@ def _stuck_pods(subset: Subset, revision: str, partition: int) -> Iterator[PodVi
     workload = subset.workload
     observed = (workload.get("status") or {}).get("observedGeneration") or 0
     if is_on_delete(workload["spec"]) or observed < meta.generation(workload):
-        return  # deleted before the set has observed the new template, it would be recreated as it was
+        return  # until the set has observed the new template, it recreates a deleted pod from the old one
     for pod in subset.pods:
         ordinal = pod.key.name.rpartition("-")[2]
         is_old = revision_of(pod) != revision and not pod.is_ready and not pod.deleting
@@ -74,13 +74,13 @@ STATEFUL_SET_SUBSETS: Final = Adapter(
     template="statefulSetTemplate",
     resource=STATEFUL_SETS,
     partition=partition,
-    partitioned=_with_partition,
-    unavailability=unavailability,
-    stuck=_stuck_pods,
+    with_partition=_with_partition,
+    max_unavailable_path=max_unavailable_path,
+    stuck_pods=_stuck_pods,
 )
 
 
-def _partitioned_advanced(spec: ReadOnlyTree, partition: int) -> ReadOnlyTree:
+def _with_partition_of_advanced(spec: ReadOnlyTree, partition: int) -> ReadOnlyTree:
     return spec if is_on_delete(spec) else with_partition(spec, partition)
 
 
@@ -89,6 +89,6 @@ ADVANCED_STATEFUL_SET_SUBSETS: Final = Adapter(
     template="advancedStatefulSetTemplate",
     resource=ADVANCED_STATEFUL_SETS,
     partition=partition,
-    partitioned=_partitioned_advanced,
-    unavailability=unavailability,
+    with_partition=_with_partition_of_advanced,
+    max_unavailable_path=max_unavailable_path,
 )

@@ -3,7 +3,7 @@ import pytest
 
 from mockube.apimachinery.patch.apply.atoms import atom_of_type
 from mockube.apimachinery.patch.apply.fieldset import of_paths
-from mockube.apimachinery.patch.apply.places import all_fields, applied_fields, remove, with_fields
+from mockube.apimachinery.patch.apply.places import all_fields, applied_fields, ensure_named_fields, remove
 from tests.support.server.fields import field_paths, place
 from tests.support.server.typed import BOX, named
 
@@ -75,13 +75,13 @@ def test_declared_fields_with_children_are_included():
         ATOM,
         {"one": {"a": "1"}, "ones": {"x": {"a": "1"}}, "containers": named("c"), "free": {"x": {"y": 1}}},
     )
-    added = set(field_paths(with_fields(ATOM, fields))) - set(field_paths(fields))
+    added = set(field_paths(ensure_named_fields(ATOM, fields))) - set(field_paths(fields))
     assert added == {".one", ".ones", ".containers", ".free"}
 
 
 def test_declared_fields_unknown_to_type_are_included():
     fields = of_paths([("f:bogus", "f:a"), ("f:one", "f:bogus", "f:a"), ("i:0", "f:a")])
-    assert field_paths(with_fields(ATOM, fields)) == [".one", ".bogus.a", ".one.bogus.a", "[0].a"]
+    assert field_paths(ensure_named_fields(ATOM, fields)) == [".one", ".bogus.a", ".one.bogus.a", "[0].a"]
 
 
 @pytest.mark.parametrize(

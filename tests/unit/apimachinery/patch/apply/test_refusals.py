@@ -1,6 +1,6 @@
 import pytest
 
-from mockube.apimachinery.patch.apply import Untypable
+from mockube.apimachinery.patch.apply import ObjectTypeError
 from mockube.apimachinery.patch.errors import Undecodable
 from tests.support.server.managed_things import EMPTY, applied, stored, thing
 from tests.support.server.typed import named
@@ -36,7 +36,7 @@ def test_undecodable_configuration_is_refused(config, message):
     ],
 )
 def test_configuration_of_wrong_type_is_refused(config, message):
-    with pytest.raises(Untypable) as refused:
+    with pytest.raises(ObjectTypeError) as refused:
         applied(EMPTY, config)
     assert str(refused.value) == f"failed to create typed patch object {message}"
 
@@ -46,14 +46,14 @@ OMITS = 'associative list with keys has an element that omits all key fields ["n
 
 def test_live_object_of_wrong_type_is_refused():
     live = stored(thing({"containers": [{}]}))
-    with pytest.raises(Untypable) as refused:
+    with pytest.raises(ObjectTypeError) as refused:
         applied(live, thing({"replicas": 1}))
     assert str(refused.value) == (
         "failed to create manager for existing fields: failed to convert new object (/x; /v1, Kind=Thing) "
         f"to smd typed: .spec.containers: element 0: {OMITS}"
     )
     managed = applied(EMPTY, thing({"replicas": 1}))
-    with pytest.raises(Untypable) as refused:
+    with pytest.raises(ObjectTypeError) as refused:
         applied(live | {"metadata": managed["metadata"]}, thing({"containers": named("c")}))
     assert str(refused.value) == (
         f"failed to create typed live object (/x; /v1, Kind=Thing): .spec.containers: element 0: {OMITS}"
@@ -62,11 +62,11 @@ def test_live_object_of_wrong_type_is_refused():
 
 def test_malformed_live_managers_are_refused():
     with pytest.raises(
-        Untypable, match="failed to decode managed fields: operation must be `Apply` or `Update`"
+        ObjectTypeError, match="failed to decode managed fields: operation must be `Apply` or `Update`"
     ):
         applied(stored(thing(metadata={"managedFields": [{}]})), thing())
     for fields, problem in (([], "expected an object: []"), ({"f": 1}, "key must be 2 characters long:")):
         entry = {"operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": fields}
-        with pytest.raises(Untypable) as refused:
+        with pytest.raises(ObjectTypeError) as refused:
             applied(stored(thing(metadata={"managedFields": [entry]})), thing())
         assert str(refused.value) == f"failed to decode managed fields: {problem}"

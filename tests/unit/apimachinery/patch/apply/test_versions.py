@@ -1,6 +1,6 @@
 import pytest
 
-from mockube.apimachinery.patch.apply import Conflicts, FieldManager, Untypable, Versions
+from mockube.apimachinery.patch.apply import Conflicts, FieldManager, ObjectTypeError, Versions
 from mockube.apimachinery.patch.apply.atoms import atom_of_type
 from tests.support.server.managed_things import EMPTY, applied, field_manager, managers, thing, updated
 from tests.support.server.typed import THING
@@ -45,5 +45,5 @@ def test_object_untypable_in_other_version_is_refused():
     )
     made = updated(second.empty, thing({"replicas": 1}) | {"apiVersion": "v2"}, by=second)
     live = made | {"apiVersion": "v1", "spec": {"containers": [{}]}}
-    with pytest.raises(Untypable, match=r"^\.spec\.containers: element 0: associative list with keys"):
+    with pytest.raises(ObjectTypeError, match=r"^\.spec\.containers: element 0: associative list with keys"):
         applied(live, thing({"containers": [{}, {}]}), by=field_manager(atoms=atoms))

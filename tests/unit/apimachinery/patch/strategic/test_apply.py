@@ -329,4 +329,4 @@ def test_untouched_parts_are_shared_with_original():
     ],
 )
 def test_as_merged_keeps_unconsumed_directives(original, patch, left):
-    assert strategic.as_merged(patch, original) == left
+    assert strategic.patch_after_merge(patch, original) == left

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.authn.authenticators import BadToken, BearerTokens
 from mockube.apiserver.authn.oidc.authenticators import JWTAuthenticators, JWTSettings, read_configuration
-from mockube.apiserver.outgoing import Answer
+from mockube.apiserver.outgoing import RemoteResponse
 
 HERE = Path(__file__).parent
 ANSWERS = orjson.loads((HERE / "answers.json").read_bytes())
@@ -39,8 +39,8 @@ class Issuers:
         found = self.pages.get(path)
         headers = {"content-type": "application/json"}
         if found is None:
-            return Answer(code=404, reason="Not Found", headers=headers, body=b"null")
-        return Answer(code=200, reason="OK", headers=headers, body=orjson.dumps(found))
+            return RemoteResponse(code=404, reason="Not Found", headers=headers, body=b"null")
+        return RemoteResponse(code=200, reason="OK", headers=headers, body=orjson.dumps(found))
 
 
 class NoObserver:

@@ -10,7 +10,7 @@ from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.authn.authenticators import BadToken
 from mockube.apiserver.authn.oidc.authenticators import JWTAuthenticators, JWTSettings, read_configuration
 from mockube.apiserver.authn.oidc.key_set import EXPIRY_DELTA, expiry
-from mockube.apiserver.outgoing import Answer, CallFailed
+from mockube.apiserver.outgoing import CallFailed, RemoteResponse
 from mockube.apiserver.user import User
 from tests.support.server.openid import key_set, sign
 from tests.support.turns import turns
@@ -60,7 +60,7 @@ class Web:
         body = page if isinstance(page, bytes) else orjson.dumps(page)
         code, reason = (404, "Not Found") if page is None else (200, "OK")
         headers = {"content-type": "application/json", **self.headers}
-        return Answer(code=code, reason=reason, headers=headers, body=body)
+        return RemoteResponse(code=code, reason=reason, headers=headers, body=body)
 
     def count(self, name):
         return sum(request.url.endswith(name) for request in self.asked)

@@ -108,6 +108,6 @@ def test_flow_schemas_are_sorted_by_precedence():
 
 def test_table_without_headers_has_null_columns():
     """Later events of a watch have null columns too."""
-    made = table.make(lookup.DEFAULT, [], {}, version="v1", header=False)
+    made = table.make_table(lookup.DEFAULT, [], {}, version="v1", header=False)
     assert made["columnDefinitions"] is None
-    assert table.make(lookup.DEFAULT, [], {}, version="v1")["columnDefinitions"][0]["name"] == "Name"
+    assert table.make_table(lookup.DEFAULT, [], {}, version="v1")["columnDefinitions"][0]["name"] == "Name"

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from mockube.apimachinery.schema import builtin
 from mockube.apimachinery.schema.model import Shape
 from mockube.apiserver.kinds import common, registry
-from mockube.apiserver.kinds.registry import GROUPS, KINDS
+from mockube.apiserver.kinds.registry import GROUPS, NEWEST
 from tests.support.server.printed_columns import NOW, time_ago
 
 SCHEMAS = builtin.load()
@@ -29,7 +29,7 @@ ROWS = [
 ]
 
 FILES = {
-    *(Path(sys.modules[kind.printer.cells.__module__].__file__) for kind in KINDS if kind.printer),
+    *(Path(sys.modules[kind.printer.cells.__module__].__file__) for kind in NEWEST.all if kind.printer),
     *Path(common.__file__).parent.glob("*.py"),
 }
 """The modules that contain printers, and their shared modules."""

@@ -3,10 +3,10 @@
 import pytest
 
 from mockube.apimachinery.admission_expressions import ANY, BadExpression, Compiler, OptionalVariables
-from mockube.apimachinery.cel.language import WHOLE, language_of
+from mockube.apimachinery.cel.language import FULL_LANGUAGE, language_of
 from mockube.apimachinery.schema import minors
 from mockube.apiserver.kinds import kind_rules
-from mockube.apiserver.kinds.registry import kinds_of
+from mockube.apiserver.kinds.served_kinds import kinds_of
 
 GROUP = "admissionregistration.k8s.io"
 
@@ -74,8 +74,8 @@ def test_literals_are_checked_since_1_30():
 
 
 def test_newest_minor_has_whole_cel_library():
-    assert language_of("1.36") is WHOLE
-    assert language_of("1.35") is WHOLE
+    assert language_of("1.36") is FULL_LANGUAGE
+    assert language_of("1.35") is FULL_LANGUAGE
 
 
 CLIENT = {"service": {"namespace": "a", "name": "a", "port": 443}}

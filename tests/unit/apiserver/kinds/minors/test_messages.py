@@ -8,7 +8,7 @@ from mockube.apimachinery.schema import minors
 from mockube.apiserver.kinds import kind_rules
 from mockube.apiserver.kinds.kind_rules import KindRules
 from mockube.apiserver.kinds.minors.go_values import format_values_of, in_go
-from mockube.apiserver.kinds.registry import kinds_of
+from mockube.apiserver.kinds.served_kinds import kinds_of
 
 NO_LABEL = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-'"
 NO_SUBDOMAIN = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.'"

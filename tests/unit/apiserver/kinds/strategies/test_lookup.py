@@ -3,12 +3,14 @@
 import pytest
 
 from mockube.apiserver.app import catalog
-from mockube.apiserver.kinds.registry import STRATEGIES
+from mockube.apiserver.kinds.registry import NEWEST
 from mockube.apiserver.kinds.strategy import MAIN
 
 RESOURCES = {row.group_resource: row for row in catalog().values()}
 
-EACH_ITEM = [pytest.param(subject, strategy, id=str(subject)) for subject, strategy in STRATEGIES.items()]
+EACH_ITEM = [
+    pytest.param(subject, strategy, id=str(subject)) for subject, strategy in NEWEST.strategies.items()
+]
 
 
 @pytest.mark.parametrize(("subject", "strategy"), EACH_ITEM)
@@ -33,5 +35,5 @@ def test_main_update_resets_status_and_status_update_resets_spec(subject, strate
     ],
 )
 def test_strategy_facts_are_upstreams(subject, kept):
-    (strategy,) = [strategy for name, strategy in STRATEGIES.items() if str(name) == subject]
+    (strategy,) = [strategy for name, strategy in NEWEST.strategies.items() if str(name) == subject]
     assert getattr(strategy, kept)

@@ -1,13 +1,13 @@
 """Strategies that need code besides their row in the table."""
 
 from mockube.apimachinery.groups import GroupResource
-from mockube.apiserver.kinds.registry import STRATEGIES
+from mockube.apiserver.kinds.registry import NEWEST
 from mockube.apiserver.kinds.strategy import MAIN
 from tests.support.server.requests import request
 
 
 def strategy(group, resource):
-    return STRATEGIES[GroupResource(group, resource)]
+    return NEWEST.strategies[GroupResource(group, resource)]
 
 
 def test_limit_range_without_name_is_named_by_uid():

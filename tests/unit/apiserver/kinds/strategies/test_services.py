@@ -3,11 +3,11 @@
 import pytest
 
 from mockube.apimachinery.groups import GroupResource
-from mockube.apiserver.kinds.registry import STRATEGIES
+from mockube.apiserver.kinds.registry import NEWEST
 from mockube.apiserver.kinds.strategy import MAIN
 from tests.support.server.requests import request
 
-SERVICES = STRATEGIES[GroupResource("", "services")]
+SERVICES = NEWEST.strategies[GroupResource("", "services")]
 
 PORT = {"name": "a", "port": 80}
 CLUSTER = {

@@ -3,11 +3,11 @@
 import pytest
 
 from mockube.apimachinery.groups import GroupResource
-from mockube.apiserver.kinds.registry import STRATEGIES
+from mockube.apiserver.kinds.registry import NEWEST
 from tests.support.server.requests import NOW_TEXT, request
 
-VOLUMES = STRATEGIES[GroupResource("", "persistentvolumes")]
-CLAIMS = STRATEGIES[GroupResource("", "persistentvolumeclaims")]
+VOLUMES = NEWEST.strategies[GroupResource("", "persistentvolumes")]
+CLAIMS = NEWEST.strategies[GroupResource("", "persistentvolumeclaims")]
 EARLIER = "2029-01-01T00:00:00Z"
 
 

@@ -3,12 +3,12 @@
 import pytest
 
 from mockube.apimachinery.groups import GroupResource
-from mockube.apiserver.kinds.registry import STRATEGIES
+from mockube.apiserver.kinds.registry import NEWEST
 from mockube.apiserver.kinds.strategy import MAIN
 from tests.support.server.requests import request
 
-JOBS = STRATEGIES[GroupResource("batch", "jobs")]
-DAEMON_SETS = STRATEGIES[GroupResource("apps", "daemonsets")]
+JOBS = NEWEST.strategies[GroupResource("batch", "jobs")]
+DAEMON_SETS = NEWEST.strategies[GroupResource("apps", "daemonsets")]
 
 OWN = {
     "batch.kubernetes.io/controller-uid": "u",
@@ -93,7 +93,7 @@ def test_template_change_increases_template_generation(subresource, template, ex
 
 
 def test_stateful_set_max_unavailable_is_dropped():
-    stateful_sets = STRATEGIES[GroupResource("apps", "statefulsets")]
+    stateful_sets = NEWEST.strategies[GroupResource("apps", "statefulsets")]
     heard = {"spec": {"updateStrategy": {"rollingUpdate": {"partition": 1}}}}
     for old in (None, heard):
         new = {"spec": {"updateStrategy": {"rollingUpdate": {"partition": 1, "maxUnavailable": 2}}}}
@@ -111,4 +111,4 @@ def test_stateful_set_max_unavailable_is_dropped():
     ],
 )
 def test_default_deletion_policy_of_dependents(group, resource, policy):
-    assert STRATEGIES[GroupResource(group, resource)].dependents == policy
+    assert NEWEST.strategies[GroupResource(group, resource)].dependents == policy

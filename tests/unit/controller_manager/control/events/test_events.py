@@ -4,7 +4,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mockube.controller_manager.control.events.correlation import CountedEvents, Occurrence, Series, reference
+from mockube.controller_manager.control.events.correlation import (
+    CountCorrelator,
+    Occurrence,
+    SeriesCorrelator,
+    reference,
+)
 
 START = datetime(2030, 1, 1, tzinfo=UTC)
 NANOSECONDS = int(START.timestamp()) * 10**9
@@ -18,7 +23,7 @@ WEB = {
 def occurrence(message="m", *, reason="Why", after=0, about=WEB, **more):
     """Return an occurrence that was reported `after` this many seconds."""
     return Occurrence(
-        at=START + timedelta(seconds=after),
+        time=START + timedelta(seconds=after),
         nanoseconds=NANOSECONDS + int(after * 10**9),
         about=reference(about),
         type="Normal",
@@ -32,13 +37,13 @@ def write_summary(write):
     """Return the verb, message and count of an Event write."""
     if write is None:
         return None
-    verb = "patch" if write.change else "create"
+    verb = "patch" if write.patch else "create"
     return f"{verb} {write.body['message']} x{write.body['count']}"
 
 
 @pytest.fixture
 def counted_events():
-    return CountedEvents("deployment-controller")
+    return CountCorrelator("deployment-controller")
 
 
 def test_event_has_upstreams_fields(counted_events):
@@ -76,7 +81,7 @@ def test_event_about_cluster_scoped_object_is_in_default_namespace(counted_event
 def test_repeated_event_increases_count(counted_events):
     first = counted_events.write(occurrence())
     again = counted_events.write(occurrence(after=90))
-    assert again.change == {"count": 2, "lastTimestamp": "2030-01-01T00:01:30Z", "message": "m"}
+    assert again.patch == {"count": 2, "lastTimestamp": "2030-01-01T00:01:30Z", "message": "m"}
     assert again.body["metadata"] == first.body["metadata"]
     assert again.body["firstTimestamp"] == "2030-01-01T00:00:00Z"
 
@@ -142,7 +147,7 @@ def test_event_rate_limit_is_per_object(counted_events):
 
 @pytest.fixture
 def series():
-    return Series("default-scheduler", "default-scheduler-host")
+    return SeriesCorrelator("default-scheduler", "default-scheduler-host")
 
 
 def scheduling(message="0/3 nodes are available", *, after=0, **more):
@@ -172,12 +177,12 @@ def test_repeated_scheduler_event_becomes_a_series(series):
     series.write(scheduling())
     again = series.write(scheduling("other words", after=10))
     expected = {"series": {"count": 2, "lastObservedTime": "2030-01-01T00:00:10.000000Z"}}
-    assert again.change == expected
+    assert again.patch == expected
     assert series.write(scheduling(after=20)) is None
 
 
 def due_counts(series, after):
-    return [write.change["series"]["count"] for write in series.due_writes(START + timedelta(seconds=after))]
+    return [write.patch["series"]["count"] for write in series.due_writes(START + timedelta(seconds=after))]
 
 
 def test_ended_series_is_written_once_more_and_dropped(series):
@@ -186,7 +191,7 @@ def test_ended_series_is_written_once_more_and_dropped(series):
     assert due_counts(series, 360) == []
     assert due_counts(series, 400) == [3]
     assert due_counts(series, 800) == []
-    assert series.write(scheduling(after=801)).change is None
+    assert series.write(scheduling(after=801)).patch is None
 
 
 def test_running_series_is_written_every_half_hour(series):
@@ -200,4 +205,4 @@ def test_running_series_is_written_every_half_hour(series):
 def test_single_event_is_dropped_without_write(series):
     series.write(scheduling())
     assert due_counts(series, 400) == []
-    assert series.write(scheduling(after=401)).change is None
+    assert series.write(scheduling(after=401)).patch is None

@@ -21,7 +21,7 @@ from mockube.controller_manager.client.kinds import (
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.controllers.attachdetach.controller import ATTACH_DETACH, MANAGED
-from mockube.controller_manager.provisioner import SIMULATED
+from mockube.controller_manager.provisioner import SIMULATED_PROVISIONER
 from tests.support.controllers.fake_api_server import FakeApiServer
 
 NA = "csi-534b86cd295e5df6fffcf7a2b664e864c7e07ec998802e2fc028d669c8047c61"
@@ -252,7 +252,7 @@ def cluster_with_attachment(driver, **metadata):
 
 
 def test_simulated_driver_attaches_at_once():
-    volumes = cluster_with_attachment(SIMULATED)
+    volumes = cluster_with_attachment(SIMULATED_PROVISIONER)
     volumes.reconcile(Key("", "a"))
     found = volumes.get(VOLUME_ATTACHMENTS, "a", "")
     assert found["status"] == {"attached": True}
@@ -261,8 +261,10 @@ def test_simulated_driver_attaches_at_once():
 
 
 def test_simulated_driver_releases_deleted_attachment():
-    mine = finalizer(SIMULATED)
-    volumes = cluster_with_attachment(SIMULATED, deletionTimestamp="2030-01-01T00:00:00Z", finalizers=[mine])
+    mine = finalizer(SIMULATED_PROVISIONER)
+    volumes = cluster_with_attachment(
+        SIMULATED_PROVISIONER, deletionTimestamp="2030-01-01T00:00:00Z", finalizers=[mine]
+    )
     volumes.reconcile(Key("", "a"))
     assert not meta.finalizers(volumes.get(VOLUME_ATTACHMENTS, "a", ""))
     assert volumes.reconcile(Key("", "a")) == ([], None)

@@ -13,7 +13,7 @@ from mockube.controller_manager.controllers.bootstrap.controller import (
     CLUSTER_INFO,
     TOKEN_CLEANER,
 )
-from mockube.controller_manager.controllers.bootstrap.tokens import TYPE, time_left
+from mockube.controller_manager.controllers.bootstrap.tokens import TYPE, remaining_lifetime
 from tests.support.controllers.fake_api_server import FakeApiServer
 
 KUBECONFIG = "apiVersion: v1\nkind: Config\nclusters: []\n"
@@ -94,7 +94,7 @@ def test_expired_token_is_deleted(end):
 def test_token_is_requeued_until_its_expiry():
     cluster = cluster_with_secrets(TOKEN_CLEANER, token("abcdef", expiration="2030-01-01T00:01:00Z"))
     key = Key("kube-system", "bootstrap-token-abcdef")
-    assert cluster.plan(key).again_after == timedelta(minutes=1)
+    assert cluster.plan(key).requeue_after == timedelta(minutes=1)
 
 
 @pytest.mark.parametrize("secret", [token("abcdef"), token("abcdef", namespace="default", expiration="soon")])
@@ -107,4 +107,4 @@ def test_other_secrets_are_kept(secret):
 def test_invalid_token_data_is_ignored():
     secret = token("abcdef")
     secret["data"]["expiration"] = "/w=="
-    assert time_left(secret, NOW) == timedelta()
+    assert remaining_lifetime(secret, NOW) == timedelta()

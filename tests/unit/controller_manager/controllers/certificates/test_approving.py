@@ -12,10 +12,10 @@ from mockube.apimachinery.randomness import SeededRandom
 from mockube.apimachinery.timestamps import format_time
 from mockube.apiserver.pki.issue import make_authority
 from mockube.controller_manager.controllers.certificates.approving import (
-    approve,
+    access_review,
+    approved_request,
     is_obsolete,
-    permissions_to_try,
-    review,
+    recognized_subresources,
 )
 from mockube.controller_manager.controllers.certificates.requests import parse
 
@@ -39,12 +39,12 @@ KUBELET = {**RECORDED["a kubelet's client"], "groups": ["system:bootstrappers"]}
     ids=["its own", "another's", "not as it should be", "a server's", "a client's"],
 )
 def test_csr_permissions_to_check(spec, tried):
-    assert [*permissions_to_try({"spec": spec}, parse(spec["request"]))] == tried
+    assert [*recognized_subresources({"spec": spec}, parse(spec["request"]))] == tried
 
 
 def test_access_review_is_about_requester():
     spec = {**KUBELET, "username": "u", "uid": "7", "extra": {"a": ["b"]}}
-    asked = review({"spec": spec}, "nodeclient")["spec"]
+    asked = access_review({"spec": spec}, "nodeclient")["spec"]
     assert asked.pop("resourceAttributes") == {
         "group": "certificates.k8s.io",
         "resource": "certificatesigningrequests",
@@ -56,7 +56,7 @@ def test_access_review_is_about_requester():
 
 
 def test_approval_has_upstreams_condition():
-    assert approve({"spec": KUBELET}, "nodeclient")["status"]["conditions"] == [
+    assert approved_request({"spec": KUBELET}, "nodeclient")["status"]["conditions"] == [
         {
             "type": "Approved",
             "status": "True",

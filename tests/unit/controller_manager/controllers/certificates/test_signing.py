@@ -17,14 +17,17 @@ from mockube.controller_manager.client.kinds import CERTIFICATE_SIGNING_REQUESTS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.runner import RequeueWithBackoff
 from mockube.controller_manager.controllers.certificates.authority import (
-    CannotSign,
-    Files,
-    Terms,
+    CertificateAuthorityFiles,
+    CertificateTemplate,
+    SigningError,
     issue,
     load_authority,
 )
 from mockube.controller_manager.controllers.certificates.requests import parse
-from mockube.controller_manager.controllers.certificates.signing import Signing, signing_controller
+from mockube.controller_manager.controllers.certificates.signing import (
+    CertificateSigner,
+    csr_signing_controller,
+)
 from tests.support.controllers.fake_api_server import FakeApiServer
 
 KEY = Key("", "c")
@@ -47,12 +50,12 @@ def cluster_with_request(spec, *conditions, own=OWN, **status):
     signers = dict.fromkeys(
         ("kube-apiserver-client", "kube-apiserver-client-kubelet", "kubelet-serving"), own
     )
-    signing = Signing(
+    signer = CertificateSigner(
         authorities={f"kubernetes.io/{name}": lambda found=found: found for name, found in signers.items()},
         max_lifetime=timedelta(days=365),
         random=SeededRandom(),
     )
-    found = FakeApiServer(signing_controller(signing), SteppedClock())
+    found = FakeApiServer(csr_signing_controller(signer), SteppedClock())
     status |= {"conditions": list(conditions)} if conditions else {}
     found.add(CERTIFICATE_SIGNING_REQUESTS, {"metadata": {"name": "c"}, "spec": spec, "status": status})
     return found
@@ -136,9 +139,11 @@ def test_csr_with_invalid_signature_is_not_signed():
     der = bytearray(x509.load_pem_x509_csr(pem).public_bytes(serialization.Encoding.DER))
     der[der.index(b"jane")] ^= 1
     changed = x509.load_der_x509_csr(bytes(der))
-    terms = Terms(usages=["client auth"], lifetime=timedelta(hours=1), now=SteppedClock().now())
-    with pytest.raises(CannotSign, match="signature"):
-        issue(OWN, changed, terms, SeededRandom())
+    template = CertificateTemplate(
+        usages=["client auth"], lifetime=timedelta(hours=1), now=SteppedClock().now()
+    )
+    with pytest.raises(SigningError, match="signature"):
+        issue(OWN, changed, template, SeededRandom())
 
 
 @pytest.mark.parametrize(
@@ -151,9 +156,9 @@ def test_csr_with_invalid_signature_is_not_signed():
     ids=["one", "two", "of the second byte"],
 )
 def test_usages_are_encoded_as_bits(usages, bits):
-    terms = Terms(usages=usages, lifetime=timedelta(hours=1), now=SteppedClock().now())
+    template = CertificateTemplate(usages=usages, lifetime=timedelta(hours=1), now=SteppedClock().now())
     made = x509.load_pem_x509_certificate(
-        issue(OWN, parse(RECORDED[0]["spec"]["request"]).parsed, terms, SeededRandom())
+        issue(OWN, parse(RECORDED[0]["spec"]["request"]).parsed, template, SeededRandom())
     )
     der = made.public_bytes(serialization.Encoding.DER)
     assert bytes.fromhex("0603551d0f0101ff04" + f"{len(bits) // 2:02x}" + bits) in der
@@ -166,7 +171,7 @@ def test_changed_ca_files_are_re_read(tmp_path):
     ]
     for path, data in zip(paths, (made[0].certificate, made[0].key), strict=True):
         path.write_bytes(data)
-    files = Files(*paths)
+    files = CertificateAuthorityFiles(*paths)
     assert files.current() is files.current()
     paths[0].write_bytes(b"half a certificate")
     assert files.current().certificate.subject.rfc4514_string() == "CN=one"
@@ -177,7 +182,7 @@ def test_changed_ca_files_are_re_read(tmp_path):
 
 def test_file_with_two_certificates_is_refused():
     pair = make_authority("one", now=SteppedClock().now(), random=SeededRandom())
-    with pytest.raises(CannotSign, match="expected 1 certificate, found 2"):
+    with pytest.raises(SigningError, match="expected 1 certificate, found 2"):
         load_authority(pair.certificate * 2, pair.key)
 
 
@@ -193,8 +198,8 @@ def test_conflicting_csr_is_retried():
 
 def test_serial_numbers_are_random():
     requests = [cluster_with_request(RECORDED[0]["spec"], APPROVED) for _ in range(2)]
-    signing = requests[1].controller.reconcile.args[0]
-    requests[1].controller = signing_controller(replace(signing, random=SeededRandom(7)))
+    signer = requests[1].controller.reconcile.args[0]
+    requests[1].controller = csr_signing_controller(replace(signer, random=SeededRandom(7)))
     for one in requests:
         one.reconcile(KEY)
     first, second = (certificate(status_of(one)).serial_number for one in requests)

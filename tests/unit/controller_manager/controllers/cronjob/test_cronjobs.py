@@ -61,7 +61,7 @@ class Crons(FakeApiServer):
 def test_job_is_created_at_scheduled_time():
     crons = Crons()
     assert crons.sync() == []
-    assert crons.plan(KEY).again_after == timedelta(minutes=5, milliseconds=100)
+    assert crons.plan(KEY).requeue_after == timedelta(minutes=5, milliseconds=100)
     crons.pass_time(minutes=5)
     assert crons.sync() == [("create", "jobs"), ("update", "cronjobs")]
     (job,) = crons.all(JOBS)
@@ -141,7 +141,7 @@ def test_suspended_cron_job_creates_no_jobs():
     crons = Crons(suspend=True)
     crons.pass_time(hours=1)
     assert crons.sync() == []
-    assert crons.plan(KEY).again_after is None
+    assert crons.plan(KEY).requeue_after is None
 
 
 def test_changed_schedule_starts_at_next_time():
@@ -149,7 +149,7 @@ def test_changed_schedule_starts_at_next_time():
     crons.sync()
     crons.pass_time(minutes=10, seconds=30)
     crons.respecify(CRON_JOBS, "c", ("schedule",), "* * * * *")
-    assert crons.plan(KEY).again_after == timedelta(seconds=30, milliseconds=100)
+    assert crons.plan(KEY).requeue_after == timedelta(seconds=30, milliseconds=100)
     assert crons.sync() == []
     crons.pass_time(seconds=31)
     assert crons.sync() == [("create", "jobs"), ("update", "cronjobs")]

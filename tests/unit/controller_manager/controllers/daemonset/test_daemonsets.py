@@ -63,7 +63,7 @@ def test_pod_is_available_after_min_ready_seconds():
     daemons = Daemons(nodes=1, minReadySeconds=30)
     daemons.settle()
     assert "numberAvailable" not in daemons.status
-    assert daemons.plan(KEY).again_after == timedelta(seconds=30)
+    assert daemons.plan(KEY).requeue_after == timedelta(seconds=30)
     daemons.clock.advance(30)
     daemons.sync()
     assert daemons.status["numberAvailable"] == 1
@@ -117,7 +117,7 @@ def test_failed_pod_is_replaced_with_backoff():
     daemons.end(daemons.undeleted[0], "Failed")
     daemons.sync()
     assert len(daemons.undeleted) == 1, "it is left alone for a second"
-    assert daemons.plan(KEY).again_after == timedelta(seconds=1)
+    assert daemons.plan(KEY).requeue_after == timedelta(seconds=1)
     daemons.clock.advance(1)
     daemons.sync()
     assert daemons.undeleted == []

@@ -6,12 +6,12 @@ from mockube.apimachinery import meta
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.kinds import DEPLOYMENTS, PODS, REPLICA_SETS
 from mockube.controller_manager.controllers.deployment.controller import DEPLOYMENT
+from mockube.controller_manager.controllers.deployment.fenceposts import resolve_fenceposts
 from mockube.controller_manager.controllers.deployment.rolling import new_set_size, old_set_sizes
 from mockube.controller_manager.controllers.deployment.state import (
     DeploymentState,
     DeploymentView,
-    SetView,
-    fenceposts,
+    ReplicaSetView,
 )
 from tests.support.controllers.deployments import RECREATE, Cluster, deployment, replicaset, rolling, template
 
@@ -20,7 +20,7 @@ def sets(*sizes, availables=None):
     """Return ReplicaSets, oldest first; all of their pods are available by default."""
     counts = availables or sizes
     return [
-        SetView.of(
+        ReplicaSetView.of(
             {
                 **replicaset(name=f"rs{number}", replicas=size),
                 "status": {"replicas": max(size, available), "availableReplicas": available},
@@ -299,4 +299,4 @@ def test_selector_that_matches_nothing_owns_no_pods(cluster, selector):
     ],
 )
 def test_fenceposts_are_resolved(surge, unavailable, replicas, expected):
-    assert fenceposts(surge, unavailable, replicas) == expected
+    assert resolve_fenceposts(surge, unavailable, replicas) == expected

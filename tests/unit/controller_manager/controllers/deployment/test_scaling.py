@@ -3,8 +3,12 @@
 import pytest
 
 from mockube.controller_manager.client.kinds import REPLICA_SETS
-from mockube.controller_manager.controllers.deployment.state import DeploymentState, DeploymentView, SetView
-from mockube.controller_manager.controllers.deployment.sync import is_scaled, scaled_sizes
+from mockube.controller_manager.controllers.deployment.state import (
+    DeploymentState,
+    DeploymentView,
+    ReplicaSetView,
+)
+from mockube.controller_manager.controllers.deployment.sync import is_scaling_event, scaled_sizes
 from tests.support.controllers.deployments import RECREATE, Cluster, deployment, replicaset, rolling
 
 
@@ -17,7 +21,9 @@ def set_view(number, size, *, desired=None, maximum=None, available=None):
         if value is not None
     }
     tree["metadata"]["creationTimestamp"] = f"2030-01-01T00:00:{number:02}Z"
-    return SetView.of({**tree, "status": {"availableReplicas": size if available is None else available}})
+    return ReplicaSetView.of(
+        {**tree, "status": {"availableReplicas": size if available is None else available}}
+    )
 
 
 def sizes_after_scaling(wanted, old_sets, new, *, before, surge=0, strategy=None):
@@ -115,7 +121,7 @@ def test_scaling_is_detected_by_desired_replicas_annotation(desired, size, expec
     state = DeploymentState(
         deployment=DeploymentView(deployment(replicas=3)), new=set_view(0, size, desired=desired), old_sets=[]
     )
-    assert is_scaled(state) is expected
+    assert is_scaling_event(state) is expected
 
 
 def test_proportional_scaling_keeps_total_and_rollout_continues():

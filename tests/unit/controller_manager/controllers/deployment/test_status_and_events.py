@@ -73,7 +73,7 @@ def test_unchanged_deployment_is_not_written(cluster):
     cluster.done.clear()
     cluster.roll_on()
     assert cluster.done == []
-    assert cluster.plan_of(DEPLOYMENT).again_after is None
+    assert cluster.plan_of(DEPLOYMENT).requeue_after is None
 
 
 def test_explicit_zero_counts_are_not_rewritten(cluster):
@@ -155,18 +155,18 @@ def start_stuck_rollout(cluster, deadline=10, **spec):
 def test_stalled_rollout_is_requeued_at_deadline(cluster):
     start_stuck_rollout(cluster)
     assert cluster.conditions["Progressing"] == UPDATED
-    again = cluster.plan_of(DEPLOYMENT).again_after
+    again = cluster.plan_of(DEPLOYMENT).requeue_after
     assert again is not None
     assert again.total_seconds() == 11
     cluster.clock.advance(10)
     assert cluster.roll_on() == []
-    assert cluster.plan_of(DEPLOYMENT).again_after.total_seconds() == 1
+    assert cluster.plan_of(DEPLOYMENT).requeue_after.total_seconds() == 1
     cluster.clock.advance(1)
     cluster.roll_on()
     assert cluster.conditions == {"Available": MINIMUM, "Progressing": LATE}
     name = meta.name(cluster.set_of("a:2"))
     assert condition(cluster)["message"] == f'ReplicaSet "{name}" has timed out progressing.'
-    assert cluster.plan_of(DEPLOYMENT).again_after is None
+    assert cluster.plan_of(DEPLOYMENT).requeue_after is None
     assert cluster.roll_on() == []
 
 
@@ -204,7 +204,7 @@ def test_complete_rollout_never_exceeds_deadline(cluster):
 def test_no_deadline_has_no_progressing_condition(cluster, deadline):
     start_stuck_rollout(cluster, deadline)
     assert cluster.conditions == {"Available": MINIMUM}
-    assert cluster.plan_of(DEPLOYMENT).again_after is None
+    assert cluster.plan_of(DEPLOYMENT).requeue_after is None
 
 
 def test_added_progress_deadline_sets_found_new_replica_set(cluster):
@@ -242,7 +242,7 @@ def test_paused_time_does_not_count(cluster):
     cluster.roll_on()
     assert cluster.conditions["Progressing"] == ("Unknown", "DeploymentResumed")
     assert condition(cluster)["message"] == "Deployment is resumed"
-    assert cluster.plan_of(DEPLOYMENT).again_after.total_seconds() == 11
+    assert cluster.plan_of(DEPLOYMENT).requeue_after.total_seconds() == 11
 
 
 def test_pause_does_not_hide_exceeded_deadline(cluster):

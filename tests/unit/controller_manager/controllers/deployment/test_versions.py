@@ -245,7 +245,7 @@ def test_failed_set_creation_sets_condition(cluster):
     text = f'Failed to create new replica set "{meta.name(create.bodies[0])}": {error}'
     assert (condition["type"], condition["status"]) == ("Progressing", "False")
     assert (condition["reason"], condition["message"]) == ("ReplicaSetCreateError", text)
-    reason, message = create.event.failed
+    reason, message = create.event.on_failure
     assert (reason, message.format(name=meta.name(create.bodies[0]), error=error)) == (
         "ReplicaSetCreateError",
         text,

@@ -14,7 +14,7 @@ from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import Delete, Outcome, Write
 from mockube.controller_manager.controllers.devicetainteviction.controller import (
     DEVICE_TAINT_EVICTION,
-    Evictions,
+    EvictionMetrics,
 )
 from tests.support.controllers.fake_api_server import FakeApiServer
 
@@ -66,7 +66,7 @@ def test_pod_with_tainted_device_is_evicted():
 def test_toleration_seconds_delay_eviction():
     pods = cluster_with_device({**ALL, "tolerationSeconds": 60}, {**ALL, "tolerationSeconds": 30})
     plan = pods.plan(KEY)
-    assert timedelta(seconds=29) < plan.again_after <= timedelta(seconds=30)
+    assert timedelta(seconds=29) < plan.requeue_after <= timedelta(seconds=30)
     pods.reconcile(KEY)
     assert pods.done == []
     pods.clock.advance(31)
@@ -145,7 +145,7 @@ def test_changes_map_to_pod_keys():
 
 
 def test_evictions_are_counted():
-    evictions = Evictions()
+    evictions = EvictionMetrics()
     deleted = Write(Delete(resource=PODS, objects=()), KEY, None)
     evictions.observe(None, Outcome(error=None, writes=(deleted,)), 0.0, SteppedClock().now())
     (family,) = evictions.collect()

@@ -172,13 +172,13 @@ def test_evicted_pod_counts_as_disrupted_until_timeout():
     guarded.pod("b")
     guarded.evict("a")
     assert guarded.counts() == [2, 1, 1, 0]
-    assert guarded.plan(GUARD).again_after.total_seconds() == 120
+    assert guarded.plan(GUARD).requeue_after.total_seconds() == 120
     guarded.clock.advance(120)
     assert guarded.counts() == [2, 2, 1, 1]
     assert "disruptedPods" not in guarded.get(BUDGETS, "guard")["status"]
     message = "Pod was expected by PDB default/default to be deleted but it wasn't"
     assert guarded.events == [("Warning", "NotDeleted", message)]
-    assert guarded.plan(GUARD).again_after is None
+    assert guarded.plan(GUARD).requeue_after is None
 
 
 @pytest.mark.parametrize("gone", [True, False], ids=["gone", "deleting"])
@@ -260,7 +260,7 @@ def test_stale_disruption_target_condition_is_cleared():
     guarded, key = Guarded(STALE_POD_DISRUPTION), Key("default", "a")
     guarded.pod("a")
     targeted(guarded)
-    assert guarded.plan(key).again_after.total_seconds() == 120
+    assert guarded.plan(key).requeue_after.total_seconds() == 120
     guarded.clock.advance(120)
     guarded.reconcile(key)
     (condition,) = guarded.get(kinds.PODS, "a")["status"]["conditions"]

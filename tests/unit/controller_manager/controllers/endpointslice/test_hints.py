@@ -43,7 +43,7 @@ def caches(svc, pods, slices=(), nodes=TWO_ZONES):
 
 
 def planned_actions(svc, pods, slices=(), nodes=TWO_ZONES, *, was_shared=False):
-    known = Memory(TriggerTimes(NOW, {}), is_shared=True) if was_shared else None
+    known = Memory(TriggerTimes(NOW, {}), is_allocated_to_zones=True) if was_shared else None
     return partial(reconcile, 100)(caches(svc, pods, slices, nodes), KEY, NOW, known).actions
 
 
@@ -71,7 +71,7 @@ def messages(actions):
 
 
 def memory(actions):
-    return [action.memory.is_shared for action in actions if isinstance(action, Remember)]
+    return [action.memory.is_allocated_to_zones for action in actions if isinstance(action, Remember)]
 
 
 def pods_on(nodes, **changes):

@@ -25,7 +25,7 @@ def dependent(*owners, finalizers=()):
 
 
 @pytest.mark.parametrize(
-    ("owner_states", "has_dependents", "is_in_circle", "expected"),
+    ("owner_states", "has_dependents", "is_in_cycle", "expected"),
     [
         pytest.param([], False, False, Keep(), id="no owner"),
         pytest.param([SOLID], True, False, Keep(), id="owned"),
@@ -40,14 +40,14 @@ def dependent(*owners, finalizers=()):
         ),
     ],
 )
-def test_decision_for_object(owner_states, has_dependents, is_in_circle, expected):
+def test_decision_for_object(owner_states, has_dependents, is_in_cycle, expected):
     obj = dependent(*(f"uid-{at}" for at in range(len(owner_states))))
-    assert decide(obj, owner_states, has_dependents=has_dependents, is_in_circle=is_in_circle) == expected
+    assert decide(obj, owner_states, has_dependents=has_dependents, is_in_cycle=is_in_cycle) == expected
 
 
 @pytest.mark.parametrize("gone", [DANGLING, WAITING])
 def test_missing_owner_is_removed_and_existing_one_kept(gone):
-    verdict = decide(dependent("uid-1", "uid-2"), [gone, SOLID], has_dependents=True, is_in_circle=False)
+    verdict = decide(dependent("uid-1", "uid-2"), [gone, SOLID], has_dependents=True, is_in_cycle=False)
     owners = [{"uid": "uid-2"}]
     assert verdict == Disown(
         {"metadata": {"resourceVersion": "7", "uid": "uid-b", "ownerReferences": owners}}
@@ -60,7 +60,7 @@ def test_missing_owner_is_removed_and_existing_one_kept(gone):
 )
 def test_deletion_keeps_propagation_of_finalizers(finalizer, propagation):
     verdict = decide(
-        dependent("uid-1", finalizers=[finalizer]), [DANGLING], has_dependents=False, is_in_circle=False
+        dependent("uid-1", finalizers=[finalizer]), [DANGLING], has_dependents=False, is_in_cycle=False
     )
     assert verdict == Remove(propagation=propagation)
 

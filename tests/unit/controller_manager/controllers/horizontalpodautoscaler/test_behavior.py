@@ -53,7 +53,7 @@ def behavior(*, up=WIDE, down=WIDE):
 )
 def test_limits_without_behavior(current, desired, range_, expected):
     found = limit(None, desired, limits(current, minimum=range_[0], maximum=range_[1]), History())
-    assert (found.replicas, found.is_limited, found.limiting[0]) == expected
+    assert (found.replicas, found.is_limited, found.limited_condition[0]) == expected
     assert found.able_condition == ("ReadyForNewScale", "recommended size matches current size")
 
 
@@ -104,15 +104,15 @@ UP = (("Pods", 2, 60), ("Percent", 50, 30))
         ("Max", History(), 15),
         ("Min", History(), 12),
         ("Disabled", History(), 10),
-        ("Max", History(ups=(timed_count(4, 20),)), 10),
-        ("Max", History(ups=(timed_count(4, 40),)), 15),
-        ("Min", History(ups=(timed_count(4, 40),)), 10),
-        ("Max", History(ups=(timed_count(4, 20),), downs=(timed_count(4, 20),)), 15),
+        ("Max", History(scale_up_events=(timed_count(4, 20),)), 10),
+        ("Max", History(scale_up_events=(timed_count(4, 40),)), 15),
+        ("Min", History(scale_up_events=(timed_count(4, 40),)), 10),
+        ("Max", History(scale_up_events=(timed_count(4, 20),), scale_down_events=(timed_count(4, 20),)), 15),
     ],
 )
 def test_scale_up_policies(select, history, expected):
     found = limit(behavior(up=rules(*UP, select=select)), 50, limits(10), history)
-    assert (found.replicas, found.limiting[0]) == (expected, "ScaleUpLimit")
+    assert (found.replicas, found.limited_condition[0]) == (expected, "ScaleUpLimit")
 
 
 @pytest.mark.parametrize(
@@ -121,20 +121,20 @@ def test_scale_up_policies(select, history, expected):
         ("Max", History(), 5),
         ("Min", History(), 8),
         ("Disabled", History(), 10),
-        ("Max", History(downs=(timed_count(6, 20),)), 8),
-        ("Max", History(downs=(timed_count(8, 20),)), 9),
+        ("Max", History(scale_down_events=(timed_count(6, 20),)), 8),
+        ("Max", History(scale_down_events=(timed_count(8, 20),)), 9),
     ],
 )
 def test_scale_down_policies(select, history, expected):
     found = limit(behavior(down=rules(*UP, select=select)), 1, limits(10), history)
-    assert (found.replicas, found.limiting[0]) == (expected, "ScaleDownLimit")
+    assert (found.replicas, found.limited_condition[0]) == (expected, "ScaleDownLimit")
 
 
 def test_policies_respect_min_and_max_replicas():
     assert limit(behavior(), 50, limits(10, maximum=20), History())[::2][0] == 20
-    assert limit(behavior(), 50, limits(10, maximum=20), History()).limiting[0] == "TooManyReplicas"
-    assert limit(behavior(), 1, limits(10, minimum=3), History()).limiting[0] == "TooFewReplicas"
-    assert limit(behavior(), 10, limits(10), History()).limiting[0] == "DesiredWithinRange"
+    assert limit(behavior(), 50, limits(10, maximum=20), History()).limited_condition[0] == "TooManyReplicas"
+    assert limit(behavior(), 1, limits(10, minimum=3), History()).limited_condition[0] == "TooFewReplicas"
+    assert limit(behavior(), 10, limits(10), History()).limited_condition[0] == "DesiredWithinRange"
 
 
 def test_scale_up_percentage_is_rounded_up():
@@ -143,7 +143,9 @@ def test_scale_up_percentage_is_rounded_up():
 
 def test_scaling_history_lasts_as_long_as_policies():
     given = behavior(up=rules(("Pods", 1, 60)), down=rules(("Pods", 1, 30)))
-    history = History(ups=(timed_count(1, 61), timed_count(2, 10)), downs=(timed_count(1, 31),))
-    assert with_scaling(history, given, 2, 5, NOW).ups == (timed_count(3, 0), timed_count(2, 10))
-    assert with_scaling(history, given, 5, 2, NOW).downs == (timed_count(3, 0),)
+    history = History(
+        scale_up_events=(timed_count(1, 61), timed_count(2, 10)), scale_down_events=(timed_count(1, 31),)
+    )
+    assert with_scaling(history, given, 2, 5, NOW).scale_up_events == (timed_count(3, 0), timed_count(2, 10))
+    assert with_scaling(history, given, 5, 2, NOW).scale_down_events == (timed_count(3, 0),)
     assert with_scaling(history, None, 5, 2, NOW) is history

@@ -8,19 +8,19 @@ from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.timestamps import format_time
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.sender import FixedToken, Sender
-from mockube.controller_manager.client.wire import Answer
+from mockube.controller_manager.client.wire import Response
 from mockube.controller_manager.controllers.horizontalpodautoscaler.metrics_api import MetricsApi
 from mockube.controller_manager.controllers.horizontalpodautoscaler.proposals import (
     FailedMetricError,
     Source,
     propose,
 )
-from mockube.controller_manager.controllers.horizontalpodautoscaler.targets import Kinds
+from mockube.controller_manager.controllers.horizontalpodautoscaler.targets import RestMapper
 from mockube.controller_manager.metrics.client import ClientMetrics
 from tests.support.controllers.autoscaling import NOW, pod, situation
 from tests.support.stores.scripted_transport import ScriptedTransport, answer
 
-NOT_FOUND = Answer(404, None, b"404 page not found\n")
+NOT_FOUND = Response(404, None, b"404 page not found\n")
 SELECTOR = {"matchLabels": {"q": "a"}}
 SELECTOR_TEXT = (
     "&LabelSelector{MatchLabels:map[string]string{q: a,},MatchExpressions:[]LabelSelectorRequirement{},}"
@@ -67,7 +67,7 @@ class Asked:
         client = Client(sender, identities=None)
         self._discovered = [answer(body=document) for document in discovered]
         self._outcomes = outcomes
-        self.api = MetricsApi(client, Kinds(client, clock))
+        self.api = MetricsApi(client, RestMapper(client, clock))
 
     async def propose(self, spec, *pods, discovers=False, **how):
         self.transport.will(*(self._discovered if discovers else ()), *self._outcomes)
@@ -327,7 +327,7 @@ async def test_discovery_is_refreshed_after_30_seconds():
         clock=clock,
         metrics=ClientMetrics(),
     )
-    kinds = Kinds(Client(sender, identities=None), clock)
+    kinds = RestMapper(Client(sender, identities=None), clock)
     for seconds, requests in ((0, 2), (29, 2), (1, 4)):
         clock.advance(seconds)
         transport.outcomes.clear()

@@ -10,7 +10,7 @@ from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.kinds import DEPLOYMENTS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.sender import FixedToken, Sender
-from mockube.controller_manager.controllers.horizontalpodautoscaler.targets import MAX_ATTEMPTS, Targets
+from mockube.controller_manager.controllers.horizontalpodautoscaler.targets import MAX_ATTEMPTS, ScaleClient
 from mockube.controller_manager.metrics.client import ClientMetrics
 from tests.support.stores.scripted_transport import ScriptedTransport, answer, problem
 from tests.support.turns import turns
@@ -44,7 +44,7 @@ def targets(transport, clock):
         clock=clock,
         metrics=ClientMetrics(),
     )
-    return Targets(Client(sender, identities=None), clock)
+    return ScaleClient(Client(sender, identities=None), clock)
 
 
 @pytest.mark.parametrize(

@@ -159,7 +159,7 @@ def test_container_restarts_count_towards_backoff_limit():
 def test_job_beyond_active_deadline_fails():
     jobs = Jobs(activeDeadlineSeconds=30)
     jobs.sync()
-    assert jobs.plan(("default", "j")).again_after.total_seconds() == pytest.approx(30, abs=1)
+    assert jobs.plan(("default", "j")).requeue_after.total_seconds() == pytest.approx(30, abs=1)
     jobs.pass_time(30)
     jobs.settle()
     assert jobs.conditions == failed_conditions("DeadlineExceeded")

@@ -5,15 +5,15 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from mockube.apimachinery.timestamps import format_time
-from mockube.controller_manager.controllers.nodelifecycle.health import is_silent, listen, unknown_conditions
+from mockube.controller_manager.controllers.nodelifecycle.health import is_silent, observe, unknown_conditions
 from mockube.controller_manager.controllers.nodelifecycle.taints import (
     with_no_execute_taint,
     with_no_schedule_taints,
 )
 from mockube.controller_manager.controllers.nodelifecycle.zones import (
-    Limits,
-    State,
+    EvictionLimits,
     Zone,
+    ZoneState,
     by_zone,
     rate_of,
     state_of,
@@ -21,7 +21,7 @@ from mockube.controller_manager.controllers.nodelifecycle.zones import (
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 GRACE = timedelta(seconds=50)
-LIMITS = Limits(rate=0.1, slow_rate=0.01, threshold=0.55, large=50)
+LIMITS = EvictionLimits(rate=0.1, slow_rate=0.01, threshold=0.55, large=50)
 
 
 def time_after(seconds):
@@ -47,7 +47,7 @@ def lease(text):
 def health_after(*looks):
     health = None
     for seconds, seen, renewed in looks:
-        health = listen(health, seen, lease(renewed) if renewed else None, time_after(seconds))
+        health = observe(health, seen, lease(renewed) if renewed else None, time_after(seconds))
     return health
 
 
@@ -153,12 +153,12 @@ def test_no_execute_taints_follow_conditions(ready, present, taints):
 @pytest.mark.parametrize(
     ("ready", "ill", "state", "rate"),
     [
-        pytest.param(3, 0, State.NORMAL, 0.1, id="all nodes ready"),
-        pytest.param(1, 2, State.NORMAL, 0.1, id="two of three nodes unready"),
-        pytest.param(4, 5, State.PARTIAL, 0, id="many of few nodes unready"),
-        pytest.param(40, 60, State.PARTIAL, 0.01, id="many of many nodes unready"),
-        pytest.param(0, 1, State.FULL, 0.1, id="the only one"),
-        pytest.param(5, 5, State.NORMAL, 0.1, id="below the threshold"),
+        pytest.param(3, 0, ZoneState.NORMAL, 0.1, id="all nodes ready"),
+        pytest.param(1, 2, ZoneState.NORMAL, 0.1, id="two of three nodes unready"),
+        pytest.param(4, 5, ZoneState.PARTIAL, 0, id="many of few nodes unready"),
+        pytest.param(40, 60, ZoneState.PARTIAL, 0.01, id="many of many nodes unready"),
+        pytest.param(0, 1, ZoneState.FULL, 0.1, id="the only one"),
+        pytest.param(5, 5, ZoneState.NORMAL, 0.1, id="below the threshold"),
     ],
 )
 def test_zone_states(ready, ill, state, rate):
@@ -169,9 +169,9 @@ def test_zone_states(ready, ill, state, rate):
 
 def test_evictions_of_nodes_are_rate_limited():
     zone = Zone()
-    taken = [seconds for seconds in range(30) if zone.take(time_after(seconds), 0.1)]
+    taken = [seconds for seconds in range(30) if zone.try_accept(time_after(seconds), 0.1)]
     assert taken == [0, 10, 20]
-    assert not Zone().take(NOW, 0.0)
+    assert not Zone().try_accept(NOW, 0.0)
 
 
 def test_nodes_of_one_zone_share_state():

@@ -212,19 +212,19 @@ def test_pod_is_available_after_min_ready_seconds(cluster):
         None,
     )
     plan = cluster.plan_of(REPLICA_SET)
-    assert plan.again_after is not None
-    assert plan.again_after.total_seconds() == 10
+    assert plan.requeue_after is not None
+    assert plan.requeue_after.total_seconds() == 10
     cluster.clock.advance(10)
     pod_verbs(cluster)
     assert status_counts(cluster)["availableReplicas"] == 2
-    assert cluster.plan_of(REPLICA_SET).again_after is None
+    assert cluster.plan_of(REPLICA_SET).requeue_after is None
 
 
 def test_requeue_is_for_next_available_pod(cluster):
     with_running_pods(cluster, replicas=2, minReadySeconds=10)
     cluster.clock.advance(4)
     cluster.run(cluster.pods[0])
-    assert cluster.plan_of(REPLICA_SET).again_after.total_seconds() == 6
+    assert cluster.plan_of(REPLICA_SET).requeue_after.total_seconds() == 6
 
 
 def failure(cluster):
@@ -263,7 +263,7 @@ def test_failed_deletion_sets_other_condition(cluster):
 def test_failed_creation_records_event(cluster):
     with_set(cluster, replicas=1)
     (create,) = cluster.plan_of(REPLICA_SET).actions
-    reason, message = create.event.failed
+    reason, message = create.event.on_failure
     assert reason == "FailedCreate"
     assert message.format(error=FULL) == 'Error creating: pods "web-1" is forbidden: exceeded quota: q'
 

@@ -12,13 +12,13 @@ from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import Create, Outcome, Patch, Update, Write
 from mockube.controller_manager.control.runner import RequeueWithBackoff
 from mockube.controller_manager.controllers.resourceclaim.controller import (
-    Claims,
+    ResourceClaimMetrics,
     claim_key,
     pod_key,
     resource_claims,
 )
 from mockube.controller_manager.controllers.resourceclaim.pods import generate_name
-from mockube.controller_manager.workloads.device_claims import FINALIZER, OF_POD_CLAIM
+from mockube.controller_manager.workloads.device_claims import FINALIZER, POD_CLAIM_NAME
 from tests.support.controllers.fake_api_server import FakeApiServer
 
 APP = pod_key(Key("default", "app"))
@@ -70,7 +70,7 @@ def test_claim_is_created_from_template_and_named_in_status():
     (made,) = pods.all(RESOURCE_CLAIMS)
     assert made["metadata"]["generateName"] == "app-gpu-"
     assert meta.labels(made) == {"a": "b"}
-    assert meta.annotations(made) == {"c": "d", OF_POD_CLAIM: "gpu"}
+    assert meta.annotations(made) == {"c": "d", POD_CLAIM_NAME: "gpu"}
     assert meta.owner_references(made) == [
         {"apiVersion": "v1", "kind": "Pod", "name": "app", "uid": "u", "controller": True}
     ]
@@ -318,8 +318,8 @@ def samples(metrics):
 
 
 def test_claims_are_counted():
-    listed = [claim("a"), claim("b", allocated=False, annotations={OF_POD_CLAIM: "gpu"})]
-    claims = Claims(lambda: listed)
+    listed = [claim("a"), claim("b", allocated=False, annotations={POD_CLAIM_NAME: "gpu"})]
+    claims = ResourceClaimMetrics(lambda: listed)
     write = Write(Create(resource=RESOURCE_CLAIMS, bodies=()), Key("default", "a"), claim("a"))
     named = Write(Patch(resource=PODS, key=Key("default", "a"), body={}), Key("default", "a"), {})
     for outcome in (

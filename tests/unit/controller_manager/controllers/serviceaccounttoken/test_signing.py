@@ -6,7 +6,11 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
 from mockube.apiserver.authn.serviceaccount import jwt
 from mockube.apiserver.authn.serviceaccount.keys import load
-from mockube.controller_manager.controllers.serviceaccounttoken.signing import BadKey, claims_of, signer
+from mockube.controller_manager.controllers.serviceaccounttoken.signing import (
+    InvalidKey,
+    claims_of,
+    token_signer,
+)
 
 ACCOUNT = {"metadata": {"name": "builder", "namespace": "ci", "uid": "u"}}
 SECRET = {"metadata": {"name": "builder-token", "namespace": "ci"}}
@@ -39,12 +43,12 @@ def test_token_claims_are_upstreams():
     ids=["RSA", "P-256", "P-384", "P-521"],
 )
 def test_signed_token_is_verified_by_server(key):
-    assert jwt.verify(load(pem(key)), signer(pem(key))(CLAIMS)) == CLAIMS
+    assert jwt.verify(load(pem(key)), token_signer(pem(key))(CLAIMS)) == CLAIMS
 
 
 @pytest.mark.parametrize(
     "text", [b"", b"key", pem(ed25519.Ed25519PrivateKey.generate())], ids=["empty", "text", "Ed25519"]
 )
 def test_unsupported_signing_key_is_refused(text):
-    with pytest.raises(BadKey):
-        signer(text)
+    with pytest.raises(InvalidKey):
+        token_signer(text)

@@ -11,13 +11,13 @@ from mockube.controller_manager.controllers.serviceaccounttoken.controller impor
     ACCOUNT,
     ACCOUNT_UID,
     TYPE,
-    Issuing,
+    TokenIssuer,
     service_account_tokens,
 )
 from tests.support.controllers.fake_api_server import FakeApiServer
 
 KEY = Key("default", "t")
-ISSUING = Issuing(sign=lambda claims: claims["sub"], authority=b"authority")
+ISSUING = TokenIssuer(sign=lambda claims: claims["sub"], authority=b"authority")
 
 
 def cluster_with_secret(*, account="builder", uid=None, kind=TYPE, data=None):

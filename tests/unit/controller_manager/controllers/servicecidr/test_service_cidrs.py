@@ -62,7 +62,7 @@ def test_service_cidr_gets_finalizer_and_ready_condition():
 
 def test_service_cidr_is_deleted_after_grace_period():
     ranges = cluster_with_ranges(deleting=True)
-    assert ranges.plan(KEY).again_after == timedelta(seconds=10)
+    assert ranges.plan(KEY).requeue_after == timedelta(seconds=10)
     ranges.clock.advance(9)
     assert ranges.plan(KEY).actions == ()
     ranges.clock.advance(1)

@@ -33,8 +33,8 @@ def test_released_address_is_allocated_last(pool):
 
 
 def test_existing_addresses_are_kept(pool):
-    pool.note("a", "198.18.0.1")
-    pool.note("b", "198.18.0.1")
+    pool.record("a", "198.18.0.1")
+    pool.record("b", "198.18.0.1")
     assert [pool.allocate(uid, "") for uid in "abc"] == ["198.18.0.1", "198.18.0.2", "198.18.0.3"]
 
 

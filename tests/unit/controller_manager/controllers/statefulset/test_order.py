@@ -234,7 +234,7 @@ def test_pod_is_available_after_min_ready_seconds():
     sets.round()
     sets.run(0)
     plan = sets.plan_web()
-    assert plan.again_after.total_seconds() == 10
+    assert plan.requeue_after.total_seconds() == 10
     assert sets.round() == []
     assert (sets.status["readyReplicas"], sets.status["availableReplicas"]) == (1, 0)
     sets.clock.advance(10)

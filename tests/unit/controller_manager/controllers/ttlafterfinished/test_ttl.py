@@ -26,7 +26,7 @@ def cluster_with_finished_job(ttl, kind="Complete"):
 def test_finished_job_is_deleted_after_its_ttl(kind):
     jobs = cluster_with_finished_job(30, kind)
     assert jobs.plan(KEY).actions == ()
-    assert timedelta(seconds=29) < jobs.plan(KEY).again_after <= timedelta(seconds=30)
+    assert timedelta(seconds=29) < jobs.plan(KEY).requeue_after <= timedelta(seconds=30)
     jobs.clock.advance(30)
     jobs.reconcile(KEY)
     assert jobs.all(JOBS) == []

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from mockube.controller_manager.kubelet.containers.environment import References, environment_of
-from mockube.controller_manager.kubelet.containers.logs import MAX_EFFECTS, MAX_TURNS_SHOWN, LogReplay
+from mockube.controller_manager.kubelet.containers.logs import MAX_EFFECTS, MAX_ITERATIONS_LOGGED, LogReplay
 from mockube.controller_manager.kubelet.containers.runs import NoLogs, host_of, main_process, run_of
 
 NOTHING = References()
@@ -48,7 +48,7 @@ def test_unterminated_line_is_logged_at_container_end():
 def test_endless_loop_keeps_latest_output():
     lines = log_lines(pod("while true; do date +%s; sleep 1; done"), 30 * 86400)
     assert lines[-1].text == b"%d\n" % (START + timedelta(days=30)).timestamp()
-    assert len(lines) <= MAX_TURNS_SHOWN + 2
+    assert len(lines) <= MAX_ITERATIONS_LOGGED + 2
 
 
 def test_long_log_starts_later():

@@ -15,7 +15,7 @@ STARTER = """
 import asyncio, os, sys
 from pathlib import Path
 from mockube.controller_manager.kubelet.processes.command import Identity
-from mockube.controller_manager.kubelet.processes.local_process import GroupWatch, read_some, start_process
+from mockube.controller_manager.kubelet.processes.local_process import GroupWatch, read_chunk, start_process
 
 SCRIPT = "import os, time; child = os.fork(); print(os.getpid(), flush=True); time.sleep(1000)"
 
@@ -28,7 +28,7 @@ async def main():
     watch.add(process.pid)
     said = b""
     while said.count(b"\\n") < 2:
-        said += await read_some(process.outputs[1])
+        said += await read_chunk(process.outputs[1])
     print(said.decode().replace("\\n", " "), flush=True)
     await asyncio.sleep(1000)
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from mockube.apimachinery.clock import RealClock, SteppedClock
-from mockube.controller_manager.kubelet.processes.prober import Attempt, Target, attempt
+from mockube.controller_manager.kubelet.processes.prober import HandlerResult, Target, run_handler
 from tests.support.turns import turns
 
 CLOCK = RealClock()
@@ -33,7 +33,7 @@ async def result_and_request(probe, answer, *, clock=CLOCK):
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     async with server:
         port = server.sockets[0].getsockname()[1]
-        result = await attempt(probe, target(port), clock, 5)
+        result = await run_handler(probe, target(port), clock, 5)
     return result, b"".join(requests)
 
 
@@ -56,7 +56,7 @@ def get(**fields):
 )
 async def test_http_probe_follows_status_code(head, success, output):
     result, _ = await result_and_request(get(), head)
-    assert result == Attempt(success=success, output=output)
+    assert result == HandlerResult(success=success, output=output)
 
 
 async def test_http_probe_sends_path_and_headers():
@@ -79,7 +79,7 @@ async def test_closed_port_fails_probe():
     server.close()
     await server.wait_closed()
     probes = (get(), {"tcpSocket": {"port": 8080}}, {"grpc": {"port": 8080}})
-    for result in [await attempt(probe, target(port), CLOCK, 5) for probe in probes]:
+    for result in [await run_handler(probe, target(port), CLOCK, 5) for probe in probes]:
         assert not result.success
         assert f"dial tcp 127.0.0.1:{port}: connect: connection refused" in result.output
 
@@ -115,7 +115,7 @@ async def test_grpc_probe_follows_status(frames, success, output):
     result, sent = await result_and_request(
         {"grpc": {"port": 8080, "service": "s"}}, settings + b"".join(frames)
     )
-    assert result == Attempt(success=success, output=output)
+    assert result == HandlerResult(success=success, output=output)
     assert b"/grpc.health.v1.Health/Check" in sent
 
 
@@ -124,8 +124,8 @@ async def test_exec_probe_follows_exit_code():
         return int(command[-1]), "said"
 
     for code in (0, 1):
-        result = await attempt({"exec": {"command": ["x", str(code)]}}, target(execute=execute), CLOCK, 5)
-        assert result == Attempt(success=code == 0, output="said")
+        result = await run_handler({"exec": {"command": ["x", str(code)]}}, target(execute=execute), CLOCK, 5)
+        assert result == HandlerResult(success=code == 0, output="said")
 
 
 async def test_probe_timeout_is_a_failure():
@@ -136,7 +136,7 @@ async def test_probe_timeout_is_a_failure():
 
     async with asyncio.TaskGroup() as group:
         probe = {"exec": {"command": ["x"]}}
-        trying = group.create_task(attempt(probe, target(execute=execute), clock, 2))
+        trying = group.create_task(run_handler(probe, target(execute=execute), clock, 2))
         await turns(3)
         clock.advance(2)
-    assert trying.result() == Attempt(success=False, output='command timed out: "x" timed out after 2s')
+    assert trying.result() == HandlerResult(success=False, output='command timed out: "x" timed out after 2s')

@@ -95,7 +95,10 @@ def test_logs_generator_writes_requested_lines():
 
 def test_agnhost_server_runs_without_serving():
     written, code, _ = run("netexec", "--http-port=8080")
-    assert (written, code) == ("mockube: agnhost netexec is simulated: it runs on and serves nothing\n", None)
+    assert (written, code) == (
+        "mockube: agnhost netexec is simulated: it runs until it is stopped and serves nothing\n",
+        None,
+    )
     assert run("pause") == ("Paused\nSignals registered\n", None, 0)
 
 

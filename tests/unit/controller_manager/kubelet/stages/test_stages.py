@@ -9,7 +9,7 @@ from mockube.apimachinery.randomness import SeededRandom
 from mockube.controller_manager.kubelet.effects import EmitEvent, Remove, Write
 from mockube.controller_manager.kubelet.stages.document import stage_of
 from mockube.controller_manager.kubelet.stages.files import load_stages, of_kind
-from mockube.controller_manager.kubelet.stages.matching import choose, delay_of, is_at
+from mockube.controller_manager.kubelet.stages.matching import choose_stage, delay_of, matches_stage
 from mockube.controller_manager.kubelet.stages.playing import stage_effects
 from mockube.controller_manager.kubelet.stages.query import StageError
 
@@ -83,7 +83,7 @@ def requirement(key, operator, *values):
     ],
 )
 def test_stage_selectors(selector, matches):
-    assert is_at(stage({"selector": selector}), POD) is matches
+    assert matches_stage(stage({"selector": selector}), POD) is matches
 
 
 def test_stage_without_selector_never_runs():
@@ -141,7 +141,7 @@ def test_absent_delay_field_falls_back_to_stage():
 def choice_counts(*specs, draws=200):
     stages = [stage(spec, name=str(at)) for at, spec in enumerate(specs)]
     random = SeededRandom(3)
-    names = [choose(stages, POD, random).name for _ in range(draws)]
+    names = [choose_stage(stages, POD, random).name for _ in range(draws)]
     return {name: names.count(name) for name in sorted(set(names))}
 
 
@@ -168,7 +168,7 @@ def test_invalid_weight_excludes_stage():
 
 
 def test_no_stage_is_chosen_from_none():
-    assert choose([], POD, SeededRandom()) is None
+    assert choose_stage([], POD, SeededRandom()) is None
 
 
 # --- effects

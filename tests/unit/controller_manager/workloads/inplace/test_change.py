@@ -1,11 +1,11 @@
 import pytest
 
-from mockube.controller_manager.workloads.inplace.record import Change, change_between
+from mockube.controller_manager.workloads.inplace.record import TemplateChange, change_between
 from tests.support.controllers.clonesets import template
 
 
 def change(**parts):
-    return Change(**({"revision": "r", "images": {}, "labels": {}, "annotations": {}} | parts))
+    return TemplateChange(**({"revision": "r", "images": {}, "labels": {}, "annotations": {}} | parts))
 
 
 def template_with_images(first, second):

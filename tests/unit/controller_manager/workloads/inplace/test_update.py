@@ -6,19 +6,21 @@ import pytest
 from mockube.apimachinery.clock import SteppedClock
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.workloads.inplace import record
-from mockube.controller_manager.workloads.inplace.record import Change
+from mockube.controller_manager.workloads.inplace.record import TemplateChange
 from mockube.controller_manager.workloads.inplace.update import (
     NO_STEP,
-    Order,
-    begin,
+    UpdateRequest,
     is_finished,
     is_in_service,
-    step,
+    next_step,
+    start_update,
 )
 
 NOW = SteppedClock().now()
 LATER = "2030-01-01T00:00:00Z"
-CHANGE = Change(revision="web-2", images={"c": "a:2"}, labels={"v": "2", "old": None}, annotations={"n": "1"})
+CHANGE = TemplateChange(
+    revision="web-2", images={"c": "a:2"}, labels={"v": "2", "old": None}, annotations={"n": "1"}
+)
 SERVING = [{"type": "InPlaceUpdateReady", "status": "True"}, {"type": "Ready", "status": "True"}]
 
 
@@ -49,14 +51,14 @@ def pod(*, image="a:2", conditions=SERVING, gate=True, annotations=None, status=
 
 
 def update_order(grace=0):
-    return Order(change=CHANGE, labels={"controller-revision-hash": "web-2"}, grace_seconds=grace)
+    return UpdateRequest(change=CHANGE, labels={"controller-revision-hash": "web-2"}, grace_seconds=grace)
 
 
-# --- begin
+# --- start_update
 
 
 def test_gate_closes_before_pod_changes():
-    shut, made = begin(pod(), update_order(), NOW)
+    shut, made = start_update(pod(), update_order(), NOW)
     assert (shut.subresource, made.subresource) == ("status", "")
     assert shut.body["metadata"] == {"uid": "u"}
     pod_conditions = {it["type"]: (it["status"], it["reason"]) for it in shut.body["status"]["conditions"]}
@@ -67,7 +69,7 @@ def test_gate_closes_before_pod_changes():
 
 
 def test_update_patch_has_labels_and_images():
-    *_, made = begin(pod(), update_order(), NOW)
+    *_, made = start_update(pod(), update_order(), NOW)
     labels = {
         "v": "2",
         "old": None,
@@ -87,36 +89,36 @@ def test_update_patch_has_labels_and_images():
 
 
 def test_pod_without_gate_has_one_patch():
-    assert len(begin(pod(gate=False), update_order(), NOW)) == 1
+    assert len(start_update(pod(gate=False), update_order(), NOW)) == 1
 
 
 def test_unready_pod_gets_gate_condition_only():
-    shut, _ = begin(pod(conditions=[]), update_order(), NOW)
+    shut, _ = start_update(pod(conditions=[]), update_order(), NOW)
     assert [it["type"] for it in shut.body["status"]["conditions"]] == ["InPlaceUpdateReady"]
 
 
 def test_pending_update_round_trips():
-    *_, made = begin(pod(), update_order(grace=10), NOW)
+    *_, made = start_update(pod(), update_order(grace=10), NOW)
     assert "spec" not in made.body
     assert "v" not in made.body["metadata"]["labels"]
-    waits = record.waiting(pod(annotations=made.body["metadata"]["annotations"]))
+    waits = record.delayed_change(pod(annotations=made.body["metadata"]["annotations"]))
     assert waits == (CHANGE, 10)
 
 
-# --- step
+# --- next_step
 
 
 def step_after_grace(seconds_ago, *, revision="web-2"):
     clock = SteppedClock()
-    *_, made = begin(pod(image="a:1"), update_order(grace=10), clock.now())
+    *_, made = start_update(pod(image="a:1"), update_order(grace=10), clock.now())
     clock.advance(seconds_ago)
     patient = pod(image="a:1", annotations=made.body["metadata"]["annotations"])
-    return step(patient, clock.now(), revision=revision)
+    return next_step(patient, clock.now(), revision=revision)
 
 
 def test_update_waits_for_grace_period():
     found = step_after_grace(3)
-    assert (found.patches, found.again_after.total_seconds()) == ((), 7)
+    assert (found.patches, found.requeue_after.total_seconds()) == ((), 7)
 
 
 def test_update_is_applied_after_grace_period():
@@ -133,12 +135,12 @@ def test_superseded_pending_update_is_dropped():
 
 @pytest.mark.parametrize("spoiled", ["{", "[]", '{"revision": 1}', '{"revision": "r", "metaDataPatch": "!"}'])
 def test_unreadable_pending_update_is_dropped(spoiled):
-    (dropped,) = step(pod(annotations={record.ANNOTATION_GRACE: spoiled}), NOW, revision="r").patches
+    (dropped,) = next_step(pod(annotations={record.ANNOTATION_GRACE: spoiled}), NOW, revision="r").patches
     assert dropped.body["metadata"]["annotations"] == {record.ANNOTATION_GRACE: None}
 
 
 def test_new_pod_opens_gate():
-    (opened,) = step(pod(conditions=[]), NOW, revision="").patches
+    (opened,) = next_step(pod(conditions=[]), NOW, revision="").patches
     assert opened.subresource == "status"
     assert opened.body["status"]["conditions"] == [
         {"type": "InPlaceUpdateReady", "status": "True", "lastTransitionTime": LATER}
@@ -146,16 +148,18 @@ def test_new_pod_opens_gate():
 
 
 def test_ready_pod_needs_no_step():
-    assert step(pod(), NOW, revision="") == NO_STEP
-    assert step(pod(conditions=[], gate=False), NOW, revision="") == NO_STEP
+    assert next_step(pod(), NOW, revision="") == NO_STEP
+    assert next_step(pod(conditions=[], gate=False), NOW, revision="") == NO_STEP
 
 
 def test_updated_pod_opens_gate_again():
     shut = [{"type": "InPlaceUpdateReady", "status": "False", "reason": "StartInPlaceUpdate"}]
     annotations = {record.ANNOTATION_STATE: state(c={"imageID": "id-1"})}
-    assert step(pod(conditions=shut, annotations=annotations), NOW, revision="") == NO_STEP
+    assert next_step(pod(conditions=shut, annotations=annotations), NOW, revision="") == NO_STEP
     anew = [{"name": "c", "image": "a:2", "imageID": "id-2"}]
-    (opened,) = step(pod(conditions=shut, annotations=annotations, status=anew), NOW, revision="").patches
+    (opened,) = next_step(
+        pod(conditions=shut, annotations=annotations, status=anew), NOW, revision=""
+    ).patches
     (pod_conditions,) = opened.body["status"]["conditions"]
     assert (pod_conditions["status"], pod_conditions["reason"]) == ("True", None)
 

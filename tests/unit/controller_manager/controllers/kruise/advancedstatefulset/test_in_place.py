@@ -196,7 +196,7 @@ def test_pod_is_unready_during_grace_before_update():
     sets.round()
     assert (sets.image(0), sets.revision_of(0)) == ("a:1", sets.status["updateRevision"])
     assert ANNOTATION_GRACE in meta.annotations(sets.pod(0))
-    assert sets.plan_web().again_after.total_seconds() == 30
+    assert sets.plan_web().requeue_after.total_seconds() == 30
     sets.clock.advance(29)
     assert sets.round() == []
     sets.clock.advance(1)

@@ -80,7 +80,7 @@ def test_pod_is_unavailable_until_min_ready_seconds():
     assert deleted_ordinals(sets) == [4]
     sets.settle()
     assert deleted_ordinals(sets) == []
-    assert sets.plan_web().again_after.total_seconds() == 10
+    assert sets.plan_web().requeue_after.total_seconds() == 10
     sets.clock.advance(10)
     assert deleted_ordinals(sets) == [3]
 

@@ -27,7 +27,7 @@ def test_pod_is_available_after_min_ready_seconds():
     sets.round()
     sets.run(0)
     assert sets.round() == []
-    assert sets.plan_web().again_after.total_seconds() == 10
+    assert sets.plan_web().requeue_after.total_seconds() == 10
     sets.clock.advance(10)
     assert sets.round() == [("create", "web-1")]
 

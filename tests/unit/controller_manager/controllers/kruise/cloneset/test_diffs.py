@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import asdict
 
-from mockube.controller_manager.controllers.kruise.cloneset.diffs import Diffs, Tally, diffs
+from mockube.controller_manager.controllers.kruise.cloneset.diffs import Diffs, PodCounts, diffs
 from mockube.controller_manager.controllers.kruise.cloneset.spec import Limits
 
 
@@ -19,7 +19,7 @@ def limits(replicas, partition, unavailable, surge, **more):
 
 
 def pods(active=0, **more):
-    return Tally(active=active, **more)
+    return PodCounts(active=active, **more)
 
 
 def nonzero_fields(found):

@@ -89,14 +89,14 @@ def test_pods_are_ranked_by_node():
         pod("d", node="n2"),
         pod("e", node=""),
     ]
-    assert order.by_node(pods) == {"c": 2.0, "b": 1.0}
+    assert order.ranks_by_node(pods) == {"c": 2.0, "b": 1.0}
 
 
 def test_pods_are_ranked_by_topology():
     zones = {"n1": {"zone": "x"}, "n2": {"zone": "x"}, "n3": {"zone": "y"}, "n4": {}}
     pods = [pod("a", node="n1"), pod("b", node="n2", ready=5), pod("c", node="n3"), pod("d", node="n4")]
     weight = math.log(4)
-    assert order.by_topology(pods, ["zone"], lambda name: zones.get(name, {})) == {
+    assert order.ranks_by_topology(pods, ["zone"], lambda name: zones.get(name, {})) == {
         "a": weight,
         "b": 2 * weight,
         "c": weight,

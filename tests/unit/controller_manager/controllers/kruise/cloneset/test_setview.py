@@ -1,12 +1,12 @@
 import pytest
 
-from mockube.controller_manager.controllers.kruise.cloneset.spec import SetView
+from mockube.controller_manager.controllers.kruise.cloneset.spec import CloneSetView
 from tests.support.controllers.clonesets import cloneset
 
 
 def set_view(labels=None, **spec):
     found = cloneset(**spec)
-    return SetView.of({**found, "metadata": {**found["metadata"], "labels": labels or {}}})
+    return CloneSetView.of({**found, "metadata": {**found["metadata"], "labels": labels or {}}})
 
 
 def limits(replicas, **strategy):

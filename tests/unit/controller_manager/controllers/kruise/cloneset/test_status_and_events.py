@@ -40,7 +40,7 @@ def test_complete_status():
 def test_ready_pod_is_not_yet_available():
     clones = settled_clones(replicas=2, minReadySeconds=30)
     assert clones.count("readyReplicas", "availableReplicas", "updatedAvailableReplicas") == [2, 0, 0]
-    assert clones.plan_web().again_after.total_seconds() == 30
+    assert clones.plan_web().requeue_after.total_seconds() == 30
     clones.clock.advance(30)
     clones.settle()
     assert clones.count("readyReplicas", "availableReplicas", "updatedAvailableReplicas") == [2, 2, 2]
@@ -140,7 +140,7 @@ def test_stalled_rollout_exceeds_deadline():
     clones.roll()
     clones.round()
     clones.round()
-    assert clones.plan_web().again_after.total_seconds() == 60
+    assert clones.plan_web().requeue_after.total_seconds() == 60
     clones.clock.advance(60)
     clones.round()
     revision = clones.status["updateRevision"]

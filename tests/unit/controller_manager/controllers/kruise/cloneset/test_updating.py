@@ -222,7 +222,7 @@ def test_grace_period_precedes_update():
     assert GRACE in meta.annotations(clones.get(PODS, name))
     clones.clock.advance(4)
     clones.run_all()
-    assert clones.plan_web().again_after.total_seconds() == 6
+    assert clones.plan_web().requeue_after.total_seconds() == 6
     clones.clock.advance(6)
     clones.round()
     assert clones.images == ["a:2"]

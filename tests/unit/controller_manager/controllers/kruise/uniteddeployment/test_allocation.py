@@ -182,7 +182,7 @@ def reserved_subsets(minimum, maximum, current, reserved):
         current=current,
         reserved=[max(few, 0) for few in reserved],
         unschedulable=[few > 0 for few in reserved],
-        marked=[few < 0 for few in reserved],
+        was_unschedulable=[few < 0 for few in reserved],
     )
 
 

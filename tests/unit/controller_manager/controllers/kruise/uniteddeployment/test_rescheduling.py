@@ -164,11 +164,11 @@ def test_reconciliation_is_requeued_at_timeout():
     foo = United(subsets=THREE, strategy=adaptive(10, 20))
     foo.full = {"s1"}
     foo.settle()
-    assert foo.plan(("default", "foo")).again_after == seconds(10)
+    assert foo.plan(("default", "foo")).requeue_after == seconds(10)
     foo.pass_(10)
-    assert foo.plan(("default", "foo")).again_after == seconds(20)
+    assert foo.plan(("default", "foo")).requeue_after == seconds(20)
     foo.pass_(5)
-    assert foo.plan(("default", "foo")).again_after == seconds(15)
+    assert foo.plan(("default", "foo")).requeue_after == seconds(15)
 
 
 def test_fixed_topology_waits():

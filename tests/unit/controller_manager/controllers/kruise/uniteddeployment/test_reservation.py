@@ -105,8 +105,8 @@ MARKED = [
 
 def test_subset_with_reserved_pods():
     standing = check_subset(pending_pod(11), pod(ready(9)), pod(ready(9), mark="false"))
-    assert (standing.unschedulable, standing.marked, standing.reserved) == (True, False, 1)
-    assert [is_reserved for _, is_reserved in standing.marks] == [True, False]
+    assert (standing.unschedulable, standing.was_unschedulable, standing.reserved) == (True, False, 1)
+    assert [is_reserved for _, is_reserved in standing.label_changes] == [True, False]
     assert condition_summary(standing) == ("False", "reschedule", "reserved pods found")
     assert standing.check_after == timedelta(seconds=5)
 
@@ -114,20 +114,20 @@ def test_subset_with_reserved_pods():
 def test_subset_without_reserved_pods():
     standing = check_subset(pod(ready(9), mark="true"))
     assert (standing.unschedulable, standing.reserved) == (False, 0)
-    assert [is_reserved for _, is_reserved in standing.marks] == [False]
+    assert [is_reserved for _, is_reserved in standing.label_changes] == [False]
     assert condition_summary(standing) == ("True", "reschedule", "no reserved pods")
     assert standing.check_after is None
 
 
 def test_new_pods_of_marked_subset_are_reserved():
     standing = check_subset(pod(ready(9)), pod(ready(9), mark="false"), subset_condition=MARKED)
-    assert (standing.marked, standing.reserved) == (True, 1)
-    assert [is_reserved for _, is_reserved in standing.marks] == [True]
+    assert (standing.was_unschedulable, standing.reserved) == (True, 1)
+    assert [is_reserved for _, is_reserved in standing.label_changes] == [True]
 
 
 def test_unchanged_mark_is_not_written():
     standing = check_subset(pod(ready(9), mark="false"), pending_pod(20, mark="true"))
-    assert standing.marks == ()
+    assert standing.label_changes == ()
 
 
 def condition_summary(standing):

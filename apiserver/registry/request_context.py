@@ -1,0 +1,390 @@
+"""The context and the result of a request for an object or a collection, independent of the transport.
+
+The module also parses and validates the options, and has the attributes for admission plugins. A number that cannot be
+parsed is a bad request; a value that is not allowed makes `CreateOptions`, `ListOptions` and so on invalid.
+"""
+
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from enum import Enum
+from typing import Any, Protocol, TypeAlias
+
+from msgspec import Struct, field
+
+from mockube.apimachinery import errors, gotext, status
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.groups import GroupKind
+from mockube.apimachinery.paths import ROOT
+from mockube.apimachinery.status import ApiError
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.kinds.api_resource import Resource, Subresource
+from mockube.apiserver.kinds.common.objectmeta import check_printable
+from mockube.apiserver.memory_limit import MemoryLimit, Reservation
+from mockube.apiserver.storage.stored import StoredObject
+from mockube.apiserver.user import User
+from mockube.apiserver.wire.negotiation import parse_content_type
+
+
+class Body(Struct, frozen=True, kw_only=True):
+    """The body of a request, as it was sent."""
+
+    data: bytes
+    media_type: str = ""
+
+
+NO_BODY = Body(data=b"")
+
+
+class AuditedBody(Protocol):
+    """Receives the parts of a body that the audit log contains."""
+
+    def set_object(self, tree: Tree, /) -> None:
+        """Record a decoded object, which may change afterwards."""
+
+    def set_patch(self, text: bytes, /) -> None: ...
+
+
+class RequestContext(Struct, kw_only=True):
+    """The context of one request for an object or a collection. `warnings` collects the response's warnings."""
+
+    verb: str
+    resource: Resource
+    subresource: Subresource | None = None
+    namespace: str = ""
+    name: str = ""
+    query: Mapping[str, Sequence[str]] = {}
+    body: Body = NO_BODY
+    user: User
+    user_agent: str = ""
+    warnings: list[str] = []
+    annotations: dict[str, str] = {}
+    """Annotations of the audit event; collected like the warnings."""
+    audited: AuditedBody | None = None
+    """None if the audit log contains nothing of the request."""
+    is_internal: bool = False
+    """Whether it is a part of another request that was already admitted, so that admission is not run again."""
+    live: StoredObject | None = None
+    """The stored object that the request changes."""
+    patched: Any = None
+    """The result of a patch, before it is decoded as the object's kind."""
+    type_error: ApiError | None = None
+    """The error of a body of another kind that has no struct upstream; upstream returns it when it validates objects."""
+    growth: int = 0
+    """The number of bytes by which the object may grow, besides the size of the body."""
+    bytes: int = 0
+    """The size of the body and of the object that the request changes."""
+    size: int = 0
+    """The size of an object of most kinds that takes as long to process as this one."""
+    memory: MemoryLimit | None = None
+    """The limit of the memory for `bytes`; None if the request reserves none."""
+    reservation: Reservation | None = None
+    """The reservation of memory for `bytes`; only large requests have one."""
+    body_reservation: Reservation | None = None
+    """The reservation of memory for the body, which is made before the other one."""
+
+    def __post_init__(self) -> None:
+        self.measure(0)
+
+    def measure(self, stored_size: int) -> None:
+        """Set `bytes` and `size` for a stored object of this size."""
+        self.bytes = len(self.body.data) + stored_size + self.growth
+        self.size = self.bytes * self.resource.work
+
+    @property
+    def is_unstructured(self) -> bool:
+        """Whether the object is a custom one, which has no Go struct upstream; its Scale has one."""
+        return self.resource.custom and not (self.subresource and self.subresource.kind)
+
+    @property
+    def needs_memory_reservation(self) -> bool:
+        """Whether memory for `bytes` must be reserved."""
+        memory, reservation = self.memory, self.reservation
+        return (
+            memory is not None
+            and self.bytes >= memory.minimum
+            and (reservation is None or reservation.needs_reservation(self.bytes))
+        )
+
+    async def reserve(self) -> bool:
+        """Reserve memory for `bytes`; return whether the request waited for others."""
+        if self.memory is None:
+            return False
+        if self.reservation is None:
+            self.reservation = Reservation(self.memory)
+        return await self.reservation.grow(self.bytes)
+
+    @asynccontextmanager
+    async def release_memory(self) -> AsyncIterator[None]:
+        """Release the memory during a call of another server, which may send large requests to this one meanwhile."""
+        async with AsyncExitStack() as stack:
+            for reservation in (
+                self.reservation,
+                self.body_reservation,
+            ):  # the last one is reserved again first
+                if reservation is not None:
+                    await stack.enter_async_context(reservation.suspend())
+            yield
+
+    def parameter(self, name: str) -> str:
+        """Return a parameter of the query; "" if it is absent."""
+        values = self.query.get(name)
+        return values[0] if values else ""
+
+    def number(self, name: str) -> int | None:
+        """Return a parameter as an int64, as Go parses it; None if it is absent. An empty one is not a number."""
+        if name not in self.query:
+            return None
+        try:
+            return gotext.parse_int(self.parameter(name))
+        except gotext.NumberError as error:
+            raise status.BadRequest(str(error)) from error
+
+    def flag(self, name: str) -> bool | None:
+        """Return a parameter as upstream parses a flag: true unless it is "0" or "false"; None if it is absent."""
+        return self.parameter(name).lower() not in ("0", "false") if name in self.query else None
+
+    def warn(self, text: str) -> None:
+        """Add a warning to the response, once."""
+        self.warnings.append(text)
+
+
+class ObjectResult(Struct, frozen=True, kw_only=True):
+    """One object: the stored one, or a tree if the result differs from the stored object."""
+
+    code: int = 200
+    stored: StoredObject | None = None
+    tree: Tree | None = None
+
+    def object(self) -> Tree:
+        if self.tree is not None:
+            return self.tree
+        assert self.stored is not None
+        return self.stored.tree()
+
+    @property
+    def is_status(self) -> bool:
+        return self.tree is not None and self.tree["kind"] == "Status"
+
+
+class ListResult(Struct, frozen=True, kw_only=True):
+    """A list: its items as they are stored, and its metadata."""
+
+    api_version: str
+    kind: str
+    items: Sequence[StoredObject]
+    metadata: Mapping[str, Any]
+    named: bool = False
+    """Whether the items have kind and apiVersion, like those of custom resources."""
+
+
+# --- attributes for admission
+
+
+class Operation(Enum):
+    CREATE = "CREATE"
+    UPDATE = "UPDATE"
+    DELETE = "DELETE"
+    CONNECT = "CONNECT"
+
+    __hash__ = object.__hash__
+    """The hash of Enum is a function in Python, and every write calls it."""
+
+
+Target: TypeAlias = tuple[str, str, str]
+"""The group, the resource, and the subresource or "", that a request writes."""
+
+
+class Reinvocation(Struct, kw_only=True):
+    """The state of reinvocation: mutating plugins are reinvoked if a later one changed the object."""
+
+    is_reinvocation: bool = False
+    is_wanted: bool = False
+    state: dict[str, Any] = {}
+    """Data that plugins pass from the mutating to the validating phase, each under its own name."""
+
+
+class Attributes(Struct, kw_only=True):
+    """The attributes of one write for admission plugins. Only mutating plugins change `object`."""
+
+    operation: Operation
+    context: RequestContext
+    name: str
+    object: Tree | None
+    old: Tree | None = None
+    dry_run: bool = False
+    reinvocation: Reinvocation = field(default_factory=Reinvocation)
+    target: Target = ("", "", "")
+    """Derived from the context."""
+
+    def __post_init__(self) -> None:
+        # Computed once, because every plugin may use it.
+        resource = self.context.resource
+        self.target = resource.group, resource.name, self.subresource
+
+    @property
+    def resource(self) -> Resource:
+        return self.context.resource
+
+    @property
+    def namespace(self) -> str:
+        return self.context.namespace
+
+    @property
+    def subresource(self) -> str:
+        return self.context.subresource.name if self.context.subresource else ""
+
+
+# --- options
+
+META = "meta.k8s.io"
+FIELD_VALIDATION = ("", "Ignore", "Strict", "Warn")
+MAX_FIELD_MANAGER = 128
+
+_PATCH_OPTIONS = "PatchOptions"
+APPLY_TYPES = frozenset({"application/apply-patch+yaml"})
+
+EXACT, NOT_OLDER_THAN = "Exact", "NotOlderThan"
+
+
+class WriteOptions(Struct, frozen=True, kw_only=True):
+    """The options of a create, update or patch."""
+
+    dry_run: bool = False
+    field_manager: str = ""
+    field_validation: str = ""
+    force: bool = False
+
+
+_NO_OPTIONS = WriteOptions()
+
+
+class ListOptions(Struct, frozen=True, kw_only=True):
+    """The options of a list, a watch or a deletecollection."""
+
+    label_selector: str = ""
+    field_selector: str = ""
+    resource_version: str = ""
+    match: str = ""
+    limit: int = 0
+    continue_token: str = ""
+    timeout_seconds: int | None = None
+    watch: bool = False
+    bookmarks: bool = False
+    initial_events: bool | None = None
+
+
+def write_options(context: RequestContext, kind: str) -> WriteOptions:
+    """Return the options of a create, update or patch; `kind` is upstream's name for them."""
+    applies = kind == _PATCH_OPTIONS and parse_content_type(context.body.media_type)[0] in APPLY_TYPES
+    if not context.query and not applies:
+        return _NO_OPTIONS
+    dry_run = context.query.get("dryRun", ())
+    manager, validation = context.parameter("fieldManager"), context.parameter("fieldValidation")
+    field_errors = [*_check_manager(manager), *check_dry_run(dry_run), *_check_validation(validation)]
+    if kind == _PATCH_OPTIONS:
+        field_errors = [*_check_patch(context, manager, applies=applies), *field_errors]
+    refuse_options(kind, field_errors)
+    return WriteOptions(
+        dry_run=bool(dry_run),
+        field_manager=manager,
+        field_validation=validation,
+        force=bool(context.flag("force")),
+    )
+
+
+def patch_options(context: RequestContext) -> WriteOptions:
+    """Return the options of a patch; if they are valid, record the patch for the audit log."""
+    options = write_options(context, _PATCH_OPTIONS)
+    if context.audited is not None:
+        context.audited.set_patch(context.body.data)
+    return options
+
+
+def _check_patch(context: RequestContext, manager: str, *, applies: bool) -> Iterable[FieldError]:
+    """Check that an apply has a manager, because it changes ownership, and that other patches do not force."""
+    if applies:
+        if not manager:
+            yield errors.required(ROOT.child("fieldManager"), "is required for apply patch")
+    elif "force" in context.query:
+        yield errors.forbidden(ROOT.child("force"), "may not be specified for non-apply patch")
+
+
+def list_options(context: RequestContext, *, watch_list: bool = True) -> ListOptions:
+    """Return the options of a list, a watch or a deletecollection. `watch_list`: watches may request initial events."""
+    watch = context.verb == "watch"
+    options = ListOptions(
+        label_selector=context.parameter("labelSelector"),
+        field_selector=context.parameter("fieldSelector"),
+        resource_version=context.parameter("resourceVersion"),
+        match=context.parameter("resourceVersionMatch"),
+        limit=max(context.number("limit") or 0, 0),
+        continue_token=context.parameter("continue"),
+        timeout_seconds=context.number("timeoutSeconds"),
+        watch=watch,
+        bookmarks=bool(context.flag("allowWatchBookmarks")),
+        initial_events=context.flag("sendInitialEvents"),
+    )
+    # The old paths of watches are checked as lists, whose handler serves them.
+    checked = _check_watch(options, watch_list=watch_list) if context.flag("watch") else _check_list(options)
+    refuse_options("ListOptions", [*checked])
+    return options
+
+
+def refuse_options(kind: str, field_errors: Sequence[FieldError]) -> None:
+    """Refuse invalid options; `kind` is upstream's name for them."""
+    if field_errors:
+        raise status.invalid(GroupKind(META, kind), "", field_errors)
+
+
+def check_dry_run(dry_run: Sequence[str]) -> Iterable[FieldError]:
+    if dry_run and set(dry_run) != {"All"}:
+        yield errors.not_supported(ROOT.child("dryRun"), dry_run, ["All"])
+
+
+def _check_manager(manager: str) -> Iterable[FieldError]:
+    if len(manager.encode()) > MAX_FIELD_MANAGER:
+        yield errors.too_long(ROOT.child("fieldManager"), MAX_FIELD_MANAGER)
+    yield from check_printable(manager, ROOT.child("fieldManager"))
+
+
+def _check_validation(validation: str) -> Iterable[FieldError]:
+    if validation not in FIELD_VALIDATION:
+        yield errors.not_supported(ROOT.child("fieldValidation"), validation, FIELD_VALIDATION)
+
+
+_MATCH, _INITIAL = ROOT.child("resourceVersionMatch"), ROOT.child("sendInitialEvents")
+
+
+def _check_list(options: ListOptions) -> Iterable[FieldError]:
+    match, forbidden = options.match, errors.forbidden
+    if match and not options.resource_version:
+        yield forbidden(_MATCH, "resourceVersionMatch is forbidden unless resourceVersion is provided")
+    if match and options.continue_token:
+        yield forbidden(_MATCH, "resourceVersionMatch is forbidden when continue is provided")
+    if match not in ("", EXACT, NOT_OLDER_THAN):
+        yield errors.not_supported(_MATCH, match, [EXACT, NOT_OLDER_THAN, ""])
+    if match == EXACT and options.resource_version == "0":
+        yield forbidden(_MATCH, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"')
+    if options.initial_events is not None:
+        yield forbidden(_INITIAL, "sendInitialEvents is forbidden for list")
+
+
+def _check_watch(options: ListOptions, *, watch_list: bool) -> Iterable[FieldError]:
+    match, forbidden = options.match, errors.forbidden
+    if options.initial_events is not None and match != NOT_OLDER_THAN:
+        yield forbidden(
+            _MATCH, f"sendInitialEvents requires setting resourceVersionMatch to {NOT_OLDER_THAN}"
+        )
+    if options.initial_events is not None and not watch_list:
+        problem = "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"
+        yield forbidden(_INITIAL, problem)
+    if match and options.initial_events is None:
+        yield forbidden(
+            _MATCH, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+        )
+    if match not in ("", NOT_OLDER_THAN):
+        yield errors.not_supported(_MATCH, match, [NOT_OLDER_THAN])
+    # A watch from any version begins with the existing objects, as if it had requested them.
+    begins = watch_list and options.initial_events is None and options.resource_version in ("", "0")
+    if (match or begins) and options.continue_token:
+        yield forbidden(_MATCH, "resourceVersionMatch is forbidden when continue is provided")

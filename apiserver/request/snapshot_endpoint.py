@@ -1,0 +1,103 @@
+"""Serve `/mockube/snapshot`: GET returns the content of the store at one revision, PUT replaces it with a snapshot.
+
+Watches receive the restored objects as changes at one revision.
+"""
+
+import asyncio
+import io
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import aclosing
+from typing import Final
+
+import orjson
+
+from mockube.apimachinery.status import BadRequest, Conflict, MethodNotSupported
+from mockube.apimachinery.timestamps import format_time
+from mockube.apiserver.registry.registry import Backend
+from mockube.apiserver.request.health import Page
+from mockube.apiserver.request.limits import Deadlines
+from mockube.apiserver.request.request import Request, Sink
+from mockube.apiserver.request.response import Response
+from mockube.apiserver.snapshot_files import check_snapshot, restore_target
+from mockube.etcd.archive.read import BadArchive
+from mockube.etcd.archive.restore import NotEmpty, restore
+from mockube.etcd.archive.write import archive
+from mockube.etcd.embedded.store import EmbeddedStore
+from mockube.etcd.errors import KVError
+
+LOG = logging.getLogger(__name__)
+
+PATH: Final = "/mockube/snapshot"
+MAX_SNAPSHOT_BYTES: Final = 1 << 30
+"""The maximum of bytes of a compressed snapshot in a PUT, enough for about ten million objects."""
+BODY_SECONDS: Final = 300.0
+"""How long a client may take to send a snapshot, which counts as a write in flight."""
+_NEEDS_EMBEDDED_STORE: Final = (
+    "the store is an etcd, which others may be using: stop the API servers and the managers, and restore into it "
+    "with `mockube snapshot restore FILE --etcd-servers URL`"
+)
+
+
+def page(backend: Backend, on_restored: Sequence[Callable[[], Awaitable[None]]]) -> Page:
+    """Return the page. `on_restored` are called after a PUT, to restore the system objects of this server."""
+    deadlines = Deadlines(backend.clock)
+
+    async def serve(request: Request) -> Response:
+        match request.method:
+            case "GET":
+                return await _send_snapshot(request, backend)
+            case "PUT":
+                answer = await _restore_snapshot(request, backend, deadlines)
+                for callback in on_restored:
+                    await callback()
+                return answer
+            case method:
+                raise MethodNotSupported(f"{PATH} supports GET and PUT, not {method}")
+
+    return serve
+
+
+async def _send_snapshot(request: Request, backend: Backend) -> Response:
+    response = Response(200, (), "application/gzip", headers={"Cache-Control": "no-store"})
+    sink = request.stream(response)
+    pieces = archive(backend.kv, backend.layout.root, taken_at=format_time(backend.clock.now()))
+    async with aclosing(pieces):
+        first = await anext(pieces)  # raises errors before the response begins
+        await sink.begin()
+        await sink.write([first])
+        await _write_rest(request, sink, pieces)
+    return response
+
+
+async def _write_rest(request: Request, sink: Sink, pieces: AsyncIterator[bytes]) -> None:
+    try:
+        async for piece in pieces:
+            await sink.write([piece])
+    except KVError as error:
+        LOG.warning("a snapshot could not be sent completely: %s", error)
+        request.client.abort()  # so that it does not look complete
+        return
+    await sink.end()
+
+
+async def _restore_snapshot(request: Request, backend: Backend, deadlines: Deadlines) -> Response:
+    if not isinstance(backend.kv, EmbeddedStore):
+        raise BadRequest(_NEEDS_EMBEDDED_STORE)
+    body = io.BytesIO(await deadlines.within(BODY_SECONDS, request.client.read(MAX_SNAPSHOT_BYTES)))
+    replace = _first_value(request, "replace") == "true"
+    try:
+        name = _first_value(request, "name", "what was sent")
+        snapshot = await asyncio.to_thread(check_snapshot, body, name)
+        revision = await restore(backend.kv, snapshot, restore_target(backend.layout.root), replace=replace)
+    except BadArchive as error:
+        raise BadRequest(str(error)) from error
+    except NotEmpty as error:
+        raise Conflict(str(error)) from error
+    await backend.watch_cache.wait_reached(revision)
+    LOG.warning("A snapshot with %d objects replaced all objects", snapshot.count)
+    return Response(200, [orjson.dumps({"objects": snapshot.count, "revision": revision})])
+
+
+def _first_value(request: Request, name: str, default: str = "") -> str:
+    return request.query.get(name, (default,))[0]

@@ -1,0 +1,382 @@
+"""The containers of a pod: run them, keep them waiting, or stop them.
+
+Init containers run one after the other. Sidecars start in the same order and continue to run. Main containers run
+together after them. The phase that follows is computed in `phase`. Pure.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from itertools import takewhile
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import LABEL_JOB_NAME
+from mockube.controller_manager.client.podview import FAILED, PENDING, RUNNING, SUCCEEDED
+from mockube.controller_manager.kubelet.containers.environment import identity_of, known_environment
+from mockube.controller_manager.kubelet.containers.mounts import (
+    config_error,
+    shared_mount_paths,
+    writable_paths,
+)
+from mockube.controller_manager.kubelet.effects import ContainerAction, EmitEvent, StopContainer
+from mockube.controller_manager.kubelet.pod_lifecycle import container as lifecycle
+from mockube.controller_manager.kubelet.pod_lifecycle.container_status import (
+    Container,
+    ContainerUpdate,
+    RestartPolicy,
+    Role,
+    end_container,
+    last_end,
+    running_since,
+    waiting_status,
+)
+from mockube.controller_manager.kubelet.pod_lifecycle.phase import running_pod_phase, stopped_pod_phase
+from mockube.controller_manager.kubelet.pod_lifecycle.process_state import ProcessState
+from mockube.controller_manager.kubelet.pod_lifecycle.program import (
+    EXITS_IMMEDIATELY,
+    SERVICE,
+    CommandContext,
+    Invocation,
+    MountPaths,
+    Program,
+    invocation_of,
+    program_of,
+)
+from mockube.controller_manager.kubelet.pod_lifecycle.script import Script
+
+_INIT_POLICY: Final[dict[RestartPolicy, RestartPolicy]] = {
+    "Always": "OnFailure",
+    "OnFailure": "OnFailure",
+    "Never": "Never",
+}
+_DEFAULT_GRACE: Final = 30.0
+_NO_PROCESSES: Final[Mapping[str, ProcessState]] = {}
+
+
+class PodContainers(Struct, frozen=True, kw_only=True):
+    """The containers of a pod, each with its last status, or None before its first."""
+
+    init: Sequence[tuple[Container, ReadOnlyTree | None]]
+    main: Sequence[tuple[Container, ReadOnlyTree | None]]
+    ephemeral: Sequence[tuple[Container, ReadOnlyTree | None]]
+
+
+class PodUpdate(Struct, frozen=True, kw_only=True):
+    """The statuses of all containers at one time, in the order of the specification, and the phase of the pod."""
+
+    init: Sequence[ReadOnlyTree]
+    main: Sequence[ReadOnlyTree]
+    ephemeral: Sequence[ReadOnlyTree]
+    phase: str
+    not_initialized: Sequence[str]
+    """The names of the init containers that are not done."""
+    not_ready: Sequence[str]
+    """The names of the main containers and sidecars that are not ready."""
+    due: datetime | None
+    """The earliest time at which a container changes without an external cause."""
+    events: tuple[EmitEvent, ...]
+    actions: tuple[ContainerAction, ...] = ()
+
+
+def earliest(*times: datetime | None) -> datetime | None:
+    return min((time for time in times if time is not None), default=None)
+
+
+# --- the containers of a pod
+
+
+def containers_of(
+    pod: ReadOnlyTree, script: Script, *, has_ids: bool, processes: Mapping[str, ProcessState] = _NO_PROCESSES
+) -> PodContainers:
+    """Return the containers of a pod with their programs and last statuses.
+
+    `processes` has the states of the containers that run as local processes. The others are simulated.
+    """
+    spec, status = pod["spec"], pod.get("status") or {}
+    policy: RestartPolicy = spec.get("restartPolicy") or "Always"
+
+    def create(container: ReadOnlyTree, role: Role, restart_policy: RestartPolicy) -> Container:
+        process = processes.get(container["name"])
+        program_of_run = _program_of_run(pod, container, script)
+        default = EXITS_IMMEDIATELY if _runs_to_completion(pod, container, role) else SERVICE
+        program = SERVICE if process is not None else program_of_run() or default
+        return Container(
+            spec=container,
+            pod=pod,
+            role=role,
+            restart_policy=restart_policy,
+            program=program,
+            program_of_run=program_of_run if program.leaves_files else None,
+            script=script,
+            has_ids=has_ids,
+            config_error=config_error(pod, container),
+            process=process,
+        )
+
+    def create_init(container: ReadOnlyTree) -> Container:
+        if container.get("restartPolicy") == "Always":
+            return create(container, Role.SIDECAR, "Always")
+        return create(container, Role.INIT, _INIT_POLICY[policy])
+
+    return PodContainers(
+        init=_with_statuses(
+            map(create_init, spec.get("initContainers") or ()), status.get("initContainerStatuses")
+        ),
+        main=_with_statuses(
+            (create(container, Role.MAIN, policy) for container in spec["containers"]),
+            status.get("containerStatuses"),
+        ),
+        ephemeral=_with_statuses(
+            (
+                create(container, Role.EPHEMERAL, "Never")
+                for container in spec.get("ephemeralContainers") or ()
+            ),
+            status.get("ephemeralContainerStatuses"),
+        ),
+    )
+
+
+def _program_of_run(
+    pod: ReadOnlyTree, container: ReadOnlyTree, script: Script
+) -> Callable[..., Program | None]:
+    """Return a function that returns the container's program; its argument `restarts` selects the run."""
+    earlier = _earlier_commands(pod, container, script)
+    shared_mounts = shared_mount_paths(pod, container) if earlier else ()
+    return partial(program_of, container, _context(pod, container, script, shared_mounts, earlier))
+
+
+def _context(
+    pod: ReadOnlyTree,
+    container: ReadOnlyTree,
+    script: Script,
+    shared_mounts: MountPaths,
+    earlier: tuple[Invocation, ...] = (),
+) -> CommandContext:
+    return CommandContext(
+        script=script.command(container["name"]),
+        environment=partial(known_environment, pod, container),
+        identity=identity_of(pod, container),
+        volumes=writable_paths(pod, container),
+        shared_mounts=shared_mounts,
+        earlier=earlier,
+    )
+
+
+def _earlier_commands(pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) -> tuple[Invocation, ...]:
+    """Return the commands of the init containers that run before a container and share volumes with others."""
+    others = pod["spec"].get("initContainers")
+    if not others or not container.get("volumeMounts"):
+        return ()
+    invocations = (
+        invocation_of(other, _context(pod, other, script, shared_mounts))
+        for other in takewhile(lambda other: other is not container, others)
+        if (shared_mounts := shared_mount_paths(pod, other))
+    )
+    return tuple(invocation for invocation in invocations if invocation is not None)
+
+
+def _runs_to_completion(pod: ReadOnlyTree, container: ReadOnlyTree, role: Role) -> bool:
+    """Return whether an unknown command of the container is assumed to end; otherwise it is assumed to be a service."""
+    if role is Role.MAIN:
+        has_command = bool(container.get("command") or container.get("args"))
+        is_job = LABEL_JOB_NAME in meta.labels(pod)
+        return pod["spec"].get("restartPolicy") in ("Never", "OnFailure") and (has_command or is_job)
+    return role is Role.INIT
+
+
+def _with_statuses(
+    containers: Iterable[Container], statuses: Sequence[ReadOnlyTree] | None
+) -> Sequence[tuple[Container, ReadOnlyTree | None]]:
+    by_name = {status["name"]: status for status in statuses or ()}
+    return [(container, by_name.get(container.name)) for container in containers]
+
+
+def _with_new_statuses(
+    containers: Sequence[tuple[Container, ReadOnlyTree | None]], updates: Sequence[ContainerUpdate]
+) -> Sequence[tuple[Container, ReadOnlyTree]]:
+    return [(container, update.status) for (container, _), update in zip(containers, updates, strict=True)]
+
+
+# --- running and stopping them
+
+
+def run_containers(containers: PodContainers, now: datetime) -> PodUpdate:
+    """Advance all containers that may run up to now."""
+    init, uninitialized = _run_init(containers, now)
+    if uninitialized:
+        main = [
+            ContainerUpdate(status=status or waiting_status(container, "PodInitializing"))
+            for container, status in containers.main
+        ]
+    else:
+        main = [lifecycle.advance(container, status, now) for container, status in containers.main]
+    ephemeral = [lifecycle.advance(container, status, now) for container, status in containers.ephemeral]
+    phase = running_pod_phase(
+        _with_new_statuses(containers.init, init),
+        _with_new_statuses(containers.main, main),
+        is_initialized=not uninitialized,
+    )
+    if phase in (SUCCEEDED, FAILED):
+        to_stop = processes_to_stop(containers)
+        if to_stop:  # The pod stays Running until the last process has ended.
+            update = _summary(containers, (init, main, ephemeral), RUNNING, uninitialized)
+            return replace(update, events=update.events + to_stop.events, actions=to_stop.actions)
+        init = [
+            _stop(container, update, now)
+            for (container, _), update in zip(containers.init, init, strict=True)
+        ]
+    return _summary(containers, (init, main, ephemeral), phase, uninitialized)
+
+
+def keep_waiting(containers: PodContainers, reason: str) -> PodUpdate:
+    """Start no container: the pod is Pending, and the containers that would start first wait for the reason."""
+    first = [
+        ContainerUpdate(status=waiting_status(container, "PodInitializing"))
+        for container, _ in containers.init
+    ]
+    main_reason = "PodInitializing" if first else reason
+    main = [
+        ContainerUpdate(status=waiting_status(container, main_reason)) for container, _ in containers.main
+    ]
+    if containers.init:
+        first[0] = ContainerUpdate(status=waiting_status(containers.init[0][0], reason))
+    return _summary(
+        containers, (first, main, []), PENDING, [container.name for container, _ in containers.init]
+    )
+
+
+def stop_containers(containers: PodContainers, now: datetime, *, code: int | None = None) -> PodUpdate:
+    """Stop all containers; they end with the exit code, or else with their programs' codes."""
+    init, main, ephemeral = (
+        [
+            _stop(
+                container,
+                ContainerUpdate(status=status or waiting_status(container, "ContainerCreating")),
+                now,
+                code,
+            )
+            for container, status in group
+        ]
+        for group in (containers.init, containers.main, containers.ephemeral)
+    )
+    phase = stopped_pod_phase([update.status for update in main])
+    return _summary(containers, (init, main, ephemeral), phase, ())
+
+
+def grace_seconds(pod: ReadOnlyTree) -> float:
+    """Return the grace period in seconds: that of the deletion, or else that of the specification."""
+    seconds = meta.deletion_grace_period_seconds(pod) if meta.is_deleting(pod) else None
+    if seconds is None:
+        seconds = pod["spec"].get("terminationGracePeriodSeconds")
+    return _DEFAULT_GRACE if seconds is None else float(seconds)
+
+
+class ProcessStop(Struct, frozen=True, kw_only=True):
+    """The processes that are to end before any other process is stopped, and the actions that stop them."""
+
+    alive: int = 0
+    """How many of them have not ended."""
+    events: tuple[EmitEvent, ...] = ()
+    actions: tuple[ContainerAction, ...] = ()
+
+    def __bool__(self) -> bool:
+        return self.alive > 0
+
+
+def processes_to_stop(containers: PodContainers) -> ProcessStop:
+    """Return the processes to stop next: all main and ephemeral containers, then the sidecars in reverse order."""
+    init, others = (
+        [container for container, _ in group]
+        for group in (containers.init, (*containers.main, *containers.ephemeral))
+    )
+    alive = [container for container in others if _is_alive(container)] or [
+        container for container in init if _is_alive(container)
+    ][-1:]
+    to_stop = [
+        container
+        for container in alive
+        if container.process is not None and not container.process.is_stopping
+    ]
+    return ProcessStop(
+        alive=len(alive),
+        events=tuple(_killing_event(container) for container in to_stop),
+        actions=tuple(StopContainer(container.name) for container in to_stop),
+    )
+
+
+def _is_alive(container: Container) -> bool:
+    return container.process is not None and container.process.is_alive
+
+
+def _killing_event(container: Container) -> EmitEvent:
+    return EmitEvent("Normal", "Killing", f"Stopping container {container.name}", container.field)
+
+
+def _run_init(containers: PodContainers, now: datetime) -> tuple[list[ContainerUpdate], list[str]]:
+    """Advance the init containers up to the first that is not done; also return the names of all that are not done."""
+    updates: list[ContainerUpdate] = []
+    uninitialized: list[str] = []
+    for container, status in containers.init:
+        if uninitialized:
+            updates.append(ContainerUpdate(status=status or waiting_status(container, "PodInitializing")))
+            uninitialized += [container.name] if not _is_initialized(container, updates[-1].status) else []
+            continue
+        update = lifecycle.advance(container, status, now)
+        updates.append(update)
+        if not _is_initialized(container, update.status):
+            uninitialized.append(container.name)
+    return updates, uninitialized
+
+
+def _is_initialized(container: Container, status: ReadOnlyTree) -> bool:
+    """Return whether the next container may run: an init container has succeeded, a sidecar has started at least once."""
+    if container.role is Role.SIDECAR:
+        runs = running_since(status) is not None and status["started"]
+        return runs or last_end(status) is not None
+    return lifecycle.has_succeeded(container, status)
+
+
+def _stop(
+    container: Container, update: ContainerUpdate, now: datetime, code: int | None = None
+) -> ContainerUpdate:
+    if running_since(update.status) is None:
+        return ContainerUpdate(status=update.status, events=update.events)
+    if container.process is not None:
+        status = lifecycle.end_process(container, update.status, now)
+        return ContainerUpdate(status=status, events=update.events)
+    exit_code = container.program.stop_code if code is None else code
+    event = _killing_event(container)
+    status = end_container(container, update.status, exit_code=exit_code, at=now)
+    hook_failure = lifecycle.pre_stop_failure(container)
+    return ContainerUpdate(status=status, events=(*update.events, event, *hook_failure))
+
+
+def _summary(
+    containers: PodContainers,
+    updates: tuple[Sequence[ContainerUpdate], Sequence[ContainerUpdate], Sequence[ContainerUpdate]],
+    phase: str,
+    not_initialized: Sequence[str],
+) -> PodUpdate:
+    init, main, ephemeral = updates
+    all_updates = [*init, *main, *ephemeral]
+    readiness = [
+        (container.name, update.status["ready"])
+        for (container, _), update in zip((*containers.init, *containers.main), (*init, *main), strict=True)
+        if container.role is not Role.INIT
+    ]
+    return PodUpdate(
+        init=[update.status for update in init],
+        main=[update.status for update in main],
+        ephemeral=[update.status for update in ephemeral],
+        phase=phase,
+        not_initialized=not_initialized,
+        not_ready=[name for name, ready in readiness if not ready],
+        due=earliest(*(update.due for update in all_updates)),
+        events=tuple(event for update in all_updates for event in update.events),
+        actions=tuple(action for update in all_updates for action in update.actions),
+    )

@@ -1,0 +1,27 @@
+"""The types of filter plugins: a filter, its check of a single node, and a rejection."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
+from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
+from mockube.controller_manager.scheduler.podinfo import PodInfo
+
+
+class Rejection(NamedTuple):
+    """The reasons for which a node, or every node, is not feasible for a pod; kube-scheduler's Status."""
+
+    reasons: tuple[str, ...]
+    is_unresolvable: bool = False
+    """Whether preemption does not help."""
+    is_error: bool = False
+    """Whether the pod's request is invalid for every node; the reason is the whole message."""
+
+
+Check = Callable[[NodeInfo], Rejection | None]
+"""Checks a single node; returns None if the filter does not reject it."""
+Filter = Callable[[PodInfo, ClusterSnapshot], Check | Rejection | None]
+"""A filter plugin, which is called once for a pod. Returns its check, a rejection of all nodes, or None to reject none.
+
+The first filter that rejects a node provides the reasons.
+"""

@@ -1,0 +1,16 @@
+"""The page of snapshots, without a server."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from mockube.apimachinery.clock import SteppedClock
+from mockube.apimachinery.status import BadRequest
+from mockube.apiserver.request.snapshot_endpoint import PATH, page
+from tests.support.server.handler_requests import request_of
+
+
+async def test_snapshot_is_not_restored_into_etcd_that_others_may_use():
+    backend = SimpleNamespace(kv=object(), clock=SteppedClock())
+    with pytest.raises(BadRequest, match="`mockube snapshot restore FILE --etcd-servers URL`"):
+        await page(backend, [])(request_of("PUT", PATH))
