@@ -5,7 +5,7 @@ from functools import cache
 from typing import Any, Final
 
 from mockube.apimachinery.cel import types
-from mockube.apimachinery.cel.cost.ranges import Range
+from mockube.apimachinery.cel.cost.ranges import EstimateRange
 from mockube.apimachinery.cel.environment import CompiledExpression, Environment
 from mockube.apimachinery.cel.libraries import semver
 from mockube.apimachinery.cel.libraries.quantities import QuantityValue, quantity_value
@@ -23,7 +23,7 @@ _MAX_ATTRIBUTES: Final = 32
 _NAME: Final = "kubernetes.DRADevice"
 
 
-class SelectorError(ValueError):
+class DeviceSelectorError(ValueError):
     """An expression cannot be compiled or evaluated for a device."""
 
 
@@ -54,7 +54,7 @@ def environment() -> Environment:
     return Environment({"device": _DEVICE.type}, structs, macros=MACROS_WITH_BIND)
 
 
-def sizes(path: tuple[str, ...]) -> Range | None:
+def sizes(path: tuple[str, ...]) -> EstimateRange | None:
     """Return the possible sizes of a part of a device; all attributes have the same, whatever their names."""
     if path[:1] == ("device",) and path[1:2] == ("attributes",) and len(path) == 4:
         path = (*path[:3], "@keys" if path[3] == "@keys" else "@values")
@@ -62,17 +62,19 @@ def sizes(path: tuple[str, ...]) -> Range | None:
 
 
 def selects(expression: str, driver: str, device: ReadOnlyTree) -> bool:
-    """Return whether an expression selects a device; raise `SelectorError` if it cannot be evaluated."""
+    """Return whether an expression selects a device; raise `DeviceSelectorError` if it cannot be evaluated."""
     try:
         value, _ = _compiled(expression).program.evaluate({"device": _value(driver, device)}, MAX_COST)
     except (Issues, ProgramError) as error:
-        raise SelectorError(f"CEL compile error: {error}") from error
+        raise DeviceSelectorError(f"CEL compile error: {error}") from error
     except CostExceeded as error:
-        raise SelectorError("CEL runtime error: operation cancelled: actual cost limit exceeded") from error
+        raise DeviceSelectorError(
+            "CEL runtime error: operation cancelled: actual cost limit exceeded"
+        ) from error
     except CelError as error:
-        raise SelectorError(f"CEL runtime error: {error}") from error
+        raise DeviceSelectorError(f"CEL runtime error: {error}") from error
     if not isinstance(value, bool):
-        raise SelectorError("CEL runtime error: the result is no bool")
+        raise DeviceSelectorError("CEL runtime error: the result is no bool")
     return value
 
 
@@ -119,7 +121,7 @@ def attribute_value(attribute: ReadOnlyTree) -> Any:
             return attribute[field]
     if "version" in attribute:
         return semver.parse(attribute["version"])
-    raise SelectorError("unsupported attribute value")
+    raise DeviceSelectorError("unsupported attribute value")
 
 
 def _capacity(capacity: ReadOnlyTree) -> QuantityValue:

@@ -14,9 +14,9 @@ from mockube.apimachinery.randomness import Random, SystemRandom
 from mockube.apimachinery.schema import builtin, minors
 from mockube.apimachinery.tree import Tree
 from mockube.apimachinery.usage.expressions import Expressions
-from mockube.apiserver.admission.chain import Admission, Metrics
-from mockube.apiserver.admission.webhooks.dispatch import Environment
-from mockube.apiserver.aggregation.registration import Registration
+from mockube.apiserver.admission.chain import Admission, AdmissionChainMetrics
+from mockube.apiserver.admission.webhooks.dispatch import WebhookDependencies
+from mockube.apiserver.aggregation.registration import APIServiceRegistration
 from mockube.apiserver.assembly import documented_resources, make_admission, make_catalog, make_registry
 from mockube.apiserver.audit.audit import AuditCounts, open_log
 from mockube.apiserver.authn.authenticators import CredentialCounts
@@ -56,12 +56,12 @@ from mockube.apiserver.registry.resource_metrics import ResourceMetrics
 from mockube.apiserver.registry.reviews.verbs import review_verbs
 from mockube.apiserver.registry.watch_stream import end_watches
 from mockube.apiserver.request import snapshot_endpoint
-from mockube.apiserver.request.audit import AuditIds, Observer
+from mockube.apiserver.request.audit import AuditIds, RequestObserver
 from mockube.apiserver.request.endpoints import BINDINGS, Routes
-from mockube.apiserver.request.filter import Config
+from mockube.apiserver.request.filter import FilterConfig
 from mockube.apiserver.request.flow_headers import Flows
 from mockube.apiserver.request.handler import Handler
-from mockube.apiserver.request.health import Health, Pages, server_checks
+from mockube.apiserver.request.health import HealthChecks, Pages, server_checks
 from mockube.apiserver.request.limits import Deadlines, InFlight
 from mockube.apiserver.request.metrics_endpoint import metrics_page
 from mockube.apiserver.request.metrics_pages import MetricsPages
@@ -72,7 +72,7 @@ from mockube.apiserver.request.zpages import zpages
 from mockube.apiserver.storage.consistency import ConsistencyCheck
 from mockube.apiserver.storage.keys import Layout
 from mockube.apiserver.storage.resource_cache import ResourceCache
-from mockube.apiserver.supervision import Supervisor
+from mockube.apiserver.supervision import TaskSupervisor
 from mockube.apiserver.wire.table import Printer
 from mockube.etcd.embedded.store import EmbeddedStore
 from mockube.etcd.kv import KV
@@ -109,7 +109,7 @@ class ApiServer:
         self.catalog = make_catalog(settings, schemas, reviews)
         self.resources: Mapping[GroupVersionResource, Resource] = self.catalog.rows
         self.rights = rights = self._rights(settings)
-        self._webhooks = Environment(
+        self._webhooks = WebhookDependencies(
             caller=self._webhook_client,
             authorization=rights.authorization,
             equivalents=equivalent_resources(self.catalog, Layout(settings.prefix)),
@@ -126,7 +126,7 @@ class ApiServer:
         self._document_worker = Worker()
         """Builds OpenAPI documents. It is separate, so that requests for objects do not wait for them."""
         self.audit = open_log(settings.audit_log, settings.audit_policy, clock)
-        self.supervisor = Supervisor(clock)
+        self.supervisor = TaskSupervisor(clock)
         watch_cache = self.registry.watch_cache
         self._resource_caches: dict[bytes, GroupResource] = {}
         self._claim_resource_caches()
@@ -152,7 +152,10 @@ class ApiServer:
 
     def _admission(self, settings: Settings, clock: Clock) -> Admission:
         """Create the admission plugins, their metrics, and the client of plugins that call other servers."""
-        self._admission_metrics, self._remote = Metrics(), RemoteServices(settings.identity, clock)
+        self._admission_metrics, self._remote = (
+            AdmissionChainMetrics(),
+            RemoteServices(settings.identity, clock),
+        )
         metrics, outbound = self._admission_metrics, self._remote.outbound
         return make_admission(settings, self.catalog, self._webhooks, self.rights, metrics, outbound)
 
@@ -212,13 +215,13 @@ class ApiServer:
             proxy=self.proxy,
             kubelet_addresses=settings.kubelet_addresses,
         )
-        config = Config(
+        config = FilterConfig(
             authentication=authentication.chain,
             authorization=authorization,
             resources=find_row,
             access=access,
             hosts=settings.hosts,
-            observer=Observer(requests, self.audit, clock=backend.clock),
+            observer=RequestObserver(requests, self.audit, clock=backend.clock),
             audit_ids=AuditIds(backend.random),
             flows=Flows(backend) if settings.names_flows else None,
             in_flight=InFlight(settings.budget),
@@ -230,7 +233,7 @@ class ApiServer:
         )
         return Handler(backend, routes, self._renderer(), config)
 
-    def _make_health(self, settings: Settings) -> Health:
+    def _make_health(self, settings: Settings) -> HealthChecks:
         checks = server_checks(
             self.registry,
             is_started=lambda: self._is_started,
@@ -238,7 +241,7 @@ class ApiServer:
             roles_problem=self.bootstrap_roles.problem if "RBAC" in settings.authorization_modes else None,
             task_problem=self.supervisor.problem,
         )
-        return Health(checks, settings.connection_clock)
+        return HealthChecks(checks, settings.connection_clock)
 
     def _renderer(self) -> Renderer:
         backend = self.registry
@@ -379,7 +382,10 @@ class ApiServer:
         if self.authorizers is not None and self.authorizers.follows_file:
             start("authorization-config", self.authorizers.run)
         definitions = backend.rows[DEFINITIONS]
-        start("api-service-registration", Registration(backend, definitions, aggregated, USER_AGENT).run)
+        start(
+            "api-service-registration",
+            APIServiceRegistration(backend, definitions, aggregated, USER_AGENT).run,
+        )
         definition_controller = DefinitionController(backend, self.catalog)
         await definition_controller.catch_up()
         self.on_restored.append(definition_controller.wait_idle)

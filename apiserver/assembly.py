@@ -7,10 +7,10 @@ from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.schema import builtin, minors
 from mockube.apimachinery.schema.model import Schemas
-from mockube.apiserver.admission.chain import Admission, Metrics, plugins
+from mockube.apiserver.admission.chain import Admission, AdmissionChainMetrics, plugins
 from mockube.apiserver.admission.device_admin_access import DeviceAdminAccess
 from mockube.apiserver.admission.role_escalation import RoleEscalation
-from mockube.apiserver.admission.webhooks.dispatch import Environment
+from mockube.apiserver.admission.webhooks.dispatch import WebhookDependencies
 from mockube.apiserver.allocation.services import SERVICES, ServiceAllocator
 from mockube.apiserver.authz.rights import Rights
 from mockube.apiserver.customresources.catalog import Catalog
@@ -47,9 +47,9 @@ def make_catalog(settings: Settings, schemas: Schemas, reviews: ReviewDependenci
 def make_admission(
     settings: Settings,
     catalog: Catalog,
-    webhooks: Environment,
+    webhooks: WebhookDependencies,
     rights: Rights,
-    metrics: Metrics,
+    metrics: AdmissionChainMetrics,
     outbound: OutgoingDependencies,
 ) -> Admission:
     enabled_plugins = plugins(

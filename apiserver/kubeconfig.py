@@ -9,7 +9,7 @@ import yaml
 
 from mockube.apimachinery.yaml_decode import load
 from mockube.apimachinery.yaml_scalars import YamlError
-from mockube.apiserver.outgoing import Endpoint, Tls
+from mockube.apiserver.outgoing import KubeconfigEndpoint, Tls
 from mockube.apiserver.pki.issue import Pair
 from mockube.apiserver.pki.private import write_private
 
@@ -77,7 +77,7 @@ class BadKubeconfig(ValueError):
     """A kubeconfig is invalid; the message contains the reason."""
 
 
-def read_endpoint(path: Path) -> Endpoint:
+def read_endpoint(path: Path) -> KubeconfigEndpoint:
     """Return the address and the credentials in a webhook's kubeconfig, or raise BadKubeconfig."""
     try:
         tree = load(path.read_bytes()).tree
@@ -93,7 +93,7 @@ def read_endpoint(path: Path) -> Endpoint:
     refused = sorted(user.keys() & {"exec", "auth-provider", "as", "as-groups", "as-uid"})
     if refused:
         raise BadKubeconfig(f"{path}: users[].user.{refused[0]} is not supported")
-    return Endpoint(
+    return KubeconfigEndpoint(
         url=cluster["server"],
         tls=Tls(
             authority=_bytes_of(path, cluster, "certificate-authority"),

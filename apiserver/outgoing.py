@@ -63,7 +63,7 @@ ATTEMPTS: Final = 5
 _TRANSIENT: Final = frozenset({429, 500, 504})
 
 
-class Endpoint(Struct, frozen=True, kw_only=True):
+class KubeconfigEndpoint(Struct, frozen=True, kw_only=True):
     """The address and the credentials in a kubeconfig."""
 
     url: str
@@ -87,7 +87,7 @@ class Reviewer(Struct, frozen=True, kw_only=True):
     `observe` is called with the result of each attempt.
     """
 
-    endpoint: Endpoint
+    endpoint: KubeconfigEndpoint
     send: Send
     clock: Clock
     seconds: float = 30.0

@@ -19,7 +19,7 @@ from mockube.apiserver.authn.token_webhook import TokenWebhookSettings
 from mockube.apiserver.config.authentication_configuration import jwt_settings
 from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.config.request_headers import request_headers
-from mockube.apiserver.config.settings import Authentication, Kubelets, Serving
+from mockube.apiserver.config.settings import AuthenticationOptions, Kubelets, Serving
 from mockube.apiserver.config.tls import minimum_version, openssl_ciphers
 from mockube.apiserver.http.backend_connection import KubeletClient
 from mockube.apiserver.pki import cert_dir
@@ -159,7 +159,7 @@ def _trust(config: Config, admin_token: str, generated: Path) -> Trust:
     )
 
 
-def _token_webhook(settings: Authentication) -> TokenWebhookSettings | None:
+def _token_webhook(settings: AuthenticationOptions) -> TokenWebhookSettings | None:
     path = settings.authentication_token_webhook_config_file
     if path is None:
         return None

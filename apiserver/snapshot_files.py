@@ -15,7 +15,7 @@ from mockube.apiserver.kinds.registry import GROUPS
 from mockube.apiserver.storage.keys import MASTER_LEASES
 from mockube.apiserver.storage.stored import MAX_REASON, read_value
 from mockube.apiserver.wire.protobuf import envelope
-from mockube.etcd.archive.lines import Entry, Unreadable
+from mockube.etcd.archive.lines import Entry, UnreadableLine
 from mockube.etcd.archive.read import Archive, check
 from mockube.etcd.archive.restore import RestoreTarget
 
@@ -44,7 +44,7 @@ def _check_value(entry: Entry, root: bytes) -> None:
             _check_known(entry.value, kind)
     except Exception as error:
         problem = f"{type(error).__name__}: {str(error)[:MAX_REASON]}"
-        raise Unreadable(
+        raise UnreadableLine(
             f"is refused: {entry.key.decode(errors='replace')} cannot be read: {problem}"
         ) from error
 

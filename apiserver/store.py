@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from mockube.apimachinery.clock import Clock
-from mockube.apiserver.config.settings import Store
+from mockube.apiserver.config.settings import StorageOptions
 from mockube.apiserver.snapshot_files import opened_snapshot, restore_target
 from mockube.apiserver.storage.keys import Layout
 from mockube.etcd.archive.lines import check_restore_complete
@@ -29,7 +29,7 @@ STORE_FOLDER = "etcd"
 
 
 @asynccontextmanager
-async def open_store(settings: Store, clock: Clock) -> AsyncIterator[KV]:
+async def open_store(settings: StorageOptions, clock: Clock) -> AsyncIterator[KV]:
     kv = await _open(settings, clock)
     try:
         await check_restore_complete(kv, Layout(settings.etcd_prefix).root)
@@ -38,7 +38,7 @@ async def open_store(settings: Store, clock: Clock) -> AsyncIterator[KV]:
         await kv.close()
 
 
-async def _open(settings: Store, clock: Clock) -> KV:
+async def _open(settings: StorageOptions, clock: Clock) -> KV:
     if settings.etcd_servers:
         return await connect(settings, clock)
     if settings.snapshot is None:
@@ -57,7 +57,7 @@ async def _open(settings: Store, clock: Clock) -> KV:
     return kv
 
 
-async def _open_embedded(settings: Store, clock: Clock, *, restored: Revision = 0) -> EmbeddedStore:
+async def _open_embedded(settings: StorageOptions, clock: Clock, *, restored: Revision = 0) -> EmbeddedStore:
     if settings.data_dir is not None:
         disk = Disk(fsync=settings.fsync)
         return await open_durable(settings.data_dir, clock, disk=disk, restored=restored)
@@ -81,7 +81,7 @@ def _refuse_unsafe(data_dir: Path) -> None:
         check_private(data_dir)
 
 
-async def connect(settings: Store, clock: Clock) -> KV:
+async def connect(settings: StorageOptions, clock: Clock) -> KV:
     """Connect to the etcd that the flags name."""
     # The import of the etcd client takes a sixth of the start-up time, so it is imported only if there is an etcd.
     from mockube.etcd.remote.gateway import TLS  # noqa: PLC0415 - see above

@@ -74,7 +74,7 @@ class TaskFailed(Exception):
         super().__init__(f"the task {name!r} failed, so the server ends: {type(error).__name__}: {error}")
 
 
-class Supervisor(Collector):
+class TaskSupervisor(Collector):
     """Runs the tasks of `TASKS` within the block of `running`."""
 
     def __init__(self, clock: Clock) -> None:

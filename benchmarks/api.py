@@ -31,7 +31,7 @@ from mockube.apiserver.registry.body import decode_as, read_object
 from mockube.apiserver.registry.create import create
 from mockube.apiserver.registry.patch import patch
 from mockube.apiserver.registry.request_context import (
-    Attributes,
+    AdmissionAttributes,
     Body,
     Operation,
     RequestContext,
@@ -142,8 +142,8 @@ async def stages(server: ApiServer) -> dict[str, float]:
     return {name: await microseconds(*stage) for name, stage in table.items()}
 
 
-def _attributes(request: RequestContext, tree: Tree) -> Attributes:
-    return Attributes(operation=Operation.CREATE, context=request, name="bench", object=tree)
+def _attributes(request: RequestContext, tree: Tree) -> AdmissionAttributes:
+    return AdmissionAttributes(operation=Operation.CREATE, context=request, name="bench", object=tree)
 
 
 def writes() -> dict[str, Callable[[int], RequestContext]]:

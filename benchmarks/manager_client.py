@@ -22,7 +22,7 @@ import uvloop
 from benchmarks.decode import POD
 from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.randomness import SystemRandom
-from mockube.apiserver.pki.issue import Issuer, Pair, Subject, make_authority
+from mockube.apiserver.pki.issue import CertificateIssuer, Pair, Subject, make_authority
 from mockube.controller_manager.cache.informer import Informer
 from mockube.controller_manager.cache.reflector import parse_watch_event
 from mockube.controller_manager.client.client import Client
@@ -122,7 +122,9 @@ async def measure(authority: bytes, port: int) -> None:
 def main() -> None:
     now, random = RealClock().now(), SystemRandom()
     authority = make_authority("benchmark", now=now, random=random)
-    pair = Issuer(authority, now=now, random=random).issue(Subject(name="server", hosts=("127.0.0.1",)))
+    pair = CertificateIssuer(authority, now=now, random=random).issue(
+        Subject(name="server", hosts=("127.0.0.1",))
+    )
     context = multiprocessing.get_context("spawn")
     port = context.Queue()
     server = context.Process(target=serve, args=(pair, port), daemon=True)

@@ -13,7 +13,7 @@ from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.status import ApiError
 from mockube.controller_manager import catalog
-from mockube.controller_manager.cache.informer import Settings as InformerSettings
+from mockube.controller_manager.cache.informer import InformerSettings
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.connect import AGENT, ClientOptions, connect
 from mockube.controller_manager.client.kinds import NAMESPACES
@@ -30,8 +30,8 @@ from mockube.controller_manager.control.events.recorder import Recorders
 from mockube.controller_manager.control.runnable import Runnable
 from mockube.controller_manager.http_endpoints import Check, StatusSources
 from mockube.controller_manager.leaderelection.elector import (
-    Candidate,
     Elector,
+    LeaderElectionConfig,
     LeaseLost,
     Timings,
     lead,
@@ -115,7 +115,7 @@ class Manager:
 
     def _elector(self, client: Client) -> Elector:
         leading = self._config.leading
-        candidate = Candidate(
+        candidate = LeaderElectionConfig(
             lease=Key(leading.leader_elect_resource_namespace, leading.leader_elect_resource_name),
             identity=f"{socket.gethostname()}_{randomness.uid(self._random)}",
             timings=Timings(

@@ -88,7 +88,7 @@ class StatusSources(Struct, frozen=True, kw_only=True):
     """The JSON value of `/configz`."""
 
 
-class Port(Struct, frozen=True, kw_only=True):
+class ListenAddress(Struct, frozen=True, kw_only=True):
     """An address and a port to listen on; port 0 chooses a free one."""
 
     address: str
@@ -97,7 +97,7 @@ class Port(Struct, frozen=True, kw_only=True):
 
 
 @asynccontextmanager
-async def serving(sources: StatusSources, ports: Sequence[Port]) -> AsyncIterator[Sequence[str]]:
+async def serving(sources: StatusSources, ports: Sequence[ListenAddress]) -> AsyncIterator[Sequence[str]]:
     """Serve on all ports; yields the URLs."""
     runner = web.ServerRunner(web.Server(_Endpoints(sources).handle, access_log=None))
     await runner.setup()

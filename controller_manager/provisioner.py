@@ -26,7 +26,7 @@ from mockube.controller_manager.control.actions import (
 )
 from mockube.controller_manager.control.controller import Controller, Watch
 from mockube.controller_manager.control.runnable import Context, Runnable
-from mockube.controller_manager.control.runner import Loop
+from mockube.controller_manager.control.runner import ReconcileLoop
 from mockube.controller_manager.workloads.volumes import (
     MIGRATED_PLUGINS,
     PROVISIONED_BY,
@@ -61,7 +61,7 @@ class DefaultClassCreator:
 
     def __init__(self, context: Context) -> None:
         self._client = context.client
-        self._loop = Loop(
+        self._loop = ReconcileLoop(
             "simulated-storage-class",
             self._create_storage_class,
             workers=1,

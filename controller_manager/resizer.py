@@ -24,9 +24,9 @@ from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import (
     EMPTY_PLAN,
     Action,
-    Outcome,
     Patch,
     Plan,
+    PlanResult,
     RecordEvent,
 )
 from mockube.controller_manager.control.controller import Controller, Watch
@@ -80,7 +80,7 @@ def _start_resize(claim: ReadOnlyTree, volume: ReadOnlyTree, now: datetime) -> P
     return Plan(actions=actions, then=partial(_plan_after_start, volume, now))
 
 
-def _plan_after_start(volume: ReadOnlyTree, now: datetime, outcome: Outcome) -> Plan | None:
+def _plan_after_start(volume: ReadOnlyTree, now: datetime, outcome: PlanResult) -> Plan | None:
     claim = next((write.response for write in outcome.of(Patch)), None)
     if outcome.error is not None or claim is None:
         return None
@@ -133,7 +133,7 @@ def reconcile_node(caches: Caches, key: Key, _: datetime) -> Plan:
     )
 
 
-def _plan_after_node_start(finish: Any, outcome: Outcome) -> Plan | None:
+def _plan_after_node_start(finish: Any, outcome: PlanResult) -> Plan | None:
     claim = next((write.response for write in outcome.of(Patch)), None)
     return None if outcome.error is not None or claim is None else finish(claim)
 

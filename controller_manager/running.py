@@ -9,8 +9,7 @@ from msgspec import Struct
 
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.randomness import Random
-from mockube.controller_manager.cache.informer import Informers
-from mockube.controller_manager.cache.informer import Settings as InformerSettings
+from mockube.controller_manager.cache.informer import Informers, InformerSettings
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.config.settings import Config
 from mockube.controller_manager.control.controller import Controller

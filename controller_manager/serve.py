@@ -13,7 +13,7 @@ from mockube.controller_manager import http_endpoints
 from mockube.controller_manager.app import Manager
 from mockube.controller_manager.client.kubeconfig import KubeconfigError
 from mockube.controller_manager.config.settings import Config, SecureServing
-from mockube.controller_manager.http_endpoints import Port, serving
+from mockube.controller_manager.http_endpoints import ListenAddress, serving
 from mockube.controller_manager.supervision import ManagerFailed, first_cause, start
 
 LOG = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ async def _await_task(task: asyncio.Task[Any]) -> None:
         raise ManagerFailed(f"the manager failed: {type(cause).__name__}: {cause}") from error
 
 
-def _ports(settings: SecureServing, clock: Clock, random: Random) -> list[Port]:
+def _ports(settings: SecureServing, clock: Clock, random: Random) -> list[ListenAddress]:
     ports = []
     address = settings.bind_address
     if settings.secure_port:
@@ -62,10 +62,10 @@ def _ports(settings: SecureServing, clock: Clock, random: Random) -> list[Port]:
             tls = http_endpoints.self_signed_tls_context(address, now=clock.now(), random=random)
         if settings.client_ca_file is not None:
             http_endpoints.request_client_certificates(tls, settings.client_ca_file)
-        ports.append(Port(address=address, number=settings.secure_port, tls=tls))
+        ports.append(ListenAddress(address=address, number=settings.secure_port, tls=tls))
     if settings.metrics_port is not None:
         metrics_address = address if ip_address(address).is_loopback else LOOPBACK
-        ports.append(Port(address=metrics_address, number=settings.metrics_port))
+        ports.append(ListenAddress(address=metrics_address, number=settings.metrics_port))
     return ports
 
 

@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.version import MINOR
-from mockube.clusters.named_cluster import State, cluster_folders, clusters_folder, inspect_cluster
+from mockube.clusters.named_cluster import ClusterState, cluster_folders, clusters_folder, inspect_cluster
 from mockube.clusters.ports import LOOPBACK, UPSTREAM_PORT, is_free, port_user
 from mockube.failure import Failure
 
@@ -155,10 +155,10 @@ def _kubectl(_environment: Mapping[str, str], _clock: Clock) -> Finding:
 
 def _clusters(environment: Mapping[str, str], _clock: Clock) -> Finding:
     clusters = [inspect_cluster(folder) for folder in cluster_folders(environment)]
-    killed = [cluster.folder.name for cluster in clusters if cluster.state is State.DEAD]
+    killed = [cluster.folder.name for cluster in clusters if cluster.state is ClusterState.DEAD]
     if killed:
         return failed(f"{', '.join(killed)}: killed: run `mockube down --name {killed[0]}` to clean up")
-    running = [cluster.folder.name for cluster in clusters if cluster.state is State.RUNNING]
+    running = [cluster.folder.name for cluster in clusters if cluster.state is ClusterState.RUNNING]
     return ok(f"{len(clusters)} clusters, running: {', '.join(running) or 'none'}")
 
 

@@ -17,7 +17,7 @@ class NotInstalled(Failure):
     """The library is not installed; the message names the package."""
 
 
-class Endpoint(Struct, frozen=True, kw_only=True):
+class ClientConfig(Struct, frozen=True, kw_only=True):
     """The address, CA certificate and token with which clients connect to a cluster."""
 
     url: str
@@ -27,32 +27,32 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     """A folder for a kubeconfig."""
 
 
-def kubernetes(endpoint: Endpoint) -> Any:
+def kubernetes(endpoint: ClientConfig) -> Any:
     """Return an `ApiClient` of the official client."""
     return _openapi_client(endpoint, "kubernetes.client", "kubernetes")
 
 
-def kubernetes_asyncio(endpoint: Endpoint) -> Any:
+def kubernetes_asyncio(endpoint: ClientConfig) -> Any:
     """Return an `ApiClient` of kubernetes_asyncio, for the running event loop."""
     return _openapi_client(endpoint, "kubernetes_asyncio.client", "kubernetes-asyncio")
 
 
-def kr8s(endpoint: Endpoint) -> Any:
+def kr8s(endpoint: ClientConfig) -> Any:
     return _import_client("kr8s", "kr8s").api(kubeconfig=_kubeconfig(endpoint))
 
 
-async def kr8s_async(endpoint: Endpoint) -> Any:
+async def kr8s_async(endpoint: ClientConfig) -> Any:
     return await _import_client("kr8s.asyncio", "kr8s").api(kubeconfig=_kubeconfig(endpoint))
 
 
-def lightkube(endpoint: Endpoint, *, client: str = "Client") -> Any:
+def lightkube(endpoint: ClientConfig, *, client: str = "Client") -> Any:
     """Return a client of lightkube; `client` is the name of its class."""
     library = _import_client("lightkube", "lightkube")
     config = library.KubeConfig.from_file(_kubeconfig(endpoint))
     return getattr(library, client)(config=config, namespace="default", trust_env=False)
 
 
-def _openapi_client(endpoint: Endpoint, module: str, package: str) -> Any:
+def _openapi_client(endpoint: ClientConfig, module: str, package: str) -> Any:
     """Return an `ApiClient` of one of the two libraries that are generated from the OpenAPI specification."""
     library = _import_client(module, package)
     configuration = library.Configuration(host=endpoint.url)
@@ -71,7 +71,7 @@ def _import_client(name: str, package: str) -> Any:
         raise NotInstalled(f"{package} is not installed: pip install {package}") from error
 
 
-def _kubeconfig(endpoint: Endpoint) -> str:
+def _kubeconfig(endpoint: ClientConfig) -> str:
     path = endpoint.folder / "kubeconfig-of-clients"
     name = "mockube"
     cluster = {"server": endpoint.url, "certificate-authority": str(endpoint.authority)}

@@ -36,7 +36,7 @@ Condition: TypeAlias = str | Callable[[ReadOnlyTree], object]
 """The type of a condition that must be True, or a predicate of the object."""
 
 
-class UnknownKind(Exception):
+class KindNotServed(Exception):
     """The server does not serve this kind."""
 
 
@@ -125,7 +125,7 @@ class ServerClient:
             resource = _find_kind(self._resources, kind, group)
         if resource is None:
             name = f"{kind}.{group}" if group else kind
-            raise UnknownKind(f'the server doesn\'t have a resource type "{name}"')
+            raise KindNotServed(f'the server doesn\'t have a resource type "{name}"')
         return replace(resource, metadata_only=False)
 
     async def _wait_for_change(

@@ -47,7 +47,7 @@ FIRST_KEYS = (
 )
 
 
-class Output(Protocol):
+class OutputStream(Protocol):
     def write(self, text: str, /) -> object: ...
 
 
@@ -56,7 +56,7 @@ class Demonstration(Struct, frozen=True, kw_only=True):
 
     store: KV
     clock: SteppedClock
-    out: Output
+    out: OutputStream
 
     def print_step(self, action: str, outcome: str) -> None:
         self.out.write(f"  {action:<54}  {outcome}".rstrip() + "\n")
@@ -168,7 +168,7 @@ SECTIONS: tuple[tuple[str, Section], ...] = (
 )
 
 
-async def demonstrate(out: Output) -> None:
+async def demonstrate(out: OutputStream) -> None:
     clock = SteppedClock()
     store = MemoryStore(clock=clock)
     demonstration = Demonstration(store=store, clock=clock, out=out)

@@ -15,7 +15,7 @@ from mockube.apiserver.config.command_line import ENVIRONMENT as SERVER_PREFIX
 from mockube.apiserver.config.upstream import IGNORED as SERVER_IGNORED
 from mockube.cli.main import COMMANDS
 from mockube.cli.output import Code
-from mockube.cli.parsing import Parser
+from mockube.cli.parsing import CommandParser
 from mockube.controller_manager.command_line import ENVIRONMENT as MANAGER_PREFIX
 from mockube.controller_manager.config import settings as manager_settings
 from mockube.controller_manager.config.upstream import IGNORED as MANAGER_IGNORED
@@ -71,7 +71,7 @@ def page() -> str:
 
 
 def _command(name: str) -> Iterator[str]:
-    parser = Parser(prog=f"mockube {name}")
+    parser = CommandParser(prog=f"mockube {name}")
     COMMANDS[name].add_flags(parser)
     yield from _parser(f"## `mockube {name}`", parser.description, parser)
 

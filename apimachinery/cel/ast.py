@@ -53,7 +53,7 @@ class CreateList(Expr):
     optional: frozenset[int] = frozenset()
 
 
-class Entry(NamedTuple):
+class EntryExpr(NamedTuple):
     offset: int
     key: Any
     """An expression in a map; the name of a field in a struct."""
@@ -63,13 +63,13 @@ class Entry(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class CreateMap(Expr):
-    entries: list[Entry]
+    entries: list[EntryExpr]
 
 
 @dataclass(slots=True, eq=False)
 class CreateStruct(Expr):
     name: str
-    entries: list[Entry]
+    entries: list[EntryExpr]
 
 
 @dataclass(slots=True, eq=False)

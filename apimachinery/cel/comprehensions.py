@@ -7,7 +7,7 @@ from mockube.apimachinery.cel.attributes import FailedStep, Frame, Run, check_li
 from mockube.apimachinery.cel.values import CelError, from_map_key, type_name
 
 
-class Loop(NamedTuple):
+class ComprehensionLoop(NamedTuple):
     """The range of a comprehension, its initial value, and the slots of its variables; `second` is 0 if there is one variable."""
 
     source: Run
@@ -29,7 +29,7 @@ class GrowingMap(dict[Any, Any]):
     __slots__ = ()
 
 
-def _items(loop: Loop, source: Any) -> Iterable[tuple[Any, Any]]:
+def _items(loop: ComprehensionLoop, source: Any) -> Iterable[tuple[Any, Any]]:
     if isinstance(source, list):
         if loop.second:
             return enumerate(source)
@@ -39,7 +39,7 @@ def _items(loop: Loop, source: Any) -> Iterable[tuple[Any, Any]]:
     raise CelError(f"got '{type_name(source)}', expected iterable type")
 
 
-def fold(loop: Loop, condition: Run, step: Run, result: Run) -> Run:
+def fold(loop: ComprehensionLoop, condition: Run, step: Run, result: Run) -> Run:
     """Return the evaluation of a general comprehension. If a step fails, the accumulator becomes a FailedStep."""
     accumulator, first, second = loop.accumulator, loop.first, loop.second
 
@@ -68,15 +68,15 @@ def fold(loop: Loop, condition: Run, step: Run, result: Run) -> Run:
     return run
 
 
-def all_of(loop: Loop, predicate: Run) -> Run:
+def all_of(loop: ComprehensionLoop, predicate: Run) -> Run:
     return _quantifier(loop, predicate, decisive=False, condition_cost=2)
 
 
-def any_of(loop: Loop, predicate: Run) -> Run:
+def any_of(loop: ComprehensionLoop, predicate: Run) -> Run:
     return _quantifier(loop, predicate, decisive=True, condition_cost=3)
 
 
-def _quantifier(loop: Loop, predicate: Run, *, decisive: bool, condition_cost: int) -> Run:
+def _quantifier(loop: ComprehensionLoop, predicate: Run, *, decisive: bool, condition_cost: int) -> Run:
     """Return the evaluation of `all` or `exists`, which ends at the first decisive value; that value absorbs errors.
 
     The cost is that of the condition and the step of the macro's expansion.

@@ -10,7 +10,7 @@ from mockube.apimachinery.cel.ast import Expr, Ident, Select
 from mockube.apimachinery.cel.checker import Checker, StructTypes
 from mockube.apimachinery.cel.cost import runtime
 from mockube.apimachinery.cel.cost.estimate import estimate_cost
-from mockube.apimachinery.cel.cost.ranges import Range
+from mockube.apimachinery.cel.cost.ranges import EstimateRange
 from mockube.apimachinery.cel.declarations import Functions, merge
 from mockube.apimachinery.cel.language import FULL_LANGUAGE, Language
 from mockube.apimachinery.cel.lexer import tokenize
@@ -90,7 +90,9 @@ class CompiledExpression(Struct, frozen=True):
     def uses(self, variable: str) -> bool:
         return variable in variables_of(self.expr)
 
-    def cost(self, sizes: Callable[[tuple[str, ...]], Range | None] = lambda _: None) -> Range:
+    def cost(
+        self, sizes: Callable[[tuple[str, ...]], EstimateRange | None] = lambda _: None
+    ) -> EstimateRange:
         """Return the minimum and maximum cost of an evaluation."""
         return estimate_cost(self.expr, sizes)
 

@@ -34,14 +34,14 @@ class StateKind(Enum):
 class Edge(NamedTuple):
     """A transition to another state: without a token, by a token, by a rule, or by a minimum precedence."""
 
-    target: "State"
+    target: "ATNState"
     tokens: frozenset[str] = frozenset()
     rule: str = ""
     precedence: int = -1
     """The precedence with which the rule is called, or the minimum precedence."""
 
 
-class State(Struct, eq=False):
+class ATNState(Struct, eq=False):
     """A state of the network, in a rule of the grammar."""
 
     kind: StateKind
@@ -56,24 +56,24 @@ Run = Callable[["RuleParser"], None]
 class Element(NamedTuple):
     """A part of a rule: its first and last state, and the function that parses it."""
 
-    start: State
-    end: State
+    start: ATNState
+    end: ATNState
     run: Run
 
 
 class RuleParser:
     """The parser that elements call; `recovery.py` implements it."""
 
-    def match(self, state: State, tokens: frozenset[str]) -> None:
+    def match(self, state: ATNState, tokens: frozenset[str]) -> None:
         raise NotImplementedError
 
-    def call(self, state: State, rule: str, precedence: int) -> None:
+    def call(self, state: ATNState, rule: str, precedence: int) -> None:
         raise NotImplementedError
 
-    def sync(self, state: State) -> None:
+    def sync(self, state: ATNState) -> None:
         raise NotImplementedError
 
-    def predict(self, state: State) -> int:
+    def predict(self, state: ATNState) -> int:
         raise NotImplementedError
 
     def next_is(self, tokens: frozenset[str]) -> bool:
@@ -86,7 +86,7 @@ ElementFactory = Callable[[str], Element]
 
 def token(*tokens: str) -> ElementFactory:
     def make(rule: str) -> Element:
-        start, end = State(StateKind.BASIC, rule), State(StateKind.BASIC, rule)
+        start, end = ATNState(StateKind.BASIC, rule), ATNState(StateKind.BASIC, rule)
         kinds = frozenset(tokens)
         start.edges.append(Edge(end, kinds))
         return Element(start, end, lambda parser: parser.match(start, kinds))
@@ -96,7 +96,7 @@ def token(*tokens: str) -> ElementFactory:
 
 def rule_call(name: str, precedence: int = 0) -> ElementFactory:
     def make(rule: str) -> Element:
-        start, end = State(StateKind.BASIC, rule), State(StateKind.BASIC, rule)
+        start, end = ATNState(StateKind.BASIC, rule), ATNState(StateKind.BASIC, rule)
         start.edges.append(Edge(end, rule=name, precedence=precedence))
         return Element(start, end, lambda parser: parser.call(start, name, precedence))
 
@@ -105,7 +105,7 @@ def rule_call(name: str, precedence: int = 0) -> ElementFactory:
 
 def least_precedence(precedence: int) -> ElementFactory:
     def make(rule: str) -> Element:
-        start, end = State(StateKind.BASIC, rule), State(StateKind.BASIC, rule)
+        start, end = ATNState(StateKind.BASIC, rule), ATNState(StateKind.BASIC, rule)
         start.edges.append(Edge(end, precedence=precedence))
         return Element(start, end, lambda _: None)
 
@@ -136,7 +136,7 @@ def optional(make_element: ElementFactory) -> ElementFactory:
 
     def make(rule: str) -> Element:
         inner = make_element(rule)
-        start, end = State(StateKind.BLOCK_START, rule), State(StateKind.BASIC, rule)
+        start, end = ATNState(StateKind.BLOCK_START, rule), ATNState(StateKind.BASIC, rule)
         start.edges += [Edge(inner.start), Edge(end)]
         inner.end.edges.append(Edge(end))
 
@@ -155,7 +155,7 @@ def choice(*factories: ElementFactory) -> ElementFactory:
 
     def make(rule: str) -> Element:
         inner = [make_element(rule) for make_element in factories]
-        start, end = State(StateKind.BLOCK_START, rule), State(StateKind.BASIC, rule)
+        start, end = ATNState(StateKind.BLOCK_START, rule), ATNState(StateKind.BASIC, rule)
         for element in inner:
             start.edges.append(Edge(element.start))
             element.end.edges.append(Edge(end))
@@ -174,8 +174,8 @@ def star(make_element: ElementFactory, *, predicted: bool) -> ElementFactory:
 
     def make(rule: str) -> Element:
         inner = make_element(rule)
-        entry, back = State(StateKind.STAR_ENTRY, rule), State(StateKind.STAR_BACK, rule)
-        end = State(StateKind.BASIC, rule)
+        entry, back = ATNState(StateKind.STAR_ENTRY, rule), ATNState(StateKind.STAR_BACK, rule)
+        end = ATNState(StateKind.BASIC, rule)
         entry.edges += [Edge(inner.start), Edge(end)]
         inner.end.edges.append(Edge(back))
         back.edges.append(Edge(entry))
@@ -197,8 +197,8 @@ def star(make_element: ElementFactory, *, predicted: bool) -> ElementFactory:
 def plus(make_element: ElementFactory, *, predicted: bool) -> ElementFactory:
     def make(rule: str) -> Element:
         inner = make_element(rule)
-        start, back = State(StateKind.BLOCK_START, rule), State(StateKind.PLUS_BACK, rule)
-        end = State(StateKind.BASIC, rule)
+        start, back = ATNState(StateKind.BLOCK_START, rule), ATNState(StateKind.PLUS_BACK, rule)
+        end = ATNState(StateKind.BASIC, rule)
         start.edges.append(Edge(inner.start))
         inner.end.edges.append(Edge(back))
         back.edges += [Edge(start), Edge(end)]
@@ -321,8 +321,8 @@ class Network(NamedTuple):
     """The states of all rules, by the rules' names."""
 
     rules: dict[str, Element]
-    stop_states: dict[str, State]
-    follow_states: dict[str, list[State]]
+    stop_states: dict[str, ATNState]
+    follow_states: dict[str, list[ATNState]]
     """The states after each call of a rule."""
 
 
@@ -330,8 +330,8 @@ class Network(NamedTuple):
 def network() -> Network:
     """Return the states of all rules. They are created when the first syntax error is analyzed."""
     rules = {name: make(name) for name, make in _RULES.items()}
-    stop_states = {name: State(StateKind.RULE_STOP, name) for name in rules}
-    follow_states: dict[str, list[State]] = {name: [] for name in rules}
+    stop_states = {name: ATNState(StateKind.RULE_STOP, name) for name in rules}
+    follow_states: dict[str, list[ATNState]] = {name: [] for name in rules}
     for name, element in rules.items():
         element.end.edges.append(Edge(stop_states[name]))
     for element in rules.values():
@@ -342,7 +342,7 @@ def network() -> Network:
     return Network(rules, stop_states, follow_states)
 
 
-def _states(start: State) -> Iterable[State]:
+def _states(start: ATNState) -> Iterable[ATNState]:
     visited = {start}
     stack = [start]
     while stack:
@@ -355,7 +355,7 @@ def _states(start: State) -> Iterable[State]:
 
 
 @cache
-def next_tokens(state: State) -> frozenset[str]:
+def next_tokens(state: ATNState) -> frozenset[str]:
     """Return the tokens that can follow a state in its rule; EPSILON is one of them if the rule can end."""
     tokens: set[str] = set()
     _collect_next_tokens(state, (), tokens, set())
@@ -363,7 +363,7 @@ def next_tokens(state: State) -> frozenset[str]:
 
 
 def _collect_next_tokens(
-    state: State, stack: Sequence[State], tokens: set[str], visited: set[tuple[State, int]]
+    state: ATNState, stack: Sequence[ATNState], tokens: set[str], visited: set[tuple[ATNState, int]]
 ) -> None:
     key = (state, hash(tuple(stack)))
     if key in visited:

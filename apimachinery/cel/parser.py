@@ -8,7 +8,7 @@ from mockube.apimachinery.cel.ast import (
     CreateList,
     CreateMap,
     CreateStruct,
-    Entry,
+    EntryExpr,
     Expr,
     Ident,
     Literal,
@@ -256,7 +256,7 @@ class Parser:
 
     def struct(self, name: str) -> Expr:
         offset = self.expect("{").start
-        entries: list[Entry] = []
+        entries: list[EntryExpr] = []
         while self.has_next_element("}", entries):
             optional = self.accept("?")
             field = self.tokens[self.position]
@@ -266,7 +266,7 @@ class Parser:
             else:
                 self.expect("IDENTIFIER")
             colon = self.expect(":").start
-            entries.append(Entry(colon, field.text, self.expr(), optional))
+            entries.append(EntryExpr(colon, field.text, self.expr(), optional))
         self.accept(",")
         self.expect("}")
         return CreateStruct(offset, name, entries)
@@ -291,12 +291,12 @@ class Parser:
 
     def map(self, _token: Token) -> Expr:
         offset = self.expect("{").start
-        entries: list[Entry] = []
+        entries: list[EntryExpr] = []
         while self.has_next_element("}", entries):
             optional = self.accept("?")
             key = self.expr()
             colon = self.expect(":").start
-            entries.append(Entry(colon, key, self.expr(), optional))
+            entries.append(EntryExpr(colon, key, self.expr(), optional))
         self.accept(",")
         self.expect("}")
         return CreateMap(offset, entries)

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 from weakref import WeakValueDictionary
 
-from mockube.apimachinery.cel.grammar import RECURSIVE, State, StateKind, network
+from mockube.apimachinery.cel.grammar import RECURSIVE, ATNState, StateKind, network
 from mockube.apimachinery.cel.lexer import EOF, Token
 
 MAX_LOOKAHEAD: Final = 256
@@ -22,7 +22,7 @@ class Stacks:
 
     __slots__ = ("__weakref__", "has_empty", "returns")
 
-    def __init__(self, returns: Mapping[State, "Stacks"], *, has_empty: bool) -> None:
+    def __init__(self, returns: Mapping[ATNState, "Stacks"], *, has_empty: bool) -> None:
         self.returns = returns
         """The stacks below each state that is on top of a stack."""
         self.has_empty = has_empty
@@ -33,7 +33,7 @@ _stacks: Final[WeakValueDictionary[object, Stacks]] = WeakValueDictionary()
 _lock: Final = threading.Lock()
 
 
-def _intern(returns: Mapping[State, Stacks], *, has_empty: bool = False) -> Stacks:
+def _intern(returns: Mapping[ATNState, Stacks], *, has_empty: bool = False) -> Stacks:
     key = frozenset((state, id(below)) for state, below in returns.items()), has_empty
     with _lock:
         stacks = _stacks.get(key)
@@ -55,10 +55,10 @@ def _union(stacks: Stacks, others: Stacks) -> Stacks:
     return _intern(returns, has_empty=stacks.has_empty or others.has_empty)
 
 
-class Config(NamedTuple):
+class ATNConfig(NamedTuple):
     """A state that an alternative reaches, with the stacks of states to which its called rules return."""
 
-    state: State
+    state: ATNState
     alt: int
     stacks: Stacks
     in_outer_context: bool = False
@@ -78,24 +78,24 @@ class _DfaState:
 
     __slots__ = ("alt", "configs")
 
-    def __init__(self, configs: set[Config]) -> None:
+    def __init__(self, configs: set[ATNConfig]) -> None:
         self.configs = _merge(configs)
         alts = {config.alt for config in configs}
         self.alt = min(alts) if len(alts) == 1 or _is_ambiguous(self.configs) else 0
 
 
 @lru_cache(maxsize=4096)
-def _start_state(state: State, precedence: int) -> _DfaState:
+def _start_state(state: ATNState, precedence: int) -> _DfaState:
     return _DfaState(_start_configs(state, precedence))
 
 
 @lru_cache(maxsize=1024)
-def _next_state(configs: frozenset[Config], kind: str) -> _DfaState | None:
+def _next_state(configs: frozenset[ATNConfig], kind: str) -> _DfaState | None:
     successors = _move(configs, kind)
     return _DfaState(successors) if successors else None
 
 
-def predict(state: State, tokens: Sequence[Token], position: int, precedence: int) -> int:
+def predict(state: ATNState, tokens: Sequence[Token], position: int, precedence: int) -> int:
     """Return the number of the alternative, from 1; raise NoViableAlternative with the position of the unexpected token."""
     dfa_state = _start_state(state, precedence)
     end = position + MAX_LOOKAHEAD
@@ -118,20 +118,20 @@ def predict(state: State, tokens: Sequence[Token], position: int, precedence: in
     return dfa_state.alt
 
 
-def _is_end(config: Config) -> bool:
+def _is_end(config: ATNConfig) -> bool:
     return config.state.kind is StateKind.RULE_STOP and config.stacks.has_empty
 
 
-def _start_configs(state: State, precedence: int) -> set[Config]:
-    configs: set[Config] = set()
+def _start_configs(state: ATNState, precedence: int) -> set[ATNConfig]:
+    configs: set[ATNConfig] = set()
     is_precedence_filtered = state.kind is StateKind.STAR_ENTRY and state.rule in RECURSIVE
     for alt, edge in enumerate(state.edges, 1):
         minimum = precedence if is_precedence_filtered and alt == 1 else None
-        _add_closure(Config(edge.target, alt, _EMPTY), configs, minimum)
+        _add_closure(ATNConfig(edge.target, alt, _EMPTY), configs, minimum)
     return configs
 
 
-def _add_closure(config: Config, configs: set[Config], minimum: int | None = None) -> None:
+def _add_closure(config: ATNConfig, configs: set[ATNConfig], minimum: int | None = None) -> None:
     """Add the configurations that are reachable without a token; edges below the minimum precedence are not followed."""
     stack = [config]
     while stack:
@@ -148,46 +148,46 @@ def _add_closure(config: Config, configs: set[Config], minimum: int | None = Non
                 continue
             if edge.rule:
                 start = network().rules[edge.rule].start
-                stack.append(Config(start, alt, _intern({edge.target: stacks}), in_outer_context))
+                stack.append(ATNConfig(start, alt, _intern({edge.target: stacks}), in_outer_context))
             elif minimum is None or edge.precedence < 0 or edge.precedence >= minimum:
-                stack.append(Config(edge.target, alt, stacks, in_outer_context))
+                stack.append(ATNConfig(edge.target, alt, stacks, in_outer_context))
 
 
-def _after_return(config: Config) -> list[Config]:
+def _after_return(config: ATNConfig) -> list[ATNConfig]:
     state, alt, stacks, in_outer_context = config
-    configs = [Config(caller, alt, below, in_outer_context) for caller, below in stacks.returns.items()]
+    configs = [ATNConfig(caller, alt, below, in_outer_context) for caller, below in stacks.returns.items()]
     if stacks.has_empty:
         configs += [
-            Config(follower, alt, _EMPTY, in_outer_context=True)
+            ATNConfig(follower, alt, _EMPTY, in_outer_context=True)
             for follower in network().follow_states[state.rule]
         ]
     return configs
 
 
-def _move(configs: frozenset[Config], kind: str) -> set[Config]:
-    successors: set[Config] = set()
+def _move(configs: frozenset[ATNConfig], kind: str) -> set[ATNConfig]:
+    successors: set[ATNConfig] = set()
     for config in configs:
         for edge in config.state.edges:
             if kind in edge.tokens:
-                _add_closure(Config(edge.target, *config[1:]), successors)
+                _add_closure(ATNConfig(edge.target, *config[1:]), successors)
     return successors
 
 
-def _merge(configs: Iterable[Config]) -> frozenset[Config]:
+def _merge(configs: Iterable[ATNConfig]) -> frozenset[ATNConfig]:
     """Merge the stacks of configurations that are otherwise equal."""
-    merged: dict[tuple[State, int, bool], Stacks] = {}
+    merged: dict[tuple[ATNState, int, bool], Stacks] = {}
     for state, alt, stacks, in_outer_context in configs:
         key = state, alt, in_outer_context
         merged[key] = _union(merged[key], stacks) if key in merged else stacks
     return frozenset(
-        Config(state, alt, stacks, in_outer_context)
+        ATNConfig(state, alt, stacks, in_outer_context)
         for (state, alt, in_outer_context), stacks in merged.items()
     )
 
 
-def _is_ambiguous(configs: Iterable[Config]) -> bool:
+def _is_ambiguous(configs: Iterable[ATNConfig]) -> bool:
     """Return whether all alternatives reach the same states, so that no further token distinguishes them."""
-    by_state: dict[State, dict[int, Stacks]] = {}
+    by_state: dict[ATNState, dict[int, Stacks]] = {}
     for state, alt, stacks, _ in configs:
         alts = by_state.setdefault(state, {})
         alts[alt] = _union(alts[alt], stacks) if alt in alts else stacks

@@ -278,7 +278,7 @@ class Planner:
         second = self.new_slot() if expr.variable2 else 0
         variables = {expr.variable: first} | ({expr.variable2: second} if expr.variable2 else {})
         self.scopes += [scope, variables]
-        loop = comprehensions.Loop(source, init, accumulator, first, second)
+        loop = comprehensions.ComprehensionLoop(source, init, accumulator, first, second)
         loop_run = self.quantifier(expr, loop)
         if loop_run is None:
             condition, step = self.run(expr.condition), self.run(expr.step)
@@ -289,7 +289,7 @@ class Planner:
         del self.scopes[-2:]
         return loop_run
 
-    def quantifier(self, expr: Comprehension, loop: comprehensions.Loop) -> Run | None:
+    def quantifier(self, expr: Comprehension, loop: comprehensions.ComprehensionLoop) -> Run | None:
         """Plan `all` and `exists` without their accumulator, because they are the most frequent macros."""
         step = expr.step
         if not isinstance(step, Call) or expr.accumulator != ACCUMULATOR:

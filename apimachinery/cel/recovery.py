@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 
 from mockube.apimachinery.cel.grammar import (
     EPSILON,
+    ATNState,
     RuleParser,
-    State,
     StateKind,
     format_tokens,
     network,
@@ -28,12 +28,12 @@ _KEYWORD_AS_NAME = re.compile("no viable alternative at input '.(true|false|null
 class _Frame(NamedTuple):
     """A rule that is being parsed: the state that called it, and its precedence."""
 
-    caller: State | None
+    caller: ATNState | None
     precedence: int
 
 
 class _Error(Exception):
-    """Ends a rule; `Recovery.call` reports the message."""
+    """Ends a rule; `RecoveringParser.call` reports the message."""
 
     def __init__(self, message: str, token: Token) -> None:
         super().__init__(message)
@@ -44,7 +44,7 @@ class _Stop(Exception):
     """Ends the parsing, because a limit is reached."""
 
 
-class Recovery(RuleParser):
+class RecoveringParser(RuleParser):
     """A parser of the tokens that reports syntax errors and continues after them."""
 
     def __init__(self, text: str, tokens: list[Token]) -> None:
@@ -53,10 +53,10 @@ class Recovery(RuleParser):
         self.position = 0
         self.issues: list[Issue] = []
         self.frames: list[_Frame] = []
-        self.state: State | None = None
+        self.state: ATNState | None = None
         self.recovering = False
         self.last_error_at = -1
-        self.last_error_states: set[State | None] = set()
+        self.last_error_states: set[ATNState | None] = set()
         self.attempts = 0
 
     @property
@@ -86,7 +86,7 @@ class Recovery(RuleParser):
         self.last_error_at = -1
         self.last_error_states = set()
 
-    def call(self, state: State | None, rule: str, precedence: int) -> None:
+    def call(self, state: ATNState | None, rule: str, precedence: int) -> None:
         self.state = state
         start = self.token
         self.frames.append(_Frame(state, precedence))
@@ -101,7 +101,7 @@ class Recovery(RuleParser):
         self.frames.pop()
         self.state = state
 
-    def match(self, state: State, tokens: frozenset[str]) -> None:
+    def match(self, state: ATNState, tokens: frozenset[str]) -> None:
         self.state = state
         if self.token.kind in tokens:
             self.report_match()
@@ -116,7 +116,7 @@ class Recovery(RuleParser):
     def next_is(self, tokens: frozenset[str]) -> bool:
         return self.token.kind in tokens
 
-    def predict(self, state: State) -> int:
+    def predict(self, state: ATNState) -> int:
         try:
             return predict(state, self.tokens, self.position, self.frames[-1].precedence)
         except NoViableAlternative as error:
@@ -136,7 +136,7 @@ class Recovery(RuleParser):
             text += token.text + "".join(SKIPPED.findall(self.text[end:after]))
         return text
 
-    def sync(self, state: State) -> None:
+    def sync(self, state: ATNState) -> None:
         """Delete or skip tokens that do not match, before a decision; ANTLR's `sync`."""
         self.state = state
         if self.recovering:
@@ -172,7 +172,7 @@ class Recovery(RuleParser):
         self.report_match()
         return True
 
-    def insert_token(self, state: State) -> bool:
+    def insert_token(self, state: ATNState) -> bool:
         """Return whether the current token can follow a missing one, and report that; ANTLR's single-token insertion."""
         if self.token.kind not in self.following(state.edges[0].target):
             return False
@@ -185,7 +185,7 @@ class Recovery(RuleParser):
         assert self.state is not None
         return self.following(self.state)
 
-    def following(self, state: State) -> frozenset[str]:
+    def following(self, state: ATNState) -> frozenset[str]:
         """Return the tokens that can follow a state, in the rules that are being parsed."""
         tokens = set(next_tokens(state))
         for frame in reversed(self.frames):
@@ -243,7 +243,7 @@ def _issue(token: Token, message: str, text: str) -> Issue:
 
 def syntax_errors(text: str, tokens: list[Token]) -> list[Issue]:
     """Return the syntax errors of tokens that are not an expression."""
-    recovery = Recovery(text, tokens)
+    recovery = RecoveringParser(text, tokens)
     try:
         recovery.call(None, "start", 0)
     except _Stop:

@@ -7,7 +7,7 @@ from typing import Any, Final
 from msgspec import Struct, field
 
 from mockube.apimachinery.cel import types
-from mockube.apimachinery.cel.cost.ranges import Range
+from mockube.apimachinery.cel.cost.ranges import EstimateRange
 from mockube.apimachinery.cel.parser import RESERVED
 from mockube.apimachinery.cel.types import Type
 
@@ -207,7 +207,7 @@ def _with_keywords(fields: dict[str, Type]) -> dict[str, Type]:
     return fields
 
 
-def sizes_of(root: DeclaredType, path: tuple[str, ...]) -> Range | None:
+def sizes_of(root: DeclaredType, path: tuple[str, ...]) -> EstimateRange | None:
     """Return the range of the size of the value at a path, whose first element is a variable."""
     if not path:
         return None
@@ -223,4 +223,4 @@ def sizes_of(root: DeclaredType, path: tuple[str, ...]) -> Range | None:
         if current is None:
             return None
     assert current is not None
-    return Range(0, current.max_elements)
+    return EstimateRange(0, current.max_elements)

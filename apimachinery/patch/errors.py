@@ -1,6 +1,6 @@
 """The errors of patches, one class for each cause, with kube-apiserver's messages.
 
-The HTTP layer maps each class to a status: 400 for `Undecodable`, 413 for `TooManyOperations`, 422 for `PatchNotApplicable`,
+The HTTP layer maps each class to a status: 400 for `UndecodablePatch`, 413 for `TooManyOperations`, 422 for `PatchNotApplicable`,
 409 for `apply.Conflicts`, and 500 for the rest, for which upstream has no reason.
 """
 
@@ -9,7 +9,7 @@ class PatchError(Exception):
     """The base class of the errors of patches."""
 
 
-class Undecodable(PatchError):
+class UndecodablePatch(PatchError):
     """A patch cannot be decoded as its content type requires."""
 
 

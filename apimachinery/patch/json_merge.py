@@ -9,7 +9,7 @@ from typing import Any
 
 from mockube.apimachinery.patch import gofmt
 from mockube.apimachinery.patch.draft import equal
-from mockube.apimachinery.patch.errors import Undecodable
+from mockube.apimachinery.patch.errors import UndecodablePatch
 from mockube.apimachinery.piecewise import sorted_in_pieces, sorted_items
 
 
@@ -20,10 +20,10 @@ def apply(document: Mapping[str, Any], patch: Any) -> dict[str, Any]:
     the result is invalid.
     """
     if patch is None:
-        raise Undecodable("Invalid JSON Patch")
+        raise UndecodablePatch("Invalid JSON Patch")
     if not isinstance(patch, dict):
         kind = gofmt.json_kind(patch)
-        raise Undecodable(
+        raise UndecodablePatch(
             f"error decoding patch: json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
         )
     return _merge(document, patch)

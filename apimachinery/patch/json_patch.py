@@ -20,7 +20,12 @@ from mockube.apimachinery.patch.draft import (
     read,
     write,
 )
-from mockube.apimachinery.patch.errors import PatchNotApplicable, TestFailed, TooManyOperations, Undecodable
+from mockube.apimachinery.patch.errors import (
+    PatchNotApplicable,
+    TestFailed,
+    TooManyOperations,
+    UndecodablePatch,
+)
 
 MAX_OPERATIONS: Final = 10_000
 
@@ -31,7 +36,7 @@ _FIELDS = frozenset({*_TEXT_FIELDS, "value"})
 
 
 def check(patch: Any) -> list[str]:
-    """Raise `Undecodable` unless a patch is a list of operations; return the errors about unknown fields of operations.
+    """Raise `UndecodablePatch` unless a patch is a list of operations; return the errors about unknown fields of operations.
 
     Upstream skips this check if field validation is `Ignore`; then `apply` finds the error and has another message.
     """
@@ -61,7 +66,7 @@ def _expect_type(value: Any, expected_type: type, name: str, target: str = "Go v
         return expected_type()
     if isinstance(value, expected_type):
         return value
-    raise Undecodable(
+    raise UndecodablePatch(
         f"error decoding patch: json: cannot unmarshal {gofmt.json_kind(value)} into {target} of type {name}"
     )
 
@@ -91,7 +96,7 @@ def _operations(patch: Any) -> list[Operation]:
         *((item, dict, "Operation") for item in patch or ()),
     ]:
         if not isinstance(value, expected_type | None):
-            raise Undecodable(
+            raise UndecodablePatch(
                 f"json: cannot unmarshal {gofmt.json_kind(value)} into Go value of type jsonpatch.{name}"
             )
     return [operation or {} for operation in patch or ()]

@@ -13,7 +13,7 @@ import orjson
 
 from mockube.apimachinery import gotext
 from mockube.apimachinery.gotext import HTML_ESCAPES
-from mockube.apimachinery.schema.document import Literal
+from mockube.apimachinery.schema.document import NumberLiteral
 
 
 class _Text(str):
@@ -32,7 +32,7 @@ def _scan(text: str, start: int, *strict: bool) -> tuple[str, int]:
 
 class _Decoder(JSONDecoder):
     def __init__(self) -> None:
-        super().__init__(parse_int=Literal, parse_float=Literal)
+        super().__init__(parse_int=NumberLiteral, parse_float=NumberLiteral)
         self.parse_string = _scan
         self.scan_once = py_make_scanner(self)
 
@@ -53,7 +53,7 @@ def _dump(value: Any) -> str:
             return "{" + ",".join(f"{_dump(key)}:{_dump(member)}" for key, member in value.items()) + "}"
         case list():
             return "[" + ",".join(map(_dump, value)) + "]"
-        case Literal():
+        case NumberLiteral():
             return str(value)
         case _Text():
             return value.written

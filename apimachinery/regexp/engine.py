@@ -17,7 +17,7 @@ class Match(Protocol):
     def span(self) -> tuple[int, int]: ...
 
 
-class Program(Protocol):
+class RegexpProgram(Protocol):
     """A compiled pattern."""
 
     @property
@@ -26,14 +26,14 @@ class Program(Protocol):
     def search(self, text: bytes, pos: int = 0) -> Match | None: ...
 
 
-def compile_program(pattern: str, memory: int) -> Program:
+def compile_program(pattern: str, memory: int) -> RegexpProgram:
     """Compile a pattern; raise `ValueError` if it needs more than `memory` bytes, or the engine does not support its syntax."""
     options = re2.Options()
     options.max_mem = memory
     options.log_errors = False
     options.never_capture = True
     try:
-        program: Program = re2.compile(pattern.encode(errors="replace"), options)
+        program: RegexpProgram = re2.compile(pattern.encode(errors="replace"), options)
     except re2.error as error:
         raise ValueError(str(error)) from None
     # The package caches the latest 128 programs; the caller has its own cache.

@@ -6,7 +6,7 @@ from typing import Final
 
 from mockube.apimachinery.cancellation import raise_if_cancelled
 from mockube.apimachinery.memoize import memoize
-from mockube.apimachinery.regexp.engine import Program, compile_program
+from mockube.apimachinery.regexp.engine import RegexpProgram, compile_program
 from mockube.apimachinery.regexp.errors import Problem, RegexpError
 from mockube.apimachinery.regexp.parser import parse
 
@@ -68,7 +68,7 @@ def _after_character(data: bytes, position: int) -> int:
     return position
 
 
-def _program(pattern: str, text: str) -> Program:
+def _program(pattern: str, text: str) -> RegexpProgram:
     raise_if_cancelled()
     program = _PROGRAMS.get(pattern)
     if len(text) > MAX_UNCHECKED_TEXT and len(text) * check(pattern) > MAX_STEPS:
@@ -92,10 +92,10 @@ class _Programs:
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._used_bytes = 0
-        self._programs: OrderedDict[str, tuple[Program, int]] = OrderedDict()
+        self._programs: OrderedDict[str, tuple[RegexpProgram, int]] = OrderedDict()
         self._lock = Lock()
 
-    def get(self, pattern: str) -> Program:
+    def get(self, pattern: str) -> RegexpProgram:
         with self._lock:
             entry = self._programs.get(pattern)
             if entry is not None:
@@ -106,7 +106,7 @@ class _Programs:
             self._cache(pattern, program, cost)
         return program
 
-    def _cache(self, pattern: str, program: Program, cost: int) -> None:
+    def _cache(self, pattern: str, program: RegexpProgram, cost: int) -> None:
         if pattern in self._programs:
             return
         self._programs[pattern] = program, cost
@@ -115,7 +115,7 @@ class _Programs:
             _, (_, evicted_cost) = self._programs.popitem(last=False)
             self._used_bytes -= _memory(evicted_cost)
 
-    def _compile(self, pattern: str) -> tuple[Program, int]:
+    def _compile(self, pattern: str) -> tuple[RegexpProgram, int]:
         parsed = parse(pattern)
         try:
             program = compile_program(parsed.pattern, _memory(parsed.cost))

@@ -1,6 +1,6 @@
 """Lossless parsing of JSON, with duplicate keys and the digits of numbers, and the tree that Go decodes from it.
 
-It is slower than orjson, and only for texts with duplicate keys or errors. Objects are `Members`, numbers are `Literal`s;
+It is slower than orjson, and only for texts with duplicate keys or errors. Objects are `Members`, numbers are `NumberLiteral`s;
 all else is as in orjson. Go decodes the second value of a field into the first: the members of two objects are merged, and
 so are the elements of two lists with the same index; null resets only what can be nil in Go.
 """
@@ -20,7 +20,7 @@ class Members(list[tuple[str, Any]]):
     """The members of an object, in order and with duplicate keys."""
 
 
-class Literal(str):
+class NumberLiteral(str):
     """A number in its original text."""
 
     __slots__ = ()
@@ -37,9 +37,9 @@ def parse(text: bytes) -> Any:
     return json.loads(text, object_pairs_hook=Members, parse_int=_literal, parse_float=_literal)
 
 
-def _literal(text: str) -> Literal:
+def _literal(text: str) -> NumberLiteral:
     # A function in Python lets other threads run: there can be a million numbers.
-    return Literal(text)
+    return NumberLiteral(text)
 
 
 # --- duplicate fields
@@ -80,4 +80,4 @@ def _to_plain(value: Any) -> Any:
         return {key: _to_plain(item) for key, item in value}
     if value.__class__ is list:
         return [_to_plain(item) for item in value]
-    return value.number() if isinstance(value, Literal) else value
+    return value.number() if isinstance(value, NumberLiteral) else value

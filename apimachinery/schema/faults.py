@@ -15,7 +15,7 @@ from msgspec import Struct
 from mockube.apimachinery import gotext
 from mockube.apimachinery.paths import format_step
 from mockube.apimachinery.schema import either
-from mockube.apimachinery.schema.document import Literal, Members
+from mockube.apimachinery.schema.document import Members, NumberLiteral
 from mockube.apimachinery.schema.model import Field, Shape, Type
 from mockube.apimachinery.schema.normal import WrongKind, scalar_reader
 
@@ -32,7 +32,7 @@ _KINDS: Final = {
     bool: "bool",
     int: "number",
     float: "number",
-    Literal: "number",
+    NumberLiteral: "number",
 }
 """Go's names of the JSON values, by their classes in Python."""
 
@@ -55,7 +55,7 @@ _READ_AS: Final = {
 """The Go types that decode one kind of JSON value as another type."""
 
 
-class Faults(Struct, frozen=True, kw_only=True):
+class DecodingErrors(Struct, frozen=True, kw_only=True):
     error: str = ""
     """The error if the document cannot be decoded; then there are no strict errors."""
     strict: tuple[str, ...] = ()
@@ -115,11 +115,11 @@ def _with_location(error: _Error, location: _Location) -> _Error:
     return error.with_location(location) if isinstance(error, _TypeError) else error
 
 
-def find(type_: Type, document: Any) -> Faults:
+def find(type_: Type, document: Any) -> DecodingErrors:
     """Return the errors of a document."""
     walk = _Walk()
     error = walk.error(type_, document)
-    return Faults(strict=tuple(walk.strict)) if error is None else Faults(error=str(error))
+    return DecodingErrors(strict=tuple(walk.strict)) if error is None else DecodingErrors(error=str(error))
 
 
 class _Walk:
@@ -190,7 +190,7 @@ class _Walk:
 
     def _scalar(self, type_: Type, value: Any, location: _Location) -> None:
         try:
-            scalar_reader(type_)(value.number() if isinstance(value, Literal) else value)
+            scalar_reader(type_)(value.number() if isinstance(value, NumberLiteral) else value)
         except WrongKind:
             error: _Error = _TypeError(_describe(value, type_), _UNMARSHALED_AS.get(type_.shape, type_.go))
         except ValueError as problem:
@@ -223,4 +223,4 @@ def _describe(value: Any, type_: Type) -> str:
     json = _KINDS[value.__class__]
     if json != "number" or type_.shape not in _NUMBER_IN_ERROR:
         return json
-    return f"number {value if isinstance(value, Literal) else gotext.marshal(value)}"
+    return f"number {value if isinstance(value, NumberLiteral) else gotext.marshal(value)}"

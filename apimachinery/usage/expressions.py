@@ -58,7 +58,7 @@ _DECLARED: Final = declare(
 _VARIABLES: Final = {"pod": types.DYN, "node": types.DYN, "container": types.DYN}
 
 
-class UsageError(Exception):
+class UsageExpressionError(Exception):
     """An expression cannot be compiled or evaluated, or its value is not an amount."""
 
 
@@ -82,19 +82,19 @@ class Expressions:
         self._compile = lru_cache(MAX_EXPRESSIONS)(self._compile_text)
 
     def amount(self, text: str, pod: ReadOnlyTree, node: ReadOnlyTree, container: ReadOnlyTree) -> Quantity:
-        """Evaluate an expression for a container and return the amount; raise `UsageError` if that fails."""
+        """Evaluate an expression for a container and return the amount; raise `UsageExpressionError` if that fails."""
         return _amount(self.value(text, pod, node, container))
 
     def value(self, text: str, pod: ReadOnlyTree, node: ReadOnlyTree, container: ReadOnlyTree) -> Any:
-        """Evaluate an expression for a container and return a value of any type; raise `UsageError` if that fails."""
+        """Evaluate an expression for a container and return a value of any type; raise `UsageExpressionError` if that fails."""
         compiled = self._compile(text)
         if isinstance(compiled, str):
-            raise UsageError(compiled)
+            raise UsageExpressionError(compiled)
         variables = {"pod": _with_maps(pod), "node": _with_maps(node), "container": container}
         try:
             value, _ = compiled.program.evaluate(variables, COST_LIMIT)
         except (CelError, CostExceeded) as error:
-            raise UsageError(str(error)) from error
+            raise UsageExpressionError(str(error)) from error
         return value
 
     def _compile_text(self, text: str) -> CompiledExpression | str:
@@ -120,8 +120,8 @@ def _amount(value: Any) -> Quantity:
         try:
             return quantity.Quantity(Decimal(str(float(value)))).round_up(NANO)
         except (QuantityError, ArithmeticError) as error:
-            raise UsageError(f"no amount: {value}") from error
-    raise UsageError(f"unsupported type: {type(value).__name__}")
+            raise UsageExpressionError(f"no amount: {value}") from error
+    raise UsageExpressionError(f"unsupported type: {type(value).__name__}")
 
 
 # --- functions

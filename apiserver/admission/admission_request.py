@@ -6,7 +6,7 @@ import orjson
 
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.registry.request_context import Attributes, Operation, RequestContext
+from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation, RequestContext
 from mockube.apiserver.user import User
 
 _OPTIONS: Final = {
@@ -16,7 +16,7 @@ _OPTIONS: Final = {
 }
 
 
-def admission_request(attributes: Attributes, row: Resource, resource: Resource) -> Tree:
+def admission_request(attributes: AdmissionAttributes, row: Resource, resource: Resource) -> Tree:
     """Return the request, with the kind and the resource of the rows that matched."""
     own, subresource = attributes.resource, attributes.subresource
     named = {
@@ -40,7 +40,7 @@ def admission_request(attributes: Attributes, row: Resource, resource: Resource)
     }
 
 
-def _kind(row: Resource, attributes: Attributes) -> Tree:
+def _kind(row: Resource, attributes: AdmissionAttributes) -> Tree:
     """Return the kind of the written object; a subresource may have another kind than its resource."""
     subresource = attributes.context.subresource
     (group, version), kind = row.group_version, row.kind

@@ -2,7 +2,7 @@
 
 from mockube.apiserver.admission.plugin import Plugin, forbidden
 from mockube.apiserver.registry.registry import Backend
-from mockube.apiserver.registry.request_context import Attributes, Operation
+from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation
 
 
 class AlwaysAdmit(Plugin):
@@ -15,8 +15,8 @@ class AlwaysAdmit(Plugin):
 class AlwaysDeny(Plugin):
     operations = frozenset(Operation)
 
-    async def mutate(self, _backend: Backend, attributes: Attributes) -> None:
+    async def mutate(self, _backend: Backend, attributes: AdmissionAttributes) -> None:
         raise forbidden(attributes, "admission control is denying all modifications")
 
-    async def validate(self, backend: Backend, attributes: Attributes) -> None:
+    async def validate(self, backend: Backend, attributes: AdmissionAttributes) -> None:
         await self.mutate(backend, attributes)

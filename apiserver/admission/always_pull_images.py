@@ -8,7 +8,7 @@ from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.admission.plugin import PODS, WRITE, Plugin, forbidden
 from mockube.apiserver.registry.registry import Backend
-from mockube.apiserver.registry.request_context import Attributes, Operation
+from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation
 
 _ALWAYS: Final = "Always"
 _LISTS: Final = ("initContainers", "containers", "ephemeralContainers")
@@ -19,7 +19,7 @@ class AlwaysPullImages(Plugin):
     operations = WRITE
     targets = PODS
 
-    async def mutate(self, _backend: Backend, attributes: Attributes) -> None:
+    async def mutate(self, _backend: Backend, attributes: AdmissionAttributes) -> None:
         pod = attributes.object
         assert pod is not None
         if not _has_new_images(attributes, pod):
@@ -32,7 +32,7 @@ class AlwaysPullImages(Plugin):
             spec["volumes"] = [_with_policy(volume) for volume in spec["volumes"]]
         pod["spec"] = spec
 
-    async def validate(self, _backend: Backend, attributes: Attributes) -> None:
+    async def validate(self, _backend: Backend, attributes: AdmissionAttributes) -> None:
         pod = attributes.object
         assert pod is not None
         if not _has_new_images(attributes, pod):
@@ -47,7 +47,7 @@ def _with_policy(volume: ReadOnlyTree) -> dict[str, Any]:
     return {**volume, **({} if image is None else {"image": {**image, "pullPolicy": _ALWAYS}})}
 
 
-def _has_new_images(attributes: Attributes, pod: ReadOnlyTree) -> bool:
+def _has_new_images(attributes: AdmissionAttributes, pod: ReadOnlyTree) -> bool:
     if attributes.operation is not Operation.UPDATE or attributes.old is None:
         return True
     return not _images(pod) <= _images(attributes.old)

@@ -13,7 +13,7 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.admission.plugin import UPDATE, Plugin, forbidden
 from mockube.apiserver.kinds.certificates.validation import parse_request
 from mockube.apiserver.registry.registry import Registry
-from mockube.apiserver.registry.request_context import Attributes
+from mockube.apiserver.registry.request_context import AdmissionAttributes
 
 GROUP = "certificates.k8s.io"
 REQUEST, APPROVAL, STATUS = (
@@ -24,7 +24,7 @@ CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client"
 MASTERS = "system:masters"
 
 
-def _check(registry: Registry, attributes: Attributes, verb: str, signer: str, refusal: str) -> None:
+def _check(registry: Registry, attributes: AdmissionAttributes, verb: str, signer: str, refusal: str) -> None:
     user, domain = attributes.context.user, signer.partition("/")[0]
     if not any(registry.permits(user, verb, SIGNERS, name) for name in (signer, f"{domain}/*")):
         raise forbidden(attributes, f"{refusal} {gotext.quote(signer)}")
@@ -44,7 +44,7 @@ class CertificateApproval(Plugin):
     operations = UPDATE
     targets = frozenset({APPROVAL})
 
-    async def validate(self, registry: Registry, attributes: Attributes) -> None:
+    async def validate(self, registry: Registry, attributes: AdmissionAttributes) -> None:
         assert attributes.old is not None
         refusal = "user not permitted to approve requests with signerName"
         _check(registry, attributes, "approve", _signer(attributes.old), refusal)
@@ -54,7 +54,7 @@ class CertificateSigning(Plugin):
     operations = UPDATE
     targets = frozenset({STATUS})
 
-    async def validate(self, registry: Registry, attributes: Attributes) -> None:
+    async def validate(self, registry: Registry, attributes: AdmissionAttributes) -> None:
         new, old = attributes.object, attributes.old
         assert new is not None
         assert old is not None
@@ -74,7 +74,7 @@ class CertificateSubjectRestriction(Plugin):
 
     targets = frozenset({REQUEST})
 
-    async def validate(self, _registry: Registry, attributes: Attributes) -> None:
+    async def validate(self, _registry: Registry, attributes: AdmissionAttributes) -> None:
         csr = attributes.object
         assert csr is not None
         if _signer(csr) != CLIENT_SIGNER:

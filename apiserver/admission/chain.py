@@ -47,7 +47,7 @@ from mockube.apiserver.admission.tolerations import (
     PodTolerationRestriction,
     TolerationConfiguration,
 )
-from mockube.apiserver.admission.webhooks.dispatch import Environment
+from mockube.apiserver.admission.webhooks.dispatch import WebhookDependencies
 from mockube.apiserver.admission.webhooks.plugins import (
     MutatingAdmissionWebhook,
     ValidatingAdmissionWebhook,
@@ -57,7 +57,7 @@ from mockube.apiserver.metrics.admission import ADMIT, QUICK, VALIDATE, Admissio
 from mockube.apiserver.metrics.requests import Durations
 from mockube.apiserver.outgoing import OutgoingDependencies
 from mockube.apiserver.registry.registry import Registry
-from mockube.apiserver.registry.request_context import Attributes, Operation, Target
+from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation, Target
 
 PLUGINS: Sequence[type[Plugin]] = (
     AlwaysAdmit,
@@ -157,7 +157,7 @@ ADDED_IN: Final[Mapping[type[Plugin], str]] = {
 """The first minor release in which a plugin has an effect: its kinds are served, and its feature gate is enabled."""
 
 
-class Metrics:
+class AdmissionChainMetrics:
     """The metrics of admission."""
 
     def __init__(self) -> None:
@@ -168,9 +168,9 @@ class Metrics:
 
 
 def plugins(
-    webhooks: Environment,
+    webhooks: WebhookDependencies,
     authorization: Authorization,
-    metrics: Metrics,
+    metrics: AdmissionChainMetrics,
     switches: PluginSelection = DEFAULT_PLUGINS,
     minor: str = minors.NEWEST,
     outbound: OutgoingDependencies | None = None,
@@ -205,7 +205,7 @@ def _image_policy(settings: ImagePolicySettings | None, outbound: OutgoingDepend
     return ImagePolicyWebhook(settings, outbound)
 
 
-Run = Callable[[Registry, Attributes], Awaitable[None]]
+Run = Callable[[Registry, AdmissionAttributes], Awaitable[None]]
 
 
 _ALWAYS: Final[Sized] = (True,)
@@ -228,7 +228,7 @@ class _Step:
         self._plugins = tuple(plugins)
         self._metrics = metrics
 
-    def plugins_for(self, registry: Registry, attributes: Attributes) -> PluginSet:
+    def plugins_for(self, registry: Registry, attributes: AdmissionAttributes) -> PluginSet:
         key = attributes.operation, attributes.target
         return self._plugin_sets.get(key) or self._find(registry, key)
 
@@ -249,7 +249,7 @@ class _Step:
         return plugin_set
 
 
-async def _run(plugin_set: PluginSet, registry: Registry, attributes: Attributes) -> None:
+async def _run(plugin_set: PluginSet, registry: Registry, attributes: AdmissionAttributes) -> None:
     monotonic = registry.clock.monotonic
     began = start = monotonic()
     rejected = plugin_set.rejected
@@ -291,7 +291,7 @@ class Admission:
         self._mutating = _Step(ADMIT, mutating, metrics)
         self._validating = _Step(VALIDATE, validating, metrics)
 
-    async def mutate(self, registry: Registry, attributes: Attributes) -> None:
+    async def mutate(self, registry: Registry, attributes: AdmissionAttributes) -> None:
         if attributes.operation is Operation.CREATE:
             # A new object depends on others: on its namespace, its limits and its account.
             await registry.watch_cache.fresh()
@@ -303,6 +303,6 @@ class Admission:
             attributes.reinvocation.is_reinvocation = True
             await _run(plugin_set, registry, attributes)
 
-    async def validate(self, registry: Registry, attributes: Attributes) -> None:
+    async def validate(self, registry: Registry, attributes: AdmissionAttributes) -> None:
         if not attributes.context.is_internal:
             await _run(self._validating.plugins_for(registry, attributes), registry, attributes)

@@ -10,7 +10,7 @@ from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.wellknown import ANNOTATION_DEFAULT_INGRESS_CLASS, ANNOTATION_DEFAULT_STORAGE_CLASS
 from mockube.apiserver.admission.plugin import CLAIMS, Plugin
 from mockube.apiserver.registry.registry import Backend
-from mockube.apiserver.registry.request_context import Attributes
+from mockube.apiserver.registry.request_context import AdmissionAttributes
 
 STORAGE_CLASSES = GroupResource("storage.k8s.io", "storageclasses")
 INGRESS_CLASSES = GroupResource("networking.k8s.io", "ingressclasses")
@@ -22,7 +22,7 @@ OLD_INGRESS_CLASS = "kubernetes.io/ingress.class"
 class DefaultStorageClass(Plugin):
     targets = CLAIMS
 
-    async def mutate(self, backend: Backend, attributes: Attributes) -> None:
+    async def mutate(self, backend: Backend, attributes: AdmissionAttributes) -> None:
         claim = attributes.object
         assert claim is not None
         if "storageClassName" in claim["spec"] or BETA_STORAGE_CLASS in meta.annotations(claim):
@@ -35,7 +35,7 @@ class DefaultStorageClass(Plugin):
 class DefaultIngressClass(Plugin):
     targets = frozenset({("networking.k8s.io", "ingresses", "")})
 
-    async def mutate(self, backend: Backend, attributes: Attributes) -> None:
+    async def mutate(self, backend: Backend, attributes: AdmissionAttributes) -> None:
         ingress = attributes.object
         assert ingress is not None
         spec = ingress.get("spec", {})

@@ -4,7 +4,7 @@ from mockube.apimachinery.tree import Tree
 from mockube.apimachinery.wellknown import TAINT_NOT_READY, TAINT_UNREACHABLE
 from mockube.apiserver.admission.plugin import PODS, WRITE, Plugin
 from mockube.apiserver.registry.registry import Backend
-from mockube.apiserver.registry.request_context import Attributes
+from mockube.apiserver.registry.request_context import AdmissionAttributes
 
 EFFECT = "NoExecute"
 
@@ -16,7 +16,7 @@ class DefaultTolerationSeconds(Plugin):
     def __init__(self, not_ready: int, unreachable: int) -> None:
         self._seconds = {TAINT_NOT_READY: not_ready, TAINT_UNREACHABLE: unreachable}
 
-    async def mutate(self, _backend: Backend, attributes: Attributes) -> None:
+    async def mutate(self, _backend: Backend, attributes: AdmissionAttributes) -> None:
         pod = attributes.object
         assert pod is not None
         tolerations = pod["spec"].get("tolerations", [])

@@ -12,7 +12,7 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.admission.namespace_lifecycle import NAMESPACES
 from mockube.apiserver.admission.plugin import WRITE, Plugin, wait_for_earlier_writes
 from mockube.apiserver.registry.registry import Registry
-from mockube.apiserver.registry.request_context import Attributes, Operation
+from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation
 
 _GROUP: Final = "resource.k8s.io"
 _CLAIMS, _TEMPLATES = "resourceclaims", "resourceclaimtemplates"
@@ -24,7 +24,7 @@ class DeviceAdminAccess(Plugin):
     operations = WRITE
     targets = frozenset({(_GROUP, _CLAIMS, ""), (_GROUP, _CLAIMS, "status"), (_GROUP, _TEMPLATES, "")})
 
-    async def mutate(self, registry: Registry, attributes: Attributes) -> None:
+    async def mutate(self, registry: Registry, attributes: AdmissionAttributes) -> None:
         """Reject access that the namespace does not allow; the object is not changed."""
         tree = attributes.object
         assert tree is not None
@@ -41,7 +41,7 @@ class DeviceAdminAccess(Plugin):
         raise status.invalid(resource.group_kind, meta.name(tree), wrong)
 
 
-def _admin_access_path(attributes: Attributes, tree: Tree) -> Path | None:
+def _admin_access_path(attributes: AdmissionAttributes, tree: Tree) -> Path | None:
     """Return the path of admin access in a new spec or a first allocation; None if there is none."""
     if attributes.operation is Operation.CREATE:
         spec = tree.get("spec") or {}

@@ -10,7 +10,7 @@ from mockube.apimachinery.status import TooManyRequests
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.admission.plugin import WRITE, Plugin
 from mockube.apiserver.registry.registry import Backend
-from mockube.apiserver.registry.request_context import Attributes
+from mockube.apiserver.registry.request_context import AdmissionAttributes
 
 DEFAULT_SIZE: Final = 4096
 SERVER: Final = "Server"
@@ -24,7 +24,7 @@ def _event_key(event: ReadOnlyTree) -> str:
     return "".join(part or "" for part in (*parts, *map(involved.get, names)))
 
 
-KEYS: Final[Mapping[str, Callable[[Attributes], str]]] = {
+KEYS: Final[Mapping[str, Callable[[AdmissionAttributes], str]]] = {
     SERVER: lambda _: "",
     "Namespace": lambda attributes: attributes.namespace,
     "User": lambda attributes: attributes.context.user.name,
@@ -56,7 +56,7 @@ class Enforcer:
         self._key = KEYS[limit.type]
         self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
 
-    def accept(self, attributes: Attributes, now: float) -> str:
+    def accept(self, attributes: AdmissionAttributes, now: float) -> str:
         """Take a token; return the error if there is none."""
         limit, key = self._limit, self._key(attributes)
         bucket = self._buckets.get(key)
@@ -80,7 +80,7 @@ class EventRateLimit(Plugin):
     def __init__(self, limits: Sequence[Limit] = ()) -> None:
         self._enforcers = [Enforcer(limit) for limit in limits]
 
-    async def validate(self, backend: Backend, attributes: Attributes) -> None:
+    async def validate(self, backend: Backend, attributes: AdmissionAttributes) -> None:
         if attributes.dry_run:
             return
         now = backend.clock.monotonic()

@@ -12,9 +12,9 @@ from msgspec import Struct
 from mockube.apimachinery import meta, status
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.admission.plugin import POD, WRITE, Plugin, forbidden
-from mockube.apiserver.outgoing import Endpoint, OutgoingDependencies, Reviewer, ReviewFailed
+from mockube.apiserver.outgoing import KubeconfigEndpoint, OutgoingDependencies, Reviewer, ReviewFailed
 from mockube.apiserver.registry.registry import Backend
-from mockube.apiserver.registry.request_context import Attributes
+from mockube.apiserver.registry.request_context import AdmissionAttributes
 
 LOG: Final = logging.getLogger(__name__)
 MAX_CACHED_ANSWERS: Final = 1024
@@ -27,7 +27,7 @@ _EPHEMERAL: Final = "", "pods", "ephemeralcontainers"
 
 
 class ImagePolicySettings(Struct, frozen=True, kw_only=True):
-    endpoint: Endpoint
+    endpoint: KubeconfigEndpoint
     allow_seconds: float
     """0: allowed images are not cached."""
     deny_seconds: float
@@ -51,7 +51,7 @@ class ImagePolicyWebhook(Plugin):
         self._clock = outbound.clock
         self._answers: OrderedDict[bytes, tuple[float, Mapping[str, Any]]] = OrderedDict()
 
-    async def validate(self, _backend: Backend, attributes: Attributes) -> None:
+    async def validate(self, _backend: Backend, attributes: AdmissionAttributes) -> None:
         pod = attributes.object
         assert pod is not None
         spec = review_spec(pod, attributes)
@@ -75,7 +75,7 @@ class ImagePolicyWebhook(Plugin):
         review = {"kind": "ImageReview", "apiVersion": _VERSION, "metadata": {}, "spec": spec}
         return await self._reviewer.review(review | {"status": {"allowed": False}})
 
-    def _fail(self, attributes: Attributes, error: ReviewFailed) -> None:
+    def _fail(self, attributes: AdmissionAttributes, error: ReviewFailed) -> None:
         """Refuse the pod, or admit it with an audit annotation."""
         LOG.info("error contacting webhook backend: %s", error)
         if not self._settings.default_allow:
@@ -103,7 +103,7 @@ class ImagePolicyWebhook(Plugin):
             self._answers.popitem(last=False)
 
 
-def review_spec(pod: ReadOnlyTree, attributes: Attributes) -> dict[str, Any]:
+def review_spec(pod: ReadOnlyTree, attributes: AdmissionAttributes) -> dict[str, Any]:
     """Return the spec of an ImageReview, without empty fields, as Go encodes it."""
     lists = ("ephemeralContainers",) if attributes.target == _EPHEMERAL else ("containers", "initContainers")
     containers = [

@@ -11,7 +11,7 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.admission.plugin import CLAIM, CREATE, POD, UPDATE, WRITE, Plugin, forbidden
 from mockube.apiserver.admission.pod_resources import Amounts, amounts, pod_total
 from mockube.apiserver.registry.registry import Backend
-from mockube.apiserver.registry.request_context import Attributes, Operation, Target
+from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation, Target
 
 LIMIT_RANGES = GroupResource("", "limitranges")
 ANNOTATION = "kubernetes.io/limit-ranger"
@@ -36,14 +36,14 @@ class LimitRanger(Plugin):
         only = {POD: CREATE, RESIZE: UPDATE}.get(target, WRITE)
         return operation in only and super().handles(operation, target)
 
-    async def mutate(self, backend: Backend, attributes: Attributes) -> None:
+    async def mutate(self, backend: Backend, attributes: AdmissionAttributes) -> None:
         pod = attributes.object
         assert pod is not None
         if attributes.target != CLAIM:
             for limits in _limit_ranges(backend, attributes.namespace):
                 await backend.worker.run(attributes.context.size, _set_defaults, pod, limits)
 
-    async def validate(self, backend: Backend, attributes: Attributes) -> None:
+    async def validate(self, backend: Backend, attributes: AdmissionAttributes) -> None:
         written = attributes.object
         assert written is not None
         check = _check_claim if attributes.target == CLAIM else _check_pod

@@ -11,7 +11,7 @@ from mockube.apimachinery.wellknown import (
 )
 from mockube.apiserver.admission.plugin import Plugin, forbidden
 from mockube.apiserver.registry.registry import Backend
-from mockube.apiserver.registry.request_context import Attributes, Operation
+from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation
 
 IMMORTAL_NAMESPACES = frozenset({NAMESPACE_DEFAULT, NAMESPACE_SYSTEM, NAMESPACE_PUBLIC})
 NAMESPACES = GroupResource("", "namespaces")
@@ -21,7 +21,7 @@ _ALLOWED_WHILE_ENDING = frozenset({GroupResource("authorization.k8s.io", "locals
 class NamespaceLifecycle(Plugin):
     operations = frozenset({Operation.CREATE, Operation.DELETE})
 
-    async def mutate(self, backend: Backend, attributes: Attributes) -> None:
+    async def mutate(self, backend: Backend, attributes: AdmissionAttributes) -> None:
         resource = attributes.resource
         if attributes.operation is Operation.DELETE:
             if resource.group_resource == NAMESPACES and attributes.name in IMMORTAL_NAMESPACES:
@@ -30,7 +30,7 @@ class NamespaceLifecycle(Plugin):
             _check(backend, attributes)
 
 
-def _check(backend: Backend, attributes: Attributes) -> None:
+def _check(backend: Backend, attributes: AdmissionAttributes) -> None:
     name = attributes.namespace
     stored = backend.find_cached(NAMESPACES, "", name)
     if stored is None:

@@ -10,14 +10,14 @@ from mockube.apimachinery.status import AlreadyExists, ApiError
 from mockube.apiserver.admission.plugin import CREATE, Plugin, forbidden
 from mockube.apiserver.registry.create import create
 from mockube.apiserver.registry.registry import Registry
-from mockube.apiserver.registry.request_context import Attributes, Body, Operation, RequestContext
+from mockube.apiserver.registry.request_context import AdmissionAttributes, Body, Operation, RequestContext
 from mockube.apiserver.user import MASTERS, User
 
 NAMESPACES: Final = GroupResource("", "namespaces")
 _SERVER: Final = User(name="system:apiserver", groups=(MASTERS,))
 
 
-def _lacks_namespace(registry: Registry, attributes: Attributes) -> bool:
+def _lacks_namespace(registry: Registry, attributes: AdmissionAttributes) -> bool:
     name = attributes.namespace
     if not name or attributes.resource.group_resource == NAMESPACES:
         return False
@@ -27,7 +27,7 @@ def _lacks_namespace(registry: Registry, attributes: Attributes) -> bool:
 class NamespaceAutoProvision(Plugin):
     operations = CREATE
 
-    async def mutate(self, registry: Registry, attributes: Attributes) -> None:
+    async def mutate(self, registry: Registry, attributes: AdmissionAttributes) -> None:
         if attributes.dry_run or not _lacks_namespace(registry, attributes):
             return
         body = orjson.dumps(
@@ -47,7 +47,7 @@ class NamespaceAutoProvision(Plugin):
 class NamespaceExists(Plugin):
     operations = frozenset({Operation.CREATE, Operation.UPDATE, Operation.DELETE})
 
-    async def validate(self, registry: Registry, attributes: Attributes) -> None:
+    async def validate(self, registry: Registry, attributes: AdmissionAttributes) -> None:
         if _lacks_namespace(registry, attributes):
             await registry.watch_cache.fresh()
         if _lacks_namespace(registry, attributes):

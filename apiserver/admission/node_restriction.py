@@ -12,11 +12,10 @@ from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apimachinery.wellknown import ANNOTATION_MIRROR_POD
 from mockube.apiserver.admission.certificates import REQUEST, request_of
 from mockube.apiserver.admission.plugin import POD, Plugin, forbidden, wait_for_earlier_writes
-from mockube.apiserver.authz.chain import Attributes as Question
-from mockube.apiserver.authz.chain import Authorization
+from mockube.apiserver.authz.chain import Attributes, Authorization
 from mockube.apiserver.authz.node.references import of_pod
 from mockube.apiserver.registry.registry import Registry
-from mockube.apiserver.registry.request_context import Attributes, Operation, Target
+from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation, Target
 from mockube.apiserver.user import NODE, node_name
 
 _CREATE, _UPDATE, _DELETE = Operation.CREATE, Operation.UPDATE, Operation.DELETE
@@ -46,7 +45,7 @@ class NodeRestriction(Plugin):
     def handles(self, operation: Operation, target: Target) -> bool:
         return super().handles(operation, target) and _check_of(target) is not None
 
-    async def mutate(self, registry: Registry, attributes: Attributes) -> None:
+    async def mutate(self, registry: Registry, attributes: AdmissionAttributes) -> None:
         node = node_name(attributes.context.user)
         if node is None:
             return
@@ -63,11 +62,11 @@ class NodeRestriction(Plugin):
             raise forbidden(attributes, problem)
 
 
-Check = Callable[[Registry, Attributes, str], str]
+Check = Callable[[Registry, AdmissionAttributes, str], str]
 """Returns the error of a write by a node; "" if it is allowed."""
 
 
-def _pod(registry: Registry, attributes: Attributes, node: str) -> str:
+def _pod(registry: Registry, attributes: AdmissionAttributes, node: str) -> str:
     if attributes.operation is _DELETE:
         pod = _existing_pod(registry, attributes.namespace, attributes.name)
         runs_here = pod["spec"].get("nodeName") == node
@@ -126,7 +125,7 @@ def _existing_pod(registry: Registry, namespace: str, name: str) -> ReadOnlyTree
     return stored.tree()
 
 
-def _pod_status(_: Registry, attributes: Attributes, node: str) -> str:
+def _pod_status(_: Registry, attributes: AdmissionAttributes, node: str) -> str:
     new, old = attributes.object, attributes.old
     if attributes.operation is not _UPDATE or new is None or old is None:
         return f"unexpected operation {quote(attributes.operation.value)}"
@@ -147,7 +146,7 @@ def _claims(status_: ReadOnlyTree) -> list[tuple[Any, Any]]:
     return [(entry.get("name"), entry.get("resourceClaimName")) for entry in claims]
 
 
-def _pod_eviction(registry: Registry, attributes: Attributes, node: str) -> str:
+def _pod_eviction(registry: Registry, attributes: AdmissionAttributes, node: str) -> str:
     if attributes.operation is not _CREATE:
         return f"unexpected operation {attributes.operation.value}"
     pod = _existing_pod(registry, attributes.namespace, attributes.name)
@@ -155,12 +154,12 @@ def _pod_eviction(registry: Registry, attributes: Attributes, node: str) -> str:
     return "" if runs_here else f"node {node} can only evict pods with spec.nodeName set to itself"
 
 
-def _other_pod(_: Registry, attributes: Attributes, _node: str) -> str:
+def _other_pod(_: Registry, attributes: AdmissionAttributes, _node: str) -> str:
     subresource = quote(attributes.subresource)
     return f"unexpected pod subresource {subresource}, only 'status' and 'eviction' are allowed"
 
 
-def _node(_: Registry, attributes: Attributes, node: str) -> str:
+def _node(_: Registry, attributes: AdmissionAttributes, node: str) -> str:
     name = attributes.name or meta.name(attributes.object or {"metadata": {}})
     if name != node:
         return f"node {quote(node)} is not allowed to modify node {quote(name)}"
@@ -210,7 +209,7 @@ def _is_within(domain: str, parents: Iterable[str]) -> bool:
     return any(domain == parent or domain.endswith(f".{parent}") for parent in parents)
 
 
-def _claim(_: Registry, attributes: Attributes, node: str) -> str:
+def _claim(_: Registry, attributes: AdmissionAttributes, node: str) -> str:
     if attributes.subresource != "status":
         return "may only update PVC status"
     new, old = attributes.object, attributes.old
@@ -234,7 +233,7 @@ def _protected_claim_fields(claim: Tree) -> Tree:
     return {**claim, "metadata": metadata, "status": rest}
 
 
-def _token(registry: Registry, attributes: Attributes, node: str) -> str:
+def _token(registry: Registry, attributes: AdmissionAttributes, node: str) -> str:
     spec = (attributes.object or {}).get("spec") or {}
     bound = spec.get("boundObjectRef") or {}
     if (bound.get("apiVersion"), bound.get("kind")) != ("v1", "Pod") or not bound.get("name"):
@@ -250,7 +249,9 @@ def _token(registry: Registry, attributes: Attributes, node: str) -> str:
     return ""
 
 
-def _audience_problem(authorization: Authorization, registry: Registry, attributes: Attributes) -> str:
+def _audience_problem(
+    authorization: Authorization, registry: Registry, attributes: AdmissionAttributes
+) -> str:
     """Return the error unless a volume of the pod uses the token's audience, or the node is authorized to request it."""
     spec = (attributes.object or {}).get("spec") or {}
     audiences = spec.get("audiences") or [""]
@@ -268,7 +269,7 @@ def _audience_problem(authorization: Authorization, registry: Registry, attribut
     if missing:
         return f"error validating audience {quote(audience)}: {errors.aggregate(missing)}"
     user = attributes.context.user
-    access = Question(
+    access = Attributes(
         user=user,
         verb="request-serviceaccounts-token-audience",
         version="v1",
@@ -316,23 +317,23 @@ def _existing(registry: Registry, resource: GroupResource, namespace: str, name:
     return stored.tree()
 
 
-def _lease(_: Registry, attributes: Attributes, node: str) -> str:
+def _lease(_: Registry, attributes: AdmissionAttributes, node: str) -> str:
     if attributes.namespace != _LEASES:
         return f"can only access leases in the {quote(_LEASES)} system namespace"
     return _name_problem(attributes, node, "node lease")
 
 
-def _csi_node(_: Registry, attributes: Attributes, node: str) -> str:
+def _csi_node(_: Registry, attributes: AdmissionAttributes, node: str) -> str:
     return _name_problem(attributes, node, "CSINode")
 
 
-def _name_problem(attributes: Attributes, node: str, object_kind: str) -> str:
+def _name_problem(attributes: AdmissionAttributes, node: str, object_kind: str) -> str:
     is_new = attributes.operation is _CREATE and attributes.object is not None
     name = meta.name(attributes.object or {"metadata": {}}) if is_new else attributes.name
     return "" if name == node else f"can only access {object_kind} with the same name as the requesting node"
 
 
-def _slice(_: Registry, attributes: Attributes, node: str) -> str:
+def _slice(_: Registry, attributes: AdmissionAttributes, node: str) -> str:
     tree = attributes.object if attributes.operation is _CREATE else attributes.old
     if attributes.operation is _UPDATE or tree is None or tree["spec"].get("nodeName") == node:
         return ""
@@ -340,7 +341,7 @@ def _slice(_: Registry, attributes: Attributes, node: str) -> str:
     return f"can only {verb} ResourceSlice with the same NodeName as the requesting node"
 
 
-def _signing_request(_: Registry, attributes: Attributes, node: str) -> str:
+def _signing_request(_: Registry, attributes: AdmissionAttributes, node: str) -> str:
     csr = attributes.object
     if attributes.operation is not _CREATE or csr is None or csr["spec"].get("signerName") not in _SIGNERS:
         return ""

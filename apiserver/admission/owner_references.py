@@ -7,11 +7,10 @@ from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.admission.plugin import WRITE, Plugin, forbidden
 from mockube.apiserver.admission.policies.matching import Equivalents
-from mockube.apiserver.authz.chain import Attributes as Question
-from mockube.apiserver.authz.chain import Authorization, Decision
+from mockube.apiserver.authz.chain import Attributes, Authorization, Decision
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.registry import Backend
-from mockube.apiserver.registry.request_context import Attributes, Operation
+from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation
 
 _EXEMPT: Final = ("", "pods", "status")
 _DELETE: Final = "cannot set an ownerRef on a resource you can't delete"
@@ -27,7 +26,7 @@ class OwnerReferencesPermissionEnforcement(Plugin):
         self._authorization = authorization
         self._equivalents = equivalents
 
-    async def validate(self, backend: Backend, attributes: Attributes) -> None:
+    async def validate(self, backend: Backend, attributes: AdmissionAttributes) -> None:
         if attributes.target == _EXEMPT or attributes.object is None:
             return
         new, old = _owners(attributes.object), _owners(attributes.old)
@@ -46,7 +45,9 @@ class OwnerReferencesPermissionEnforcement(Plugin):
                 )
                 self._require(attributes, question, _FINALIZE)
 
-    def _rows(self, backend: Backend, attributes: Attributes, owner: ReadOnlyTree) -> Sequence[Resource]:
+    def _rows(
+        self, backend: Backend, attributes: AdmissionAttributes, owner: ReadOnlyTree
+    ) -> Sequence[Resource]:
         api_version, kind = owner.get("apiVersion", ""), owner.get("kind", "")
         group = api_version.rpartition("/")[0]
         of_kind = [row for row in backend.rows.values() if (row.group, row.kind) == (group, kind)]
@@ -62,7 +63,7 @@ class OwnerReferencesPermissionEnforcement(Plugin):
             raise forbidden(attributes, f"{problem} APIVersion {api_version} Kind {kind}: {mapping_problem}")
         return rows
 
-    def _require(self, attributes: Attributes, question: Question, problem: str) -> None:
+    def _require(self, attributes: AdmissionAttributes, question: Attributes, problem: str) -> None:
         decision, reason = self._authorization.decide(question)
         if decision is not Decision.ALLOW:
             raise forbidden(attributes, f"{problem}: {reason}, <nil>")
@@ -79,9 +80,9 @@ def _newly_blocking(new: Sequence[ReadOnlyTree], old: Sequence[ReadOnlyTree]) ->
             yield owner
 
 
-def _deletion(attributes: Attributes) -> Question:
+def _deletion(attributes: AdmissionAttributes) -> Attributes:
     row = attributes.resource
-    return Question(
+    return Attributes(
         user=attributes.context.user,
         verb="delete",
         group=row.group,
@@ -94,9 +95,9 @@ def _deletion(attributes: Attributes) -> Question:
 
 
 def _finalizing(
-    attributes: Attributes, group: str, version: str, resource: str, name: str, namespace: str
-) -> Question:
-    return Question(
+    attributes: AdmissionAttributes, group: str, version: str, resource: str, name: str, namespace: str
+) -> Attributes:
+    return Attributes(
         user=attributes.context.user,
         verb="update",
         group=group,

@@ -6,7 +6,7 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.admission.default_classes import BETA_STORAGE_CLASS
 from mockube.apiserver.admission.plugin import CLAIMS, UPDATE, Plugin, forbidden
 from mockube.apiserver.registry.registry import Backend
-from mockube.apiserver.registry.request_context import Attributes
+from mockube.apiserver.registry.request_context import AdmissionAttributes
 
 STORAGE_CLASSES = GroupResource("storage.k8s.io", "storageclasses")
 
@@ -15,7 +15,7 @@ class PersistentVolumeClaimResize(Plugin):
     operations = UPDATE
     targets = CLAIMS
 
-    async def validate(self, backend: Backend, attributes: Attributes) -> None:
+    async def validate(self, backend: Backend, attributes: AdmissionAttributes) -> None:
         new, old = attributes.object, attributes.old
         assert new is not None
         assert old is not None

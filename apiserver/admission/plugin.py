@@ -7,7 +7,7 @@ from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import Cause, Forbidden
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.registry.registry import Registry
-from mockube.apiserver.registry.request_context import Attributes, Operation, Target
+from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation, Target
 
 CREATE = frozenset({Operation.CREATE})
 UPDATE = frozenset({Operation.UPDATE})
@@ -35,14 +35,14 @@ class Plugin:
     def handles(self, operation: Operation, target: Target) -> bool:
         return operation in self.operations and (not self.targets or target in self.targets)
 
-    async def mutate(self, registry: Registry, attributes: Attributes) -> None:
+    async def mutate(self, registry: Registry, attributes: AdmissionAttributes) -> None:
         """Change the object, or reject the write. Before a create, the watch cache contains all earlier writes."""
 
-    async def validate(self, registry: Registry, attributes: Attributes) -> None:
+    async def validate(self, registry: Registry, attributes: AdmissionAttributes) -> None:
         """Raise an error to reject the write."""
 
 
-async def wait_for_earlier_writes(registry: Registry, attributes: Attributes) -> None:
+async def wait_for_earlier_writes(registry: Registry, attributes: AdmissionAttributes) -> None:
     """Wait until the watch cache contains all earlier writes. Before a create, `Admission` has already waited."""
     if attributes.operation is not Operation.CREATE:
         await registry.watch_cache.fresh()
@@ -71,7 +71,7 @@ def name_of(plugin: type[Plugin]) -> str:
     return plugin.__name__
 
 
-def forbidden(attributes: Attributes, problem: str, causes: Sequence[Cause] = ()) -> Forbidden:
+def forbidden(attributes: AdmissionAttributes, problem: str, causes: Sequence[Cause] = ()) -> Forbidden:
     return status.forbidden(attributes.resource.group_resource, _name(attributes), problem, causes)
 
 
@@ -83,7 +83,7 @@ def unreachable(name: str) -> str:
     return f"invalid resource name {gotext.quote(name)}: [{' '.join(problems)}]" if problems else ""
 
 
-def _name(attributes: Attributes) -> str:
+def _name(attributes: AdmissionAttributes) -> str:
     if attributes.name:
         return attributes.name
     metadata = (attributes.object or {}).get("metadata", {})

@@ -9,7 +9,7 @@ from mockube.apimachinery.status import ApiError, Unknown
 from mockube.apiserver.admission.namespace_lifecycle import NAMESPACES
 from mockube.apiserver.admission.plugin import PODS, Plugin
 from mockube.apiserver.registry.registry import Backend
-from mockube.apiserver.registry.request_context import Attributes
+from mockube.apiserver.registry.request_context import AdmissionAttributes
 
 _ANNOTATION: Final = "scheduler.alpha.kubernetes.io/node-selector"
 _DEFAULT: Final = "clusterDefaultNodeSelector"
@@ -22,7 +22,7 @@ class PodNodeSelector(Plugin):
         self._selectors = selectors or {}
         """Allowed node selectors by namespace, and the default of namespaces without an annotation."""
 
-    async def mutate(self, backend: Backend, attributes: Attributes) -> None:
+    async def mutate(self, backend: Backend, attributes: AdmissionAttributes) -> None:
         pod = attributes.object
         assert pod is not None
         namespace_selector = self._namespace_selector(backend, attributes)
@@ -32,7 +32,7 @@ class PodNodeSelector(Plugin):
             pod["spec"] = {**pod["spec"], "nodeSelector": {**namespace_selector, **pod_selector}}
         await self.validate(backend, attributes)
 
-    async def validate(self, backend: Backend, attributes: Attributes) -> None:
+    async def validate(self, backend: Backend, attributes: AdmissionAttributes) -> None:
         assert attributes.object is not None
         pod_selector = attributes.object["spec"].get("nodeSelector") or {}
         _check_conflicts(attributes, self._namespace_selector(backend, attributes), pod_selector)
@@ -42,7 +42,7 @@ class PodNodeSelector(Plugin):
                 attributes, "pod node label selector labels conflict with its namespace whitelist"
             )
 
-    def _namespace_selector(self, backend: Backend, attributes: Attributes) -> Mapping[str, str]:
+    def _namespace_selector(self, backend: Backend, attributes: AdmissionAttributes) -> Mapping[str, str]:
         stored = backend.find_cached(NAMESPACES, "", attributes.namespace)
         if stored is None:
             raise status.internal_error(f"namespace {attributes.namespace} does not exist")
@@ -51,14 +51,14 @@ class PodNodeSelector(Plugin):
 
 
 def _check_conflicts(
-    attributes: Attributes, namespace_selector: Mapping[str, str], pod_selector: Mapping[str, str]
+    attributes: AdmissionAttributes, namespace_selector: Mapping[str, str], pod_selector: Mapping[str, str]
 ) -> None:
     if any(pod_selector.get(name, value) != value for name, value in namespace_selector.items()):
         problem = "pod node label selector conflicts with its namespace node label selector"
         raise _forbidden_error(attributes, problem)
 
 
-def _forbidden_error(attributes: Attributes, problem: str) -> ApiError:
+def _forbidden_error(attributes: AdmissionAttributes, problem: str) -> ApiError:
     assert attributes.object is not None
     name = attributes.object["metadata"].get("name", "")
     return status.forbidden(attributes.resource.group_resource, name, problem)

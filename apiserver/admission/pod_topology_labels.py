@@ -5,7 +5,7 @@ from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.wellknown import LABEL_REGION, LABEL_ZONE
 from mockube.apiserver.admission.plugin import POD, Plugin
 from mockube.apiserver.registry.registry import Backend
-from mockube.apiserver.registry.request_context import Attributes, Target
+from mockube.apiserver.registry.request_context import AdmissionAttributes, Target
 
 NODES = GroupResource("", "nodes")
 BINDING: Target = "", "pods", "binding"
@@ -15,7 +15,7 @@ TOPOLOGY = frozenset({LABEL_ZONE, LABEL_REGION})
 class PodTopologyLabels(Plugin):
     targets = frozenset({POD, BINDING})
 
-    async def mutate(self, backend: Backend, attributes: Attributes) -> None:
+    async def mutate(self, backend: Backend, attributes: AdmissionAttributes) -> None:
         """Add the labels to a pod, or to a binding, whose labels are added to the pod."""
         written = attributes.object
         assert written is not None

@@ -8,7 +8,7 @@ from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.admission.plugin import POD, WRITE, Plugin, forbidden
 from mockube.apiserver.registry.registry import Backend
-from mockube.apiserver.registry.request_context import Attributes, Operation
+from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation
 
 PRIORITY_CLASSES = GroupResource("scheduling.k8s.io", "priorityclasses")
 PREEMPT = "PreemptLowerPriority"
@@ -29,7 +29,7 @@ class Priority(Plugin):
         """The priority of pods without a class, when the newest revision of the classes was `_newest`."""
         self._newest = -1
 
-    async def mutate(self, backend: Backend, attributes: Attributes) -> None:
+    async def mutate(self, backend: Backend, attributes: AdmissionAttributes) -> None:
         pod = attributes.object
         assert pod is not None
         if attributes.target != POD:
@@ -55,7 +55,7 @@ class Priority(Plugin):
             )
         return self._default
 
-    async def validate(self, backend: Backend, attributes: Attributes) -> None:
+    async def validate(self, backend: Backend, attributes: AdmissionAttributes) -> None:
         """Refuse a second default class."""
         priority_class = attributes.object
         assert priority_class is not None
@@ -78,7 +78,7 @@ def _keep_computed_fields(pod: Tree, old: Mapping[str, Any]) -> None:
     pod["spec"] = computed | pod["spec"]
 
 
-def _with_priority(attributes: Attributes, spec: Tree, computed: _ComputedPriority) -> Tree:
+def _with_priority(attributes: AdmissionAttributes, spec: Tree, computed: _ComputedPriority) -> Tree:
     priority = spec.get("priority")
     if priority is not None and priority != computed.value:
         raise forbidden(attributes, _difference_text("integer value of priority", priority, computed.value))
@@ -98,7 +98,7 @@ def _difference_text(field: str, value: object, computed: object) -> str:
     )
 
 
-def _priority_of_name(backend: Backend, attributes: Attributes, name: str) -> _ComputedPriority:
+def _priority_of_name(backend: Backend, attributes: AdmissionAttributes, name: str) -> _ComputedPriority:
     stored = backend.find_cached(PRIORITY_CLASSES, "", name)
     if stored is None:
         raise forbidden(attributes, f"no PriorityClass with name {name} was found")

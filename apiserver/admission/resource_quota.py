@@ -25,7 +25,7 @@ from mockube.apiserver.kinds.api_resource import STATUS
 from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import (
-    Attributes,
+    AdmissionAttributes,
     Operation,
     RequestContext,
     Target,
@@ -69,7 +69,7 @@ class LimitedResource(Struct, frozen=True, kw_only=True):
 class _Request(Struct, kw_only=True, eq=False):
     """A write that waits to be charged."""
 
-    attributes: Attributes
+    attributes: AdmissionAttributes
     evaluator: Evaluator
     limited: Sequence[LimitedResource] = ()
     error: ApiError | None = None
@@ -118,7 +118,7 @@ class ResourceQuota(Plugin):
         is_new = operation is Operation.CREATE and not subresource
         return is_new and GroupResource(group, resource) not in IGNORED
 
-    async def validate(self, registry: Registry, attributes: Attributes) -> None:
+    async def validate(self, registry: Registry, attributes: AdmissionAttributes) -> None:
         namespace = attributes.namespace
         if not namespace or not (self._limited or registry.list_cached(QUOTAS, namespace)):
             return
@@ -335,7 +335,7 @@ def _added_usage(
     return amounts.without_zeros(usage)
 
 
-def _charge_quota(attributes: Attributes, quota: _Quota, added: Amounts) -> _Quota:
+def _charge_quota(attributes: AdmissionAttributes, quota: _Quota, added: Amounts) -> _Quota:
     if not added:
         return quota
     used = amounts.add(quota.used, added)

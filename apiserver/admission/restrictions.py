@@ -14,7 +14,7 @@ from mockube.apimachinery.status import Cause
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.admission.plugin import POD, PODS, UPDATE, WRITE, Plugin, forbidden
 from mockube.apiserver.registry.registry import Backend
-from mockube.apiserver.registry.request_context import Attributes, Target
+from mockube.apiserver.registry.request_context import AdmissionAttributes, Target
 
 _HOSTNAME: Final = "kubernetes.io/hostname"
 _OS: Final = "kubernetes.io/os"
@@ -26,7 +26,7 @@ class LimitPodHardAntiAffinityTopology(Plugin):
     operations = WRITE
     targets = PODS
 
-    async def validate(self, _backend: Backend, attributes: Attributes) -> None:
+    async def validate(self, _backend: Backend, attributes: AdmissionAttributes) -> None:
         pod = attributes.object
         assert pod is not None
         affinity = (pod["spec"].get("affinity") or {}).get("podAntiAffinity") or {}
@@ -45,7 +45,7 @@ class DenyServiceExternalIPs(Plugin):
     operations = WRITE
     targets = frozenset({("", "services", "")})
 
-    async def validate(self, _backend: Backend, attributes: Attributes) -> None:
+    async def validate(self, _backend: Backend, attributes: AdmissionAttributes) -> None:
         new, old = attributes.object or {}, attributes.old or {}
         new_ips, old_ips = ((tree.get("spec") or {}).get("externalIPs") or () for tree in (new, old))
         if not set(new_ips) <= set(old_ips):
@@ -58,7 +58,7 @@ class NodeDeclaredFeatureValidator(Plugin):
     operations = UPDATE
     targets = frozenset({POD, RESIZE})
 
-    async def validate(self, backend: Backend, attributes: Attributes) -> None:
+    async def validate(self, backend: Backend, attributes: AdmissionAttributes) -> None:
         pod, old = attributes.object, attributes.old
         assert pod is not None
         assert old is not None
@@ -106,7 +106,7 @@ class PodResizeValidator(Plugin):
     operations = UPDATE
     targets = frozenset({RESIZE})
 
-    async def validate(self, backend: Backend, attributes: Attributes) -> None:
+    async def validate(self, backend: Backend, attributes: AdmissionAttributes) -> None:
         pod, old = attributes.object, attributes.old
         assert pod is not None
         assert old is not None

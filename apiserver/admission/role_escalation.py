@@ -10,8 +10,7 @@ from typing import Final
 from mockube.apimachinery import status
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.admission.plugin import WRITE, Plugin, wait_for_earlier_writes
-from mockube.apiserver.authz.chain import Attributes as Question
-from mockube.apiserver.authz.chain import Authorization
+from mockube.apiserver.authz.chain import Attributes, Authorization
 from mockube.apiserver.authz.rbac.escalation import FULL_AUTHORITY, PolicyRule, escalation
 from mockube.apiserver.authz.rbac.policy import (
     CLUSTER_ROLES,
@@ -20,10 +19,10 @@ from mockube.apiserver.authz.rbac.policy import (
     ROLE_RESOURCES,
     ROLES,
     NoRole,
-    Policy,
+    RBACPolicy,
 )
 from mockube.apiserver.registry.registry import Registry
-from mockube.apiserver.registry.request_context import Attributes
+from mockube.apiserver.registry.request_context import AdmissionAttributes
 from mockube.apiserver.user import MASTERS
 
 _BIND: Final = "bind"
@@ -37,11 +36,11 @@ class RoleEscalation(Plugin):
     operations = WRITE
     targets = frozenset((GROUP, resource, "") for resource in RESOURCES)
 
-    def __init__(self, authorization: Authorization, policy: Policy) -> None:
+    def __init__(self, authorization: Authorization, policy: RBACPolicy) -> None:
         self._authorization = authorization
         self._policy = policy
 
-    async def mutate(self, registry: Registry, attributes: Attributes) -> None:
+    async def mutate(self, registry: Registry, attributes: AdmissionAttributes) -> None:
         """Reject a role or a binding that grants too much; the object is not changed."""
         context, tree, old = attributes.context, attributes.object, attributes.old
         assert tree is not None
@@ -53,7 +52,7 @@ class RoleEscalation(Plugin):
         else:
             self._check_binding(attributes, tree)
 
-    def _check_role(self, attributes: Attributes, tree: Tree, old: Tree | None) -> None:
+    def _check_role(self, attributes: AdmissionAttributes, tree: Tree, old: Tree | None) -> None:
         # A create has no name in its URL, so a permission for one name does not allow it.
         if self._is_allowed(attributes, "escalate", attributes.resource.name, attributes.context.name):
             return
@@ -62,7 +61,7 @@ class RoleEscalation(Plugin):
         if is_aggregated and self._problem(attributes, FULL_AUTHORITY):
             raise _forbidden_error(attributes, _AGGREGATION)
 
-    def _check_binding(self, attributes: Attributes, tree: Tree) -> None:
+    def _check_binding(self, attributes: AdmissionAttributes, tree: Tree) -> None:
         role = tree.get("roleRef") or {}
         kind, name = role.get("kind", ""), role.get("name", "")
         resource = ROLE_RESOURCES.get(kind)
@@ -78,9 +77,9 @@ class RoleEscalation(Plugin):
         self._check(attributes, rules)
 
     def _is_allowed(
-        self, attributes: Attributes, verb: str, resource: str, name: str, *, group: str = GROUP
+        self, attributes: AdmissionAttributes, verb: str, resource: str, name: str, *, group: str = GROUP
     ) -> bool:
-        question = Question(
+        question = Attributes(
             user=attributes.context.user,
             verb=verb,
             group=group,
@@ -91,16 +90,16 @@ class RoleEscalation(Plugin):
         )
         return self._authorization.is_allowed(question)
 
-    def _check(self, attributes: Attributes, rules: Sequence[PolicyRule]) -> None:
+    def _check(self, attributes: AdmissionAttributes, rules: Sequence[PolicyRule]) -> None:
         problem = self._problem(attributes, rules)
         if problem:
             raise _forbidden_error(attributes, problem)
 
-    def _problem(self, attributes: Attributes, rules: Sequence[PolicyRule]) -> str:
+    def _problem(self, attributes: AdmissionAttributes, rules: Sequence[PolicyRule]) -> str:
         return escalation(self._policy, attributes.context.user, attributes.namespace, rules)
 
 
-def _forbidden_error(attributes: Attributes, problem: str) -> status.Forbidden:
+def _forbidden_error(attributes: AdmissionAttributes, problem: str) -> status.Forbidden:
     assert attributes.object is not None
     name = attributes.object["metadata"].get("name", "")
     return status.forbidden(attributes.resource.group_resource, name, problem)

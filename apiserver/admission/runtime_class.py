@@ -8,7 +8,7 @@ from mockube.apiserver.admission.plugin import PODS, Plugin, forbidden, unreacha
 from mockube.apiserver.kinds.common.checks import canonical
 from mockube.apiserver.registry.body import has_sent_empty
 from mockube.apiserver.registry.registry import Backend
-from mockube.apiserver.registry.request_context import Attributes
+from mockube.apiserver.registry.request_context import AdmissionAttributes
 
 RUNTIME_CLASSES = GroupResource("node.k8s.io", "runtimeclasses")
 
@@ -16,7 +16,7 @@ RUNTIME_CLASSES = GroupResource("node.k8s.io", "runtimeclasses")
 class RuntimeClass(Plugin):
     targets = PODS
 
-    async def mutate(self, backend: Backend, attributes: Attributes) -> None:
+    async def mutate(self, backend: Backend, attributes: AdmissionAttributes) -> None:
         pod = attributes.object
         assert pod is not None
         runtime = _runtime_class(backend, attributes, pod)
@@ -24,7 +24,7 @@ class RuntimeClass(Plugin):
             _set_overhead(attributes, pod, runtime)
             _set_scheduling(attributes, pod, runtime)
 
-    async def validate(self, backend: Backend, attributes: Attributes) -> None:
+    async def validate(self, backend: Backend, attributes: AdmissionAttributes) -> None:
         pod = attributes.object
         assert pod is not None
         overhead = pod["spec"].get("overhead")
@@ -39,7 +39,7 @@ class RuntimeClass(Plugin):
             )
 
 
-def _runtime_class(backend: Backend, attributes: Attributes, pod: Tree) -> Tree | None:
+def _runtime_class(backend: Backend, attributes: AdmissionAttributes, pod: Tree) -> Tree | None:
     name = pod["spec"].get("runtimeClassName")
     if name is None:
         return None
@@ -51,7 +51,7 @@ def _runtime_class(backend: Backend, attributes: Attributes, pod: Tree) -> Tree 
     return stored.tree()
 
 
-def _set_overhead(attributes: Attributes, pod: Tree, runtime: Tree) -> None:
+def _set_overhead(attributes: AdmissionAttributes, pod: Tree, runtime: Tree) -> None:
     pod_fixed = (runtime.get("overhead") or {}).get("podFixed")
     if not pod_fixed:
         return
@@ -61,7 +61,7 @@ def _set_overhead(attributes: Attributes, pod: Tree, runtime: Tree) -> None:
     pod["spec"] = pod["spec"] | {"overhead": pod_fixed}
 
 
-def _other_overhead(attributes: Attributes) -> Exception:
+def _other_overhead(attributes: AdmissionAttributes) -> Exception:
     return forbidden(attributes, "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead")
 
 
@@ -73,7 +73,7 @@ def _is_same(overhead: Tree | None, pod_fixed: Tree) -> bool:
     return amounts[0] == amounts[1]
 
 
-def _set_scheduling(attributes: Attributes, pod: Tree, runtime: Tree) -> None:
+def _set_scheduling(attributes: AdmissionAttributes, pod: Tree, runtime: Tree) -> None:
     scheduling, spec = runtime.get("scheduling") or {}, dict(pod["spec"])
     if node_selector := scheduling.get("nodeSelector"):
         selector = spec.get("nodeSelector", {})

@@ -13,7 +13,7 @@ from mockube.apimachinery.wellknown import ANNOTATION_MIRROR_POD
 from mockube.apiserver.admission.plugin import POD, WRITE, Plugin, forbidden, unreachable
 from mockube.apiserver.authn.serviceaccount.tokens import POD_TOKEN_SECONDS
 from mockube.apiserver.registry.registry import Backend
-from mockube.apiserver.registry.request_context import Attributes, Operation, Target
+from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation, Target
 
 EPHEMERAL: Target = "", "pods", "ephemeralcontainers"
 SERVICE_ACCOUNTS = GroupResource("", "serviceaccounts")
@@ -31,7 +31,7 @@ class ServiceAccount(Plugin):
     def handles(self, operation: Operation, target: Target) -> bool:
         return (operation, target) in ((Operation.CREATE, POD), (Operation.UPDATE, EPHEMERAL))
 
-    async def mutate(self, backend: Backend, attributes: Attributes) -> None:
+    async def mutate(self, backend: Backend, attributes: AdmissionAttributes) -> None:
         """Set the account of a new pod, mount its token, and check its secrets before other plugins change it."""
         pod = attributes.object
         assert pod is not None
@@ -51,7 +51,7 @@ class ServiceAccount(Plugin):
                 spec["imagePullSecrets"] = account["imagePullSecrets"]
             await _check_secrets(backend, attributes, spec, account)
 
-    async def validate(self, backend: Backend, attributes: Attributes) -> None:
+    async def validate(self, backend: Backend, attributes: AdmissionAttributes) -> None:
         """Check the pod after all mutating plugins."""
         pod = attributes.object
         assert pod is not None
@@ -66,7 +66,9 @@ class ServiceAccount(Plugin):
         await _check_secrets(backend, attributes, spec, await _find_account(backend, attributes, name))
 
 
-async def _check_secrets(backend: Backend, attributes: Attributes, spec: Tree, account: ReadOnlyTree) -> None:
+async def _check_secrets(
+    backend: Backend, attributes: AdmissionAttributes, spec: Tree, account: ReadOnlyTree
+) -> None:
     """Refuse secrets that are not the account's, if it enforces mountable secrets."""
     if BOOLEANS.get(meta.annotations(account).get(ENFORCE, "")):
         find = _secret_problems if attributes.target == POD else _ephemeral_secret_problems
@@ -75,7 +77,7 @@ async def _check_secrets(backend: Backend, attributes: Attributes, spec: Tree, a
             raise forbidden(attributes, problem)
 
 
-async def _find_account(backend: Backend, attributes: Attributes, name: str) -> ReadOnlyTree:
+async def _find_account(backend: Backend, attributes: AdmissionAttributes, name: str) -> ReadOnlyTree:
     stored = backend.find_cached(SERVICE_ACCOUNTS, attributes.namespace, name)
     if stored is None and attributes.operation is not Operation.CREATE:  # the cache may be outdated
         stored = await backend.find(backend.rows[SERVICE_ACCOUNTS], attributes.namespace, name)
@@ -86,7 +88,7 @@ async def _find_account(backend: Backend, attributes: Attributes, name: str) -> 
     return stored.shared_tree()
 
 
-def _check_mirror_pod(attributes: Attributes, pod: Tree) -> None:
+def _check_mirror_pod(attributes: AdmissionAttributes, pod: Tree) -> None:
     """Refuse a mirror pod with a service account or a secret."""
     spec = pod["spec"]
     if spec.get("serviceAccountName"):

@@ -10,7 +10,7 @@ from mockube.apimachinery.wellknown import (
 )
 from mockube.apiserver.admission.plugin import CLAIM, Plugin
 from mockube.apiserver.registry.registry import Backend
-from mockube.apiserver.registry.request_context import Attributes, Target
+from mockube.apiserver.registry.request_context import AdmissionAttributes, Target
 
 FINALIZERS: Mapping[Target, str] = {
     ("", "persistentvolumes", ""): FINALIZER_PV_PROTECTION,
@@ -22,7 +22,7 @@ FINALIZERS: Mapping[Target, str] = {
 class StorageObjectInUseProtection(Plugin):
     targets = frozenset(FINALIZERS)
 
-    async def mutate(self, _backend: Backend, attributes: Attributes) -> None:
+    async def mutate(self, _backend: Backend, attributes: AdmissionAttributes) -> None:
         written, finalizer = attributes.object, FINALIZERS[attributes.target]
         assert written is not None
         present = meta.finalizers(written)

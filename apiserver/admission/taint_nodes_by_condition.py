@@ -3,7 +3,7 @@
 from mockube.apimachinery.wellknown import TAINT_NOT_READY
 from mockube.apiserver.admission.plugin import Plugin
 from mockube.apiserver.registry.registry import Backend
-from mockube.apiserver.registry.request_context import Attributes
+from mockube.apiserver.registry.request_context import AdmissionAttributes
 
 EFFECT = "NoSchedule"
 
@@ -11,7 +11,7 @@ EFFECT = "NoSchedule"
 class TaintNodesByCondition(Plugin):
     targets = frozenset({("", "nodes", "")})
 
-    async def mutate(self, _backend: Backend, attributes: Attributes) -> None:
+    async def mutate(self, _backend: Backend, attributes: AdmissionAttributes) -> None:
         node = attributes.object
         assert node is not None
         spec = node.get("spec", {})

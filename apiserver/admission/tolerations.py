@@ -15,7 +15,7 @@ from mockube.apiserver.kinds.common.checks import canonical
 from mockube.apiserver.kinds.common.resource_names import is_extended
 from mockube.apiserver.kinds.core.pod.strategy import BEST_EFFORT, qos_class
 from mockube.apiserver.registry.registry import Backend
-from mockube.apiserver.registry.request_context import Attributes, Operation
+from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation
 from mockube.apiserver.wire.go_json import syntax_error
 
 Toleration = Mapping[str, Any]
@@ -43,7 +43,7 @@ class PodTolerationRestriction(Plugin):
     def __init__(self, configuration: TolerationConfiguration | None = None) -> None:
         self._configuration = configuration or TolerationConfiguration()
 
-    async def mutate(self, backend: Backend, attributes: Attributes) -> None:
+    async def mutate(self, backend: Backend, attributes: AdmissionAttributes) -> None:
         pod = attributes.object
         assert pod is not None
         extra: list[Toleration] = []
@@ -57,7 +57,7 @@ class PodTolerationRestriction(Plugin):
             pod["spec"] = {**pod["spec"], "tolerations": merged}
         await self.validate(backend, attributes)
 
-    async def validate(self, backend: Backend, attributes: Attributes) -> None:
+    async def validate(self, backend: Backend, attributes: AdmissionAttributes) -> None:
         assert attributes.object is not None
         tolerations = attributes.object["spec"].get("tolerations") or ()
         if not tolerations:
@@ -73,7 +73,7 @@ class PodTolerationRestriction(Plugin):
 
 
 def _namespace_tolerations(
-    backend: Backend, attributes: Attributes, annotation: str
+    backend: Backend, attributes: AdmissionAttributes, annotation: str
 ) -> Sequence[Toleration] | None:
     """Return the tolerations of a namespace's annotation; None if it has none."""
     stored = backend.find_cached(NAMESPACES, "", attributes.namespace)
@@ -126,7 +126,7 @@ class ExtendedResourceToleration(Plugin):
     operations = WRITE
     targets = PODS
 
-    async def mutate(self, _backend: Backend, attributes: Attributes) -> None:
+    async def mutate(self, _backend: Backend, attributes: AdmissionAttributes) -> None:
         pod = attributes.object
         assert pod is not None
         names = sorted({*_extended_resources(pod["spec"])})

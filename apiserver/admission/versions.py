@@ -8,13 +8,15 @@ from mockube.apiserver.kinds.kind import NotConverted
 from mockube.apiserver.registry.body import decode_as
 from mockube.apiserver.registry.convert import from_stored, remote_conversion, to_stored
 from mockube.apiserver.registry.registry import Registry
-from mockube.apiserver.registry.request_context import Attributes, Operation
+from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation
 from mockube.apiserver.registry.subresources import scale
 
 _SYSTEM_FIELDS: Final = ("uid", "creationTimestamp")
 
 
-def to_version(registry: Registry, attributes: Attributes, row: Resource, tree: Tree | None) -> Tree | None:
+def to_version(
+    registry: Registry, attributes: AdmissionAttributes, row: Resource, tree: Tree | None
+) -> Tree | None:
     """Return the object in the version of a row."""
     if tree is None:
         return None
@@ -32,7 +34,7 @@ def to_version(registry: Registry, attributes: Attributes, row: Resource, tree: 
     return from_stored(registry, row, tree)
 
 
-async def prepare_version(registry: Registry, attributes: Attributes, row: Resource) -> None:
+async def prepare_version(registry: Registry, attributes: AdmissionAttributes, row: Resource) -> None:
     """Call the conversion webhooks whose results `to_version` needs."""
     while remote_conversion(registry, attributes.resource) is not None:
         try:
@@ -44,7 +46,7 @@ async def prepare_version(registry: Registry, attributes: Attributes, row: Resou
             return
 
 
-def without_system_fields(attributes: Attributes, tree: Tree | None) -> Tree | None:
+def without_system_fields(attributes: AdmissionAttributes, tree: Tree | None) -> Tree | None:
     """Return a new object as mutating webhooks receive it: without uid and creationTimestamp."""
     if tree is None or attributes.operation is not Operation.CREATE or attributes.subresource:
         return tree
@@ -52,23 +54,25 @@ def without_system_fields(attributes: Attributes, tree: Tree | None) -> Tree | N
     return tree | {"metadata": metadata}
 
 
-def _is_own(attributes: Attributes, tree: Tree) -> bool:
+def _is_own(attributes: AdmissionAttributes, tree: Tree) -> bool:
     return bool(tree["apiVersion"] == attributes.resource.api_version)
 
 
-def _is_scale(attributes: Attributes) -> bool:
+def _is_scale(attributes: AdmissionAttributes) -> bool:
     """Return whether a write to the scale subresource is admitted with the whole object."""
     subresource, written = attributes.context.subresource, attributes.object or attributes.old
     is_scale = subresource is not None and subresource.kind == SCALE.kind
     return is_scale and written is not None and bool(written["kind"] != SCALE.kind)
 
 
-def _has_other_kind(attributes: Attributes) -> bool:
+def _has_other_kind(attributes: AdmissionAttributes) -> bool:
     subresource = attributes.context.subresource
     return subresource is not None and bool(subresource.kind)
 
 
-def to_admitted_version(registry: Registry, attributes: Attributes, row: Resource, tree: Tree) -> Tree:
+def to_admitted_version(
+    registry: Registry, attributes: AdmissionAttributes, row: Resource, tree: Tree
+) -> Tree:
     """Return the object after a webhook or a policy: decoded, with defaults, in the version that is admitted.
 
     Raise `NotConverted` if a conversion webhook must be called first.

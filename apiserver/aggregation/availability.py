@@ -10,7 +10,7 @@ from mockube.apimachinery.clock import Clock, Timer
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
-from mockube.apiserver.aggregation.remotes import Documents, Remote, Remotes, remote_of
+from mockube.apiserver.aggregation.remotes import RemoteAPIService, RemoteDocuments, Remotes, remote_of
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.registry import WRONG_TYPE_ERRORS, Registry
 from mockube.apiserver.registry.request_context import RequestContext, WriteOptions
@@ -34,13 +34,13 @@ PAUSE_SECONDS: Final = 0.05
 _SERVICE_NAME: Final = "kubernetes.io/service-name"
 
 
-class Unreachable(Exception):
+class ServerUnreachable(Exception):
     """Another server could not be reached, or returned an error."""
 
 
 class Inspect(Protocol):
-    async def __call__(self, remote: Remote) -> Documents:
-        """Fetch the documents of a server, or raise `Unreachable`."""
+    async def __call__(self, remote: RemoteAPIService) -> RemoteDocuments:
+        """Fetch the documents of a server, or raise `ServerUnreachable`."""
 
 
 class Availability:
@@ -151,12 +151,12 @@ class Availability:
         if remote is None:
             return _condition("True", "Local", "Local APIServices are always available")
         reason, problem = self._problem_of_service(remote)
-        documents = self._remotes.documents.setdefault(remote.name, Documents())
+        documents = self._remotes.documents.setdefault(remote.name, RemoteDocuments())
         before = documents.resources, documents.index
         if not problem:
             try:
                 documents = self._remotes.documents[remote.name] = await self._inspect(remote)
-            except Unreachable as error:
+            except ServerUnreachable as error:
                 reason, problem = "FailedDiscoveryCheck", str(error)
         if problem:
             documents.resources = None
@@ -166,7 +166,7 @@ class Availability:
             return _condition("False", reason, problem)
         return _condition("True", "Passed", "all checks passed")
 
-    def _problem_of_service(self, remote: Remote) -> tuple[str, str]:
+    def _problem_of_service(self, remote: RemoteAPIService) -> tuple[str, str]:
         namespace, name, number = remote.service
         subject = f'service/{name} in "{namespace}"'
         service = self._registry.find_cached(SERVICES, namespace, name)

@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 from msgspec import Struct, field
 
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.aggregation.remotes import Documents, Remote
+from mockube.apiserver.aggregation.remotes import RemoteAPIService, RemoteDocuments
 from mockube.apiserver.discovery import aggregated
 from mockube.apiserver.kinds.kind import Group
 
@@ -21,7 +21,7 @@ class Version(NamedTuple):
 
     name: str
     priority: int
-    remote: Remote | None = None
+    remote: RemoteAPIService | None = None
 
 
 class MergedGroup(NamedTuple):
@@ -38,14 +38,14 @@ class MergedGroup(NamedTuple):
         ]
         return {"name": self.name, "versions": versions, "preferredVersion": versions[0]}
 
-    def aggregated_form(self, documents: Mapping[str, Documents]) -> Tree:
+    def aggregated_form(self, documents: Mapping[str, RemoteDocuments]) -> Tree:
         """Return the group as an item of an APIGroupDiscoveryList, with all known resources."""
         return {
             "metadata": {"name": self.name},
             "versions": [self._version(version, documents) for version in self.versions],
         }
 
-    def _version(self, version: Version, documents: Mapping[str, Documents]) -> Any:
+    def _version(self, version: Version, documents: Mapping[str, RemoteDocuments]) -> Any:
         if version.remote is None:
             assert self.own is not None
             return aggregated.version_document(self.own, version.name)
@@ -58,7 +58,7 @@ class MergedGroup(NamedTuple):
 
 def merge_groups(
     groups: Iterable[Group],
-    remotes: Iterable[Remote],
+    remotes: Iterable[RemoteAPIService],
     priorities: Mapping[str, int],
     of_versions: Mapping[tuple[str, str], int],
 ) -> Sequence[MergedGroup]:
@@ -78,7 +78,7 @@ def merge_groups(
     return merged_groups
 
 
-def _add(merged_groups: list[MergedGroup], remote: Remote) -> None:
+def _add(merged_groups: list[MergedGroup], remote: RemoteAPIService) -> None:
     name, (priority, of_version) = remote.served.group, remote.priority
     version = Version(remote.served.version, of_version, remote)
     old_index = next((index for index, group in enumerate(merged_groups) if group.name == name), None)
@@ -103,8 +103,8 @@ def _add(merged_groups: list[MergedGroup], remote: Remote) -> None:
 class OtherGroups(Struct, frozen=True, kw_only=True):
     """The groups of other servers, and the priorities by which they are merged."""
 
-    remotes: Sequence[Remote] = ()
-    documents: Mapping[str, Documents] = field(default_factory=dict)
+    remotes: Sequence[RemoteAPIService] = ()
+    documents: Mapping[str, RemoteDocuments] = field(default_factory=dict)
     priorities: Mapping[str, int] = field(default_factory=dict)
     """The priorities of the built-in groups."""
     of_versions: Mapping[tuple[str, str], int] = field(default_factory=dict)

@@ -58,7 +58,7 @@ class _Definition(Struct):
 _read: Final = Decoder(_Definition).decode
 
 
-class Registration:
+class APIServiceRegistration:
     """Creates and deletes APIServices; `run` is a task of the server."""
 
     def __init__(

@@ -23,7 +23,7 @@ _HAS_SERVICE: Final = b'"service":'
 """Part of the JSON of an APIService that another server serves."""
 
 
-class Remote(Struct, frozen=True, kw_only=True):
+class RemoteAPIService(Struct, frozen=True, kw_only=True):
     """An APIService that another server serves."""
 
     name: str
@@ -48,7 +48,7 @@ class Remote(Struct, frozen=True, kw_only=True):
         return f"/apis/{self.served.group}/{self.served.version}"
 
 
-class Documents(Struct, kw_only=True):
+class RemoteDocuments(Struct, kw_only=True):
     """The discovery and OpenAPI documents of another server."""
 
     resources: Sequence[Tree] | None = None
@@ -59,7 +59,7 @@ class Documents(Struct, kw_only=True):
     """Its OpenAPI 2 document."""
 
 
-def remote_of(tree: ReadOnlyTree) -> Remote | None:
+def remote_of(tree: ReadOnlyTree) -> RemoteAPIService | None:
     """Return the server of an APIService; None for this server."""
     spec = tree["spec"]
     service = spec.get("service")
@@ -69,7 +69,7 @@ def remote_of(tree: ReadOnlyTree) -> Remote | None:
         authority = base64.b64decode(spec.get("caBundle") or "")
     except ValueError:
         authority = b""
-    return Remote(
+    return RemoteAPIService(
         name=tree["metadata"]["name"],
         served=GroupVersion(spec.get("group") or "", spec["version"]),
         service=(service.get("namespace") or "", service.get("name") or "", service.get("port") or _PORT),
@@ -87,11 +87,11 @@ class Remotes:
         self._backend = backend
         self._api_services = api_services
         self.prefix = backend.layout.prefix(api_services)
-        self._entries: dict[bytes, tuple[int, Remote | None]] = {}
-        self._served: dict[GroupVersion, Remote] = {}
+        self._entries: dict[bytes, tuple[int, RemoteAPIService | None]] = {}
+        self._served: dict[GroupVersion, RemoteAPIService] = {}
         self._groups: frozenset[str] = frozenset()
         self._is_outdated = False
-        self.documents: dict[str, Documents] = {}
+        self.documents: dict[str, RemoteDocuments] = {}
         """By the name of the APIService."""
         self.on_change: list[Callable[[], None]] = []
 
@@ -101,7 +101,7 @@ class Remotes:
         return bool(self._served)
 
     @property
-    def served_remotes(self) -> Mapping[GroupVersion, Remote]:
+    def served_remotes(self) -> Mapping[GroupVersion, RemoteAPIService]:
         if self._is_outdated:
             self._update()
         return self._served
@@ -146,7 +146,7 @@ class Remotes:
         for name in self.documents.keys() - {remote.name for remote in self._served.values()}:
             del self.documents[name]
 
-    def _read(self, stored: StoredObject) -> Remote | None:
+    def _read(self, stored: StoredObject) -> RemoteAPIService | None:
         if _HAS_SERVICE not in stored.value:
             return None
         try:
@@ -155,7 +155,7 @@ class Remotes:
             self._backend.watch_cache.report_malformed(stored, error)
             return None
 
-    def of_path(self, path: str) -> Remote | None:
+    def of_path(self, path: str) -> RemoteAPIService | None:
         """Return the server of a path: a resource, the discovery of its version, or the version's OpenAPI document."""
         parts = path.removeprefix("/openapi/v3").split("/", 4)
         if len(parts) < 4 or parts[1] != "apis":
@@ -178,7 +178,7 @@ def row_finder(
     return find_row
 
 
-def index_of(data: bytes, remote: Remote) -> Mapping[str, Any]:
+def index_of(data: bytes, remote: RemoteAPIService) -> Mapping[str, Any]:
     """Return the entry of a server's own version in its OpenAPI 3 index; raise ValueError if the index is invalid."""
     paths = orjson.loads(data)["paths"]
     folder = remote.path.removeprefix("/")

@@ -25,7 +25,7 @@ from msgspec import Struct
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.timestamps import format_micro_time
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
-from mockube.apiserver.audit.policy import DEFAULT_POLICY, AuditDecision, Level, Policy, read
+from mockube.apiserver.audit.policy import DEFAULT_POLICY, AuditDecision, AuditPolicy, Level, read
 from mockube.apiserver.authz.chain import Decision, DecisionAndReason
 from mockube.apiserver.request_info import RequestInfo
 from mockube.apiserver.user import ImpersonatedUser, User
@@ -92,7 +92,7 @@ class RequestProperties(Protocol):
         """Whether it is a patch by server-side apply."""
 
 
-class Request(Struct, kw_only=True):
+class AuditedRequest(Struct, kw_only=True):
     """A request as it is logged. `user` is the authenticated user; None without one."""
 
     id: str
@@ -133,7 +133,7 @@ class Request(Struct, kw_only=True):
                 self.object = orjson.dumps(orjson.loads(text))
 
 
-class Outcome(NamedTuple):
+class AuditedResponse(NamedTuple):
     """The response to a request."""
 
     code: int
@@ -143,7 +143,7 @@ class Outcome(NamedTuple):
     """Its object as JSON, if the policy wants it."""
 
 
-NO_RESPONSE: Final = Outcome(
+NO_RESPONSE: Final = AuditedResponse(
     200, b'{"kind":"Status","metadata":{},"status":"Success","message":"Connection closed early"}'
 )
 """Stands for the response to a client that has disconnected."""
@@ -164,13 +164,13 @@ class AuditCounts:
 class Audit:
     """The log of one server."""
 
-    def __init__(self, path: Path, policy: Policy, *, clock: Clock) -> None:
+    def __init__(self, path: Path, policy: AuditPolicy, *, clock: Clock) -> None:
         self._file = _open_log(path)
         self._policy = policy
         self._clock = clock
         self.counts = AuditCounts()
 
-    def receive(self, arrival: RequestProperties, *, is_long_running: bool = False) -> Request | None:
+    def receive(self, arrival: RequestProperties, *, is_long_running: bool = False) -> AuditedRequest | None:
         """Log the arrival of a request; None if the policy logs nothing of it."""
         request = self._request(arrival, arrival.authenticated)
         if request is not None:
@@ -178,25 +178,27 @@ class Audit:
             self._write(request, "RequestReceived", request.received, {})
         return request
 
-    def start(self, request: Request, arrival: RequestProperties, outcome: Outcome) -> None:
+    def start(self, request: AuditedRequest, arrival: RequestProperties, outcome: AuditedResponse) -> None:
         """Log the start of the response to a long-running request, once."""
         if request.is_long_running and not request.has_started:
             request.has_started = True
             self._respond("ResponseStarted", request, arrival, outcome)
 
-    def complete(self, request: Request, arrival: RequestProperties, outcome: Outcome) -> None:
+    def complete(self, request: AuditedRequest, arrival: RequestProperties, outcome: AuditedResponse) -> None:
         """Log the complete response to a request."""
         self.start(request, arrival, outcome)
         self._respond("ResponseComplete", request, arrival, outcome)
 
-    def _respond(self, stage: str, request: Request, arrival: RequestProperties, outcome: Outcome) -> None:
+    def _respond(
+        self, stage: str, request: AuditedRequest, arrival: RequestProperties, outcome: AuditedResponse
+    ) -> None:
         extra = _identity_and_annotations(arrival, request.decision.level)
         extra["responseStatus"] = _response_status(outcome)
         if request.object:
             extra["requestObject"] = orjson.Fragment(request.object)
         self._write(request, stage, self._clock.now(), extra | _response_object(request, outcome))
 
-    def reject(self, arrival: RequestProperties, outcome: Outcome) -> None:
+    def reject(self, arrival: RequestProperties, outcome: AuditedResponse) -> None:
         """Log a request that could not be authenticated, at the same stage as upstream."""
         request = self._request(arrival, None)
         if request is not None:
@@ -206,13 +208,13 @@ class Audit:
     def close(self) -> None:
         self._file.close()
 
-    def _request(self, arrival: RequestProperties, user: User | None) -> Request | None:
+    def _request(self, arrival: RequestProperties, user: User | None) -> AuditedRequest | None:
         decision = self._policy.decide(arrival.authenticated, arrival.info)
         self.counts.levels[_LEVEL_NAMES[decision.level]] += 1
         if decision.level is Level.NONE:
             return None
         agent = arrival.user_agent
-        return Request(
+        return AuditedRequest(
             id=arrival.audit_id,
             uri=arrival.uri,
             source=arrival.source,
@@ -224,7 +226,7 @@ class Audit:
             decision=decision,
         )
 
-    def _write(self, request: Request, stage: str, at: datetime, extra: Tree) -> None:
+    def _write(self, request: AuditedRequest, stage: str, at: datetime, extra: Tree) -> None:
         if stage in request.decision.omitted:
             return
         try:
@@ -295,7 +297,7 @@ def _identity_and_annotations(arrival: RequestProperties, level: Level) -> Tree:
     return fields
 
 
-def _event(request: Request, stage: str, at: datetime) -> Tree:
+def _event(request: AuditedRequest, stage: str, at: datetime) -> Tree:
     info = request.info
     event: Tree = {
         "kind": "Event",
@@ -319,12 +321,12 @@ def _event(request: Request, stage: str, at: datetime) -> Tree:
 _LEVEL_NAMES = {
     Level.NONE: "None",
     Level.METADATA: "Metadata",
-    Level.REQUEST: "Request",
+    Level.REQUEST: "AuditedRequest",
     Level.REQUEST_RESPONSE: "RequestResponse",
 }
 
 
-def _response_status(outcome: Outcome) -> Tree:
+def _response_status(outcome: AuditedResponse) -> Tree:
     """Return the code, and the fields of the Status that the response contains."""
     status = orjson.loads(outcome.status) if outcome.status else {}
     return {
@@ -347,7 +349,7 @@ def _user_info(user: User) -> Tree:
     return {name: value for name, value in fields.items() if value or name == "username"}
 
 
-def _reference(request: Request) -> Tree:
+def _reference(request: AuditedRequest) -> Tree:
     info, of_object = request.info, request.object_reference
     fields = {
         "resource": info.resource,
@@ -365,7 +367,7 @@ def _reference(request: Request) -> Tree:
 _IDENTITY: Final = ("namespace", "name", "uid", "resourceVersion")
 
 
-def _response_object(request: Request, outcome: Outcome) -> Tree:
+def _response_object(request: AuditedRequest, outcome: AuditedResponse) -> Tree:
     text = outcome.object or outcome.status
     if not text or not request.logs_response:
         return {}

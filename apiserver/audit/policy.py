@@ -73,7 +73,7 @@ class _Rule(Struct, frozen=True, kw_only=True):
         return any(_matches_resource(entry, info) for entry in resources)
 
 
-class Policy:
+class AuditPolicy:
     """Rules in their order."""
 
     def __init__(self, rules: Sequence[_Rule]) -> None:
@@ -86,19 +86,19 @@ class Policy:
         )
 
 
-DEFAULT_POLICY = Policy(
+DEFAULT_POLICY = AuditPolicy(
     [_Rule(decision=AuditDecision(level=Level.METADATA, omitted=frozenset({"RequestReceived"})), tree={})]
 )
 
 
-_POLICY = ("audit.k8s.io/v1", "Policy")
+_POLICY = ("audit.k8s.io/v1", "AuditPolicy")
 
 
 def _type_of(tree: ReadOnlyTree) -> tuple[Any, Any]:
     return tree.get("apiVersion"), tree.get("kind")
 
 
-def read(path: Path) -> Policy:
+def read(path: Path) -> AuditPolicy:
     try:
         tree = load(path.read_bytes()).tree
     except YamlError as error:
@@ -109,7 +109,7 @@ def read(path: Path) -> Policy:
         convert(tree, _PolicyFields)
     except ValidationError as error:
         raise BadPolicy(f"{path}: {error}") from error
-    return Policy([_rule(path, tree, rule) for rule in tree["rules"]])
+    return AuditPolicy([_rule(path, tree, rule) for rule in tree["rules"]])
 
 
 class _ResourcesFields(Struct, rename="camel"):

@@ -17,7 +17,7 @@ from mockube.apiserver.authn.authenticators import (
 )
 from mockube.apiserver.authn.bootstrap_tokens import BootstrapTokens
 from mockube.apiserver.authn.request_headers import FrontProxy, RequestHeaders
-from mockube.apiserver.authn.serviceaccount.keys import Keys, load
+from mockube.apiserver.authn.serviceaccount.keys import ServiceAccountKeys, load
 from mockube.apiserver.authn.serviceaccount.legacy import LabelSecret, LegacyTokens
 from mockube.apiserver.authn.serviceaccount.tokens import Find, ServiceAccounts, TokenLifetime
 from mockube.apiserver.authn.token_file import StaticTokens
@@ -27,7 +27,11 @@ from mockube.apiserver.pki.issue import make_key
 from mockube.apiserver.user import User
 
 if TYPE_CHECKING:
-    from mockube.apiserver.authn.oidc.authenticators import JWTAuthenticators, JWTSettings, Observer
+    from mockube.apiserver.authn.oidc.authenticators import (
+        AuthenticationObserver,
+        JWTAuthenticators,
+        JWTSettings,
+    )
 
 ISSUER = "https://kubernetes.default.svc"
 
@@ -36,7 +40,7 @@ class Trust(Struct, frozen=True, kw_only=True):
     """The credentials that the server accepts. `audiences` are its own; none: its issuers."""
 
     tokens: Mapping[str, User]
-    keys: Keys = field(default_factory=lambda: load(make_key()))
+    keys: ServiceAccountKeys = field(default_factory=lambda: load(make_key()))
     issuers: Sequence[str] = (ISSUER,)
     audiences: Sequence[str] = ()
     anonymous: bool = True
@@ -58,7 +62,7 @@ class RemoteDependencies(Struct, frozen=True):
     """The dependencies of calls to other servers. The observer is created when it is needed."""
 
     send: Send
-    observer: Callable[[], "Observer"]
+    observer: Callable[[], "AuthenticationObserver"]
 
 
 class Authenticators(Struct, frozen=True, kw_only=True):

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from mockube.apimachinery.clock import Clock
 from mockube.apiserver.authn.authenticators import BadToken, KnownToken
-from mockube.apiserver.outgoing import Endpoint, Reviewer, ReviewFailed
+from mockube.apiserver.outgoing import KubeconfigEndpoint, Reviewer, ReviewFailed
 from mockube.apiserver.user import User, with_authenticated
 
 LOG: Final = logging.getLogger(__name__)
@@ -18,7 +18,7 @@ MAX_CACHED_ANSWERS: Final = 4096
 
 
 class TokenWebhookSettings(Struct, frozen=True, kw_only=True):
-    endpoint: Endpoint
+    endpoint: KubeconfigEndpoint
     version: str = "v1beta1"
     cache_seconds: float = 120.0
 

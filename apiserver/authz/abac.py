@@ -8,7 +8,7 @@ import orjson
 from msgspec import Struct
 
 from mockube.apimachinery.records import ConfigurationError, Record, decode
-from mockube.apiserver.authz.chain import NO_OPINION, Attributes, Decision, DecisionAndReason, Rule, Rules
+from mockube.apiserver.authz.chain import NO_OPINION, Attributes, Decision, DecisionAndReason, Rule, UserRules
 from mockube.apiserver.user import AUTHENTICATED, User
 
 _READ: Final = frozenset({"get", "list", "watch"})
@@ -43,7 +43,7 @@ class ABAC(Struct, frozen=True):
             _ALLOWED if any(_matches(policy, attributes) for policy in self.policies) else _NO_POLICY_MATCHED
         )
 
-    def rules(self, user: User, namespace: str, /) -> Rules:
+    def rules(self, user: User, namespace: str, /) -> UserRules:
         resources, paths = list[Rule](), list[Rule]()
         for policy in self.policies:
             if not _is_subject(policy, user) or policy.namespace not in ("*", namespace):
@@ -55,7 +55,7 @@ class ABAC(Struct, frozen=True):
                 )
             if policy.non_resource_path:
                 paths.append({"verbs": verbs, "nonResourceURLs": [policy.non_resource_path]})
-        return Rules(resources=resources, paths=paths)
+        return UserRules(resources=resources, paths=paths)
 
 
 def _matches(policy: PolicySpec, attributes: Attributes) -> bool:

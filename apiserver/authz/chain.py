@@ -83,7 +83,7 @@ _ALLOWED: Final[DecisionAndReason] = (Decision.ALLOW, "")
 NO_OPINION: Final[DecisionAndReason] = (Decision.NO_OPINION, "")
 
 
-class Rules(Struct, kw_only=True):
+class UserRules(Struct, kw_only=True):
     """The rules of a user in a namespace, and for paths."""
 
     resources: Sequence[Rule] = ()
@@ -143,7 +143,7 @@ class RemoteAuthorizer(Protocol):
         """Return the decision, or raise AuthorizerFailed."""
 
 
-class Observer(Protocol):
+class AuthorizationObserver(Protocol):
     """Receives the results of webhooks and of reloads, for metrics."""
 
     def record_evaluation(self, name: str, result: str, seconds: float) -> None: ...
@@ -161,7 +161,7 @@ class RemoteAuthorization(Struct, frozen=True):
     """The dependencies of authorizers that call other servers. The observer is created when it is needed."""
 
     send: Send
-    observer: Callable[[], Observer]
+    observer: Callable[[], AuthorizationObserver]
     clock: Clock
 
 
@@ -169,7 +169,7 @@ class Authorizer(Protocol):
     def decide(self, attributes: Attributes, /) -> DecisionAndReason:
         """Return the decision, or raise PreparationNeeded."""
 
-    def rules(self, user: User, namespace: str, /) -> Rules:
+    def rules(self, user: User, namespace: str, /) -> UserRules:
         """Return the rules of a user in a namespace, and for paths."""
 
 
@@ -179,8 +179,8 @@ class AlwaysAllow:
     def decide(self, _attributes: Attributes, /) -> DecisionAndReason:
         return _ALLOWED
 
-    def rules(self, _user: User, _namespace: str, /) -> Rules:
-        return Rules(
+    def rules(self, _user: User, _namespace: str, /) -> UserRules:
+        return UserRules(
             resources=[{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
             paths=[{"verbs": ["*"], "nonResourceURLs": ["*"]}],
         )
@@ -192,8 +192,8 @@ class AlwaysDeny:
     def decide(self, _attributes: Attributes, /) -> DecisionAndReason:
         return Decision.NO_OPINION, "Everything is forbidden."
 
-    def rules(self, _user: User, _namespace: str, /) -> Rules:
-        return Rules()
+    def rules(self, _user: User, _namespace: str, /) -> UserRules:
+        return UserRules()
 
 
 class DecisionCounts:
@@ -305,9 +305,9 @@ class Authorization:
     def is_allowed(self, attributes: Attributes) -> bool:
         return self.decide(attributes)[0] is Decision.ALLOW
 
-    def rules(self, user: User, namespace: str) -> Rules:
+    def rules(self, user: User, namespace: str) -> UserRules:
         all_rules = [authorizer.rules(user, namespace) for authorizer, _ in self._authorizers]
-        return Rules(
+        return UserRules(
             resources=[rule for rules in all_rules for rule in rules.resources],
             paths=[rule for rules in all_rules for rule in rules.paths],
             is_incomplete=any(rules.is_incomplete for rules in all_rules),

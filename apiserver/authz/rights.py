@@ -16,7 +16,7 @@ from mockube.apiserver.authz.chain import (
 from mockube.apiserver.authz.node.authorizer import NodeAuthorizer
 from mockube.apiserver.authz.node.graph import GROUPS, NodeGraph
 from mockube.apiserver.authz.rbac.authorizer import RBAC
-from mockube.apiserver.authz.rbac.policy import GROUP, Policy
+from mockube.apiserver.authz.rbac.policy import GROUP, RBACPolicy
 from mockube.apiserver.storage.resource_cache import ResourceCache
 from mockube.apiserver.storage.watch_cache import WatchCache
 from mockube.apiserver.user import User
@@ -39,7 +39,7 @@ class Rights:
         rules: Sequence[Mapping[str, Any]],
         stored: Container[GroupResource],
     ) -> None:
-        self.rbac = RBAC(Policy())
+        self.rbac = RBAC(RBACPolicy())
         self.nodes = NodeGraph(
             [name for name, group in GROUPS.items() if GroupResource(group, name) in stored]
         )

@@ -15,12 +15,12 @@ from mockube.apimachinery.labels import Operator, SelectorError
 from mockube.apiserver.authz.chain import (
     NO_OPINION,
     Attributes,
+    AuthorizationObserver,
     AuthorizerFailed,
     Decision,
     DecisionAndReason,
-    Observer,
     RemoteAnswerNeeded,
-    Rules,
+    UserRules,
 )
 from mockube.apiserver.authz.conditions import Conditions, ConditionsFailed
 from mockube.apiserver.outgoing import Reviewer, ReviewFailed
@@ -80,7 +80,7 @@ class WebhookAuthorizer:
     """Calls a webhook, unless its match conditions exclude a request or the response is cached."""
 
     def __init__(
-        self, settings: WebhookSettings, reviewer: Reviewer, clock: Clock, observer: Observer
+        self, settings: WebhookSettings, reviewer: Reviewer, clock: Clock, observer: AuthorizationObserver
     ) -> None:
         self._settings = settings
         self._reviewer = reviewer
@@ -114,8 +114,8 @@ class WebhookAuthorizer:
             raise result
         return _read_decision(result)
 
-    def rules(self, _user: User, _namespace: str, /) -> Rules:
-        return Rules(is_incomplete=True, error="webhook authorizer does not support user rule resolution")
+    def rules(self, _user: User, _namespace: str, /) -> UserRules:
+        return UserRules(is_incomplete=True, error="webhook authorizer does not support user rule resolution")
 
     async def _prepare(self, key: bytes, attributes: Attributes) -> None:
         try:

@@ -56,7 +56,7 @@ def policy_file(text: str) -> "ABAC":
     return from_flag(read, text)
 
 
-class Authorization(Struct, frozen=True, kw_only=True):
+class AuthorizationOptions(Struct, frozen=True, kw_only=True):
     """Authorization"""
 
     authorization_mode: Annotated[
@@ -107,12 +107,12 @@ class Authorization(Struct, frozen=True, kw_only=True):
 
     def has_flags(self) -> bool:
         """Return whether a flag is set that the file replaces."""
-        default = Authorization()
+        default = AuthorizationOptions()
         names = [name for name in self.__struct_fields__ if name.startswith("authorization_webhook")]
         return any(getattr(self, name) != getattr(default, name) for name in ("authorization_mode", *names))
 
 
-def problem(settings: Authorization) -> str:
+def problem(settings: AuthorizationOptions) -> str:
     """Return upstream's message for invalid flags; "" if they are valid."""
     if settings.authorization_config.path is not None:
         if settings.has_flags():
@@ -124,7 +124,7 @@ def problem(settings: Authorization) -> str:
     return _mode_problem(settings) or _webhook_problem(settings)
 
 
-def _mode_problem(settings: Authorization) -> str:
+def _mode_problem(settings: AuthorizationOptions) -> str:
     modes, policies = settings.authorization_mode, settings.authorization_policy_file
     for mode in modes:
         if mode not in AUTHORIZATION_MODES:
@@ -136,7 +136,7 @@ def _mode_problem(settings: Authorization) -> str:
     return ""
 
 
-def _webhook_problem(settings: Authorization) -> str:
+def _webhook_problem(settings: AuthorizationOptions) -> str:
     modes, version = settings.authorization_mode, settings.authorization_webhook_version
     if "Webhook" in modes and settings.authorization_webhook_config_file is None:
         return "authorization-mode Webhook's authorization config file not passed"
@@ -147,7 +147,7 @@ def _webhook_problem(settings: Authorization) -> str:
     return ""
 
 
-def authorization_settings(settings: Authorization) -> "AuthorizationSettings | None":
+def authorization_settings(settings: AuthorizationOptions) -> "AuthorizationSettings | None":
     """Return the settings of authorizers from a file, a webhook or policies; None if the modes are sufficient."""
     file = settings.authorization_config
     is_plain = not {"ABAC", "Webhook"} & set(settings.authorization_mode)
@@ -165,7 +165,7 @@ def authorization_settings(settings: Authorization) -> "AuthorizationSettings | 
     return AuthorizationSettings(configuration=configuration, policies=policies)
 
 
-def _webhook(settings: Authorization) -> Mapping[str, Any]:
+def _webhook(settings: AuthorizationOptions) -> Mapping[str, Any]:
     allowed = settings.authorization_webhook_cache_authorized_ttl
     refused = settings.authorization_webhook_cache_unauthorized_ttl
     file = settings.authorization_webhook_config_file

@@ -19,17 +19,17 @@ from mockube.apiserver.config import (
     tls,
 )
 from mockube.apiserver.config.authentication_configuration import OpenIDConnect
-from mockube.apiserver.config.authorization import Authorization
+from mockube.apiserver.config.authorization import AuthorizationOptions
 from mockube.apiserver.config.features import Features, gates_problem, ignored_settings
 from mockube.apiserver.config.settings import (
     SECTIONS,
-    Admission,
+    AdmissionOptions,
     Auditing,
-    Authentication,
+    AuthenticationOptions,
     Kubelets,
     Services,
     Serving,
-    Store,
+    StorageOptions,
 )
 from mockube.apiserver.config.upstream import IGNORED
 from mockube.apiserver.kinds.resource_config import left_out, runtime_config_problem
@@ -49,12 +49,12 @@ ENVIRONMENT = "MOCKUBE_APISERVER"
 
 class Config(Struct, frozen=True, kw_only=True):
     serving: Serving = field(default_factory=Serving)
-    store: Store = field(default_factory=Store)
-    authentication: Authentication = field(default_factory=Authentication)
+    store: StorageOptions = field(default_factory=StorageOptions)
+    authentication: AuthenticationOptions = field(default_factory=AuthenticationOptions)
     openid: OpenIDConnect = field(default_factory=OpenIDConnect)
-    authorization: Authorization = field(default_factory=Authorization)
+    authorization: AuthorizationOptions = field(default_factory=AuthorizationOptions)
     kubelets: Kubelets = field(default_factory=Kubelets)
-    admission: Admission = field(default_factory=Admission)
+    admission: AdmissionOptions = field(default_factory=AdmissionOptions)
     services: Services = field(default_factory=Services)
     auditing: Auditing = field(default_factory=Auditing)
     features: Features = field(default_factory=Features)
@@ -179,7 +179,7 @@ def _authentication_problem(config: Config) -> str:
     ) or request_headers.problem(settings)
 
 
-def store_problem(store: Store) -> str:
+def store_problem(store: StorageOptions) -> str:
     if (store.etcd_certfile is None) != (store.etcd_keyfile is None):
         return "--etcd-certfile and --etcd-keyfile must be set together"
     if store.etcd_certfile is not None and store.etcd_cafile is None:

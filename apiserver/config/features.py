@@ -18,15 +18,15 @@ IMPLEMENTED_GATES: Final = frozenset({"DetectCacheInconsistency", "WatchList"})
 """Gates that this server implements both ways. All others have their default."""
 
 
-class Gate(NamedTuple):
+class FeatureSpec(NamedTuple):
     stage: str
     default: bool
     locked: bool = False
     """Whether it cannot be changed from its default."""
 
 
-_NAMES: Final[Mapping[Gate, str]] = {
-    Gate("ALPHA", default=False): """
+_NAMES: Final[Mapping[FeatureSpec, str]] = {
+    FeatureSpec("ALPHA", default=False): """
         APIServingWithRoutine AllAlpha AllowUnsafeMalformedObjectDeletion CBORServingAndStorage
         CPUManagerPolicyAlphaOptions CRIListStreaming CSIVolumeHealth ClientsAllowCBOR ClientsPreferCBOR
         CloudControllerManagerWatchBasedRoutesReconciliation CloudControllerManagerWebhook
@@ -42,13 +42,13 @@ _NAMES: Final[Mapping[Gate, str]] = {
         UserNamespacesHostNetworkSupport VolumeLimitScaling WindowsCPUAndMemoryAffinity
         WorkloadAwarePreemption WorkloadWithJob
     """,
-    Gate("BETA", default=False): """
+    FeatureSpec("BETA", default=False): """
         AllBeta ClusterTrustBundle ClusterTrustBundleProjection ConcurrentWatchObjectDecode
         CoordinatedLeaderElection DRADeviceTaintRules LocalStorageCapacityIsolationFSQuotaMonitoring
         MaxUnavailableStatefulSet PodCertificateRequest SELinuxMount SchedulerAsyncAPICalls
         StorageVersionMigrator
     """,
-    Gate("BETA", default=True): """
+    FeatureSpec("BETA", default=True): """
         APIResponseCompression APIServerIdentity AllowParsingUserUIDFromCertAuth AtomicFIFO
         AuthorizePodWebsocketUpgradeCreatePermission CPUManagerPolicyBetaOptions
         CRDObservedGenerationTracking ClearingNominatedNodeNameAfterBinding ClientsAllowCARotation
@@ -78,11 +78,11 @@ _NAMES: Final[Mapping[Gate, str]] = {
         UnauthenticatedHTTP2DOSMitigation UnknownVersionInteroperabilityProxy UnlockWhileProcessingFIFO
         WatchCacheInitializationPostStartHook WatchList WatchListClient WindowsGracefulNodeShutdown
     """,
-    Gate("GA", default=True): """
+    FeatureSpec("GA", default=True): """
         AllowServiceExternalIPs CustomCPUCFSQuotaPeriod DRAPrioritizedList InformerResourceVersion
         MutatingAdmissionPolicy
     """,
-    Gate("GA", default=True, locked=True): """
+    FeatureSpec("GA", default=True, locked=True): """
         APIServerTracing AnonymousAuthConfigurableEndpoints AnyVolumeDataSource AuthorizeNodeWithSelectors
         AuthorizeWithSelectors BtreeWatchCache CPUManagerPolicyOptions CRDValidationRatcheting
         CSIServiceAccountTokenSecrets ConsistentListFromCache CustomResourceFieldSelectors DRAAdminAccess
@@ -104,24 +104,24 @@ _NAMES: Final[Mapping[Gate, str]] = {
         StructuredAuthenticationConfiguration SupplementalGroupsPolicy SystemdWatchdog
         TopologyManagerPolicyOptions UserNamespacesSupport VolumeAttributesClass WinDSR WinOverlay
     """,
-    Gate("DEPRECATED", default=False): """
+    FeatureSpec("DEPRECATED", default=False): """
         AllowDNSOnlyNodeCSR AllowInsecureKubeletCertificateSigningRequests
         ChangeContainerStatusOnKubeletRestart DeclarativeValidationTakeover KMSv1
         KubeletRegistrationGetOnExistsOnly WindowsHostNetwork
     """,
-    Gate("DEPRECATED", default=False, locked=True): """
+    FeatureSpec("DEPRECATED", default=False, locked=True): """
         AllowOverwriteTerminationGracePeriodSeconds GitRepoVolumeDriver SeparateCacheWatchRPC
     """,
-    Gate("DEPRECATED", default=True): """
+    FeatureSpec("DEPRECATED", default=True): """
         DisableCPUQuotaWithExclusiveCPUs KubeletPodResourcesListUseActivePods ServiceCIDRStatusFieldWiping
         StorageNamespaceIndex
     """,
-    Gate("DEPRECATED", default=True, locked=True): """
+    FeatureSpec("DEPRECATED", default=True, locked=True): """
         AggregatedDiscoveryRemoveBetaType DisableNodeKubeProxyVersion
     """,
 }  # fmt: skip
 
-GATES: Final[Mapping[str, Gate]] = MappingProxyType(
+GATES: Final[Mapping[str, FeatureSpec]] = MappingProxyType(
     {name: gate for gate, names in _NAMES.items() for name in names.split()}
 )
 
@@ -146,13 +146,13 @@ def _gate(text: str) -> tuple[str, bool]:
 
 
 @cache
-def gates_of(minor: str) -> Mapping[str, Gate]:
+def gates_of(minor: str) -> Mapping[str, FeatureSpec]:
     """Return the gates of kube-apiserver in a minor release."""
     changed = minors.changes(minor, "gates")
     if not changed:
         return GATES
     rows = {
-        name: None if row is None else Gate(*decode(row, type=tuple[str, bool, bool]))
+        name: None if row is None else FeatureSpec(*decode(row, type=tuple[str, bool, bool]))
         for name, row in changed.items()
     }
     return {name: gate for name, gate in {**GATES, **rows}.items() if gate is not None}

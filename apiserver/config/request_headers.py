@@ -7,7 +7,7 @@ from cryptography.x509 import load_pem_x509_certificates
 from mockube.apiserver.authn.request_headers import RequestHeaders
 
 if TYPE_CHECKING:
-    from mockube.apiserver.config.settings import Authentication
+    from mockube.apiserver.config.settings import AuthenticationOptions
 
 _STANDARD_UID: Final = "x-remote-uid"
 _LISTS: Final = (
@@ -19,7 +19,7 @@ _LISTS: Final = (
 )
 
 
-def request_headers(settings: "Authentication") -> RequestHeaders | None:
+def request_headers(settings: "AuthenticationOptions") -> RequestHeaders | None:
     """Return the headers of front proxies; None if there are no front proxies."""
     if settings.requestheader_client_ca_file is None:
         return None
@@ -32,7 +32,7 @@ def request_headers(settings: "Authentication") -> RequestHeaders | None:
     )
 
 
-def problem(settings: "Authentication") -> str:
+def problem(settings: "AuthenticationOptions") -> str:
     """Return upstream's message for invalid flags; "" if they are valid."""
     for name in _LISTS:
         if not all(value.strip() for value in getattr(settings, name)):

@@ -32,7 +32,7 @@ from mockube.apiserver.config.authentication_configuration import (
     OpenIDConnect,
     authentication_configuration,
 )
-from mockube.apiserver.config.authorization import Authorization
+from mockube.apiserver.config.authorization import AuthorizationOptions
 from mockube.apiserver.config.features import Features
 from mockube.apiserver.config.tls import cipher_suites, tls_version
 from mockube.apiserver.registry.subresources.locations import PREFERRED_ADDRESSES
@@ -143,7 +143,7 @@ class Serving(Struct, frozen=True, kw_only=True):
     ] = 0.0
 
 
-class Store(Struct, frozen=True, kw_only=True):
+class StorageOptions(Struct, frozen=True, kw_only=True):
     """Store"""
 
     etcd_servers: Annotated[
@@ -189,7 +189,7 @@ class Store(Struct, frozen=True, kw_only=True):
     ] = True
 
 
-class Authentication(Struct, frozen=True, kw_only=True):
+class AuthenticationOptions(Struct, frozen=True, kw_only=True):
     """Authentication"""
 
     anonymous_auth: Annotated[
@@ -301,7 +301,7 @@ class Kubelets(Struct, frozen=True, kw_only=True):
     ] = PREFERRED_ADDRESSES
 
 
-class Admission(Struct, frozen=True, kw_only=True):
+class AdmissionOptions(Struct, frozen=True, kw_only=True):
     """Admission"""
 
     enable_admission_plugins: Annotated[
@@ -374,12 +374,12 @@ class Auditing(Struct, frozen=True, kw_only=True):
 
 SECTIONS: Final[Mapping[str, type[Any]]] = {
     "serving": Serving,
-    "store": Store,
-    "authentication": Authentication,
+    "store": StorageOptions,
+    "authentication": AuthenticationOptions,
     "openid": OpenIDConnect,
-    "authorization": Authorization,
+    "authorization": AuthorizationOptions,
     "kubelets": Kubelets,
-    "admission": Admission,
+    "admission": AdmissionOptions,
     "services": Services,
     "auditing": Auditing,
     "features": Features,

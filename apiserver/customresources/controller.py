@@ -23,7 +23,7 @@ from mockube.apiserver.customresources.catalog import Catalog
 from mockube.apiserver.customresources.compile import compile_definition
 from mockube.apiserver.customresources.conditions import UsedNames
 from mockube.apiserver.customresources.custom import CustomVersion
-from mockube.apiserver.customresources.finalizing import DefinitionFinalizer, StatusWriter
+from mockube.apiserver.customresources.finalizing import DefinitionFinalizer, DefinitionStatusWriter
 from mockube.apiserver.customresources.registries import OBJECT_META
 from mockube.apiserver.event_loop import yield_to_loop
 from mockube.apiserver.interpreter_memory import return_free_memory
@@ -106,7 +106,7 @@ class DefinitionController:
         self._compiled_bytes = 0
         self._unchecked_names: set[str] = set()
         """Definitions that another server may have stored: whether their schemas are structural is not known."""
-        self._status = StatusWriter(registry, self._row)
+        self._status = DefinitionStatusWriter(registry, self._row)
         self._finalizer = DefinitionFinalizer(registry, catalog, self._row, self._status)
         self._changed = asyncio.Event()
         self._idle = asyncio.Event()

@@ -28,7 +28,7 @@ from mockube.apiserver.kinds.common.checks import Check
 from mockube.apiserver.kinds.jsonschema.embedded import Coerce, coercer, embedded_checker
 from mockube.apiserver.kinds.jsonschema.pruning import Prune, root_pruner
 from mockube.apiserver.kinds.jsonschema.schema import Schema, has_rules, patterns, properties
-from mockube.apiserver.kinds.jsonschema.validate import Checker, checker
+from mockube.apiserver.kinds.jsonschema.validate import ValueChecker, checker
 from mockube.apiserver.kinds.strategy import Strategy
 from mockube.apiserver.wire.table import Printer
 
@@ -234,11 +234,11 @@ class CustomVersion(Struct, frozen=True, kw_only=True, eq=False, dict=True):
         return rules_checker(self.schema)
 
     @cached_property
-    def _check(self) -> Checker:
+    def _check(self) -> ValueChecker:
         return checker(self.schema)
 
     @cached_property
-    def _check_status(self) -> Checker:
+    def _check_status(self) -> ValueChecker:
         return checker(_status_schema(self.schema))
 
     @cached_property

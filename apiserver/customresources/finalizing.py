@@ -39,7 +39,7 @@ MAX_CHECKS: Final = 60
 """The number of checks before all objects are deleted once more."""
 
 
-class StatusWriter:
+class DefinitionStatusWriter:
     """Writes the status of definitions as the server itself."""
 
     def __init__(self, registry: Registry, row: Resource) -> None:
@@ -85,7 +85,9 @@ class StatusWriter:
 class DefinitionFinalizer:
     """Finalizes deleted definitions, each in a task of its own."""
 
-    def __init__(self, registry: Registry, catalog: Catalog, row: Resource, status: StatusWriter) -> None:
+    def __init__(
+        self, registry: Registry, catalog: Catalog, row: Resource, status: DefinitionStatusWriter
+    ) -> None:
         self._registry = registry
         self._catalog = catalog
         self._row = row

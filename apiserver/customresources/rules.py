@@ -15,7 +15,7 @@ from mockube.apimachinery.cel.values import NONE, CelError, CostExceeded, Option
 from mockube.apimachinery.errors import OMITTED, ErrorType, FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apiserver.kinds.jsonschema.ratcheting import elements_by_keys, is_unchanged, keys_of, map_keys
-from mockube.apiserver.kinds.jsonschema.rules import Rule, compile_rules, rules_of
+from mockube.apiserver.kinds.jsonschema.rules import ValidationRule, compile_rules, rules_of
 from mockube.apiserver.kinds.jsonschema.schema import Schema, properties
 
 BUDGET: Final = 10_000_000
@@ -64,7 +64,7 @@ class RuleNode(Struct, frozen=True):
     """The rules of a schema and its subschemas; None stands for a schema without rules."""
 
     kind: str
-    rules: Sequence[Rule]
+    rules: Sequence[ValidationRule]
     convert: Convert | None
     fields: Mapping[str, "RuleNode"]
     element: "RuleNode | None"
@@ -116,7 +116,7 @@ class RuleNode(Struct, frozen=True):
             ):
                 self._evaluate(run, location, rule, variables)
 
-    def _evaluate(self, run: _Run, location: _Location, rule: Rule, values: "_Variables") -> None:
+    def _evaluate(self, run: _Run, location: _Location, rule: ValidationRule, values: "_Variables") -> None:
         assert rule.compiled is not None
         try:
             variables = values.of(rule)
@@ -139,7 +139,9 @@ class RuleNode(Struct, frozen=True):
             run.end(errors.invalid(location.path, self.kind, _NO_BUDGET))
         run.budget -= cost
 
-    def _report(self, run: _Run, location: _Location, rule: Rule, variables: Mapping[str, Any]) -> None:
+    def _report(
+        self, run: _Run, location: _Location, rule: ValidationRule, variables: Mapping[str, Any]
+    ) -> None:
         path = location.path if rule.path is None else _join_paths(location.path, rule.path)
         static_message = (rule.source.get("message") or "").strip()
         detail = static_message or f"failed rule: {_name(rule)}"
@@ -170,7 +172,7 @@ class _Variables:
             self._self = with_invalid_values(location.schema, self._self)
         self._old = convert(location.old) if convert and location.old is not None else location.old
 
-    def of(self, rule: Rule) -> Mapping[str, Any]:
+    def of(self, rule: ValidationRule) -> Mapping[str, Any]:
         """Return the variables of a rule by name; raise an error if the rule reads a value that has the wrong type."""
         if type(self._self) is InvalidValue and _SELF.search(rule.source["rule"]):
             self._self.raise_error()
@@ -183,15 +185,15 @@ def _join_paths(path: Path, below: Path) -> Path:
     return path.child(str(below))
 
 
-def _name(rule: Rule) -> str:
+def _name(rule: ValidationRule) -> str:
     return str(rule.source.get("message") or rule.source.get("rule") or "").strip()
 
 
-def _reason(rule: Rule) -> str:
+def _reason(rule: ValidationRule) -> str:
     return rule.source.get("reason") or ""
 
 
-def _failure(error: CelError, rule: Rule) -> str:
+def _failure(error: CelError, rule: ValidationRule) -> str:
     if str(error).startswith("no such overload"):
         problem = "call arguments did not match a supported operator, function or macro signature for rule"
         return f"'{error}': {problem}: {_name(rule)}"
@@ -208,7 +210,7 @@ def _error(path: Path, value: Any, detail: str, reason: str) -> FieldError:
     return errors.invalid(path, value, detail)
 
 
-def _message(rule: Rule, variables: Mapping[str, Any], run: _Run) -> tuple[str, bool]:
+def _message(rule: ValidationRule, variables: Mapping[str, Any], run: _Run) -> tuple[str, bool]:
     """Return the text of a rule's message expression, "" if it fails, and whether no further rules are run."""
     assert rule.message is not None
     quoted_expression = gotext.quote(rule.source["messageExpression"])

@@ -4,12 +4,14 @@ from functools import partial
 
 from mockube.apimachinery.gonumbers import with_go_numbers
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.kinds.strategy import MAIN, METADATA, SPEC, STATUS, Request, Strategy
+from mockube.apiserver.kinds.strategy import MAIN, METADATA, SPEC, STATUS, Strategy, StrategyContext
 
 _NEVER_COUNTS = frozenset({"kind", "apiVersion", "metadata"})
 
 
-def _increment_generation(new: Tree, old: Tree, _request: Request, *, ignored: frozenset[str]) -> None:
+def _increment_generation(
+    new: Tree, old: Tree, _request: StrategyContext, *, ignored: frozenset[str]
+) -> None:
     """Increment the generation if any field has changed, except those in `ignored`."""
     if _without_fields(new, ignored) != _without_fields(old, ignored):
         new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1

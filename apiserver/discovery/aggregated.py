@@ -9,16 +9,16 @@ import orjson
 from mockube.apimachinery.schema import minors
 from mockube.apiserver.kinds.api_resource import GroupVersion, Resource, Subresource
 from mockube.apiserver.kinds.kind import Group
-from mockube.apiserver.wire.negotiation import Endpoint
+from mockube.apiserver.wire.negotiation import EndpointType
 
 Document: TypeAlias = dict[str, Any]
 
 
-def endpoint(minor: str) -> Endpoint:
+def endpoint(minor: str) -> EndpointType:
     """Return the endpoint with the versions of the document that a minor release serves."""
     if minors.is_before(minor, "1.30"):
-        return Endpoint.DISCOVERY_UNTIL_1_29
-    return Endpoint.DISCOVERY_UNTIL_1_32 if minors.is_before(minor, "1.33") else Endpoint.DISCOVERY
+        return EndpointType.DISCOVERY_UNTIL_1_29
+    return EndpointType.DISCOVERY_UNTIL_1_32 if minors.is_before(minor, "1.33") else EndpointType.DISCOVERY
 
 
 def discovery_items(groups: Iterable[Group]) -> Sequence[Document]:

@@ -11,9 +11,9 @@ from http import HTTPStatus
 from typing import Final, NamedTuple, TypeAlias
 
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
-from mockube.apiserver.admission.webhooks.review import CallFailed
+from mockube.apiserver.admission.webhooks.review import WebhookCallFailed
 from mockube.apiserver.admission.webhooks.services import NoAddress, OnlyPodAddresses, endpoint, resolve
-from mockube.apiserver.aggregation.availability import Availability, Unreachable
+from mockube.apiserver.aggregation.availability import Availability, ServerUnreachable
 from mockube.apiserver.aggregation.discovery import (
     ACCEPT,
     DiscoveredVersions,
@@ -22,7 +22,14 @@ from mockube.apiserver.aggregation.discovery import (
     versions_of,
 )
 from mockube.apiserver.aggregation.merging import OtherGroups
-from mockube.apiserver.aggregation.remotes import Documents, FindRow, Remote, Remotes, index_of, row_finder
+from mockube.apiserver.aggregation.remotes import (
+    FindRow,
+    RemoteAPIService,
+    RemoteDocuments,
+    Remotes,
+    index_of,
+    row_finder,
+)
 from mockube.apiserver.bootstrap.apiservices import GROUP_PRIORITY, VERSION_PRIORITY
 from mockube.apiserver.customresources.conversion_review import ConversionFailed
 from mockube.apiserver.http.backend_connection import Dialer
@@ -70,7 +77,7 @@ class ConversionCaller:
         try:
             webhook = endpoint(self._registry(), client, self._services, seconds=CONVERSION_SECONDS)
             return await self._client.post(webhook, body, seconds=CONVERSION_SECONDS)
-        except CallFailed as error:
+        except WebhookCallFailed as error:
             raise ConversionFailed(str(error).removeprefix(CALL_FAILED)) from error
 
 
@@ -124,16 +131,16 @@ class Aggregator:
             if documents is not None:
                 yield ForeignDocuments(remote.path, documents.index, documents.v2)
 
-    def _forwarding(self, remote: Remote) -> Page:
+    def _forwarding(self, remote: RemoteAPIService) -> Page:
         return lambda request: self.proxy.forward(remote, request)
 
-    def _resolve(self, remote: Remote) -> Address:
+    def _resolve(self, remote: RemoteAPIService) -> Address:
         try:
             return resolve(self._registry, self._services, *remote.service)
         except OnlyPodAddresses as error:
             return error.location
         except NoAddress as error:
-            raise Unreachable(str(error)) from error
+            raise ServerUnreachable(str(error)) from error
 
 
 class _Discovery(NamedTuple):
@@ -151,8 +158,8 @@ class ServiceDocuments:
         self._locks: dict[_Server, asyncio.Lock] = {}
         self._inspections = 0
 
-    async def inspect(self, remote: Remote) -> Documents:
-        """Fetch the documents of an available server, or raise `Unreachable`."""
+    async def inspect(self, remote: RemoteAPIService) -> RemoteDocuments:
+        """Fetch the documents of an available server, or raise `ServerUnreachable`."""
         self._inspections += 1
         number = self._inspections
         check = await self._proxy.fetch(remote, remote.path, _CHECKER, _JSON)
@@ -160,17 +167,17 @@ class ServiceDocuments:
             problem = (
                 f"failing or missing response from {check.url}: bad status from {check.url}: {check.code}"
             )
-            raise Unreachable(problem)
-        documents = Documents()
+            raise ServerUnreachable(problem)
+        documents = RemoteDocuments()
         try:
             documents.resources = await self._resources(remote, number)
-        except (Unreachable, ValueError) as error:
+        except (ServerUnreachable, ValueError) as error:
             LOG.info("The resources of %s could not be fetched: %s", remote.name, error)
         documents.index = await self._index(remote)
         documents.v2 = await self._document(remote, "/openapi/v2")
         return documents
 
-    async def _resources(self, remote: Remote, number: int) -> list[Tree]:
+    async def _resources(self, remote: RemoteAPIService, number: int) -> list[Tree]:
         """Return the resources of a version; a document that was requested before this inspection is fetched again."""
         server = remote.service, remote.authority, remote.is_insecure
         async with self._locks.setdefault(server, asyncio.Lock()):
@@ -185,10 +192,10 @@ class ServiceDocuments:
             return [*discovery.versions.get(remote.served, ())]
         response = await self._proxy.fetch(remote, remote.path, _LISTER, _JSON)
         if response.code != HTTPStatus.OK:
-            raise Unreachable(f"bad status from {response.url}: {response.code}")
+            raise ServerUnreachable(f"bad status from {response.url}: {response.code}")
         return [*await asyncio.to_thread(resources_of, response.data)]
 
-    async def _discover(self, remote: Remote, cached: _Discovery | None) -> _Discovery | None:
+    async def _discover(self, remote: RemoteAPIService, cached: _Discovery | None) -> _Discovery | None:
         """Return the document of all groups; None if a server has none."""
         order = self._inspections
         headers = {"Accept": ACCEPT} | ({"If-None-Match": cached.etag} if cached and cached.etag else {})
@@ -196,23 +203,23 @@ class ServiceDocuments:
         if response.code == HTTPStatus.NOT_MODIFIED and cached is not None:
             return cached._replace(order=order)
         if response.code == HTTPStatus.SERVICE_UNAVAILABLE:
-            raise Unreachable(f"bad status from {response.url}: {response.code}")
+            raise ServerUnreachable(f"bad status from {response.url}: {response.code}")
         if response.code != HTTPStatus.OK or not is_aggregated(_header(response, "Content-Type")):
             return None
         versions = await asyncio.to_thread(versions_of, response.data)
         return _Discovery(versions, _header(response, "ETag"), order)
 
-    async def _index(self, remote: Remote) -> Mapping[str, object]:
+    async def _index(self, remote: RemoteAPIService) -> Mapping[str, object]:
         index = await self._document(remote, "/openapi/v3")
         try:
             return index_of(index, remote) if index else {}
         except (ValueError, KeyError, TypeError):
             return {}
 
-    async def _document(self, remote: Remote, path: str) -> bytes:
+    async def _document(self, remote: RemoteAPIService, path: str) -> bytes:
         try:
             response = await self._proxy.fetch(remote, path, _CHECKER, _JSON)
-        except Unreachable:
+        except ServerUnreachable:
             return b""
         return response.data if response.code == HTTPStatus.OK else b""
 

@@ -18,7 +18,7 @@ from msgspec import Struct
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import ApiError, Timeout
 from mockube.apiserver.http.fair_openings import FairDialLimiter
-from mockube.apiserver.registry.subresources.locations import Gateway, Location, check_address
+from mockube.apiserver.registry.subresources.locations import KubeletGateway, Location, check_address
 from mockube.apiserver.request.limits import Deadlines
 
 LIMIT: Final = 64 * 1024
@@ -199,7 +199,9 @@ class Dialer:
             raise DialFailed(f"dial tcp {_text(host, port)}: connect: {reason}") from error
         return BackendConnection(reader, writer)
 
-    async def _tunnel(self, connection: BackendConnection, gateway: Gateway, location: Location) -> None:
+    async def _tunnel(
+        self, connection: BackendConnection, gateway: KubeletGateway, location: Location
+    ) -> None:
         """Request a connection to a port of a pod from the gateway."""
         port = location.port or str(_PORTS[location.scheme])
         headers = [

@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 from mockube.apimachinery import status
 from mockube.apiserver.http.adapter import SocketClient, Tunnel
 from mockube.apiserver.http.backend_connection import LIMIT, BackendConnection
-from mockube.apiserver.request.request import Request, Sink
+from mockube.apiserver.request.request import BodySink, Request
 from mockube.apiserver.request.response import Response
 
 LOG: Final = logging.getLogger(__name__)
@@ -111,7 +111,9 @@ async def copy_body(request: Request, response: Response, body: AsyncIterator[by
     return await copy_to(request, response, request.stream(response), body)
 
 
-async def copy_to(request: Request, response: Response, sink: Sink, body: AsyncIterator[bytes]) -> Response:
+async def copy_to(
+    request: Request, response: Response, sink: BodySink, body: AsyncIterator[bytes]
+) -> Response:
     """Write a body to a sink as it is received."""
     try:
         await sink.begin()

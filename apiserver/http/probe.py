@@ -8,7 +8,7 @@ from aiohttp import ClientConnectorError, ClientError, ClientSession, ClientTime
 from yarl import URL
 
 from mockube.apimachinery import gotext
-from mockube.apiserver.registry.component_statuses import Health
+from mockube.apiserver.registry.component_statuses import ComponentHealth
 
 SECONDS: Final = 20.0
 MAX_BODY: Final = 10 * 1024
@@ -16,7 +16,7 @@ MAX_BODY: Final = 10 * 1024
 _MAX_REDIRECTS: Final = 10
 
 
-async def probe(url: str) -> Health:
+async def probe(url: str) -> ComponentHealth:
     """Return the health of the component at a URL. Its certificate does not matter, since nothing is sent to it.
 
     As upstream, a redirect is followed only where it leads to the same host: other hosts are not contacted.
@@ -25,10 +25,10 @@ async def probe(url: str) -> Health:
         async with ClientSession(timeout=ClientTimeout(total=SECONDS)) as session:
             return await _get(session, URL(url), _MAX_REDIRECTS)
     except (ClientError, ValueError, TimeoutError) as error:
-        return Health(is_good=False, message=f'Get "{url}": {_reason(error)}')
+        return ComponentHealth(is_good=False, message=f'Get "{url}": {_reason(error)}')
 
 
-async def _get(session: ClientSession, url: URL, redirects: int) -> Health:
+async def _get(session: ClientSession, url: URL, redirects: int) -> ComponentHealth:
     async with session.get(url, ssl=False, allow_redirects=False) as response:
         code, location = response.status, response.headers.get(hdrs.LOCATION, "")
         target = url.join(URL(location)) if _is_redirect(code) and location else None
@@ -41,10 +41,10 @@ def _is_redirect(code: int) -> bool:
     return HTTPStatus.MULTIPLE_CHOICES <= code < HTTPStatus.BAD_REQUEST
 
 
-def _health(code: int, body: bytes) -> Health:
+def _health(code: int, body: bytes) -> ComponentHealth:
     if code >= HTTPStatus.BAD_REQUEST:
-        return Health(is_good=False, message=f"HTTP probe failed with statuscode: {code}")
-    return Health(is_good=True, message=gotext.decode_utf8(body))
+        return ComponentHealth(is_good=False, message=f"HTTP probe failed with statuscode: {code}")
+    return ComponentHealth(is_good=True, message=gotext.decode_utf8(body))
 
 
 def _reason(error: ClientError | ValueError | TimeoutError) -> str:

@@ -21,8 +21,8 @@ from yarl import URL
 from mockube.apimachinery import status
 from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.status import Timeout
-from mockube.apiserver.aggregation.availability import Unreachable
-from mockube.apiserver.aggregation.remotes import Remote
+from mockube.apiserver.aggregation.availability import ServerUnreachable
+from mockube.apiserver.aggregation.remotes import RemoteAPIService
 from mockube.apiserver.authn.authenticators import token_of_subprotocols
 from mockube.apiserver.http.adapter import SocketClient
 from mockube.apiserver.http.backend_connection import LIMIT, BackendConnection, Dialer, DialFailed
@@ -57,8 +57,8 @@ _USER_PREFIXES: Final = ("x-remote-", "impersonate-")
 
 Address: TypeAlias = tuple[str, int] | Location
 """Host and port, or the port of a pod whose container is a process."""
-Resolve = Callable[[Remote], Address]
-"""Returns the address of a server, or raises `Unreachable`."""
+Resolve = Callable[[RemoteAPIService], Address]
+"""Returns the address of a server, or raises `ServerUnreachable`."""
 
 
 class Fetched(NamedTuple):
@@ -93,13 +93,13 @@ class ServiceProxy:
         for stream in list(self._streams):
             stream.close()
 
-    async def forward(self, remote: Remote, request: Request) -> Response:
+    async def forward(self, remote: RemoteAPIService, request: Request) -> Response:
         """Return the response of another server; a long one is written before the return."""
         if not remote.is_available:
             return text_response("service unavailable\n", HTTPStatus.SERVICE_UNAVAILABLE)
         try:
             address = self._resolve(remote)
-        except Unreachable:
+        except ServerUnreachable:
             return text_response("service unavailable\n", HTTPStatus.SERVICE_UNAVAILABLE)
         path, _, query = request.uri.partition("?")
         target = f"{path}{_sorted_query(request) if query else ''}"
@@ -121,7 +121,9 @@ class ServiceProxy:
             return text_response(f"error trying to reach service: {reason}\n", HTTPStatus.SERVICE_UNAVAILABLE)
         return await self._response_of(request, response)
 
-    async def _forward_to_pod(self, remote: Remote, request: Request, pod: Location, target: str) -> Response:
+    async def _forward_to_pod(
+        self, remote: RemoteAPIService, request: Request, pod: Location, target: str
+    ) -> Response:
         """Forward a request to a pod, over a new connection."""
         headers = _forwarded_headers(request, pod.authority)
         body, _ = await _body(request, headers)
@@ -143,7 +145,9 @@ class ServiceProxy:
             reason = f"error trying to reach service: {error}\n"
             return text_response(reason, HTTPStatus.SERVICE_UNAVAILABLE)
 
-    async def _upgrade(self, remote: Remote, request: Request, address: Address, target: str) -> Response:
+    async def _upgrade(
+        self, remote: RemoteAPIService, request: Request, address: Address, target: str
+    ) -> Response:
         """Forward an upgrade request, over a new connection that becomes a tunnel."""
         host = _authority(address)
         headers = _forwarded_headers(request, host)
@@ -157,7 +161,7 @@ class ServiceProxy:
             raise status.internal_error(f"error dialing backend: {reason}") from error
 
     @asynccontextmanager
-    async def _connect(self, remote: Remote, address: Address) -> AsyncIterator[BackendConnection]:
+    async def _connect(self, remote: RemoteAPIService, address: Address) -> AsyncIterator[BackendConnection]:
         context = self._context(remote)
         if isinstance(address, Location):
             async with self._dialer.dial(address) as connection:
@@ -196,8 +200,10 @@ class ServiceProxy:
             service_response.close()
         return response
 
-    async def fetch(self, remote: Remote, path: str, user: User, headers: Mapping[str, str]) -> Fetched:
-        """Get a document of a server, or raise `Unreachable`."""
+    async def fetch(
+        self, remote: RemoteAPIService, path: str, user: User, headers: Mapping[str, str]
+    ) -> Fetched:
+        """Get a document of a server, or raise `ServerUnreachable`."""
         address = self._resolve(remote)
         url = f"https://{_authority(address)}{path}"
         sent = CIMultiDict([*headers.items(), *_user_headers(user).items()])
@@ -218,10 +224,10 @@ class ServiceProxy:
             if isinstance(error, (TimeoutError, Timeout)):
                 reason = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
             problem = f'failing or missing response from {url}: Get "{url}": {reason}'
-            raise Unreachable(problem) from error
+            raise ServerUnreachable(problem) from error
 
     async def _fetch_from_pod(
-        self, remote: Remote, pod: Location, path: str, headers: CIMultiDict[str]
+        self, remote: RemoteAPIService, pod: Location, path: str, headers: CIMultiDict[str]
     ) -> Fetched:
         data = bytearray()
         async with self._connect(remote, pod) as backend:
@@ -235,7 +241,7 @@ class ServiceProxy:
         returned = CIMultiDict(head.headers)
         return Fetched(f"https://{pod.authority}{path}", head.code, returned, bytes(data))
 
-    def _session(self, remote: Remote, *, is_streamed: bool = False) -> ClientSession:
+    def _session(self, remote: RemoteAPIService, *, is_streamed: bool = False) -> ClientSession:
         """Return the session for servers with the same CA.
 
         A streamed body cannot be sent again, so it is never sent over a connection that was used before.
@@ -252,7 +258,7 @@ class ServiceProxy:
             )
         return self._sessions[key]
 
-    def _context(self, remote: Remote) -> ssl.SSLContext:
+    def _context(self, remote: RemoteAPIService) -> ssl.SSLContext:
         context = ssl.create_default_context(cadata=remote.authority.decode("ascii", "ignore") or None)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN

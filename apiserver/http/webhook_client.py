@@ -31,8 +31,8 @@ from yarl import URL
 from mockube.apimachinery import gotext, status
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import Timeout
-from mockube.apiserver.admission.webhooks.review import CallFailed
-from mockube.apiserver.admission.webhooks.services import Endpoint
+from mockube.apiserver.admission.webhooks.review import WebhookCallFailed
+from mockube.apiserver.admission.webhooks.services import WebhookEndpoint
 from mockube.apiserver.http.backend_connection import Dialer, DialFailed, certificate_problem
 from mockube.apiserver.request.limits import Deadlines
 
@@ -63,7 +63,7 @@ class WebhookClient:
         if self._session is not None:
             await self._session.close()
 
-    async def post(self, endpoint: Endpoint, body: bytes, *, seconds: float) -> bytes:
+    async def post(self, endpoint: WebhookEndpoint, body: bytes, *, seconds: float) -> bytes:
         post_url = f"{endpoint.url}?timeout={seconds:.0f}s"
         try:
             if endpoint.pod is not None:
@@ -77,7 +77,9 @@ class WebhookClient:
         except (ClientError, OSError, ValueError) as error:
             raise _call_error(post_url, failure_reason(error, endpoint.url)) from error
 
-    async def _post(self, endpoint: Endpoint, post_url: str, body: bytes, limit: ClientTimeout) -> bytes:
+    async def _post(
+        self, endpoint: WebhookEndpoint, post_url: str, body: bytes, limit: ClientTimeout
+    ) -> bytes:
         url, server_name = URL(post_url, encoded=True), None
         headers = dict(_HEADERS)
         if endpoint.connect is not None:
@@ -100,7 +102,7 @@ class WebhookClient:
             raise _status_failure(response.status, response.content_type, answer)
         return answer
 
-    async def _post_to_pod(self, endpoint: Endpoint, post_url: str, body: bytes) -> bytes:
+    async def _post_to_pod(self, endpoint: WebhookEndpoint, post_url: str, body: bytes) -> bytes:
         """Call a webhook in a pod, over a new connection: such webhooks are for tests, and need not be fast."""
         assert endpoint.pod is not None
         url, answer = URL(post_url, encoded=True), bytearray()
@@ -135,7 +137,7 @@ class WebhookClient:
             context = ssl.create_default_context(cadata=authority.decode() or None)
         except (ssl.SSLError, UnicodeDecodeError) as error:
             problem = "unable to load root certificates: unable to parse bytes as PEM block"
-            raise CallFailed(f"could not get REST client: {problem}") from error
+            raise WebhookCallFailed(f"could not get REST client: {problem}") from error
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         # As in Go, a trusted certificate needs no issuer, and need not be that of a CA.
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
@@ -165,7 +167,7 @@ def check_address(host: str) -> None:
         return  # a name, which is resolved and checked later
     mapped = getattr(address, "ipv4_mapped", None)
     if (mapped or address).is_link_local:
-        raise CallFailed(
+        raise WebhookCallFailed(
             f"failed to call webhook: {host} is a link-local address, which is never called", 500
         )
 
@@ -185,15 +187,15 @@ async def _read(response: ClientResponse, post_url: str) -> bytes:
     raise _call_error(post_url, f"the response is longer than {MAX_RESPONSE} bytes")
 
 
-def _status_failure(code: int, content_type: str, answer: bytes) -> CallFailed:
+def _status_failure(code: int, content_type: str, answer: bytes) -> WebhookCallFailed:
     is_text = content_type.startswith("text/")
     message = gotext.decode_utf8(answer).strip() if is_text else "unknown"
     error = status.generic(code, server_message=message[:MAX_SHOWN])
-    return CallFailed(f"failed to call webhook: {error}", code)
+    return WebhookCallFailed(f"failed to call webhook: {error}", code)
 
 
-def _call_error(post_url: str, reason: str) -> CallFailed:
-    return CallFailed(f'failed to call webhook: Post "{post_url}": {reason}')
+def _call_error(post_url: str, reason: str) -> WebhookCallFailed:
+    return WebhookCallFailed(f'failed to call webhook: Post "{post_url}": {reason}')
 
 
 def failure_reason(error: Exception, url: str) -> str:

@@ -54,7 +54,7 @@ class NotConverted(Exception):
         await self._conversion.prepare_version(self._tree, self._api_version)
 
 
-class Unconvertible(BadRequest):
+class UnconvertibleObject(BadRequest):
     """An object cannot be converted to upstream's internal type. Patches and apply have other errors for the problem."""
 
     def __init__(self, kind: str, problem: str) -> None:

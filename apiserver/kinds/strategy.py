@@ -156,7 +156,7 @@ NONE_DISABLED: Final = DisabledFields(())
 # --- strategies
 
 
-class Request(Struct, frozen=True, kw_only=True):
+class StrategyContext(Struct, frozen=True, kw_only=True):
     """The parts of a request that a strategy uses besides the object."""
 
     user: User
@@ -165,7 +165,7 @@ class Request(Struct, frozen=True, kw_only=True):
     """Adds a warning to the response."""
 
 
-PrepareUpdate: TypeAlias = Callable[[Tree, Tree, Request], None]
+PrepareUpdate: TypeAlias = Callable[[Tree, Tree, StrategyContext], None]
 """Changes the new object of an update; takes the new and the old object, and the request."""
 
 
@@ -173,7 +173,7 @@ def _keep(_tree: Tree) -> None:
     """Change nothing."""
 
 
-def _keep_new(_tree: Tree, _request: Request) -> None:
+def _keep_new(_tree: Tree, _request: StrategyContext) -> None:
     """Change nothing of a new object."""
 
 
@@ -209,7 +209,7 @@ class Strategy(Struct, frozen=True, kw_only=True):
     """Immutable fields that are stored as the bytes that a client sent."""
     disabled: DisabledFields = NONE_DISABLED
     """Fields that are dropped before preparation from a new object, and from an updated one that did not use them."""
-    prepare_create: Callable[[Tree, Request], None] = _keep_new
+    prepare_create: Callable[[Tree, StrategyContext], None] = _keep_new
     prepare_update: Mapping[str, PrepareUpdate] = field(default_factory=dict)
     """By subresource, the function that prepares an update, after `resets` and `only`."""
     canonicalize: Callable[[Tree], None] = _keep

@@ -8,7 +8,7 @@ from prometheus_client.core import CounterMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 
-class Counts(Protocol):
+class AuditLogCounts(Protocol):
     """The counts of the audit log."""
 
     events: int
@@ -17,7 +17,7 @@ class Counts(Protocol):
 
 
 class AuditMetrics(Collector):
-    def __init__(self, counts: Counts) -> None:
+    def __init__(self, counts: AuditLogCounts) -> None:
         self._counts = counts
 
     def collect(self) -> Iterable[Metric]:

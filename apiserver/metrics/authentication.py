@@ -32,7 +32,7 @@ _CERTIFICATE_BUCKETS: Final = (
 _JWT: Final = "apiserver_authentication_jwt_authenticator"
 
 
-class Counts(Protocol):
+class AuthenticatorCounts(Protocol):
     """The numbers that authenticators count."""
 
     tokens: Counter[str]
@@ -44,7 +44,7 @@ class Counts(Protocol):
 
 
 class CredentialMetrics(Collector):
-    def __init__(self, counts: Counts) -> None:
+    def __init__(self, counts: AuthenticatorCounts) -> None:
         self._counts = counts
         self._fetches = Durations(_CACHE_BUCKETS)
         self._certificates = Durations(_CERTIFICATE_BUCKETS)

@@ -95,7 +95,7 @@ _USUAL_LENGTH: Final = 255
 _labels_usual = lru_cache(maxsize=4096)(_labels)
 
 
-class Counts:
+class RequestCounts:
     """The numbers of requests with the same labels."""
 
     __slots__ = ("buckets", "bytes", "codes", "is_read", "is_watch", "kind", "labels", "sizes", "total")
@@ -117,24 +117,24 @@ class RequestMetrics(Collector):
 
     def __init__(self, find: Callable[[str, str, str], Resource | None]) -> None:
         self._find = find
-        self._counts: dict[Labels, Counts] = {}
+        self._counts: dict[Labels, RequestCounts] = {}
         self._in_flight = {"mutating": 0, "readOnly": 0}
         self._watches: Counter[Labels] = Counter()
         self._aborted: Counter[Labels] = Counter()
         self._terminated: Counter[tuple[str, str]] = Counter()
 
-    def begin(self, labels: Labels) -> Counts:
+    def begin(self, labels: Labels) -> RequestCounts:
         """Count a request as in flight; return the counts to pass to `end`."""
         counts = self._counts.get(labels)
         if counts is None:
-            counts = self._counts[labels] = Counts(labels)
+            counts = self._counts[labels] = RequestCounts(labels)
         if counts.is_watch:
             self._watches[labels] += 1
         else:
             self._in_flight[counts.kind] += 1
         return counts
 
-    def end(self, counts: Counts, code: int, seconds: float, size: int) -> None:
+    def end(self, counts: RequestCounts, code: int, seconds: float, size: int) -> None:
         counts.codes[code] += 1
         if counts.is_watch:
             self._watches[counts.labels] -= 1
@@ -146,7 +146,7 @@ class RequestMetrics(Collector):
             counts.sizes[bisect_left(SIZES, size)] += 1
             counts.bytes += size
 
-    def abort(self, counts: Counts) -> None:
+    def abort(self, counts: RequestCounts) -> None:
         """Count a response that was aborted after its beginning because it took too long or was not read."""
         self._aborted[counts.labels] += 1
 

@@ -56,7 +56,7 @@ class ForeignDocuments(NamedTuple):
     v2: bytes
 
 
-class Text(NamedTuple):
+class EncodedDocument(NamedTuple):
     """An encoded document and its hash."""
 
     body: bytes
@@ -92,8 +92,8 @@ def add_foreign_paths(document: Tree, other: ForeignDocuments) -> None:
         own[new_names.get(name, name)] = schema
 
 
-def _text(body: bytes) -> Text:
-    return Text(body, hashlib.sha512(body).hexdigest().upper())
+def _text(body: bytes) -> EncodedDocument:
+    return EncodedDocument(body, hashlib.sha512(body).hexdigest().upper())
 
 
 class DocumentCache:
@@ -103,13 +103,13 @@ class DocumentCache:
     """
 
     def __init__(self) -> None:
-        self._built_in: dict[str, Text] = {}
+        self._built_in: dict[str, EncodedDocument] = {}
         self._hashes: dict[str, tuple[Sequence[CustomVersion], str]] = {}
-        self._texts: dict[str, Text] = {}
+        self._texts: dict[str, EncodedDocument] = {}
 
     def text(
-        self, folder: str, custom_versions: Sequence[CustomVersion], make: Callable[[str], Text]
-    ) -> Text:
+        self, folder: str, custom_versions: Sequence[CustomVersion], make: Callable[[str], EncodedDocument]
+    ) -> EncodedDocument:
         if not custom_versions:
             if folder not in self._built_in:
                 self._built_in[folder] = make(folder)
@@ -124,7 +124,7 @@ class DocumentCache:
         return text
 
     def digest(
-        self, folder: str, custom_versions: Sequence[CustomVersion], make: Callable[[str], Text]
+        self, folder: str, custom_versions: Sequence[CustomVersion], make: Callable[[str], EncodedDocument]
     ) -> str:
         if custom_versions and self._is_known(folder, custom_versions):
             return self._hashes[folder][1]
@@ -176,7 +176,7 @@ class Documents:
             {"api", "apis", "version", _KEYS, _WELL_KNOWN} | groups | self._rows.keys()
         )
 
-    def v3(self, folder: str) -> Text:
+    def v3(self, folder: str) -> EncodedDocument:
         text = self._document_cache.text(folder, self._customs_of(folder), self._make_v3)
         self._release_definitions()
         return text
@@ -192,7 +192,7 @@ class Documents:
     def _customs_of(self, folder: str) -> Sequence[CustomVersion]:
         return self._by_folder.get(folder, ())
 
-    def _make_index(self) -> Text:
+    def _make_index(self) -> EncodedDocument:
         """Return the paths of the version 3 documents, with the hash of each."""
         self._document_cache.remove_others(self._rows.keys())
         paths = {
@@ -204,7 +204,7 @@ class Documents:
         self._release_definitions()
         return _text(orjson.dumps({"paths": dict(sorted(paths.items()))}))
 
-    def _make_v2(self, *, protobuf: bool = False) -> Text:
+    def _make_v2(self, *, protobuf: bool = False) -> EncodedDocument:
         text = _text(gnostic.encode(self._v2) if protobuf else encode_in_pieces(self._v2, depth=_MEMBERS))
         self._release_definitions()
         return text
@@ -233,7 +233,7 @@ class Documents:
             "security": [{"BearerToken": []}],
         }
 
-    def _make_v3(self, folder: str) -> Text:
+    def _make_v3(self, folder: str) -> EncodedDocument:
         paths = self._paths(folder)
         custom = folder in self._rows and self._rows[folder][0].custom
         names = self._definitions.with_references(references(paths))

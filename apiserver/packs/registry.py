@@ -21,7 +21,7 @@ from mockube.apiserver.customresources.registries import OBJECT_META
 from mockube.apiserver.packs.definitions import definitions
 from mockube.apiserver.packs.kruise import clone_set, stateful_set, united_deployment
 from mockube.apiserver.registry.registry import Registry
-from mockube.apiserver.registry.request_context import Attributes
+from mockube.apiserver.registry.request_context import AdmissionAttributes
 
 # --- webhooks
 
@@ -45,7 +45,7 @@ class Webhook(Plugin):
         self._name = custom.row.singular_name
         self.targets = frozenset({(custom.row.group, custom.row.name, "")})
 
-    async def mutate(self, registry: Registry, attributes: Attributes) -> None:
+    async def mutate(self, registry: Registry, attributes: AdmissionAttributes) -> None:
         new_object = attributes.object
         assert new_object is not None
         if [*self._custom.check(new_object)]:
@@ -57,7 +57,7 @@ class Webhook(Plugin):
             raise _denial_error(f"m{self._name}.kb.io", str(error), BAD_REQUEST) from error
         new_object["spec"] = custom_object["spec"]
 
-    async def validate(self, registry: Registry, attributes: Attributes) -> None:
+    async def validate(self, registry: Registry, attributes: AdmissionAttributes) -> None:
         assert attributes.object is not None
         try:
             field_errors = [*self._validate(registry, attributes.object, attributes.old)]

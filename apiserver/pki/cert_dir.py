@@ -18,7 +18,7 @@ from pathlib import Path
 from msgspec import Struct, structs
 
 from mockube.apimachinery.randomness import Random
-from mockube.apiserver.pki.issue import Issuer, Pair, Subject, make_authority, make_key, not_after
+from mockube.apiserver.pki.issue import CertificateIssuer, Pair, Subject, make_authority, make_key, not_after
 from mockube.apiserver.pki.private import write_private
 
 LOG = logging.getLogger(__name__)
@@ -98,9 +98,9 @@ def prepare_folder(
     with _hold_lock(path):
         _check_files(folder)
         authority = _authority(folder, AUTHORITY, "kubernetes", now, random)
-        issuer = Issuer(authority, now=now, random=random)
+        issuer = CertificateIssuer(authority, now=now, random=random)
         proxies = _authority(folder, PROXY_AUTHORITY, PROXY_AUTHORITY, now, random)
-        proxy_issuer = Issuer(proxies, now=now, random=random)
+        proxy_issuer = CertificateIssuer(proxies, now=now, random=random)
         for name, subject, signer in (
             (SERVER, server, issuer),
             (CLIENT, admin, issuer),
@@ -144,7 +144,7 @@ def _authority(folder: Folder, file: str, name: str, now: datetime, random: Rand
     return pair
 
 
-def _is_usable(folder: Folder, name: str, subject: Subject, issuer: Issuer) -> bool:
+def _is_usable(folder: Folder, name: str, subject: Subject, issuer: CertificateIssuer) -> bool:
     if not (folder.certificate(name).exists() and folder.key(name).exists()):
         return False
     return issuer.is_usable(folder.certificate(name).read_bytes(), subject)

@@ -39,7 +39,7 @@ class Subject(Struct, frozen=True, kw_only=True):
     """Whether the key is an RSA key, as kubeadm's: Java's clients read no others. Generating one takes 50 ms."""
 
 
-class Issuer:
+class CertificateIssuer:
     """Signs certificates with an authority's key; `now` is the time of issue."""
 
     def __init__(self, authority: Pair, *, now: datetime, random: Random) -> None:

@@ -10,12 +10,12 @@ from msgspec import Struct
 from mockube.apimachinery import meta, status
 from mockube.apimachinery.patch.apply import Conflicts, FieldManager
 from mockube.apimachinery.patch.apply.field_manager import describe_object, format_kind
-from mockube.apimachinery.patch.errors import PatchError, Undecodable
+from mockube.apimachinery.patch.errors import PatchError, UndecodablePatch
 from mockube.apimachinery.schema.decode import DecodeError
 from mockube.apimachinery.status import ApiError, Cause, Conflict, Details
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.kinds.kind import Unconvertible
+from mockube.apiserver.kinds.kind import UnconvertibleObject
 from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.body import as_warnings, decode_applied
 from mockube.apiserver.registry.create import create_tree
@@ -29,7 +29,7 @@ from mockube.apiserver.registry.request_context import (
 )
 from mockube.apiserver.registry.update import guaranteed_update
 from mockube.apiserver.wire.go_json import type_name
-from mockube.apiserver.wire.parse import Unreadable, duplicate_keys, parse_applied
+from mockube.apiserver.wire.parse import UnreadableBody, duplicate_keys, parse_applied
 
 
 class Application(Struct, frozen=True, kw_only=True):
@@ -51,7 +51,7 @@ class Application(Struct, frozen=True, kw_only=True):
         self._check_object()
         try:
             self.manager.check_type(self.config)
-        except Undecodable as error:
+        except UndecodablePatch as error:
             raise status.BadRequest(str(error)) from error
 
     def _check_object(self) -> None:
@@ -82,7 +82,7 @@ class Application(Struct, frozen=True, kw_only=True):
             )
         except Conflicts as error:
             raise _conflict(error) from error
-        except Undecodable as error:
+        except UndecodablePatch as error:
             raise status.BadRequest(str(error)) from error
         except PatchError as error:
             raise ApiError(str(error)) from error
@@ -99,7 +99,7 @@ class Application(Struct, frozen=True, kw_only=True):
     def _default(self, new_object: Tree) -> None:
         try:
             self.registry.scheme.rules.default(new_object["apiVersion"], new_object["kind"], new_object)
-        except Unconvertible as error:
+        except UnconvertibleObject as error:
             problem = f"failed to convert to unversioned ({describe_object(self.config)}): {error.problem}"
             raise ApiError(problem) from error
 
@@ -134,7 +134,7 @@ def read_application(
     try:
         parsed = parse_applied(context.body.data)
         duplicates = () if options.field_validation == "Ignore" else duplicate_keys(parsed)
-    except Unreadable as error:
+    except UnreadableBody as error:
         raise status.BadRequest(f"error decoding YAML: {error}") from error
     return Application(
         registry=registry,

@@ -20,7 +20,7 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import Body, RequestContext, WriteOptions
 from mockube.apiserver.wire.go_json import type_name
-from mockube.apiserver.wire.parse import NotJson, ParsedObject, Unreadable, parse
+from mockube.apiserver.wire.parse import NotJson, ParsedObject, UnreadableBody, parse
 
 SUMMARY_BYTES = 30
 """The number of bytes that an error quotes of a body that is not an object."""
@@ -193,7 +193,7 @@ def duplicate_fields(parsed: ParsedObject) -> tuple[str, ...]:
 def _parse(body: Body, kind: str) -> ParsedObject:
     try:
         parsed = parse(body.data, body.media_type)
-    except Unreadable as error:
+    except UnreadableBody as error:
         raise _not_recognized(body, kind, undecodable(error)) from error
     if parsed.tree is None:
         return ParsedObject({}, parsed.text)  # Go reads null as an object without fields
@@ -303,7 +303,7 @@ def _go_name(api_version: str, kind: str) -> str:
     return f"{api_version.rpartition('/')[2]}.{kind}"
 
 
-def undecodable(error: Unreadable) -> str:
+def undecodable(error: UnreadableBody) -> str:
     """Return upstream's error for a body that cannot be decoded; it looks for the kind of JSON first."""
     return f"{_NO_TYPE}{error}" if isinstance(error, NotJson) else str(error)
 
@@ -347,7 +347,7 @@ def sent_tree(context: RequestContext) -> Any:
         return context.patched
     try:
         return parse(context.body.data, context.body.media_type).tree
-    except Unreadable:
+    except UnreadableBody:
         return None
 
 

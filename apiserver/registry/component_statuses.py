@@ -18,7 +18,7 @@ from mockube.apiserver.storage.stored import StoredObject, canonical
 from mockube.etcd.errors import KVError
 
 
-class Health(Struct, frozen=True, kw_only=True):
+class ComponentHealth(Struct, frozen=True, kw_only=True):
     """The result of a probe: `error` is the failure of the request, `message` the content of the response."""
 
     is_good: bool
@@ -26,7 +26,7 @@ class Health(Struct, frozen=True, kw_only=True):
     error: str = ""
 
 
-Probe: TypeAlias = Callable[[str], Awaitable[Health]]
+Probe: TypeAlias = Callable[[str], Awaitable[ComponentHealth]]
 """Requests the health of a component at its URL."""
 
 RESOURCE: Final = GroupResource("", "componentstatuses")
@@ -73,9 +73,9 @@ class ComponentStatuses:
         return StoredObject.without_revision(canonical(tree))
 
 
-async def _of_store(backend: Backend) -> Health:
+async def _of_store(backend: Backend) -> ComponentHealth:
     try:
         await backend.kv.status()
     except KVError as error:
-        return Health(is_good=False, error=str(error))
-    return Health(is_good=True, message="ok")
+        return ComponentHealth(is_good=False, error=str(error))
+    return ComponentHealth(is_good=True, message="ok")

@@ -23,7 +23,7 @@ from mockube.apiserver.registry.convert import (
 )
 from mockube.apiserver.registry.registry import Allocations, CorruptObject, Registry
 from mockube.apiserver.registry.request_context import (
-    Attributes,
+    AdmissionAttributes,
     ObjectResult,
     Operation,
     RequestContext,
@@ -69,7 +69,7 @@ async def create_tree(
         context.size, _to_stored, registry, context, tree, options if manage else None
     )
     name = metadata.ensure_metadata(tree).get("name", "")
-    attributes = Attributes(
+    attributes = AdmissionAttributes(
         operation=Operation.CREATE, context=context, name=name, object=tree, dry_run=options.dry_run
     )
     if context.resource.terminating:
@@ -93,7 +93,7 @@ def _to_stored(registry: Registry, context: RequestContext, tree: Tree, options:
     return tree if conversion is None else to_stored(registry, conversion, tree)
 
 
-async def _create(registry: Registry, attributes: Attributes, name_prefix: str) -> ObjectResult:
+async def _create(registry: Registry, attributes: AdmissionAttributes, name_prefix: str) -> ObjectResult:
     """Create an object with its name, or with a generated one; retry if that or an allocated value is in use."""
     assert attributes.object is not None
     tree, row = attributes.object, registry.stored_row(attributes.resource)
@@ -118,7 +118,9 @@ async def _create(registry: Registry, attributes: Attributes, name_prefix: str) 
     raise AssertionError("the loop above returns or raises")
 
 
-def _name_conflict(attributes: Attributes, tree: Tree, error: status.AlreadyExists) -> status.AlreadyExists:
+def _name_conflict(
+    attributes: AdmissionAttributes, tree: Tree, error: status.AlreadyExists
+) -> status.AlreadyExists:
     """Return the error for a name that is in use; for a generated name, upstream has an error of its own."""
     object_meta = metadata.ensure_metadata(tree)
     if not object_meta.get("generateName"):
@@ -132,7 +134,9 @@ def _name_conflict(attributes: Attributes, tree: Tree, error: status.AlreadyExis
     )
 
 
-async def _create_named(registry: Registry, attributes: Attributes, tree: Tree) -> ObjectResult | None:
+async def _create_named(
+    registry: Registry, attributes: AdmissionAttributes, tree: Tree
+) -> ObjectResult | None:
     """Prepare, check and store an object; return None if an allocation failed."""
     context, run = attributes.context, registry.worker.run
     resource, size = registry.stored_row(attributes.resource), context.size
@@ -164,7 +168,7 @@ async def _create_named(registry: Registry, attributes: Attributes, tree: Tree) 
         return await _insert(registry, attributes, tree, smaller, allocations)
 
 
-def _prepare(registry: Registry, attributes: Attributes, resource: Resource, tree: Tree) -> Tree:
+def _prepare(registry: Registry, attributes: AdmissionAttributes, resource: Resource, tree: Tree) -> Tree:
     strategy = registry.scheme.strategy(resource)
     empty = metadata.field_manager(registry, resource, MAIN).empty
     tree = attributes.object = preserve_fields(tree, empty, strategy.cleared)
@@ -175,7 +179,7 @@ def _prepare(registry: Registry, attributes: Attributes, resource: Resource, tre
     return tree
 
 
-def _check(registry: Registry, attributes: Attributes, resource: Resource, tree: Tree) -> None:
+def _check(registry: Registry, attributes: AdmissionAttributes, resource: Resource, tree: Tree) -> None:
     """Refuse an invalid object, and normalize a valid one."""
     context = attributes.context
     if context.type_error is not None:
@@ -196,7 +200,7 @@ def _check(registry: Registry, attributes: Attributes, resource: Resource, tree:
 
 
 async def _insert(
-    registry: Registry, attributes: Attributes, tree: Tree, value: bytes, allocations: Allocations
+    registry: Registry, attributes: AdmissionAttributes, tree: Tree, value: bytes, allocations: Allocations
 ) -> ObjectResult | None:
     """Store an object unless its key exists; return None if an allocation failed. A dry run only looks for the key."""
     resource, namespace, name = (
@@ -226,7 +230,9 @@ async def _insert(
     return None
 
 
-async def _find_readable(registry: Registry, attributes: Attributes, name: str) -> StoredObject | None:
+async def _find_readable(
+    registry: Registry, attributes: AdmissionAttributes, name: str
+) -> StoredObject | None:
     try:
         return await registry.find(attributes.resource, attributes.namespace, name)
     except CorruptObject:

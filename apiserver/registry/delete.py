@@ -26,7 +26,7 @@ from mockube.apiserver.registry.delete_options import (
 from mockube.apiserver.registry.read import list_objects
 from mockube.apiserver.registry.registry import WRONG_TYPE_ERRORS, CorruptObject, Registry
 from mockube.apiserver.registry.request_context import (
-    Attributes,
+    AdmissionAttributes,
     ListResult,
     ObjectResult,
     Operation,
@@ -165,7 +165,7 @@ async def _delete_corrupt(
 
 
 async def _admit(registry: Registry, context: RequestContext, options: DeleteOptions, old: Tree) -> None:
-    attributes = Attributes(
+    attributes = AdmissionAttributes(
         operation=Operation.DELETE,
         context=context,
         name="" if context.verb == COLLECTION else context.name,

@@ -13,7 +13,7 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.registry.body import decode_as, not_registered, type_of, undecodable
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import META, RequestContext, check_dry_run, refuse_options
-from mockube.apiserver.wire.parse import Unreadable, parse
+from mockube.apiserver.wire.parse import UnreadableBody, parse
 
 ORPHAN, FOREGROUND, BACKGROUND = "Orphan", "Foreground", "Background"
 FINALIZER_OF = {ORPHAN: "orphan", FOREGROUND: "foregroundDeletion"}
@@ -78,7 +78,7 @@ def _from_body(registry: Registry, context: RequestContext) -> Tree:
         _check_kind(parsed.tree)
         typed = parsed.tree | {"kind": KIND, "apiVersion": "v1"}
         tree: Tree = decode_as(registry, typed, text=parsed.text).tree
-    except Unreadable as error:
+    except UnreadableBody as error:
         raise status.BadRequest(undecodable(error)) from error
     except DecodeError as error:
         raise status.BadRequest(str(error)) from error

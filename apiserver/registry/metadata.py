@@ -8,7 +8,7 @@ from typing import Final
 import orjson
 
 from mockube.apimachinery import gotext, randomness, status
-from mockube.apimachinery.patch.apply import FieldManager, Unconvertible, Versions
+from mockube.apimachinery.patch.apply import FieldManager, UnconvertibleVersion, VersionConverter
 from mockube.apimachinery.patch.apply.atoms import atom_of_type
 from mockube.apimachinery.patch.apply.fieldset import of_fields
 from mockube.apimachinery.patch.apply.managers import with_api_version
@@ -229,7 +229,7 @@ def _new_manager(registry: Registry, resource: Resource, subresource: str) -> Fi
         paths = (*SPEC, ("metadata",))  # status writes own none of it, although they can change some of it
     resets = of_fields(*map(".".join, paths))
     all_versions = (version, *resource.relabelled, *_other_versions(registry, resource))
-    versions = Versions(
+    versions = VersionConverter(
         own=version,
         atoms={
             api_version: atom_of_type(registry.scheme.schemas.kind(api_version, kind))
@@ -275,7 +275,7 @@ def _converter(registry: Registry, resource: Resource) -> Callable[[ReadOnlyTree
         try:
             return remote.at_version(tree, version)
         except ApiError as error:
-            raise Unconvertible(str(error)) from error
+            raise UnconvertibleVersion(str(error)) from error
 
     return convert
 
@@ -311,7 +311,7 @@ def _convert(conversions: Mapping[str, Conversion], tree: ReadOnlyTree, version:
 
 def _manager_of_kind(registry: Registry, api_version: str, kind: str, subresource: str) -> FieldManager:
     """Return the field manager for objects of a kind that are sent to a resource or subresource of another kind."""
-    versions = Versions(
+    versions = VersionConverter(
         own=api_version,
         atoms={api_version: atom_of_type(registry.scheme.schemas.kind(api_version, kind))},
         reset_fields={},

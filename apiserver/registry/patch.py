@@ -14,14 +14,19 @@ from msgspec.structs import replace
 from mockube.apimachinery import errors, gotext, status
 from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.patch import gofmt, json_merge, json_patch, strategic, written
-from mockube.apimachinery.patch.errors import PatchError, PatchNotApplicable, TooManyOperations, Undecodable
+from mockube.apimachinery.patch.errors import (
+    PatchError,
+    PatchNotApplicable,
+    TooManyOperations,
+    UndecodablePatch,
+)
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.schema.decode import DecodedObject, DecodeError
 from mockube.apimachinery.schema.model import Type
 from mockube.apimachinery.status import ApiError, Details, UnsupportedMediaType
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.kinds.kind import Unconvertible
+from mockube.apiserver.kinds.kind import UnconvertibleObject
 from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.apply import apply
 from mockube.apiserver.registry.body import (
@@ -48,7 +53,7 @@ from mockube.apiserver.registry.request_context import (
 from mockube.apiserver.registry.update import guaranteed_update
 from mockube.apiserver.user import MASTERS, User
 from mockube.apiserver.wire.negotiation import parse_content_type
-from mockube.apiserver.wire.parse import Unreadable, parse
+from mockube.apiserver.wire.parse import UnreadableBody, parse
 
 ApplyPatch: TypeAlias = Callable[[Tree, Any, Type], Any]
 Decode: TypeAlias = Callable[..., DecodedObject]
@@ -150,7 +155,9 @@ async def patch(
         seen = (view.patch_base or view.from_object)(own)
         patched = context.patched = _carry_out(registry, read, seen)
         if patch_type.reads_type:
-            _check_type(context, options, Outcome(registry, read, patched, seen, not context.is_unstructured))
+            _check_type(
+                context, options, PatchResult(registry, read, patched, seen, not context.is_unstructured)
+            )
         new = view.update_object(own, _decode_patched(registry, context, options, read, patched, seen))
         return view.manage(registry, context, new, own, options)
 
@@ -170,7 +177,7 @@ class Patch(NamedTuple):
     complaints: Sequence[str] = ()
 
 
-class Outcome(NamedTuple):
+class PatchResult(NamedTuple):
     """The result of a patch, for errors about it."""
 
     registry: Registry
@@ -197,7 +204,7 @@ async def patch_as_server(
 def _read(context: RequestContext, patch_type: PatchType, options: WriteOptions) -> Patch:
     try:
         parsed = parse(context.body.data, "application/json")
-    except Unreadable as error:
+    except UnreadableBody as error:
         raise status.BadRequest(patch_type.refusal.format(error)) from error
     tree = parsed.tree
     if options.field_validation == "Ignore":
@@ -222,7 +229,7 @@ def _carry_out(registry: Registry, patch: Patch, old: Tree) -> Any:
 def patch_refusal(error: PatchError) -> ApiError:
     """Return the error for a patch that cannot be applied."""
     match error:
-        case Undecodable():
+        case UndecodablePatch():
             return status.BadRequest(str(error))
         case TooManyOperations():
             return status.request_entity_too_large(str(error))
@@ -249,7 +256,7 @@ def _decode_patched(
         }
         decoded = patch.patch_type.decode(registry, patched | type_meta, named, strict=strict, before=before)
     except DecodeError as error:
-        outcome = Outcome(registry, patch, patched, old, not context.is_unstructured)
+        outcome = PatchResult(registry, patch, patched, old, not context.is_unstructured)
         raise _refused_object(outcome, error) from error
     strict_errors = [
         *patch.complaints,
@@ -257,22 +264,22 @@ def _decode_patched(
     ]
     if strict_errors and options.field_validation == "Strict":
         problem = DecodeError(f"strict decoding error: {', '.join(strict_errors)}")
-        outcome = Outcome(registry, patch, patched, old, not context.is_unstructured)
+        outcome = PatchResult(registry, patch, patched, old, not context.is_unstructured)
         raise _refused_object(outcome, problem)
     context.warnings += as_warnings(strict_errors)
     new_object: Tree = kind | decoded.tree
     try:
         registry.scheme.rules.default(kind["apiVersion"], kind["kind"], new_object)
-    except Unconvertible as error:
+    except UnconvertibleObject as error:
         if patch.patch_type.shows_patch:
             raise ApiError(error.problem) from error
-        raise _invalid(Outcome(registry, patch, patched, old, is_typed=True), error.problem) from error
+        raise _invalid(PatchResult(registry, patch, patched, old, is_typed=True), error.problem) from error
     metadata.match_namespace(new_object, context)
     metadata.match_name(new_object, context.name)
     return new_object
 
 
-def _check_type(context: RequestContext, options: WriteOptions, outcome: Outcome) -> None:
+def _check_type(context: RequestContext, options: WriteOptions, outcome: PatchResult) -> None:
     """Refuse a patch that changes the kind or version. A missing one is that of the URL."""
     old = outcome.old
     try:
@@ -311,7 +318,9 @@ def _check_custom_type(patched: Tree, api_version: str, kind: str) -> None:
         raise status.internal_error("Object 'apiVersion' is missing in 'object has no apiVersion field'")
 
 
-def _type_error(context: RequestContext, outcome: Outcome, patched_type: tuple[str, str]) -> ApiError | None:
+def _type_error(
+    context: RequestContext, outcome: PatchResult, patched_type: tuple[str, str]
+) -> ApiError | None:
     """Return the error of a patch that changes the kind of a custom object, which validation raises; it names the new kind."""
     api_version, kind = patched_type
     expected = {"kind": outcome.old["kind"], "apiVersion": outcome.old["apiVersion"]}
@@ -325,7 +334,7 @@ def _type_error(context: RequestContext, outcome: Outcome, patched_type: tuple[s
     return status.invalid(GroupKind(api_version.rpartition("/")[0], kind), context.name, field_errors)
 
 
-def _check_internal(context: RequestContext, options: WriteOptions, outcome: Outcome, kind: str) -> None:
+def _check_internal(context: RequestContext, options: WriteOptions, outcome: PatchResult, kind: str) -> None:
     """Check an object without an apiVersion: upstream reads it into the internal type, whose fields have other names."""
     if kind != outcome.old["kind"]:
         group = gotext.quote(context.resource.group)
@@ -345,7 +354,7 @@ def _check_internal(context: RequestContext, options: WriteOptions, outcome: Out
     metadata.match_name({}, context.name)
 
 
-def _refused_object(outcome: Outcome, error: DecodeError) -> ApiError:
+def _refused_object(outcome: PatchResult, error: DecodeError) -> ApiError:
     registry, patch, patched, old, _ = outcome
     if patch.patch_type.shows_patch:
         return _not_taken(gofmt.format_verb_v(strategic.patch_after_merge(patch.tree, old)), str(error))
@@ -358,11 +367,11 @@ def _refused_object(outcome: Outcome, error: DecodeError) -> ApiError:
     return _not_taken(text, problem)
 
 
-def _invalid(outcome: Outcome, problem: str) -> ApiError:
+def _invalid(outcome: PatchResult, problem: str) -> ApiError:
     return _not_taken(_patched_text(outcome), problem)
 
 
-def _patched_text(outcome: Outcome) -> str:
+def _patched_text(outcome: PatchResult) -> str:
     """Return the result of a patch as text, with numbers and strings as they were sent."""
     registry, patch, patched, old, is_typed = outcome
     if len(patch.data) <= MAX_WRITTEN:

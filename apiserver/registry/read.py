@@ -20,7 +20,7 @@ from mockube.apiserver.registry.request_context import (
 )
 from mockube.apiserver.registry.selection import Selection, select_by
 from mockube.apiserver.storage import continue_token
-from mockube.apiserver.storage.continue_token import LATEST, BadToken, ContinueToken
+from mockube.apiserver.storage.continue_token import LATEST, BadContinueToken, ContinueToken
 from mockube.apiserver.storage.resource_cache import ResourceCache
 from mockube.apiserver.storage.stored import StoredObject
 from mockube.etcd.errors import Compacted, FutureRevision
@@ -159,7 +159,7 @@ async def _next_page(
     try:
         token = options.continue_token
         position = await registry.worker.run(len(token), continue_token.decode, token)
-    except BadToken as error:
+    except BadContinueToken as error:
         raise status.BadRequest(f"invalid continue token: {error}") from error
     if options.resource_version not in ("", "0"):
         raise status.BadRequest("specifying resource version is not allowed when using continue")

@@ -23,9 +23,14 @@ from mockube.apiserver.event_loop import LARGE, Worker, yield_to_loop
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.kind import Conversion
 from mockube.apiserver.kinds.registry import Conversions
-from mockube.apiserver.kinds.strategy import DEFAULT, Request, Strategy
+from mockube.apiserver.kinds.strategy import DEFAULT, Strategy, StrategyContext
 from mockube.apiserver.memory_limit import MemoryLimit
-from mockube.apiserver.registry.request_context import Attributes, ListResult, ObjectResult, RequestContext
+from mockube.apiserver.registry.request_context import (
+    AdmissionAttributes,
+    ListResult,
+    ObjectResult,
+    RequestContext,
+)
 from mockube.apiserver.storage.keys import Layout
 from mockube.apiserver.storage.lease_manager import LeaseManager
 from mockube.apiserver.storage.resource_cache import ResourceCache
@@ -259,9 +264,9 @@ class Allocators(Struct, frozen=True, kw_only=True):
 
 
 class Admission(Protocol):
-    async def mutate(self, registry: "Registry", attributes: Attributes) -> None: ...
+    async def mutate(self, registry: "Registry", attributes: AdmissionAttributes) -> None: ...
 
-    async def validate(self, registry: "Registry", attributes: Attributes) -> None: ...
+    async def validate(self, registry: "Registry", attributes: AdmissionAttributes) -> None: ...
 
 
 class Permits(Protocol):
@@ -306,9 +311,9 @@ class Registry(Backend, frozen=True, kw_only=True):
         await yield_to_loop()
         return result
 
-    def request(self, context: RequestContext) -> Request:
+    def request(self, context: RequestContext) -> StrategyContext:
         """Return the parts of a request that strategies use."""
-        return Request(user=context.user, now=self.clock.now(), warn=context.warn)
+        return StrategyContext(user=context.user, now=self.clock.now(), warn=context.warn)
 
 
 Verb: TypeAlias = Callable[[Registry, RequestContext], Awaitable[ObjectResult | ListResult]]

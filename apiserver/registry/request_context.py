@@ -203,7 +203,7 @@ class Reinvocation(Struct, kw_only=True):
     """Data that plugins pass from the mutating to the validating phase, each under its own name."""
 
 
-class Attributes(Struct, kw_only=True):
+class AdmissionAttributes(Struct, kw_only=True):
     """The attributes of one write for admission plugins. Only mutating plugins change `object`."""
 
     operation: Operation

@@ -23,7 +23,7 @@ from mockube.apiserver.kinds.common.checks import IMMUTABLE
 from mockube.apiserver.registry.body import is_empty, sent_tree
 from mockube.apiserver.registry.request_context import APPLY_TYPES, RequestContext
 from mockube.apiserver.storage.stored import canonical
-from mockube.apiserver.wire.negotiation import Format, parse_content_type
+from mockube.apiserver.wire.negotiation import MediaType, parse_content_type
 
 Check: TypeAlias = Callable[[Tree], Sequence[FieldError]]
 
@@ -129,7 +129,7 @@ def sent_text(context: RequestContext, name: str, tree: Tree) -> bytes:
     """Return the text of a field as upstream stores it."""
     if tree.get(name) is None:
         return b""
-    media_type = parse_content_type(context.body.media_type)[0] if context.body.media_type else Format.JSON
+    media_type = parse_content_type(context.body.media_type)[0] if context.body.media_type else MediaType.JSON
     if (
         media_type in APPLY_TYPES
         and context.live is not None
@@ -140,7 +140,7 @@ def sent_text(context: RequestContext, name: str, tree: Tree) -> bytes:
     if carry_out is not None and context.live is not None:
         patched = carry_out(written.loads(context.live.text), written.loads(context.body.data))
         text = written.dumps(patched.get(name)).encode()
-    elif media_type == Format.JSON:
+    elif media_type == MediaType.JSON:
         text = bytes(_MEMBERS.decode(context.body.data).get(name, b""))
     else:
         text = written.dumps(sorted_keys(with_go_numbers(tree[name]))).encode()

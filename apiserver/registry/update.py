@@ -32,7 +32,7 @@ from mockube.apiserver.registry.convert import (
 from mockube.apiserver.registry.create import create_tree
 from mockube.apiserver.registry.registry import Allocations, Registry
 from mockube.apiserver.registry.request_context import (
-    Attributes,
+    AdmissionAttributes,
     ObjectResult,
     Operation,
     RequestContext,
@@ -224,7 +224,7 @@ async def _prepare(
 ) -> tuple[Tree, Allocations]:
     """Admit, prepare and validate an updated object; return it with its allocations."""
     resource = registry.stored_row(context.resource)
-    attributes = Attributes(
+    attributes = AdmissionAttributes(
         operation=Operation.UPDATE,
         context=context,
         name=context.name,

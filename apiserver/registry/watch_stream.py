@@ -40,7 +40,7 @@ Converter = Callable[[StoredObject], StoredObject | None]
 """Converts an object to the version of the request; None if the object cannot be read."""
 
 
-class Event(NamedTuple):
+class WatchEvent(NamedTuple):
     """An event of a watch. A bookmark has no object, only a version; `ends_initial` marks the end of the initial events."""
 
     kind: str
@@ -50,7 +50,7 @@ class Event(NamedTuple):
     ends_initial: bool = False
 
 
-class Stream:
+class ClientWatch:
     """The watch of one client. `take` returns the events since its last call."""
 
     def __init__(
@@ -72,7 +72,7 @@ class Stream:
         """Converts objects by a webhook. The selector is then applied to the converted objects when they are read."""
         self._selected = None if remote is not None else chosen.matches
         """The selector of stored objects."""
-        self._queue: list[Event] = []
+        self._queue: list[WatchEvent] = []
         self._waiter: asyncio.Future[None] | None = None
         self._ended = False
         self._taken_to = 0
@@ -95,9 +95,9 @@ class Stream:
         self.version = version
         matches = self._selected
         matching = objects if matches is None else await filter_in_slices(matches, objects, cost=self._cost)
-        events = [Event(ADDED, item) for item in matching]
+        events = [WatchEvent(ADDED, item) for item in matching]
         if bookmark:
-            events.append(Event(BOOKMARK, version=version, ends_initial=True))
+            events.append(WatchEvent(BOOKMARK, version=version, ends_initial=True))
         self._queue = events + self._queue
         self._pending_initial_events = len(events)
         self._next_check = len(self._queue) + UNCOUNTED_EVENTS
@@ -131,7 +131,7 @@ class Stream:
         """End the watch: the client has to list again, because it may have missed a change."""
         self.end(Expired("The resourceVersion for the provided watch is too old."))
 
-    async def take(self) -> Sequence[Event]:
+    async def take(self) -> Sequence[WatchEvent]:
         """Return the next events, at least one, or none if the watch has ended."""
         while not self._queue and not self._ended:
             self._waiter = asyncio.get_running_loop().create_future()
@@ -154,7 +154,7 @@ class Stream:
         """Whether `convert` has to be called."""
         return self._remote is not None
 
-    async def convert(self, events: Sequence[Event]) -> Sequence[Event]:
+    async def convert(self, events: Sequence[WatchEvent]) -> Sequence[WatchEvent]:
         """Return the events in the client's version, as a webhook converts them; the watch ends if it fails."""
         if self._remote is None:
             return events
@@ -166,7 +166,9 @@ class Stream:
             self.end(None)
             return ()
 
-    async def _convert_events(self, remote: RemoteConversion, events: Sequence[Event]) -> Sequence[Event]:
+    async def _convert_events(
+        self, remote: RemoteConversion, events: Sequence[WatchEvent]
+    ) -> Sequence[WatchEvent]:
         matches = self._matches
         items = [event.stored for event in events if event.stored is not None]
         if matches is not None:
@@ -177,7 +179,7 @@ class Stream:
             if items
             else {}
         )
-        converted_events: list[Event] = []
+        converted_events: list[WatchEvent] = []
         for event in events:
             if event.stored is None:
                 converted_events.append(event)
@@ -196,7 +198,7 @@ class Stream:
                 converted_events.append(selected_event._replace(change=None))
         return converted_events
 
-    def to_client_version(self, event: Event) -> Event | None:
+    def to_client_version(self, event: WatchEvent) -> WatchEvent | None:
         """Return an event with its object in the client's version, or None if it cannot be converted.
 
         One at a time, so that not all of them are converted at once. The change is left out, since its encoded form is
@@ -239,7 +241,7 @@ class Stream:
         """Queue a bookmark of a version, unless changes after it were queued already."""
         if version < self._resource_cache.newest:
             return
-        self._queue.append(Event(BOOKMARK, version=version))
+        self._queue.append(WatchEvent(BOOKMARK, version=version))
         self._wake()
 
     def close(self) -> None:
@@ -247,20 +249,22 @@ class Stream:
         self._ended = True
         self._resource_cache.remove_watcher(self)
 
-    def _selected_event(self, change: Change, matches: Callable[[StoredObject], bool] | None) -> Event | None:
+    def _selected_event(
+        self, change: Change, matches: Callable[[StoredObject], bool] | None
+    ) -> WatchEvent | None:
         """Return a change as an event for the selector: an object that starts or ceases to match is added or deleted."""
         if matches is None:
-            return Event(change.kind.value, change.after, change)
+            return WatchEvent(change.kind.value, change.after, change)
         was = change.before is not None and matches(change.before)
         is_now = change.kind is not ChangeKind.DELETED and matches(change.after)
         if is_now:
-            return Event(MODIFIED if was else ADDED, change.after, change)
+            return WatchEvent(MODIFIED if was else ADDED, change.after, change)
         if was and change.before is not None:
-            return Event(DELETED, change.before.at(change.revision), change)
+            return WatchEvent(DELETED, change.before.at(change.revision), change)
         return None
 
 
-async def watch(registry: Registry, context: RequestContext) -> tuple[Stream, ListOptions]:
+async def watch(registry: Registry, context: RequestContext) -> tuple[ClientWatch, ListOptions]:
     options = list_options(context, watch_list=registry.watch_list)
     chosen = await select_by(registry, context, options)
     if context.name and options.field_selector and chosen.name != context.name:
@@ -271,7 +275,7 @@ async def watch(registry: Registry, context: RequestContext) -> tuple[Stream, Li
     resource_cache = registry.watch_cache.resource_cache(registry.layout.prefix(context.resource))
     converter = tolerant_client_version_converter(registry, context.resource)
     remote = remote_conversion(registry, context.resource)
-    stream = Stream(_prefix(registry, context, chosen), resource_cache, chosen, converter, remote)
+    stream = ClientWatch(_prefix(registry, context, chosen), resource_cache, chosen, converter, remote)
     resource_cache.add_watcher(stream)
     if options.initial_events is False:
         stream.resume(version or registry.watch_cache.revision)
@@ -293,7 +297,7 @@ def end_watches(registry: Registry, resource: GroupResource) -> None:
     """End the watches of a custom resource whose definition was changed or deleted; as upstream, clients list again."""
     prefix = registry.layout.root + f"{resource.group}/{resource.resource}/".encode()
     for watcher in registry.watch_cache.resource_cache(prefix).watchers():
-        if isinstance(watcher, Stream):
+        if isinstance(watcher, ClientWatch):
             watcher.end(None)
 
 

@@ -14,7 +14,7 @@ from mockube.apiserver.authn.request_headers import RequestHeaders
 from mockube.apiserver.authz.chain import AuthorizerFailed, Decision, forbidden, retry_decision
 from mockube.apiserver.metrics.requests import ALLOWED, DENIED, ERROR, FAILURE, UNDECIDED
 from mockube.apiserver.request import impersonation
-from mockube.apiserver.request.filter import Config, Handle
+from mockube.apiserver.request.filter import FilterConfig, Handle
 from mockube.apiserver.request.request import AUTHORIZATION, SUBPROTOCOL, Request
 from mockube.apiserver.request.response import (
     Response,
@@ -29,7 +29,7 @@ LOG: Final = logging.getLogger(__name__)
 _IMPERSONATE: Final = "impersonate-"
 
 
-def with_authentication(handle: Handle, config: Config) -> Handle:
+def with_authentication(handle: Handle, config: FilterConfig) -> Handle:
     """Authenticate the request, or refuse it with Unauthorized."""
     authentication, observer, proxy = config.authentication, config.observer, config.request_headers
     access = config.access
@@ -87,7 +87,7 @@ def _without_users(headers: MultiMapping[str], proxy: RequestHeaders) -> MultiMa
     return CIMultiDict((name, value) for name, value in headers.items() if not proxy.is_own(name))
 
 
-def with_impersonation(handle: Handle, config: Config) -> Handle:
+def with_impersonation(handle: Handle, config: FilterConfig) -> Handle:
     """Set the user that the Impersonate headers name, or refuse the request with Forbidden or BadRequest."""
     impersonator = impersonation.Impersonator(
         config.authorization, config.access.impersonation, config.access.monotonic
@@ -115,7 +115,7 @@ def with_impersonation(handle: Handle, config: Config) -> Handle:
     return filter_
 
 
-def with_authorization(handle: Handle, config: Config) -> Handle:
+def with_authorization(handle: Handle, config: FilterConfig) -> Handle:
     """Refuse a request with Forbidden unless an authorizer allows it; store the decision for the audit log."""
     authorization, durations = config.authorization, config.access.authorization
     monotonic, allowed = config.access.monotonic, durations[ALLOWED]

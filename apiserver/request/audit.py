@@ -10,11 +10,10 @@ from msgspec import Struct
 from mockube.apimachinery import randomness
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.randomness import Random
-from mockube.apiserver.audit.audit import NO_RESPONSE, Audit, Outcome
-from mockube.apiserver.audit.audit import Request as AuditedRequest
+from mockube.apiserver.audit.audit import NO_RESPONSE, Audit, AuditedRequest, AuditedResponse
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.metrics.requests import Counts, RequestMetrics, labels
-from mockube.apiserver.request.filter import Config, Handle
+from mockube.apiserver.metrics.requests import RequestCounts, RequestMetrics, labels
+from mockube.apiserver.request.filter import FilterConfig, Handle
 from mockube.apiserver.request.limits import is_long_running
 from mockube.apiserver.request.request import Request
 from mockube.apiserver.request.response import JSON, Response, error_response
@@ -34,7 +33,7 @@ class AuditIds:
         return f"{self._beginning}-{next(self._numbers) & _LAST:012x}"
 
 
-def with_audit_id(handle: Handle, config: Config) -> Handle:
+def with_audit_id(handle: Handle, config: FilterConfig) -> Handle:
     """Set the request's id in its response: the one that the client sent, or a generated one."""
     ids = config.audit_ids
 
@@ -46,7 +45,7 @@ def with_audit_id(handle: Handle, config: Config) -> Handle:
     return filter_
 
 
-def with_audit(handle: Handle, config: Config) -> Handle:
+def with_audit(handle: Handle, config: FilterConfig) -> Handle:
     """Record the beginning and the end of an authenticated request."""
     observer = config.observer
 
@@ -65,14 +64,14 @@ def with_audit(handle: Handle, config: Config) -> Handle:
 
 
 class RequestRecord(Struct, frozen=True, kw_only=True):
-    """A request between `Observer.begin` and `Observer.end`."""
+    """A request between `RequestObserver.begin` and `RequestObserver.end`."""
 
-    counts: Counts
+    counts: RequestCounts
     started: float
     audited: AuditedRequest | None
 
 
-class Observer:
+class RequestObserver:
     def __init__(
         self,
         metrics: RequestMetrics,
@@ -96,13 +95,13 @@ class Observer:
         audited = audit.receive(request, is_long_running=is_long_running(request.info))
         request.audited = audited
         if audited is not None and audited.is_long_running:
-            request.on_stream = lambda code: audit.start(audited, request, Outcome(code))
+            request.on_stream = lambda code: audit.start(audited, request, AuditedResponse(code))
         return audited
 
     def reject(self, request: Request, response: Response) -> None:
         """Record a request that could not be authenticated."""
         if self._audit is not None:
-            self._audit.reject(request, Outcome(response.status, response.status_object))
+            self._audit.reject(request, AuditedResponse(response.status, response.status_object))
 
     def end(self, record: RequestRecord, request: Request, response: Response | None) -> None:
         """Record the end of a request, which has no response if it was cancelled."""
@@ -118,13 +117,13 @@ class Observer:
         self._metrics.terminate_watch(resource)
 
 
-def _outcome(audited: AuditedRequest, request: Request, response: Response | None) -> Outcome:
+def _outcome(audited: AuditedRequest, request: Request, response: Response | None) -> AuditedResponse:
     if response is None:
         return NO_RESPONSE
     obj = response.logged_object
     if audited.logs_response and not response.status_object and _is_discovery(request, response):
         obj = orjson.dumps(orjson.loads(response.body))
-    return Outcome(response.status, response.status_object, obj)
+    return AuditedResponse(response.status, response.status_object, obj)
 
 
 def _is_discovery(request: Request, response: Response) -> bool:

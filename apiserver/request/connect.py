@@ -12,7 +12,7 @@ from mockube.apimachinery.status import BadRequest
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.authz.chain import retry_decision
 from mockube.apiserver.registry.registry import Registry
-from mockube.apiserver.registry.request_context import Attributes, Operation, RequestContext
+from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation, RequestContext
 from mockube.apiserver.registry.subresources.locations import Location, Locator, log_query
 from mockube.apiserver.request.request import Request
 from mockube.apiserver.request.response import Response
@@ -86,7 +86,7 @@ class ConnectHandler:
         """Return the options after admission, or raise its refusal."""
         assert context.subresource is not None
         kind = {"kind": context.subresource.kind, "apiVersion": context.resource.api_version}
-        attributes = Attributes(
+        attributes = AdmissionAttributes(
             operation=Operation.CONNECT, context=context, name=context.name, object={**kind, **option_fields}
         )
         await self._registry.admission.mutate(self._registry, attributes)

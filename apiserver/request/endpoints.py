@@ -29,7 +29,7 @@ from mockube.apiserver.registry.subresources import binding, eviction, scale
 from mockube.apiserver.registry.subresources.locations import PREFERRED_ADDRESSES
 from mockube.apiserver.registry.update import update
 from mockube.apiserver.request.connect import ConnectHandler, Proxy
-from mockube.apiserver.request.filter import Config
+from mockube.apiserver.request.filter import FilterConfig
 from mockube.apiserver.request.health import Page, Pages
 from mockube.apiserver.request.limits import LONG_SUBRESOURCES, is_long_running
 from mockube.apiserver.request.rendering import Renderer
@@ -50,7 +50,7 @@ from mockube.apiserver.request.routes import (
     warnings_of_refused,
 )
 from mockube.apiserver.request.watch import WatchHandler
-from mockube.apiserver.wire.negotiation import Endpoint, Format, OutputFormat, View, negotiate
+from mockube.apiserver.wire.negotiation import EndpointType, MediaType, OutputFormat, View, negotiate
 
 MAX_BODY: Final = 3 * 1024 * 1024
 BODIES_BYTES: Final = 128 << 20
@@ -109,7 +109,7 @@ class Endpoints:
         routes: Routes,
         renderer: Renderer,
         watch_handler: WatchHandler,
-        config: Config,
+        config: FilterConfig,
     ) -> None:
         self._registry = registry
         self._routes = routes
@@ -200,9 +200,9 @@ class Endpoints:
             if isinstance(answer, ObjectResult) and answer.is_status:
                 response.status_object = orjson.dumps(answer.tree)
             elif request.audited.logs_response:
-                as_json = replace(output, format=Format.JSON)
+                as_json = replace(output, format=MediaType.JSON)
                 logged = (
-                    parts if output.format is Format.JSON else await self._render(context, answer, as_json)
+                    parts if output.format is MediaType.JSON else await self._render(context, answer, as_json)
                 )
                 response.logged_object = b"".join(logged)
         return response
@@ -213,7 +213,7 @@ class Endpoints:
         """Return the parts of a response's body; JSON is on one line."""
         if isinstance(answer, ListResult):
             return await self._renderer.collection(context, answer, output)
-        if answer.stored is not None and output.format is Format.JSON and output.view is View.OBJECT:
+        if answer.stored is not None and output.format is MediaType.JSON and output.view is View.OBJECT:
             return [answer.stored.text]
         return [await self._renderer.object(context, answer, output)]
 
@@ -262,10 +262,10 @@ def _is_folder(path: str) -> bool:
     return path.endswith("/") and path.startswith(_STRICT_SLASH_PREFIXES)
 
 
-def _endpoint(resource: Resource, subresource: Subresource | None) -> Endpoint:
+def _endpoint(resource: Resource, subresource: Subresource | None) -> EndpointType:
     if resource.custom:
-        return Endpoint.CUSTOM
-    return Endpoint.BUILT_IN if (subresource or resource).has_table else Endpoint.WITHOUT_TABLE
+        return EndpointType.CUSTOM
+    return EndpointType.BUILT_IN if (subresource or resource).has_table else EndpointType.WITHOUT_TABLE
 
 
 def _response(
@@ -275,7 +275,7 @@ def _response(
     output: OutputFormat,
     context: RequestContext,
 ) -> Response:
-    if output.format is Format.JSON:
+    if output.format is MediaType.JSON:
         parts = json_body(parts, pretty=output.pretty or request.wants_pretty)
     response = Response(code, parts, output.format.value, warnings=context.warnings)
     response.compressed = response.size > MIN_COMPRESSED_SIZE and request.accepts_gzip

@@ -14,7 +14,7 @@ from mockube.apiserver.request.response import Response
 if TYPE_CHECKING:
     from mockube.apiserver.authn.request_headers import RequestHeaders
     from mockube.apiserver.metrics.requests import AccessMetrics
-    from mockube.apiserver.request.audit import AuditIds, Observer
+    from mockube.apiserver.request.audit import AuditIds, RequestObserver
     from mockube.apiserver.request.flow_headers import Flows
     from mockube.apiserver.request.hosts import Hosts
     from mockube.apiserver.request.limits import Deadlines, InFlight
@@ -26,7 +26,7 @@ Middleware: TypeAlias = Callable[[Request, Handle], Awaitable[Response]]
 """Handles a request; calls the given handler to proceed. Neither raises an error."""
 
 
-class Config(Struct, frozen=True, kw_only=True):
+class FilterConfig(Struct, frozen=True, kw_only=True):
     """The configuration that the filters of one server share."""
 
     authentication: Authentication
@@ -35,7 +35,7 @@ class Config(Struct, frozen=True, kw_only=True):
     """Returns the resource of a group, version and name."""
     access: "AccessMetrics"
     hosts: "Hosts"
-    observer: "Observer"
+    observer: "RequestObserver"
     audit_ids: "AuditIds"
     flows: "Flows | None"
     in_flight: "InFlight"
@@ -49,5 +49,5 @@ class Config(Struct, frozen=True, kw_only=True):
     """The headers in which front proxies send users."""
 
 
-Filter: TypeAlias = Callable[[Handle, Config], Handle]
+Filter: TypeAlias = Callable[[Handle, FilterConfig], Handle]
 """Returns a handler that does its part and calls the given one. It is called once, when the server is created."""

@@ -10,7 +10,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.registry.registry import WRONG_TYPE_ERRORS, Backend
-from mockube.apiserver.request.filter import Config, Handle
+from mockube.apiserver.request.filter import FilterConfig, Handle
 from mockube.apiserver.request.limits import is_long_running
 from mockube.apiserver.request.request import Request
 from mockube.apiserver.request.response import Response
@@ -25,7 +25,7 @@ _SCHEMA: Final = "X-Kubernetes-Pf-Flowschema-Uid"
 _LEVEL: Final = "X-Kubernetes-Pf-Prioritylevel-Uid"
 
 
-def with_flow_headers(handle: Handle, config: Config) -> Handle:
+def with_flow_headers(handle: Handle, config: FilterConfig) -> Handle:
     """Add the uids of the flow schema and the priority level of a request to its response."""
     flows = config.flows
     if flows is None:

@@ -8,7 +8,7 @@ from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.request.access import with_authentication, with_authorization, with_impersonation
 from mockube.apiserver.request.audit import with_audit, with_audit_id
 from mockube.apiserver.request.endpoints import Endpoints, Routes
-from mockube.apiserver.request.filter import Config, Filter, Handle
+from mockube.apiserver.request.filter import Filter, FilterConfig, Handle
 from mockube.apiserver.request.flow_headers import with_flow_headers
 from mockube.apiserver.request.hosts import with_allowed_hosts
 from mockube.apiserver.request.limits import with_deadline, with_max_in_flight, with_written_response
@@ -21,7 +21,7 @@ from mockube.apiserver.request_info import parse, parse_query
 _NO: Final = ("0", "false")
 
 
-def with_panic_recovery(handle: Handle, _config: Config | None = None) -> Handle:
+def with_panic_recovery(handle: Handle, _config: FilterConfig | None = None) -> Handle:
     """Convert an error to its response; an unexpected error is also logged."""
 
     async def filter_(request: Request) -> Response:
@@ -33,7 +33,7 @@ def with_panic_recovery(handle: Handle, _config: Config | None = None) -> Handle
     return filter_
 
 
-def with_middleware(handle: Handle, config: Config) -> Handle:
+def with_middleware(handle: Handle, config: FilterConfig) -> Handle:
     """Call the middleware, if there is one, around the later filters, whose errors it gets as responses."""
     middleware = config.middleware
     if middleware is None:
@@ -42,7 +42,7 @@ def with_middleware(handle: Handle, config: Config) -> Handle:
     return lambda request: middleware(request, proceed)
 
 
-def with_request_info(handle: Handle, config: Config) -> Handle:
+def with_request_info(handle: Handle, config: FilterConfig) -> Handle:
     """Parse the URL for all later filters, a long query in a thread."""
     resources, worker = config.resources, Worker()
 
@@ -92,7 +92,9 @@ FILTERS: Final[Sequence[Filter]] = (
 """In upstream's order, the outermost first; a response passes them in reverse."""
 
 
-def build_handler_chain(endpoint: Handle, config: Config, filters: Sequence[Filter] = FILTERS) -> Handle:
+def build_handler_chain(
+    endpoint: Handle, config: FilterConfig, filters: Sequence[Filter] = FILTERS
+) -> Handle:
     """Return a handler that calls all filters, then the endpoint. It is built once."""
     handle = endpoint
     for filter_ in reversed(filters):
@@ -103,7 +105,7 @@ def build_handler_chain(endpoint: Handle, config: Config, filters: Sequence[Filt
 class Handler:
     """Handles the requests of all transports."""
 
-    def __init__(self, registry: Registry, routes: Routes, renderer: Renderer, config: Config) -> None:
+    def __init__(self, registry: Registry, routes: Routes, renderer: Renderer, config: FilterConfig) -> None:
         self.pages = routes.pages
         self.config = config
         self.in_flight = config.in_flight

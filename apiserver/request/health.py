@@ -120,7 +120,7 @@ _LAST: Final = "[STABLE] This metric records the result of a single healthcheck.
 _TOTAL: Final = "[STABLE] This metric records the results of all healthcheck."
 
 
-class Health:
+class HealthChecks:
     """The health checks of a server: their pages, and the metrics of their results."""
 
     def __init__(self, checks: Mapping[str, Check], clock: Clock) -> None:

@@ -20,7 +20,7 @@ from mockube.apimachinery import names
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.hosts import LOCAL, host_name, is_address, is_loopback
 from mockube.apimachinery.status import ApiError, BadRequest, Details, Forbidden
-from mockube.apiserver.request.filter import Config, Handle
+from mockube.apiserver.request.filter import FilterConfig, Handle
 from mockube.apiserver.request.request import AUTHORIZATION, Request
 from mockube.apiserver.request.response import Response
 
@@ -36,7 +36,7 @@ _READ_ONLY: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _HINT: Final = "If it is, name it with --allowed-hosts."
 
 
-def with_allowed_hosts(handle: Handle, config: Config) -> Handle:
+def with_allowed_hosts(handle: Handle, config: FilterConfig) -> Handle:
     """Refuse a request for another server, or from a page of another site."""
     check = config.hosts.check
 

@@ -14,7 +14,7 @@ from mockube.apimachinery import status
 from mockube.apimachinery.clock import Clock, Timer
 from mockube.apimachinery.durations import DurationError, parse_duration
 from mockube.apimachinery.status import ApiError
-from mockube.apiserver.request.filter import Config, Handle
+from mockube.apiserver.request.filter import FilterConfig, Handle
 from mockube.apiserver.request.request import Request
 from mockube.apiserver.request.response import Response, too_many_requests
 from mockube.apiserver.request_info import RequestInfo
@@ -50,7 +50,7 @@ def has_no_deadline(info: RequestInfo) -> bool:
     return not info.is_resource and info.path.startswith(LONG_PATHS)
 
 
-def with_max_in_flight(handle: Handle, config: Config) -> Handle:
+def with_max_in_flight(handle: Handle, config: FilterConfig) -> Handle:
     """Refuse a request when the maximum of requests is in flight."""
     in_flight = config.in_flight
 
@@ -65,7 +65,7 @@ def with_max_in_flight(handle: Handle, config: Config) -> Handle:
     return filter_
 
 
-def with_written_response(handle: Handle, config: Config) -> Handle:
+def with_written_response(handle: Handle, config: FilterConfig) -> Handle:
     """Write a large response while its request is in flight, because the client may read slowly or not at all."""
     in_flight = config.in_flight
 
@@ -82,7 +82,7 @@ def with_written_response(handle: Handle, config: Config) -> Handle:
     return filter_
 
 
-def with_deadline(handle: Handle, config: Config) -> Handle:
+def with_deadline(handle: Handle, config: FilterConfig) -> Handle:
     """Cancel a request at its deadline, if it has one."""
     deadlines, maximum = config.deadlines, config.seconds
 
@@ -98,7 +98,7 @@ async def _refuse() -> Response:
     return too_many_requests()
 
 
-async def _write(response: Response, request: Request, config: Config) -> None:
+async def _write(response: Response, request: Request, config: FilterConfig) -> None:
     client = request.client
     try:
         await config.deadlines.within(config.seconds, client.write(response))

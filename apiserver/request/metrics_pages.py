@@ -13,7 +13,7 @@ from mockube.apiserver.request.health import Page, Pages
 from mockube.apiserver.request.request import Request
 from mockube.apiserver.request.response import Response, json_body, text_response
 from mockube.apiserver.request.routes import NOT_ALLOWED
-from mockube.apiserver.wire.negotiation import Format
+from mockube.apiserver.wire.negotiation import MediaType
 
 
 class MetricsPages:
@@ -90,4 +90,4 @@ def _parameter(request: Request, name: str) -> str:
 def _json(request: Request, tree: Tree) -> Response:
     if request.method not in ("GET", "HEAD"):
         raise MethodNotSupported(NOT_ALLOWED, Details())
-    return Response(200, json_body([orjson.dumps(tree)], pretty=request.wants_pretty), Format.JSON.value)
+    return Response(200, json_body([orjson.dumps(tree)], pretty=request.wants_pretty), MediaType.JSON.value)

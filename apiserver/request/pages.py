@@ -19,8 +19,8 @@ from mockube.apiserver.wire.frames import encode_object
 from mockube.apiserver.wire.negotiation import (
     DISCOVERY_VERSIONS,
     FORMATS,
-    Endpoint,
-    Format,
+    EndpointType,
+    MediaType,
     OutputFormat,
     negotiate,
 )
@@ -74,7 +74,7 @@ def api_pages(
             document(legacy.group_list(group.legacy_form() for group in named)), items, endpoint
         ),
         "/version": get_only(
-            raw_document(version_document(minor, git_version)), (Format.JSON,), (Format.JSON,)
+            raw_document(version_document(minor, git_version)), (MediaType.JSON,), (MediaType.JSON,)
         ),
     }
     for merged in named:
@@ -121,7 +121,7 @@ def document(tree: Any) -> Page:
     bodies = _Bodies(tree)
 
     async def page(request: Request) -> Response:
-        output = negotiate(request.header(ACCEPT), Endpoint.PLAIN)
+        output = negotiate(request.header(ACCEPT), EndpointType.PLAIN)
         if output is None:
             raise NotAcceptable(NOT_ACCEPTABLE)
         return Response(200, bodies.of(request, output), output.format.value)
@@ -134,10 +134,10 @@ class _Bodies:
 
     def __init__(self, tree: Any) -> None:
         self._tree = tree
-        self._bodies: dict[tuple[Format, bool], Sequence[bytes | memoryview]] = {}
+        self._bodies: dict[tuple[MediaType, bool], Sequence[bytes | memoryview]] = {}
 
     def of(self, request: Request, output: OutputFormat) -> Sequence[bytes | memoryview]:
-        is_json = output.format is Format.JSON
+        is_json = output.format is MediaType.JSON
         pretty = is_json and (output.pretty or request.wants_pretty)
         body = self._bodies.get((output.format, pretty))
         if body is None:
@@ -147,7 +147,7 @@ class _Bodies:
         return body
 
 
-def _negotiated_page(alone: Page, items: Sequence[Any], endpoint: Endpoint) -> Page:
+def _negotiated_page(alone: Page, items: Sequence[Any], endpoint: EndpointType) -> Page:
     """Return a page with aggregated discovery if the Accept header requests it, otherwise the given page."""
     trees = {name: aggregated.discovery(items, name) for name in DISCOVERY_VERSIONS[endpoint]}
     all_bodies = {name: _Bodies(tree) for name, tree in trees.items()}

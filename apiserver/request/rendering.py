@@ -21,7 +21,7 @@ from mockube.apiserver.registry.request_context import ListResult, ObjectResult,
 from mockube.apiserver.storage.stored import StoredObject
 from mockube.apiserver.wire import partial, table, yaml_codec
 from mockube.apiserver.wire.frames import encode_object
-from mockube.apiserver.wire.negotiation import Format, OutputFormat, View
+from mockube.apiserver.wire.negotiation import MediaType, OutputFormat, View
 from mockube.apiserver.wire.protobuf import envelope
 
 _T = TypeVar("_T")
@@ -92,7 +92,7 @@ class Renderer:
         """Render a list; return its parts in order."""
         if output.view is View.TABLE:
             return await self._table(context, answer, output)
-        if output.view is View.OBJECT and output.format is Format.JSON:
+        if output.view is View.OBJECT and output.format is MediaType.JSON:
             return await _parts(answer)
         return await self._list(context, answer, output)
 
@@ -102,7 +102,7 @@ class Renderer:
         """Render a list object by object."""
         if output.view is View.PARTIAL:
             _check_view(context, answer.api_version, answer.kind, output, is_list=True)
-            if not answer.items and output.format is not Format.PROTOBUF:
+            if not answer.items and output.format is not MediaType.PROTOBUF:
                 return [encode_object(_head(answer, output) | {"items": None}, output.format)]
         shape, encode = _shape(answer, output), _ITEMS[output.format]
         items = await self._make_each(context, lambda stored: encode(shape(stored)), answer.items)
@@ -181,19 +181,19 @@ def _size(stored: StoredObject) -> int:
     return len(stored.value)
 
 
-_ITEMS: Mapping[Format, Callable[[Tree], bytes]] = {
-    Format.JSON: lambda tree: b"," + orjson.dumps(tree),
-    Format.YAML: yaml_codec.dump_item,
-    Format.PROTOBUF: envelope.encode_item,
+_ITEMS: Mapping[MediaType, Callable[[Tree], bytes]] = {
+    MediaType.JSON: lambda tree: b"," + orjson.dumps(tree),
+    MediaType.YAML: yaml_codec.dump_item,
+    MediaType.PROTOBUF: envelope.encode_item,
 }
 """The encoders of a list's items."""
 
 
-def _join_items(head: Tree, field: str, items: Sequence[bytes], format_: Format) -> Sequence[bytes]:
+def _join_items(head: Tree, field: str, items: Sequence[bytes], format_: MediaType) -> Sequence[bytes]:
     """Join encoded items into a list without encoding them again."""
-    if format_ is Format.PROTOBUF:
+    if format_ is MediaType.PROTOBUF:
         return envelope.encode_list(head, items)
-    if format_ is Format.YAML:
+    if format_ is MediaType.YAML:
         return yaml_codec.dump_list(head, field, items)
     first = [items[0][1:]] if items else []
     return [b'%b,"%b":[' % (orjson.dumps(head)[:-1], field.encode()), *first, *items[1:], b"]}"]
@@ -214,7 +214,7 @@ def _shape(answer: ListResult, output: OutputFormat) -> Callable[[StoredObject],
     """Return a function that converts an object to a list item; protobuf needs its kind."""
     if output.view is View.PARTIAL:
         return lambda stored: partial.to_partial_metadata(stored.tree(), output.version)
-    return StoredObject.tree if answer.named or output.format is Format.PROTOBUF else _without_type
+    return StoredObject.tree if answer.named or output.format is MediaType.PROTOBUF else _without_type
 
 
 def _without_type(stored: StoredObject) -> Tree:

@@ -1,4 +1,4 @@
-"""A request, independent of the transport, and the `Client` that the transport provides.
+"""A request, independent of the transport, and the `RequestClient` that the transport provides.
 
 Headers are decoded as UTF-8, with replacements as in Go; a transport returns surrogates for invalid bytes, which
 neither JSON nor a log can encode.
@@ -15,7 +15,7 @@ from mockube.apimachinery.fields import FieldSelectorError
 from mockube.apimachinery.fields import parse as parse_field_selector
 from mockube.apimachinery.gotext import BOOLEANS
 from mockube.apimachinery.names import check_path_segment_name
-from mockube.apiserver.audit.audit import Request as AuditedRequest
+from mockube.apiserver.audit.audit import AuditedRequest
 from mockube.apiserver.authn.authenticators import ClientCertificate
 from mockube.apiserver.authz.chain import Attributes, DecisionAndReason
 from mockube.apiserver.kinds.api_resource import Resource
@@ -40,7 +40,7 @@ Frame = Callable[[bytes], str | bytes]
 """Returns the message of a WebSocket for a part of a body: text or bytes."""
 
 
-class Sink(Protocol):
+class BodySink(Protocol):
     """The sink of a streamed body. A write waits while the client reads too slowly."""
 
     async def begin(self) -> None: ...
@@ -53,7 +53,7 @@ class Sink(Protocol):
         """Release the resources of the stream, complete or not."""
 
 
-class Client(Protocol):
+class RequestClient(Protocol):
     """The client of a request: its address and certificate, the body, and where the response is written."""
 
     head: str
@@ -92,10 +92,10 @@ class Client(Protocol):
     async def write(self, response: Response, /) -> None:
         """Write a response that the handler returns afterwards; ConnectionError if the client has disconnected."""
 
-    def stream(self, response: Response, /) -> Sink:
+    def stream(self, response: Response, /) -> BodySink:
         """Return a sink for the body of a response."""
 
-    def messages(self, protocols: Sequence[str], frame: Frame, on_closed: Callable[[], None], /) -> Sink:
+    def messages(self, protocols: Sequence[str], frame: Frame, on_closed: Callable[[], None], /) -> BodySink:
         """Return a sink that sends parts as messages of a WebSocket; `on_closed` is called when the client closes it."""
 
 
@@ -130,7 +130,7 @@ class Request:
         path: str,
         query_string: str,
         headers: MultiMapping[str],
-        client: Client,
+        client: RequestClient,
         *,
         version: tuple[int, int] = (1, 1),
     ) -> None:
@@ -176,12 +176,12 @@ class Request:
         """Return the value of a header as text that can be encoded."""
         return value if value.isascii() else gotext.decode_utf8(value.encode("utf-8", "surrogateescape"))
 
-    def stream(self, response: Response) -> Sink:
+    def stream(self, response: Response) -> BodySink:
         """Return a sink for the body of a response."""
         self.begin_stream(response.status)
         return self.client.stream(response)
 
-    def messages(self, protocols: Sequence[str], frame: Frame, on_closed: Callable[[], None]) -> Sink:
+    def messages(self, protocols: Sequence[str], frame: Frame, on_closed: Callable[[], None]) -> BodySink:
         """Return a sink for messages of a WebSocket."""
         self.begin_stream(HTTPStatus.SWITCHING_PROTOCOLS)
         return self.client.messages(protocols, frame, on_closed)

@@ -17,7 +17,7 @@ from mockube.apimachinery import status
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.status import ApiError
 from mockube.apiserver.wire.frames import encode_object
-from mockube.apiserver.wire.negotiation import Endpoint, Format, OutputFormat, negotiate
+from mockube.apiserver.wire.negotiation import EndpointType, MediaType, OutputFormat, negotiate
 from mockube.etcd.errors import KVError, TooLarge
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ WARNING_SIZE: Final = 256
 NOT_CACHED: Final[Mapping[str, str]] = {"Cache-Control": "no-cache, private"}
 _NOT_SNIFFED: Final = {**NOT_CACHED, "X-Content-Type-Options": "nosniff"}
 _TEXT: Final = "text/plain; charset=utf-8"
-_NOT_ACCEPTABLE: Final = OutputFormat(format=Format.JSON, pretty=True)
+_NOT_ACCEPTABLE: Final = OutputFormat(format=MediaType.JSON, pretty=True)
 """The format of an error for a client that accepts no known format."""
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 """Characters that a header cannot have: a warning with one of them is dropped."""
@@ -105,9 +105,9 @@ def error_response(error: Exception, request: "Request", warnings: Sequence[str]
     seconds = api_error.details.retry_after_seconds if api_error.details else 0
     tree = api_error.status()
     text = orjson.dumps(tree)
-    accepted = negotiate(request.header("Accept"), Endpoint.PLAIN)
+    accepted = negotiate(request.header("Accept"), EndpointType.PLAIN)
     output = accepted or _NOT_ACCEPTABLE
-    is_json = output.format is Format.JSON
+    is_json = output.format is MediaType.JSON
     pretty = output.pretty or request.wants_pretty
     body = json_body([text], pretty=pretty) if is_json else [encode_object(tree, output.format)]
     response = Response(api_error.code, body, output.format.value, warnings=warnings, retry_after=seconds)

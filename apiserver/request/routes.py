@@ -20,12 +20,12 @@ from mockube.apiserver.request.health import Page
 from mockube.apiserver.request.request import ACCEPT, CONTENT_TYPE, Request
 from mockube.apiserver.request.response import Response
 from mockube.apiserver.request_info import RequestInfo
-from mockube.apiserver.wire.negotiation import FORMATS, Format, matches_route, parse_content_type
+from mockube.apiserver.wire.negotiation import FORMATS, MediaType, matches_route, parse_content_type
 
 NOT_ALLOWED: Final = "the server does not allow this method on the requested resource"
 NOT_ACCEPTABLE: Final = f"only the following media types are accepted: {', '.join(FORMATS)}"
 """The message of handlers, which differs from the router's."""
-STREAMED: Final = (f"{Format.JSON};stream=watch", f"{Format.PROTOBUF};stream=watch")
+STREAMED: Final = (f"{MediaType.JSON};stream=watch", f"{MediaType.PROTOBUF};stream=watch")
 NOT_STREAMED: Final = f"only the following media types are accepted: {', '.join(STREAMED)}"
 
 

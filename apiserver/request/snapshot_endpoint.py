@@ -17,7 +17,7 @@ from mockube.apimachinery.timestamps import format_time
 from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.request.health import Page
 from mockube.apiserver.request.limits import Deadlines
-from mockube.apiserver.request.request import Request, Sink
+from mockube.apiserver.request.request import BodySink, Request
 from mockube.apiserver.request.response import Response
 from mockube.apiserver.snapshot_files import check_snapshot, restore_target
 from mockube.etcd.archive.read import BadArchive
@@ -70,7 +70,7 @@ async def _send_snapshot(request: Request, backend: Backend) -> Response:
     return response
 
 
-async def _write_rest(request: Request, sink: Sink, pieces: AsyncIterator[bytes]) -> None:
+async def _write_rest(request: Request, sink: BodySink, pieces: AsyncIterator[bytes]) -> None:
     try:
         async for piece in pieces:
             await sink.write([piece])

@@ -13,15 +13,15 @@ from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.body import decode_as
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import ListOptions, RequestContext
-from mockube.apiserver.registry.watch_stream import Event, Stream, watch
+from mockube.apiserver.registry.watch_stream import ClientWatch, WatchEvent, watch
 from mockube.apiserver.request.rendering import Renderer
-from mockube.apiserver.request.request import Frame, Request, Sink
+from mockube.apiserver.request.request import BodySink, Frame, Request
 from mockube.apiserver.request.response import PIECE, Response
 from mockube.apiserver.request.routes import NOT_STREAMED
 from mockube.apiserver.storage.resource_cache import Encode
 from mockube.apiserver.storage.stored import StoredObject
 from mockube.apiserver.wire.frames import FRAMES, json_text
-from mockube.apiserver.wire.negotiation import STREAMED_FORMATS, Format, OutputFormat, View
+from mockube.apiserver.wire.negotiation import STREAMED_FORMATS, MediaType, OutputFormat, View
 
 LOG = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ class WatchHandler:
         self._renderer = renderer
         self._on_terminated = on_terminated
         self._encoder = lru_cache(maxsize=256)(self._make_encoder)
-        self._streams: set[Stream] = set()
+        self._streams: set[ClientWatch] = set()
 
     def end_all(self) -> None:
         """End all watches after their pending events."""
@@ -96,11 +96,13 @@ class WatchHandler:
                 bookmark_timer.cancel()
         return response
 
-    async def _send(self, sink: Sink, context: RequestContext, output: OutputFormat, stream: Stream) -> None:
+    async def _send(
+        self, sink: BodySink, context: RequestContext, output: OutputFormat, stream: ClientWatch
+    ) -> None:
         frame = self._framer(context, output, stream)
-        is_plain = output.view is View.OBJECT and output.format is Format.JSON
+        is_plain = output.view is View.OBJECT and output.format is MediaType.JSON
 
-        def size(event: Event) -> int:
+        def size(event: WatchEvent) -> int:
             return 0 if is_plain else _stored_bytes(event)
 
         while events := await stream.take():
@@ -122,14 +124,14 @@ class WatchHandler:
             await sink.write([FRAMES[output.format]("ERROR", stream.error.status())])
 
     def _framer(
-        self, context: RequestContext, output: OutputFormat, stream: Stream
-    ) -> Callable[[Event], bytes]:
+        self, context: RequestContext, output: OutputFormat, stream: ClientWatch
+    ) -> Callable[[WatchEvent], bytes]:
         """Return the function that encodes an event; b"" for an object that cannot be read."""
         include = context.parameter("includeObject")
         encode = self._encoder(context.resource, include, output, header=output.view is View.TABLE)
         encode_next = self._encoder(context.resource, include, output, header=False)
 
-        def frame(event: Event) -> bytes:
+        def frame(event: WatchEvent) -> bytes:
             nonlocal encode
             try:
                 client_event = stream.to_client_version(event)
@@ -146,7 +148,9 @@ class WatchHandler:
 
         return frame
 
-    def _frame(self, context: RequestContext, output: OutputFormat, event: Event, encode: Encode) -> bytes:
+    def _frame(
+        self, context: RequestContext, output: OutputFormat, event: WatchEvent, encode: Encode
+    ) -> bytes:
         if event.stored is None:
             return FRAMES[output.format](event.kind, self._bookmark(context, event, output))
         if event.change is None:
@@ -156,7 +160,7 @@ class WatchHandler:
     def _make_encoder(
         self, resource: Resource, include: str, output: OutputFormat, *, header: bool
     ) -> Encode:
-        if output.view is View.OBJECT and output.format is Format.JSON:
+        if output.view is View.OBJECT and output.format is MediaType.JSON:
             return _encode_json
         frame, render = FRAMES[output.format], self._renderer.event_object
 
@@ -165,7 +169,7 @@ class WatchHandler:
 
         return encode
 
-    def _bookmark(self, context: RequestContext, event: Event, output: OutputFormat) -> Tree:
+    def _bookmark(self, context: RequestContext, event: WatchEvent, output: OutputFormat) -> Tree:
         """Return an object of the kind with a resourceVersion only."""
         metadata: Tree = {"resourceVersion": str(event.version)}
         if event.ends_initial:
@@ -195,19 +199,19 @@ class WatchHandler:
 
 def _open(
     request: Request, output: OutputFormat, warnings: Sequence[str], on_closed: Callable[[], None]
-) -> tuple[Response, Sink]:
+) -> tuple[Response, BodySink]:
     """Return the response, and the sink of the events: a streamed body, or the messages of a WebSocket."""
     if request.is_websocket:
         return Response(101), request.messages(_subprotocols(request), _framing(output.format), on_closed)
-    is_json = output.format is Format.JSON
+    is_json = output.format is MediaType.JSON
     content_type = output.format.value if is_json else f"{output.format.value};stream=watch"
     response = Response(200, (), content_type, warnings=warnings)
     return response, request.stream(response)
 
 
-def _framing(written: Format) -> Frame:
+def _framing(written: MediaType) -> Frame:
     """Return the function that converts a frame to a WebSocket message: protobuf without its length prefix, or text."""
-    return _without_length if written is Format.PROTOBUF else bytes.decode
+    return _without_length if written is MediaType.PROTOBUF else bytes.decode
 
 
 def _without_length(part: bytes) -> bytes:
@@ -222,14 +226,14 @@ def _subprotocols(request: Request) -> Sequence[str]:
     return others
 
 
-def _stored_bytes(event: Event) -> int:
+def _stored_bytes(event: WatchEvent) -> int:
     return 0 if event.stored is None else len(event.stored.value)
 
 
 class _BookmarkTimer:
     """Sends bookmarks at an interval, and one shortly before the end of the watch."""
 
-    def __init__(self, registry: Registry, stream: Stream, seconds: float) -> None:
+    def __init__(self, registry: Registry, stream: ClientWatch, seconds: float) -> None:
         self._registry = registry
         self._stream = stream
         clock = registry.clock

@@ -12,11 +12,11 @@ from mockube.apiserver.request.health import Page, Pages
 from mockube.apiserver.request.request import ACCEPT, Request
 from mockube.apiserver.request.response import NOT_CACHED, Response, json_body
 from mockube.apiserver.wire.frames import encode_object
-from mockube.apiserver.wire.negotiation import Clause, Format, parse_accept
+from mockube.apiserver.wire.negotiation import Clause, MediaType, parse_accept
 
 COMPONENT: Final = "apiserver"
 _TEXT: Final = "text/plain"
-_MEDIA_TYPES: Final = (Format.JSON.value, Format.YAML.value, _TEXT)
+_MEDIA_TYPES: Final = (MediaType.JSON.value, MediaType.YAML.value, _TEXT)
 _NOT_ACCEPTABLE: Final = f"only the following media types are accepted: {', '.join(_MEDIA_TYPES)}"
 _GROUP: Final = "config.k8s.io"
 _VERSIONS: Final = ("v1beta1", "v1alpha1")
@@ -49,8 +49,8 @@ def _page(kind: str, fields: Callable[[], Tree], text: Callable[[Tree], str]) ->
             head = _HEAD.format(component=COMPONENT, name=kind.lower())
             return Response(200, [(head + text(tree)).encode()], "text/plain; charset=utf-8")
         document = {"kind": kind, "apiVersion": f"{_GROUP}/{version}", "metadata": {"name": COMPONENT}} | tree
-        body: Sequence[bytes | memoryview] = [encode_object(document, Format(media_type))]
-        if media_type == Format.JSON:
+        body: Sequence[bytes | memoryview] = [encode_object(document, MediaType(media_type))]
+        if media_type == MediaType.JSON:
             body = json_body(body, pretty=pretty or request.wants_pretty)
         deprecated = f"This version of the {kind.lower()} endpoint is deprecated. Please use a newer version."
         headers = {**NOT_CACHED, "Warning": f'299 - "{deprecated}"'} if version == _DEPRECATED else NOT_CACHED

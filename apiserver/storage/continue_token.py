@@ -9,15 +9,15 @@ import orjson
 from msgspec import Struct
 
 from mockube.apiserver.wire.go_json import type_name
-from mockube.apiserver.wire.negotiation import Format
-from mockube.apiserver.wire.parse import Unreadable, parse
+from mockube.apiserver.wire.negotiation import MediaType
+from mockube.apiserver.wire.parse import UnreadableBody, parse
 
 VERSION = "meta.k8s.io/v1"
 LATEST = -1
 """The revision of a token for an inconsistent continuation: the rest of the list is read at the newest revision."""
 
 
-class BadToken(ValueError):
+class BadContinueToken(ValueError):
     """The token is invalid."""
 
 
@@ -39,28 +39,30 @@ def decode(text: str) -> ContinueToken:
     tree = _read(text)
     version, revision, start = tree.get("v", ""), tree.get("rv", 0), tree.get("start", "")
     if version != VERSION:
-        raise BadToken(f"continue key is not valid: server does not recognize this encoded version {version}")
+        raise BadContinueToken(
+            f"continue key is not valid: server does not recognize this encoded version {version}"
+        )
     assert isinstance(revision, int)
     assert isinstance(start, str)
     if revision == 0:
-        raise BadToken(
+        raise BadContinueToken(
             f"continue key is not valid: incorrect encoded start resourceVersion (version {VERSION})"
         )
     if not start:
-        raise BadToken(f"continue key is not valid: encoded start key empty (version {VERSION})")
+        raise BadContinueToken(f"continue key is not valid: encoded start key empty (version {VERSION})")
     # A client can forge a token: its key must be below the prefix of the list.
     rooted = start if start.startswith("/") else f"/{start}"
     if posixpath.normpath(rooted) != rooted:
-        raise BadToken(f"continue key is not valid: {start}")
+        raise BadContinueToken(f"continue key is not valid: {start}")
     return ContinueToken(revision, rooted.removeprefix("/"))
 
 
 def _read(text: str) -> dict[str, object]:
     data = _decode(text.encode())
     try:
-        token = parse(data, Format.JSON).tree
-    except Unreadable as error:
-        raise BadToken(f"continue key is not valid: {error}") from error
+        token = parse(data, MediaType.JSON).tree
+    except UnreadableBody as error:
+        raise BadContinueToken(f"continue key is not valid: {error}") from error
     if token is None:
         return {}
     if not isinstance(token, dict):
@@ -76,8 +78,10 @@ _FIELDS: Mapping[str, type] = {"v": str, "rv": int, "start": str}
 _GO_NAMES = {str: "string", int: "int64"}
 
 
-def _wrong_type(value: object, go_type: str) -> BadToken:
-    return BadToken(f"continue key is not valid: json: cannot unmarshal {type_name(value)} into Go {go_type}")
+def _wrong_type(value: object, go_type: str) -> BadContinueToken:
+    return BadContinueToken(
+        f"continue key is not valid: json: cannot unmarshal {type_name(value)} into Go {go_type}"
+    )
 
 
 _ALPHABET = frozenset(string.ascii_letters.encode() + string.digits.encode() + b"-_")
@@ -89,5 +93,5 @@ def _decode(text: bytes) -> bytes:
     if position == len(text) and len(text) % 4 == 1:
         position -= 1
     if position < len(text):
-        raise BadToken(f"continue key is not valid: illegal base64 data at input byte {position}")
+        raise BadContinueToken(f"continue key is not valid: illegal base64 data at input byte {position}")
     return base64.b64decode(text + b"=" * (-len(text) % 4), altchars=b"-_")

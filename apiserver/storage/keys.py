@@ -14,7 +14,7 @@ MASTER_LEASES: Final = b"masterleases/"
 """The folder of the addresses of servers; no resource is stored there."""
 
 
-class Resource(Protocol):
+class KeyedResource(Protocol):
     """The part of a resource that its keys need."""
 
     @property
@@ -28,16 +28,16 @@ class Layout:
     def __init__(self, prefix: str) -> None:
         self.root = f"/{prefix.strip('/')}/".encode()
 
-    def prefix(self, resource: Resource) -> bytes:
+    def prefix(self, resource: KeyedResource) -> bytes:
         """Return the prefix of all objects of a resource."""
         return self.root + resource.folder
 
-    def scope(self, resource: Resource, namespace: str) -> bytes:
+    def scope(self, resource: KeyedResource, namespace: str) -> bytes:
         """Return the prefix of the objects in a namespace; "" for all namespaces."""
         prefix = self.prefix(resource)
         return prefix + _folder(namespace) if namespace else prefix
 
-    def object(self, resource: Resource, namespace: str, name: str) -> bytes:
+    def object(self, resource: KeyedResource, namespace: str, name: str) -> bytes:
         segment = _segment(name)
         if namespace:
             return self.root + resource.folder + _folder(namespace) + segment

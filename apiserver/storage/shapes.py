@@ -16,7 +16,7 @@ from mockube.apimachinery.schema.decode import DecodeError, Decoder
 from mockube.apimachinery.schema.model import Field, Schemas, Shape, Type
 from mockube.apimachinery.schema.normal import OMITTED, WrongKind, absent_value, scalar_reader
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.storage.stored import Unreadable, canonical, read_value
+from mockube.apiserver.storage.stored import UnreadableValue, canonical, read_value
 
 MAX_KINDS: Final = 4096
 """The maximum of cached kinds; others are not checked. There are fewer built-in kinds."""
@@ -77,7 +77,7 @@ class TypeCheckedReader:
         """By the first bytes of an object's canonical text, which have kind and version."""
 
     def read(self, value: bytes) -> bytes:
-        """Return the canonical text of a stored value, or raise `Unreadable` if it is not an object of its kind.
+        """Return the canonical text of a stored value, or raise `UnreadableValue` if it is not an object of its kind.
 
         Missing fields that Go always writes are added as Go does. Objects of other than built-in kinds are not checked.
         """
@@ -99,7 +99,7 @@ class TypeCheckedReader:
                 try:
                     tree = convert(orjson.loads(text))
                 except (orjson.JSONDecodeError, AttributeError, TypeError, ValueError) as error:
-                    raise Unreadable(f"a stored value cannot be converted: {error}") from error
+                    raise UnreadableValue(f"a stored value cannot be converted: {error}") from error
                 schema = self._schemas.kind(tree["apiVersion"], tree["kind"])
                 assert schema is not None, "it is converted to a version that is served"
                 return self._decode_again(schema, canonical(tree))
@@ -109,7 +109,7 @@ class TypeCheckedReader:
         try:
             return canonical(self._decoder.decode(schema, orjson.loads(text), strict=False).tree)
         except (DecodeError, orjson.JSONDecodeError, RecursionError) as error:
-            raise Unreadable(str(error)) from error
+            raise UnreadableValue(str(error)) from error
 
     def _check_of(self, text: bytes) -> tuple[Type, msgspec.json.Decoder[Any]] | None:
         head = text[: text.find(b',"metadata"')]

@@ -46,7 +46,7 @@ _HEAD = re.compile(
 """Canonical text up to the position of the resourceVersion; the group is the start of a list item."""
 
 
-class Unreadable(ValueError):
+class UnreadableValue(ValueError):
     """A value that is not an object."""
 
 
@@ -207,14 +207,14 @@ def canonical_custom(tree: Tree, size: int = 0) -> bytes:
 _HEAD_FIELDS = frozenset({"kind", "apiVersion", "metadata"})
 
 
-class Resource(Protocol):
+class EncodedResource(Protocol):
     """The part of a resource on which the encoding of its objects depends."""
 
     @property
     def custom(self) -> bool: ...
 
 
-def encoder(resource: Resource, size: int = 0) -> Callable[[Tree], bytes]:
+def encoder(resource: EncodedResource, size: int = 0) -> Callable[[Tree], bytes]:
     """Return the function that encodes objects of a resource, of about `size` bytes, to be stored."""
     return partial(canonical_custom if resource.custom else canonical, size=size)
 
@@ -260,7 +260,7 @@ def read_value(value: bytes) -> bytes:
         if not text.isascii():
             text.decode()
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Unreadable(f"a stored value is not an object: {error}: {value[:100]!r}") from error
+        raise UnreadableValue(f"a stored value is not an object: {error}: {value[:100]!r}") from error
     return text
 
 
@@ -270,9 +270,9 @@ def _tree(value: bytes) -> Tree:
         kind, api_version, metadata = tree["kind"], tree["apiVersion"], tree["metadata"]
         metadata.setdefault("uid", "")  # objects of other programs may have none
     except (ProtobufError, orjson.JSONDecodeError, AttributeError, KeyError, TypeError) as error:
-        raise Unreadable(f"a stored value is not an object: {error}: {value[:100]!r}") from error
+        raise UnreadableValue(f"a stored value is not an object: {error}: {value[:100]!r}") from error
     if not (kind and api_version):
-        raise Unreadable(f"a stored value has no kind or version: {value[:100]!r}")
+        raise UnreadableValue(f"a stored value has no kind or version: {value[:100]!r}")
     typed_tree: Tree = tree
     return typed_tree
 
@@ -365,8 +365,8 @@ class UnreadableObjects:
         LOG.error("The object at %s cannot be read: %s", key.decode(errors="replace"), reason)
 
 
-def other_kind(text: bytes) -> Unreadable:
-    return Unreadable(f"it is of another kind or version: {text[:100]!r}")
+def other_kind(text: bytes) -> UnreadableValue:
+    return UnreadableValue(f"it is of another kind or version: {text[:100]!r}")
 
 
 def relabel(text: bytes, heads: tuple[bytes, ...]) -> bytes:

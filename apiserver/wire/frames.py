@@ -7,7 +7,7 @@ import orjson
 
 from mockube.apimachinery.piecewise import encoder_for_size
 from mockube.apiserver.wire import yaml_codec
-from mockube.apiserver.wire.negotiation import Format
+from mockube.apiserver.wire.negotiation import MediaType
 from mockube.apiserver.wire.protobuf import envelope
 
 
@@ -28,19 +28,19 @@ def _protobuf(kind: str, tree: Any) -> bytes:
     return envelope.watch_frame(kind, envelope.encode(tree))
 
 
-FRAMES: Mapping[Format, Callable[[str, Any], bytes]] = {
-    Format.JSON: _json,
-    Format.YAML: _yaml,
-    Format.PROTOBUF: _protobuf,
+FRAMES: Mapping[MediaType, Callable[[str, Any], bytes]] = {
+    MediaType.JSON: _json,
+    MediaType.YAML: _yaml,
+    MediaType.PROTOBUF: _protobuf,
 }
 
 
-_ENCODERS: Mapping[Format, Callable[[Any], bytes]] = {
-    Format.YAML: yaml_codec.dump,
-    Format.PROTOBUF: envelope.encode,
+_ENCODERS: Mapping[MediaType, Callable[[Any], bytes]] = {
+    MediaType.YAML: yaml_codec.dump,
+    MediaType.PROTOBUF: envelope.encode,
 }
 
 
-def encode_object(tree: Any, format_: Format, size: int = 0) -> bytes:
+def encode_object(tree: Any, format_: MediaType, size: int = 0) -> bytes:
     """Return the body of a response with one object, which was made of about `size` bytes."""
-    return encoder_for_size(size)(tree) if format_ is Format.JSON else _ENCODERS[format_](tree)
+    return encoder_for_size(size)(tree) if format_ is MediaType.JSON else _ENCODERS[format_](tree)

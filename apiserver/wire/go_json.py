@@ -49,7 +49,7 @@ def type_name(value: object) -> str:
     return f"number {value}" if isinstance(value, float) else json_type
 
 
-class OutOfRange(ValueError):
+class NumberOutOfRange(ValueError):
     """A number is larger than the largest float64."""
 
 
@@ -81,7 +81,7 @@ def _parse_int(text: str) -> int | float:
 def _fraction(text: str) -> float:
     value = float(text)
     if math.isinf(value):
-        raise OutOfRange(f"json: cannot unmarshal number {text} into Go value of type float64")
+        raise NumberOutOfRange(f"json: cannot unmarshal number {text} into Go value of type float64")
     return value
 
 

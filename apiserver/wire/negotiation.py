@@ -9,7 +9,7 @@ from typing import Final
 from msgspec import Struct, field
 
 
-class Format(StrEnum):
+class MediaType(StrEnum):
     JSON = "application/json"
     YAML = "application/yaml"
     PROTOBUF = "application/vnd.kubernetes.protobuf"
@@ -27,7 +27,7 @@ class View(Enum):
 class OutputFormat(Struct, frozen=True, kw_only=True):
     """The format and view of a response. `version` is that of the view's own kind, in meta.k8s.io."""
 
-    format: Format
+    format: MediaType
     view: View = View.OBJECT
     version: str = "v1"
     is_list: bool = False
@@ -55,7 +55,7 @@ class Clause(Struct, frozen=True, kw_only=True):
         return None if values == [None, None, None] else (values[0] or "", values[1] or "", values[2] or "")
 
 
-class Endpoint(Enum):
+class EndpointType(Enum):
     """The endpoints whose negotiation differs in upstream."""
 
     BUILT_IN = "objects of built-in kinds"
@@ -70,17 +70,17 @@ class Endpoint(Enum):
     """The hash of Enum is a function in Python, and every request calls it."""
 
 
-JSON = OutputFormat(format=Format.JSON)
-FORMATS = tuple(Format)
+JSON = OutputFormat(format=MediaType.JSON)
+FORMATS = tuple(MediaType)
 MAX_ACCEPT: Final = 16 * 1024
 """Characters of an Accept header that are parsed, so that a long one does not block the event loop."""
-STREAMED_FORMATS: Final = frozenset({Format.JSON, Format.PROTOBUF})
-DISCOVERY_VERSIONS: Final[Mapping[Endpoint, tuple[str, ...]]] = {
-    Endpoint.DISCOVERY: ("v2",),
-    Endpoint.DISCOVERY_UNTIL_1_32: ("v2", "v2beta1"),
-    Endpoint.DISCOVERY_UNTIL_1_29: ("v2beta1",),
+STREAMED_FORMATS: Final = frozenset({MediaType.JSON, MediaType.PROTOBUF})
+DISCOVERY_VERSIONS: Final[Mapping[EndpointType, tuple[str, ...]]] = {
+    EndpointType.DISCOVERY: ("v2",),
+    EndpointType.DISCOVERY_UNTIL_1_32: ("v2", "v2beta1"),
+    EndpointType.DISCOVERY_UNTIL_1_29: ("v2beta1",),
 }
-_WITHOUT_VERSIONS: Final = frozenset({*DISCOVERY_VERSIONS, Endpoint.PLAIN})
+_WITHOUT_VERSIONS: Final = frozenset({*DISCOVERY_VERSIONS, EndpointType.PLAIN})
 DISCOVERY_TARGET: Final = ("apidiscovery.k8s.io", "APIGroupDiscoveryList")
 _VIEWS = {
     "Table": View.TABLE,
@@ -90,7 +90,7 @@ _VIEWS = {
 _VIEW_VERSIONS = frozenset({"v1", "v1beta1"})
 
 
-def negotiate(accept: str, endpoint: Endpoint = Endpoint.BUILT_IN) -> OutputFormat | None:
+def negotiate(accept: str, endpoint: EndpointType = EndpointType.BUILT_IN) -> OutputFormat | None:
     """Return the first format of an Accept header that an endpoint supports; None if it supports none."""
     return (_negotiate_usual if len(accept) <= _USUAL_LENGTH else _negotiate)(accept, endpoint)
 
@@ -107,7 +107,7 @@ def _matches(accept: str, produced: tuple[str, ...]) -> bool:
     return any(name == "*/*" or name in produced for name in names)
 
 
-def _negotiate(accept: str, endpoint: Endpoint) -> OutputFormat | None:
+def _negotiate(accept: str, endpoint: EndpointType) -> OutputFormat | None:
     if not accept:
         return JSON
     for clause in parse_accept(accept):
@@ -117,7 +117,7 @@ def _negotiate(accept: str, endpoint: Endpoint) -> OutputFormat | None:
     return None
 
 
-def _choose(format_: Format, clause: Clause, endpoint: Endpoint) -> OutputFormat | None:
+def _choose(format_: MediaType, clause: Clause, endpoint: EndpointType) -> OutputFormat | None:
     parameters = clause.parameters
     stream, server_version = parameters.get("stream"), parameters.get("sv")
     if stream and (stream != "watch" or format_ not in STREAMED_FORMATS):
@@ -134,14 +134,19 @@ def _choose(format_: Format, clause: Clause, endpoint: Endpoint) -> OutputFormat
             else None
         )
     if target is None:
-        if endpoint is Endpoint.CUSTOM and format_ is Format.PROTOBUF:
+        if endpoint is EndpointType.CUSTOM and format_ is MediaType.PROTOBUF:
             return None
         return OutputFormat(format=format_, pretty=pretty)
     group, version, kind = target
     view = _VIEWS.get(kind)
-    if endpoint is Endpoint.PLAIN or view is None or group != "meta.k8s.io" or version not in _VIEW_VERSIONS:
+    if (
+        endpoint is EndpointType.PLAIN
+        or view is None
+        or group != "meta.k8s.io"
+        or version not in _VIEW_VERSIONS
+    ):
         return None
-    if view is View.TABLE and (format_ is Format.PROTOBUF or endpoint is Endpoint.WITHOUT_TABLE):
+    if view is View.TABLE and (format_ is MediaType.PROTOBUF or endpoint is EndpointType.WITHOUT_TABLE):
         return None
     is_list = kind.endswith("List")
     return OutputFormat(format=format_, view=view, version=version, is_list=is_list, pretty=pretty)

@@ -15,16 +15,16 @@ from mockube.apimachinery.schema.decode import has_duplicates, is_too_deep
 from mockube.apimachinery.yaml_decode import load
 from mockube.apimachinery.yaml_scalars import YamlError
 from mockube.apiserver.wire import go_json
-from mockube.apiserver.wire.negotiation import FORMATS, Format, parse_content_type
+from mockube.apiserver.wire.negotiation import FORMATS, MediaType, parse_content_type
 from mockube.apiserver.wire.protobuf import envelope
 from mockube.apiserver.wire.protobuf.varint import ProtobufError
 
 
-class Unreadable(ValueError):
+class UnreadableBody(ValueError):
     """The bytes are not of their media type; the message is that of Go's decoder."""
 
 
-class NotJson(Unreadable):
+class NotJson(UnreadableBody):
     """The body is not JSON. Upstream reads the kind from it first, with another message."""
 
 
@@ -80,7 +80,7 @@ def _json_as_go(data: bytes) -> ParsedObject:
         raise NotJson(syntax_problem)
     try:
         return ParsedObject(go_json.decode(text), text)
-    except go_json.OutOfRange as error:
+    except go_json.NumberOutOfRange as error:
         raise NotJson(str(error)) from error
 
 
@@ -88,8 +88,8 @@ def _yaml(data: bytes) -> ParsedObject:
     """Decode YAML; an empty body is an object without fields."""
     try:
         parsed = parse_applied(data)
-    except Unreadable as error:
-        raise Unreadable(str(error).removeprefix(_CONVERTING)) from error
+    except UnreadableBody as error:
+        raise UnreadableBody(str(error).removeprefix(_CONVERTING)) from error
     return ParsedObject({}) if parsed.tree is None else replace(parsed, tree=_sort_keys(parsed.tree))
 
 
@@ -111,7 +111,7 @@ def parse_applied(data: bytes) -> ParsedObject:
     try:
         loaded = load(data)
     except YamlError as error:
-        raise Unreadable(str(error)) from error
+        raise UnreadableBody(str(error)) from error
     return ParsedObject(with_go_numbers(loaded.tree), b"", loaded.strict_errors)
 
 
@@ -119,13 +119,13 @@ def _protobuf(data: bytes) -> ParsedObject:
     try:
         return ParsedObject(envelope.decode(data), is_binary=True)
     except ProtobufError as error:
-        raise Unreadable(str(error)) from error
+        raise UnreadableBody(str(error)) from error
 
 
 _READERS: Mapping[str, Callable[[bytes], ParsedObject]] = {
-    Format.JSON: _json,
-    Format.YAML: _yaml,
-    Format.PROTOBUF: _protobuf,
+    MediaType.JSON: _json,
+    MediaType.YAML: _yaml,
+    MediaType.PROTOBUF: _protobuf,
     "application/apply-patch+yaml": parse_applied,
 }
 _CONVERTING = "error converting YAML to JSON: "

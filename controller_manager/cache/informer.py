@@ -283,7 +283,7 @@ class Informer(Generic[T]):
 # --- all informers of a process
 
 
-class Settings(Struct, frozen=True, kw_only=True):
+class InformerSettings(Struct, frozen=True, kw_only=True):
     clock: Clock
     random: Random
     metrics: InformerMetrics = field(default_factory=InformerMetrics)
@@ -295,7 +295,7 @@ class Settings(Struct, frozen=True, kw_only=True):
 class Informers:
     """The shared informers of a process, one for each resource; client-go's SharedInformerFactory."""
 
-    def __init__(self, client: Client, settings: Settings) -> None:
+    def __init__(self, client: Client, settings: InformerSettings) -> None:
         self._client = client
         self._settings = settings
         self._informers: dict[AnyResource, Informer[Any]] = {}

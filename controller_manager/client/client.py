@@ -17,7 +17,7 @@ from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.resources import Key, Resource
 from mockube.controller_manager.client.sender import Sender
-from mockube.controller_manager.client.wire import NoResponse, Request, Response, Stream, no_response
+from mockube.controller_manager.client.wire import NoResponse, Request, Response, ResponseStream, no_response
 
 AnyResource = Resource[Any]
 Parsed = dict[str, Any]
@@ -41,14 +41,14 @@ _UNRESERVED: Final = "/:@!$&'()*+,;=~"
 """The characters of a path that are not escaped, in addition to letters and digits."""
 
 
-class Subject(NamedTuple):
+class RequestedObject(NamedTuple):
     """The resource and name of a request for an error, which a response without a Status does not contain."""
 
     resource: GroupResource
     name: str = ""
 
 
-NO_SUBJECT: Final = Subject(NO_RESOURCE)
+NO_SUBJECT: Final = RequestedObject(NO_RESOURCE)
 
 
 class ObjectList(NamedTuple):
@@ -168,7 +168,7 @@ class Client:
         *,
         body: bytes = b"",
         accept: str = _JSON,
-        about: Subject = NO_SUBJECT,
+        about: RequestedObject = NO_SUBJECT,
     ) -> Parsed:
         """Send a request for a path that is no resource, such as discovery; `path` includes the query.
 
@@ -180,7 +180,7 @@ class Client:
     @asynccontextmanager
     async def watch(
         self, resource: AnyResource, query: Mapping[str, object], *, timeout_seconds: float
-    ) -> AsyncIterator[Stream]:
+    ) -> AsyncIterator[ResponseStream]:
         """Watch all namespaces: the stream has an event as JSON in each line. It is closed after `timeout_seconds`."""
         target = _target(resource, Key("", "")) + _query({"watch": "true", **query})
         headers = _read_headers(resource, _METADATA)
@@ -189,7 +189,7 @@ class Client:
             yield stream
 
     @asynccontextmanager
-    async def download(self, path: str, *, timeout_seconds: float) -> AsyncIterator[Stream]:
+    async def download(self, path: str, *, timeout_seconds: float) -> AsyncIterator[ResponseStream]:
         """Stream a path that is no resource. The caller has to check that the content is complete."""
         async with self._open_stream(
             Request(method="GET", target=path, headers={}, timeout=timeout_seconds)
@@ -197,7 +197,7 @@ class Client:
             yield stream
 
     @asynccontextmanager
-    async def _open_stream(self, request: Request) -> AsyncIterator[Stream]:
+    async def _open_stream(self, request: Request) -> AsyncIterator[ResponseStream]:
         async with self._sender.stream(request) as stream:
             if stream.status != 200:
                 raise _error(request, Response(stream.status, None, await stream.read()))
@@ -210,7 +210,7 @@ class Client:
         body: bytes = b"",
         *,
         headers: Mapping[str, str] = _JSON_HEADERS,
-        about: Subject = NO_SUBJECT,
+        about: RequestedObject = NO_SUBJECT,
     ) -> Parsed:
         request = Request(method=method, target=target, headers=headers, body=body, timeout=self._timeout)
         response = await self._sender.send(request)
@@ -260,7 +260,9 @@ def _delete_options(options: DeleteOptions) -> bytes:
     return orjson.dumps({"kind": "DeleteOptions", "apiVersion": "v1", **present}) if present else b""
 
 
-def _error(request: Request, response: Response, about: Subject = NO_SUBJECT) -> ApiError | NoResponse:
+def _error(
+    request: Request, response: Response, about: RequestedObject = NO_SUBJECT
+) -> ApiError | NoResponse:
     error = _api_error(request, response, about)
     if response.status in _UNKNOWN_OUTCOME_CODES and not request.is_read:
         unknown = no_response(request, error.message)
@@ -269,7 +271,7 @@ def _error(request: Request, response: Response, about: Subject = NO_SUBJECT) ->
     return error
 
 
-def _api_error(request: Request, response: Response, about: Subject) -> ApiError:
+def _api_error(request: Request, response: Response, about: RequestedObject) -> ApiError:
     """Return the error of the Status in the response, or of the HTTP code if a proxy has sent the response."""
     try:
         tree = orjson.loads(response.body)

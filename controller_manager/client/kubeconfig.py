@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from mockube.apimachinery.yaml_decode import load
 from mockube.apimachinery.yaml_scalars import YamlError
 from mockube.controller_manager.client.flowcontrol import Rate
-from mockube.controller_manager.config.settings import Server
+from mockube.controller_manager.config.settings import ClientConnectionOptions
 
 UNSUPPORTED: Final[Mapping[str, Sequence[str]]] = {
     "cluster": ("proxy-url",),
@@ -133,14 +133,14 @@ DEFAULT_RATE = Rate(qps=20.0, burst=30)
 """Upstream's rate limit, for a server on another machine, which others use as well."""
 
 
-def access_of(server: Server) -> Access:
+def access_of(server: ClientConnectionOptions) -> Access:
     """Return the access to the server that flags name, from the kubeconfig if they name one."""
     if server.kubeconfig is None:
         return Access(server=server.master)
     return read(server.kubeconfig, master=server.master)
 
 
-def rate_of(server: Server, access: Access) -> Rate | None:
+def rate_of(server: ClientConnectionOptions, access: Access) -> Rate | None:
     """Return the rate limit of each controller; None for a server on this machine, unless flags set a limit."""
     if server.kube_api_qps is None and server.kube_api_burst is None and _is_on_this_machine(access.server):
         return None

@@ -13,7 +13,7 @@ from mockube.controller_manager.client.wire import (
     NoResponse,
     Request,
     Response,
-    Stream,
+    ResponseStream,
     Transport,
     Unreachable,
 )
@@ -135,7 +135,7 @@ class Sender(Struct, frozen=True, kw_only=True):
         return outcome
 
     @asynccontextmanager
-    async def stream(self, request: Request) -> AsyncIterator[Stream]:
+    async def stream(self, request: Request) -> AsyncIterator[ResponseStream]:
         """Open a stream, without retries: reflectors retry watches."""
         token = await self.credential.token()
         await self._wait_for_rate_limit(request)

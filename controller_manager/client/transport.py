@@ -29,7 +29,7 @@ from mockube.controller_manager.client.wire import (
     NoResponse,
     Request,
     Response,
-    Stream,
+    ResponseStream,
     Transport,
     Unreachable,
     no_response,
@@ -218,7 +218,9 @@ class BoundedTransport:
         async with self._slots:
             return await self._transport.send(request, headers)
 
-    def stream(self, request: Request, headers: Mapping[str, str]) -> AbstractAsyncContextManager[Stream]:
+    def stream(
+        self, request: Request, headers: Mapping[str, str]
+    ) -> AbstractAsyncContextManager[ResponseStream]:
         return self._transport.stream(request, headers)
 
     async def close(self) -> None:
@@ -241,7 +243,9 @@ class FencedTransport:
             raise Unreachable(f"{request.method} {request.target}: the lease is lost")
         return await self._transport.send(request, headers)
 
-    def stream(self, request: Request, headers: Mapping[str, str]) -> AbstractAsyncContextManager[Stream]:
+    def stream(
+        self, request: Request, headers: Mapping[str, str]
+    ) -> AbstractAsyncContextManager[ResponseStream]:
         return self._transport.stream(request, headers)
 
     async def close(self) -> None:

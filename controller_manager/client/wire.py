@@ -51,7 +51,7 @@ def no_response(request: Request, problem: str) -> NoResponse:
     return Unreachable(text) if request.is_read else OutcomeUnknown(text)
 
 
-class Stream(Protocol):
+class ResponseStream(Protocol):
     """A response that is read in chunks. An interruption ends the iteration like the regular end."""
 
     @property
@@ -73,6 +73,8 @@ class Transport(Protocol):
     async def send(self, request: Request, headers: Mapping[str, str]) -> Response:
         """Send a request once, with additional headers, and return the response."""
 
-    def stream(self, request: Request, headers: Mapping[str, str]) -> AbstractAsyncContextManager[Stream]: ...
+    def stream(
+        self, request: Request, headers: Mapping[str, str]
+    ) -> AbstractAsyncContextManager[ResponseStream]: ...
 
     async def close(self) -> None: ...

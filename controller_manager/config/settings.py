@@ -25,7 +25,7 @@ from mockube.apimachinery.flags import (
     seconds,
 )
 from mockube.apimachinery.klog import Logging
-from mockube.controller_manager.config.signing import CertificateSigning
+from mockube.controller_manager.config.signing import CertificateSigningOptions
 
 SIMULATED, PROCESS = "simulated", "process"
 
@@ -36,7 +36,7 @@ def _container_runtime(text: str) -> str:
     return text
 
 
-class Server(Struct, frozen=True, kw_only=True):
+class ClientConnectionOptions(Struct, frozen=True, kw_only=True):
     """API server"""
 
     kubeconfig: Annotated[
@@ -337,10 +337,10 @@ class Simulation(Struct, frozen=True, kw_only=True):
 
 
 SECTIONS: Final[Mapping[str, type[Any]]] = {
-    "server": Server,
+    "server": ClientConnectionOptions,
     "controllers": Controllers,
     "networks": Networks,
-    "signing": CertificateSigning,
+    "signing": CertificateSigningOptions,
     "leading": LeaderElection,
     "serving": SecureServing,
     "features": Features,
@@ -351,10 +351,10 @@ SECTIONS: Final[Mapping[str, type[Any]]] = {
 
 
 class Config(Struct, frozen=True, kw_only=True):
-    server: Server = field(default_factory=Server)
+    server: ClientConnectionOptions = field(default_factory=ClientConnectionOptions)
     controllers: Controllers = field(default_factory=Controllers)
     networks: Networks = field(default_factory=Networks)
-    signing: CertificateSigning = field(default_factory=CertificateSigning)
+    signing: CertificateSigningOptions = field(default_factory=CertificateSigningOptions)
     leading: LeaderElection = field(default_factory=LeaderElection)
     serving: SecureServing = field(default_factory=SecureServing)
     features: Features = field(default_factory=Features)

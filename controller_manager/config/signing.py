@@ -29,7 +29,7 @@ _KUBE_APISERVER_CLIENT, _LEGACY_UNKNOWN = (
 _ALL_SIGNERS: Final = "all signers (the API server's, if both are started together)"
 
 
-class CertificateSigning(Struct, frozen=True, kw_only=True):
+class CertificateSigningOptions(Struct, frozen=True, kw_only=True):
     """Certificates"""
 
     cluster_signing_cert_file: Annotated[Path | None, _certificate(_ALL_SIGNERS)] = None
@@ -65,7 +65,7 @@ class SignerFiles(NamedTuple):
     legacy_unknown: CAFiles | None
 
 
-def signer_files(flags: CertificateSigning) -> SignerFiles:
+def signer_files(flags: CertificateSigningOptions) -> SignerFiles:
     """Return the CA files of each signer. Raises `ValueError` if the flags contradict each other."""
     general = (flags.cluster_signing_cert_file, flags.cluster_signing_key_file)
     specific = {

@@ -176,7 +176,7 @@ class Write(Struct, frozen=True):
     response: ReadOnlyTree | None
 
 
-class Outcome(Struct, frozen=True, kw_only=True):
+class PlanResult(Struct, frozen=True, kw_only=True):
     """The results of a plan's actions."""
 
     error: ApiError | None
@@ -187,7 +187,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
         return tuple(write for write in self.writes if isinstance(write.action, kind))
 
 
-def no_next_plan(_: Outcome) -> "Plan | None":
+def no_next_plan(_: PlanResult) -> "Plan | None":
     return None
 
 
@@ -200,7 +200,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     actions: tuple[Action, ...] = ()
     last: Callable[[ApiError | None], tuple[Action, ...]] = no_final_actions
     """Returns the actions to execute in any case, such as the status update; takes the error of the actions, or None."""
-    then: Callable[[Outcome], "Plan | None"] = no_next_plan
+    then: Callable[[PlanResult], "Plan | None"] = no_next_plan
     """Returns the next plan of the same reconciliation, given the outcome of the actions; None if there is none."""
     requeue_after: timedelta | None = None
     """The time after which the key is requeued, even without a change."""

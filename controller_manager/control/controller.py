@@ -15,7 +15,7 @@ from prometheus_client.registry import Collector
 
 from mockube.controller_manager.cache.store import Caches, Change, Indexer
 from mockube.controller_manager.client.resources import Key, Resource
-from mockube.controller_manager.control.actions import Outcome, Plan
+from mockube.controller_manager.control.actions import Plan, PlanResult
 from mockube.controller_manager.queue.workqueue import DEFAULT_RETRY_BACKOFF, RetryBackoff
 
 ToKeys = Callable[[Caches, Change], Iterable[Key]]
@@ -38,7 +38,7 @@ class OutcomeMetrics(Collector):
     """The metrics of one controller that depend on the outcomes of its reconciliations."""
 
     @abstractmethod
-    def observe(self, primary: Any, outcome: Outcome, seconds: float, now: datetime) -> None:
+    def observe(self, primary: Any, outcome: PlanResult, seconds: float, now: datetime) -> None:
         """Record an outcome. `primary` is the object as it was in the cache, or None."""
 
 

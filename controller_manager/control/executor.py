@@ -20,9 +20,9 @@ from mockube.controller_manager.control.actions import (
     Delete,
     EventTemplate,
     ObjectRef,
-    Outcome,
     Patch,
     Plan,
+    PlanResult,
     RecordEvent,
     Release,
     Remember,
@@ -103,7 +103,7 @@ class Executor:
         plan: Plan,
         writes: KeyWrites,
         remember: Callable[[object], None] = ignore,
-        observe: Callable[[Outcome], None] = ignore,
+        observe: Callable[[PlanResult], None] = ignore,
     ) -> None:
         """Execute a plan and the plans that follow it; raises the first error, after the last actions of the plan.
 
@@ -119,8 +119,8 @@ class Executor:
             last_error = await self._execute_in_order(current_plan.last(error), writes, remember)
             first_error = first_error or error or last_error
             all_writes += plan_writes
-            current_plan = current_plan.then(Outcome(error=error, writes=tuple(plan_writes)))
-        observe(Outcome(error=first_error, writes=tuple(all_writes)))
+            current_plan = current_plan.then(PlanResult(error=error, writes=tuple(plan_writes)))
+        observe(PlanResult(error=first_error, writes=tuple(all_writes)))
         if first_error is not None:
             raise first_error
 

@@ -1,4 +1,4 @@
-"""Run controllers: `Loop` runs workers that reconcile keys, and `ControllerRunner` runs a `Controller`.
+"""Run controllers: `ReconcileLoop` runs workers that reconcile keys, and `ControllerRunner` runs a `Controller`.
 
 The runner maps changes to keys, waits until the caches are current for a key, calls `reconcile` and executes the plan. It
 is independent of the controllers, which are records of data and functions.
@@ -16,7 +16,7 @@ from mockube.apimachinery.status import ApiError, Conflict
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.wire import NoResponse
-from mockube.controller_manager.control.actions import Outcome, Plan
+from mockube.controller_manager.control.actions import Plan, PlanResult
 from mockube.controller_manager.control.controller import Controller, OutcomeMetrics, ToKeys, Watch
 from mockube.controller_manager.control.executor import Executor, ignore
 from mockube.controller_manager.control.own_writes import EXPIRY_SECONDS, OwnWrites
@@ -45,7 +45,7 @@ class RequeueWithBackoff(Exception):
     """A reconciliation cannot do anything now; its key is requeued with backoff."""
 
 
-class Loop:
+class ReconcileLoop:
     """A work queue and its workers, which reconcile keys, and requeue failed ones with backoff."""
 
     def __init__(
@@ -144,7 +144,7 @@ class ControllerRunner:
         self._parked: set[Key] = set()
         self._memories: dict[Key, object] = {}
         self._outcome_metrics = controller.outcome_metrics() if controller.outcome_metrics else None
-        self.loop = Loop(
+        self.loop = ReconcileLoop(
             controller.queue,
             self._reconcile,
             workers=controller.workers,
@@ -197,7 +197,7 @@ class ControllerRunner:
         await self._executor.execute(plan, writes, remember, observe)
         return plan.requeue_after
 
-    def _observe_outcome(self, key: Key, metrics: OutcomeMetrics) -> Callable[[Outcome], None]:
+    def _observe_outcome(self, key: Key, metrics: OutcomeMetrics) -> Callable[[PlanResult], None]:
         """Return a callback that records the outcome of a reconciliation that starts now."""
         clock = self._context.clock
         started_at, primary = (
@@ -205,7 +205,7 @@ class ControllerRunner:
             self._caches.of(self._controller.watches[0].resource).get(*key),
         )
 
-        def observe(outcome: Outcome) -> None:
+        def observe(outcome: PlanResult) -> None:
             metrics.observe(primary, outcome, clock.monotonic() - started_at, clock.now())
 
         return observe

@@ -18,16 +18,16 @@ from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.kubelet.effects import Step
 from mockube.controller_manager.kubelet.pod_lifecycle.admission import (
-    NodeUsage,
-    Rejection,
+    NodeAllocation,
+    PodRejection,
     admission_rejection,
     is_admitted,
     reject,
     resource_shortage,
 )
 from mockube.controller_manager.kubelet.pod_lifecycle.preemption import (
-    Candidate,
     NothingToPreempt,
+    PreemptiblePod,
     is_critical,
     is_preemptable,
     kill_timeout,
@@ -95,8 +95,8 @@ class _NodePods(Struct):
             self.requested.subtract(pod.requested)
             self.host_ports_by_uid.pop(uid, None)
 
-    def usage(self) -> NodeUsage:
-        return NodeUsage(self.allocatable, self.requested, len(self.pods), self._host_ports())
+    def usage(self) -> NodeAllocation:
+        return NodeAllocation(self.allocatable, self.requested, len(self.pods), self._host_ports())
 
     def _host_ports(self) -> Iterator[HostPort]:
         return (port for ports in self.host_ports_by_uid.values() for port in ports)
@@ -138,7 +138,7 @@ class AdmittedPods:
 
     def _preempt_for(
         self, node_pods: _NodePods, pod: PodView, new: _AdmittedPod, now: datetime
-    ) -> Rejection | None:
+    ) -> PodRejection | None:
         """Preempt pods so that a critical pod fits; return a rejection if that is not possible."""
         shortage = resource_shortage(new.requested, node_pods.usage())
         if not shortage:
@@ -149,7 +149,7 @@ class AdmittedPods:
             if other.uid in node_pods.pods and is_preemptable(pod.object, other.object)
         }
         candidates = [
-            Candidate(
+            PreemptiblePod(
                 uid, (other.object.get("status") or {}).get("qosClass") or "", node_pods.pods[uid].requested
             )
             for uid, other in others.items()
@@ -159,7 +159,7 @@ class AdmittedPods:
         except NothingToPreempt as error:
             problem = f"preemption: error finding a set of pods to preempt: {error}"
             message = f"Unexpected error while attempting to recover from admission failure: {problem}"
-            return Rejection("UnexpectedAdmissionError", message)
+            return PodRejection("UnexpectedAdmissionError", message)
         for victim in victims:
             node_pods.remove(victim.uid)
             node_pods.victims[victim.uid] = now

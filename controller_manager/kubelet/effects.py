@@ -9,7 +9,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 
-class Write(Struct, frozen=True, kw_only=True):
+class PatchObject(Struct, frozen=True, kw_only=True):
     """A patch of the object or of one of its subresources."""
 
     body: Any
@@ -17,7 +17,7 @@ class Write(Struct, frozen=True, kw_only=True):
     subresource: str = "status"
 
 
-class Remove(Struct, frozen=True):
+class DeleteObject(Struct, frozen=True):
     """Delete the object without further grace, but no other object of the same name."""
 
 
@@ -31,7 +31,7 @@ class EmitEvent(Struct, frozen=True):
     """The path of the container in the object; empty for the object itself."""
 
 
-Effect = Write | Remove | EmitEvent
+Effect = PatchObject | DeleteObject | EmitEvent
 
 
 class StartContainer(Struct, frozen=True):

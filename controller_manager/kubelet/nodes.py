@@ -13,11 +13,11 @@ from mockube.controller_manager.client.kinds import CONFIG_MAPS, CSI_NODES, NODE
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.config.networks import IPAM, allocates
 from mockube.controller_manager.control.runnable import Context, Runnable
-from mockube.controller_manager.control.runner import Loop
+from mockube.controller_manager.control.runner import ReconcileLoop
 from mockube.controller_manager.kubelet.node_events import NodeEvents
 from mockube.controller_manager.kubelet.node_objects import is_simulated, node, node_name
 from mockube.controller_manager.kubelet.node_registry import NodeRegistry
-from mockube.controller_manager.kubelet.registration import Registration
+from mockube.controller_manager.kubelet.registration import NodeRegistration
 from mockube.controller_manager.kubelet.resizing import (
     NODES_CONFIG_MAP,
     DesiredNodes,
@@ -50,7 +50,7 @@ class SimulatedNodes:
             details=False,
             waits_for_pod_cidrs=allocates(context.options) and IPAM in context.names,
         )
-        self._registration = Registration(context.client, registry, clock=context.clock)
+        self._registration = NodeRegistration(context.client, registry, clock=context.clock)
         self._status_writer = StatusWriter(
             context.client, context.recorder.of(EVENT_SOURCE), NODES, context.clock
         )
@@ -148,8 +148,8 @@ class SimulatedNodes:
         with suppress(NotFound, Conflict):  # It was deleted already, and another node may have its name.
             await self._client.delete(NODES, Key.of(present), uid=meta.uid(present))
 
-    def _loop(self, context: Context, name: str, reconcile: Any) -> Loop:
-        return Loop(name, reconcile, workers=WORKERS, clock=context.clock, metrics=context.metrics)
+    def _loop(self, context: Context, name: str, reconcile: Any) -> ReconcileLoop:
+        return ReconcileLoop(name, reconcile, workers=WORKERS, clock=context.clock, metrics=context.metrics)
 
 
 SIMULATED_NODES: Final = Runnable(name="simulated-nodes", service_account="", build=SimulatedNodes)

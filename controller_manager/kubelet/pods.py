@@ -20,7 +20,7 @@ from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.config.networks import IPAM, allocates
 from mockube.controller_manager.config.settings import PROCESS
 from mockube.controller_manager.control.runnable import Context, Runnable
-from mockube.controller_manager.control.runner import Loop
+from mockube.controller_manager.control.runner import ReconcileLoop
 from mockube.controller_manager.kubelet.admitted_pods import AdmittedPods
 from mockube.controller_manager.kubelet.effects import Step
 from mockube.controller_manager.kubelet.node_objects import is_disconnected, is_simulated
@@ -84,7 +84,7 @@ class SimulatedPods:
         self._details = options.simulate_kubelet_details
         self._has_stages = bool(stages)
         self._sync_pod: SyncPod = self._sync_by_stages if stages else self._sync_by_model
-        self._loop = Loop(
+        self._loop = ReconcileLoop(
             "simulated-pods", self._reconcile, workers=WORKERS, clock=context.clock, metrics=context.metrics
         )
         self._admitted_pods = AdmittedPods(self._pods.lister, preempt=self._preempt, enqueue=self._loop.add)

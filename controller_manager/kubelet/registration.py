@@ -21,7 +21,7 @@ from mockube.controller_manager.kubelet.node_registry import NodeRegistry
 RENEW_INTERVAL: Final = timedelta(seconds=10)
 
 
-class Registration:
+class NodeRegistration:
     def __init__(self, client: Client, registry: NodeRegistry, *, clock: Clock) -> None:
         self._client = client
         self._registry = registry

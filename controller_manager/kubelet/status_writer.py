@@ -16,7 +16,7 @@ from mockube.controller_manager.client.client import AnyResource, Client
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.events.recorder import Recorder
 from mockube.controller_manager.control.own_writes import EXPIRY_SECONDS
-from mockube.controller_manager.kubelet.effects import Effect, EmitEvent, Remove, Write
+from mockube.controller_manager.kubelet.effects import DeleteObject, Effect, EmitEvent, PatchObject
 
 
 class _LastWrite(NamedTuple):
@@ -69,7 +69,7 @@ class StatusWriter:
         base_revision = _revision(obj)
         for effect in effects:
             match effect:
-                case Write(body=body, kind=kind, subresource=subresource):
+                case PatchObject(body=body, kind=kind, subresource=subresource):
                     try:
                         obj = await self._client.patch(
                             self._resource, key, body, kind=kind, subresource=subresource
@@ -77,7 +77,7 @@ class StatusWriter:
                     except NotFound:
                         return None
                     self._note_write(key, obj, _revision(obj), base_revision)
-                case Remove():
+                case DeleteObject():
                     await self._remove(key, obj)
                     return None
                 case EmitEvent(type=kind_of_event, reason=reason, message=message, part=part):

@@ -37,7 +37,7 @@ class Timings(Struct, frozen=True, kw_only=True):
     retry_period: float = 2.0
 
 
-class Candidate(Struct, frozen=True, kw_only=True):
+class LeaderElectionConfig(Struct, frozen=True, kw_only=True):
     """The identity of a candidate, and its lease."""
 
     lease: Key
@@ -53,7 +53,9 @@ class LeaseLost(Exception):
 class Elector:
     """Acquires, renews and releases the lease of one candidate; client-go's LeaderElector."""
 
-    def __init__(self, candidate: Candidate, client: Client, *, clock: Clock, random: Random) -> None:
+    def __init__(
+        self, candidate: LeaderElectionConfig, client: Client, *, clock: Clock, random: Random
+    ) -> None:
         """Create an elector. Its client is used for the lease only, so that its requests do not wait behind others."""
         self._candidate = candidate
         self._timings = candidate.timings

@@ -92,7 +92,7 @@ _QUEUE_HISTOGRAMS: Final[Sequence[tuple[str, str, Callable[[QueueStats], Duratio
 )
 
 
-class QueueMetrics(Collector):
+class WorkQueueMetrics(Collector):
     """The metrics of all work queues of a process, by name."""
 
     def __init__(self, clock: Clock) -> None:
@@ -306,7 +306,7 @@ class Metrics:
 
     def __init__(self, clock: Clock) -> None:
         self.registry = CollectorRegistry()
-        self.queues = QueueMetrics(clock)
+        self.queues = WorkQueueMetrics(clock)
         self.reconciles = ReconcileMetrics(clock)
         self.task_restarts = Counter(
             "mockube_task_restarts",

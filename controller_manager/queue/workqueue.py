@@ -219,7 +219,7 @@ class RetryBackoff(Struct, frozen=True):
 DEFAULT_RETRY_BACKOFF: Final = RetryBackoff()
 
 
-class Backoff(Generic[K]):
+class KeyBackoff(Generic[K]):
     """Exponential backoff per key; client-go's item exponential failure rate limiter."""
 
     def __init__(self, base: float = BASE_DELAY, max_seconds: float = MAX_DELAY) -> None:
@@ -242,7 +242,7 @@ class RateLimiter(Generic[K]):
     """client-go's default controller rate limiter: the longer of the key's backoff and the wait for a token."""
 
     def __init__(self, clock: Clock, retries: RetryBackoff = DEFAULT_RETRY_BACKOFF) -> None:
-        self._backoff = Backoff[K](retries.base, retries.max_seconds)
+        self._backoff = KeyBackoff[K](retries.base, retries.max_seconds)
         self._bucket = TokenBucket(RETRY_RATE, clock)
 
     def when(self, key: K) -> float:

@@ -11,7 +11,7 @@ from mockube.controller_manager.client.podview import PodView
 Labels = Mapping[str, str]
 
 
-class Term(Struct, frozen=True, kw_only=True):
+class AffinityTerm(Struct, frozen=True, kw_only=True):
     """A term of pod affinity or anti-affinity."""
 
     topology_key: str
@@ -31,13 +31,13 @@ class Term(Struct, frozen=True, kw_only=True):
         return is_in_namespaces and self.selector.matches(pod.labels)
 
 
-class Terms(Struct, frozen=True, kw_only=True):
+class AffinityTerms(Struct, frozen=True, kw_only=True):
     """The required and preferred terms of one pod's affinity and anti-affinity."""
 
-    affinity: tuple[Term, ...] = ()
-    anti_affinity: tuple[Term, ...] = ()
-    preferred_affinity: tuple[Term, ...] = ()
-    preferred_anti_affinity: tuple[Term, ...] = ()
+    affinity: tuple[AffinityTerm, ...] = ()
+    anti_affinity: tuple[AffinityTerm, ...] = ()
+    preferred_affinity: tuple[AffinityTerm, ...] = ()
+    preferred_anti_affinity: tuple[AffinityTerm, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(
@@ -45,16 +45,16 @@ class Terms(Struct, frozen=True, kw_only=True):
         )
 
 
-NO_TERMS = Terms()
+NO_TERMS = AffinityTerms()
 
 
-def terms_of(pod: PodView) -> Terms:
+def terms_of(pod: PodView) -> AffinityTerms:
     affinity = pod.object["spec"].get("affinity") or {}
     pod_affinity, pod_anti_affinity = affinity.get("podAffinity") or {}, affinity.get("podAntiAffinity") or {}
     if not pod_affinity and not pod_anti_affinity:
         return NO_TERMS
     namespace = pod.key.namespace
-    return Terms(
+    return AffinityTerms(
         affinity=_required_terms(pod_affinity, namespace),
         anti_affinity=_required_terms(pod_anti_affinity, namespace),
         preferred_affinity=_preferred_terms(pod_affinity, namespace),
@@ -62,23 +62,23 @@ def terms_of(pod: PodView) -> Terms:
     )
 
 
-def _required_terms(affinity: ReadOnlyTree, namespace: str) -> tuple[Term, ...]:
+def _required_terms(affinity: ReadOnlyTree, namespace: str) -> tuple[AffinityTerm, ...]:
     terms: Iterable[ReadOnlyTree] = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or ()
     return tuple(_term(term, namespace) for term in terms)
 
 
-def _preferred_terms(affinity: ReadOnlyTree, namespace: str) -> tuple[Term, ...]:
+def _preferred_terms(affinity: ReadOnlyTree, namespace: str) -> tuple[AffinityTerm, ...]:
     terms: Iterable[ReadOnlyTree] = affinity.get("preferredDuringSchedulingIgnoredDuringExecution") or ()
     return tuple(_term(term["podAffinityTerm"], namespace, term["weight"]) for term in terms)
 
 
-def _term(term: ReadOnlyTree, namespace: str, weight: int = 0) -> Term:
+def _term(term: ReadOnlyTree, namespace: str, weight: int = 0) -> AffinityTerm:
     explicit_namespaces = frozenset(term.get("namespaces") or ())
     selector = term.get("namespaceSelector")
     default_namespaces = (
         frozenset() if explicit_namespaces or selector is not None else frozenset({namespace})
     )
-    return Term(
+    return AffinityTerm(
         topology_key=term["topologyKey"],
         selector=from_label_selector(term.get("labelSelector")),
         namespaces=explicit_namespaces | default_namespaces,

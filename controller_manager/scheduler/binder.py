@@ -19,7 +19,7 @@ from mockube.controller_manager.client.kinds import (
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.runnable import Context
 from mockube.controller_manager.scheduler.podinfo import PodInfo
-from mockube.controller_manager.scheduler.volumes import Binding, is_bound
+from mockube.controller_manager.scheduler.volumes import ClaimBinding, is_bound
 from mockube.controller_manager.supervision import timeout
 from mockube.controller_manager.workloads.device_claims import FINALIZER, is_reserved_for, with_consumer
 from mockube.controller_manager.workloads.volumes import SELECTED_NODE, claim_reference
@@ -37,7 +37,7 @@ class Binder:
         self._claims.add_handler(self._claim_changed)
         self._changed = asyncio.Event()
 
-    async def bind(self, pod: PodInfo, node: str, bindings: list[Binding]) -> None:
+    async def bind(self, pod: PodInfo, node: str, bindings: list[ClaimBinding]) -> None:
         """Bind the claims, then the pod. Raises `TimeoutError` if claims are not bound in time, and errors of requests."""
         for binding in bindings:
             await self._bind_claim(binding, node)
@@ -48,7 +48,7 @@ class Binder:
         key = pod.view.key
         body = {
             "apiVersion": "v1",
-            "kind": "Binding",
+            "kind": "ClaimBinding",
             "metadata": {"name": key.name, "namespace": key.namespace, "uid": pod.view.uid},
             "target": {"kind": "Node", "name": node},
         }
@@ -75,7 +75,7 @@ class Binder:
             await self._client.update(RESOURCE_CLAIMS, body, subresource="status")
             allocations.pop(meta.uid(claim), None)
 
-    async def _bind_claim(self, binding: Binding, node: str) -> None:
+    async def _bind_claim(self, binding: ClaimBinding, node: str) -> None:
         """Write the claim into its volume, or the node of a new volume into the claim; volume controllers do the rest."""
         claim, volume = binding
         if volume is None:
@@ -85,7 +85,7 @@ class Binder:
         else:
             await self._client.update(PERSISTENT_VOLUMES, _with_claim(volume, claim))
 
-    def _is_bound(self, binding: Binding) -> bool:
+    def _is_bound(self, binding: ClaimBinding) -> bool:
         claim = self._claims.lister.get(meta.namespace(binding.claim), meta.name(binding.claim))
         return claim is not None and is_bound(claim)
 

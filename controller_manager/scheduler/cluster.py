@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mockube.controller_manager.scheduler.devices.claims import DeviceSnapshot
 
 
-class Cluster:
+class SchedulerCache:
     """The nodes by name, with the pods on them, including assumed ones; kube-scheduler's cache."""
 
     def __init__(self) -> None:

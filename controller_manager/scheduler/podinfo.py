@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.scheduler.affinity_terms import NO_TERMS, Terms, terms_of
+from mockube.controller_manager.scheduler.affinity_terms import NO_TERMS, AffinityTerms, terms_of
 from mockube.controller_manager.workloads.pod_requests import (
     Amounts,
     HostPort,
@@ -28,7 +28,7 @@ class PodInfo(Struct, frozen=True, kw_only=True, eq=False):
     requested: Amounts
     nonzero_requested: Amounts
     host_ports: tuple[HostPort, ...] = field(default=())
-    terms: Terms = NO_TERMS
+    terms: AffinityTerms = NO_TERMS
 
     @classmethod
     def of(cls, view: PodView) -> "PodInfo":

@@ -31,7 +31,7 @@ from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.scheduler.binder import Binder
 from mockube.controller_manager.scheduler.choice import FeasibleNodes, best_nodes, diagnosis, find_feasible
-from mockube.controller_manager.scheduler.cluster import Cluster, ClusterSnapshot
+from mockube.controller_manager.scheduler.cluster import ClusterSnapshot, SchedulerCache
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.preemption import Candidate, preempt
@@ -43,7 +43,7 @@ from mockube.controller_manager.scheduler.profile import (
     uses_resources,
 )
 from mockube.controller_manager.scheduler.queue import SchedulingQueue
-from mockube.controller_manager.scheduler.volumes import Binding, Storage, claims_of
+from mockube.controller_manager.scheduler.volumes import ClaimBinding, Storage, claims_of
 from mockube.controller_manager.supervision import start
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class Scheduler:
             resource: context.informers.of(resource) for resource in _WATCHED
         }
         self._pods = context.informers.of(PODS)
-        self._cluster = Cluster()
+        self._cluster = SchedulerCache()
         self._preemptions = PreemptionExecutor(context, self._events, self._resume)
         self._queue = SchedulingQueue(context.clock, self._preemptions.is_blocked)
         self._shared_informers = context.informers
@@ -293,7 +293,7 @@ class Scheduler:
     # --- binding
 
     async def _bind(
-        self, pod: PodInfo, node: str, volumes: list[Binding], devices: dict[str, ReadOnlyTree]
+        self, pod: PodInfo, node: str, volumes: list[ClaimBinding], devices: dict[str, ReadOnlyTree]
     ) -> None:
         """Write the allocations of devices, and bind the pod. Allocations that were not written are released."""
         try:
@@ -308,7 +308,7 @@ class Scheduler:
             self._handle_binding_failure(pod, error)
         else:
             text = f"Successfully assigned {pod.view.key} to {node}"
-            self._events.record(pod.view.object, "Normal", "Scheduled", text, action="Binding")
+            self._events.record(pod.view.object, "Normal", "Scheduled", text, action="ClaimBinding")
         finally:
             if self._devices is not None and devices:
                 self._devices.forget([*devices])

@@ -33,7 +33,7 @@ class Storage(Struct, frozen=True, kw_only=True):
     classes: Lister[ReadOnlyTree]
 
 
-class Binding(NamedTuple):
+class ClaimBinding(NamedTuple):
     """A claim and the volume to which it will be bound; None for a volume that is provisioned for the node."""
 
     claim: ReadOnlyTree
@@ -51,9 +51,9 @@ class PodVolumeClaims(Struct):
     def __bool__(self) -> bool:
         return bool(self.volumes or self.unbound)
 
-    def assign(self, node: ReadOnlyTree, storage: Storage) -> list[Binding] | None:
+    def assign(self, node: ReadOnlyTree, storage: Storage) -> list[ClaimBinding] | None:
         """Return the bindings of the unbound claims on a node; None if one of them cannot be bound there."""
-        bindings: list[Binding] = []
+        bindings: list[ClaimBinding] = []
         for claim in self.unbound:
             assigned = {meta.name(binding.volume) for binding in bindings if binding.volume is not None}
             reachable = (
@@ -64,7 +64,7 @@ class PodVolumeClaims(Struct):
             volume = best_match(reachable, claim)
             if volume is None and not _can_provision(claim, node, storage):
                 return None
-            bindings.append(Binding(claim, volume))
+            bindings.append(ClaimBinding(claim, volume))
         return bindings
 
 

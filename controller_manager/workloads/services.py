@@ -66,7 +66,7 @@ def hostname_of(pod: PodView, service: ReadOnlyTree) -> str:
     return (spec.get("hostname") or "") if is_in_domain else ""
 
 
-class Port(NamedTuple):
+class ServicePort(NamedTuple):
     """A port of a service, with its resolved number in a pod."""
 
     name: str
@@ -88,9 +88,9 @@ class PodPorts:
             for port in self._ports
             if isinstance(target := _target(port), str)
         }
-        self._resolved_ports: dict[tuple[int | None, ...], tuple[Port, ...]] = {}
+        self._resolved_ports: dict[tuple[int | None, ...], tuple[ServicePort, ...]] = {}
 
-    def of(self, pod: PodView) -> tuple[Port, ...]:
+    def of(self, pod: PodView) -> tuple[ServicePort, ...]:
         """Return the resolved ports, without named ports that the pod lacks. Equal results are the same object."""
         numbers: dict[tuple[str, str], int] = {}
         for port in _ports(pod.object["spec"]) if self._target_names else ():
@@ -102,12 +102,12 @@ class PodPorts:
             self._resolved_ports[key] = tuple(self._resolve(numbers))
         return self._resolved_ports[key]
 
-    def _resolve(self, numbers: Mapping[tuple[str, str], int]) -> Iterator[Port]:
+    def _resolve(self, numbers: Mapping[tuple[str, str], int]) -> Iterator[ServicePort]:
         for port in self._ports:
             target, protocol = _target(port), port.get("protocol", "TCP")
             number = numbers.get((target, protocol)) if isinstance(target, str) else target
             if number is not None:
-                yield Port(port.get("name", ""), number, protocol, port.get("appProtocol", ""))
+                yield ServicePort(port.get("name", ""), number, protocol, port.get("appProtocol", ""))
 
 
 def _target(service_port: ReadOnlyTree) -> int | str:

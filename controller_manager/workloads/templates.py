@@ -61,7 +61,7 @@ _NANO_DIGITS: Final = 9
 # --- the Go types of templates
 
 
-class Shape(Enum):
+class GoKind(Enum):
     """The shape of a value of a Go type, in Go and in JSON."""
 
     BOOLEAN = "bool"
@@ -78,7 +78,7 @@ class Shape(Enum):
     """JSON that is copied unchanged; stored templates do not contain any."""
 
 
-class Field(Struct, frozen=True, kw_only=True):
+class GoField(Struct, frozen=True, kw_only=True):
     name: str
     """The name in Go."""
     json: str
@@ -88,23 +88,23 @@ class Field(Struct, frozen=True, kw_only=True):
 
 class GoType(Struct, frozen=True, kw_only=True):
     name: str
-    shape: Shape
-    fields: tuple[Field, ...] = ()
+    shape: GoKind
+    fields: tuple[GoField, ...] = ()
     element: str = ""
     """The element type of a list, map or pointer."""
 
 
 _SPECIAL_SHAPES: Final = {
-    "v1.Time": Shape.TIME,
-    "resource.Quantity": Shape.QUANTITY,
-    "intstr.IntOrString": Shape.INT_OR_STRING,
-    "v1.FieldsV1": Shape.RAW,
+    "v1.Time": GoKind.TIME,
+    "resource.Quantity": GoKind.QUANTITY,
+    "intstr.IntOrString": GoKind.INT_OR_STRING,
+    "v1.FieldsV1": GoKind.RAW,
 }
 _SCALAR_SHAPES: Final = {
-    "string": Shape.TEXT,
-    "bool": Shape.BOOLEAN,
-    "int32": Shape.NUMBER,
-    "int64": Shape.NUMBER,
+    "string": GoKind.TEXT,
+    "bool": GoKind.BOOLEAN,
+    "int32": GoKind.NUMBER,
+    "int64": GoKind.NUMBER,
 }
 
 
@@ -124,17 +124,17 @@ def go_type(name: str) -> GoType:
     if name in _SCALAR_SHAPES:
         return GoType(name=name, shape=_SCALAR_SHAPES[name])
     if name.startswith("*"):
-        return GoType(name=name, shape=Shape.POINTER, element=name[1:])
+        return GoType(name=name, shape=GoKind.POINTER, element=name[1:])
     if name.startswith("[]"):
-        return GoType(name=name, shape=Shape.LIST, element=name[2:])
+        return GoType(name=name, shape=GoKind.LIST, element=name[2:])
     if name.startswith("map["):
-        return GoType(name=name, shape=Shape.MAP, element=name.partition("]")[2])
+        return GoType(name=name, shape=GoKind.MAP, element=name.partition("]")[2])
     declared = _load_types()[name]
     if isinstance(declared, str):
         underlying = go_type(declared)
         return GoType(name=name, shape=underlying.shape, element=underlying.element)
-    fields = tuple(Field(name=go, json=json, type=type_name) for go, json, type_name in declared)
-    return GoType(name=name, shape=Shape.STRUCT, fields=fields)
+    fields = tuple(GoField(name=go, json=json, type=type_name) for go, json, type_name in declared)
+    return GoType(name=name, shape=GoKind.STRUCT, fields=fields)
 
 
 # --- pods of a template, and equality
@@ -191,7 +191,7 @@ def _canonical_struct(value: Any, kind: GoType) -> Any:
     return {name: field_value for name, field_value in fields.items() if field_value} or None
 
 
-def _canonical_field(tree: Mapping[str, Any], field: Field) -> Any:
+def _canonical_field(tree: Mapping[str, Any], field: GoField) -> Any:
     return _canonical(tree[field.json] if field.json else tree, go_type(field.type))
 
 
@@ -212,18 +212,18 @@ def _unchanged_value(value: Any, _: GoType) -> Any:
     return value
 
 
-_CANONICAL_VALUES: Final[Mapping[Shape, Callable[[Any, GoType], Any]]] = {
-    Shape.STRUCT: _canonical_struct,
-    Shape.POINTER: _canonical_pointer,
-    Shape.LIST: _canonical_list,
-    Shape.MAP: _canonical_map,
-    Shape.QUANTITY: lambda value, _: quantity.from_json(value),
-    Shape.BOOLEAN: _unchanged_value,
-    Shape.NUMBER: _unchanged_value,
-    Shape.TEXT: _unchanged_value,
-    Shape.TIME: _unchanged_value,
-    Shape.INT_OR_STRING: _unchanged_value,
-    Shape.RAW: _unchanged_value,
+_CANONICAL_VALUES: Final[Mapping[GoKind, Callable[[Any, GoType], Any]]] = {
+    GoKind.STRUCT: _canonical_struct,
+    GoKind.POINTER: _canonical_pointer,
+    GoKind.LIST: _canonical_list,
+    GoKind.MAP: _canonical_map,
+    GoKind.QUANTITY: lambda value, _: quantity.from_json(value),
+    GoKind.BOOLEAN: _unchanged_value,
+    GoKind.NUMBER: _unchanged_value,
+    GoKind.TEXT: _unchanged_value,
+    GoKind.TIME: _unchanged_value,
+    GoKind.INT_OR_STRING: _unchanged_value,
+    GoKind.RAW: _unchanged_value,
 }
 
 
@@ -246,7 +246,7 @@ def safe_encode(text: str) -> str:
 def spew(value: Any, type_name: str) -> str:
     """Return go-spew's text of a value, with its type as prefix."""
     kind = go_type(type_name)
-    if kind.shape is Shape.POINTER:
+    if kind.shape is GoKind.POINTER:
         return f"({type_name}){_NIL if value is None else _spew_value(value, go_type(kind.element))}"
     return f"({type_name}){_spew_value(value, kind)}"
 
@@ -264,7 +264,7 @@ def _spew_struct(value: Any, kind: GoType) -> str:
     )
 
 
-def _field_value(tree: Mapping[str, Any], field: Field) -> Any:
+def _field_value(tree: Mapping[str, Any], field: GoField) -> Any:
     # The fields of an embedded struct are inlined.
     return tree.get(field.json) if field.json else tree
 
@@ -287,17 +287,17 @@ def _spew_int_or_string(value: Any, _: GoType) -> str:
     return f"{{Type:(intstr.Type){int(is_text)} IntVal:(int32){number} StrVal:(string){text}}}"
 
 
-_WRITERS: Final[Mapping[Shape, Callable[[Any, GoType], str]]] = {
-    Shape.BOOLEAN: lambda value, _: "true" if value else "false",
-    Shape.NUMBER: lambda value, _: str(value or 0),
-    Shape.TEXT: lambda value, _: value or "",
-    Shape.STRUCT: _spew_struct,
-    Shape.LIST: _spew_list,
-    Shape.MAP: _spew_map,
-    Shape.TIME: lambda _, __: _ZERO_TIME,
-    Shape.QUANTITY: lambda value, _: _spew_quantity(quantity.from_json(value)),
-    Shape.INT_OR_STRING: _spew_int_or_string,
-    Shape.RAW: lambda _, __: _EMPTY_RAW,
+_WRITERS: Final[Mapping[GoKind, Callable[[Any, GoType], str]]] = {
+    GoKind.BOOLEAN: lambda value, _: "true" if value else "false",
+    GoKind.NUMBER: lambda value, _: str(value or 0),
+    GoKind.TEXT: lambda value, _: value or "",
+    GoKind.STRUCT: _spew_struct,
+    GoKind.LIST: _spew_list,
+    GoKind.MAP: _spew_map,
+    GoKind.TIME: lambda _, __: _ZERO_TIME,
+    GoKind.QUANTITY: lambda value, _: _spew_quantity(quantity.from_json(value)),
+    GoKind.INT_OR_STRING: _spew_int_or_string,
+    GoKind.RAW: lambda _, __: _EMPTY_RAW,
 }
 
 

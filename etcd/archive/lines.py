@@ -23,11 +23,11 @@ FORMAT: Final = "mockube-snapshot"
 VERSION: Final = 1
 
 
-class Unreadable(Exception):
+class UnreadableLine(Exception):
     """A line does not have this format; the message has the reason."""
 
 
-class Header(Struct, frozen=True, kw_only=True):
+class ArchiveHeader(Struct, frozen=True, kw_only=True):
     format: str
     version: int
     prefix: str
@@ -45,7 +45,7 @@ class Entry(Struct, frozen=True, kw_only=True, gc=False):
     """Seconds until the key expires; 0: never."""
 
 
-class Trailer(Struct, frozen=True, kw_only=True):
+class ArchiveTrailer(Struct, frozen=True, kw_only=True):
     count: int
     sha256: str
 
@@ -64,12 +64,12 @@ class _Line(Struct, frozen=True, kw_only=True):
 
 _encode = msgspec.json.Encoder().encode
 _lines = msgspec.json.Decoder(_Line)
-_headers = msgspec.json.Decoder(Header)
+_headers = msgspec.json.Decoder(ArchiveHeader)
 _raws = msgspec.json.Decoder(Raw)
 
 
 def header_line(prefix: bytes, revision: int, taken_at: str) -> bytes:
-    header = Header(
+    header = ArchiveHeader(
         format=FORMAT, version=VERSION, prefix=prefix.decode(), revision=revision, taken_at=taken_at
     )
     return _encode(header) + b"\n"
@@ -81,32 +81,32 @@ def entry_line(kv: KeyValue, ttl: int) -> bytes:
 
 
 def trailer_line(count: int, sha256: str) -> bytes:
-    return _encode(Trailer(count=count, sha256=sha256)) + b"\n"
+    return _encode(ArchiveTrailer(count=count, sha256=sha256)) + b"\n"
 
 
-def read_header(line: bytes) -> Header:
+def read_header(line: bytes) -> ArchiveHeader:
     try:
         header = _headers.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise Unreadable("is not a mockube snapshot") from error
+        raise UnreadableLine("is not a mockube snapshot") from error
     if header.format != FORMAT:
-        raise Unreadable("is not a mockube snapshot")
+        raise UnreadableLine("is not a mockube snapshot")
     if header.version != VERSION:
-        raise Unreadable(f"is a snapshot of format {header.version}; this mockube reads format {VERSION}")
+        raise UnreadableLine(f"is a snapshot of format {header.version}; this mockube reads format {VERSION}")
     return header
 
 
-def read_line(line: bytes) -> Entry | Trailer:
+def read_line(line: bytes) -> Entry | ArchiveTrailer:
     try:
         fields = _lines.decode(line)
         if fields.count is not None:
-            return Trailer(count=fields.count, sha256=fields.sha256)
+            return ArchiveTrailer(count=fields.count, sha256=fields.sha256)
         key = _from_base64(fields.key_base64) if fields.key_base64 else fields.key.encode()
         value = _from_base64(fields.value_base64) if fields.value_base64 else bytes(fields.value)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
-        raise Unreadable("is damaged") from error
+        raise UnreadableLine("is damaged") from error
     if not key:
-        raise Unreadable("is damaged")
+        raise UnreadableLine("is damaged")
     return Entry(key=key, value=value, ttl=fields.ttl)
 
 

@@ -9,9 +9,16 @@ from typing import BinaryIO, Final
 
 from msgspec import Struct
 
-from mockube.etcd.archive.lines import Entry, Header, Trailer, Unreadable, read_header, read_line
+from mockube.etcd.archive.lines import (
+    ArchiveHeader,
+    ArchiveTrailer,
+    Entry,
+    UnreadableLine,
+    read_header,
+    read_line,
+)
 from mockube.etcd.embedded.leases import MAX_TTL
-from mockube.etcd.embedded.store import Limits
+from mockube.etcd.embedded.store import RequestLimits
 
 MAX_LINE_BYTES: Final = 1 << 24
 """The limit of a line in bytes, far above the largest key and value of any store."""
@@ -19,7 +26,7 @@ MAX_LINE_BYTES: Final = 1 << 24
 
 MAX_BYTES: Final = 1 << 34
 """The limit of all lines in bytes: a small compressed file cannot fill the memory."""
-MAX_ENTRY: Final = Limits().request_bytes
+MAX_ENTRY: Final = RequestLimits().request_bytes
 MAX_REVISION: Final = 1 << 62
 """The largest revision that is accepted, far below the largest of etcd."""
 
@@ -34,7 +41,7 @@ class Archive(Struct, frozen=True, kw_only=True):
     file: BinaryIO
     name: str
     """The name of the file in messages."""
-    header: Header
+    header: ArchiveHeader
     count: int
 
     @property
@@ -52,7 +59,7 @@ class Archive(Struct, frozen=True, kw_only=True):
 
 
 VisitEntry = Callable[[Entry, bytes], None]
-"""A function of an entry and the prefix of all keys that raises `Unreadable` to refuse the archive."""
+"""A function of an entry and the prefix of all keys that raises `UnreadableLine` to refuse the archive."""
 
 
 def check(file: BinaryIO, name: str, visit: VisitEntry | None = None) -> Archive:
@@ -72,36 +79,36 @@ def _check(file: BinaryIO, name: str, lines: Iterator[bytes], visit: VisitEntry 
     for count, line in enumerate(lines):
         size += len(line)
         if size > MAX_BYTES:
-            raise Unreadable(f"is larger than {MAX_BYTES} bytes uncompressed")
+            raise UnreadableLine(f"is larger than {MAX_BYTES} bytes uncompressed")
         entry = read_line(line)
-        if isinstance(entry, Trailer):
+        if isinstance(entry, ArchiveTrailer):
             if next(lines, b"") or (entry.count, entry.sha256) != (count, digest.hexdigest()):
-                raise Unreadable("is damaged")
+                raise UnreadableLine("is damaged")
             return Archive(file=file, name=name, header=header, count=count)
         if entry.key <= last or not entry.key.startswith(root):
-            raise Unreadable("is damaged: its keys are out of order or outside its prefix")
+            raise UnreadableLine("is damaged: its keys are out of order or outside its prefix")
         _check_entry(entry)
         if visit is not None:
             visit(entry, root)
         last = entry.key
         digest.update(line)
-    raise Unreadable("is truncated")
+    raise UnreadableLine("is truncated")
 
 
-def _check_header(header: Header) -> None:
+def _check_header(header: ArchiveHeader) -> None:
     if not header.prefix:
-        raise Unreadable("is damaged: it has no key prefix")
+        raise UnreadableLine("is damaged: it has no key prefix")
     if not 0 < header.revision <= MAX_REVISION:
-        raise Unreadable(f"is damaged: revision {header.revision} is invalid")
+        raise UnreadableLine(f"is damaged: revision {header.revision} is invalid")
 
 
 def _check_entry(entry: Entry) -> None:
     """Refuse entries that no store accepts."""
     key = entry.key.decode(errors="replace")
     if len(entry.key) + len(entry.value) > MAX_ENTRY:
-        raise Unreadable(f"cannot be restored: {key} and its value have more than {MAX_ENTRY} bytes")
+        raise UnreadableLine(f"cannot be restored: {key} and its value have more than {MAX_ENTRY} bytes")
     if not 0 <= entry.ttl <= MAX_TTL:
-        raise Unreadable(f"cannot be restored: {key} has a TTL of {entry.ttl} seconds")
+        raise UnreadableLine(f"cannot be restored: {key} has a TTL of {entry.ttl} seconds")
 
 
 @contextmanager
@@ -122,5 +129,5 @@ def _name_errors(name: str) -> Iterator[None]:
         raise BadArchive(f"{name} is truncated") from error
     except zlib.error as error:
         raise BadArchive(f"{name} is damaged") from error
-    except Unreadable as error:
+    except UnreadableLine as error:
         raise BadArchive(f"{name} {error}") from error

@@ -8,16 +8,16 @@ Callback = Callable[[], None]
 Guard = Callable[[Callback], Callback]
 
 
-class Timer(Protocol):
+class StoreTimer(Protocol):
     def cancel(self) -> None: ...
 
 
-class Clock(Protocol):
+class StoreClock(Protocol):
     """The interface of a clock that the store uses."""
 
     def monotonic(self) -> float: ...
 
-    def call_later(self, delay: float, callback: Callback) -> Timer: ...
+    def call_later(self, delay: float, callback: Callback) -> StoreTimer: ...
 
 
 _logger = logging.getLogger(__name__)

@@ -13,7 +13,12 @@ from mockube.etcd.embedded.disk import DiskThread
 from mockube.etcd.embedded.group_commit import GroupCommit
 from mockube.etcd.embedded.mvcc import Mvcc
 from mockube.etcd.embedded.segment import FIRST_SEGMENT, remove_segments_before
-from mockube.etcd.embedded.snapshot import Header, SnapshotInfo, SnapshotWriter, remove_snapshots_before
+from mockube.etcd.embedded.snapshot import (
+    SnapshotHeader,
+    SnapshotInfo,
+    SnapshotWriter,
+    remove_snapshots_before,
+)
 from mockube.etcd.kv import KeyValue
 
 CHUNK_BYTES = 1024 * 1024
@@ -39,7 +44,10 @@ class Checkpoints:
         segment = await commits.thread.call(self._log.first_needed, revision)
         if not await commits.thread.call(self._is_worthwhile, segment):
             return
-        older, self._newest = self._newest, await self._write(Header(revision, segment), core, commits)
+        older, self._newest = (
+            self._newest,
+            await self._write(SnapshotHeader(revision, segment), core, commits),
+        )
         _logger.info("took a snapshot of %d bytes at revision %d", self._newest.size, revision)
         if older is not None:
             await self._thread.call(remove_snapshots_before, self._path, older.revision)
@@ -55,7 +63,7 @@ class Checkpoints:
         first = self._newest.first_segment
         return segment > first and self._log.bytes_between(first, segment) >= self._newest.size
 
-    async def _write(self, header: Header, core: Mvcc, commits: GroupCommit) -> SnapshotInfo:
+    async def _write(self, header: SnapshotHeader, core: Mvcc, commits: GroupCommit) -> SnapshotInfo:
         writer = SnapshotWriter(self._disk, self._path, header)
         try:
             await self._thread.call(writer.begin)

@@ -15,7 +15,7 @@ from mockube.etcd.embedded.disk import Disk, remove_unfinished, store_errors_for
 from mockube.etcd.embedded.lock import DirectoryLock
 from mockube.etcd.embedded.mvcc import FIRST_REVISION
 from mockube.etcd.embedded.recovery import Recovery
-from mockube.etcd.embedded.segment import FIRST_SEGMENT, Header, create_segment, segment_paths
+from mockube.etcd.embedded.segment import FIRST_SEGMENT, SegmentHeader, create_segment, segment_paths
 from mockube.etcd.embedded.snapshot import SnapshotWriter, snapshot_paths
 from mockube.etcd.embedded.wal import Log
 from mockube.etcd.kv import Revision
@@ -61,7 +61,7 @@ def create_after(path: Path, revision: Revision, disk: Disk) -> None:
         assert is_new(path), "clients may know its revisions"
         remove_unfinished(path)
         headers, _ = _begin_log(path, disk)
-        snapshot = SnapshotWriter(disk, path, snapshots.Header(revision, headers[0].number))
+        snapshot = SnapshotWriter(disk, path, snapshots.SnapshotHeader(revision, headers[0].number))
         try:
             snapshot.begin()
             snapshot.finish((), {})
@@ -78,8 +78,8 @@ def take_directory(path: Path) -> DirectoryLock:
     return DirectoryLock(path)
 
 
-def _begin_log(path: Path, disk: Disk) -> tuple[list[Header], int]:
-    header = Header(number=FIRST_SEGMENT, first_revision=FIRST_REVISION + 1, previous_size=0)
+def _begin_log(path: Path, disk: Disk) -> tuple[list[SegmentHeader], int]:
+    header = SegmentHeader(number=FIRST_SEGMENT, first_revision=FIRST_REVISION + 1, previous_size=0)
     file, end = create_segment(disk, path, header)
     file.close()
     return [header], end

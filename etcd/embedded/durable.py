@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Self
 
 from mockube.etcd.embedded import codec
-from mockube.etcd.embedded.callbacks import Clock
+from mockube.etcd.embedded.callbacks import StoreClock
 from mockube.etcd.embedded.checkpoint import Checkpoints
 from mockube.etcd.embedded.directory import DataDirectory, open_directory
 from mockube.etcd.embedded.disk import Disk
 from mockube.etcd.embedded.group_commit import GroupCommit
-from mockube.etcd.embedded.store import EmbeddedStore, Limits
+from mockube.etcd.embedded.store import EmbeddedStore, RequestLimits
 from mockube.etcd.embedded.wal import SEGMENT_BYTES
 from mockube.etcd.errors import KVError
 from mockube.etcd.kv import Event, Lease, LeaseId, Revision
@@ -36,7 +36,9 @@ class DurableStore(EmbeddedStore):
 
     backend = "durable"
 
-    def __init__(self, directory: DataDirectory, *, clock: Clock, limits: Limits | None = None) -> None:
+    def __init__(
+        self, directory: DataDirectory, *, clock: StoreClock, limits: RequestLimits | None = None
+    ) -> None:
         recovery = directory.recovery
         super().__init__(clock=clock, core=recovery.core, limits=limits)
         self._core.restore_leases(recovery.leases, clock.monotonic())
@@ -55,8 +57,8 @@ class DurableStore(EmbeddedStore):
         cls,
         path: Path,
         *,
-        clock: Clock,
-        limits: Limits | None = None,
+        clock: StoreClock,
+        limits: RequestLimits | None = None,
         disk: Disk | None = None,
         segment_bytes: int = SEGMENT_BYTES,
     ) -> Self:

@@ -15,7 +15,7 @@ from mockube.etcd.embedded import codec
 from mockube.etcd.embedded.codec import Commit, Compaction, Entry, Grant, Revocation
 from mockube.etcd.embedded.frame import Frame
 from mockube.etcd.embedded.mvcc import Mvcc
-from mockube.etcd.embedded.segment import FIRST_SEGMENT, Header, missing_segment, read_segments
+from mockube.etcd.embedded.segment import FIRST_SEGMENT, SegmentHeader, missing_segment, read_segments
 from mockube.etcd.embedded.snapshot import SnapshotInfo, read_snapshot, snapshot_paths
 from mockube.etcd.errors import Corrupt
 from mockube.etcd.kv import LeaseId, Revision
@@ -32,7 +32,7 @@ class Recovery:
         self.leases: dict[LeaseId, int] = {}
         """The leases with their TTLs. The state machine gets them after the whole log, which may revoke them."""
         self.snapshot: SnapshotInfo | None = None
-        self.headers: list[Header] = []
+        self.headers: list[SegmentHeader] = []
         """The headers of the replayed segments; empty for a new directory."""
         self.end = 0
         """The end of the complete records of the last segment."""

@@ -118,9 +118,9 @@ class _Repair:
     def _write_kept_state(self, recovery: Recovery, revision: Revision) -> None:
         """Save the kept state as a snapshot of a later revision, followed by an empty segment."""
         number = max(segment_numbers(self._directory), default=recovery.first_segment) + 1
-        head = segment.Header(number=number, first_revision=revision + 1, previous_size=0)
+        head = segment.SegmentHeader(number=number, first_revision=revision + 1, previous_size=0)
         create_segment(self._disk, self._directory, head)[0].close()
-        writer = SnapshotWriter(self._disk, self._directory, snapshot.Header(revision, number))
+        writer = SnapshotWriter(self._disk, self._directory, snapshot.SnapshotHeader(revision, number))
         writer.begin()
         for chunk in chunks(recovery.core.walk(recovery.core.revision)):
             writer.add(chunk)

@@ -27,7 +27,7 @@ FIRST_SEGMENT = 1
 _NAME = re.compile(r"(\d{8})\.log")
 
 
-class Header(Struct, frozen=True, kw_only=True, array_like=True):
+class SegmentHeader(Struct, frozen=True, kw_only=True, array_like=True):
     """The first frame of a segment, which describes it."""
 
     number: int
@@ -41,7 +41,7 @@ class Segment(Struct, frozen=True, kw_only=True):
     """The content of a segment file."""
 
     path: Path
-    header: Header
+    header: SegmentHeader
     frames: Sequence[Frame]
     """The complete frames, up to the first that is not complete."""
     end: int
@@ -64,7 +64,7 @@ def segment_paths(directory: Path) -> list[Path]:
     return [segment_path(directory, number) for number in segment_numbers(directory)]
 
 
-def create_segment(disk: Disk, directory: Path, header: Header) -> tuple[File, int]:
+def create_segment(disk: Disk, directory: Path, header: SegmentHeader) -> tuple[File, int]:
     """Create a segment without frames, atomically; return the open file and its size."""
     content = MAGIC + frame.encode(msgspec.msgpack.encode(header), len(MAGIC))
     file = NewFile(disk, segment_path(directory, header.number))
@@ -134,9 +134,9 @@ def _read(path: Path) -> tuple[Segment, Corrupt | None]:
     return segment, Corrupt(str(path), end, f"a damaged record, followed by a valid one at byte {following}")
 
 
-def _read_header(path: Path, first: Frame) -> Header:
+def _read_header(path: Path, first: Frame) -> SegmentHeader:
     try:
-        header = msgspec.msgpack.decode(first.payload, type=Header)
+        header = msgspec.msgpack.decode(first.payload, type=SegmentHeader)
     except msgspec.DecodeError as error:
         raise Corrupt(str(path), first.offset, f"the header record cannot be read: {error}") from error
     if segment_path(path.parent, header.number) != path:

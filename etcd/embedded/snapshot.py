@@ -32,19 +32,19 @@ _NAME = re.compile(r"(\d{16})" + re.escape(SUFFIX))
 _Saved: TypeAlias = tuple[bytes, bytes, Revision, Revision, int, LeaseId]
 
 
-class Header(Struct, frozen=True, array_like=True, tag=1):
+class SnapshotHeader(Struct, frozen=True, array_like=True, tag=1):
     revision: Revision
     first_segment: int
     """This segment and the later ones contain everything after the revision."""
 
 
-class Keys(Struct, frozen=True, array_like=True, tag=2):
+class SnapshotKeys(Struct, frozen=True, array_like=True, tag=2):
     """A part of the keys; the keys of all such records together are in byte order."""
 
     saved: Sequence[_Saved]
 
 
-class Trailer(Struct, frozen=True, array_like=True, tag=3):
+class SnapshotTrailer(Struct, frozen=True, array_like=True, tag=3):
     count: int
     """The number of all keys."""
     changed: Sequence[tuple[bytes, _Saved | None]]
@@ -72,7 +72,7 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     leases: Mapping[LeaseId, int]
 
 
-_Record: TypeAlias = Header | Keys | Trailer
+_Record: TypeAlias = SnapshotHeader | SnapshotKeys | SnapshotTrailer
 _records: msgspec.msgpack.Decoder[_Record] = msgspec.msgpack.Decoder(_Record)
 
 
@@ -102,7 +102,7 @@ def remove_snapshots_before(directory: Path, revision: Revision) -> None:
 class SnapshotWriter:
     """A snapshot that is being written. Every call may block on the disk; only one thread at a time may call it."""
 
-    def __init__(self, disk: Disk, directory: Path, header: Header) -> None:
+    def __init__(self, disk: Disk, directory: Path, header: SnapshotHeader) -> None:
         self._disk = disk
         self._path = snapshot_path(directory, header.revision)
         self._header = header
@@ -119,12 +119,12 @@ class SnapshotWriter:
     def add(self, kvs: Sequence[KeyValue]) -> None:
         """Save the next keys, in byte order."""
         self._count += len(kvs)
-        self._record(Keys([_save(kv) for kv in kvs]))
+        self._record(SnapshotKeys([_save(kv) for kv in kvs]))
 
     def finish(self, events: Sequence[Event], leases: Mapping[LeaseId, int]) -> SnapshotInfo:
         """Complete the snapshot and give the file its name."""
         changed = [(e.kv.key, None if e.previous is None else _save(e.previous)) for e in events]
-        self._record(Trailer(self._count, changed, leases))
+        self._record(SnapshotTrailer(self._count, changed, leases))
         assert self._file is not None, "begin first"
         self._file.publish()
         self._file.close()
@@ -159,9 +159,9 @@ def read_snapshot(path: Path) -> Snapshot:
     if end != len(data):
         raise Corrupt(str(path), end, "a damaged record")
     records = [_decode(path, record_frame) for record_frame in frames]
-    kvs = [_load(saved) for record in records if isinstance(record, Keys) for saved in record.saved]
+    kvs = [_load(saved) for record in records if isinstance(record, SnapshotKeys) for saved in record.saved]
     match records:
-        case [Header() as header, *_, Trailer(count) as trailer] if count == len(kvs):
+        case [SnapshotHeader() as header, *_, SnapshotTrailer(count) as trailer] if count == len(kvs):
             return _snapshot(header, kvs, trailer, size=end)
         case _:
             raise Corrupt(str(path), end, "the snapshot ends before it is complete")
@@ -174,7 +174,9 @@ def _decode(path: Path, record_frame: Frame) -> _Record:
         raise Corrupt(str(path), record_frame.offset, f"a record that cannot be read: {error}") from error
 
 
-def _snapshot(header: Header, kvs: Sequence[KeyValue], trailer: Trailer, *, size: int) -> Snapshot:
+def _snapshot(
+    header: SnapshotHeader, kvs: Sequence[KeyValue], trailer: SnapshotTrailer, *, size: int
+) -> Snapshot:
     kvs_by_key = {kv.key: kv for kv in kvs}
     events = [
         _event(kvs_by_key.get(key), key, header.revision, None if saved is None else _load(saved))

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from mockube.etcd.embedded.callbacks import Callback, Clock, Timer, report_failure
+from mockube.etcd.embedded.callbacks import Callback, StoreClock, StoreTimer, report_failure
 from mockube.etcd.embedded.hub import Hub
 from mockube.etcd.embedded.mvcc import Mvcc
 from mockube.etcd.embedded.rewriting import Rewrites
@@ -52,7 +52,7 @@ PACK_BYTES, PACK_SECONDS = 256 * 1024, 0.05
 """Bytes of replaced values that are compressed at each interval, in some milliseconds."""
 
 
-class Limits(Struct, frozen=True, kw_only=True):
+class RequestLimits(Struct, frozen=True, kw_only=True):
     """etcd's own limits, which Kubernetes is built for."""
 
     request_bytes: int = 1536 * 1024
@@ -67,21 +67,21 @@ class EmbeddedStore:
     def __init__(
         self,
         *,
-        clock: Clock,
+        clock: StoreClock,
         core: Mvcc | None = None,
-        limits: Limits | None = None,
+        limits: RequestLimits | None = None,
         watch_backlog: int = 65_536,
         progress_interval: float = 5.0,
     ) -> None:
         self._clock = clock
         self._core = core if core is not None else Mvcc()
-        self._limits = limits if limits is not None else Limits()
+        self._limits = limits if limits is not None else RequestLimits()
         self._hub = Hub(self._core, backlog=watch_backlog, guard=self._guard)
         self._progress_interval = progress_interval
-        self._lease_timer: Timer | None = None
-        self._progress_timer: Timer | None = None
+        self._lease_timer: StoreTimer | None = None
+        self._progress_timer: StoreTimer | None = None
         self._sweeping: asyncio.Handle | None = None
-        self._pack_timer: Timer | None = None
+        self._pack_timer: StoreTimer | None = None
         self._tasks: set[asyncio.Task[object]] = set()
         self._rewrites = Rewrites(
             self._core, self._start, self._settle, self._prepare, self._discard_prepared
@@ -360,7 +360,7 @@ class MemoryStore(EmbeddedStore):
 # --- the checks of a request that do not depend on the content of the store
 
 
-def _check_txn(request: Txn, limits: Limits) -> None:
+def _check_txn(request: Txn, limits: RequestLimits) -> None:
     """Raise InvalidRequest or TooLarge unless etcd accepts such a transaction."""
     operation_count = max(len(request.compare), len(request.then), len(request.otherwise))
     if operation_count > limits.operations:
@@ -385,7 +385,7 @@ def _check_key(key: bytes) -> None:
         raise InvalidRequest("key is empty")
 
 
-def _check_size(size: int, limits: Limits) -> None:
+def _check_size(size: int, limits: RequestLimits) -> None:
     if size > limits.request_bytes:
         raise TooLarge(f"request has {size} bytes, the limit is {limits.request_bytes}")
 

@@ -42,7 +42,7 @@ class Versions:
         """Begin with existing keys, in byte order, and no history."""
         self._current = {kv.key: kv for kv in kvs}
         self._past: dict[bytes, list[KeyValue]] = {}
-        self._keys = Keys(self._current)
+        self._keys = SortedKeys(self._current)
         self.size = sum(map(_weight, self._current.values()))
         """The size of the keys and values of every version in bytes."""
 
@@ -187,7 +187,7 @@ def _weight(kv: KeyValue) -> int:
     return len(kv.key) + (kv.size if type(kv) is PackedKeyValue else len(kv.value))
 
 
-class Keys:
+class SortedKeys:
     """The sorted keys of one store, in two lists: those that exist now, and the ghosts.
 
     A ghost is a key that is deleted at the newest revision and whose history can still be read. Reads of the present do

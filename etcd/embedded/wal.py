@@ -10,7 +10,7 @@ from pathlib import Path
 
 from mockube.etcd.embedded import frame
 from mockube.etcd.embedded.disk import Disk, File
-from mockube.etcd.embedded.segment import Header, create_segment, segment_path
+from mockube.etcd.embedded.segment import SegmentHeader, create_segment, segment_path
 from mockube.etcd.errors import Interrupted, KVError
 from mockube.etcd.kv import Revision
 
@@ -25,7 +25,7 @@ class Log:
         self,
         disk: Disk,
         directory: Path,
-        headers: Sequence[Header],
+        headers: Sequence[SegmentHeader],
         *,
         end: int,
         segment_bytes: int = SEGMENT_BYTES,
@@ -75,7 +75,7 @@ class Log:
         self._file.sync()
 
     def _begin_segment(self, first_revision: Revision) -> None:
-        header = Header(
+        header = SegmentHeader(
             number=self._headers[-1].number + 1, first_revision=first_revision, previous_size=self._end
         )
         file, end = create_segment(self._disk, self._directory, header)

@@ -27,7 +27,7 @@ from mockube.etcd.remote import requests
 from mockube.etcd.remote.clock import Clock
 from mockube.etcd.remote.errors import RevisionCompacted, RevisionInFuture
 from mockube.etcd.remote.gateway import TLS, Gateway, is_endpoint
-from mockube.etcd.remote.transport import Credentials, Transport
+from mockube.etcd.remote.transport import EtcdCredentials, Transport
 from mockube.etcd.remote.watch import RemoteWatch
 
 T = TypeVar("T")
@@ -45,7 +45,7 @@ class RemoteStore:
         *,
         clock: Clock,
         tls: TLS | None = None,
-        credentials: Credentials | None = None,
+        credentials: EtcdCredentials | None = None,
         deadline: float = 5.0,
     ) -> Self:
         """Connect to at least one member, or raise the error of a first request.

@@ -25,14 +25,19 @@ MAX_BACKOFF = 1.0
 """Seconds between two rounds over all members; each pause is twice the one before."""
 
 
-class Credentials(Struct, frozen=True, kw_only=True):
+class EtcdCredentials(Struct, frozen=True, kw_only=True):
     user: str
     password: str
 
 
 class Transport:
     def __init__(
-        self, gateways: Sequence[Gateway], *, credentials: Credentials | None, deadline: float, clock: Clock
+        self,
+        gateways: Sequence[Gateway],
+        *,
+        credentials: EtcdCredentials | None,
+        deadline: float,
+        clock: Clock,
     ) -> None:
         self._gateways = gateways
         self._preferred = 0

@@ -5,13 +5,13 @@ import os
 from pathlib import Path
 from typing import Final
 
-from mockube.cli.parsing import Parser
+from mockube.cli.parsing import CommandParser
 from mockube.failure import UsageError
 
 SHELLS: Final = ("bash", "zsh", "fish", "tcsh", "powershell")
 
 
-def add_flags(parser: Parser) -> None:
+def add_flags(parser: CommandParser) -> None:
     parser.epilog = 'In bash: eval "$(mockube completion bash)"'
     parser.add_argument("shell", nargs="?", choices=SHELLS, help=f"{', '.join(SHELLS)} (the shell of $SHELL)")
 

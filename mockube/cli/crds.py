@@ -3,10 +3,10 @@
 import argparse
 
 from mockube.apiserver.packs.definitions import PACKS, definitions
-from mockube.cli.parsing import Parser
+from mockube.cli.parsing import CommandParser
 
 
-def add_flags(parser: Parser) -> None:
+def add_flags(parser: CommandParser) -> None:
     parser.add_argument("pack", choices=[*PACKS], help="the pack")
 
 

@@ -4,10 +4,10 @@ import argparse
 import asyncio
 import sys
 
-from mockube.cli.parsing import Parser
+from mockube.cli.parsing import CommandParser
 
 
-def add_flags(parser: Parser) -> None:
+def add_flags(parser: CommandParser) -> None:
     """Add no flags."""
 
 

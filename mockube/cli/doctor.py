@@ -8,11 +8,11 @@ import msgspec
 from mockube.apimachinery.clock import RealClock
 from mockube.checkup import CheckResult, run_checks
 from mockube.cli.output import Code
-from mockube.cli.parsing import Parser
+from mockube.cli.parsing import CommandParser
 from mockube.cli.shared_flags import add_output
 
 
-def add_flags(parser: Parser) -> None:
+def add_flags(parser: CommandParser) -> None:
     add_output(parser)
 
 

@@ -8,12 +8,12 @@ import signal
 from typing import Final
 
 from mockube.apimachinery.clock import RealClock
-from mockube.cli.parsing import Parser
+from mockube.cli.parsing import CommandParser
 from mockube.cli.progress import print_line
 from mockube.cli.shared_flags import add_name
 from mockube.clusters.named_cluster import (
+    ClusterState,
     FoundCluster,
-    State,
     find_cluster,
     lock_holder,
     send_signals,
@@ -29,7 +29,7 @@ FORCED_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 """The second signal kills the processes. It differs from the first, because two pending signals of one number count as one."""
 
 
-def add_flags(parser: Parser) -> None:
+def add_flags(parser: CommandParser) -> None:
     add_name(parser)
     parser.add_argument("--now", action="store_true", help="do not wait for running requests")
     parser.add_argument(
@@ -41,7 +41,7 @@ def add_flags(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     cluster = find_cluster(options.name, os.environ)
-    if cluster.state in {State.RUNNING, State.STARTING}:
+    if cluster.state in {ClusterState.RUNNING, ClusterState.STARTING}:
         _end_process(cluster, FORCED_SIGNALS if options.now else GRACEFUL_SIGNALS)
         print_line(f'"{options.name}" has stopped')
     else:

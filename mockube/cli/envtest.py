@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from mockube.cli.parsing import Parser
+from mockube.cli.parsing import CommandParser
 from mockube.cli.shared_flags import add_version, version_flags
 
 _MARK: Final = "# Written by `mockube envtest`."
@@ -101,7 +101,7 @@ _NO_KUBECTL: Final = (
 )
 
 
-def add_flags(parser: Parser) -> None:
+def add_flags(parser: CommandParser) -> None:
     parser.add_argument(
         "folder", metavar="DIR", type=Path, help="the folder to write, for KUBEBUILDER_ASSETS"
     )

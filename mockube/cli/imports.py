@@ -10,17 +10,17 @@ from typing import Final
 
 from mockube.apimachinery.clock import RealClock
 from mockube.cli.output import Code
-from mockube.cli.parsing import Parser
+from mockube.cli.parsing import CommandParser
 from mockube.cli.target import add_server_flags, convert_errors, server_access
 from mockube.connect import open_client
 from mockube.controller_manager.client.kubeconfig import Access
 from mockube.importing.documents import Document, InvalidDocument, read
-from mockube.importing.importer import Importer, ImportOptions, Item, Outcome
+from mockube.importing.importer import Importer, ImportOptions, ImportOutcome, Item
 
 STDIN: Final = "-"
 
 
-def add_flags(parser: Parser) -> None:
+def add_flags(parser: CommandParser) -> None:
     parser.add_argument(
         "files", nargs="+", metavar="FILE", help="YAML or JSON files with objects and lists; - reads stdin"
     )
@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
             )
         )
     print(report.summary())
-    return Code.ERROR if report.counts[Outcome.FAILED] else Code.OK
+    return Code.ERROR if report.counts[ImportOutcome.FAILED] else Code.OK
 
 
 async def _run(documents: list[Document], access: Access, report: "_Report") -> None:
@@ -76,18 +76,18 @@ class _Report:
 
     def __init__(self, import_options: ImportOptions) -> None:
         self.import_options = import_options
-        self.counts: Counter[Outcome] = Counter()
+        self.counts: Counter[ImportOutcome] = Counter()
         self._dry = " (dry run)" if import_options.dry_run else ""
 
     def refuse(self, problem: str) -> None:
-        self.counts[Outcome.FAILED] += 1
+        self.counts[ImportOutcome.FAILED] += 1
         print(f"mockube: {problem}", file=sys.stderr)
 
     def add(self, item: Item) -> None:
         assert item.outcome is not None
-        if item.origin is None and item.outcome is not Outcome.FAILED:
+        if item.origin is None and item.outcome is not ImportOutcome.FAILED:
             return  # an implied object
-        if item.outcome is Outcome.FAILED:
+        if item.outcome is ImportOutcome.FAILED:
             prefix = f"{item.origin}: " if item.origin else ""
             self.refuse(f"{prefix}{item.title}: {item.reason}")
             return
@@ -96,5 +96,5 @@ class _Report:
         print(f"{item.title} {item.outcome}{reason}{self._dry}")
 
     def summary(self) -> str:
-        counts = [f"{self.counts[outcome]} {outcome}" for outcome in Outcome if self.counts[outcome]]
+        counts = [f"{self.counts[outcome]} {outcome}" for outcome in ImportOutcome if self.counts[outcome]]
         return f"{', '.join(counts) or 'nothing to import'}{self._dry}"

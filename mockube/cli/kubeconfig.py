@@ -5,7 +5,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from mockube.cli.parsing import Parser
+from mockube.cli.parsing import CommandParser
 from mockube.cli.progress import print_line
 from mockube.cli.shared_flags import add_name
 from mockube.clusters import kubeconfigs
@@ -13,7 +13,7 @@ from mockube.clusters.named_cluster import find_cluster
 from mockube.failure import Missing
 
 
-def add_flags(parser: Parser) -> None:
+def add_flags(parser: CommandParser) -> None:
     add_name(parser)
     formats = parser.add_mutually_exclusive_group()
     formats.add_argument("--path", action="store_true", help="print the path of the kubeconfig")

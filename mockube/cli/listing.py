@@ -6,7 +6,7 @@ import os
 import msgspec
 
 from mockube.cli.output import table
-from mockube.cli.parsing import Parser
+from mockube.cli.parsing import CommandParser
 from mockube.cli.progress import print_line
 from mockube.cli.shared_flags import add_output
 from mockube.clusters.kubeconfigs import read_url
@@ -15,7 +15,7 @@ from mockube.clusters.named_cluster import FoundCluster, cluster_folders, inspec
 HEAD = ("NAME", "STATE", "URL", "NODES", "STORE")
 
 
-def add_flags(parser: Parser) -> None:
+def add_flags(parser: CommandParser) -> None:
     add_output(parser, "name")
 
 

@@ -9,14 +9,14 @@ from collections.abc import Sequence
 
 from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.flags import non_negative_int
-from mockube.cli.parsing import Parser
+from mockube.cli.parsing import CommandParser
 from mockube.cli.shared_flags import add_name
 from mockube.clusters.logs import COMPONENTS, Tail, merge_lines
 from mockube.clusters.named_cluster import POLL_SECONDS, ClusterFolder, find_cluster, lock_holder
 from mockube.failure import Missing
 
 
-def add_flags(parser: Parser) -> None:
+def add_flags(parser: CommandParser) -> None:
     add_name(parser)
     parser.add_argument(
         "component", nargs="?", choices=COMPONENTS, help=f"{', '.join(COMPONENTS)} (all, by time)"

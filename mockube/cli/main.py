@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import NamedTuple, Protocol, cast
 
 from mockube.cli.output import Code, code_of, signal_exit_code
-from mockube.cli.parsing import Parser, suggestion
+from mockube.cli.parsing import CommandParser, suggestion
 from mockube.failure import Failure
 
 VARIABLES = (
@@ -22,10 +22,10 @@ VARIABLES = (
 NAME_HELP = "the cluster's name (default)"
 
 
-class Runnable(Protocol):
+class CommandModule(Protocol):
     """The functions of a command's module."""
 
-    def add_flags(self, parser: Parser) -> None: ...
+    def add_flags(self, parser: CommandParser) -> None: ...
 
     def run(self, options: argparse.Namespace) -> int:
         """Run the command, and return its exit code."""
@@ -36,10 +36,10 @@ class Command(NamedTuple):
     summary: str
     module: str
 
-    def load(self) -> Runnable:
-        return cast("Runnable", import_module(f"mockube.cli.{self.module}"))
+    def load(self) -> CommandModule:
+        return cast("CommandModule", import_module(f"mockube.cli.{self.module}"))
 
-    def add_flags(self, parser: Parser) -> None:
+    def add_flags(self, parser: CommandParser) -> None:
         parser.description = f"{self.summary[0].upper()}{self.summary[1:]}."
         self.load().add_flags(parser)
 
@@ -86,7 +86,7 @@ COMMANDS = {
 }
 
 
-def parser() -> Parser:
+def parser() -> CommandParser:
     """Return the parser of all commands with their flags."""
     return _full_parser([*COMMANDS])
 
@@ -115,7 +115,7 @@ def _dispatch(arguments: list[str]) -> int:
     if options.command not in COMMANDS:
         top_parser.error(f'unknown command "{options.command}"{suggestion(options.command, COMMANDS)}')
     command = COMMANDS[options.command]
-    command_parser = Parser(prog=f"mockube {command.name}")
+    command_parser = CommandParser(prog=f"mockube {command.name}")
     command.add_flags(command_parser)
     top_level_options = {"name": options.name} if "name" in options else {}
     if top_level_options and "--name" not in command_parser.flags():
@@ -135,14 +135,14 @@ def _expand_aliases(arguments: list[str]) -> list[str]:
             return arguments
 
 
-class _TopLevelParser(Parser):
+class _TopLevelParser(CommandParser):
     """The parser of the arguments before a command's own flags; its help lists the commands."""
 
     def format_help(self) -> str:
         return _full_parser(()).format_help()
 
 
-def _top_level_parser() -> Parser:
+def _top_level_parser() -> CommandParser:
     top_parser = _TopLevelParser(prog="mockube")
     _add_name_flag(top_parser)
     top_parser.add_argument("command")
@@ -150,9 +150,9 @@ def _top_level_parser() -> Parser:
     return top_parser
 
 
-def _full_parser(complete_commands: Collection[str]) -> Parser:
+def _full_parser(complete_commands: Collection[str]) -> CommandParser:
     """Return a parser of all commands. The complete ones have their flags, for which their modules are imported."""
-    full_parser = Parser(
+    full_parser = CommandParser(
         prog="mockube", description="A Kubernetes control plane in Python.", epilog=VARIABLES
     )
     _add_name_flag(full_parser)
@@ -164,7 +164,7 @@ def _full_parser(complete_commands: Collection[str]) -> Parser:
     return full_parser
 
 
-def _add_name_flag(parser: Parser) -> None:
+def _add_name_flag(parser: CommandParser) -> None:
     parser.add_argument("-n", "--name", default=argparse.SUPPRESS, help=NAME_HELP)
 
 

@@ -8,7 +8,7 @@ from mockube import resizing
 from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.flags import labels, non_negative_int, seconds
 from mockube.apimachinery.names import check_label_value
-from mockube.cli.parsing import Parser
+from mockube.cli.parsing import CommandParser
 from mockube.cli.target import add_server_flags, convert_errors, server_access
 from mockube.connect import open_client
 from mockube.controller_manager.client.kubeconfig import Access
@@ -17,7 +17,7 @@ from mockube.controller_manager.kubelet.addresses import MAX_NODES
 TIMEOUT: Final = 60.0
 
 
-def add_flags(parser: Parser) -> None:
+def add_flags(parser: CommandParser) -> None:
     parser.add_argument(
         "nodes", type=_count, nargs="?", metavar="N", help="the new number of nodes, node-1 to node-N"
     )

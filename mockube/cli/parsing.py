@@ -15,7 +15,7 @@ PREFIX: Final = "MOCKUBE_"
 TRUE_VALUES, FALSE_VALUES = frozenset({"1", "true", "yes"}), frozenset({"0", "false", "no"})
 
 
-class Parser(argparse.ArgumentParser):
+class CommandParser(argparse.ArgumentParser):
     """A parser with errors of one line and without abbreviated flags."""
 
     def __init__(self, **options: Any) -> None:
@@ -44,10 +44,10 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         self.exit(Code.USAGE, f"mockube: {message.removeprefix('argument ')} (see `{self.prog} --help`)\n")
 
-    def _command_parsers(self) -> Iterator["Parser"]:
+    def _command_parsers(self) -> Iterator["CommandParser"]:
         for action in self._actions:
             if isinstance(action.choices, Mapping):
-                yield from (parser for parser in action.choices.values() if isinstance(parser, Parser))
+                yield from (parser for parser in action.choices.values() if isinstance(parser, CommandParser))
 
     def read_environment(self, environment: Mapping[str, str], *, flag_names: set[str]) -> None:
         """Set the defaults of flags from the environment, if they are not on the command line."""

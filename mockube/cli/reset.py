@@ -6,13 +6,13 @@ import os
 from typing import Final
 
 from mockube.apimachinery.clock import RealClock
-from mockube.cli.parsing import Parser
+from mockube.cli.parsing import CommandParser
 from mockube.cli.progress import print_line
 from mockube.cli.shared_flags import add_name
 from mockube.clusters.named_cluster import (
     ClusterFolder,
+    ClusterState,
     Holder,
-    State,
     find_cluster,
     inspect_cluster,
     ready_record,
@@ -25,13 +25,13 @@ from mockube.failure import Failure, TimedOut
 SECONDS: Final = 120.0
 
 
-def add_flags(parser: Parser) -> None:
+def add_flags(parser: CommandParser) -> None:
     add_name(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     cluster = find_cluster(options.name, os.environ)
-    if cluster.state in {State.STOPPED, State.DEAD}:
+    if cluster.state in {ClusterState.STOPPED, ClusterState.DEAD}:
         delete_objects(cluster.folder)
         print_line(f'"{options.name}" is empty and stopped')
         return 0
@@ -51,7 +51,7 @@ def _is_done(folder: ClusterFolder, process: Holder, resets_before: int) -> bool
     if cluster.holder != process:
         raise Failure(f'"{folder.name}" stopped during the reset: see `mockube logs`')
     return (
-        cluster.state is State.RUNNING
+        cluster.state is ClusterState.RUNNING
         and cluster.record is not None
         and cluster.record.resets > resets_before
     )

@@ -5,13 +5,13 @@ import asyncio
 from collections.abc import Sequence
 
 from mockube.apimachinery.clock import RealClock
-from mockube.cli.parsing import Parser
+from mockube.cli.parsing import CommandParser
 from mockube.cli.progress import print_line
 from mockube.cli.shared_flags import add_cluster_flags, add_runtime, version_flags
 from mockube.failure import UsageError
 
 
-def add_flags(parser: Parser) -> None:
+def add_flags(parser: CommandParser) -> None:
     parser.usage = f"{parser.prog} [FLAG ...] -- CMD [ARG ...]"
     add_cluster_flags(parser)
     add_runtime(parser)

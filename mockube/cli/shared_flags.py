@@ -7,18 +7,18 @@ from typing import Final
 
 from mockube.apimachinery.flags import non_negative_int
 from mockube.apimachinery.schema import minors
-from mockube.cli.parsing import Parser
+from mockube.cli.parsing import CommandParser
 from mockube.processes.defaults import KRUISE, NAME, NODES
 
 SIMULATED: Final = "simulated"
 PROCESS: Final = "process"
 
 
-def add_name(parser: Parser) -> None:
+def add_name(parser: CommandParser) -> None:
     parser.add_argument("-n", "--name", default=NAME, help=f"the cluster's name ({NAME})")
 
 
-def add_output(parser: Parser, *more: str) -> None:
+def add_output(parser: CommandParser, *more: str) -> None:
     parser.add_argument(
         "-o",
         "--output",
@@ -28,7 +28,7 @@ def add_output(parser: Parser, *more: str) -> None:
     )
 
 
-def add_cluster_flags(parser: Parser) -> None:
+def add_cluster_flags(parser: CommandParser) -> None:
     parser.add_argument(
         "--simulate-nodes",
         type=non_negative_int,
@@ -45,7 +45,7 @@ def add_cluster_flags(parser: Parser) -> None:
     add_version(parser)
 
 
-def add_version(parser: Parser) -> None:
+def add_version(parser: CommandParser) -> None:
     parser.add_argument(
         "--kubernetes-version",
         type=minors.read_minor,
@@ -61,7 +61,7 @@ def version_flags(options: argparse.Namespace) -> Sequence[str]:
     return () if minor == minors.NEWEST else (f"--kubernetes-version={minor}",)
 
 
-def add_runtime(parser: Parser) -> None:
+def add_runtime(parser: CommandParser) -> None:
     """Add the flags of the container runtime; `mockube up` has them among the manager's flags."""
     parser.add_argument(
         "--container-runtime",

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.flags import flags_of
-from mockube.apiserver.config.settings import Store
-from mockube.cli.parsing import Parser
+from mockube.apiserver.config.settings import StorageOptions
+from mockube.cli.parsing import CommandParser
 from mockube.cli.target import add_server_flags, convert_errors, server_access
 from mockube.failure import UsageError
 
@@ -30,7 +30,7 @@ STORE_FLAGS: Final[Mapping[str, str]] = {
 """Help texts of the API server's flags that this command has too, with the same defaults."""
 
 
-def add_flags(parser: Parser) -> None:
+def add_flags(parser: CommandParser) -> None:
     commands = parser.add_subparsers(dest="action", metavar="save|restore", required=True)
     save_parser = commands.add_parser("save", help="save all objects of a store to a file")
     restore_parser = commands.add_parser("restore", help="replace all objects of a store by those of a file")
@@ -86,7 +86,7 @@ def _location(options: argparse.Namespace) -> "SnapshotLocation":
     )
 
     flags = {name: getattr(options, name) for name in STORE_FLAGS if getattr(options, name)}
-    store, clock = Store(**flags), RealClock()
+    store, clock = StorageOptions(**flags), RealClock()
     if problem := store_problem(store):
         raise UsageError(problem)
     if flags and not (store.data_dir or store.etcd_servers):
@@ -99,9 +99,9 @@ def _location(options: argparse.Namespace) -> "SnapshotLocation":
     return ServerLocation(access=server_access(options), clock=clock)
 
 
-def _add_store(parser: Parser) -> None:
-    group = parser.add_argument_group("Store, instead of an API server")
-    flags = flags_of(Store)
+def _add_store(parser: CommandParser) -> None:
+    group = parser.add_argument_group("StorageOptions, instead of an API server")
+    flags = flags_of(StorageOptions)
     for name, meaning in STORE_FLAGS.items():
         flag = flags[name]
         group.add_argument(

@@ -6,30 +6,30 @@ import os
 import msgspec
 
 from mockube.cli.output import Code, table
-from mockube.cli.parsing import Parser
+from mockube.cli.parsing import CommandParser
 from mockube.cli.shared_flags import add_name, add_output
-from mockube.clusters.health import Health, check_health
-from mockube.clusters.named_cluster import FoundCluster, Record, State, find_cluster
+from mockube.clusters.health import ClusterHealth, check_health
+from mockube.clusters.named_cluster import ClusterRecord, ClusterState, FoundCluster, find_cluster
 
 
-def add_flags(parser: Parser) -> None:
+def add_flags(parser: CommandParser) -> None:
     add_name(parser)
     add_output(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     cluster = find_cluster(options.name, os.environ)
-    health = Health() if cluster.state is State.STOPPED else check_health(cluster)
+    health = ClusterHealth() if cluster.state is ClusterState.STOPPED else check_health(cluster)
     if options.output == "json":
         print(msgspec.json.encode(_tree(cluster, health)).decode())
     else:
         print(_status_table(cluster, health))
-    if cluster.state is State.STOPPED:
+    if cluster.state is ClusterState.STOPPED:
         return Code.NOT_FOUND
     return Code.UNHEALTHY if health.problems else Code.OK
 
 
-def _status_table(cluster: FoundCluster, health: Health) -> str:
+def _status_table(cluster: FoundCluster, health: ClusterHealth) -> str:
     folder, running = cluster.folder, cluster.record
     rows = [(f"{folder.name}:", f"{cluster.state}{', unhealthy' if health.problems else ''}")]
     rows += [("problem", problem) for problem in health.problems]
@@ -39,7 +39,7 @@ def _status_table(cluster: FoundCluster, health: Health) -> str:
     return table(rows)
 
 
-def _facts(running: Record, health: Health) -> list[tuple[str, str]]:
+def _facts(running: ClusterRecord, health: ClusterHealth) -> list[tuple[str, str]]:
     return [
         ("url", running.url or "-"),
         ("since", running.started),
@@ -49,18 +49,18 @@ def _facts(running: Record, health: Health) -> list[tuple[str, str]]:
     ]
 
 
-def _processes(running: Record) -> list[str]:
+def _processes(running: ClusterRecord) -> list[str]:
     return [
         f"{name} {component.pid or '-'}{f' (restarted {component.restarts} times)' if component.restarts else ''}"
         for name, component in running.components.items()
     ]
 
 
-def _tree(cluster: FoundCluster, health: Health) -> dict[str, object]:
+def _tree(cluster: FoundCluster, health: ClusterHealth) -> dict[str, object]:
     return {
         "name": cluster.folder.name,
         "state": cluster.state,
-        "healthy": cluster.state is State.RUNNING and not health.problems,
+        "healthy": cluster.state is ClusterState.RUNNING and not health.problems,
         "problems": health.problems,
         "url": cluster.record.url if cluster.record else "",
         "nodes": health.nodes,

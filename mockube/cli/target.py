@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from mockube.apimachinery.status import ApiError
-from mockube.cli.parsing import Parser
+from mockube.cli.parsing import CommandParser
 from mockube.cli.shared_flags import add_name
 from mockube.clusters.named_cluster import running_cluster
 from mockube.controller_manager.client.kubeconfig import Access, KubeconfigError, read
@@ -17,7 +17,7 @@ from mockube.etcd.errors import KVError
 from mockube.failure import Failure
 
 
-def add_server_flags(parser: Parser) -> None:
+def add_server_flags(parser: CommandParser) -> None:
     add_name(parser)
     parser.add_argument(
         "--kubeconfig",

@@ -22,7 +22,7 @@ from mockube.apiserver.config.command_line import ENVIRONMENT, exposure_warnings
 from mockube.apiserver.config.upstream import IGNORED as SERVER_IGNORED
 from mockube.cli.detach import Reports, detach
 from mockube.cli.output import code_of
-from mockube.cli.parsing import Parser
+from mockube.cli.parsing import CommandParser
 from mockube.cli.progress import Progress, is_live
 from mockube.cli.shared_flags import add_cluster_flags, add_name, version_flags
 from mockube.clusters.kubeconfigs import check_no_other_clusters
@@ -31,8 +31,8 @@ from mockube.clusters.named_cluster import (
     MEMORY,
     ClusterFolder,
     ClusterLocked,
-    Record,
-    State,
+    ClusterRecord,
+    ClusterState,
     cluster_folder,
     inspect_cluster,
     name_flag,
@@ -98,7 +98,7 @@ class Wait(Struct, frozen=True, kw_only=True):
     """The timeout."""
 
 
-def add_flags(parser: Parser) -> None:
+def add_flags(parser: CommandParser) -> None:
     parser.usage = f"{parser.prog} [FLAG ...]"
     add_name(parser)
     add_cluster_flags(parser)
@@ -150,7 +150,7 @@ def read_wait(text: str) -> Wait:
 def run(options: argparse.Namespace) -> int:
     folder = cluster_folder(options.name, os.environ)
     cluster = inspect_cluster(folder)
-    if cluster.state in {State.RUNNING, State.STARTING}:
+    if cluster.state in {ClusterState.RUNNING, ClusterState.STARTING}:
         return _use_existing(folder, cluster.record, exist_ok=options.exist_ok)
     spec = _cluster_spec(options, folder)
     for line in _exposure_warnings_of_flags(options):
@@ -165,12 +165,14 @@ def run(options: argparse.Namespace) -> int:
     return code or 0
 
 
-def _use_existing(folder: ClusterFolder, running: Record | None, *, exist_ok: bool) -> int:
+def _use_existing(folder: ClusterFolder, running: ClusterRecord | None, *, exist_ok: bool) -> int:
     if exist_ok and (running is None or not running.ready):
         clock = RealClock()
         asyncio.run(
             wait_until(
-                lambda: inspect_cluster(folder).state is not State.STARTING, clock, seconds=WAIT_SECONDS
+                lambda: inspect_cluster(folder).state is not ClusterState.STARTING,
+                clock,
+                seconds=WAIT_SECONDS,
             )
         )
         running = read_record(folder.record)
@@ -189,7 +191,7 @@ def _run_attached(folder: ClusterFolder, spec: ClusterSpec) -> int:
     clock = RealClock()
     progress = Progress(sys.stderr, live=is_live(), clock=clock)
 
-    def ready(running: Record) -> None:
+    def ready(running: ClusterRecord) -> None:
         progress.done()
         if running.resets:
             progress.report("the cluster is ready again, and empty")
@@ -264,7 +266,7 @@ def _data_dir(options: argparse.Namespace, folder: ClusterFolder) -> Path | None
     return folder.data if options.keep or folder.data.exists() else None
 
 
-def ready_message(folder: ClusterFolder, record: Record) -> str:
+def ready_message(folder: ClusterFolder, record: ClusterRecord) -> str:
     return READY.format(
         version=record.version,
         nodes=record.nodes,
@@ -278,7 +280,7 @@ def ready_message(folder: ClusterFolder, record: Record) -> str:
 # --- the flags of the two processes: each is passed to the process that has it
 
 
-def add_process_flags(parser: Parser) -> None:
+def add_process_flags(parser: CommandParser) -> None:
     """Add the flags of both processes. A flag that both have is passed to the API server, but logging flags to both.
 
     A flag that only upstream's programs have is accepted and passed, and the process logs a warning.

@@ -7,11 +7,11 @@ from importlib.metadata import version
 import msgspec
 
 from mockube.apimachinery.schema import minors
-from mockube.cli.parsing import Parser
+from mockube.cli.parsing import CommandParser
 from mockube.cli.shared_flags import add_output
 
 
-def add_flags(parser: Parser) -> None:
+def add_flags(parser: CommandParser) -> None:
     add_output(parser)
 
 

@@ -11,13 +11,13 @@ import msgspec
 from msgspec import Struct
 
 from mockube.apimachinery import conditions
-from mockube.clusters.named_cluster import FoundCluster, State
+from mockube.clusters.named_cluster import ClusterState, FoundCluster
 from mockube.controller_manager.client.kubeconfig import Access, KubeconfigError, read
 
 SECONDS: Final = 5.0
 
 
-class Health(Struct, frozen=True, kw_only=True):
+class ClusterHealth(Struct, frozen=True, kw_only=True):
     """The problems of a cluster, and its nodes."""
 
     problems: tuple[str, ...] = ()
@@ -25,12 +25,12 @@ class Health(Struct, frozen=True, kw_only=True):
     nodes_ready: int = 0
 
 
-def check_health(cluster: FoundCluster) -> Health:
+def check_health(cluster: FoundCluster) -> ClusterHealth:
     """Return the health of a cluster that is running, starting or was killed."""
-    if cluster.record is None or cluster.state is State.DEAD:
-        return Health(problems=("the process that ran it was killed",))
-    if cluster.state is State.STARTING:
-        return Health(problems=("it is not ready yet",))
+    if cluster.record is None or cluster.state is ClusterState.DEAD:
+        return ClusterHealth(problems=("the process that ran it was killed",))
+    if cluster.state is ClusterState.STARTING:
+        return ClusterHealth(problems=("it is not ready yet",))
     problems = [
         f"the {name} is not running"
         for name, component in cluster.record.components.items()
@@ -39,18 +39,20 @@ def check_health(cluster: FoundCluster) -> Health:
     try:
         return _check_server(cluster.folder.kubeconfig, problems)
     except (OSError, http.client.HTTPException, KubeconfigError) as error:
-        return Health(problems=(*problems, f"{cluster.record.url} does not respond: {error}"))
+        return ClusterHealth(problems=(*problems, f"{cluster.record.url} does not respond: {error}"))
 
 
-def _check_server(kubeconfig: Path, problems: list[str]) -> Health:
+def _check_server(kubeconfig: Path, problems: list[str]) -> ClusterHealth:
     access = read(kubeconfig)
     status, body = _get(access, "/readyz")
     if status != http.client.OK:
-        return Health(problems=(*problems, f"the API server is not ready: {body.decode(errors='replace')}"))
+        return ClusterHealth(
+            problems=(*problems, f"the API server is not ready: {body.decode(errors='replace')}")
+        )
     status, body = _get(access, "/api/v1/nodes")
     nodes: list[Mapping[str, Any]] = msgspec.json.decode(body).get("items") or []
     ready = sum(conditions.is_true(node, "Ready") for node in nodes)
-    return Health(problems=tuple(problems), nodes=len(nodes), nodes_ready=ready)
+    return ClusterHealth(problems=tuple(problems), nodes=len(nodes), nodes_ready=ready)
 
 
 def _get(access: Access, path: str) -> tuple[int, bytes]:

@@ -211,7 +211,7 @@ class Component(msgspec.Struct, frozen=True, kw_only=True):
     restarts: int = 0
 
 
-class Record(msgspec.Struct, frozen=True, kw_only=True):
+class ClusterRecord(msgspec.Struct, frozen=True, kw_only=True):
     pid: int
     version: str
     started: str
@@ -229,14 +229,14 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     components: Mapping[str, Component] = {}
 
 
-def write_record(folder: ClusterFolder, record: Record) -> None:
+def write_record(folder: ClusterFolder, record: ClusterRecord) -> None:
     write_private(folder.record, msgspec.json.encode(record))
 
 
-def read_record(path: Path) -> Record | None:
+def read_record(path: Path) -> ClusterRecord | None:
     """Return the record; None if there is none, or if it is invalid."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Record)
+        return msgspec.json.decode(path.read_bytes(), type=ClusterRecord)
     except (FileNotFoundError, msgspec.DecodeError):
         return None
 
@@ -244,7 +244,7 @@ def read_record(path: Path) -> Record | None:
 # --- the state
 
 
-class State(StrEnum):
+class ClusterState(StrEnum):
     STARTING = "starting"
     RUNNING = "running"
     STOPPED = "stopped"
@@ -256,8 +256,8 @@ class FoundCluster(Struct, frozen=True, kw_only=True):
     """A named cluster and its state."""
 
     folder: ClusterFolder
-    state: State
-    record: Record | None = None
+    state: ClusterState
+    record: ClusterRecord | None = None
     """The record of the current run, or of the run that was killed."""
     holder: Holder | None = None
     """The process that runs it."""
@@ -285,15 +285,15 @@ def find_cluster(name: str, environment: Mapping[str, str]) -> FoundCluster:
     return inspect_cluster(folder)
 
 
-def running_cluster(name: str, environment: Mapping[str, str]) -> tuple[ClusterFolder, Record]:
+def running_cluster(name: str, environment: Mapping[str, str]) -> tuple[ClusterFolder, ClusterRecord]:
     """Return the folder and record of a cluster; raise Missing if it is not ready."""
     cluster = find_cluster(name, environment)
     return cluster.folder, ready_record(cluster)
 
 
-def ready_record(cluster: FoundCluster) -> Record:
+def ready_record(cluster: FoundCluster) -> ClusterRecord:
     """Return the record of a cluster; raise Missing if it is not ready."""
-    if cluster.state is not State.RUNNING or cluster.record is None:
+    if cluster.state is not ClusterState.RUNNING or cluster.record is None:
         name = cluster.folder.name
         raise Missing(f'"{name}" is not running: `mockube up{name_flag(name)}` starts it')
     return cluster.record
@@ -303,10 +303,10 @@ def name_flag(name: str) -> str:
     return "" if name == defaults.NAME else f" --name {name}"
 
 
-def _state_of(latest_record: Record | None, *, is_locked: bool) -> State:
+def _state_of(latest_record: ClusterRecord | None, *, is_locked: bool) -> ClusterState:
     if is_locked:
-        return State.RUNNING if latest_record and latest_record.ready else State.STARTING
-    return State.DEAD if latest_record else State.STOPPED
+        return ClusterState.RUNNING if latest_record and latest_record.ready else ClusterState.STARTING
+    return ClusterState.DEAD if latest_record else ClusterState.STOPPED
 
 
 async def wait_until(condition: Callable[[], bool], clock: Clock, *, seconds: float) -> bool:

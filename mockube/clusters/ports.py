@@ -13,7 +13,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from mockube.clusters.kubeconfigs import read_url
-from mockube.clusters.named_cluster import ClusterFolder, State, cluster_folders, inspect_cluster
+from mockube.clusters.named_cluster import ClusterFolder, ClusterState, cluster_folders, inspect_cluster
 from mockube.failure import Failure
 from mockube.processes import defaults
 
@@ -62,7 +62,7 @@ def check_port_free(address: str, port: int, environment: Mapping[str, str]) -> 
 def port_user(port: int, environment: Mapping[str, str]) -> str:
     for folder in cluster_folders(environment):
         cluster = inspect_cluster(folder)
-        if cluster.record and cluster.state is not State.DEAD and port_of(cluster.record.url) == port:
+        if cluster.record and cluster.state is not ClusterState.DEAD and port_of(cluster.record.url) == port:
             return f'the cluster "{folder.name}" (`mockube down --name {folder.name}` stops it)'
     with suppress(OSError):  # another system, or another user's processes
         return next(_processes(port), "another process")

@@ -22,8 +22,8 @@ from mockube.clusters.logs import SUPERVISOR_LOG
 from mockube.clusters.named_cluster import (
     MEMORY,
     ClusterFolder,
+    ClusterRecord,
     Component,
-    Record,
     hold_lock,
     write_record,
 )
@@ -63,7 +63,7 @@ class ClusterSpec(Struct, frozen=True, kw_only=True):
     """Flags of the API server, including its port."""
     manager_flags: Sequence[str]
     store: str
-    """The store, as in `Record.store`."""
+    """The store, as in `ClusterRecord.store`."""
     detached: bool = False
     copy_to: Path | None = None
     """The file for a copy of the cluster's kubeconfig, if any."""
@@ -85,7 +85,7 @@ class Supervisor:
         self._step = step
         self._is_resetting = False
         self._timed_out = False
-        self._record = Record(
+        self._record = ClusterRecord(
             pid=os.getpid(),
             version=spec.version,
             started=format_time(clock.now()),
@@ -96,7 +96,7 @@ class Supervisor:
             flags=(*spec.flags, *spec.manager_flags),
         )
 
-    async def run(self, *, on_ready: Callable[[Record], None]) -> int:
+    async def run(self, *, on_ready: Callable[[ClusterRecord], None]) -> int:
         """Run until a signal stops the cluster or the server exits; return the exit code."""
         async with hold_lock(self._folder, self._clock):
             with self._hold_record():
@@ -121,7 +121,7 @@ class Supervisor:
         finally:
             folder.record.unlink(missing_ok=True)
 
-    async def _run_once(self, on_ready: Callable[[Record], None]) -> int:
+    async def _run_once(self, on_ready: Callable[[ClusterRecord], None]) -> int:
         """Run both processes until a reset is requested, or until they stop; return the exit code."""
         self._is_resetting = False
         plane = control_plane(self._launch(), clock=self._clock, report=self._report)
@@ -215,7 +215,7 @@ def delete_objects(folder: ClusterFolder) -> None:
         folder.data.mkdir(mode=0o700)
 
 
-def check_resettable(cluster_record: Record, folder: ClusterFolder) -> None:
+def check_resettable(cluster_record: ClusterRecord, folder: ClusterFolder) -> None:
     """Raise Failure if the store is not in memory or in the cluster's folder."""
     if cluster_record.store not in {MEMORY, str(folder.data)}:
         raise Failure(

@@ -21,7 +21,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-class GarbageCollector:
+class PythonGarbageCollector:
     """The garbage collector of the interpreter, which is paused while contexts are entered.
 
     A start creates 30,000 objects that stay. They would cause a full collection, which takes as long as the start.
@@ -48,7 +48,7 @@ class GarbageCollector:
                     gc.enable()
 
 
-_GARBAGE_COLLECTOR: Final = GarbageCollector()
+_GARBAGE_COLLECTOR: Final = PythonGarbageCollector()
 
 
 class BackgroundContext(Generic[T]):

@@ -23,9 +23,9 @@ from mockube.controller_manager.command_line import parse
 from mockube.controller_manager.config.settings import Config
 from mockube.controller_manager.config.signing import signer_files
 from mockube.controller_manager.supervision import start
-from mockube.embedded.faults import Faults
+from mockube.embedded.faults import FaultInjector
 from mockube.embedded.log_capture import CapturedLog, capture_log
-from mockube.embedded.recorder import Recorder
+from mockube.embedded.recorder import CallRecorder
 from mockube.embedded.serving import KUBECONFIG, EmbeddedServer, parse_flags, run_server, server_config
 from mockube.embedded.virtual_clock import VirtualClock, advance_clock
 from mockube.processes.control_plane import CLIENT_CA_FILES, SERVICE_ACCOUNT_KEY
@@ -57,8 +57,8 @@ class EmbeddedControlPlane(Struct, frozen=True, kw_only=True):
     server: EmbeddedServer
     client: ServerClient
     """A client with the administrator's credentials."""
-    recorder: Recorder
-    faults: Faults
+    recorder: CallRecorder
+    faults: FaultInjector
     log: CapturedLog
 
     async def advance(self, seconds: float) -> None:
@@ -70,8 +70,8 @@ class EmbeddedControlPlane(Struct, frozen=True, kw_only=True):
 async def control_plane(options: ClusterOptions) -> AsyncIterator[EmbeddedControlPlane]:
     """Run a control plane, and yield it when its nodes are ready and pods can be created; raise ValueError for invalid flags."""
     clock, random = VirtualClock(), SystemRandom()
-    faults = Faults(clock)
-    recorder = Recorder(faults.inject, clock)
+    faults = FaultInjector(clock)
+    recorder = CallRecorder(faults.inject, clock)
     async with AsyncExitStack() as stack:
         log = stack.enter_context(capture_log())
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="mockube-")))

@@ -54,7 +54,7 @@ class FaultRule:
         return True
 
 
-class Faults:
+class FaultInjector:
     """Middleware that injects faults. If several rules match, the oldest applies."""
 
     def __init__(self, clock: Clock) -> None:

@@ -132,9 +132,9 @@ class Handle:
         return client
 
     @property
-    def _endpoint(self) -> clients.Endpoint:
+    def _endpoint(self) -> clients.ClientConfig:
         server = self._plane.server
-        return clients.Endpoint(
+        return clients.ClientConfig(
             url=server.admin.server,
             authority=server.authority,
             token=server.admin.token,

@@ -19,7 +19,7 @@ MAX_CALLS: Final = 10_000
 """The number of recorded calls of users, and of controllers; older calls are dropped."""
 
 
-class Call(Struct, frozen=True, kw_only=True):
+class RecordedCall(Struct, frozen=True, kw_only=True):
     """One recorded request. `code` and `seconds` are None until there is a response, as for a watch in progress."""
 
     at: datetime
@@ -42,7 +42,7 @@ class Call(Struct, frozen=True, kw_only=True):
         return f"{self.at:%H:%M:%S.%f} {code} {self.verb} {self.uri} ({self.user}, {self.agent})"
 
 
-class Calls(list[Call]):
+class Calls(list[RecordedCall]):
     """The calls that match the criteria, oldest first."""
 
     __slots__ = ()
@@ -69,7 +69,7 @@ class _Entry:
         self.seconds: float | None = None
 
 
-class Recorder:
+class CallRecorder:
     """Middleware that records every request, and calls other middleware."""
 
     def __init__(self, inner: Middleware, clock: Clock, *, max_calls: int = MAX_CALLS) -> None:
@@ -116,10 +116,10 @@ def _matches(entry: _Entry, matcher: Matcher, code: int | None) -> bool:
     return code in (None, entry.code) and matcher.matches(entry.user, entry.agent, entry.info)
 
 
-def _to_calls(entries: Iterable[_Entry]) -> Iterable[Call]:
+def _to_calls(entries: Iterable[_Entry]) -> Iterable[RecordedCall]:
     for entry in entries:
         info = entry.info
-        yield Call(
+        yield RecordedCall(
             at=entry.at,
             user=entry.user,
             agent=entry.agent,

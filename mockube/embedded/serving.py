@@ -20,7 +20,7 @@ from mockube.apimachinery.schema import minors
 from mockube.apiserver.app import ApiServer
 from mockube.apiserver.config.command_line import Config, parse
 from mockube.apiserver.config.features import Features
-from mockube.apiserver.config.settings import Admission, Serving
+from mockube.apiserver.config.settings import AdmissionOptions, Serving
 from mockube.apiserver.http.server import Listener, bind
 from mockube.apiserver.packs.definitions import PACKS
 from mockube.apiserver.pki.cert_dir import MANAGER_GROUP
@@ -109,7 +109,7 @@ def server_config(
         features = Features(
             kubernetes_version=minor, packs=tuple(filter(None, [packs])), simulate_metrics=metrics
         )
-        admission = Admission(enable_admission_plugins=(NODE_RESTRICTION,))
+        admission = AdmissionOptions(enable_admission_plugins=(NODE_RESTRICTION,))
         serving = Serving(secure_port=0, cert_dir=certificates)
         return Config(serving=serving, features=features, admission=admission)
     own_flags = (

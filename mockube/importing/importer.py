@@ -33,7 +33,7 @@ from mockube.importing.cleaning import (
     without_assigned_fields,
 )
 from mockube.importing.documents import Document, Origin
-from mockube.importing.kinds import Kinds, NotServed, OwnerUIDs, discover_kinds
+from mockube.importing.kinds import NotServed, OwnerUIDs, ServedKinds, discover_kinds
 from mockube.importing.order import concurrent_batches
 
 MAX_CONCURRENT: Final = 32
@@ -41,7 +41,7 @@ ESTABLISHED_SECONDS: Final = 10.0
 _POLL_SECONDS: Final = 0.05
 
 
-class Outcome(StrEnum):
+class ImportOutcome(StrEnum):
     CREATED = "created"
     REPLACED = "replaced"
     EXISTS = "exists"
@@ -49,7 +49,7 @@ class Outcome(StrEnum):
     FAILED = "failed"
 
 
-WRITTEN_OUTCOMES: Final = frozenset({Outcome.CREATED, Outcome.REPLACED})
+WRITTEN_OUTCOMES: Final = frozenset({ImportOutcome.CREATED, ImportOutcome.REPLACED})
 
 
 class Item(Struct, kw_only=True):
@@ -59,7 +59,7 @@ class Item(Struct, kw_only=True):
     """The printed object, in its target namespace."""
     origin: Origin | None = None
     """None for a Namespace or ServiceAccount that the documents imply."""
-    outcome: Outcome | None = None
+    outcome: ImportOutcome | None = None
     reason: str = ""
 
     @property
@@ -85,7 +85,7 @@ class Importer:
     options: ImportOptions
     on_result: Callable[[Item], None]
     """Called once for each object, when its outcome is known."""
-    _kinds: Kinds = field(init=False)
+    _kinds: ServedKinds = field(init=False)
     _owners: OwnerUIDs = field(init=False)
     _nodes: set[str] = field(init=False)
 
@@ -132,7 +132,7 @@ class Importer:
                 try:
                     await work(item)
                 except (ApiError, NotServed) as error:
-                    item.outcome, item.reason = Outcome.FAILED, str(error)
+                    item.outcome, item.reason = ImportOutcome.FAILED, str(error)
 
         try:
             async with asyncio.TaskGroup() as group:
@@ -146,17 +146,17 @@ class Importer:
     async def _import_object(self, item: Item) -> None:
         tree = item.tree
         if reason := reason_to_skip(tree):
-            item.outcome, item.reason = Outcome.SKIPPED, reason
+            item.outcome, item.reason = ImportOutcome.SKIPPED, reason
         elif self.options.dry_run:
             item.outcome = await self._predict(tree)
         else:
             try:
                 live_object = await self._create(tree)
-                item.outcome = Outcome.CREATED
+                item.outcome = ImportOutcome.CREATED
             except AlreadyExists:
                 live_object, item.outcome = await self._keep_or_replace(item)
             self._owners.record_uid(meta.uid(tree), meta.uid(live_object))
-            if item.outcome is not Outcome.EXISTS:
+            if item.outcome is not ImportOutcome.EXISTS:
                 await self._write_status(tree)
 
     async def _create(self, tree: ReadOnlyTree) -> ReadOnlyTree:
@@ -169,17 +169,17 @@ class Importer:
                 raise
             return await self.client.create(resource, body_without_assigned_fields)
 
-    async def _keep_or_replace(self, item: Item) -> tuple[ReadOnlyTree, Outcome]:
+    async def _keep_or_replace(self, item: Item) -> tuple[ReadOnlyTree, ImportOutcome]:
         resource = self._kinds.resource_of(item.tree)
         live_object = await self.client.get(resource, Key.of(item.tree))
         if not self.options.replace or item.origin is None:
-            return live_object, Outcome.EXISTS
+            return live_object, ImportOutcome.EXISTS
         body = clean_object(item.tree, self._nodes)
         references = meta.owner_references(live_object)
         body = meta.with_metadata(
             body, resourceVersion=meta.resource_version(live_object), ownerReferences=references
         )
-        return await self.client.update(resource, body), Outcome.REPLACED
+        return await self.client.update(resource, body), ImportOutcome.REPLACED
 
     async def _write_status(self, tree: ReadOnlyTree) -> None:
         status = status_of(tree, self._nodes)
@@ -187,12 +187,12 @@ class Importer:
             resource = self._kinds.resource_of(tree)
             await self.client.patch(resource, Key.of(tree), {"status": status}, subresource="status")
 
-    async def _predict(self, tree: ReadOnlyTree) -> Outcome:
+    async def _predict(self, tree: ReadOnlyTree) -> ImportOutcome:
         try:
             await self.client.get(self._kinds.resource_of(tree), Key.of(tree))
         except (NotFound, NotServed):
-            return Outcome.CREATED
-        return Outcome.REPLACED if self.options.replace else Outcome.EXISTS
+            return ImportOutcome.CREATED
+        return ImportOutcome.REPLACED if self.options.replace else ImportOutcome.EXISTS
 
     async def _write_owners(self, items: Sequence[Item]) -> None:
         """Set the owner references that controllers have not already set by adoption."""

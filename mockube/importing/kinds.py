@@ -19,7 +19,7 @@ class NotServed(Failure):
     """The server does not serve the kind, or its objects cannot be created."""
 
 
-class Kinds(Struct, frozen=True):
+class ServedKinds(Struct, frozen=True):
     """The resources of a server, by group and kind."""
 
     resources: Mapping[GroupKind, DiscoveredResource]
@@ -47,9 +47,9 @@ class Kinds(Struct, frozen=True):
         return entry
 
 
-async def discover_kinds(client: Client) -> Kinds:
+async def discover_kinds(client: Client) -> ServedKinds:
     resources = (await discover(client)).resources
-    return Kinds({entry.resource.group_kind: entry for entry in reversed(resources)})
+    return ServedKinds({entry.resource.group_kind: entry for entry in reversed(resources)})
 
 
 def _kind(tree: ReadOnlyTree) -> GroupKind:
@@ -68,7 +68,9 @@ class OwnerUIDs:
         if printed:
             self._uids[printed] = live
 
-    async def references(self, tree: ReadOnlyTree, kinds: Kinds) -> tuple[list[ReadOnlyTree], list[str]]:
+    async def references(
+        self, tree: ReadOnlyTree, kinds: ServedKinds
+    ) -> tuple[list[ReadOnlyTree], list[str]]:
         """Return the owner references with new uids, and the names of owners that do not exist, which are omitted."""
         references: list[ReadOnlyTree] = []
         absent: list[str] = []
@@ -80,13 +82,13 @@ class OwnerUIDs:
                 absent.append(f"{reference.get('kind')} {reference.get('name')}")
         return references, absent
 
-    async def _uid(self, reference: ReadOnlyTree, namespace: str, kinds: Kinds) -> str:
+    async def _uid(self, reference: ReadOnlyTree, namespace: str, kinds: ServedKinds) -> str:
         uid = str(reference.get("uid") or "")
         if uid not in self._uids:
             self._uids[uid] = await self._look_up(reference, namespace, kinds)
         return self._uids[uid]
 
-    async def _look_up(self, reference: ReadOnlyTree, namespace: str, kinds: Kinds) -> str:
+    async def _look_up(self, reference: ReadOnlyTree, namespace: str, kinds: ServedKinds) -> str:
         """Return the uid of an owner that was not imported, by its name; "" if it does not exist."""
         try:
             owner = await self._client.get(kinds.resource_of(reference), Key(namespace, reference["name"]))

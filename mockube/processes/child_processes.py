@@ -39,7 +39,7 @@ _LINE_PREFIX: Final = re.compile(r"^[EF]\d{4} \S+ +\d+ \S+?\] |^.*?: error: |^mo
 _TAIL_BYTES: Final = 4096
 
 
-class Program(Struct, frozen=True, kw_only=True):
+class ControlPlaneProgram(Struct, frozen=True, kw_only=True):
     """One of the two programs of a control plane."""
 
     name: str
@@ -71,7 +71,7 @@ class Processes:
 
     @asynccontextmanager
     async def start_program(
-        self, program: Program, environment: Mapping[str, str] = NO_VARIABLES, **options: Any
+        self, program: ControlPlaneProgram, environment: Mapping[str, str] = NO_VARIABLES, **options: Any
     ) -> AsyncIterator[Process]:
         with program.log.open("ab") if program.log else nullcontext() as log:
             async with self.start(
@@ -114,7 +114,9 @@ async def wait_first(*coroutines: Coroutine[Any, Any, Any]) -> None:
 class SupervisedProcess:
     """A program that is restarted when it ends, with backoff, unless it rejects its command line."""
 
-    def __init__(self, program: Program, processes: Processes, *, clock: Clock, report: Report) -> None:
+    def __init__(
+        self, program: ControlPlaneProgram, processes: Processes, *, clock: Clock, report: Report
+    ) -> None:
         self._program = program
         self._processes = processes
         self._clock = clock
@@ -186,7 +188,7 @@ def _ignore_change() -> None:
     """Do nothing: the default of `on_change`."""
 
 
-def exit_message(program: Program, code: int) -> str:
+def exit_message(program: ControlPlaneProgram, code: int) -> str:
     last_error = last_error_line(program.log) if program.log is not None else ""
     return f"the {program.name} exited with code {code}{f': {last_error}' if last_error else ''}"
 

@@ -22,8 +22,8 @@ from msgspec import Struct
 
 from mockube.apimachinery.clock import Clock
 from mockube.processes.child_processes import (
+    ControlPlaneProgram,
     Processes,
-    Program,
     Report,
     SupervisedProcess,
     shell_exit_code,
@@ -55,7 +55,9 @@ class NotReady(Exception):
 class ControlPlane:
     """One run of the two processes of a control plane."""
 
-    def __init__(self, *, server: Program, manager: Program, clock: Clock, report: Report) -> None:
+    def __init__(
+        self, *, server: ControlPlaneProgram, manager: ControlPlaneProgram, clock: Clock, report: Report
+    ) -> None:
         self._programs = (server, manager)
         self._report = report
         self._stopping = asyncio.Event()
@@ -65,7 +67,7 @@ class ControlPlane:
         self.manager = SupervisedProcess(manager, self.processes, clock=clock, report=report)
         self.stopped_by = 0
         """The signal that stopped the run, if any."""
-        self.failed: Program | None = None
+        self.failed: ControlPlaneProgram | None = None
         """The program whose exit ended the run, if any."""
 
     @asynccontextmanager
@@ -205,8 +207,8 @@ def control_plane(launch: Launch, *, clock: Clock, report: Report) -> ControlPla
         *(*_signing_flags(launch.flags, launch.manager_flags), *launch.manager_flags),
     ]
     return ControlPlane(
-        server=Program(name=SERVER, command=server, log=launch.log(SERVER)),
-        manager=Program(
+        server=ControlPlaneProgram(name=SERVER, command=server, log=launch.log(SERVER)),
+        manager=ControlPlaneProgram(
             name=MANAGER,
             command=preimport_command(PYTHON, "mockube.controller_manager", manager),
             log=launch.log(MANAGER),

@@ -11,7 +11,7 @@ from msgspec import Struct
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import Conflict, NotFound
 from mockube.apimachinery.timestamps import format_time
-from mockube.apiserver.config.settings import Store
+from mockube.apiserver.config.settings import StorageOptions
 from mockube.apiserver.request.snapshot_endpoint import PATH
 from mockube.apiserver.snapshot_files import restore_target
 from mockube.apiserver.storage.keys import Layout
@@ -118,7 +118,7 @@ class FolderLocation(Struct, frozen=True, kw_only=True):
 class EtcdLocation(Struct, frozen=True, kw_only=True):
     """An etcd. No API server should use it while a snapshot is restored."""
 
-    settings: Store
+    settings: StorageOptions
     clock: Clock
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:

@@ -12,7 +12,7 @@ import pytest
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.patch import json_merge, json_patch, strategic
-from mockube.apimachinery.patch.apply import Conflicts, FieldManager, ObjectTypeError, Versions
+from mockube.apimachinery.patch.apply import Conflicts, FieldManager, ObjectTypeError, VersionConverter
 from mockube.apimachinery.patch.apply.atoms import atom_of_type
 from mockube.apimachinery.patch.apply.fieldset import of_fields
 from mockube.apimachinery.schema import builtin
@@ -142,7 +142,7 @@ def is_managed(write):
 
 def field_manager(write, api_version, kind):
     bare = {"apiVersion": api_version, "kind": kind}
-    versions = Versions(
+    versions = VersionConverter(
         own=api_version,
         atoms={api_version: atom_of_type(SCHEMAS.kind(api_version, kind))},
         reset_fields={api_version: of_fields(*RESETS[write.subresource])},

@@ -20,14 +20,14 @@ from mockube.apiserver.kinds import kind_rules as validations
 from mockube.apiserver.kinds.core.service.strategy import needs_health_check_node_port
 from mockube.apiserver.kinds.kind_rules import Defaulter, KindRules
 from mockube.apiserver.kinds.registry import NEWEST
-from mockube.apiserver.kinds.strategy import DEFAULT, Request
+from mockube.apiserver.kinds.strategy import DEFAULT, StrategyContext
 from mockube.apiserver.user import User
 from tests.support.recorded import recordings
 
 SCHEMAS = builtin.load()
 DECODER = Decoder()
 RULES = KindRules(Defaulter(SCHEMAS, clock=SteppedClock()))
-REQUEST = Request(user=User(name="somebody"), now=SteppedClock().now(), warn=[].append)
+REQUEST = StrategyContext(user=User(name="somebody"), now=SteppedClock().now(), warn=[].append)
 RESOURCES = {(row.api_version, row.name): row for row in catalog().values()}
 
 COLLECTION = re.compile(

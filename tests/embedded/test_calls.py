@@ -11,7 +11,7 @@ from mockube.apiserver.request.response import text_response
 from mockube.apiserver.request_info import parse
 from mockube.apiserver.user import User
 from mockube.embedded.matching import CONTROLLERS, matcher
-from mockube.embedded.recorder import CallsDropped, Recorder
+from mockube.embedded.recorder import CallRecorder, CallsDropped
 from tests.support.server.handler_requests import request_of
 from tests.support.turns import until
 
@@ -128,7 +128,7 @@ def test_new_cluster_has_no_calls():
 
 
 async def test_dropped_calls_raise_a_warning():
-    recorder = Recorder(proceeding, SteppedClock(), max_calls=2)
+    recorder = CallRecorder(proceeding, SteppedClock(), max_calls=2)
     for name in ("a", "b", "c"):
         await recorder.record(get_request(name), respond_ok)
     assert [call.name for call in recorder.calls(matcher({}))] == ["b", "c"]

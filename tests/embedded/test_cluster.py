@@ -16,7 +16,7 @@ import pytest
 from mockube import Cluster
 from mockube.apimachinery.status import NotFound
 from mockube.cluster import NotStarted
-from mockube.cluster_client import UnknownKind
+from mockube.cluster_client import KindNotServed
 from tests.support.processes.process import tls, token
 
 MANIFESTS = """
@@ -88,7 +88,7 @@ def test_objects_are_read_listed_and_deleted(cluster):
 
 
 def test_kind_defined_just_before_is_known(cluster):
-    with pytest.raises(UnknownKind):
+    with pytest.raises(KindNotServed):
         cluster.list("Unicorn")
     cluster.apply(DEFINITION)
     cluster.wait("CustomResourceDefinition", "unicorns.magic.example", "Established")
@@ -107,7 +107,7 @@ def test_wait_times_out_with_status_of_object(cluster):
 
 
 def test_unknown_kind_or_namespace_is_named(cluster):
-    with pytest.raises(UnknownKind, match=r'^the server doesn\'t have a resource type "Unicorn\.magic"$'):
+    with pytest.raises(KindNotServed, match=r'^the server doesn\'t have a resource type "Unicorn\.magic"$'):
         cluster.wait("Unicorn.magic", "one", "Ready")
     with pytest.raises(NotFound, match="nowhere"):
         cluster.apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: nowhere}}")
@@ -122,7 +122,7 @@ def test_kubeconfig_authenticates_and_is_private(cluster):
 
 def test_flags_are_passed_to_server():
     with Cluster(nodes=1, packs="", flags=["--etcd-prefix=/elsewhere"]) as cluster:
-        with pytest.raises(UnknownKind):
+        with pytest.raises(KindNotServed):
             cluster.list("CloneSet")
         assert len(cluster.list("Node")) == 1
 

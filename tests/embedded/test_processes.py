@@ -11,7 +11,7 @@ from kubernetes.stream import stream
 from mockube import Cluster
 from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.randomness import SeededRandom
-from mockube.apiserver.pki.issue import Issuer, Subject, make_authority
+from mockube.apiserver.pki.issue import CertificateIssuer, Subject, make_authority
 from mockube.embedded.handle import NotStarted
 from tests.support.process_pods import IMAGES, assert_gone, create, events, is_over, python, status_of
 from tests.support.processes.acknowledged_writes import until
@@ -342,7 +342,7 @@ server.serve_forever()
 
 def test_aggregated_apiserver_may_be_a_process(cluster, pods):
     authority = make_authority("authority", now=RealClock().now(), random=SeededRandom())
-    issuer = Issuer(authority, now=RealClock().now(), random=SeededRandom())
+    issuer = CertificateIssuer(authority, now=RealClock().now(), random=SeededRandom())
     pair = issuer.issue(Subject(name="api", hosts=("api.default.svc",)))
     pem = (pair.certificate + pair.key).decode()
     pods.create_namespaced_secret("default", {"metadata": {"name": "pair"}, "stringData": {"pair.pem": pem}})

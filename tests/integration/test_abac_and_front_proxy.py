@@ -15,7 +15,7 @@ import pytest
 from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver.pki.cert_dir import AUTHORITY, Folder
-from mockube.apiserver.pki.issue import Issuer, Subject, make_authority
+from mockube.apiserver.pki.issue import CertificateIssuer, Subject, make_authority
 from tests.support.processes.process import ApiServerProcess
 
 pytestmark = pytest.mark.slow
@@ -57,7 +57,7 @@ def contexts(folder, proxies):
     }
     made = {None: ssl._create_unverified_context()}
     for name, (authority, subject) in subjects.items():
-        pair = Issuer(authority, now=NOW, random=SeededRandom()).issue(subject)
+        pair = CertificateIssuer(authority, now=NOW, random=SeededRandom()).issue(subject)
         (folder / name).write_bytes(pair.certificate + pair.key)
         made[name] = ssl._create_unverified_context()
         made[name].load_cert_chain(folder / name)

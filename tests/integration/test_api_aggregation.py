@@ -11,12 +11,12 @@ import pytest
 from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.groups import GroupVersion
 from mockube.apimachinery.randomness import SeededRandom
-from mockube.apiserver.aggregation.remotes import Remote
+from mockube.apiserver.aggregation.remotes import RemoteAPIService
 from mockube.apiserver.authz.rights import DEFAULT_MODES
 from mockube.apiserver.http.backend_connection import Dialer, KubeletClient
 from mockube.apiserver.http.service_proxy import ServiceProxy
 from mockube.apiserver.http.settings import Settings
-from mockube.apiserver.pki.issue import Issuer, Subject, make_authority
+from mockube.apiserver.pki.issue import CertificateIssuer, Subject, make_authority
 from tests.support.server import apiserver
 from tests.support.server.aggregated_server import GROUP, PATH, RESOURCES, THINGS, aggregated_server
 from tests.support.server.handler_requests import request_of
@@ -128,7 +128,7 @@ async def test_insecure_skip_tls_verify_is_honoured(client, server):
 
 async def test_request_to_stopped_aggregated_server_is_service_unavailable():
     """No server listens at the address, and the first availability check has not ended."""
-    remote = Remote(
+    remote = RemoteAPIService(
         name=NAME, served=GroupVersion(GROUP, "v1"), service=("default", "agg", 443), is_available=True
     )
     dialer = Dialer(KubeletClient(), RealClock())
@@ -219,7 +219,7 @@ async def test_aggregated_request_is_authorized_first(server):
 async def test_proxy_presents_client_certificate(tmp_path):
     random, now = SeededRandom(), RealClock().now()
     authority = make_authority("front-proxy-ca", now=now, random=random)
-    pair = Issuer(authority, now=now, random=random).issue(Subject(name="front-proxy-client"))
+    pair = CertificateIssuer(authority, now=now, random=random).issue(Subject(name="front-proxy-client"))
     async with (
         aggregated_server(tmp_path, client_authority=authority.certificate) as server,
         client_of(server, proxy_certificate=pair) as client,

@@ -11,7 +11,7 @@ from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.request.snapshot_endpoint import PATH
 from mockube.etcd.archive import write
 from mockube.etcd.archive.lines import entry_line, header_line, trailer_line
-from mockube.etcd.embedded.store import Limits, MemoryStore
+from mockube.etcd.embedded.store import MemoryStore, RequestLimits
 from mockube.etcd.errors import Unavailable
 from mockube.etcd.kv import KeyValue
 from tests.support.server.apiserver import running
@@ -76,7 +76,7 @@ async def test_unreadable_value_refuses_whole_snapshot(client, value):
             archive_of(GOOD, revision=1 << 63), "is damaged: revision", id="a revision beyond 63 bits"
         ),
         pytest.param(
-            archive_of(line(BAD, text(data={"a": "x" * Limits().request_bytes}))),
+            archive_of(line(BAD, text(data={"a": "x" * RequestLimits().request_bytes}))),
             "bytes",
             id="a value too large",
         ),

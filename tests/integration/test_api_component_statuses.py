@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.apiserver.registry.component_statuses import ComponentStatuses, Health
+from mockube.apiserver.registry.component_statuses import ComponentHealth, ComponentStatuses
 from mockube.apiserver.registry.request_context import RequestContext
 from tests.support.server import apiserver
 
@@ -61,9 +61,9 @@ async def test_component_status_table_has_conditions(client):
 @pytest.mark.parametrize(
     ("health", "condition"),
     [
-        (Health(is_good=True, message="ok"), {"status": "True", "message": "ok"}),
-        (Health(is_good=False, message="no"), {"status": "False", "message": "no"}),
-        (Health(is_good=False, error="lost"), {"status": "False", "error": "lost"}),
+        (ComponentHealth(is_good=True, message="ok"), {"status": "True", "message": "ok"}),
+        (ComponentHealth(is_good=False, message="no"), {"status": "False", "message": "no"}),
+        (ComponentHealth(is_good=False, error="lost"), {"status": "False", "error": "lost"}),
     ],
 )
 async def test_component_condition_has_probe_message(client, health, condition):

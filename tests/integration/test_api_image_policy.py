@@ -16,7 +16,7 @@ from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.admission.chain import Configurations, PluginSelection
 from mockube.apiserver.admission.image_policy_webhook import ImagePolicySettings, ImagePolicyWebhook
 from mockube.apiserver.http.settings import Settings
-from mockube.apiserver.outgoing import Endpoint, OutgoingDependencies
+from mockube.apiserver.outgoing import KubeconfigEndpoint, OutgoingDependencies
 from tests.support.server import apiserver
 
 HERE = Path(__file__).parent
@@ -67,7 +67,7 @@ async def hook():
 
 def settings(hook, *, default_allow=False):
     return ImagePolicySettings(
-        endpoint=Endpoint(url=hook.url),
+        endpoint=KubeconfigEndpoint(url=hook.url),
         allow_seconds=50,
         deny_seconds=50,
         retry_seconds=0.001,

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from mockube.apimachinery.clock import SteppedClock
-from mockube.apiserver.config.settings import Store
+from mockube.apiserver.config.settings import StorageOptions
 from mockube.apiserver.storage.continue_token import ContinueToken, encode
 from mockube.apiserver.store import open_store
 from tests.support.server import apiserver
@@ -23,7 +23,7 @@ def clock():
 
 @pytest.fixture
 async def client(clock):
-    async with open_store(Store(), clock) as kv, apiserver.running(clock=clock, kv=kv) as client:
+    async with open_store(StorageOptions(), clock) as kv, apiserver.running(clock=clock, kv=kv) as client:
         yield client
 
 

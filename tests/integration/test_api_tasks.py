@@ -14,7 +14,7 @@ from mockube.apiserver.app import ApiServer
 from mockube.apiserver.authn.chain import Trust
 from mockube.apiserver.bootstrap.identity import keep_alive
 from mockube.apiserver.registry.selection import Selection
-from mockube.apiserver.registry.watch_stream import Stream
+from mockube.apiserver.registry.watch_stream import ClientWatch
 from mockube.apiserver.request.health import MAX_LAG_SECONDS
 from mockube.apiserver.storage.compaction import Compactor
 from mockube.apiserver.storage.consistency import INTERVAL_SECONDS
@@ -332,7 +332,7 @@ async def test_failed_watch_ends_with_410_and_others_continue(served, caplog):
         raise RuntimeError("a fault in the program")
 
     revision = served.watch_cache.revision
-    broken = Stream(resource_cache.prefix, resource_cache, Selection(matches=fail))
+    broken = ClientWatch(resource_cache.prefix, resource_cache, Selection(matches=fail))
     broken.resume(revision)
     resource_cache.add_watcher(broken)
     async with served.client.watch(f"{MAPS}?watch=true&resourceVersion={revision}") as events:

@@ -8,7 +8,7 @@ import pytest
 
 from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.randomness import SeededRandom
-from mockube.apiserver.pki.issue import Issuer, Subject, make_authority
+from mockube.apiserver.pki.issue import CertificateIssuer, Subject, make_authority
 from tests.support.processes.process import ApiServerProcess, token
 
 pytestmark = pytest.mark.slow
@@ -25,7 +25,7 @@ def authority(name):
 
 
 def issue_certificate(by, subject):
-    return Issuer(by, now=NOW, random=SeededRandom()).issue(subject)
+    return CertificateIssuer(by, now=NOW, random=SeededRandom()).issue(subject)
 
 
 class Site:

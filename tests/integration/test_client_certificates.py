@@ -9,7 +9,7 @@ import pytest
 from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver.pki.cert_dir import AUTHORITY, CLIENT, SERVER, Folder
-from mockube.apiserver.pki.issue import Issuer, Pair, Subject, make_authority
+from mockube.apiserver.pki.issue import CertificateIssuer, Pair, Subject, make_authority
 from tests.support.processes.process import ApiServerProcess, tls
 
 pytestmark = pytest.mark.slow
@@ -30,7 +30,7 @@ def server(tmp_path_factory):
 
 def issue_certificate(authority, subject=MASTER, *, since=timedelta()):
     """Sign a certificate that is valid for a year, which began so long ago."""
-    return Issuer(authority, now=NOW - since, random=SeededRandom()).issue(subject)
+    return CertificateIssuer(authority, now=NOW - since, random=SeededRandom()).issue(subject)
 
 
 def other_authority(name="kubernetes"):

@@ -11,7 +11,7 @@ from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver import supervision
 from mockube.apiserver.config.command_line import parse
 from mockube.apiserver.http.server import Listener, bind
-from mockube.apiserver.pki.issue import Issuer, Subject, make_authority
+from mockube.apiserver.pki.issue import CertificateIssuer, Subject, make_authority
 from mockube.apiserver.running import Dependencies, running
 from mockube.apiserver.serving_credentials import load_credentials
 from mockube.apiserver.supervision import TASKS, TaskFailed, is_restarted
@@ -37,7 +37,7 @@ authorizers: [{type: RBAC, name: rbac}]
 def flags(folder):
     """Those that start every task that a server may have."""
     authority = make_authority("servers", now=RealClock().now(), random=SeededRandom())
-    issuer = Issuer(authority, now=RealClock().now(), random=SeededRandom())
+    issuer = CertificateIssuer(authority, now=RealClock().now(), random=SeededRandom())
     pair = issuer.issue(Subject(name="server", hosts=(HOST,)))
     contents = {
         "tls-cert-file": pair.certificate,

@@ -16,7 +16,7 @@ from mockube.etcd.errors import (
 from mockube.etcd.kv import Put, Range, Txn, WatchRequest, prefix_end
 from mockube.etcd.remote.gateway import TLS
 from mockube.etcd.remote.store import RemoteStore
-from mockube.etcd.remote.transport import Credentials
+from mockube.etcd.remote.transport import EtcdCredentials
 from tests.support.stores.etcd_accounts import ROOT, USER, require_login
 from tests.support.stores.etcd_certificates import ELSEWHERE, Authority
 from tests.support.stores.etcd_server import QUICK, EtcdServer, free_port
@@ -128,8 +128,8 @@ class TestLogin:
     @pytest.mark.parametrize(
         "credentials",
         [
-            pytest.param(Credentials(user=USER.user, password="guessed"), id="a wrong password"),
-            pytest.param(Credentials(user="nobody", password=""), id="no such user"),
+            pytest.param(EtcdCredentials(user=USER.user, password="guessed"), id="a wrong password"),
+            pytest.param(EtcdCredentials(user="nobody", password=""), id="no such user"),
         ],
     )
     async def test_invalid_credentials_are_refused(self, connect, server, credentials):

@@ -9,7 +9,7 @@ from mockube.apimachinery.clock import SteppedClock
 from mockube.controller_manager import catalog
 from mockube.controller_manager.config.settings import Config, Simulation
 from mockube.importing.documents import Document, Origin
-from mockube.importing.importer import Importer, ImportOptions, Outcome
+from mockube.importing.importer import Importer, ImportOptions, ImportOutcome
 from tests.support.controllers.running_manager import running_manager
 from tests.support.server.apiserver import running
 from tests.support.server.definitions import definition
@@ -211,7 +211,7 @@ async def test_failed_object_is_reported_and_import_continues(target):
     unknown = {"apiVersion": "example.com/v9", "kind": "Nothing", "metadata": {"name": "n"}}
     right = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "yes"}}
     outcomes = await target.load([wrong, unknown, right])
-    assert outcomes["configmap/No"][0] == Outcome.FAILED
+    assert outcomes["configmap/No"][0] == ImportOutcome.FAILED
     assert 'ConfigMap "No" is invalid: metadata.name' in outcomes["configmap/No"][1]
     assert outcomes["nothing.example.com/n"] == ("failed", "the server has no kind Nothing.example.com")
     assert outcomes["configmap/yes"] == ("created", "")

@@ -22,7 +22,7 @@ from mockube.apiserver.http.server import (
 from mockube.apiserver.pki.issue import make_authority
 from mockube.apiserver.pki.reloading import ServingCertificates
 from mockube.apiserver.request.response import text_response
-from mockube.apiserver.supervision import FIRST_DELAY, Supervisor
+from mockube.apiserver.supervision import FIRST_DELAY, TaskSupervisor
 from tests.support.turns import PATIENCE, turns, until
 
 GET = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -67,7 +67,7 @@ class Site:
         self.server = Server(handle)
         self.listener = Listener(socket=bind("127.0.0.1", 0), tls=tls)
         self.clock = clock or RealClock()
-        self.supervisor = Supervisor(self.clock)
+        self.supervisor = TaskSupervisor(self.clock)
         self._stack = contextlib.AsyncExitStack()
 
     async def __aenter__(self):

@@ -12,8 +12,8 @@ from mockube.controller_manager.client.kinds import LEASES, SECRETS
 from mockube.controller_manager.client.wire import Unreachable
 from mockube.controller_manager.leaderelection.elector import (
     HEALTH_CHECK_TOLERANCE,
-    Candidate,
     Elector,
+    LeaderElectionConfig,
     LeaseLost,
     Timings,
     lead,
@@ -253,7 +253,9 @@ async def test_failed_work_releases_lease(client, clock):
     async def fail():
         raise ValueError("why")
 
-    elector = Elector(Candidate(lease=LEASE, identity="a"), client, clock=clock, random=SeededRandom())
+    elector = Elector(
+        LeaderElectionConfig(lease=LEASE, identity="a"), client, clock=clock, random=SeededRandom()
+    )
     with pytest.raises(ValueError, match="why"):
         await lead(elector, fail, clock=clock, shutdown_timeout=10.0)
     assert (await lease_spec(client)).get("holderIdentity", "") == ""
@@ -272,7 +274,9 @@ async def test_failed_renewal_cancels_work_and_releases_lease(client, clock, cap
     def on_failure(name, error):
         events.append(f"{name} failed: {error}")
 
-    elector = Elector(Candidate(lease=LEASE, identity="a"), client, clock=clock, random=SeededRandom())
+    elector = Elector(
+        LeaderElectionConfig(lease=LEASE, identity="a"), client, clock=clock, random=SeededRandom()
+    )
     leading = asyncio.create_task(
         lead(elector, work, clock=clock, shutdown_timeout=10.0, on_failure=on_failure)
     )

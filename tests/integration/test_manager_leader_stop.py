@@ -7,7 +7,7 @@ import pytest
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.controller_manager.client.kinds import SECRETS
-from mockube.controller_manager.leaderelection.elector import Candidate, Elector, Timings, lead
+from mockube.controller_manager.leaderelection.elector import Elector, LeaderElectionConfig, Timings, lead
 from tests.support.controllers.candidates import LEASE, lease_spec, pass_time
 from tests.support.controllers.manager_client import client_of
 from tests.support.server.apiserver import running
@@ -37,7 +37,9 @@ async def test_current_keys_are_finished_before_lease_is_released(client, clock)
             await client.create(SECRETS, {"metadata": {"namespace": "default", "name": "last"}})
             ended.append((await lease_spec(client))["holderIdentity"])
 
-    elector = Elector(Candidate(lease=LEASE, identity="a"), client, clock=clock, random=SeededRandom())
+    elector = Elector(
+        LeaderElectionConfig(lease=LEASE, identity="a"), client, clock=clock, random=SeededRandom()
+    )
     leading = asyncio.create_task(lead(elector, work, clock=clock, shutdown_timeout=10.0))
     await until(lambda: elector.is_leading)
     await turns(3)
@@ -60,7 +62,7 @@ async def test_work_that_does_not_end_in_time_is_cancelled(client, clock):
                 raise
 
     timings = Timings(lease_duration=60, renew_deadline=50)
-    candidate = Candidate(lease=LEASE, identity="a", timings=timings)
+    candidate = LeaderElectionConfig(lease=LEASE, identity="a", timings=timings)
     elector = Elector(candidate, client, clock=clock, random=SeededRandom())
     leading = asyncio.create_task(lead(elector, work, clock=clock, shutdown_timeout=10.0))
     await until(lambda: elector.is_leading)
@@ -80,7 +82,9 @@ async def test_second_cancellation_cancels_keys_and_stops_renewal(client, clock)
         finally:
             await asyncio.get_running_loop().create_future()
 
-    elector = Elector(Candidate(lease=LEASE, identity="a"), client, clock=clock, random=SeededRandom())
+    elector = Elector(
+        LeaderElectionConfig(lease=LEASE, identity="a"), client, clock=clock, random=SeededRandom()
+    )
     leading = asyncio.create_task(lead(elector, work, clock=clock, shutdown_timeout=10.0))
     await until(lambda: elector.is_leading)
     await turns(3)
@@ -95,6 +99,8 @@ async def test_finished_work_releases_lease(client, clock):
     async def work():
         return
 
-    elector = Elector(Candidate(lease=LEASE, identity="a"), client, clock=clock, random=SeededRandom())
+    elector = Elector(
+        LeaderElectionConfig(lease=LEASE, identity="a"), client, clock=clock, random=SeededRandom()
+    )
     await lead(elector, work, clock=clock, shutdown_timeout=10.0)
     assert (await lease_spec(client)).get("holderIdentity", "") == ""

@@ -7,7 +7,7 @@ import pytest
 from mockube.apimachinery import meta
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.randomness import SeededRandom
-from mockube.controller_manager.cache.informer import Settings
+from mockube.controller_manager.cache.informer import InformerSettings
 from mockube.controller_manager.client.kinds import CONFIG_MAPS
 from mockube.controller_manager.config.settings import Config
 from mockube.controller_manager.control.runnable import Runnable
@@ -60,7 +60,7 @@ def work(client):
         random=SeededRandom(),
         metrics=Metrics(clock),
         config=Config(),
-        informer_settings=Settings(clock=clock, random=SeededRandom()),
+        informer_settings=InformerSettings(clock=clock, random=SeededRandom()),
     )
     runnables = [Runnable(name=name, service_account=name, build=Recorded) for name in ("one", "other")]
     return ManagerRun(outfit, controllers=[], runnables=runnables)

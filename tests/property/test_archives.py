@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mockube.apimachinery.clock import SteppedClock
-from mockube.etcd.archive.lines import Unreadable, read_line
+from mockube.etcd.archive.lines import UnreadableLine, read_line
 from mockube.etcd.archive.read import BadArchive
 from mockube.etcd.archive.restore import RestoreTarget, restore
 from mockube.etcd.embedded.store import MemoryStore
@@ -90,11 +90,11 @@ async def test_truncated_archive_is_refused(content, length):
 
 @given(fields=st.dictionaries(st.sampled_from(["key", "key_base64", "value_base64"]), st.text(max_size=6)))
 def test_any_text_in_line_is_read_or_unreadable(fields):
-    with contextlib.suppress(Unreadable):
+    with contextlib.suppress(UnreadableLine):
         assert read_line(orjson.dumps({"key": "a", "value": {}} | fields)).key
 
 
 @pytest.mark.parametrize("field", ["key_base64", "value_base64"])
 def test_base64_outside_ascii_is_unreadable(field):
-    with pytest.raises(Unreadable, match="damaged"):
+    with pytest.raises(UnreadableLine, match="damaged"):
         read_line(orjson.dumps({"key": "a", "value": {}, field: "YQé="}))

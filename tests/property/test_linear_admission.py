@@ -10,13 +10,13 @@ from mockube.apimachinery.randomness import SeededRandom
 from mockube.apimachinery.schema.builtin import load
 from mockube.apimachinery.schema.decode import Decoder
 from mockube.apimachinery.status import ApiError
-from mockube.apiserver.admission.chain import Metrics, plugins
-from mockube.apiserver.admission.webhooks.dispatch import Environment
+from mockube.apiserver.admission.chain import AdmissionChainMetrics, plugins
+from mockube.apiserver.admission.webhooks.dispatch import WebhookDependencies
 from mockube.apiserver.app import ApiServer, catalog
 from mockube.apiserver.authn.chain import Trust
 from mockube.apiserver.authz.chain import Authorization
 from mockube.apiserver.kinds.kind_rules import Defaulter
-from mockube.apiserver.registry.request_context import Attributes, Operation, RequestContext
+from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation, RequestContext
 from mockube.apiserver.user import User
 from mockube.controller_manager.workloads.pod_requests import nonzero_requests, pod_requests
 from mockube.etcd.embedded.store import MemoryStore
@@ -97,7 +97,7 @@ WRITTEN = {
 }
 
 AUTHORIZATION = Authorization()
-WEBHOOKS = Environment(caller=None, authorization=AUTHORIZATION, equivalents=lambda row: [row])
+WEBHOOKS = WebhookDependencies(caller=None, authorization=AUTHORIZATION, equivalents=lambda row: [row])
 MANY = 300
 STANDING = {
     b"limitranges/default/many": {
@@ -160,7 +160,7 @@ def make_admission_run(server, plugin, resource):
     def run(spec):
         metadata = {"name": "x", "namespace": "default", "uid": "u"}
         tree = {"kind": row.kind, "apiVersion": "v1", "metadata": metadata, "spec": dict(spec)}
-        attributes = Attributes(operation=Operation.CREATE, context=context, name="x", object=tree)
+        attributes = AdmissionAttributes(operation=Operation.CREATE, context=context, name="x", object=tree)
         try:
             runner.run(admit(attributes))
         except ApiError as error:
@@ -173,7 +173,7 @@ def make_admission_run(server, plugin, resource):
     ("plugin", "resource", "make"),
     [
         pytest.param(plugin, resource, make, id=f"{type(plugin).__name__}-{name}")
-        for plugin in plugins(WEBHOOKS, AUTHORIZATION, Metrics())
+        for plugin in plugins(WEBHOOKS, AUTHORIZATION, AdmissionChainMetrics())
         for resource, shapes in WRITTEN.items()
         if plugin.handles(Operation.CREATE, ("", resource, ""))
         for name, make in shapes.items()

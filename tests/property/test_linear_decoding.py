@@ -6,7 +6,7 @@ import pytest
 from mockube.apimachinery import durations, fields, jsonpath, quantity, timestamps
 from mockube.apimachinery.labels.parser import parse as parse_selector
 from mockube.apimachinery.patch import json_merge, json_patch, strategic
-from mockube.apimachinery.patch.apply import FieldManager, Versions
+from mockube.apimachinery.patch.apply import FieldManager, VersionConverter
 from mockube.apimachinery.patch.apply.atoms import atom_of_type
 from mockube.apimachinery.patch.errors import PatchError
 from mockube.apimachinery.schema import document, faults
@@ -21,7 +21,7 @@ POD, CONFIG_MAP = (load().kind("v1", kind) for kind in ("Pod", "ConfigMap"))
 BASE = {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "x", "uid": "u"}}
 MANAGER = FieldManager(
     kind="Pod",
-    versions=Versions(own="v1", atoms={"v1": atom_of_type(POD)}),
+    versions=VersionConverter(own="v1", atoms={"v1": atom_of_type(POD)}),
     empty={"kind": "Pod", "apiVersion": "v1", "metadata": {}},
 )
 WRITE = {"manager": "m", "time": "2026-01-01T00:00:00Z"}

@@ -7,7 +7,7 @@ import pytest
 
 from mockube.apimachinery import gotext, uri
 from mockube.apimachinery.patch import json_patch, strategic
-from mockube.apimachinery.patch.apply import FieldManager, Versions
+from mockube.apimachinery.patch.apply import FieldManager, VersionConverter
 from mockube.apimachinery.patch.apply.atoms import atom_of_type
 from mockube.apimachinery.patch.errors import PatchError
 from mockube.apimachinery.schema.builtin import load
@@ -27,7 +27,7 @@ POD = load().kind("v1", "Pod")
 BASE = {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "x", "uid": "u"}}
 MANAGER = FieldManager(
     kind="Pod",
-    versions=Versions(own="v1", atoms={"v1": atom_of_type(POD)}),
+    versions=VersionConverter(own="v1", atoms={"v1": atom_of_type(POD)}),
     empty={"kind": "Pod", "apiVersion": "v1", "metadata": {}},
 )
 LENIENT = {"negligible": 0.01, "too_long": 2.0}

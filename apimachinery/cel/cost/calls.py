@@ -15,7 +15,7 @@ from mockube.apimachinery.cel.cost.ranges import (
     STRING_FACTOR,
     STRUCT_BASE,
     UNKNOWN,
-    Range,
+    EstimateRange,
     exact_range,
 )
 from mockube.apimachinery.cel.libraries.lists import SORT_NAMES
@@ -35,59 +35,59 @@ _SIMPLE_TYPES = frozenset(
 )
 
 
-class Node(NamedTuple):
+class AstNode(NamedTuple):
     """An argument of a call: its type, the path of its value, and its size if that is known."""
 
     type: Type
     path: tuple[str, ...]
-    size: Range | None
+    size: EstimateRange | None
     expr: Expr | None = None
 
 
 class Estimate(NamedTuple):
     """The cost of a call, and the size of its result if that is known."""
 
-    cost: Range
-    size: Range | None = None
+    cost: EstimateRange
+    size: EstimateRange | None = None
     """The size of the result."""
 
 
 class Sizes(Protocol):
     """Returns the size of the value at a path, by the limits of a schema."""
 
-    def __call__(self, path: tuple[str, ...], /) -> Range | None: ...
+    def __call__(self, path: tuple[str, ...], /) -> EstimateRange | None: ...
 
 
-class Call(NamedTuple):
+class EstimatedCall(NamedTuple):
     """A call of one overload."""
 
     overload: str
-    target: Node | None
-    args: Sequence[Node]
+    target: AstNode | None
+    args: Sequence[AstNode]
     sizes: Sizes
 
-    def size(self, node: Node) -> Range:
+    def size(self, node: AstNode) -> EstimateRange:
         return node.size or self.sizes(node.path) or UNKNOWN
 
 
-def _unit_cost(_call: Call) -> Estimate:
+def _unit_cost(_call: EstimatedCall) -> Estimate:
     return Estimate(ONE)
 
 
-def _selector(call: Call) -> Estimate:
+def _selector(call: EstimatedCall) -> Estimate:
     length = call.size(call.args[0])
     parsed = exact_range(LIST_BASE).plus(length.scale_by(STRING_FACTOR))
     return Estimate(parsed.plus(length.scale_by(0.5).scale_by(LIST_BASE + STRUCT_BASE)))
 
 
-def _element(node: Node) -> Node | None:
+def _element(node: AstNode) -> AstNode | None:
     if not node.type.parameters:
         return None
     path = (*node.path, "@items") if node.path else ()
-    return Node(node.type.parameters[0], path, None)
+    return AstNode(node.type.parameters[0], path, None)
 
 
-def _list_traversal(call: Call) -> Estimate | None:
+def _list_traversal(call: EstimatedCall) -> Estimate | None:
     if call.target is None:
         return None
     element = _element(call.target)
@@ -99,23 +99,23 @@ def _list_traversal(call: Call) -> Estimate | None:
     return Estimate(call.size(call.target).times(cost))
 
 
-def _read_argument(call: Call) -> Estimate:
+def _read_argument(call: EstimatedCall) -> Estimate:
     return Estimate(call.size(call.args[0]).scale_by(STRING_FACTOR))
 
 
-def _read_argument_sized(call: Call) -> Estimate:
+def _read_argument_sized(call: EstimatedCall) -> Estimate:
     size = call.size(call.args[0])
     return Estimate(size.scale_by(STRING_FACTOR), size)
 
 
-def _read_target(call: Call) -> Estimate | None:
+def _read_target(call: EstimatedCall) -> Estimate | None:
     if call.target is None:
         return None
     size = call.size(call.target)
     return Estimate(size.scale_by(STRING_FACTOR), size)
 
 
-def _replace(call: Call) -> Estimate | None:
+def _replace(call: EstimatedCall) -> Estimate | None:
     if call.target is None:
         return None
     size, old, new = call.size(call.target), call.size(call.args[0]), call.size(call.args[1])
@@ -133,11 +133,11 @@ def _replace(call: Call) -> Estimate | None:
         min_retained = size.low
     else:
         minimum = math.ceil(float(size.low) / float(old.high))
-    result = Range(minimum, maximum).times(new).plus(Range(min_retained, max_retained))
+    result = EstimateRange(minimum, maximum).times(new).plus(EstimateRange(min_retained, max_retained))
     return Estimate(size.scale_by(2 * STRING_FACTOR), result)
 
 
-def _split_cost(call: Call) -> Estimate | None:
+def _split_cost(call: EstimatedCall) -> Estimate | None:
     if call.target is None:
         return None
     size = call.size(call.target)
@@ -146,114 +146,114 @@ def _split_cost(call: Call) -> Estimate | None:
         count = call.args[1].expr
         if isinstance(count, Literal) and type(count.value) is int:
             maximum = count.value % (1 << 64)
-    return Estimate(size.scale_by(2 * STRING_FACTOR), Range(0, maximum))
+    return Estimate(size.scale_by(2 * STRING_FACTOR), EstimateRange(0, maximum))
 
 
-def _join(call: Call) -> Estimate | None:
+def _join(call: EstimatedCall) -> Estimate | None:
     if call.target is None:
         return None
     count = call.size(call.target)
     element = _element(call.target)
     size = count.times(call.size(element)) if element is not None else exact_range(0)
     if call.args:
-        separators = Range(max(count.low - 1, 0), max(count.high - 1, 0))
+        separators = EstimateRange(max(count.low - 1, 0), max(count.high - 1, 0))
         size = size.plus(call.size(call.args[0]).times(separators))
     return Estimate(size.scale_by(STRING_FACTOR), size)
 
 
-def _find(call: Call) -> Estimate | None:
+def _find(call: EstimatedCall) -> Estimate | None:
     if call.target is None:
         return None
     size = call.size(call.target)
     text = size.plus(ONE).scale_by(STRING_FACTOR)
-    return Estimate(text.times(call.size(call.args[0]).scale_by(REGEX_FACTOR)), Range(0, size.high))
+    return Estimate(text.times(call.size(call.args[0]).scale_by(REGEX_FACTOR)), EstimateRange(0, size.high))
 
 
-def _ip(call: Call) -> Estimate | None:
+def _ip(call: EstimatedCall) -> Estimate | None:
     if call.overload == "cidr_ip":
         return Estimate(ONE)
     return _read_argument(call) if call.args else None
 
 
-def _read_argument_twice(call: Call) -> Estimate:
+def _read_argument_twice(call: EstimatedCall) -> Estimate:
     return Estimate(call.size(call.args[0]).scale_by(2 * STRING_FACTOR))
 
 
-_ADDRESS = Range(4, 16)
+_ADDRESS = EstimateRange(4, 16)
 
 
-def _contains_ip(call: Call) -> Estimate:
+def _contains_ip(call: EstimatedCall) -> Estimate:
     cost = _ADDRESS.plus(_ADDRESS).scale_by(STRING_FACTOR)
     if call.overload == "cidr_contains_ip_string":
         cost = cost.plus(call.size(call.args[0]).scale_by(STRING_FACTOR))
     return Estimate(cost)
 
 
-def _contains_cidr(call: Call) -> Estimate:
+def _contains_cidr(call: EstimatedCall) -> Estimate:
     cost = _ADDRESS.plus(_ADDRESS).scale_by(STRING_FACTOR).plus(_ADDRESS.scale_by(STRING_FACTOR)).plus(ONE)
     if call.overload == "cidr_contains_cidr_string":
         cost = cost.plus(call.size(call.args[0]).scale_by(STRING_FACTOR))
     return Estimate(cost)
 
 
-def _validate(call: Call) -> Estimate:
+def _validate(call: EstimatedCall) -> Estimate:
     size = call.size(call.args[0])
     return Estimate(size.scale_by(STRING_FACTOR).scale_by(_FORMAT_PATTERN_SIZE * REGEX_FACTOR))
 
 
-def _equals(call: Call) -> Estimate | None:
+def _equals(call: EstimatedCall) -> Estimate | None:
     left, right = call.args
     if left.type != right.type or left.type.kind not in ("opaque", "struct"):
         return None
     if left.type.name in _SIMPLE_TYPES:
         return Estimate(ONE)
     if left.type.name == _FORMAT_TYPE:
-        return Estimate(Range(1, _FORMAT_SIZE).scale_by(STRING_FACTOR))
+        return Estimate(EstimateRange(1, _FORMAT_SIZE).scale_by(STRING_FACTOR))
     if left.type.name == _URL_TYPE:
         high = right.size.high if right.size is not None else 1
-        return Estimate(Range(1, high).scale_by(STRING_FACTOR))
+        return Estimate(EstimateRange(1, high).scale_by(STRING_FACTOR))
     return None
 
 
-def _allocation(factor: float, size: Range) -> Estimate:
+def _allocation(factor: float, size: EstimateRange) -> Estimate:
     return Estimate(size.scale_by(factor).plus(ONE).plus(exact_range(LIST_BASE)), size)
 
 
-def _int_value(node: Node, default: int) -> int:
+def _int_value(node: AstNode, default: int) -> int:
     if isinstance(node.expr, Literal) and type(node.expr.value) is int:
         return max(node.expr.value, 0)
     return default
 
 
-def _slice(call: Call) -> Estimate | None:
+def _slice(call: EstimatedCall) -> Estimate | None:
     if call.target is None:
         return None
     end = _int_value(call.args[1], call.size(call.target).high)
     return _allocation(1, exact_range((end - _int_value(call.args[0], 0)) % (1 << 64)))
 
 
-def _flatten(call: Call) -> Estimate | None:
+def _flatten(call: EstimatedCall) -> Estimate | None:
     if call.target is None:
         return None
     depth = _int_value(call.args[0], MAX_UINT64) if call.args else 1
     return _allocation(float(depth), call.size(call.target))
 
 
-def _reverse(call: Call) -> Estimate | None:
+def _reverse(call: EstimatedCall) -> Estimate | None:
     return _allocation(1, call.size(call.target)) if call.target is not None else None
 
 
-def _distinct_cost(call: Call) -> Estimate | None:
+def _distinct_cost(call: EstimatedCall) -> Estimate | None:
     if call.target is None:
         return None
     size = call.size(call.target)
     return _allocation(2.0, size.times(size))
 
 
-def _sort(name: str, *, by_keys: bool) -> Callable[[Call], Estimate | None]:
+def _sort(name: str, *, by_keys: bool) -> Callable[[EstimatedCall], Estimate | None]:
     factor = 2 + STRING_FACTOR if name in ("string", "bytes") else 2.0
 
-    def estimate(call: Call) -> Estimate | None:
+    def estimate(call: EstimatedCall) -> Estimate | None:
         if call.target is None:
             return None
         size = call.size(call.args[0] if by_keys else call.target)
@@ -262,15 +262,15 @@ def _sort(name: str, *, by_keys: bool) -> Callable[[Call], Estimate | None]:
     return estimate
 
 
-def _sets(factor: int) -> Callable[[Call], Estimate]:
-    def estimate(call: Call) -> Estimate:
+def _sets(factor: int) -> Callable[[EstimatedCall], Estimate]:
+    def estimate(call: EstimatedCall) -> Estimate:
         product = call.size(call.args[0]).times(call.size(call.args[1]))
         return Estimate(product.scale_by(factor).plus(ONE))
 
     return estimate
 
 
-Estimator = Callable[[Call], Estimate | None]
+Estimator = Callable[[EstimatedCall], Estimate | None]
 BY_FUNCTION: Final[dict[str, Estimator]] = {
     **dict.fromkeys(SIMPLE_FUNCTIONS, _unit_cost),
     "check": lambda _: Estimate(exact_range(AUTHORIZATION_CHECK)),
@@ -306,7 +306,7 @@ BY_OVERLOAD: Final[dict[str, Estimator]] = {
 """Estimators of overloads, which take precedence over those of functions."""
 
 
-def estimate_call(function: str, call: Call) -> Estimate | None:
+def estimate_call(function: str, call: EstimatedCall) -> Estimate | None:
     """Return the estimate of a call of a library's function; None for functions of the standard library."""
     by_overload = BY_OVERLOAD.get(call.overload)
     if by_overload is not None:

@@ -15,7 +15,7 @@ from mockube.apimachinery.cel.ast import (
     Select,
 )
 from mockube.apimachinery.cel.cost import calls
-from mockube.apimachinery.cel.cost.calls import Estimate, Node, Sizes, estimate_call, literal_size
+from mockube.apimachinery.cel.cost.calls import AstNode, Estimate, Sizes, estimate_call, literal_size
 from mockube.apimachinery.cel.cost.ranges import (
     LIST_BASE,
     MAP_BASE,
@@ -26,7 +26,7 @@ from mockube.apimachinery.cel.cost.ranges import (
     STRUCT_BASE,
     UNKNOWN,
     ZERO,
-    Range,
+    EstimateRange,
     cap,
     exact_range,
 )
@@ -41,8 +41,8 @@ class Entries(NamedTuple):
     """The sizes of the keys and values of a list or map."""
 
     kind: str
-    key: Range
-    value: Range
+    key: EstimateRange
+    value: EstimateRange
 
     def union(self, other: "Entries") -> "Entries":
         return Entries(self.kind, self.key.union(other.key), self.value.union(other.value))
@@ -52,7 +52,7 @@ class Variable(NamedTuple):
     """A variable of a comprehension: the path of its value, and its sizes if they are known."""
 
     path: Path
-    size: Range | None
+    size: EstimateRange | None
     entries: Entries | None
 
 
@@ -62,36 +62,36 @@ class Coster:
     def __init__(self, sizes: Sizes) -> None:
         self.schema_sizes = sizes
         self.paths: dict[int, Path] = {}
-        self.sizes: dict[int, Range] = {}
+        self.sizes: dict[int, EstimateRange] = {}
         self.entries: dict[int, Entries] = {}
         self.variables: dict[str, list[Variable]] = {}
-        self.costs: dict[int, Range] = {}
+        self.costs: dict[int, EstimateRange] = {}
 
-    def cost(self, node: Expr) -> Range:
+    def cost(self, node: Expr) -> EstimateRange:
         cost_range = self.costs.get(id(node))
         if cost_range is None:
             cost_range = self.costs[id(node)] = _COSTS[type(node)](self, node)
         return cost_range
 
-    def sum(self, nodes: Sequence[Expr]) -> Range:
+    def sum(self, nodes: Sequence[Expr]) -> EstimateRange:
         total = ZERO
         for node in nodes:
             total = total.plus(self.cost(node))
         return total
 
-    def literal(self, _node: Literal) -> Range:
+    def literal(self, _node: Literal) -> EstimateRange:
         return ZERO
 
     def variable(self, name: str) -> Variable | None:
         stack = self.variables.get(name)
         return stack[-1] if stack else None
 
-    def ident(self, node: Ident) -> Range:
+    def ident(self, node: Ident) -> EstimateRange:
         variable = self.variable(node.name)
         self.paths[id(node)] = variable.path if variable else (node.name,)
         return ONE
 
-    def select(self, node: Select) -> Range:
+    def select(self, node: Select) -> EstimateRange:
         if node.resolved is not None:
             self.paths[id(node)] = (node.resolved,)
             return ONE
@@ -110,13 +110,13 @@ class Coster:
                 return variable.path
         return self.paths.get(id(node), ())
 
-    def node(self, expr: Expr) -> Node:
+    def node(self, expr: Expr) -> AstNode:
         path = self.path(expr)
         if path and path[0] in (ACCUMULATOR, "__result__"):
             path = ()
-        return Node(expr.type, path, self.size(expr), expr)
+        return AstNode(expr.type, path, self.size(expr), expr)
 
-    def size(self, node: Expr) -> Range | None:
+    def size(self, node: Expr) -> EstimateRange | None:
         size_range = self.sizes.get(id(node)) or _own_size(node)
         if size_range is not None:
             return size_range
@@ -129,7 +129,7 @@ class Coster:
         variable = self.variable(node.name) if isinstance(node, Ident) else None
         return variable.size if variable else None
 
-    def size_or_unknown(self, node: Expr) -> Range:
+    def size_or_unknown(self, node: Expr) -> EstimateRange:
         return self.size(node) or UNKNOWN
 
     def entry_sizes(self, node: Expr) -> Entries | None:
@@ -139,7 +139,7 @@ class Coster:
             return variable.entries if variable else None
         return entries
 
-    def call(self, node: Call) -> Range:
+    def call(self, node: Call) -> EstimateRange:
         if node.function == "dyn":
             cost = ONE.plus(self.cost(node.args[0]))
             self.copy_sizes(node, node.args[0])
@@ -147,11 +147,11 @@ class Coster:
         arg_costs = [self.cost(arg) for arg in node.args]
         args = [self.node(arg) for arg in node.args]
         target_cost = ZERO
-        target: Node | None = None
+        target: AstNode | None = None
         if node.target is not None:
             target_cost = self.cost(node.target)
             target = self.node(node.target)
-        total, size = Range(MAX_UINT64, 0), None
+        total, size = EstimateRange(MAX_UINT64, 0), None
         for overload in node.overloads:
             estimate = self.overload(node, overload, target, args, arg_costs)
             total = total.union(estimate.cost)
@@ -168,9 +168,16 @@ class Coster:
         return target_cost.plus(total)
 
     def overload(
-        self, node: Call, overload: str, target: Node | None, args: Sequence[Node], costs: Sequence[Range]
+        self,
+        node: Call,
+        overload: str,
+        target: AstNode | None,
+        args: Sequence[AstNode],
+        costs: Sequence[EstimateRange],
     ) -> Estimate:
-        estimate = estimate_call(node.function, calls.Call(overload, target, args, self.schema_sizes))
+        estimate = estimate_call(
+            node.function, calls.EstimatedCall(overload, target, args, self.schema_sizes)
+        )
         special = None if estimate else self.estimate_special(node, overload, costs)
         if special is not None:
             return special
@@ -180,10 +187,10 @@ class Coster:
         estimate = estimate or self.standard(node, overload, target, args) or Estimate(ONE)
         return Estimate(estimate.cost.plus(total), estimate.size)
 
-    def estimate_special(self, node: Call, overload: str, costs: Sequence[Range]) -> Estimate | None:
+    def estimate_special(self, node: Call, overload: str, costs: Sequence[EstimateRange]) -> Estimate | None:
         """Estimate a call that may not evaluate all of its arguments; None for other calls."""
         if overload in ("logical_or", "logical_and"):
-            return Estimate(Range(costs[0].low, costs[0].plus(costs[1]).high))
+            return Estimate(EstimateRange(costs[0].low, costs[0].plus(costs[1]).high))
         if overload == "conditional":
             first, second = node.args[1:]
             entries, others = self.entry_sizes(first), self.entry_sizes(second)
@@ -194,12 +201,12 @@ class Coster:
         return None
 
     def standard(
-        self, node: Call, overload: str, target: Node | None, args: Sequence[Node]
+        self, node: Call, overload: str, target: AstNode | None, args: Sequence[AstNode]
     ) -> Estimate | None:
         """Estimate a function of the standard library whose cost depends on its arguments; None for others."""
         if overload in _COMPARISON_OVERLOADS:
             smaller = min(_size(args[0]).high, _size(args[1]).high)
-            return Estimate(Range(min(smaller, 1), smaller).scale_by(STRING_FACTOR))
+            return Estimate(EstimateRange(min(smaller, 1), smaller).scale_by(STRING_FACTOR))
         if overload in ("add_string", "add_bytes", "add_list"):
             return self.addition(node, overload, args)
         if overload in ("starts_with_string", "ends_with_string"):
@@ -216,24 +223,24 @@ class Coster:
             return Estimate(_size(target).scale_by(STRING_FACTOR))
         return _conversion_cost(overload, args)
 
-    def addition(self, node: Call, overload: str, args: Sequence[Node]) -> Estimate:
+    def addition(self, node: Call, overload: str, args: Sequence[AstNode]) -> Estimate:
         size = _size(args[0]).plus(_size(args[1]))
         left, right = self.entry_sizes(node.args[0]), self.entry_sizes(node.args[1])
         if left is not None and right is not None:
             self.entries[id(node)] = left.union(right)
         return Estimate(ONE if overload == "add_list" else size.scale_by(STRING_FACTOR), size)
 
-    def create_list(self, node: CreateList) -> Range:
+    def create_list(self, node: CreateList) -> EstimateRange:
         total = self.sum(node.elements)
-        size = Range(MAX_UINT64, 0) if node.elements else ZERO
+        size = EstimateRange(MAX_UINT64, 0) if node.elements else ZERO
         for element in node.elements:
             size = size.union(self.size_or_unknown(element))
         self.entries[id(node)] = Entries("list", ONE, size)
         return total.plus(exact_range(LIST_BASE))
 
-    def create_map(self, node: CreateMap) -> Range:
+    def create_map(self, node: CreateMap) -> EstimateRange:
         total = exact_range(MAP_BASE)
-        keys = values = Range(MAX_UINT64, 0) if node.entries else ZERO
+        keys = values = EstimateRange(MAX_UINT64, 0) if node.entries else ZERO
         for entry in node.entries:
             total = total.plus(self.cost(entry.key)).plus(self.cost(entry.value))
             keys = keys.union(self.size_or_unknown(entry.key))
@@ -241,13 +248,13 @@ class Coster:
         self.entries[id(node)] = Entries("map", keys, values)
         return total
 
-    def create_struct(self, node: CreateStruct) -> Range:
+    def create_struct(self, node: CreateStruct) -> EstimateRange:
         return self.sum([entry.value for entry in node.entries]).plus(exact_range(STRUCT_BASE))
 
     def push(self, name: str, variable: Variable) -> None:
         self.variables.setdefault(name, []).append(variable)
 
-    def comprehension(self, node: Comprehension) -> Range:
+    def comprehension(self, node: Comprehension) -> EstimateRange:
         if _is_bind(node):
             return self.bind(node)
         total = self.cost(node.range).plus(self.cost(node.init))
@@ -280,7 +287,7 @@ class Coster:
         else:
             self.push(node.variable, value if kind == "list" else key._replace(path=(*path, "@keys")))
 
-    def result_sizes(self, node: Comprehension, count: Range) -> None:
+    def result_sizes(self, node: Comprehension, count: EstimateRange) -> None:
         if isinstance(node.init, Literal):
             size = self.size(node.init)
             if size is not None:
@@ -291,7 +298,7 @@ class Coster:
             if entries is not None:
                 self.entries[id(node)] = entries
 
-    def bind(self, node: Comprehension) -> Range:
+    def bind(self, node: Comprehension) -> EstimateRange:
         total = self.cost(node.range).plus(self.cost(node.init))
         self.push(
             node.accumulator,
@@ -311,27 +318,27 @@ class Coster:
             self.entries[id(to)] = entries
 
 
-def estimate_cost(expr: Expr, sizes: Sizes) -> Range:
+def estimate_cost(expr: Expr, sizes: Sizes) -> EstimateRange:
     return Coster(sizes).cost(expr)
 
 
-def _size(node: Node) -> Range:
+def _size(node: AstNode) -> EstimateRange:
     return node.size or UNKNOWN
 
 
-def _conversion_cost(overload: str, args: Sequence[Node]) -> Estimate | None:
+def _conversion_cost(overload: str, args: Sequence[AstNode]) -> Estimate | None:
     if overload not in ("string_to_bytes", "bytes_to_string", "strings_quote"):
         return None
     size = _size(args[0])
     result = {
-        "string_to_bytes": Range(size.low, size.high * 4 % (MAX_UINT64 + 1)),
-        "bytes_to_string": Range(size.low // 4, size.high),
-        "strings_quote": Range(cap(size.low + 2), (size.high * 2 + 2) % (MAX_UINT64 + 1)),
+        "string_to_bytes": EstimateRange(size.low, size.high * 4 % (MAX_UINT64 + 1)),
+        "bytes_to_string": EstimateRange(size.low // 4, size.high),
+        "strings_quote": EstimateRange(cap(size.low + 2), (size.high * 2 + 2) % (MAX_UINT64 + 1)),
     }[overload]
     return Estimate(size.scale_by(STRING_FACTOR), result)
 
 
-def _own_size(node: Expr) -> Range | None:
+def _own_size(node: Expr) -> EstimateRange | None:
     if isinstance(node, Literal):
         return exact_range(literal_size(node.value))
     if isinstance(node, CreateList):
@@ -361,7 +368,7 @@ _COMPARISON_OVERLOADS = frozenset(
         *(f"{order}_equals_{kind}" for order in ("less", "greater") for kind in ("string", "bytes")),
     )
 )
-_COSTS: dict[type, Callable[[Coster, Any], Range]] = {
+_COSTS: dict[type, Callable[[Coster, Any], EstimateRange]] = {
     Literal: Coster.literal,
     Ident: Coster.ident,
     Select: Coster.select,

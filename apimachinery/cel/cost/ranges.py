@@ -16,30 +16,30 @@ def scale(number: int, factor: float) -> int:
     return MAX_UINT64 if product >= 2.0**64 else math.ceil(product)
 
 
-class Range(NamedTuple):
+class EstimateRange(NamedTuple):
     """The minimum and maximum of a size or a cost."""
 
     low: int
     high: int
 
-    def plus(self, other: "Range") -> "Range":
-        return Range(cap(self.low + other.low), cap(self.high + other.high))
+    def plus(self, other: "EstimateRange") -> "EstimateRange":
+        return EstimateRange(cap(self.low + other.low), cap(self.high + other.high))
 
-    def times(self, other: "Range") -> "Range":
-        return Range(cap(self.low * other.low), cap(self.high * other.high))
+    def times(self, other: "EstimateRange") -> "EstimateRange":
+        return EstimateRange(cap(self.low * other.low), cap(self.high * other.high))
 
-    def scale_by(self, factor: float) -> "Range":
-        return Range(scale(self.low, factor), scale(self.high, factor))
+    def scale_by(self, factor: float) -> "EstimateRange":
+        return EstimateRange(scale(self.low, factor), scale(self.high, factor))
 
-    def union(self, other: "Range") -> "Range":
-        return Range(min(self.low, other.low), max(self.high, other.high))
-
-
-def exact_range(number: int) -> Range:
-    return Range(number, number)
+    def union(self, other: "EstimateRange") -> "EstimateRange":
+        return EstimateRange(min(self.low, other.low), max(self.high, other.high))
 
 
-UNKNOWN: Final = Range(0, MAX_UINT64)
+def exact_range(number: int) -> EstimateRange:
+    return EstimateRange(number, number)
+
+
+UNKNOWN: Final = EstimateRange(0, MAX_UINT64)
 ZERO: Final = exact_range(0)
 ONE: Final = exact_range(1)
 STRING_FACTOR: Final = 0.1

@@ -57,7 +57,7 @@ class AccessDecision(Struct, frozen=True):
     error: str = ""
 
 
-class Authorizer(Protocol):
+class ExpressionAuthorizer(Protocol):
     """Authorizes the user of a request. It is called during an evaluation, so it cannot be awaited."""
 
     def __call__(self, access_check: AccessCheck, /) -> AccessDecision: ...
@@ -65,7 +65,7 @@ class Authorizer(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Value(Opaque):
-    authorizer: Authorizer
+    authorizer: ExpressionAuthorizer
     access_check: AccessCheck = field(default_factory=AccessCheck)
 
 
@@ -89,7 +89,7 @@ class ResourceCheck(_Value):
     type_name = f"{_PREFIX}.ResourceCheck"
 
 
-class Decision(Opaque):
+class DecisionValue(Opaque):
     __slots__ = ("access_decision",)
     type_name = f"{_PREFIX}.Decision"
 
@@ -129,8 +129,8 @@ def _setter(name: str) -> Callable[[ResourceCheck, str], ResourceCheck]:
     return set_field
 
 
-def _check(value: _Value, verb: str) -> Decision:
-    return Decision(value.authorizer(replace(value.access_check, verb=verb)))
+def _check(value: _Value, verb: str) -> DecisionValue:
+    return DecisionValue(value.authorizer(replace(value.access_check, verb=verb)))
 
 
 FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {

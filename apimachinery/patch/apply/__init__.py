@@ -4,8 +4,15 @@ A module belongs here if it works on sets of fields, on objects by the merge rul
 fields. The semantics are those of structured-merge-diff, which kube-apiserver uses.
 """
 
-from mockube.apimachinery.patch.apply.conflicts import Conflict, Conflicts
+from mockube.apimachinery.patch.apply.conflicts import Conflicts, FieldConflict
 from mockube.apimachinery.patch.apply.field_manager import FieldManager, ObjectTypeError
-from mockube.apimachinery.patch.apply.managers import Unconvertible, Versions
+from mockube.apimachinery.patch.apply.managers import UnconvertibleVersion, VersionConverter
 
-__all__ = ["Conflict", "Conflicts", "FieldManager", "ObjectTypeError", "Unconvertible", "Versions"]
+__all__ = [
+    "Conflicts",
+    "FieldConflict",
+    "FieldManager",
+    "ObjectTypeError",
+    "UnconvertibleVersion",
+    "VersionConverter",
+]

@@ -24,19 +24,19 @@ from mockube.apimachinery.patch.apply.fieldset import (
 )
 from mockube.apimachinery.patch.apply.managers import (
     Managed,
-    Manager,
+    ManagerIdentifier,
     OwnedFields,
-    Unconvertible,
-    Versions,
+    UnconvertibleVersion,
+    VersionConverter,
 )
 from mockube.apimachinery.patch.errors import PatchError
 from mockube.apimachinery.tree import ReadOnlyTree
 
 
-class Conflict(NamedTuple):
+class FieldConflict(NamedTuple):
     """A changed field that another manager owns."""
 
-    manager: Manager
+    manager: ManagerIdentifier
     path: Path
 
     @property
@@ -51,23 +51,23 @@ class Conflict(NamedTuple):
 class Conflicts(PatchError):
     """An apply without `force` would change fields that other managers own."""
 
-    def __init__(self, conflicts: Iterable[Conflict]) -> None:
-        self.conflicts: Sequence[Conflict] = tuple(conflicts)
+    def __init__(self, conflicts: Iterable[FieldConflict]) -> None:
+        self.conflicts: Sequence[FieldConflict] = tuple(conflicts)
         super().__init__(_conflicts_message(self.conflicts))
 
 
-def _conflicts_message(conflicts: Sequence[Conflict]) -> str:
+def _conflicts_message(conflicts: Sequence[FieldConflict]) -> str:
     if len(conflicts) == 1:
         return f"Apply failed with 1 conflict: {conflicts[0].message}: {conflicts[0].field}"
     lines: list[str] = []
     managers = {conflict.manager for conflict in conflicts}
-    for manager in sorted(managers, key=Manager.text):
+    for manager in sorted(managers, key=ManagerIdentifier.text):
         lines.append(f"conflicts with {format_manager(manager)}:")
         lines += [f"- {conflict.field}" for conflict in conflicts if conflict.manager == manager]
     return f"Apply failed with {len(conflicts)} conflicts: " + "\n".join(lines)
 
 
-def format_manager(manager: Manager) -> str:
+def format_manager(manager: ManagerIdentifier) -> str:
     text = gotext.quote(manager.name)
     if manager.subresource:
         text += f" with subresource {gotext.quote(manager.subresource)}"
@@ -109,14 +109,16 @@ def _reconcile_fields(atom: Atom | None, fields: FieldSet) -> FieldSet:
 # --- ownership: a manager that changes a field takes it from all others; a removed field has no owner
 
 
-def known_managers(versions: Versions, managed: Managed, live: ReadOnlyTree) -> dict[Manager, OwnedFields]:
+def known_managers(
+    versions: VersionConverter, managed: Managed, live: ReadOnlyTree
+) -> dict[ManagerIdentifier, OwnedFields]:
     """Return the managers whose API versions exist, with their fields adapted to the current types.
 
-    Raise `Unconvertible` if the live object cannot be converted to one of the versions, or if an unknown version is an error.
+    Raise `UnconvertibleVersion` if the live object cannot be converted to one of the versions, or if an unknown version is an error.
     """
     used_versions = {owned.api_version for owned in managed.values()}
     if versions.unknown_version and (unknown := used_versions - versions.atoms.keys()):
-        raise Unconvertible(versions.unknown_version.format(min(unknown)))
+        raise UnconvertibleVersion(versions.unknown_version.format(min(unknown)))
     for version in used_versions & versions.atoms.keys():
         versions.to_version(version, live)
     return {
@@ -127,14 +129,14 @@ def known_managers(versions: Versions, managed: Managed, live: ReadOnlyTree) -> 
 
 
 def remove_from_others(
-    versions: Versions,
+    versions: VersionConverter,
     managed: Managed,
     before: ReadOnlyTree,
     after: ReadOnlyTree,
     *,
-    writer: Manager,
+    writer: ManagerIdentifier,
     force: bool,
-) -> tuple[dict[Manager, OwnedFields], Comparison]:
+) -> tuple[dict[ManagerIdentifier, OwnedFields], Comparison]:
     """Remove changed and removed fields from all managers but the writer; managers without fields are left out.
 
     Raise `Conflicts` if another manager owns a changed field, unless `force` is set. Also return the changes in the request's
@@ -142,7 +144,7 @@ def remove_from_others(
     """
     changes = {versions.own: versions.compare(versions.own, before, after)}
     rest = {}
-    conflicts: list[Conflict] = []
+    conflicts: list[FieldConflict] = []
     for owner, owned in managed.items():
         if owner == writer:
             fields = owned.fields
@@ -151,7 +153,7 @@ def remove_from_others(
                 changes[owned.api_version] = versions.compare(owned.api_version, before, after)
             change = changes[owned.api_version]
             lost = intersection(owned.fields, change.changed_fields)
-            conflicts += [Conflict(owner, path) for path in paths(lost)]
+            conflicts += [FieldConflict(owner, path) for path in paths(lost)]
             fields = difference(difference(owned.fields, lost), change.removed)
         if fields:
             rest[owner] = owned.with_fields(fields)

@@ -16,7 +16,7 @@ from mockube.apimachinery.patch.apply.compare import compare
 from mockube.apimachinery.patch.apply.elements import FIELD, Element, sort_key
 from mockube.apimachinery.patch.apply.fieldset import EMPTY, SELF, FieldSet, difference, of_fields, union
 from mockube.apimachinery.patch.apply.fieldsv1 import encode
-from mockube.apimachinery.patch.apply.managers import NEVER_OWNED, Versions
+from mockube.apimachinery.patch.apply.managers import NEVER_OWNED, VersionConverter
 from mockube.apimachinery.piecewise import sorted_in_pieces
 from mockube.apimachinery.tree import ReadOnlyTree
 
@@ -41,7 +41,7 @@ _NEVER: Final = difference(NEVER_OWNED, of_fields("metadata"))
 """The fields that are never owned. The empty object has metadata, which is therefore not a changed field itself."""
 
 
-def writer(versions: Versions, empty: ReadOnlyTree) -> FieldsWriter:
+def writer(versions: VersionConverter, empty: ReadOnlyTree) -> FieldsWriter:
     """Return the function that writes the fields of a new object."""
     assert "metadata" in empty
     own = versions.own

@@ -21,14 +21,14 @@ from mockube.apimachinery.patch.apply.managers import (
     APPLY,
     UPDATE,
     Managed,
-    Manager,
-    Unconvertible,
-    Versions,
+    ManagerIdentifier,
+    UnconvertibleVersion,
+    VersionConverter,
     cap_managers,
 )
-from mockube.apimachinery.patch.apply.updater import Write
+from mockube.apimachinery.patch.apply.updater import WriterInfo
 from mockube.apimachinery.patch.apply.validate import validate
-from mockube.apimachinery.patch.errors import PatchError, Undecodable
+from mockube.apimachinery.patch.errors import PatchError, UndecodablePatch
 from mockube.apimachinery.tree import ReadOnlyTree
 
 BEFORE_FIRST_APPLY: Final = "before-first-apply"
@@ -53,7 +53,7 @@ class FieldManager(Struct, frozen=True, kw_only=True, dict=True):
     """The field manager for the requests of one endpoint in one API version."""
 
     kind: str
-    versions: Versions
+    versions: VersionConverter
     empty: ReadOnlyTree
     """An object without set fields, in the server's form."""
     subresource: str = ""
@@ -73,7 +73,7 @@ class FieldManager(Struct, frozen=True, kw_only=True, dict=True):
             fields = self._fields_of_new(new)
         except TypedError:
             fields = {}
-        owner = Manager(manager or UNKNOWN, UPDATE, self.versions.own, self.subresource)
+        owner = ManagerIdentifier(manager or UNKNOWN, UPDATE, self.versions.own, self.subresource)
         entries = [managers.entry(owner, owner.api_version, time, fields)] if fields else []
         return meta.with_metadata(new, managedFields=entries)
 
@@ -94,7 +94,7 @@ class FieldManager(Struct, frozen=True, kw_only=True, dict=True):
             if self.may_be_mistyped:
                 self._validate(_without_managed_fields(live))
             return _with_managers(new, self._managers_after_update(managed, live, new, manager, time))
-        except (TypedError, Unconvertible):
+        except (TypedError, UnconvertibleVersion):
             # Either validation will reject the object with a better message, or the object cannot be converted to the
             # version of another manager.
             return _with_managers(new, {})
@@ -124,14 +124,14 @@ class FieldManager(Struct, frozen=True, kw_only=True, dict=True):
     def _managers_after_update(
         self, managed: Managed, live: ReadOnlyTree, new: ReadOnlyTree, manager: str, time: str | None
     ) -> Managed:
-        owner = Manager(manager or UNKNOWN, UPDATE, self.versions.own, self.subresource)
+        owner = ManagerIdentifier(manager or UNKNOWN, UPDATE, self.versions.own, self.subresource)
         return cap_managers(
             updater.update(
                 self.versions,
                 managed,
                 _without_managed_fields(live),
                 _without_managed_fields(new),
-                Write(owner=owner, time=time),
+                WriterInfo(owner=owner, time=time),
             )
         )
 
@@ -148,7 +148,7 @@ class FieldManager(Struct, frozen=True, kw_only=True, dict=True):
             managed: Managed = managers.decode(meta.metadata(live).get("managedFields") or ())
         except MalformedFields as error:
             raise ObjectTypeError(f"failed to decode managed fields: {error}") from None
-        owner = Manager(manager or UNKNOWN, APPLY, "", self.subresource)
+        owner = ManagerIdentifier(manager or UNKNOWN, APPLY, "", self.subresource)
         refusal = _LIVE if managed else _UNMANAGED
         try:
             if not managed:
@@ -156,8 +156,8 @@ class FieldManager(Struct, frozen=True, kw_only=True, dict=True):
                 managed = self._managers_after_update(managed, self.empty, live, BEFORE_FIRST_APPLY, time)
             self._check_typed(config, _PATCH)
             self._check_live(live, _LIVE)
-            new, managed = self._apply(managed, live, config, Write(owner=owner, time=time, force=force))
-        except Unconvertible as error:
+            new, managed = self._apply(managed, live, config, WriterInfo(owner=owner, time=time, force=force))
+        except UnconvertibleVersion as error:
             raise ObjectTypeError(str(error)) from None
         except TypedError as error:
             self._check_typed(_without_managed_fields(live), refusal, duplicates=True)
@@ -167,14 +167,14 @@ class FieldManager(Struct, frozen=True, kw_only=True, dict=True):
         return last_applied.with_last_applied(applied, config) if manager == last_applied.KUBECTL else applied
 
     def check_type(self, config: ReadOnlyTree) -> None:
-        """Raise `Undecodable` unless a configuration has the field manager's kind and version."""
+        """Raise `UndecodablePatch` unless a configuration has the field manager's kind and version."""
         if (meta.api_version(config), meta.kind(config)) != (self.versions.own, self.kind):
-            raise Undecodable(f"invalid object type: {format_kind(config)}")
+            raise UndecodablePatch(f"invalid object type: {format_kind(config)}")
 
     def _check(self, config: ReadOnlyTree) -> None:
         self.check_type(config)
         if isinstance(_unchecked_metadata(config).get("managedFields"), list):
-            raise Undecodable("metadata.managedFields must be nil")
+            raise UndecodablePatch("metadata.managedFields must be nil")
 
     def _check_live(self, live: ReadOnlyTree, refusal: str) -> None:
         if self.may_be_mistyped:
@@ -187,7 +187,7 @@ class FieldManager(Struct, frozen=True, kw_only=True, dict=True):
             raise ObjectTypeError(refusal.format(describe_object(obj), error)) from None
 
     def _apply(
-        self, managed: Managed, live: ReadOnlyTree, config: ReadOnlyTree, write: Write
+        self, managed: Managed, live: ReadOnlyTree, config: ReadOnlyTree, write: WriterInfo
     ) -> tuple[ReadOnlyTree, Managed]:
         live = _without_managed_fields(live)
         try:

@@ -45,7 +45,7 @@ NEVER_OWNED: Final = of_fields(
 """The fields that no manager can own: those that every object has, and those that the server sets."""
 
 
-class Manager(NamedTuple):
+class ManagerIdentifier(NamedTuple):
     """The identity of a manager. `api_version` is empty for an applier."""
 
     name: str
@@ -81,7 +81,7 @@ class OwnedFields(NamedTuple):
         return self if fields is self.fields else self._replace(fields=fields, text=b"")
 
 
-Managed: TypeAlias = Mapping[Manager, OwnedFields]
+Managed: TypeAlias = Mapping[ManagerIdentifier, OwnedFields]
 
 
 def with_api_version(value: ReadOnlyTree, version: str) -> ReadOnlyTree:
@@ -89,11 +89,11 @@ def with_api_version(value: ReadOnlyTree, version: str) -> ReadOnlyTree:
     return {**value, "apiVersion": version}
 
 
-class Unconvertible(ValueError):
+class UnconvertibleVersion(ValueError):
     """An object cannot be converted to the version of a manager."""
 
 
-class Versions(Struct, frozen=True, kw_only=True):
+class VersionConverter(Struct, frozen=True, kw_only=True):
     """The API versions of a resource; `own` is that of the request."""
 
     own: str
@@ -107,14 +107,14 @@ class Versions(Struct, frozen=True, kw_only=True):
     """The error for a manager with an unknown version; if it is empty, the manager is dropped."""
 
     def to_version(self, version: str, value: ReadOnlyTree, refusal: str = "{}") -> ReadOnlyTree:
-        """Convert an object to a version; raise `Unconvertible`, with `refusal` as the format, if the result is invalid."""
+        """Convert an object to a version; raise `UnconvertibleVersion`, with `refusal` as the format, if the result is invalid."""
         if version == value.get("apiVersion", self.own):
             return value
         try:
             converted = self.convert(value, version)
             validate(self.atoms[version], converted)
-        except (Unconvertible, TypedError) as error:
-            raise Unconvertible(refusal.format(error)) from error
+        except (UnconvertibleVersion, TypedError) as error:
+            raise UnconvertibleVersion(refusal.format(error)) from error
         return converted
 
     def compare(self, version: str, before: ReadOnlyTree, after: ReadOnlyTree) -> Comparison:
@@ -125,12 +125,12 @@ class Versions(Struct, frozen=True, kw_only=True):
         return changes.exclude(self.reset_fields.get(version, EMPTY))
 
 
-def decode(entries: Iterable[Mapping[str, Any]]) -> dict[Manager, OwnedFields]:
+def decode(entries: Iterable[Mapping[str, Any]]) -> dict[ManagerIdentifier, OwnedFields]:
     """Decode the entries of `managedFields`; raise `MalformedFields` if one is invalid."""
     return dict(_decode(number, entry) for number, entry in enumerate(entries))
 
 
-def _decode(number: int, entry: Mapping[str, Any]) -> tuple[Manager, OwnedFields]:
+def _decode(number: int, entry: Mapping[str, Any]) -> tuple[ManagerIdentifier, OwnedFields]:
     name, operation, api_version, fields_type, subresource = (
         entry.get(key) or "" for key in ("manager", "operation", "apiVersion", "fieldsType", "subresource")
     )
@@ -144,7 +144,7 @@ def _decode(number: int, entry: Mapping[str, Any]) -> tuple[Manager, OwnedFields
         raise MalformedFields(
             f"invalid fieldsType {gotext.quote(fields_type)} in managed fields entry {number}"
         )
-    owner = Manager(name, operation, "" if operation == APPLY else api_version, subresource)
+    owner = ManagerIdentifier(name, operation, "" if operation == APPLY else api_version, subresource)
     tree = entry.get("fieldsV1")
     text, fields = fieldsv1.decode({} if tree is None else tree)
     return owner, OwnedFields(fields, api_version, entry.get("time"), text)
@@ -158,12 +158,14 @@ def encode(managed: Managed) -> list[dict[str, Any]]:
     ]
 
 
-def _sort_key(item: tuple[Manager, OwnedFields]) -> tuple[str, str, str, str, str]:
+def _sort_key(item: tuple[ManagerIdentifier, OwnedFields]) -> tuple[str, str, str, str, str]:
     owner, owned = item
     return owner.operation, owned.time or "", owner.name, owned.api_version, owner.subresource
 
 
-def entry(owner: Manager, api_version: str, time: str | None, fields: dict[str, Any]) -> dict[str, Any]:
+def entry(
+    owner: ManagerIdentifier, api_version: str, time: str | None, fields: dict[str, Any]
+) -> dict[str, Any]:
     """Return the entry of one manager in `managedFields`."""
     members = {
         "manager": owner.name,
@@ -185,13 +187,13 @@ def cap_managers(managed: Managed) -> Managed:
         return managed
     updaters.sort(key=lambda owner: _age_key(owner, managed[owner]))
     rest = dict(managed)
-    oldest: dict[str, Manager] = {}
-    joined: dict[Manager, list[FieldSet]] = {}
+    oldest: dict[str, ManagerIdentifier] = {}
+    joined: dict[ManagerIdentifier, list[FieldSet]] = {}
     for owner in updaters:
         if surplus <= 0:
             break
         owned = rest[owner]
-        bucket = Manager(ANCIENT_CHANGES, UPDATE, owned.api_version)
+        bucket = ManagerIdentifier(ANCIENT_CHANGES, UPDATE, owned.api_version)
         if owned.api_version not in oldest:
             oldest[owned.api_version] = owner
             continue
@@ -207,7 +209,7 @@ def cap_managers(managed: Managed) -> Managed:
     return rest
 
 
-def _age_key(owner: Manager, owned: OwnedFields) -> tuple[str, str]:
+def _age_key(owner: ManagerIdentifier, owned: OwnedFields) -> tuple[str, str]:
     return owned.time or "", owner.text()
 
 

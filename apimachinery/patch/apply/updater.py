@@ -18,26 +18,26 @@ from mockube.apimachinery.patch.apply.fieldset import (
 from mockube.apimachinery.patch.apply.managers import (
     NEVER_OWNED,
     Managed,
-    Manager,
+    ManagerIdentifier,
     OwnedFields,
-    Versions,
+    VersionConverter,
 )
 from mockube.apimachinery.patch.apply.merge import merge
 from mockube.apimachinery.patch.apply.places import applied_fields, ensure_named_fields, remove
 from mockube.apimachinery.tree import ReadOnlyTree
 
 
-class Write(Struct, frozen=True, kw_only=True):
+class WriterInfo(Struct, frozen=True, kw_only=True):
     """The manager, the time and the `force` flag of a write."""
 
-    owner: Manager
+    owner: ManagerIdentifier
     time: str | None
     force: bool = True
 
 
 def update(
-    versions: Versions, managed: Managed, before: ReadOnlyTree, after: ReadOnlyTree, write: Write
-) -> dict[Manager, OwnedFields]:
+    versions: VersionConverter, managed: Managed, before: ReadOnlyTree, after: ReadOnlyTree, write: WriterInfo
+) -> dict[ManagerIdentifier, OwnedFields]:
     """Return the managers after an update: the writer owns the fields that it changed, besides those it already had."""
     rest, change = remove_from_others(
         versions, known_managers(versions, managed, before), before, after, writer=write.owner, force=True
@@ -52,8 +52,8 @@ def update(
 
 
 def apply(
-    versions: Versions, managed: Managed, live: ReadOnlyTree, config: ReadOnlyTree, write: Write
-) -> tuple[ReadOnlyTree, dict[Manager, OwnedFields]]:
+    versions: VersionConverter, managed: Managed, live: ReadOnlyTree, config: ReadOnlyTree, write: WriterInfo
+) -> tuple[ReadOnlyTree, dict[ManagerIdentifier, OwnedFields]]:
     """Apply a configuration; return the object and its managers.
 
     Fields that the applier applied last time but not now are removed, unless another manager owns them. Raise `Conflicts` if
@@ -80,7 +80,9 @@ def apply(
 # --- fields that the applier no longer applies
 
 
-def _prune(versions: Versions, merged: ReadOnlyTree, managed: Managed, last: OwnedFields) -> ReadOnlyTree:
+def _prune(
+    versions: VersionConverter, merged: ReadOnlyTree, managed: Managed, last: OwnedFields
+) -> ReadOnlyTree:
     """Return the object without the fields that the applier owned last time and that no manager owns now.
 
     `managed` contains the applier's new fields. Fields below a removed object or item are restored if a manager owns them, or
@@ -115,7 +117,7 @@ def _fields_by_version(managed: Managed) -> dict[str, FieldSet]:
 
 
 def _restore_owned_fields(
-    versions: Versions, version: str, full_object: ReadOnlyTree, pruned: ReadOnlyTree, owned: FieldSet
+    versions: VersionConverter, version: str, full_object: ReadOnlyTree, pruned: ReadOnlyTree, owned: FieldSet
 ) -> Any:
     """Return the pruned object with the removed fields restored that a manager owns in this version."""
     atom = versions.atoms[version]
@@ -127,6 +129,6 @@ def _restore_owned_fields(
     )
 
 
-def _declared_fields(versions: Versions, version: str, value: ReadOnlyTree) -> FieldSet:
+def _declared_fields(versions: VersionConverter, version: str, value: ReadOnlyTree) -> FieldSet:
     atom = versions.atoms[version]
     return ensure_named_fields(atom, applied_fields(atom, versions.to_version(version, value)))

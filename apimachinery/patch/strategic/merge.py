@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mockube.apimachinery.patch import gofmt
-from mockube.apimachinery.patch.errors import Undecodable, Unmergeable
+from mockube.apimachinery.patch.errors import UndecodablePatch, Unmergeable
 from mockube.apimachinery.patch.strategic.directives import (
     DELETE,
     DELETE_FROM_LIST,
@@ -38,9 +38,9 @@ from mockube.apimachinery.tree import ReadOnlyTree
 def apply(original: ReadOnlyTree, patch: Any, kind: Type | None) -> dict[str, Any]:
     """Apply a patch. `kind` is None for objects without a type, which do not support strategic merge patches."""
     if kind is None:
-        raise Undecodable("strategic merge patch format is not supported")
+        raise UndecodablePatch("strategic merge patch format is not supported")
     if not isinstance(patch, dict | None):
-        raise Undecodable(
+        raise UndecodablePatch(
             f"json: cannot unmarshal {gofmt.json_kind(patch)} into Go value of type map[string]interface {{}}"
         )
     return _merge(original, patch or {}, kind)
@@ -98,12 +98,12 @@ def _retain_keys(original: ReadOnlyTree, patch: ReadOnlyTree) -> dict[str, Any]:
     if RETAIN_KEYS not in patch:
         return dict(original)
     if not isinstance(patch[RETAIN_KEYS], list):
-        raise Undecodable("invalid patch format of retainKeys")
+        raise UndecodablePatch("invalid patch format of retainKeys")
     retained = {name for name in patch[RETAIN_KEYS] if isinstance(name, str)}
     for name, value in patch.items():
         exempt = value is None or name.startswith((RETAIN_KEYS, DELETE_FROM_LIST, SET_ORDER))
         if not exempt and name not in retained:
-            raise Undecodable("invalid patch format of retainKeys")
+            raise UndecodablePatch("invalid patch format of retainKeys")
     return {name: value for name, value in original.items() if name in retained}
 
 
@@ -111,7 +111,7 @@ def _list_name(directive: str, prefix: str, malformed: str) -> str:
     """Return the name of the list that a directive refers to."""
     word, slash, name = directive.partition("/")
     if not slash or word != prefix:
-        raise Undecodable(malformed)
+        raise UndecodablePatch(malformed)
     return name
 
 

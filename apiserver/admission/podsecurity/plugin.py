@@ -16,13 +16,13 @@ from mockube.apiserver.admission.podsecurity.policy import (
     PREFIX,
     PRIVILEGED,
     LevelVersion,
-    Policy,
+    PodSecurityLevels,
     is_stricter,
     read_policy,
 )
 from mockube.apiserver.event_loop import SLICE, yield_to_loop
 from mockube.apiserver.registry.registry import Backend
-from mockube.apiserver.registry.request_context import Attributes, Operation, Target
+from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation, Target
 from mockube.apiserver.storage.stored import StoredObject
 
 NAMESPACES: Final = GroupResource("", "namespaces")
@@ -55,7 +55,7 @@ class Exemptions(Struct, frozen=True, kw_only=True):
 
 
 class Configuration(Struct, frozen=True, kw_only=True):
-    defaults: Policy = NO_POLICY
+    defaults: PodSecurityLevels = NO_POLICY
     exemptions: Exemptions = field(default_factory=Exemptions)
 
 
@@ -67,7 +67,7 @@ class PodSecurity(Plugin):
         self._configuration = configuration or Configuration()
         self._is_privileged = self._configuration.defaults.is_privileged
 
-    async def validate(self, backend: Backend, attributes: Attributes) -> None:
+    async def validate(self, backend: Backend, attributes: AdmissionAttributes) -> None:
         if attributes.target == NAMESPACE:
             await self._validate_namespace(backend, attributes)
         elif reason := self._exemption(attributes):
@@ -75,13 +75,13 @@ class PodSecurity(Plugin):
         else:
             await self._validate_pod(backend, attributes)
 
-    def _exemption(self, attributes: Attributes) -> str:
+    def _exemption(self, attributes: AdmissionAttributes) -> str:
         exemptions = self._configuration.exemptions
         if attributes.namespace in exemptions.namespaces:
             return "namespace"
         return "user" if attributes.context.user.name in exemptions.usernames else ""
 
-    async def _validate_pod(self, backend: Backend, attributes: Attributes) -> None:
+    async def _validate_pod(self, backend: Backend, attributes: AdmissionAttributes) -> None:
         namespace = await _namespace(backend, attributes)
         defaults = self._configuration.defaults
         if self._is_privileged and namespace.value.find(_LABEL_MARK) < 0:
@@ -102,7 +102,7 @@ class PodSecurity(Plugin):
             _annotate(attributes, "error", f"Failed to parse policy: {problem}")
         await backend.worker.run(attributes.context.size, _apply, attributes, policy, pod)
 
-    async def _validate_namespace(self, backend: Backend, attributes: Attributes) -> None:
+    async def _validate_namespace(self, backend: Backend, attributes: AdmissionAttributes) -> None:
         written = attributes.object
         assert written is not None
         labels, defaults = meta.labels(written), self._configuration.defaults
@@ -142,7 +142,7 @@ class PodSecurity(Plugin):
         return list(_existing_warnings(namespace, enforced, names, checked, len(pods)))
 
 
-async def _namespace(backend: Backend, attributes: Attributes) -> StoredObject:
+async def _namespace(backend: Backend, attributes: AdmissionAttributes) -> StoredObject:
     name = attributes.namespace
     stored = backend.find_cached(NAMESPACES, "", name)
     if stored is None:
@@ -152,7 +152,7 @@ async def _namespace(backend: Backend, attributes: Attributes) -> StoredObject:
     return stored
 
 
-def _pod(attributes: Attributes) -> Tree | None:
+def _pod(attributes: AdmissionAttributes) -> Tree | None:
     """Return the pod that is written, or the template of the workload; None if a workload has none."""
     path, tree = _TEMPLATES.get(attributes.target, ()), attributes.object
     for step in path:
@@ -160,7 +160,7 @@ def _pod(attributes: Attributes) -> Tree | None:
     return tree if tree and tree.get("spec") is not None else None
 
 
-def _is_applicable(attributes: Attributes, policy: Policy, *, has_errors: bool) -> bool:
+def _is_applicable(attributes: AdmissionAttributes, policy: PodSecurityLevels, *, has_errors: bool) -> bool:
     """Return whether the policy applies to the write."""
     if attributes.target not in _POD_TARGETS:
         return has_errors or not policy.warn.level == policy.audit.level == PRIVILEGED
@@ -170,7 +170,7 @@ def _is_applicable(attributes: Attributes, policy: Policy, *, has_errors: bool) 
     return attributes.operation is Operation.CREATE or _is_significant(attributes)
 
 
-def _is_significant(attributes: Attributes) -> bool:
+def _is_significant(attributes: AdmissionAttributes) -> bool:
     """Return whether an update of a pod changes containers or images; other changes cannot affect its security."""
     new, old = attributes.object, attributes.old
     assert new is not None
@@ -191,7 +191,7 @@ def _named_images(pod: Tree) -> Iterator[tuple[str, str]]:
         yield container["name"], container.get("image", "")
 
 
-def _apply(attributes: Attributes, policy: Policy, pod: Tree) -> None:
+def _apply(attributes: AdmissionAttributes, policy: PodSecurityLevels, pod: Tree) -> None:
     """Reject the write, add audit annotations, or warn, depending on the violations of a pod."""
     violated = {mode: _violation_text(mode, pod) for mode in {*policy}}
     is_enforced = attributes.target in _POD_TARGETS
@@ -212,7 +212,7 @@ def _violation_text(mode: LevelVersion, pod: Tree) -> str:
     return violations and f'PodSecurity "{mode}": {violations}'
 
 
-def _annotate(attributes: Attributes, key: str, value: str) -> None:
+def _annotate(attributes: AdmissionAttributes, key: str, value: str) -> None:
     attributes.context.annotations[PREFIX + key] = value
 
 
@@ -223,7 +223,9 @@ def _is_raised(new: LevelVersion, old: LevelVersion) -> bool:
     return new.minor != old.minor or is_stricter(new.level, old.level)
 
 
-def _exempt_warning(name: str, policy: Policy, defaults: Policy, namespace: Tree) -> str:
+def _exempt_warning(
+    name: str, policy: PodSecurityLevels, defaults: PodSecurityLevels, namespace: Tree
+) -> str:
     if policy.is_privileged or policy.is_equivalent(defaults):
         return ""
     labels = meta.labels(namespace)

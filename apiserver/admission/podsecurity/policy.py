@@ -26,7 +26,7 @@ class LevelVersion(NamedTuple):
         return f"{self.level}:{'latest' if self.minor == LATEST else f'v1.{self.minor}'}"
 
 
-class Policy(NamedTuple):
+class PodSecurityLevels(NamedTuple):
     enforce: LevelVersion = LevelVersion()
     audit: LevelVersion = LevelVersion()
     warn: LevelVersion = LevelVersion()
@@ -35,14 +35,14 @@ class Policy(NamedTuple):
     def is_privileged(self) -> bool:
         return all(mode.level == PRIVILEGED for mode in self)
 
-    def is_equivalent(self, other: "Policy") -> bool:
+    def is_equivalent(self, other: "PodSecurityLevels") -> bool:
         return all(
             own == compared or own.level == compared.level == PRIVILEGED
             for own, compared in zip(self, other, strict=True)
         )
 
 
-NO_POLICY: Final = Policy()
+NO_POLICY: Final = PodSecurityLevels()
 """The policy of a namespace without labels."""
 
 
@@ -65,7 +65,9 @@ _NO_LEVEL: Final = f"must be one of {', '.join(LEVELS)}"
 _NO_VERSION: Final = 'must be "latest" or "v1.x"'
 
 
-def read_policy(labels: Mapping[str, str], defaults: Policy) -> tuple[Policy, list[FieldError]]:
+def read_policy(
+    labels: Mapping[str, str], defaults: PodSecurityLevels
+) -> tuple[PodSecurityLevels, list[FieldError]]:
     """Return the policy of a namespace with these labels, and the errors of the labels.
 
     An invalid level counts as restricted for enforce, and as privileged for audit and warn; an invalid version as latest.
@@ -87,7 +89,7 @@ def read_policy(labels: Mapping[str, str], defaults: Policy) -> tuple[Policy, li
             minor = LATEST if parsed is None else parsed
         levels[mode] = LevelVersion(level, minor)
     levels[WARN] = _warn_level(labels, levels[ENFORCE], levels[WARN])
-    return Policy(**levels), label_errors
+    return PodSecurityLevels(**levels), label_errors
 
 
 def _warn_level(labels: Mapping[str, str], enforced: LevelVersion, warned: LevelVersion) -> LevelVersion:

@@ -5,19 +5,18 @@ from typing import Any, Final
 from mockube.apimachinery.cel.libraries.authorizer import (
     AccessCheck,
     AccessDecision,
-    Authorizer,
     AuthorizerValue,
+    ExpressionAuthorizer,
     ResourceCheck,
 )
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.admission.admission_request import admission_request
 from mockube.apiserver.admission.policies.matching import NAMESPACES
 from mockube.apiserver.admission.versions import to_version, without_system_fields
-from mockube.apiserver.authz.chain import Attributes as Access
-from mockube.apiserver.authz.chain import Authorization, Decision
+from mockube.apiserver.authz.chain import Attributes, Authorization, Decision
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.registry import Registry
-from mockube.apiserver.registry.request_context import Attributes
+from mockube.apiserver.registry.request_context import AdmissionAttributes
 from mockube.apiserver.user import SERVICE_ACCOUNT, User
 
 _NAMESPACE_METADATA: Final = (
@@ -35,7 +34,7 @@ _NAMESPACE_METADATA: Final = (
 
 
 def activation(
-    registry: Registry, attributes: Attributes, row: Resource, *, mutating: bool
+    registry: Registry, attributes: AdmissionAttributes, row: Resource, *, mutating: bool
 ) -> dict[str, Any]:
     """Return the variables of all expressions about a write, with the object in the version of a row."""
     new = to_version(registry, attributes, row, attributes.object)
@@ -47,7 +46,7 @@ def activation(
     }
 
 
-def authorizers(authorization: Authorization, attributes: Attributes) -> dict[str, Any]:
+def authorizers(authorization: Authorization, attributes: AdmissionAttributes) -> dict[str, Any]:
     """Return the variables that check the requester's permissions."""
     answers = _answers(authorization, attributes.context.user)
     row = attributes.resource
@@ -64,7 +63,7 @@ def authorizers(authorization: Authorization, attributes: Attributes) -> dict[st
     }
 
 
-def _answers(authorization: Authorization, user: User) -> Authorizer:
+def _answers(authorization: Authorization, user: User) -> ExpressionAuthorizer:
     def answer(question: AccessCheck) -> AccessDecision:
         subject = user
         if question.service_account is not None:
@@ -74,7 +73,7 @@ def _answers(authorization: Authorization, user: User) -> Authorizer:
                 name=f"{SERVICE_ACCOUNT}{namespace}:{name}", groups=(*groups, "system:authenticated")
             )
         decision, reason = authorization.decide(
-            Access(
+            Attributes(
                 user=subject,
                 verb=question.verb,
                 path=question.path,
@@ -93,7 +92,7 @@ def _answers(authorization: Authorization, user: User) -> Authorizer:
     return answer
 
 
-def _namespace(registry: Registry, attributes: Attributes) -> Tree | None:
+def _namespace(registry: Registry, attributes: AdmissionAttributes) -> Tree | None:
     if not attributes.namespace or attributes.target[:2] == ("", "namespaces"):
         return None
     stored = registry.find_cached(NAMESPACES, "", attributes.namespace)

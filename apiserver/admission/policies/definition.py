@@ -18,7 +18,7 @@ from mockube.apiserver.admission.policies.matching import Equivalents, matched_r
 from mockube.apiserver.admission.policies.params import BadConfiguration, collect, param_row
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.registry import Backend
-from mockube.apiserver.registry.request_context import Attributes
+from mockube.apiserver.registry.request_context import AdmissionAttributes
 from mockube.apiserver.storage.stored import StoredObject
 
 GROUP: Final = "admissionregistration.k8s.io"
@@ -78,7 +78,7 @@ class PolicyDefinition:
 P = TypeVar("P", bound=PolicyDefinition)
 
 
-class Invocation(Struct, Generic[P], frozen=True):
+class PolicyInvocation(Struct, Generic[P], frozen=True):
     """A policy that matches a write, with one of its bindings and one of its parameters."""
 
     policy: P
@@ -113,8 +113,8 @@ class PolicySource(Generic[P]):
         self._compiled: dict[bytes, tuple[int, P]] = {}
 
     def invocations(
-        self, backend: Backend, attributes: Attributes
-    ) -> Iterator[Invocation[P] | MisconfiguredPolicy[P]]:
+        self, backend: Backend, attributes: AdmissionAttributes
+    ) -> Iterator[PolicyInvocation[P] | MisconfiguredPolicy[P]]:
         """Yield the invocations for a write, in the order of policies and bindings."""
         by_policy = defaultdict(list)
         for binding in backend.list_cached(self._bindings):
@@ -126,8 +126,8 @@ class PolicySource(Generic[P]):
                 yield from self._policy_invocations(backend, attributes, policy, by_policy[policy.name])
 
     def _policy_invocations(
-        self, backend: Backend, attributes: Attributes, policy: P, bindings: Sequence[ReadOnlyTree]
-    ) -> Iterator[Invocation[P] | MisconfiguredPolicy[P]]:
+        self, backend: Backend, attributes: AdmissionAttributes, policy: P, bindings: Sequence[ReadOnlyTree]
+    ) -> Iterator[PolicyInvocation[P] | MisconfiguredPolicy[P]]:
         try:
             constraints = policy.spec.get("matchConstraints") or {}
             row = matched_row(constraints, backend, attributes, self._equivalents)
@@ -147,7 +147,7 @@ class PolicySource(Generic[P]):
             except (ApiError, BadConfiguration) as error:
                 yield MisconfiguredPolicy(policy, f"failed to configure binding: {error}", meta.name(binding))
                 continue
-            yield from (Invocation(policy, binding, param, row) for param in params)
+            yield from (PolicyInvocation(policy, binding, param, row) for param in params)
 
     def _compile_current(self, stored: StoredObject) -> P:
         compiled = self._compiled.get(stored.key)

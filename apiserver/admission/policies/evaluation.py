@@ -37,7 +37,7 @@ class Expression(Struct, frozen=True):
     compiled: CompiledExpression | BadExpression
 
 
-class Outcome(Struct, frozen=True):
+class EvaluationResult(Struct, frozen=True):
     """The value of an expression, or its error."""
 
     value: Any = None
@@ -58,14 +58,14 @@ class Evaluation:
         self._variables = Variables(variables, self._activation)
         self._activation["variables"] = self._variables
 
-    def all(self, expressions: Sequence[Expression | None]) -> list[Outcome]:
+    def all(self, expressions: Sequence[Expression | None]) -> list[EvaluationResult]:
         return [self._evaluate(expression) for expression in expressions]
 
-    def _evaluate(self, expression: Expression | None) -> Outcome:
+    def _evaluate(self, expression: Expression | None) -> EvaluationResult:
         if expression is None:
-            return Outcome()
+            return EvaluationResult()
         if isinstance(expression.compiled, BadExpression):
-            return Outcome(error=f"compilation error: {expression.compiled}")
+            return EvaluationResult(error=f"compilation error: {expression.compiled}")
         value, error = None, None
         try:
             value, cost = expression.compiled.program.evaluate(self._activation)
@@ -77,8 +77,8 @@ class Evaluation:
         if self.budget < 0:
             raise OutOfBudget
         if error is not None:
-            return Outcome(error=f"expression '{expression.text}' resulted in error: {error}")
-        return Outcome(value)
+            return EvaluationResult(error=f"expression '{expression.text}' resulted in error: {error}")
+        return EvaluationResult(value)
 
 
 def compile_expression(

@@ -9,7 +9,7 @@ from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.registry import Backend
-from mockube.apiserver.registry.request_context import Attributes
+from mockube.apiserver.registry.request_context import AdmissionAttributes
 
 Equivalents: TypeAlias = Callable[[Resource], Sequence[Resource]]
 """Returns all rows of the same objects, in other versions or under other names."""
@@ -17,7 +17,7 @@ NAMESPACES: Final = GroupResource("", "namespaces")
 
 
 def matched_row(
-    resources: ReadOnlyTree, backend: Backend, attributes: Attributes, equivalents: Equivalents
+    resources: ReadOnlyTree, backend: Backend, attributes: AdmissionAttributes, equivalents: Equivalents
 ) -> Resource | None:
     """Return the row that matchConstraints or matchResources match, the write's own or an equivalent one; None if none."""
     problem = None
@@ -40,7 +40,7 @@ def matched_row(
     return row
 
 
-def _selects_namespace(selector: ReadOnlyTree, backend: Backend, attributes: Attributes) -> bool:
+def _selects_namespace(selector: ReadOnlyTree, backend: Backend, attributes: AdmissionAttributes) -> bool:
     parsed_selector = labels.from_label_selector(selector)
     if parsed_selector.empty:
         return True
@@ -48,7 +48,7 @@ def _selects_namespace(selector: ReadOnlyTree, backend: Backend, attributes: Att
     return current_labels is None or parsed_selector.matches(current_labels)
 
 
-def namespace_labels(backend: Backend, attributes: Attributes) -> Mapping[str, str] | None:
+def namespace_labels(backend: Backend, attributes: AdmissionAttributes) -> Mapping[str, str] | None:
     """Return the labels of the write's namespace; None for cluster-scoped objects."""
     name = attributes.namespace
     if attributes.target[:2] == ("", "namespaces"):
@@ -68,7 +68,7 @@ def _no_equivalents(_: Resource) -> Sequence[Resource]:
 
 
 def _row_of_rules(
-    rules: Sequence[ReadOnlyTree], attributes: Attributes, equivalents: Equivalents
+    rules: Sequence[ReadOnlyTree], attributes: AdmissionAttributes, equivalents: Equivalents
 ) -> Resource | None:
     """Return the row that a rule matches; all rules are tried with the resource itself before its equivalents."""
     own = attributes.resource
@@ -78,7 +78,7 @@ def _row_of_rules(
     return next((row for rule in rules for row in others if _matches(rule, attributes, row)), None)
 
 
-def _matches(rule: ReadOnlyTree, attributes: Attributes, row: Resource) -> bool:
+def _matches(rule: ReadOnlyTree, attributes: AdmissionAttributes, row: Resource) -> bool:
     scope, names = rule.get("scope") or "*", rule.get("resourceNames")
     return (
         (scope == "*" or (scope == "Namespaced") == row.namespaced)

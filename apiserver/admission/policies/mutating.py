@@ -14,8 +14,8 @@ from mockube.apiserver.admission.policies.activation import activation, authoriz
 from mockube.apiserver.admission.policies.definition import (
     EXEMPT,
     GROUP,
-    Invocation,
     PolicyDenied,
+    PolicyInvocation,
     PolicySource,
 )
 from mockube.apiserver.admission.policies.match_conditions import ConditionsFailed
@@ -27,7 +27,7 @@ from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.metrics.admission import PolicyMetrics, error_type
 from mockube.apiserver.registry.convert import with_conversions
 from mockube.apiserver.registry.registry import Registry
-from mockube.apiserver.registry.request_context import Attributes, Operation, Target
+from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation, Target
 
 _POLICIES: Final = GroupResource(GROUP, "mutatingadmissionpolicies")
 _BINDINGS: Final = GroupResource(GROUP, "mutatingadmissionpolicybindings")
@@ -49,7 +49,7 @@ class MutatingAdmissionPolicy(Plugin):
     def handles(self, operation: Operation, target: Target) -> bool:
         return target[:2] not in EXEMPT and super().handles(operation, target)
 
-    async def mutate(self, registry: Registry, attributes: Attributes) -> None:
+    async def mutate(self, registry: Registry, attributes: AdmissionAttributes) -> None:
         before = attributes.object
 
         async def mutate() -> None:
@@ -58,11 +58,11 @@ class MutatingAdmissionPolicy(Plugin):
 
         await with_conversions(attributes.context, mutate)
 
-    def _mutate(self, registry: Registry, attributes: Attributes) -> None:
+    def _mutate(self, registry: Registry, attributes: AdmissionAttributes) -> None:
         refusals: list[_Refusal] = []
-        invocations: list[Invocation[MutatingPolicy]] = []
+        invocations: list[PolicyInvocation[MutatingPolicy]] = []
         for invocation in self._source.invocations(registry, attributes):
-            if isinstance(invocation, Invocation):
+            if isinstance(invocation, PolicyInvocation):
                 invocations.append(invocation)
             else:
                 refusals.append(_Refusal(invocation.policy, invocation.problem, invocation.binding))
@@ -87,7 +87,7 @@ class _Refusal(Struct, frozen=True):
         return f"policy {named} denied request: {self.problem}"
 
 
-def _denial_error(attributes: Attributes, refusals: Sequence[_Refusal]) -> PolicyDenied:
+def _denial_error(attributes: AdmissionAttributes, refusals: Sequence[_Refusal]) -> PolicyDenied:
     details = forbidden(attributes, "", [Cause(message=str(refusal)) for refusal in refusals]).details
     return PolicyDenied(str(refusals[0]), details, refusals[0].reason or "Forbidden", code=403)
 
@@ -98,7 +98,7 @@ class _Write:
     def __init__(
         self,
         registry: Registry,
-        attributes: Attributes,
+        attributes: AdmissionAttributes,
         authorization: Authorization,
         metrics: PolicyMetrics,
     ) -> None:
@@ -122,7 +122,7 @@ class _Write:
                 **self._authorizers,
             }
 
-    def apply_mutations(self, invocations: Sequence[Invocation[MutatingPolicy]]) -> list[_Refusal]:
+    def apply_mutations(self, invocations: Sequence[PolicyInvocation[MutatingPolicy]]) -> list[_Refusal]:
         """Apply the mutations of policies in their order; return the refusals of failed ones."""
         rounds, reinvocation = self._rounds, self._attributes.reinvocation
         if reinvocation.is_reinvocation and rounds.output != self._attributes.object:
@@ -139,7 +139,7 @@ class _Write:
             rounds.output = self._attributes.object
         return refusals
 
-    def _invoke(self, invocation: Invocation[MutatingPolicy]) -> Iterator[_Refusal]:
+    def _invoke(self, invocation: PolicyInvocation[MutatingPolicy]) -> Iterator[_Refusal]:
         policy, name = invocation.policy, meta.name(invocation.binding)
         self._convert_to(invocation.row)
         seen = {**self._seen, "params": invocation.param}
@@ -197,7 +197,7 @@ class _Write:
             raise status.internal_error(f"failed to convert object: {error}") from error
 
 
-def _key(invocation: Invocation[MutatingPolicy]) -> tuple[str, ...]:
+def _key(invocation: PolicyInvocation[MutatingPolicy]) -> tuple[str, ...]:
     param = invocation.param or {"metadata": {}}
     return (
         invocation.policy.name,

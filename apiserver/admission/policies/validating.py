@@ -16,19 +16,19 @@ from mockube.apiserver.admission.policies.activation import activation, authoriz
 from mockube.apiserver.admission.policies.definition import (
     EXEMPT,
     GROUP,
-    Invocation,
     MisconfiguredPolicy,
     PolicyDenied,
+    PolicyInvocation,
     PolicySource,
 )
 from mockube.apiserver.admission.policies.matching import Equivalents
-from mockube.apiserver.admission.policies.validating_policy import INVALID, Denial, Policy
+from mockube.apiserver.admission.policies.validating_policy import INVALID, Denial, ValidatingPolicy
 from mockube.apiserver.authz.chain import Authorization
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.metrics.admission import PolicyMetrics, error_type
 from mockube.apiserver.registry.convert import with_conversions
 from mockube.apiserver.registry.registry import Registry
-from mockube.apiserver.registry.request_context import Attributes, Operation, Target
+from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation, Target
 
 _POLICIES: Final = GroupResource(GROUP, "validatingadmissionpolicies")
 _BINDINGS: Final = GroupResource(GROUP, "validatingadmissionpolicybindings")
@@ -37,7 +37,7 @@ _CODES: Final = {"Unauthorized": 401, "Forbidden": 403, "RequestEntityTooLarge":
 
 
 class _Refusal(Struct, frozen=True):
-    policy: Policy
+    policy: ValidatingPolicy
     denial: Denial
     binding: str | None = None
 
@@ -55,16 +55,16 @@ class ValidatingAdmissionPolicy(Plugin):
     ) -> None:
         self._authorization = authorization
         self._metrics = metrics
-        self._source = PolicySource(_POLICIES, _BINDINGS, Policy, equivalents)
+        self._source = PolicySource(_POLICIES, _BINDINGS, ValidatingPolicy, equivalents)
 
     def handles(self, operation: Operation, target: Target) -> bool:
         return target[:2] not in EXEMPT and super().handles(operation, target)
 
-    async def validate(self, registry: Registry, attributes: Attributes) -> None:
+    async def validate(self, registry: Registry, attributes: AdmissionAttributes) -> None:
         evaluate = partial(registry.worker.run, attributes.context.size, self._judge, registry, attributes)
         await with_conversions(attributes.context, evaluate)
 
-    def _judge(self, registry: Registry, attributes: Attributes) -> None:
+    def _judge(self, registry: Registry, attributes: AdmissionAttributes) -> None:
         invocations = self._source.invocations(registry, attributes)
         refusals = [
             *_PolicyEvaluation(registry, attributes, self._authorization, self._metrics).refusals(invocations)
@@ -73,7 +73,7 @@ class ValidatingAdmissionPolicy(Plugin):
             raise _denial_error(attributes, refusals[0])
 
 
-def _denial_error(attributes: Attributes, refusal: _Refusal) -> PolicyDenied:
+def _denial_error(attributes: AdmissionAttributes, refusal: _Refusal) -> PolicyDenied:
     message = str(refusal)
     error = forbidden(attributes, message, [Cause(message=message)])
     reason = refusal.denial.reason or INVALID
@@ -86,7 +86,7 @@ class _PolicyEvaluation:
     def __init__(
         self,
         registry: Registry,
-        attributes: Attributes,
+        attributes: AdmissionAttributes,
         authorization: Authorization,
         metrics: PolicyMetrics,
     ) -> None:
@@ -98,17 +98,18 @@ class _PolicyEvaluation:
         self._annotations: dict[tuple[str, str], list[str]] = {}
 
     def refusals(
-        self, invocations: Iterable[Invocation[Policy] | MisconfiguredPolicy[Policy]]
+        self,
+        invocations: Iterable[PolicyInvocation[ValidatingPolicy] | MisconfiguredPolicy[ValidatingPolicy]],
     ) -> Iterator[_Refusal]:
         for invocation in invocations:
-            if isinstance(invocation, Invocation):
+            if isinstance(invocation, PolicyInvocation):
                 yield from self._evaluate(invocation)
             elif not invocation.policy.fails_open:
                 yield _Refusal(invocation.policy, Denial(invocation.problem), invocation.binding)
         for (policy, key), values in self._annotations.items():
             self._attributes.context.annotations[f"{policy}/{key}"] = ", ".join(values)
 
-    def _evaluate(self, invocation: Invocation[Policy]) -> Iterator[_Refusal]:
+    def _evaluate(self, invocation: PolicyInvocation[ValidatingPolicy]) -> Iterator[_Refusal]:
         policy, binding = invocation.policy, invocation.binding
         row = invocation.row
         if row not in self._seen:
@@ -130,11 +131,11 @@ class _PolicyEvaluation:
                 values.append(value)
 
     def _observe(
-        self, policy: Policy, binding: ReadOnlyTree, problem: str, seconds: float, action: str
+        self, policy: ValidatingPolicy, binding: ReadOnlyTree, problem: str, seconds: float, action: str
     ) -> None:
         self._metrics.observe(policy.name, meta.name(binding), error_type(problem), seconds, action)
 
-    def _enforce(self, policy: Policy, binding: ReadOnlyTree, denial: Denial) -> Iterator[_Refusal]:
+    def _enforce(self, policy: ValidatingPolicy, binding: ReadOnlyTree, denial: Denial) -> Iterator[_Refusal]:
         """Apply the validationActions of a binding to a denial."""
         name, context = meta.name(binding), self._attributes.context
         actions = binding["spec"].get("validationActions") or ()

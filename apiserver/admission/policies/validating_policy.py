@@ -14,7 +14,7 @@ from mockube.apimachinery.admission_expressions import (
 )
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.admission.policies.definition import PolicyDefinition
-from mockube.apiserver.admission.policies.evaluation import Evaluation, Outcome, OutOfBudget
+from mockube.apiserver.admission.policies.evaluation import Evaluation, EvaluationResult, OutOfBudget
 from mockube.apiserver.admission.policies.match_conditions import ConditionsFailed
 
 _MAX_MESSAGE: Final = 5 * 1024
@@ -41,7 +41,7 @@ class PolicyDecision(Struct):
     """Failures that failurePolicy Ignore suppresses."""
 
 
-class Policy(PolicyDefinition):
+class ValidatingPolicy(PolicyDefinition):
     """A ValidatingAdmissionPolicy with its expressions compiled."""
 
     def __init__(self, tree: ReadOnlyTree) -> None:
@@ -92,11 +92,11 @@ class Policy(PolicyDefinition):
     def _judge_outcomes(
         self,
         decision: PolicyDecision,
-        outcomes: Sequence[Outcome],
+        outcomes: Sequence[EvaluationResult],
         activation: Mapping[str, Any],
         budget: int,
     ) -> None:
-        messages: Sequence[Outcome] = ()
+        messages: Sequence[EvaluationResult] = ()
         problem = None
         try:
             messages = Evaluation(activation, self.variables, budget).all(self._messages)
@@ -111,7 +111,7 @@ class Policy(PolicyDefinition):
                 message = _failure_message(validation, messages[index])
                 decision.denials.append(Denial(message, validation.get("reason") or INVALID, index))
 
-    def _annotate(self, decision: PolicyDecision, outcomes: Sequence[Outcome]) -> None:
+    def _annotate(self, decision: PolicyDecision, outcomes: Sequence[EvaluationResult]) -> None:
         for audit, outcome in zip(self._audits, outcomes, strict=True):
             if outcome.error is not None:
                 if not self.fails_open:
@@ -124,7 +124,7 @@ def _truncate(text: str) -> str:
     return gotext.decode_utf8(text.encode()[:_MAX_ANNOTATION])
 
 
-def _failure_message(validation: ReadOnlyTree, message: Outcome) -> str:
+def _failure_message(validation: ReadOnlyTree, message: EvaluationResult) -> str:
     """Return the message of a failed validation: messageExpression, message, or its expression."""
     text = message.value.strip() if isinstance(message.value, str) else ""
     if len(text.encode()) > _MAX_MESSAGE or "\n" in text:

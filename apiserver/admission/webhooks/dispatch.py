@@ -16,19 +16,19 @@ from mockube.apiserver.admission.policies.match_conditions import ConditionsFail
 from mockube.apiserver.admission.policies.matching import Equivalents, namespace_labels
 from mockube.apiserver.admission.versions import prepare_version, to_version, without_system_fields
 from mockube.apiserver.admission.webhooks import review
-from mockube.apiserver.admission.webhooks.hooks import Hook, Hooks, Invocation, selects
-from mockube.apiserver.admission.webhooks.review import CallFailed, WebhookResponse
+from mockube.apiserver.admission.webhooks.hooks import Hook, Hooks, WebhookInvocation, selects
+from mockube.apiserver.admission.webhooks.review import WebhookCallFailed, WebhookResponse
 from mockube.apiserver.admission.webhooks.services import Caller, endpoint
 from mockube.apiserver.authz.chain import Authorization, retry_async_decision
 from mockube.apiserver.metrics.webhooks import CALLING, INTERNAL, NO_ERROR, WebhookMetrics
 from mockube.apiserver.registry.registry import Registry
-from mockube.apiserver.registry.request_context import Attributes
+from mockube.apiserver.registry.request_context import AdmissionAttributes
 
 LOG: Final = logging.getLogger(__name__)
 _NO_SIDE_EFFECTS: Final = ("None", "NoneOnDryRun")
 
 
-class Environment(Struct, frozen=True, kw_only=True):
+class WebhookDependencies(Struct, frozen=True, kw_only=True):
     """The dependencies of webhook calls."""
 
     caller: Caller
@@ -48,7 +48,7 @@ class ConfiguredWebhooks:
         self._equivalents = equivalents
         self._hooks = Hooks((), equivalents)
 
-    def invocations(self, registry: Registry, attributes: Attributes) -> Sequence[Invocation]:
+    def invocations(self, registry: Registry, attributes: AdmissionAttributes) -> Sequence[WebhookInvocation]:
         """Return the webhooks whose rules match a write."""
         configurations = registry.list_cached(self._resource)
         if configurations != self._hooks.configurations:
@@ -59,10 +59,10 @@ class ConfiguredWebhooks:
 
 
 async def should_call_hook(
-    environment: Environment,
+    environment: WebhookDependencies,
     registry: Registry,
-    invocation: Invocation,
-    attributes: Attributes,
+    invocation: WebhookInvocation,
+    attributes: AdmissionAttributes,
     *,
     mutating: bool,
 ) -> bool:
@@ -79,10 +79,10 @@ async def should_call_hook(
 
 
 def _matches_conditions(
-    environment: Environment,
+    environment: WebhookDependencies,
     registry: Registry,
-    invocation: Invocation,
-    attributes: Attributes,
+    invocation: WebhookInvocation,
+    attributes: AdmissionAttributes,
     *,
     mutating: bool,
 ) -> bool:
@@ -110,10 +110,10 @@ def _with_version(new: Tree | None, old: Tree | None) -> Tree | None:
 
 
 async def call_webhook(
-    environment: Environment,
+    environment: WebhookDependencies,
     registry: Registry,
-    invocation: Invocation,
-    attributes: Attributes,
+    invocation: WebhookInvocation,
+    attributes: AdmissionAttributes,
     *,
     mutating: bool,
 ) -> WebhookResponse:
@@ -152,7 +152,12 @@ class FailurePolicy:
     """
 
     def __init__(
-        self, environment: Environment, registry: Registry, hook: Hook, attributes: Attributes, kind: str
+        self,
+        environment: WebhookDependencies,
+        registry: Registry,
+        hook: Hook,
+        attributes: AdmissionAttributes,
+        kind: str,
     ) -> None:
         self._metrics = environment.metrics
         self._clock = registry.clock
@@ -169,7 +174,7 @@ class FailurePolicy:
         hook = self._hook
         if error is None:
             self._observe(200)
-        elif isinstance(error, CallFailed):
+        elif isinstance(error, WebhookCallFailed):
             if hook.fails_open:
                 LOG.warning("Failed calling webhook, failing open %s: %s", hook.name, error)
                 self._observe(error.code)

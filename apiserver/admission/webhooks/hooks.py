@@ -11,7 +11,7 @@ from mockube.apimachinery.labels import Selector
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.admission.policies.matching import Equivalents
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.registry.request_context import Attributes, Operation
+from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation
 from mockube.apiserver.storage.stored import StoredObject
 
 GROUP: Final = "admissionregistration.k8s.io"
@@ -52,7 +52,7 @@ class Hook(Struct, frozen=True, kw_only=True, eq=False):
         return bool(self.spec.get("reinvocationPolicy") == "IfNeeded")
 
 
-class Invocation(Struct, frozen=True, kw_only=True):
+class WebhookInvocation(Struct, frozen=True, kw_only=True):
     """A webhook that matches a write, and the row whose version of the object it receives."""
 
     hook: Hook
@@ -66,16 +66,16 @@ class Hooks:
         self.configurations = configurations
         self._hooks = [*_read(configurations)]
         self._equivalents = equivalents
-        self._invocations: dict[tuple[Operation, Resource, str], Sequence[Invocation]] = {}
+        self._invocations: dict[tuple[Operation, Resource, str], Sequence[WebhookInvocation]] = {}
 
-    def matching(self, operation: Operation, row: Resource, subresource: str) -> Sequence[Invocation]:
+    def matching(self, operation: Operation, row: Resource, subresource: str) -> Sequence[WebhookInvocation]:
         """Return the webhooks whose rules match a write, in their order."""
         key = operation, row, subresource
         if key not in self._invocations:
             self._invocations[key] = [*self._find(operation, row, subresource)]
         return self._invocations[key]
 
-    def _find(self, operation: Operation, row: Resource, subresource: str) -> Iterator[Invocation]:
+    def _find(self, operation: Operation, row: Resource, subresource: str) -> Iterator[WebhookInvocation]:
         if row.group == GROUP and row.name in EXEMPT:
             return
         for hook in self._hooks:
@@ -92,7 +92,7 @@ class Hooks:
                 None,
             )
             if rule_and_row is not None:
-                yield Invocation(hook=hook, row=rule_and_row[1])
+                yield WebhookInvocation(hook=hook, row=rule_and_row[1])
 
 
 def _pair_rules(rules: Sequence[ReadOnlyTree], rows: Sequence[Resource]) -> Iterator[tuple[int, Resource]]:
@@ -142,7 +142,7 @@ def _names(pattern: str, resource: str, subresource: str) -> bool:
     return resource_pattern in ("*", resource) and subresource_pattern in ("*", subresource)
 
 
-def selects(hook: Hook, attributes: Attributes, namespace: Callable[[], Any]) -> bool:
+def selects(hook: Hook, attributes: AdmissionAttributes, namespace: Callable[[], Any]) -> bool:
     """Return whether the selectors of a webhook match the namespace and the object; `namespace` returns the labels."""
     if not hook.namespaces.empty:
         namespace_labels = namespace()

@@ -22,16 +22,16 @@ from mockube.apiserver.admission.versions import (
 )
 from mockube.apiserver.admission.webhooks.dispatch import (
     ConfiguredWebhooks,
-    Environment,
     FailurePolicy,
+    WebhookDependencies,
     call_webhook,
     should_call_hook,
 )
-from mockube.apiserver.admission.webhooks.hooks import MUTATING, VALIDATING, Invocation
+from mockube.apiserver.admission.webhooks.hooks import MUTATING, VALIDATING, WebhookInvocation
 from mockube.apiserver.admission.webhooks.review import WebhookResponse
 from mockube.apiserver.registry.convert import with_conversions
 from mockube.apiserver.registry.registry import Registry
-from mockube.apiserver.registry.request_context import Attributes, Operation
+from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation
 
 _MUTATION: Final = "mutation.webhook.admission.k8s.io/"
 _PATCH: Final = "patch.webhook.admission.k8s.io/"
@@ -43,11 +43,11 @@ class MutatingAdmissionWebhook(Plugin):
     operations = frozenset(Operation)
     needs: GroupResource | None = MUTATING
 
-    def __init__(self, environment: Environment) -> None:
+    def __init__(self, environment: WebhookDependencies) -> None:
         self._environment = environment
         self._webhooks = ConfiguredWebhooks(MUTATING, environment.equivalents)
 
-    async def mutate(self, registry: Registry, attributes: Attributes) -> None:
+    async def mutate(self, registry: Registry, attributes: AdmissionAttributes) -> None:
         invocations = self._webhooks.invocations(registry, attributes)
         if not invocations:
             return
@@ -62,7 +62,11 @@ class MutatingAdmissionWebhook(Plugin):
             rounds.output = attributes.object
 
     async def _call_webhook(
-        self, registry: Registry, invocation: Invocation, attributes: Attributes, rounds: InvocationRounds
+        self,
+        registry: Registry,
+        invocation: WebhookInvocation,
+        attributes: AdmissionAttributes,
+        rounds: InvocationRounds,
     ) -> None:
         hook, number = invocation.hook, int(attributes.reinvocation.is_reinvocation)
         if number and hook.uid not in rounds.keys_to_reinvoke:
@@ -89,8 +93,8 @@ class MutatingAdmissionWebhook(Plugin):
     async def _apply(
         self,
         registry: Registry,
-        invocation: Invocation,
-        attributes: Attributes,
+        invocation: WebhookInvocation,
+        attributes: AdmissionAttributes,
         answer: WebhookResponse,
         annotation_key: str,
     ) -> bool:
@@ -136,11 +140,11 @@ class ValidatingAdmissionWebhook(Plugin):
     operations = frozenset(Operation)
     needs: GroupResource | None = VALIDATING
 
-    def __init__(self, environment: Environment) -> None:
+    def __init__(self, environment: WebhookDependencies) -> None:
         self._environment = environment
         self._webhooks = ConfiguredWebhooks(VALIDATING, environment.equivalents)
 
-    async def validate(self, registry: Registry, attributes: Attributes) -> None:
+    async def validate(self, registry: Registry, attributes: AdmissionAttributes) -> None:
         invocations = self._webhooks.invocations(registry, attributes)
         if not invocations:
             return
@@ -155,7 +159,7 @@ class ValidatingAdmissionWebhook(Plugin):
             await self._call_all(registry, relevant, attributes)
 
     async def _call_all(
-        self, registry: Registry, relevant: Sequence[Invocation], attributes: Attributes
+        self, registry: Registry, relevant: Sequence[WebhookInvocation], attributes: AdmissionAttributes
     ) -> None:
         """Call all concurrently; raise the first refusal in their order."""
         reviews = (
@@ -167,7 +171,7 @@ class ValidatingAdmissionWebhook(Plugin):
                 raise outcome
 
     async def _call_webhook(
-        self, registry: Registry, invocation: Invocation, attributes: Attributes, index: int
+        self, registry: Registry, invocation: WebhookInvocation, attributes: AdmissionAttributes, index: int
     ) -> None:
         policy = FailurePolicy(self._environment, registry, invocation.hook, attributes, VALIDATE)
         with policy:

@@ -11,8 +11,8 @@ from mockube.apimachinery.schema.base64text import Base64Error, canonical
 from mockube.apimachinery.status import ApiError, Details
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.admission.admission_request import admission_request
-from mockube.apiserver.admission.webhooks.hooks import Hook, Invocation
-from mockube.apiserver.registry.request_context import Attributes
+from mockube.apiserver.admission.webhooks.hooks import Hook, WebhookInvocation
+from mockube.apiserver.registry.request_context import AdmissionAttributes
 from mockube.apiserver.wire.go_json import syntax_error
 
 VERSIONS: Final = ("v1", "v1beta1")
@@ -24,7 +24,7 @@ MAX_SHOWN: Final = 2048
 """Bytes of a response that an error quotes."""
 
 
-class CallFailed(Exception):
+class WebhookCallFailed(Exception):
     """A webhook could not be called, or its response is invalid."""
 
     def __init__(self, problem: str, code: int = 503) -> None:
@@ -58,11 +58,15 @@ def review_version(hook: Hook) -> str:
         if version in VERSIONS:
             return str(version)
     problem = "webhook does not accept known AdmissionReview versions (v1, v1beta1)"
-    raise CallFailed(f"could not create admission objects: {problem}", _BAD_REQUEST)
+    raise WebhookCallFailed(f"could not create admission objects: {problem}", _BAD_REQUEST)
 
 
 def request(
-    invocation: Invocation, attributes: Attributes, uid: str, new: Tree | None, old: Tree | None
+    invocation: WebhookInvocation,
+    attributes: AdmissionAttributes,
+    uid: str,
+    new: Tree | None,
+    old: Tree | None,
 ) -> bytes:
     """Return the AdmissionReview of a write, with the object in the webhook's version."""
     row, version = invocation.row, review_version(invocation.hook)
@@ -93,18 +97,18 @@ def read(data: bytes, uid: str, version: str, *, mutating: bool) -> WebhookRespo
     """Return the response of a webhook, or raise CallFailed if it is not a valid review of this request."""
     if not data:
         problem = "0-length response with status code: 200 and content type: application/json"
-        raise CallFailed(f"failed to call webhook: {problem}")
+        raise WebhookCallFailed(f"failed to call webhook: {problem}")
     try:
         review = _read_review(data)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise CallFailed(
+        raise WebhookCallFailed(
             f"failed to call webhook: couldn't get version/kind; json parse error: {syntax_error(data) or error}"
         ) from error
     _check_type(review, version)
     patch = _decoded_patch(review)
     problem = _problem(review, uid, version, mutating=mutating)
     if problem:
-        raise CallFailed(f"received invalid webhook response: {problem}")
+        raise WebhookCallFailed(f"received invalid webhook response: {problem}")
     response = review.response
     assert response is not None
     patch_type = response.patch_type if version == "v1" else "JSONPatch"
@@ -129,14 +133,14 @@ def _check_type(review: _Review, version: str) -> None:
         problem = (
             f"no kind {gotext.quote(kind)} is registered for version {gotext.quote(api_version)} {_SCHEME}"
         )
-    raise CallFailed(f"failed to call webhook: {problem}")
+    raise WebhookCallFailed(f"failed to call webhook: {problem}")
 
 
 def _decoded_patch(review: _Review) -> bytes:
     try:
         return a2b_base64(canonical((review.response and review.response.patch) or ""))
     except Base64Error as error:
-        raise CallFailed(f"failed to call webhook: {error}") from error
+        raise WebhookCallFailed(f"failed to call webhook: {error}") from error
 
 
 def _problem(review: _Review, uid: str, version: str, *, mutating: bool) -> str:
@@ -171,9 +175,9 @@ def _patch(data: bytes, patch_type: str | None) -> Any:
         patch = orjson.loads(data)
     except orjson.JSONDecodeError as error:
         problem = f"received undecodable patch in webhook response: {syntax_error(data) or error}"
-        raise CallFailed(problem) from error
+        raise WebhookCallFailed(problem) from error
     if patch and patch_type != "JSONPatch":
-        raise CallFailed(f"unsupported patch type {gotext.quote(patch_type or '')}")
+        raise WebhookCallFailed(f"unsupported patch type {gotext.quote(patch_type or '')}")
     return patch
 
 

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.admission.webhooks.review import CallFailed
+from mockube.apiserver.admission.webhooks.review import WebhookCallFailed
 from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.registry.subresources.locations import SIMULATED, Location, gateway_of
 
@@ -27,7 +27,7 @@ _POD: Final = ("v1", "Pod")
 _HTTPS: Final = 443
 
 
-class Endpoint(Struct, frozen=True, kw_only=True):
+class WebhookEndpoint(Struct, frozen=True, kw_only=True):
     """The endpoint of a webhook. `connect` is its host and port, if they are not those of the URL."""
 
     url: str
@@ -41,34 +41,38 @@ class Endpoint(Struct, frozen=True, kw_only=True):
 
 
 class Caller(Protocol):
-    async def post(self, endpoint: Endpoint, body: bytes, *, seconds: float) -> bytes:
+    async def post(self, endpoint: WebhookEndpoint, body: bytes, *, seconds: float) -> bytes:
         """Return the body of a successful response, or raise CallFailed with Go's message."""
 
 
 def endpoint(
     backend: Backend, config: ReadOnlyTree, overrides: Mapping[str, tuple[str, int]], *, seconds: int
-) -> Endpoint:
+) -> WebhookEndpoint:
     """Return the endpoint of a client configuration, or raise CallFailed."""
     authority = _authority(config.get("caBundle"))
     service = config.get("service")
     if service is None:
         url = config.get("url") or ""
         if not url:
-            raise CallFailed(
+            raise WebhookCallFailed(
                 "could not get REST client: webhook configuration must have either service or URL"
             )
         parts = urlsplit(url)
-        return Endpoint(url=f"{parts.scheme}://{parts.netloc}{_clean_path(parts.path)}", authority=authority)
+        return WebhookEndpoint(
+            url=f"{parts.scheme}://{parts.netloc}{_clean_path(parts.path)}", authority=authority
+        )
     namespace, name = service.get("namespace", ""), service.get("name", "")
     port = service.get("port") or _HTTPS
     url = f"https://{name}.{namespace}.svc:{port}{_clean_path(service.get('path') or '')}"
     try:
         address = resolve(backend, overrides, namespace, name, port)
     except OnlyPodAddresses as error:
-        return Endpoint(url=url, authority=authority, pod=error.location, hint=str(error))
+        return WebhookEndpoint(url=url, authority=authority, pod=error.location, hint=str(error))
     except NoAddress as error:
-        raise CallFailed(f'failed to call webhook: Post "{url}?timeout={seconds}s": {error}') from error
-    return Endpoint(url=url, authority=authority, connect=address)
+        raise WebhookCallFailed(
+            f'failed to call webhook: Post "{url}?timeout={seconds}s": {error}'
+        ) from error
+    return WebhookEndpoint(url=url, authority=authority, connect=address)
 
 
 def _clean_path(path: str) -> str:
@@ -80,7 +84,7 @@ def _authority(bundle: str | None) -> bytes:
     try:
         return base64.b64decode(bundle or "")
     except ValueError as error:
-        raise CallFailed(f"could not get REST client: {error}") from error
+        raise WebhookCallFailed(f"could not get REST client: {error}") from error
 
 
 class NoAddress(Exception):

@@ -18,7 +18,7 @@ from mockube.apiserver.authn.authenticators import BadToken, KnownToken
 from mockube.apiserver.authn.oidc import claims
 from mockube.apiserver.authn.oidc.configuration import AuthenticationConfiguration, JWTAuthenticator
 from mockube.apiserver.authn.oidc.expressions import Mapper
-from mockube.apiserver.authn.oidc.id_token import ALGORITHMS, Undecodable, Verifier, untrusted_issuer
+from mockube.apiserver.authn.oidc.id_token import ALGORITHMS, UndecodableToken, Verifier, untrusted_issuer
 from mockube.apiserver.authn.oidc.key_set import FileKeySet
 from mockube.apiserver.authn.oidc.provider import RETRY_SECONDS, ClaimResolver, NotInitialized, Provider
 from mockube.apiserver.authn.oidc.validation import validate
@@ -36,7 +36,7 @@ _FILES: Final = frozenset(
 )
 
 
-class Observer(Protocol):
+class AuthenticationObserver(Protocol):
     """Records the metrics of authenticators."""
 
     def record_authentication(self, issuer: str, seconds: float, *, success: bool) -> None: ...
@@ -88,7 +88,7 @@ class IssuerAuthenticator:
         *,
         send: Send,
         clock: Clock,
-        observer: Observer,
+        observer: AuthenticationObserver,
     ) -> None:
         self._authenticator = authenticator
         self._mapper = mapper
@@ -164,7 +164,13 @@ class JWTAuthenticators:
     """A `TokenAuthenticator` for the tokens of all issuers, which are valid for `audiences`, the server's own."""
 
     def __init__(
-        self, settings: JWTSettings, *, audiences: Sequence[str], send: Send, clock: Clock, observer: Observer
+        self,
+        settings: JWTSettings,
+        *,
+        audiences: Sequence[str],
+        send: Send,
+        clock: Clock,
+        observer: AuthenticationObserver,
     ) -> None:
         self._settings = settings
         self._audiences = audiences
@@ -200,7 +206,7 @@ class JWTAuthenticators:
             return None
         try:
             authenticator = self._authenticators.get(untrusted_issuer(token))
-        except Undecodable:
+        except UndecodableToken:
             return None
         if authenticator is None:
             return None

@@ -11,7 +11,7 @@ from mockube.apiserver.authn.oidc.configuration import (
     required_claims,
 )
 from mockube.apiserver.authn.oidc.expressions import CLAIMS, USER, Mapper, text_list
-from mockube.apiserver.authn.oidc.id_token import Undecodable, text_of, wrong_type_error
+from mockube.apiserver.authn.oidc.id_token import UndecodableToken, text_of, wrong_type_error
 from mockube.apiserver.user import User
 
 Claims = Mapping[str, Any]
@@ -42,7 +42,7 @@ def _claim(claims: Claims, name: str, description: str) -> str:
         raise BadToken(f"oidc: parse {description}: claim not present")
     try:
         return text_of(claims[name])
-    except Undecodable as error:
+    except UndecodableToken as error:
         raise BadToken(f"oidc: parse {description}: {error}") from error
 
 
@@ -70,7 +70,7 @@ def _groups(claims: Claims, values: Any, mapping: PrefixedClaimOrExpression, map
         claim_value = claims[mapping.claim]
         try:
             return tuple(f"{mapping.prefix or ''}{group}" for group in _text_or_list(claim_value))
-        except Undecodable as error:
+        except UndecodableToken as error:
             raise BadToken(f'oidc: parse groups claim "{mapping.claim}": {error}') from error
     if mapper.groups is None:
         return ()
@@ -126,14 +126,14 @@ def _check_required(claims: Claims, required: Mapping[str, str]) -> None:
             raise BadToken(f"oidc: required claim {name} value does not match. {detail}")
 
 
-def _check(rules: Sequence[expressions.Rule], variable: str, values: Any, prefix: str) -> None:
+def _check(rules: Sequence[expressions.MapperExpression], variable: str, values: Any, prefix: str) -> None:
     try:
         expressions.check(rules, variable, values)
     except BadToken as error:
         raise BadToken(f"{prefix}: {error}") from error
 
 
-def _evaluate(rule: expressions.Rule, values: Any, description: str) -> Any:
+def _evaluate(rule: expressions.MapperExpression, values: Any, description: str) -> Any:
     try:
         return expressions.evaluate(rule, CLAIMS, values)
     except BadToken as error:

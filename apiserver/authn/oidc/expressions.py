@@ -28,7 +28,7 @@ def _environment(variable: str) -> Environment:
     return Environment({CLAIMS: types.map_of(types.STRING, types.ANY)})
 
 
-class Rule(NamedTuple):
+class MapperExpression(NamedTuple):
     """An expression of a mapping or of a rule. `name` is the key of an extra; `message` is that of a rule."""
 
     text: str
@@ -40,12 +40,12 @@ class Rule(NamedTuple):
 class Mapper(Struct, frozen=True, kw_only=True):
     """The expressions of one authenticator."""
 
-    username: Rule | None = None
-    groups: Rule | None = None
-    uid: Rule | None = None
-    extra: Sequence[Rule] = ()
-    claim_rules: Sequence[Rule] = ()
-    user_rules: Sequence[Rule] = ()
+    username: MapperExpression | None = None
+    groups: MapperExpression | None = None
+    uid: MapperExpression | None = None
+    extra: Sequence[MapperExpression] = ()
+    claim_rules: Sequence[MapperExpression] = ()
+    user_rules: Sequence[MapperExpression] = ()
 
 
 def compile_expression(text: str, variable: str, *, is_condition: bool) -> CompiledExpression:
@@ -58,7 +58,7 @@ def compile_expression(text: str, variable: str, *, is_condition: bool) -> Compi
         raise BadExpression("must evaluate to bool") from error
 
 
-def selects(rules: Iterable[Rule], field: str) -> bool:
+def selects(rules: Iterable[MapperExpression], field: str) -> bool:
     """Return whether an expression selects a claim."""
     return any(_is_selected(rule.compiled.expr, field) for rule in rules)
 
@@ -103,14 +103,14 @@ def user_values(user: User) -> Mapping[str, Any]:
     return {"username": user.name, "uid": user.uid, "groups": list(user.groups), "extra": extra}
 
 
-def evaluate(rule: Rule, variable: str, value: Any) -> Any:
+def evaluate(rule: MapperExpression, variable: str, value: Any) -> Any:
     try:
         return rule.compiled.program.evaluate({variable: value})[0]
     except (CelError, CostExceeded) as error:
         raise BadToken(f"expression '{rule.text}' resulted in error: {error}") from error
 
 
-def check(rules: Sequence[Rule], variable: str, value: Any) -> None:
+def check(rules: Sequence[MapperExpression], variable: str, value: Any) -> None:
     """Raise BadToken if a rule is not fulfilled; as upstream, all are evaluated first."""
     for rule, result in [(rule, evaluate(rule, variable, value)) for rule in rules]:
         if not isinstance(result, bool):

@@ -34,7 +34,7 @@ _CALENDAR_CYCLE: Final = 12_622_780_800
 """Seconds of 400 years, after which the calendar repeats."""
 
 
-class Undecodable(ValueError):
+class UndecodableToken(ValueError):
     """A part of a token or a claim cannot be decoded; the text is Go's."""
 
 
@@ -43,18 +43,20 @@ def decode_part(part: str) -> bytes:
     match = _BASE64.match(part)
     end = match.end() if match else 0
     if end < len(part) or len(part) % 4 == 1:
-        raise Undecodable(f"illegal base64 data at input byte {end if end < len(part) else len(part) - 1}")
+        raise UndecodableToken(
+            f"illegal base64 data at input byte {end if end < len(part) else len(part) - 1}"
+        )
     try:
         return base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))
     except ValueError as error:
-        raise Undecodable(str(error)) from error
+        raise UndecodableToken(str(error)) from error
 
 
 def object_of(data: bytes) -> dict[str, Any]:
     try:
         tree = orjson.loads(data)
     except orjson.JSONDecodeError as error:
-        raise Undecodable(syntax_error(data) or str(error)) from error
+        raise UndecodableToken(syntax_error(data) or str(error)) from error
     if not isinstance(tree, dict):
         raise wrong_type_error(tree, "oidc.idToken")
     return tree
@@ -63,10 +65,10 @@ def object_of(data: bytes) -> dict[str, Any]:
 def untrusted_issuer(token: str) -> str:
     """Return the issuer in a token, which is not verified, or raise Undecodable."""
     if token.strip().startswith("{"):
-        raise Undecodable("token is not compact JWT")
+        raise UndecodableToken("token is not compact JWT")
     parts = token.split(".")
     if len(parts) != 3:
-        raise Undecodable("malformed token")
+        raise UndecodableToken("malformed token")
     issuer = text_of(object_of(decode_part(parts[1])).get("iss"))
     return f"https://{_GOOGLE}" if issuer == _GOOGLE else issuer
 
@@ -78,8 +80,8 @@ def text_of(value: Any, place: str = "value") -> str:
     raise wrong_type_error(value, "string", place)
 
 
-def wrong_type_error(value: Any, go_type: str, place: str = "value") -> Undecodable:
-    return Undecodable(f"json: cannot unmarshal {type_name(value)} into Go {place} of type {go_type}")
+def wrong_type_error(value: Any, go_type: str, place: str = "value") -> UndecodableToken:
+    return UndecodableToken(f"json: cannot unmarshal {type_name(value)} into Go {place} of type {go_type}")
 
 
 def _claim_place(claim: str) -> str:
@@ -108,7 +110,7 @@ class Verifier(Struct, frozen=True, kw_only=True):
         try:
             claims = object_of(payload)
             self._check(claims)
-        except Undecodable as error:
+        except UndecodableToken as error:
             raise BadToken(f"oidc: failed to unmarshal claims: {error}") from error
         return claims
 
@@ -152,7 +154,7 @@ def _parse(token: str) -> tuple[SignedToken, bytes]:
         _header(header, "nonce", "nonce")
         _check_key(header)
         _check_certificates(header)
-    except Undecodable as error:
+    except UndecodableToken as error:
         raise BadToken(f"oidc: malformed jwt: {error}") from error
     # `crit` and `b64` name extensions, none of which is supported.
     if "crit" in header or header.get("b64") is False:
@@ -163,13 +165,13 @@ def _parse(token: str) -> tuple[SignedToken, bytes]:
 def _header(header: Mapping[str, Any], name: str, title: str) -> str:
     try:
         return text_of(header.get(name))
-    except Undecodable as error:
+    except UndecodableToken as error:
         raise _header_error(header, name, title, error) from error
 
 
-def _header_error(header: Mapping[str, Any], name: str, title: str, error: Exception) -> Undecodable:
+def _header_error(header: Mapping[str, Any], name: str, title: str, error: Exception) -> UndecodableToken:
     header_text = gotext.quote(gotext.marshal(header[name]))
-    return Undecodable(f"failed to unmarshal {title}: {error}: {header_text}")
+    return UndecodableToken(f"failed to unmarshal {title}: {error}: {header_text}")
 
 
 def _check_key(header: Mapping[str, Any]) -> None:
@@ -180,7 +182,7 @@ def _check_key(header: Mapping[str, Any]) -> None:
             from_jwk(key)
         elif key is not None:
             raise wrong_type_error(key, "jose.rawJSONWebKey")
-    except (Undecodable, BadJsonWebKey) as error:
+    except (UndecodableToken, BadJsonWebKey) as error:
         raise _header_error(header, "jwk", "JWK", error) from error
 
 
@@ -192,7 +194,7 @@ def _check_certificates(header: Mapping[str, Any]) -> None:
             raise wrong_type_error(chain, "[]string")
         for certificate in map(text_of, chain or ()):
             load_der_x509_certificate(_decode_standard(certificate))
-    except (Undecodable, ValueError) as error:
+    except (UndecodableToken, ValueError) as error:
         raise _header_error(header, "x5c", "x5c header", error) from error
 
 
@@ -202,7 +204,7 @@ def _decode_standard(text: str) -> bytes:
     end = match.end() if match else 0
     if end < len(text) or len(text) % 4:
         place = end if end < len(text) else end - end % 4
-        raise Undecodable(f"illegal base64 data at input byte {place}")
+        raise UndecodableToken(f"illegal base64 data at input byte {place}")
     return base64.b64decode(text)
 
 
@@ -237,17 +239,17 @@ def _time(claims: Mapping[str, Any], claim: str) -> int:
     """Return the time of a claim that is a number, or a number in a string, in seconds since 1970."""
     value = claims[claim]
     if value is None:
-        raise Undecodable('strconv.ParseFloat: parsing "": invalid syntax')
+        raise UndecodableToken('strconv.ParseFloat: parsing "": invalid syntax')
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise wrong_type_error(value, "json.Number", _claim_place(claim))
     if isinstance(value, str) and not _NUMBER.fullmatch(value):
         literal = gotext.quote(gotext.marshal(value))
-        raise Undecodable(f"json: invalid number literal, trying to unmarshal {literal} into Number")
+        raise UndecodableToken(f"json: invalid number literal, trying to unmarshal {literal} into Number")
     if isinstance(value, str) and _INTEGER.fullmatch(value) and len(value) < _MAX_DIGITS:
         value = int(value)
     number = float(value)
     if not math.isfinite(number):
-        raise Undecodable(f"strconv.ParseFloat: parsing {gotext.quote(str(value))}: value out of range")
+        raise UndecodableToken(f"strconv.ParseFloat: parsing {gotext.quote(str(value))}: value out of range")
     # Go converts a number that is out of range to the smallest int64.
     return int(value if isinstance(value, int) else number) if -(2.0**63) <= number < 2.0**63 else _MIN_INT64
 

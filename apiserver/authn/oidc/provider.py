@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from mockube.apimachinery import gotext
 from mockube.apimachinery.clock import Clock
 from mockube.apiserver.authn.authenticators import BadToken
-from mockube.apiserver.authn.oidc.id_token import Undecodable, Verifier, text_of, untrusted_issuer
+from mockube.apiserver.authn.oidc.id_token import UndecodableToken, Verifier, text_of, untrusted_issuer
 from mockube.apiserver.authn.oidc.key_set import RemoteKeySet, decode_problem
 from mockube.apiserver.outgoing import CallFailed, OutgoingRequest, Send, Tls
 
@@ -47,7 +47,7 @@ class Provider(Struct, frozen=True, kw_only=True):
         try:
             tree = orjson.loads(answer.body)
             if not isinstance(tree, dict):
-                raise Undecodable("json: cannot unmarshal into Go value of type oidc.providerJSON")
+                raise UndecodableToken("json: cannot unmarshal into Go value of type oidc.providerJSON")
             issuer, jwks = text_of(tree.get("issuer")), text_of(tree.get("jwks_uri"))
         except ValueError as error:
             problem = decode_problem(answer, error)
@@ -81,14 +81,14 @@ class ClaimResolver:
         url, access_token = source
         try:
             claims[self._claim] = await self._resolve(url, access_token)
-        except (BadToken, Undecodable) as error:
+        except (BadToken, UndecodableToken) as error:
             raise BadToken(f"oidc: could not expand distributed claims: {error}") from error
 
     async def _resolve(self, url: str, access_token: str) -> Any:
         token = await self._fetch(url, access_token)
         try:
             issuer = untrusted_issuer(token)
-        except Undecodable as error:
+        except UndecodableToken as error:
             problem = (
                 f"getting untrusted issuer from endpoint {url} failed for claim {gotext.quote(self._claim)}"
             )
@@ -156,6 +156,6 @@ def _claim_source(claims: Mapping[str, Any], claim: str) -> tuple[str, str] | No
         raise BadToken("oidc: could not expand distributed claims: oidc: could not parse claim sources")
     try:
         return text_of(source.get("endpoint")), text_of(source.get("access_token"))
-    except Undecodable as error:
+    except UndecodableToken as error:
         problem = f"oidc: could not parse claim sources: {error}"
         raise BadToken(f"oidc: could not expand distributed claims: {problem}") from error

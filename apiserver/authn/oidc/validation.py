@@ -26,7 +26,7 @@ from mockube.apiserver.authn.oidc.expressions import (
     CLAIMS,
     USER,
     Mapper,
-    Rule,
+    MapperExpression,
     compile_expression,
     selects,
 )
@@ -166,8 +166,8 @@ def _authority_problem(text: str) -> str:
 
 def _compile_claim_rules(
     rules: Sequence[ClaimValidationRule], path: Path, problems: list[FieldError]
-) -> Sequence[Rule]:
-    all_rules, claims, expressions = list[Rule](), set[str](), set[str]()
+) -> Sequence[MapperExpression]:
+    all_rules, claims, expressions = list[MapperExpression](), set[str](), set[str]()
     for index, rule in enumerate(rules):
         rule_path = path.index(index)
         if rule.claim and rule.expression:
@@ -204,18 +204,18 @@ def _compile_rule(
     *,
     message: str | None = None,
     name: str = "",
-) -> Sequence[Rule]:
+) -> Sequence[MapperExpression]:
     """Return the compiled expression, or nothing if it is invalid; an expression with a message is a condition."""
     try:
         compiled = compile_expression(text, variable, is_condition=message is not None)
     except BadExpression as error:
         problems.append(error.field_error(path, text))
         return ()
-    return (Rule(text, compiled, name=name, message=message or ""),)
+    return (MapperExpression(text, compiled, name=name, message=message or ""),)
 
 
 def _compile_mappings(
-    mappings: ClaimMappings, path: Path, rules: Sequence[Rule], problems: list[FieldError]
+    mappings: ClaimMappings, path: Path, rules: Sequence[MapperExpression], problems: list[FieldError]
 ) -> Mapper:
     username = _prefixed_rules(mappings.username, path.child("username"), problems, is_required=True)
     groups = _prefixed_rules(mappings.groups, path.child("groups"), problems, is_required=False)
@@ -234,7 +234,7 @@ def _compile_mappings(
 
 def _prefixed_rules(
     mapping: PrefixedClaimOrExpression, path: Path, problems: list[FieldError], *, is_required: bool
-) -> Sequence[Rule]:
+) -> Sequence[MapperExpression]:
     if mapping.expression and mapping.claim:
         problems.append(errors.invalid(path, "", _BOTH))
     elif mapping.expression:
@@ -251,7 +251,9 @@ def _prefixed_rules(
     return ()
 
 
-def _compile_uid(mapping: ClaimOrExpression, path: Path, problems: list[FieldError]) -> Sequence[Rule]:
+def _compile_uid(
+    mapping: ClaimOrExpression, path: Path, problems: list[FieldError]
+) -> Sequence[MapperExpression]:
     if mapping.claim and mapping.expression:
         problems.append(errors.invalid(path, "", _BOTH))
     elif mapping.expression:
@@ -261,8 +263,8 @@ def _compile_uid(mapping: ClaimOrExpression, path: Path, problems: list[FieldErr
 
 def _compile_extra(
     mappings: Sequence[ExtraMapping], path: Path, problems: list[FieldError]
-) -> Sequence[Rule]:
-    extra_rules, keys = list[Rule](), set[str]()
+) -> Sequence[MapperExpression]:
+    extra_rules, keys = list[MapperExpression](), set[str]()
     for index, mapping in enumerate(mappings):
         mapping_path, key = path.index(index), mapping.key
         problems += _key_problems(key, mapping_path.child("key"))
@@ -298,8 +300,8 @@ def _key_problems(key: str, path: Path) -> Iterator[FieldError]:
 
 def _compile_user_rules(
     rules: Sequence[UserValidationRule], path: Path, problems: list[FieldError]
-) -> Sequence[Rule]:
-    user_rules, expressions = list[Rule](), set[str]()
+) -> Sequence[MapperExpression]:
+    user_rules, expressions = list[MapperExpression](), set[str]()
     for index, rule in enumerate(rules):
         field_path = path.index(index).child("expression")
         if not rule.expression:

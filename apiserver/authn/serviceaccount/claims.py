@@ -11,7 +11,7 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.authn.authenticators import BadToken
 from mockube.apiserver.authn.serviceaccount import jwt
 from mockube.apiserver.authn.serviceaccount.jwt import Claims
-from mockube.apiserver.authn.serviceaccount.keys import Keys
+from mockube.apiserver.authn.serviceaccount.keys import ServiceAccountKeys
 from mockube.apiserver.user import AUTHENTICATED, SERVICE_ACCOUNT, User
 
 LEEWAY_SECONDS = 60.0
@@ -98,7 +98,7 @@ def split_username(name: str) -> tuple[str, str] | None:
     return (namespace, account) if is_valid else None
 
 
-def verified_claims(token: str, keys: Keys, issuers: Collection[str]) -> Claims | None:
+def verified_claims(token: str, keys: ServiceAccountKeys, issuers: Collection[str]) -> Claims | None:
     """Return the claims of a token of one of the issuers; None if it has another issuer or another format."""
     claims = jwt.verify(keys, token) if jwt.issuer(token) in issuers else None
     if claims is not None and (problem := _type_problem(claims)):

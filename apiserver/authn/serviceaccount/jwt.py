@@ -12,14 +12,14 @@ from typing import Any, Final, TypeAlias
 import orjson
 
 from mockube.apiserver.authn.authenticators import BadToken
-from mockube.apiserver.authn.serviceaccount.keys import BadSignature, Keys, encode
+from mockube.apiserver.authn.serviceaccount.keys import BadSignature, ServiceAccountKeys, encode
 
 Claims: TypeAlias = Mapping[str, Any]
 
 _NOT_VERIFIED: Final = "go-jose/go-jose: error in cryptographic primitive"
 
 
-def sign(keys: Keys, claims: Claims) -> str:
+def sign(keys: ServiceAccountKeys, claims: Claims) -> str:
     header = {"alg": keys.signer.algorithm, "kid": keys.signer.id}
     text = f"{encode(orjson.dumps(header))}.{encode(orjson.dumps(claims))}"
     return f"{text}.{encode(keys.sign(text.encode()))}"
@@ -33,7 +33,7 @@ def issuer(token: str) -> str:
     return claim if isinstance(claim, str) else ""
 
 
-def verify(keys: Keys, token: str) -> Claims | None:
+def verify(keys: ServiceAccountKeys, token: str) -> Claims | None:
     """Return the claims of a token that one of the keys has signed; None if it does not have this format."""
     text, _, signature = token.rpartition(".")
     header, _, payload = text.partition(".")

@@ -44,7 +44,7 @@ class PublicKey(Struct, frozen=True):
         return {name: fields[name] for name in _ORDER if name in fields}
 
 
-class Keys:
+class ServiceAccountKeys:
     """One key signs tokens; tokens that any of the keys has signed are valid."""
 
     def __init__(self, signing: Private, others: Sequence[Public] = ()) -> None:
@@ -63,9 +63,9 @@ class Keys:
         return {"keys": [key.jwk() for key in self.by_id.values()]}
 
 
-def load(signing: bytes, others: Sequence[bytes] = ()) -> Keys:
+def load(signing: bytes, others: Sequence[bytes] = ()) -> ServiceAccountKeys:
     """Return keys read from PEM; `others`, which only verify tokens, may be private or public keys."""
-    return Keys(_load_private_key(signing), [_load_public_key(pem) for pem in others])
+    return ServiceAccountKeys(_load_private_key(signing), [_load_public_key(pem) for pem in others])
 
 
 def encode(data: bytes) -> str:

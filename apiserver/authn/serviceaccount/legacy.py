@@ -30,7 +30,7 @@ from mockube.apiserver.authn.serviceaccount.claims import (
     split_username,
     verified_claims,
 )
-from mockube.apiserver.authn.serviceaccount.keys import Keys
+from mockube.apiserver.authn.serviceaccount.keys import ServiceAccountKeys
 from mockube.apiserver.authn.serviceaccount.tokens import Find
 
 ISSUER: Final = "kubernetes/serviceaccount"
@@ -61,7 +61,7 @@ class LegacyTokens:
 
     def __init__(
         self,
-        keys: Keys,
+        keys: ServiceAccountKeys,
         *,
         audiences: Sequence[str],
         find: Find,

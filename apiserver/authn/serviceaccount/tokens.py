@@ -30,7 +30,7 @@ from mockube.apiserver.authn.serviceaccount.claims import (
     shared_audiences,
     verified_claims,
 )
-from mockube.apiserver.authn.serviceaccount.keys import Keys
+from mockube.apiserver.authn.serviceaccount.keys import ServiceAccountKeys
 
 Find: TypeAlias = Callable[[str, str, str], Awaitable[Tree | None]]
 """Returns the current object of the core group by resource, namespace and name; None if there is none."""
@@ -61,7 +61,7 @@ class ServiceAccounts:
 
     def __init__(
         self,
-        keys: Keys,
+        keys: ServiceAccountKeys,
         *,
         issuers: Sequence[str],
         audiences: Sequence[str],

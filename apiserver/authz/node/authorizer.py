@@ -6,7 +6,7 @@ from typing import Any, Final
 from mockube.apimachinery.fields import FieldSelectorError
 from mockube.apimachinery.fields import parse as parse_field_selector
 from mockube.apimachinery.gotext import quote
-from mockube.apiserver.authz.chain import NO_OPINION, Attributes, Decision, DecisionAndReason, Rules
+from mockube.apiserver.authz.chain import NO_OPINION, Attributes, Decision, DecisionAndReason, UserRules
 from mockube.apiserver.authz.node.graph import NodeGraph
 from mockube.apiserver.authz.rbac.rules import RuleSet
 from mockube.apiserver.user import User, node_name
@@ -60,10 +60,10 @@ class NodeAuthorizer:
             return authorize(node, attributes)
         return _ALLOWED if self._has_rule(attributes) else NO_OPINION
 
-    def rules(self, user: User, _namespace: str) -> Rules:
+    def rules(self, user: User, _namespace: str) -> UserRules:
         if node_name(user) is None:
-            return Rules()
-        return Rules(is_incomplete=True, error="node authorizer does not support user rule resolution")
+            return UserRules()
+        return UserRules(is_incomplete=True, error="node authorizer does not support user rule resolution")
 
     def _has_rule(self, attributes: Attributes) -> bool:
         if not attributes.is_resource:

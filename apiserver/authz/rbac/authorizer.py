@@ -9,10 +9,10 @@ from mockube.apiserver.authz.chain import (
     Decision,
     DecisionAndReason,
     Rule,
-    Rules,
+    UserRules,
     aggregate,
 )
-from mockube.apiserver.authz.rbac.policy import RESOURCES, GrantedRole, Policy, subjects_of
+from mockube.apiserver.authz.rbac.policy import RESOURCES, GrantedRole, RBACPolicy, subjects_of
 from mockube.apiserver.authz.rbac.rules import ANY_NAME
 from mockube.apiserver.storage.resource_cache import Change, ChangeKind, ResourceCache
 from mockube.apiserver.user import User
@@ -30,7 +30,7 @@ _NamedDecisions = Sequence[tuple[frozenset[str], DecisionAndReason]]
 class Grants:
     """The current rules of one user in one namespace."""
 
-    def __init__(self, policy: Policy, user: User, namespace: str) -> None:
+    def __init__(self, policy: RBACPolicy, user: User, namespace: str) -> None:
         self._subjects = subjects_of(user)
         all_roles = list(policy.granted_roles(user, namespace))
         self._granted: Sequence[GrantedRole] = [role for role in all_roles if role.rules is not None]
@@ -75,7 +75,7 @@ class Grants:
 class RBAC:
     """The authorizer."""
 
-    def __init__(self, policy: Policy) -> None:
+    def __init__(self, policy: RBACPolicy) -> None:
         self.policy = policy
         self._grants: dict[str, dict[tuple[str, Sequence[str]], Grants]] = {}
         """By namespace, and by user with its groups."""
@@ -102,11 +102,11 @@ class RBAC:
             self._grants.clear()
             self._grants_count = 0
 
-    def rules(self, user: User, namespace: str) -> Rules:
+    def rules(self, user: User, namespace: str) -> UserRules:
         granted = list(self.policy.granted_roles(user, namespace))
         trees = [tree for role in granted if role.rules is not None for tree in role.rules.trees]
         field_names = ("verbs", "apiGroups", "resources", "resourceNames")
-        return Rules(
+        return UserRules(
             resources=[_select_fields(tree, *field_names) for tree in trees if tree.get("resources")],
             paths=[
                 _select_fields(tree, "verbs", "nonResourceURLs")

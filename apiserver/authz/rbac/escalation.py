@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from mockube.apimachinery.gotext import quote
 from mockube.apiserver.authz.chain import aggregate
-from mockube.apiserver.authz.rbac.policy import Policy
+from mockube.apiserver.authz.rbac.policy import RBACPolicy
 from mockube.apiserver.authz.rbac.rules import ANY_NAME, RuleSet
 from mockube.apiserver.user import User
 
@@ -25,7 +25,7 @@ class TooManyRules(Exception):
     """A role has more rights than are compared."""
 
 
-def escalation(policy: Policy, user: User, namespace: str, rules: Sequence[PolicyRule]) -> str:
+def escalation(policy: RBACPolicy, user: User, namespace: str, rules: Sequence[PolicyRule]) -> str:
     """Return the error if a user grants rules that it does not have itself; "" if it has them."""
     granted = list(policy.granted_roles(user, namespace))
     own = [tree for role in granted if role.rules is not None for tree in role.rules.trees]

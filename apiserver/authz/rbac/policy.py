@@ -90,7 +90,7 @@ class GrantedRole(NamedTuple):
     error: str = ""
 
 
-class Policy:
+class RBACPolicy:
     """Roles and bindings by name. The cost of a change depends only on its own length."""
 
     def __init__(self) -> None:

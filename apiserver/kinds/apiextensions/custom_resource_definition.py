@@ -14,7 +14,7 @@ from mockube.apiserver.kinds.apiextensions.versions import to_internal
 from mockube.apiserver.kinds.common.defaults import FILLED_BY_OWNER, defaults_table
 from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.kind import Kind
-from mockube.apiserver.kinds.strategy import MAIN, SPEC, Request, Strategy
+from mockube.apiserver.kinds.strategy import MAIN, SPEC, Strategy, StrategyContext
 from mockube.apiserver.kinds.strategy import STATUS as STATUS_PATH
 
 # --- strategy
@@ -36,12 +36,12 @@ def _storage_versions(definition: Tree) -> list[str]:
     return [version.get("name", "") for version in versions if version.get("storage")][:1]
 
 
-def _prepare_create(definition: Tree, _request: Request) -> None:
+def _prepare_create(definition: Tree, _request: StrategyContext) -> None:
     stored = _storage_versions(definition) or None
     definition["status"] = definition["status"] | {"storedVersions": stored}
 
 
-def _prepare_update(new: Tree, _old: Tree, _request: Request) -> None:
+def _prepare_update(new: Tree, _old: Tree, _request: StrategyContext) -> None:
     """Add the storage version to the versions in which objects may be stored."""
     status = new.get("status", {})
     stored_versions = status.get("storedVersions") or []

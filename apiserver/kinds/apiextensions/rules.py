@@ -13,7 +13,12 @@ from mockube.apimachinery.cel.schema_types import DeclaredType, declare, escape
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.kinds.jsonschema.rules import Rule, compile_rules, field_path, max_cardinality
+from mockube.apiserver.kinds.jsonschema.rules import (
+    ValidationRule,
+    compile_rules,
+    field_path,
+    max_cardinality,
+)
 from mockube.apiserver.kinds.jsonschema.schema import LIST_TYPE, RULES
 
 RULE_LIMIT: Final = 10_000_000
@@ -148,7 +153,9 @@ def check_rules(context: RuleContext, path: Path) -> Iterator[FieldError]:
         yield from _check_rule(rule, context, declared, rules_path.index(index))
 
 
-def _check_rule(rule: Rule, context: RuleContext, declared: DeclaredType, path: Path) -> Iterator[FieldError]:
+def _check_rule(
+    rule: ValidationRule, context: RuleContext, declared: DeclaredType, path: Path
+) -> Iterator[FieldError]:
     times = context.cardinality if context.cardinality is not None else max_cardinality(declared)
     yield from _check_cost(
         "estimated rule cost", min(rule.cost * times, MAX_UINT64), context, path.child("rule")

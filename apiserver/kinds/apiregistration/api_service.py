@@ -34,7 +34,7 @@ from mockube.apiserver.kinds.common.validation import (
     repeat_create_checks,
 )
 from mockube.apiserver.kinds.kind import Kind
-from mockube.apiserver.kinds.strategy import OWN_STATUS, Request, Strategy
+from mockube.apiserver.kinds.strategy import OWN_STATUS, Strategy, StrategyContext
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 _CA_BUNDLE, _INSECURE = "caBundle", "insecureSkipTLSVerify"
@@ -123,7 +123,7 @@ _LOCAL: Final = {
 }
 
 
-def _prepare_create(service: Tree, request: Request) -> None:
+def _prepare_create(service: Tree, request: StrategyContext) -> None:
     """Mark a version that this server serves itself as available."""
     if not service.get("spec", {}).get("service"):
         service["status"] = {"conditions": conditions.set_condition((), _LOCAL, request.now)}

@@ -55,7 +55,7 @@ from mockube.apiserver.kinds.core.pod.workloads import (
     value_of,
 )
 from mockube.apiserver.kinds.kind import Kind
-from mockube.apiserver.kinds.strategy import MAIN, SPEC, Request, Strategy
+from mockube.apiserver.kinds.strategy import MAIN, SPEC, Strategy, StrategyContext
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 # --- validation
@@ -149,17 +149,17 @@ def _set_template_generation(daemon_set: Tree, generation: int) -> None:
     daemon_set["metadata"]["annotations"] = annotations
 
 
-def _begin_template_generation(daemon_set: Tree, _request: Request) -> None:
+def _begin_template_generation(daemon_set: Tree, _request: StrategyContext) -> None:
     _set_template_generation(daemon_set, max(_template_generation(daemon_set), 1))
 
 
-def _count_template_generation(new: Tree, old: Tree, _request: Request) -> None:
+def _count_template_generation(new: Tree, old: Tree, _request: StrategyContext) -> None:
     """Increment the generation if the template has changed. The client's annotation is ignored."""
     is_new = new["spec"].get("template") != old["spec"].get("template")
     _set_template_generation(new, _template_generation(old) + is_new)
 
 
-def _keep_template_generation(new: Tree, old: Tree, _request: Request) -> None:
+def _keep_template_generation(new: Tree, old: Tree, _request: StrategyContext) -> None:
     _set_template_generation(new, _template_generation(old))
 
 

@@ -13,7 +13,7 @@ from mockube.apiserver.kinds.certificates.validation import VALIDATION
 from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.cells import part, text
 from mockube.apiserver.kinds.kind import Kind
-from mockube.apiserver.kinds.strategy import MAIN, SPEC, Request, Strategy
+from mockube.apiserver.kinds.strategy import MAIN, SPEC, Strategy, StrategyContext
 from mockube.apiserver.kinds.strategy import STATUS as STATUS_PATH
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
@@ -21,7 +21,7 @@ _DECISIONS: Final = ("Approved", "Denied")
 _REQUESTOR_FIELDS: Final = frozenset({"username", "uid", "groups", "extra"})
 
 
-def _prepare_create(csr: Tree, request: Request) -> None:
+def _prepare_create(csr: Tree, request: StrategyContext) -> None:
     """Set the requestor to the user of the request: no client can request a certificate as another user."""
     user = request.user
     requestor = {
@@ -34,7 +34,7 @@ def _prepare_create(csr: Tree, request: Request) -> None:
     csr["spec"] = spec | {field: value for field, value in requestor.items() if value}
 
 
-def _prepare_status(new: Tree, old: Tree, request: Request) -> None:
+def _prepare_status(new: Tree, old: Tree, request: StrategyContext) -> None:
     status, old_conditions = new.get("status") or {}, (old.get("status") or {}).get("conditions", [])
     new_conditions = status.get("conditions", [])
     for decision in _DECISIONS:
@@ -53,7 +53,7 @@ def _with_decisions(new_conditions: list[Tree], old_conditions: list[Tree], deci
     ]
 
 
-def _prepare_approval(new: Tree, old: Tree, request: Request) -> None:
+def _prepare_approval(new: Tree, old: Tree, request: StrategyContext) -> None:
     """Keep the old status, except for the conditions."""
     old_status = old.get("status") or {}
     new_conditions = (new.get("status") or {}).get("conditions", [])
@@ -62,7 +62,7 @@ def _prepare_approval(new: Tree, old: Tree, request: Request) -> None:
     )
 
 
-def _with_times(status: Tree, old_conditions: list[Tree], request: Request) -> Tree:
+def _with_times(status: Tree, old_conditions: list[Tree], request: StrategyContext) -> Tree:
     """Return the status with the missing times of its conditions."""
     now = format_time(request.now)
     since = {

@@ -24,8 +24,8 @@ from mockube.apiserver.kinds.common.validation import (
     in_order,
 )
 from mockube.apiserver.kinds.kind import Kind
-from mockube.apiserver.wire.negotiation import Format
-from mockube.apiserver.wire.parse import Unreadable, parse
+from mockube.apiserver.wire.negotiation import MediaType
+from mockube.apiserver.wire.parse import UnreadableBody, parse
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 _MAX_BYTES: Final = 1024 * 1024
@@ -118,8 +118,8 @@ def _check_ssh_key(secret: ReadOnlyTree) -> Iterable[FieldError]:
 def _json_problem(content: bytes) -> str:
     """Return Go's message for a text that is not a JSON object, or an empty string."""
     try:
-        tree = parse(content, Format.JSON).tree
-    except Unreadable as error:
+        tree = parse(content, MediaType.JSON).tree
+    except UnreadableBody as error:
         return str(error)
     if tree is None or isinstance(tree, dict):
         return ""

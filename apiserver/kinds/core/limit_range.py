@@ -20,8 +20,8 @@ from mockube.apiserver.kinds.common.resource_names import (
 from mockube.apiserver.kinds.common.validation import NO_CHECKS, Validation, as_created, from_root
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import (
-    Request,
     Strategy,
+    StrategyContext,
 )
 
 _POD, _CLAIM = "Pod", "PersistentVolumeClaim"
@@ -148,7 +148,7 @@ def _default_item(item: Tree) -> None:
             item[name] = dict(sorted(amounts.items()))
 
 
-def _set_name(limit_range: Tree, _request: Request) -> None:
+def _set_name(limit_range: Tree, _request: StrategyContext) -> None:
     metadata = limit_range["metadata"]
     metadata["name"] = metadata.get("name") or metadata["uid"]
 

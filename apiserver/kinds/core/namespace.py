@@ -24,7 +24,7 @@ from mockube.apiserver.kinds.common.validation import (
     part,
 )
 from mockube.apiserver.kinds.kind import Kind
-from mockube.apiserver.kinds.strategy import FOREGROUND, MAIN, SPEC, Request, Strategy
+from mockube.apiserver.kinds.strategy import FOREGROUND, MAIN, SPEC, Strategy, StrategyContext
 from mockube.apiserver.kinds.strategy import STATUS as STATUS_PATHS
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
@@ -49,14 +49,14 @@ def _update_status(new: ReadOnlyTree, _old: ReadOnlyTree) -> Iterable[FieldError
     return (errors.invalid(path, phase, "may only be 'Active' if `deletionTimestamp` is empty"),)
 
 
-def _prepare_create(tree: Tree, _request: Request) -> None:
+def _prepare_create(tree: Tree, _request: StrategyContext) -> None:
     spec = tree.get("spec") or {}
     finalizers = spec.get("finalizers") or []
     tree["spec"] = spec | {"finalizers": [*finalizers, *({FINALIZER_NAMESPACE} - {*finalizers})]}
     tree["status"] = {"phase": "Active"}
 
 
-def _prepare_update(new: Tree, old: Tree, _request: Request) -> None:
+def _prepare_update(new: Tree, old: Tree, _request: StrategyContext) -> None:
     """Keep the finalizers of the spec, which only /finalize changes. A client that sends them still becomes their manager."""
     new["spec"] = (new.get("spec") or {}) | {"finalizers": (old.get("spec") or {}).get("finalizers", [])}
     if not new["spec"]["finalizers"]:

@@ -28,8 +28,8 @@ from mockube.apiserver.kinds.core.pod.defaults import agree_with_list
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import (
     MAIN,
-    Request,
     Strategy,
+    StrategyContext,
 )
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
@@ -168,11 +168,11 @@ def _update_status(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]
 # --- strategy, defaults and warnings
 
 
-def _prepare_create(node: Tree, _request: Request) -> None:
+def _prepare_create(node: Tree, _request: StrategyContext) -> None:
     _remove_dynamic_config(node)
 
 
-def _prepare_update(new: Tree, old: Tree, _request: Request) -> None:
+def _prepare_update(new: Tree, old: Tree, _request: StrategyContext) -> None:
     if "configSource" not in old.get("spec", {}):
         _remove_dynamic_config(new)
 

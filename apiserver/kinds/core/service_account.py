@@ -13,8 +13,8 @@ from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import (
     MAIN,
-    Request,
     Strategy,
+    StrategyContext,
 )
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Printer
 
@@ -37,12 +37,12 @@ def _warn_update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[str]:
         yield from _warn_create(new)
 
 
-def _refer_to_secrets_by_name(account: Tree, _request: Request) -> None:
+def _refer_to_secrets_by_name(account: Tree, _request: StrategyContext) -> None:
     if secrets := account.get("secrets"):
         account["secrets"] = [{"name": secret["name"]} if "name" in secret else {} for secret in secrets]
 
 
-def _prepare_update(new: Tree, _old: Tree, request: Request) -> None:
+def _prepare_update(new: Tree, _old: Tree, request: StrategyContext) -> None:
     _refer_to_secrets_by_name(new, request)
 
 

@@ -41,8 +41,8 @@ from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import (
     MAIN,
-    Request,
     Strategy,
+    StrategyContext,
     null_when_empty,
 )
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
@@ -185,7 +185,7 @@ def _check_again(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
     return [error for error in field_errors if not error.field.startswith("endpoints")]
 
 
-def _without_topology(slice_: Tree, _request: Request) -> None:
+def _without_topology(slice_: Tree, _request: StrategyContext) -> None:
     """Remove `deprecatedTopology`, which v1 accepts but does not store."""
     if endpoints := slice_.get("endpoints"):
         slice_["endpoints"] = [
@@ -197,12 +197,12 @@ def _without_topology(slice_: Tree, _request: Request) -> None:
 _write_lists = null_when_empty(("endpoints",), ("ports",))
 
 
-def _prepare_create(new: Tree, request: Request) -> None:
+def _prepare_create(new: Tree, request: StrategyContext) -> None:
     _write_lists(new)
     _without_topology(new, request)
 
 
-def _prepare_update(new: Tree, old: Tree, request: Request) -> None:
+def _prepare_update(new: Tree, old: Tree, request: StrategyContext) -> None:
     _write_lists(new)
     if new.get("endpoints") != old.get("endpoints"):
         # Upstream compares the slices before it removes the field.

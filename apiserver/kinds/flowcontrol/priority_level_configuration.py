@@ -34,7 +34,7 @@ from mockube.apiserver.kinds.common.validation import (
     part,
 )
 from mockube.apiserver.kinds.kind import Kind
-from mockube.apiserver.kinds.strategy import OWN_STATUS, SPEC, Request, Strategy
+from mockube.apiserver.kinds.strategy import OWN_STATUS, SPEC, Strategy, StrategyContext
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 # --- strategy and status, which FlowSchema shares
@@ -43,7 +43,7 @@ EXEMPT: Final = "exempt"
 """The name of the FlowSchema and of the level whose requests are never queued."""
 
 
-def _keep_metadata(new: Tree, old: Tree, _request: Request) -> None:
+def _keep_metadata(new: Tree, old: Tree, _request: StrategyContext) -> None:
     """Keep the old metadata in an update of the status, except for managedFields."""
     metadata = {name: value for name, value in old["metadata"].items() if name != "managedFields"}
     if "managedFields" in new["metadata"]:

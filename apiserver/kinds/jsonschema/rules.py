@@ -26,7 +26,7 @@ _ESCAPED: Final = {**{char: char for char in "'\\"}, **dict(zip("abfnrtv", "\a\b
 _STEP = re.compile(r"\.([^.\[\]]+)|\['((?:[^'\\]|\\.)*)'\]", re.DOTALL)
 
 
-class Rule(Struct, frozen=True):
+class ValidationRule(Struct, frozen=True):
     """One rule of a schema. A rule that does not compile has an error instead of a program."""
 
     source: Mapping[str, Any]
@@ -49,12 +49,14 @@ def rules_of(schema: Schema) -> Sequence[Mapping[str, Any]]:
     return schema.get(RULES) or ()
 
 
-def compile_rules(schema: Schema, declared: DeclaredType, language: Language = FULL_LANGUAGE) -> list[Rule]:
+def compile_rules(
+    schema: Schema, declared: DeclaredType, language: Language = FULL_LANGUAGE
+) -> list[ValidationRule]:
     """Compile the rules of a schema, not those of schemas within it."""
     declared, structs = name_structs(declared, "selfType")
     struct_types = DeclaredStructs(structs)
     environments: dict[bool, Environment] = {}
-    compiled_rules: list[Rule] = []
+    compiled_rules: list[ValidationRule] = []
     for source in rules_of(schema):
         optional_old = bool(source.get("optionalOldSelf"))
         if optional_old not in environments:
@@ -67,23 +69,23 @@ def compile_rules(schema: Schema, declared: DeclaredType, language: Language = F
 
 def _compile(
     source: Mapping[str, Any], environment: Environment, declared: DeclaredType, schema: Schema
-) -> Rule:
+) -> ValidationRule:
     text = source.get("rule", "")
     if not text.strip():
-        return Rule(source)
+        return ValidationRule(source)
     compiled, error = _compile_rule(environment, text, "bool", "")
     if compiled is None:
-        return Rule(source, error=error)
+        return ValidationRule(source, error=error)
     cost = compiled.cost(lambda path: sizes_of(declared, path)).high
     uses_old = compiled.uses("oldSelf")
-    rule = Rule(source, compiled, uses_old=uses_old, cost=cost, path=_field_path(source, schema))
+    rule = ValidationRule(source, compiled, uses_old=uses_old, cost=cost, path=_field_path(source, schema))
     if not source.get("messageExpression"):
         return rule
     message, error = _compile_rule(environment, source["messageExpression"], "string", "messageExpression ")
     if message is None:
-        return Rule(source, compiled, uses_old=uses_old, cost=cost, message_error=error)
+        return ValidationRule(source, compiled, uses_old=uses_old, cost=cost, message_error=error)
     message_cost = message.cost(lambda path: sizes_of(declared, path)).high
-    return Rule(source, compiled, "", uses_old, cost, message, "", message_cost, rule.path)
+    return ValidationRule(source, compiled, "", uses_old, cost, message, "", message_cost, rule.path)
 
 
 def _compile_rule(

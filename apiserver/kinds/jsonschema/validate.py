@@ -58,7 +58,7 @@ _GO_FORMATS: Final = {"integer": "int64", "number": "float64"}
 """The format of a number from JSON in upstream's messages."""
 
 
-class Checker(Protocol):
+class ValueChecker(Protocol):
     """Checks a value and its parts. With `old`, errors of unchanged parts are ignored.
 
     Old members are found by their names, and old elements by the keys of a list of type map.
@@ -82,7 +82,7 @@ _COUNTS_BY_CLASS: Final = {str: 1, bool: 0, int: 2, float: 2, list: 2, dict: 1, 
 """The passed checks that upstream always counts: for any value, and for a value of a class."""
 
 
-def checker(schema: Schema) -> Checker:
+def checker(schema: Schema) -> ValueChecker:
     """Return the checker of a schema. It reports an error that several alternatives have only once."""
     counter = _counter(schema)
 

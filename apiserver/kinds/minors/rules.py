@@ -40,7 +40,7 @@ def _no_update_errors(_new: ReadOnlyTree, _old: ReadOnlyTree) -> Iterable[FieldE
     return ()
 
 
-class Rule(NamedTuple):
+class MinorRule(NamedTuple):
     until: str
     check: Check = _no_errors
     ignored: tuple[str, ...] = ()
@@ -114,11 +114,11 @@ _POD_RULES: Final[Sequence[tuple[str, Callable[[ReadOnlyTree, Path], Iterable[Fi
 )
 
 
-def _pod_rules(fields: tuple[str, ...]) -> tuple[Rule, ...]:
+def _pod_rules(fields: tuple[str, ...]) -> tuple[MinorRule, ...]:
     def check_pods(check: Callable[[ReadOnlyTree, Path], Iterable[FieldError]]) -> Check:
         return lambda tree: check(*_spec(tree, fields))
 
-    return tuple(Rule(until, check_pods(check)) for until, check in _POD_RULES)
+    return tuple(MinorRule(until, check_pods(check)) for until, check in _POD_RULES)
 
 
 # --- other kinds
@@ -188,18 +188,18 @@ def _without_fields(tree: ReadOnlyTree, names: Collection[str]) -> dict[str, obj
 SERVICE: Final = GroupKind("", "Service")
 STATEFUL_SET: Final = GroupKind("apps", "StatefulSet")
 
-_OTHERS: Final[Mapping[GroupKind, tuple[Rule, ...]]] = {
+_OTHERS: Final[Mapping[GroupKind, tuple[MinorRule, ...]]] = {
     SERVICE: (
-        Rule("1.33", _check_traffic_distribution, ("spec.trafficDistribution",)),
-        Rule("1.35", _check_name_begins_with_letter),
+        MinorRule("1.33", _check_traffic_distribution, ("spec.trafficDistribution",)),
+        MinorRule("1.35", _check_name_begins_with_letter),
     ),
     STATEFUL_SET: (
-        Rule(
+        MinorRule(
             "1.33",
             ignored=("spec.template.spec",),
             known_fields=("spec.template.spec.restartPolicy", "spec.template.spec.activeDeadlineSeconds"),
         ),
-        Rule(
+        MinorRule(
             "1.32",
             ignored=("spec.serviceName",),
             check_update=_check_history_limit,
@@ -207,21 +207,21 @@ _OTHERS: Final[Mapping[GroupKind, tuple[Rule, ...]]] = {
         ),
     ),
     GroupKind("node.k8s.io", "RuntimeClass"): (
-        Rule("1.34", reword=wording.with_doubled_tolerations),
-        Rule("1.35", reword=wording.of_missing_handler),
+        MinorRule("1.34", reword=wording.with_doubled_tolerations),
+        MinorRule("1.35", reword=wording.of_missing_handler),
     ),
     GroupKind("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"): (
-        Rule("1.35", reword=wording.of_missing_type),
+        MinorRule("1.35", reword=wording.of_missing_type),
     ),
-    GroupKind("storage.k8s.io", "StorageClass"): (Rule("1.35", reword=wording.of_forbidden_update),),
-    GroupKind("storage.k8s.io", "CSINode"): (Rule("1.34", reword=wording.of_missing_driver),),
-    GroupKind("storage.k8s.io", "VolumeAttachment"): (Rule("1.34", reword=wording.of_missing_driver),),
+    GroupKind("storage.k8s.io", "StorageClass"): (MinorRule("1.35", reword=wording.of_forbidden_update),),
+    GroupKind("storage.k8s.io", "CSINode"): (MinorRule("1.34", reword=wording.of_missing_driver),),
+    GroupKind("storage.k8s.io", "VolumeAttachment"): (MinorRule("1.34", reword=wording.of_missing_driver),),
     GroupKind("apps", "ControllerRevision"): (
-        Rule("1.30", ignored=("data",), reported_detail="data is mandatory"),
+        MinorRule("1.30", ignored=("data",), reported_detail="data is mandatory"),
     ),
     GroupKind("autoscaling", "HorizontalPodAutoscaler"): (
-        Rule("1.33", ignored=("spec.scaleTargetRef.apiVersion",)),
-        Rule("1.35", reword=wording.of_missing_replicas),
+        MinorRule("1.33", ignored=("spec.scaleTargetRef.apiVersion",)),
+        MinorRule("1.35", reword=wording.of_missing_replicas),
     ),
 }
 _JOB: Final = GroupKind("batch", "Job")
@@ -235,7 +235,7 @@ _KINDS: Final[Mapping[str, GroupKind]] = {
     "jobs": _JOB,
 }
 """The kinds whose pod templates are checked. Those of StatefulSets are not."""
-RULES: Final[Mapping[GroupKind, tuple[Rule, ...]]] = {
+RULES: Final[Mapping[GroupKind, tuple[MinorRule, ...]]] = {
     GroupKind("", "Pod"): _pod_rules(("spec",)),
     **{
         _KINDS[resource.resource]: _pod_rules((*path.split("."), "spec"))
@@ -245,7 +245,7 @@ RULES: Final[Mapping[GroupKind, tuple[Rule, ...]]] = {
     **_OTHERS,
     _JOB: (
         *_pod_rules(("spec", "template", "spec")),
-        Rule("1.35", check_update=_check_template_change, reword=_ignore_template_error),
+        MinorRule("1.35", check_update=_check_template_change, reword=_ignore_template_error),
     ),
 }
 
@@ -265,7 +265,7 @@ _WITH_EXPRESSIONS: Final[Mapping[GroupKind, Callable[[Language], Validation]]] =
 """Kinds with CEL expressions, for which older minors have fewer functions."""
 
 
-def rules_of(kind: GroupKind, minor: str) -> Sequence[Rule]:
+def rules_of(kind: GroupKind, minor: str) -> Sequence[MinorRule]:
     return [rule for rule in RULES.get(kind, ()) if not minors.is_before(rule.until, minor)]
 
 
@@ -293,11 +293,11 @@ def older_validation(kind: Kind, minor: str) -> Validation | None:
     return replace(own, create=create, update=update)
 
 
-def _run_rules(tree: ReadOnlyTree, rules: Sequence[Rule]) -> list[FieldError]:
+def _run_rules(tree: ReadOnlyTree, rules: Sequence[MinorRule]) -> list[FieldError]:
     return [error for rule in rules for error in rule.check(tree)]
 
 
-def _select_errors(field_errors: Iterable[FieldError], rules: Sequence[Rule]) -> Iterator[FieldError]:
+def _select_errors(field_errors: Iterable[FieldError], rules: Sequence[MinorRule]) -> Iterator[FieldError]:
     for error in field_errors:
         if any(_is_ignored(error, rule) for rule in rules):
             continue
@@ -307,7 +307,7 @@ def _select_errors(field_errors: Iterable[FieldError], rules: Sequence[Rule]) ->
         yield from reworded
 
 
-def _is_ignored(error: FieldError, rule: Rule) -> bool:
+def _is_ignored(error: FieldError, rule: MinorRule) -> bool:
     if rule.reported_detail and error.detail == rule.reported_detail:
         return False
     return _is_below(error.field, rule.ignored) and not _is_below(error.field, rule.known_fields)

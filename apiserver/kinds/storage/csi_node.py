@@ -25,7 +25,7 @@ from mockube.apiserver.kinds.common.objectmeta import check_label_name
 from mockube.apiserver.kinds.common.validation import NO_CHECKS, Validation, as_created, from_root, get_struct
 from mockube.apiserver.kinds.core.volumes.sources import check_driver_name
 from mockube.apiserver.kinds.kind import Kind
-from mockube.apiserver.kinds.strategy import MAIN, Request, Strategy, null_when_empty
+from mockube.apiserver.kinds.strategy import MAIN, Strategy, StrategyContext, null_when_empty
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 _NODE_ID: Final = require_that(lambda text: len(text.encode()) <= 256, "must be 256 characters or less")
@@ -79,11 +79,11 @@ def _cells(tree: Tree, now: datetime) -> list[Any]:
 _write_lists = null_when_empty(("spec", "drivers"), ("spec", "drivers", "*", "topologyKeys"))
 
 
-def _prepare_create(node: Tree, _request: Request) -> None:
+def _prepare_create(node: Tree, _request: StrategyContext) -> None:
     _write_lists(node)
 
 
-def _prepare_update(new: Tree, _old: Tree, _request: Request) -> None:
+def _prepare_update(new: Tree, _old: Tree, _request: StrategyContext) -> None:
     """Replace empty lists by null, as Go does, so that missing topology keys equal an empty list."""
     _write_lists(new)
 

@@ -8,7 +8,7 @@ from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.body import read_object
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import (
-    Attributes,
+    AdmissionAttributes,
     ObjectResult,
     Operation,
     RequestContext,
@@ -31,7 +31,7 @@ async def read(registry: Registry, context: RequestContext, check: Check = _acce
     return object_of(attributes)
 
 
-async def run_mutation(registry: Registry, context: RequestContext) -> Attributes:
+async def run_mutation(registry: Registry, context: RequestContext) -> AdmissionAttributes:
     """Return the attributes of the review after mutating admission."""
     options = write_options(context, "CreateOptions")
     tree = await registry.begin(context, read_object, registry, context, options)
@@ -40,7 +40,7 @@ async def run_mutation(registry: Registry, context: RequestContext) -> Attribute
     metadata.match_namespace(tree, context)
     tree = metadata.without_duplicate_owners(tree, context)
     tree = await registry.worker.run(context.size, metadata.manage_response, registry, context, tree, options)
-    attributes = Attributes(
+    attributes = AdmissionAttributes(
         operation=Operation.CREATE, context=context, name=context.name, object=tree, dry_run=options.dry_run
     )
     await registry.admission.mutate(registry, attributes)
@@ -49,7 +49,7 @@ async def run_mutation(registry: Registry, context: RequestContext) -> Attribute
     return attributes
 
 
-def object_of(attributes: Attributes) -> Tree:
+def object_of(attributes: AdmissionAttributes) -> Tree:
     """Return the object, which a plugin may have replaced."""
     assert attributes.object is not None
     return attributes.object

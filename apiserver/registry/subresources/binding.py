@@ -13,7 +13,7 @@ from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.body import read_object
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import (
-    Attributes,
+    AdmissionAttributes,
     ObjectResult,
     Operation,
     RequestContext,
@@ -33,7 +33,7 @@ async def create(registry: Registry, context: RequestContext) -> ObjectResult:
     binding = await registry.begin(context, read_object, registry, context, options)
     metadata.match_namespace(binding, context)
     name = context.name or meta.name(binding)
-    attributes = Attributes(
+    attributes = AdmissionAttributes(
         operation=Operation.CREATE, context=context, name=name, object=binding, dry_run=options.dry_run
     )
     await registry.admission.mutate(registry, attributes)

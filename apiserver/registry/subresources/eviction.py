@@ -17,7 +17,7 @@ from mockube.apiserver.registry.delete import delete_with_options
 from mockube.apiserver.registry.delete_options import DeleteOptions, check_preconditions, options_of
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import (
-    Attributes,
+    AdmissionAttributes,
     ObjectResult,
     Operation,
     RequestContext,
@@ -55,7 +55,7 @@ async def create(registry: Registry, context: RequestContext) -> ObjectResult:
     eviction = await registry.begin(context, read_object, registry, context, written)
     metadata.match_namespace(eviction, context)
     is_dry = options_of(eviction.get("deleteOptions") or {}).dry_run or written.dry_run
-    attributes = Attributes(
+    attributes = AdmissionAttributes(
         operation=Operation.CREATE, context=context, name=context.name, object=eviction, dry_run=is_dry
     )
     await registry.admission.mutate(registry, attributes)

@@ -33,7 +33,7 @@ _CONFIG_MAPS: Final = GroupResource("", "configmaps")
 _CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
 
 
-class Gateway(Struct, frozen=True, kw_only=True):
+class KubeletGateway(Struct, frozen=True, kw_only=True):
     """The listener of simulated kubelets, which serves their nodes and pods."""
 
     host: str
@@ -56,7 +56,7 @@ class Location(Struct, frozen=True, kw_only=True):
     skips_verification: bool = False
     is_global: bool = False
     """Whether the host must not resolve to a loopback or link-local address."""
-    gateway: Gateway | None = None
+    gateway: KubeletGateway | None = None
     is_process: bool = False
     """Whether only a real process, not a simulated container, may handle the request."""
 
@@ -69,7 +69,7 @@ class Location(Struct, frozen=True, kw_only=True):
 class NodeAddress(Struct, frozen=True, kw_only=True):
     host: str
     port: str
-    gateway: Gateway | None
+    gateway: KubeletGateway | None
 
 
 class Locator:
@@ -191,7 +191,7 @@ class Locator:
         port = str(endpoint.get("Port") or KUBELET_PORT)
         return NodeAddress(host=hosts[0], port=port, gateway=gateway_of(self._backend, node))
 
-    async def _gateway_of_pod(self, pod: ReadOnlyTree) -> Gateway | None:
+    async def _gateway_of_pod(self, pod: ReadOnlyTree) -> KubeletGateway | None:
         name = pod["spec"].get("nodeName") or ""
         node = await self._backend.find(self._backend.rows[_NODES], "", name) if name else None
         return None if node is None else gateway_of(self._backend, node.tree())
@@ -206,7 +206,7 @@ class Locator:
         return stored.tree()
 
 
-def gateway_of(backend: Backend, node: ReadOnlyTree) -> Gateway | None:
+def gateway_of(backend: Backend, node: ReadOnlyTree) -> KubeletGateway | None:
     """Return the listener of a simulated node; None if the node is not simulated or has no listener."""
     key, value = SIMULATED
     if meta.annotations(node).get(key) != value:
@@ -216,7 +216,7 @@ def gateway_of(backend: Backend, node: ReadOnlyTree) -> Gateway | None:
     host, _, port = (data.get("address") or "").rpartition(":")
     if not host or not port.isascii() or not port.isdecimal():
         return None
-    return Gateway(
+    return KubeletGateway(
         host=host.strip("[]"),
         port=int(port[:6]),
         certificate=data.get("certificate") or "",

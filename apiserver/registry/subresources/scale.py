@@ -14,7 +14,7 @@ from mockube.apimachinery import errors, labels, meta, status
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.groups import GroupKind, GroupResource
 from mockube.apimachinery.labels import Selector
-from mockube.apimachinery.patch.apply import FieldManager, Versions, managers
+from mockube.apimachinery.patch.apply import FieldManager, VersionConverter, managers
 from mockube.apimachinery.patch.apply.atoms import atom_of_type
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.status import ApiError
@@ -249,7 +249,7 @@ def _field_manager(registry: Registry) -> FieldManager:
     """Return the field manager of Scales, which is the same for all resources."""
     empty_scale: Tree = {"kind": SCALE.kind, "apiVersion": API_VERSION}
     atom = atom_of_type(registry.scheme.schemas.kind(empty_scale["apiVersion"], empty_scale["kind"]))
-    versions = Versions(
+    versions = VersionConverter(
         own=empty_scale["apiVersion"], atoms={empty_scale["apiVersion"]: atom}, reset_fields={}
     )
     return FieldManager(kind=SCALE.kind, versions=versions, empty=empty_scale, subresource="scale")

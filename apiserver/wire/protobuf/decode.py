@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 from mockube.apimachinery.piecewise import sorted_in_pieces
 from mockube.apiserver.wire.protobuf.forms import FORMS, Json
-from mockube.apiserver.wire.protobuf.scalars import SCALARS, Scalar
-from mockube.apiserver.wire.protobuf.tables import Field, fields_of
+from mockube.apiserver.wire.protobuf.scalars import SCALARS, ScalarCodec
+from mockube.apiserver.wire.protobuf.tables import MessageField, fields_of
 from mockube.apiserver.wire.protobuf.varint import (
     FIXED64,
     FIXED64_SIZE,
@@ -141,7 +141,7 @@ class _Message:
 
     # --- compiling
 
-    def _compile(self, field: Field) -> None:
+    def _compile(self, field: MessageField) -> None:
         scalar = SCALARS.get(field.element_type)
         if field.json_option == "inline":
             self._inline(field)
@@ -153,14 +153,14 @@ class _Message:
             reader = _FieldReader(field.number, field.name, scalar.read, zero)
             self._tags[tag_of(field.number, scalar.wire_type)] = reader
 
-    def _inline(self, field: Field) -> None:
+    def _inline(self, field: MessageField) -> None:
         inner = _message(field.element_type)
         self.blank |= inner.blank
         self._always.append(field.number)
         self._tags[tag_of(field.number, LENGTH)] = _FieldReader(field.number, field.element_type)
         self._finishers[field.number] = lambda tree, values, depth: inner.fill(tree, b"".join(values), depth)
 
-    def _keep(self, field: Field, scalar: Scalar | None) -> None:
+    def _keep(self, field: MessageField, scalar: ScalarCodec | None) -> None:
         self.blank[field.name] = None if field.json_option == "always" else ...
         if field.json_option == "empty" or not (field.is_repeated or field.is_map or field.optional):
             self._always.append(field.number)
@@ -170,13 +170,13 @@ class _Message:
         self._finishers[field.number] = _finisher(field, scalar)
 
 
-def _default_of(field: Field, scalar: Scalar) -> Json:
+def _default_of(field: MessageField, scalar: ScalarCodec) -> Json:
     if field.json_option == "omitempty":
         return ...
     return None if field.optional or scalar.nilable else scalar.zero
 
 
-def _finisher(field: Field, scalar: Scalar | None) -> Finish:
+def _finisher(field: MessageField, scalar: ScalarCodec | None) -> Finish:
     if field.is_map:
         return _map_finisher(field, scalar)
     if field.is_repeated:
@@ -184,7 +184,7 @@ def _finisher(field: Field, scalar: Scalar | None) -> Finish:
     return _message_finisher(field)
 
 
-def _map_finisher(field: Field, scalar: Scalar | None) -> Finish:
+def _map_finisher(field: MessageField, scalar: ScalarCodec | None) -> Finish:
     """Convert a map: an entry is a message of a key and a value, which is never a number."""
     name, of = field.name, field.element_type
 
@@ -197,7 +197,7 @@ def _map_finisher(field: Field, scalar: Scalar | None) -> Finish:
     return finish
 
 
-def _list_finisher(field: Field, scalar: Scalar | None) -> Finish:
+def _list_finisher(field: MessageField, scalar: ScalarCodec | None) -> Finish:
     name, of = field.name, field.element_type
 
     def finish_messages(tree: Tree, values: list[Value], depth: int) -> None:
@@ -228,7 +228,7 @@ def _unpack(value: Value) -> Iterator[int]:
         yield number
 
 
-def _message_finisher(field: Field) -> Finish:
+def _message_finisher(field: MessageField) -> Finish:
     """Convert a message; the parts of a split message are joined."""
     name, of = field.name, field.element_type
 

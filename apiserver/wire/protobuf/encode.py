@@ -13,7 +13,7 @@ from typing import TypeAlias, TypeVar
 from mockube.apimachinery.piecewise import sorted_items
 from mockube.apiserver.wire.protobuf.forms import FORMS, Json
 from mockube.apiserver.wire.protobuf.scalars import SCALARS, write_string
-from mockube.apiserver.wire.protobuf.tables import MAX_DEPTH, Field, fields_of
+from mockube.apiserver.wire.protobuf.tables import MAX_DEPTH, MessageField, fields_of
 from mockube.apiserver.wire.protobuf.varint import LENGTH, ProtobufError, tag_of, varint, with_length
 
 _T = TypeVar("_T")
@@ -82,7 +82,7 @@ def _names(message: str) -> frozenset[str]:
     return names
 
 
-def _empty_value(field: Field, write: Write) -> bytes:
+def _empty_value(field: MessageField, write: Write) -> bytes:
     """Return the bytes of a missing field: none if Go has nil, otherwise its zero value."""
     if field.is_repeated or field.is_map or field.optional or _is_nilable(field):
         return b""
@@ -90,12 +90,12 @@ def _empty_value(field: Field, write: Write) -> bytes:
     return write(None if scalar is None else scalar.zero, MAX_DEPTH)
 
 
-def _is_nilable(field: Field) -> bool:
+def _is_nilable(field: MessageField) -> bool:
     scalar = SCALARS.get(field.element_type)
     return scalar is not None and scalar.nilable
 
 
-def _write_field(field: Field) -> Write:
+def _write_field(field: MessageField) -> Write:
     """Return the encoder of a field with its tags."""
     if field.is_map:
         return _write_map(field)
@@ -105,7 +105,7 @@ def _write_field(field: Field) -> Write:
     return lambda value, depth: tag + write(value, depth)
 
 
-def _write_map(field: Field) -> Write:
+def _write_map(field: MessageField) -> Write:
     """Return the encoder of a map, whose entries are messages of a key and a value."""
     tag, key_tag = varint(tag_of(field.number, LENGTH)), varint(tag_of(_KEY, LENGTH))
     value_tag, write = _tag(field, _VALUE), _write_value(field)
@@ -121,12 +121,12 @@ def _write_map(field: Field) -> Write:
     return write_entries
 
 
-def _tag(field: Field, number: int) -> bytes:
+def _tag(field: MessageField, number: int) -> bytes:
     scalar = SCALARS.get(field.element_type)
     return varint(tag_of(number, LENGTH if scalar is None else scalar.wire_type))
 
 
-def _write_value(field: Field) -> Write:
+def _write_value(field: MessageField) -> Write:
     """Return the encoder of a value, without the tag."""
     scalar, of = SCALARS.get(field.element_type), field.element_type
     if scalar is None:

@@ -1,7 +1,7 @@
 """Strings, numbers and bytes: the fields that are not messages.
 
-`Scalar.read` converts the value after a tag, which is a number for the wire type VARINT and bytes otherwise;
-`Scalar.write` returns the bytes that follow the tag.
+`ScalarCodec.read` converts the value after a tag, which is a number for the wire type VARINT and bytes otherwise;
+`ScalarCodec.write` returns the bytes that follow the tag.
 """
 
 import base64
@@ -19,7 +19,7 @@ _DOUBLE = struct.Struct("<d")
 _TRUE, _FALSE = varint(1), varint(0)
 
 
-class Scalar(Struct, frozen=True, kw_only=True):
+class ScalarCodec(Struct, frozen=True, kw_only=True):
     wire_type: int
     zero: Any
     nilable: bool = False
@@ -115,13 +115,13 @@ def _write_json(value: object) -> bytes:
         raise ProtobufError(f"cannot write JSON within protobuf: {error}") from error
 
 
-SCALARS: Mapping[str, Scalar] = {
-    "string": Scalar(wire_type=LENGTH, zero="", read=bytes.decode, write=write_string),
-    "bool": Scalar(wire_type=VARINT, zero=False, read=_read_bool, write=_write_bool),
-    "int32": Scalar(wire_type=VARINT, zero=0, read=_signed_reader(32), write=_integer(32)),
-    "int64": Scalar(wire_type=VARINT, zero=0, read=_signed_reader(64), write=_integer(64)),
-    "double": Scalar(wire_type=FIXED64, zero=0, read=_read_double, write=_write_double),
-    "bytes": Scalar(wire_type=LENGTH, zero="", nilable=True, read=_read_bytes, write=_write_bytes),
-    "json": Scalar(wire_type=LENGTH, zero=None, nilable=True, read=_read_json, write=_write_json),
+SCALARS: Mapping[str, ScalarCodec] = {
+    "string": ScalarCodec(wire_type=LENGTH, zero="", read=bytes.decode, write=write_string),
+    "bool": ScalarCodec(wire_type=VARINT, zero=False, read=_read_bool, write=_write_bool),
+    "int32": ScalarCodec(wire_type=VARINT, zero=0, read=_signed_reader(32), write=_integer(32)),
+    "int64": ScalarCodec(wire_type=VARINT, zero=0, read=_signed_reader(64), write=_integer(64)),
+    "double": ScalarCodec(wire_type=FIXED64, zero=0, read=_read_double, write=_write_double),
+    "bytes": ScalarCodec(wire_type=LENGTH, zero="", nilable=True, read=_read_bytes, write=_write_bytes),
+    "json": ScalarCodec(wire_type=LENGTH, zero=None, nilable=True, read=_read_json, write=_write_json),
 }
 """By type name in the table; `json` are bytes with JSON text."""

@@ -27,7 +27,7 @@ ANY_VERSION = "*"
 _SLICE, _MAP, _POINTER = "[]", "map[string]", "*"
 
 
-class Field(Struct, frozen=True, array_like=True):
+class MessageField(Struct, frozen=True, array_like=True):
     """A field of a message, in the order of JSON."""
 
     name: str
@@ -64,8 +64,8 @@ def _table() -> _Table:
     return msgspec.json.decode((resources.files(__package__) / "messages.json").read_bytes(), type=_Table)
 
 
-def fields_of(message: str) -> list[Field]:
-    return msgspec.json.decode(_table().messages[message], type=list[Field])
+def fields_of(message: str) -> list[MessageField]:
+    return msgspec.json.decode(_table().messages[message], type=list[MessageField])
 
 
 def message_of(api_version: str, kind: str) -> str:

@@ -20,10 +20,10 @@ from mockube.controller_manager.client.kinds import CERTIFICATE_SIGNING_REQUESTS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.control.runnable import Context, Runnable
-from mockube.controller_manager.control.runner import Loop, RequeueWithBackoff
+from mockube.controller_manager.control.runner import ReconcileLoop, RequeueWithBackoff
 from mockube.controller_manager.controllers.certificates.requests import (
     KUBELET_CLIENT,
-    BadRequest,
+    BadCertificateRequest,
     RequestedCertificate,
     is_issued,
     kubelet_client_problem,
@@ -88,7 +88,9 @@ def approved_request(csr: ReadOnlyTree, subresource: str) -> ReadOnlyTree:
 class Approver:
     def __init__(self, context: Context) -> None:
         self._client = context.client
-        self._loop = Loop(QUEUE, self._reconcile, workers=5, clock=context.clock, metrics=context.metrics)
+        self._loop = ReconcileLoop(
+            QUEUE, self._reconcile, workers=5, clock=context.clock, metrics=context.metrics
+        )
         self._loop.limiter = RateLimiter(context.clock, RETRIES)
         self._requests = context.informers.of(CERTIFICATE_SIGNING_REQUESTS)
         self._requests.add_handler(self._on_change)
@@ -106,7 +108,7 @@ class Approver:
             return None
         try:
             subresources = [*recognized_subresources(csr, parse(csr["spec"]["request"]))]
-        except BadRequest as error:
+        except BadCertificateRequest as error:
             raise RequeueWithBackoff(f'unable to parse csr "{key.name}": {error}') from error
         for subresource in subresources:
             answer = await self._client.create(SUBJECT_ACCESS_REVIEWS, access_review(csr, subresource))

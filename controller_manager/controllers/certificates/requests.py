@@ -27,7 +27,7 @@ _NODES_GROUP: Final = "system:nodes"
 _NODE_USER_PREFIX: Final = "system:node:"
 
 
-class BadRequest(ValueError):
+class BadCertificateRequest(ValueError):
     """The bytes are not a valid certificate request."""
 
 
@@ -50,10 +50,10 @@ def parse(encoded: str) -> RequestedCertificate:
         names = _alternative_names(csr)
         organizations = _texts(csr.subject, NameOID.ORGANIZATION_NAME)
         common_names = _texts(csr.subject, NameOID.COMMON_NAME)
-    except BadRequest:
+    except BadCertificateRequest:
         raise
     except (ValueError, x509.DuplicateExtension, x509.UnsupportedGeneralNameType) as error:
-        raise BadRequest(str(error)) from error
+        raise BadCertificateRequest(str(error)) from error
     return RequestedCertificate(
         common_name=common_names[-1] if common_names else "",
         organizations=organizations,
@@ -68,7 +68,7 @@ def parse(encoded: str) -> RequestedCertificate:
 def _pem(encoded: str) -> bytes:
     pem = base64.b64decode(encoded)
     if _BEGIN not in pem:
-        raise BadRequest("PEM block type must be CERTIFICATE REQUEST")
+        raise BadCertificateRequest("PEM block type must be CERTIFICATE REQUEST")
     return pem
 
 

@@ -33,7 +33,7 @@ from mockube.controller_manager.controllers.certificates.requests import (
     KUBELET_CLIENT,
     KUBELET_SERVING,
     LEGACY_UNKNOWN,
-    BadRequest,
+    BadCertificateRequest,
     RequestedCertificate,
     client_usages_problem,
     is_issued,
@@ -77,7 +77,7 @@ def reconcile(signer: CertificateSigner, caches: Caches, key: Key, now: datetime
     spec = csr["spec"]
     try:
         request = parse(spec["request"])
-    except BadRequest as error:
+    except BadCertificateRequest as error:
         raise RequeueWithBackoff(f'unable to parse csr "{key.name}": {error}') from error
     usages = spec.get("usages") or ()
     if problem := _REQUEST_CHECKS[spec["signerName"]](request, usages):

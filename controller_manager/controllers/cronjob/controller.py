@@ -23,15 +23,15 @@ from mockube.controller_manager.control.actions import (
     Create,
     Delete,
     ObjectRef,
-    Outcome,
     Plan,
+    PlanResult,
     Remember,
     Update,
 )
 from mockube.controller_manager.control.controller import Controller, OutcomeMetrics, Watch
 from mockube.controller_manager.controllers.cronjob import start_times
 from mockube.controller_manager.controllers.cronjob.jobs import (
-    Record,
+    CronJobStatus,
     creation,
     deletion,
     job_name,
@@ -63,7 +63,7 @@ def reconcile(caches: Caches, key: Key, now: datetime, memory: ScheduleAndZone |
     return Plan(
         actions=(remember, *actions),
         then=lambda outcome: _plan_start(
-            caches, observe_jobs(_without_deleted(Record.of(cron_job), outcome), remaining_jobs), now
+            caches, observe_jobs(_without_deleted(CronJobStatus.of(cron_job), outcome), remaining_jobs), now
         ),
         requeue_after=_until_next_start(cron_job, now),
     )
@@ -86,7 +86,7 @@ def _until_next_start(cron_job: ReadOnlyTree, now: datetime) -> timedelta | None
     return min(start_times.until_next_start(cron_job, schedule, now), _MAX_WAIT)
 
 
-def _without_deleted(record: Record, outcome: Outcome) -> Record:
+def _without_deleted(record: CronJobStatus, outcome: PlanResult) -> CronJobStatus:
     """Return the record without the Jobs that were deleted."""
     deleted = {write.key for write in outcome.of(Delete)}
     uids = [
@@ -100,7 +100,7 @@ def _without_deleted(record: Record, outcome: Outcome) -> Record:
 # --- creation of a Job
 
 
-def _plan_start(caches: Caches, record: Record, now: datetime) -> Plan:
+def _plan_start(caches: Caches, record: CronJobStatus, now: datetime) -> Plan:
     """Return the plan that creates the due Job, if there is one and the concurrency policy allows it."""
     record, due = _due_time(record, now)
     cron_job = record.cron_job
@@ -123,14 +123,14 @@ def _job_ref(reference: ReadOnlyTree) -> ObjectRef:
     return ObjectRef(Key(reference["namespace"], reference["name"]), reference["uid"])
 
 
-def _plan_after_start(record: Record, due: datetime, outcome: Outcome) -> Plan:
+def _plan_after_start(record: CronJobStatus, due: datetime, outcome: PlanResult) -> Plan:
     jobs = [write.response for write in outcome.of(Create) if write.response is not None]
     for job in jobs:
         record = record.with_start(job, due)
     return _plan_status(record, are_recorded=True)
 
 
-def _due_time(record: Record, now: datetime) -> tuple[Record, datetime | None]:
+def _due_time(record: CronJobStatus, now: datetime) -> tuple[CronJobStatus, datetime | None]:
     """Return the time whose Job is due now, and the record with an Event if a start was missed."""
     cron_job = record.cron_job
     spec, zone = cron_job["spec"], cron_job["spec"].get("timeZone")
@@ -160,7 +160,9 @@ def _invalid_zone_message(zone: str, problem: str) -> str:
     return f"invalid timeZone: {gotext.quote(zone)}: {problem}"
 
 
-def _missed_start(record: Record, schedule: Schedule, now: datetime) -> tuple[Record, datetime | None]:
+def _missed_start(
+    record: CronJobStatus, schedule: Schedule, now: datetime
+) -> tuple[CronJobStatus, datetime | None]:
     spec = record.cron_job["spec"]
     missed_times = start_times.missed_starts(record.cron_job, schedule, now, within_deadline=True)
     if missed_times.latest is None:
@@ -187,7 +189,7 @@ def _missed_start(record: Record, schedule: Schedule, now: datetime) -> tuple[Re
     return record, missed_times.latest
 
 
-def _plan_status(record: Record, *, are_recorded: bool = False) -> Plan:
+def _plan_status(record: CronJobStatus, *, are_recorded: bool = False) -> Plan:
     """Return the plan that records the Events, unless they are recorded, and writes the status if it differs."""
     events = () if are_recorded else record.events
     old, new = record.cron_job.get("status") or {}, record.status()
@@ -222,7 +224,7 @@ class SkewObserver(OutcomeMetrics):
         text = "How long after its time a Job was made."
         self._skew = Histogram("cronjob_controller_job_creation_skew_duration_seconds", text, BUCKETS)
 
-    def observe(self, primary: Any, outcome: Outcome, seconds: float, now: datetime) -> None:  # noqa: ARG002
+    def observe(self, primary: Any, outcome: PlanResult, seconds: float, now: datetime) -> None:  # noqa: ARG002
         for write in outcome.of(Create):
             job = write.response or {}
             scheduled = meta.annotations(job).get(ANNOTATION_CRONJOB_SCHEDULED_TIMESTAMP)

@@ -21,7 +21,7 @@ def finished_condition_type(job: ReadOnlyTree) -> str:
     return next(ends, "")
 
 
-class Record(Struct, frozen=True):
+class CronJobStatus(Struct, frozen=True):
     """The new status of a CronJob, and the Events about its changes."""
 
     cron_job: ReadOnlyTree
@@ -31,7 +31,7 @@ class Record(Struct, frozen=True):
     events: tuple[RecordEvent, ...] = ()
 
     @classmethod
-    def of(cls, cron_job: ReadOnlyTree) -> "Record":
+    def of(cls, cron_job: ReadOnlyTree) -> "CronJobStatus":
         status = cron_job.get("status") or {}
         return cls(
             cron_job,
@@ -43,13 +43,13 @@ class Record(Struct, frozen=True):
     def is_active(self, uid: str) -> bool:
         return any(reference.get("uid") == uid for reference in self.active)
 
-    def without(self, uids: Iterable[str]) -> "Record":
+    def without(self, uids: Iterable[str]) -> "CronJobStatus":
         removed = set(uids)
         return replace(
             self, active=tuple(reference for reference in self.active if reference.get("uid") not in removed)
         )
 
-    def with_event(self, type_: str, reason: str, message: str) -> "Record":
+    def with_event(self, type_: str, reason: str, message: str) -> "CronJobStatus":
         event = RecordEvent(
             about=self.cron_job,
             type="Warning" if type_ == "Warning" else "Normal",
@@ -58,7 +58,7 @@ class Record(Struct, frozen=True):
         )
         return replace(self, events=(*self.events, event))
 
-    def with_start(self, job: ReadOnlyTree, time: datetime) -> "Record":
+    def with_start(self, job: ReadOnlyTree, time: datetime) -> "CronJobStatus":
         reference = {
             "kind": JOBS.kind,
             "namespace": meta.namespace(job),
@@ -78,7 +78,7 @@ class Record(Struct, frozen=True):
         return {field: value for field, value in fields.items() if value}
 
 
-def observe_jobs(record: Record, jobs: Sequence[ReadOnlyTree]) -> Record:
+def observe_jobs(record: CronJobStatus, jobs: Sequence[ReadOnlyTree]) -> CronJobStatus:
     """Return the record with the present states of the Jobs."""
     for job in jobs:
         name, end, is_active = meta.name(job), finished_condition_type(job), record.is_active(meta.uid(job))

@@ -17,9 +17,9 @@ from mockube.controller_manager.control.actions import (
     Action,
     Delete,
     ObjectRef,
-    Outcome,
     Patch,
     Plan,
+    PlanResult,
     RecordEvent,
     Remember,
 )
@@ -161,7 +161,7 @@ class EvictionMetrics(OutcomeMetrics):
     def __init__(self) -> None:
         self._deletions = 0
 
-    def observe(self, primary: Any, outcome: Outcome, seconds: float, now: datetime) -> None:  # noqa: ARG002
+    def observe(self, primary: Any, outcome: PlanResult, seconds: float, now: datetime) -> None:  # noqa: ARG002
         self._deletions += len(outcome.of(Delete))
 
     def collect(self) -> Iterable[Metric]:

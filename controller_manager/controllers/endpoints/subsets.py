@@ -12,7 +12,7 @@ from mockube.apimachinery.fnv import fnv1a
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.workloads import services
-from mockube.controller_manager.workloads.services import Port
+from mockube.controller_manager.workloads.services import ServicePort
 from mockube.controller_manager.workloads.templates import spew
 
 _MAX_ADDRESSES: Final = 1000
@@ -29,7 +29,7 @@ _Group = dict[_Identity, bool]
 
 
 def subsets_of(service: ReadOnlyTree, pods: Iterable[PodView]) -> list[dict[str, Any]]:
-    groups: defaultdict[tuple[Port, ...], _Group] = defaultdict(dict)
+    groups: defaultdict[tuple[ServicePort, ...], _Group] = defaultdict(dict)
     addresses: dict[_Identity, Mapping[str, Any]] = {}
     publishes_not_ready = services.publishes_not_ready(service)
     pod_ports = services.PodPorts(service)
@@ -45,8 +45,8 @@ def subsets_of(service: ReadOnlyTree, pods: Iterable[PodView]) -> list[dict[str,
 
 
 def _group_ports(
-    service: ReadOnlyTree, groups: Mapping[tuple[Port, ...], _Group]
-) -> Iterator[tuple[Sequence[Port], _Group]]:
+    service: ReadOnlyTree, groups: Mapping[tuple[ServicePort, ...], _Group]
+) -> Iterator[tuple[Sequence[ServicePort], _Group]]:
     """Yield ports that have the same pods, with these pods."""
     if not service["spec"].get("ports"):
         if (
@@ -54,11 +54,11 @@ def _group_ports(
         ):  # a headless service without ports has addresses
             yield from groups.items()
         return
-    numbers_by_port: defaultdict[Port, list[int]] = defaultdict(list)
+    numbers_by_port: defaultdict[ServicePort, list[int]] = defaultdict(list)
     for number, ports in enumerate(groups):
         for port in dict.fromkeys(ports):
             numbers_by_port[port].append(number)
-    equal_ports: defaultdict[tuple[int, ...], list[Port]] = defaultdict(list)
+    equal_ports: defaultdict[tuple[int, ...], list[ServicePort]] = defaultdict(list)
     for port, numbers in numbers_by_port.items():
         equal_ports[tuple(numbers)].append(port)
     in_order = [*groups.values()]
@@ -67,7 +67,7 @@ def _group_ports(
 
 
 def _subset(
-    ports: Iterable[Port], group: _Group, addresses: Mapping[_Identity, Mapping[str, Any]]
+    ports: Iterable[ServicePort], group: _Group, addresses: Mapping[_Identity, Mapping[str, Any]]
 ) -> dict[str, Any]:
     pods = sorted(group.items())
     lists = {
@@ -78,7 +78,7 @@ def _subset(
     return {name: value for name, value in lists.items() if value}
 
 
-def _port_tree(port: Port) -> dict[str, Any]:
+def _port_tree(port: ServicePort) -> dict[str, Any]:
     named = {"name": port.name} if port.name else {}
     app = {"appProtocol": port.app_protocol} if port.app_protocol else {}
     return named | {"port": port.number, "protocol": port.protocol} | app

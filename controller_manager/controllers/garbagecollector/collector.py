@@ -19,7 +19,7 @@ from mockube.controller_manager.client.discovery import discover
 from mockube.controller_manager.client.kinds import CUSTOM_RESOURCE_DEFINITIONS
 from mockube.controller_manager.client.resources import Key, Resource
 from mockube.controller_manager.control.runnable import Context, Runnable
-from mockube.controller_manager.control.runner import Loop
+from mockube.controller_manager.control.runner import ReconcileLoop
 from mockube.controller_manager.controllers.garbagecollector.decision import (
     Disown,
     Keep,
@@ -55,11 +55,11 @@ class GarbageCollector:
         self._kinds = KindMap(self._informers.row)
         self._absent_owners = AbsentOwnerCache()
         workers = context.options.controllers.concurrent_gc_syncs
-        loop = partial(Loop, workers=workers, clock=context.clock, metrics=context.metrics)
+        loop = partial(ReconcileLoop, workers=workers, clock=context.clock, metrics=context.metrics)
         self._deletions = loop("garbage_collector_attempt_to_delete", self._attempt_to_delete)
         self._orphans = loop("garbage_collector_attempt_to_orphan", self._attempt_to_orphan)
         # One key, which is requeued periodically.
-        self._discovery = Loop(
+        self._discovery = ReconcileLoop(
             "garbage_collector_discovery",
             self._discover,
             workers=1,

@@ -12,7 +12,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.resources import Key, Resource
 from mockube.controller_manager.controllers.garbagecollector.references import (
-    Identity,
+    ObjectIdentity,
     OwnerReference,
     owners_of,
     waits_for_dependents,
@@ -21,7 +21,7 @@ from mockube.controller_manager.controllers.garbagecollector.references import (
 
 
 class Node(Struct, eq=False):
-    identity: Identity
+    identity: ObjectIdentity
     owners: tuple[OwnerReference, ...] = ()
     dependents: dict[str, "Node"] = field(default_factory=dict)
     """The dependents by uid."""
@@ -104,7 +104,7 @@ class Graph:
         self._update_deletion(node, obj, step)
         return step
 
-    def _set_real(self, node: Node, identity: Identity, step: GraphStep) -> None:
+    def _set_real(self, node: Node, identity: ObjectIdentity, step: GraphStep) -> None:
         """Make a virtual node real. Dependents that refer to it with another namespace or kind have to be processed."""
         node.identity, node.is_virtual = identity, False
         step.delete += [
@@ -151,13 +151,15 @@ class Graph:
         return [node for node in nodes if node is not None and node.waits_for_dependents]
 
 
-def identity_of(resource: Resource[ReadOnlyTree], obj: ReadOnlyTree) -> Identity:
-    return Identity(resource.api_version, resource.kind, Key.of(obj), meta.uid(obj))
+def identity_of(resource: Resource[ReadOnlyTree], obj: ReadOnlyTree) -> ObjectIdentity:
+    return ObjectIdentity(resource.api_version, resource.kind, Key.of(obj), meta.uid(obj))
 
 
-def _owner_identity(reference: OwnerReference, namespace: str) -> Identity:
+def _owner_identity(reference: OwnerReference, namespace: str) -> ObjectIdentity:
     """Return the identity of an owner, assuming its dependent's namespace."""
-    return Identity(reference.api_version, reference.kind, Key(namespace, reference.name), reference.uid)
+    return ObjectIdentity(
+        reference.api_version, reference.kind, Key(namespace, reference.name), reference.uid
+    )
 
 
 def _reference_matches(dependent: Node, owner: Node) -> bool:

@@ -27,7 +27,7 @@ class OwnerReference(NamedTuple):
         return f"[{self.api_version}/{self.kind}, namespace: {namespace}, name: {self.name}, uid: {self.uid}]"
 
 
-class Identity(NamedTuple):
+class ObjectIdentity(NamedTuple):
     """The identity of an object: its uid; the other fields are needed to read it."""
 
     api_version: str

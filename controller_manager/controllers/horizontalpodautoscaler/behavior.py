@@ -62,7 +62,7 @@ class TimedCount(NamedTuple):
 TimedCounts = tuple[TimedCount, ...]
 
 
-class History(Struct, frozen=True):
+class ScalingHistory(Struct, frozen=True):
     """The history of one autoscaler."""
 
     recommendations: TimedCounts = ()
@@ -71,7 +71,7 @@ class History(Struct, frozen=True):
     scale_down_events: TimedCounts = ()
 
 
-class Limits(Struct, frozen=True, kw_only=True):
+class ScalingLimits(Struct, frozen=True, kw_only=True):
     """The present replicas, their range, and the default stabilization window."""
 
     minimum: int
@@ -93,10 +93,12 @@ class LimitedReplicas(NamedTuple):
     is_limited: bool
     limited_condition: tuple[str, str]
     """The reason and message of ScalingLimited."""
-    history: History
+    history: ScalingHistory
 
 
-def limit(behavior: ReadOnlyTree | None, desired: int, limits: Limits, history: History) -> LimitedReplicas:
+def limit(
+    behavior: ReadOnlyTree | None, desired: int, limits: ScalingLimits, history: ScalingHistory
+) -> LimitedReplicas:
     """Limit the replicas that the metrics propose."""
     if behavior is None:
         stabilized, recommendations = _stabilize_down(desired, limits, history.recommendations)
@@ -117,7 +119,7 @@ def limit(behavior: ReadOnlyTree | None, desired: int, limits: Limits, history: 
     )
 
 
-def with_initial_recommendation(history: History, replicas: int, now: datetime) -> History:
+def with_initial_recommendation(history: ScalingHistory, replicas: int, now: datetime) -> ScalingHistory:
     """Add the current replicas as the first recommendation, so that nothing is scaled down at once."""
     if history.recommendations:
         return history
@@ -125,8 +127,8 @@ def with_initial_recommendation(history: History, replicas: int, now: datetime) 
 
 
 def with_scaling(
-    history: History, behavior: ReadOnlyTree | None, old: int, new: int, now: datetime
-) -> History:
+    history: ScalingHistory, behavior: ReadOnlyTree | None, old: int, new: int, now: datetime
+) -> ScalingHistory:
     """Add a change of the replicas to the history; the policies limit the changes in a period."""
     if behavior is None:
         return history
@@ -164,7 +166,9 @@ def _rules(behavior: ReadOnlyTree, direction: str, defaults: ReadOnlyTree) -> di
 # --- stabilization
 
 
-def _stabilize_down(desired: int, limits: Limits, recommendations: TimedCounts) -> tuple[int, TimedCounts]:
+def _stabilize_down(
+    desired: int, limits: ScalingLimits, recommendations: TimedCounts
+) -> tuple[int, TimedCounts]:
     cutoff = limits.now - limits.downscale_stabilization
     recent = [entry.replicas for entry in recommendations if entry.timestamp >= cutoff]
     recommendations = _replace_expired(
@@ -174,7 +178,7 @@ def _stabilize_down(desired: int, limits: Limits, recommendations: TimedCounts) 
 
 
 def _stabilize(
-    desired: int, limits: Limits, recommendations: TimedCounts, up: ReadOnlyTree, down: ReadOnlyTree
+    desired: int, limits: ScalingLimits, recommendations: TimedCounts, up: ReadOnlyTree, down: ReadOnlyTree
 ) -> tuple[int, TimedCounts]:
     """Return the recommendation in the two windows that is closest to the current replicas."""
     window = down.get("stabilizationWindowSeconds", int(limits.downscale_stabilization.total_seconds()))
@@ -191,7 +195,7 @@ def _stabilize(
 # --- rates
 
 
-def _within_default_rate(desired: int, limits: Limits) -> tuple[int, tuple[str, str]]:
+def _within_default_rate(desired: int, limits: ScalingLimits) -> tuple[int, tuple[str, str]]:
     rate = int(max(_SCALE_UP_LIMIT_FACTOR * limits.current, _SCALE_UP_LIMIT_MINIMUM))
     maximum = min(limits.maximum, rate)
     if desired < limits.minimum:
@@ -202,7 +206,7 @@ def _within_default_rate(desired: int, limits: Limits) -> tuple[int, tuple[str, 
 
 
 def _within_policies(
-    desired: int, limits: Limits, history: History, up: ReadOnlyTree, down: ReadOnlyTree
+    desired: int, limits: ScalingLimits, history: ScalingHistory, up: ReadOnlyTree, down: ReadOnlyTree
 ) -> tuple[int, tuple[str, str]]:
     if desired > limits.current:
         rate = max(_up_limit(limits, history, up), limits.current)
@@ -217,7 +221,7 @@ def _within_policies(
     return desired, _IN_RANGE
 
 
-def _up_limit(limits: Limits, history: History, rules: ReadOnlyTree) -> int:
+def _up_limit(limits: ScalingLimits, history: ScalingHistory, rules: ReadOnlyTree) -> int:
     """Return the maximum replicas that the policies allow now."""
     return _allowed_replicas(
         rules,
@@ -230,7 +234,7 @@ def _up_limit(limits: Limits, history: History, rules: ReadOnlyTree) -> int:
     )
 
 
-def _down_limit(limits: Limits, history: History, rules: ReadOnlyTree) -> int:
+def _down_limit(limits: ScalingLimits, history: ScalingHistory, rules: ReadOnlyTree) -> int:
     """Return the minimum replicas that the policies allow now."""
     return _allowed_replicas(
         rules,
@@ -244,8 +248,8 @@ def _down_limit(limits: Limits, history: History, rules: ReadOnlyTree) -> int:
 
 def _allowed_replicas(
     rules: ReadOnlyTree,
-    limits: Limits,
-    history: History,
+    limits: ScalingLimits,
+    history: ScalingHistory,
     *,
     pods: Callable[[int, int], int],
     percent: Callable[[int, int], int],

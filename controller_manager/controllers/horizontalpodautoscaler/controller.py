@@ -14,10 +14,10 @@ from mockube.controller_manager.client.kinds import HORIZONTAL_POD_AUTOSCALERS, 
 from mockube.controller_manager.client.resources import Key, Resource
 from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.control.runnable import Context, Runnable
-from mockube.controller_manager.control.runner import Loop
+from mockube.controller_manager.control.runner import ReconcileLoop
 from mockube.controller_manager.controllers.horizontalpodautoscaler import monitor
 from mockube.controller_manager.controllers.horizontalpodautoscaler.behavior import (
-    History,
+    ScalingHistory,
     with_initial_recommendation,
     with_scaling,
 )
@@ -26,13 +26,13 @@ from mockube.controller_manager.controllers.horizontalpodautoscaler.monitor impo
 from mockube.controller_manager.controllers.horizontalpodautoscaler.proposals import (
     FailedMetricError,
     Proposal,
-    Source,
+    TargetMetrics,
     propose,
 )
 from mockube.controller_manager.controllers.horizontalpodautoscaler.replicas import ScalingContext
 from mockube.controller_manager.controllers.horizontalpodautoscaler.scaling import (
-    Decision,
     MetricsFailedError,
+    ScalingDecision,
     decide,
     decide_by_range,
     limits_of,
@@ -44,7 +44,7 @@ from mockube.controller_manager.controllers.horizontalpodautoscaler.status impor
     ABLE,
     ACTIVE,
     SCALED_TO_ZERO,
-    Status,
+    AutoscalerStatus,
 )
 from mockube.controller_manager.controllers.horizontalpodautoscaler.targets import (
     RestMapper,
@@ -77,12 +77,12 @@ class HorizontalPodAutoscalerController:
         self._scale_client = ScaleClient(context.client, context.clock)
         self._api = MetricsApi(context.client, self._rest_mapper)
         self._selectors = Selectors()
-        self._histories: dict[Key, History] = {}
+        self._histories: dict[Key, ScalingHistory] = {}
         self._registry = context.metrics.registry
         self._monitor = Monitor(lambda: len(self._selectors))
         self._autoscalers = context.informers.of(HORIZONTAL_POD_AUTOSCALERS)
         self._pods = context.informers.of(PODS)
-        self._loop = Loop(
+        self._loop = ReconcileLoop(
             "horizontalpodautoscaler",
             self._reconcile,
             workers=self._options.concurrent_horizontal_pod_autoscaler_syncs,
@@ -134,11 +134,13 @@ class HorizontalPodAutoscalerController:
 
     async def _scale(self, key: Key, autoscaler: ReadOnlyTree) -> str:
         """Scale the target of an autoscaler, and write the status; return the action for the metrics."""
-        status = Status(autoscaler, self._clock.now())
+        status = AutoscalerStatus(autoscaler, self._clock.now())
         resource, scale = await self._scale_of(key, autoscaler, status)
         status.set_able("SucceededGetScale", "the HPA controller was able to get the target's current scale")
         current = (scale.get("spec") or {}).get("replicas") or 0
-        history = with_initial_recommendation(self._histories.get(key, History()), current, self._clock.now())
+        history = with_initial_recommendation(
+            self._histories.get(key, ScalingHistory()), current, self._clock.now()
+        )
         decision = decide_by_range(autoscaler, current, history, status)
         if decision is None:
             decision = await self._decide_by_metrics(key, autoscaler, scale, history, status)
@@ -157,7 +159,7 @@ class HorizontalPodAutoscalerController:
     # --- the target
 
     async def _scale_of(
-        self, key: Key, autoscaler: ReadOnlyTree, status: Status
+        self, key: Key, autoscaler: ReadOnlyTree, status: AutoscalerStatus
     ) -> tuple[Resource[Any], ReadOnlyTree]:
         reference = autoscaler["spec"]["scaleTargetRef"]
         fail = partial(self._fail_to_get_scale, autoscaler, status)
@@ -182,7 +184,9 @@ class HorizontalPodAutoscalerController:
             raise ReconcileError(problem) from error
         return resource, scale
 
-    async def _fail_to_get_scale(self, autoscaler: ReadOnlyTree, status: Status, error: Exception) -> None:
+    async def _fail_to_get_scale(
+        self, autoscaler: ReadOnlyTree, status: AutoscalerStatus, error: Exception
+    ) -> None:
         self._recorder.record(autoscaler, "Warning", "FailedGetScale", str(error))
         status.unable_to_get_scale(error)
         await self._try_to_write(autoscaler, status)
@@ -192,8 +196,8 @@ class HorizontalPodAutoscalerController:
         autoscaler: ReadOnlyTree,
         resource: Resource[Any],
         scale: ReadOnlyTree,
-        decision: Decision,
-        status: Status,
+        decision: ScalingDecision,
+        status: AutoscalerStatus,
     ) -> None:
         size = f"New size: {decision.desired}; reason: {decision.reason}"
         try:
@@ -217,8 +221,13 @@ class HorizontalPodAutoscalerController:
     # --- metrics
 
     async def _decide_by_metrics(
-        self, key: Key, autoscaler: ReadOnlyTree, scale: ReadOnlyTree, history: History, status: Status
-    ) -> Decision:
+        self,
+        key: Key,
+        autoscaler: ReadOnlyTree,
+        scale: ReadOnlyTree,
+        history: ScalingHistory,
+        status: AutoscalerStatus,
+    ) -> ScalingDecision:
         self._histories[key] = history
         current = scale["spec"]["replicas"]
         try:
@@ -237,8 +246,8 @@ class HorizontalPodAutoscalerController:
         return decide(autoscaler, recommendation, limits, history, status)
 
     def _scaling_context(
-        self, key: Key, autoscaler: ReadOnlyTree, scale: ReadOnlyTree, status: Status
-    ) -> tuple[Source, ScalingContext]:
+        self, key: Key, autoscaler: ReadOnlyTree, scale: ReadOnlyTree, status: AutoscalerStatus
+    ) -> tuple[TargetMetrics, ScalingContext]:
         scale_status, options = scale.get("status") or {}, self._options
         text = scale_status.get("selector") or ""
         inactive = partial(self._inactive, autoscaler, status)
@@ -262,12 +271,12 @@ class HorizontalPodAutoscalerController:
             initial_readiness_delay=_seconds(options.horizontal_pod_autoscaler_initial_readiness_delay),
             now=self._clock.now(),
         )
-        return Source(self._api, key.namespace, str(selector)), context
+        return TargetMetrics(self._api, key.namespace, str(selector)), context
 
     def _inactive(
         self,
         autoscaler: ReadOnlyTree,
-        status: Status,
+        status: AutoscalerStatus,
         event: str,
         problem: str,
         reason: str = "",
@@ -278,7 +287,7 @@ class HorizontalPodAutoscalerController:
         return MetricsFailedError(problem)
 
     async def _propose(
-        self, autoscaler: ReadOnlyTree, source: Source, context: ScalingContext, spec: ReadOnlyTree
+        self, autoscaler: ReadOnlyTree, source: TargetMetrics, context: ScalingContext, spec: ReadOnlyTree
     ) -> Proposal | FailedMetricError:
         started_at = self._clock.monotonic()
         old = (autoscaler.get("status") or {}).get("currentReplicas") or 0
@@ -299,14 +308,14 @@ class HorizontalPodAutoscalerController:
 
     # --- the status
 
-    async def _try_to_write(self, autoscaler: ReadOnlyTree, status: Status) -> None:
+    async def _try_to_write(self, autoscaler: ReadOnlyTree, status: AutoscalerStatus) -> None:
         """Write the status after another failure; an error of the write is only logged."""
         try:
             await self._write(autoscaler, status)
         except (ReconcileError, NoResponse) as error:
             LOG.warning("%s", error)
 
-    async def _write(self, autoscaler: ReadOnlyTree, status: Status) -> None:
+    async def _write(self, autoscaler: ReadOnlyTree, status: AutoscalerStatus) -> None:
         updated = status.updated_object
         if updated is None:
             return

@@ -15,9 +15,9 @@ from mockube.apimachinery.quantity import MILLI
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.client import Client, Subject
+from mockube.controller_manager.client.client import Client, RequestedObject
 from mockube.controller_manager.client.wire import NoResponse
-from mockube.controller_manager.controllers.horizontalpodautoscaler.replicas import Sample, Samples
+from mockube.controller_manager.controllers.horizontalpodautoscaler.replicas import PodMetric, Samples
 from mockube.controller_manager.controllers.horizontalpodautoscaler.targets import (
     RestMapper,
     UnknownKindError,
@@ -45,7 +45,7 @@ class MetricsApi:
     async def of_resource(self, namespace: str, selector: str, resource: str, container: str) -> Samples:
         """Return the pods' usage of a resource, by one container or by all."""
         path = f"/apis/{RESOURCE_METRICS}/namespaces/{namespace}/pods"
-        subject = Subject(GroupResource(RESOURCE_METRICS.group, "pods"))
+        subject = RequestedObject(GroupResource(RESOURCE_METRICS.group, "pods"))
         items = await self._items("resource", path, {"labelSelector": selector}, subject)
         return dict(_resource_samples(items, resource, container))
 
@@ -53,7 +53,7 @@ class MetricsApi:
         """Return a custom metric of pods."""
         path = f"{await self._custom_path()}/namespaces/{namespace}/pods/*/{metric}"
         query = {"labelSelector": selector, "metricLabelSelector": metric_selector}
-        subject = Subject(GroupResource(CUSTOM_METRICS, "pods"), "*")
+        subject = RequestedObject(GroupResource(CUSTOM_METRICS, "pods"), "*")
         items = await self._items("custom", path, query, subject)
         return {item["describedObject"]["name"]: _sample(item) for item in items}
 
@@ -71,7 +71,7 @@ class MetricsApi:
             resource, name = await self._resource_of(kind), described["name"]
             rest = f"{resource}/{name}/{metric}"
         path = f"{root}/namespaces/{namespace}/{rest}"
-        subject = Subject(GroupResource(CUSTOM_METRICS, resource), name)
+        subject = RequestedObject(GroupResource(CUSTOM_METRICS, resource), name)
         answer = await self._get("custom", path, {"metricLabelSelector": metric_selector}, subject)
         items = list(answer.get("items") or [])
         if len(items) != 1:
@@ -84,7 +84,7 @@ class MetricsApi:
     async def of_external(self, namespace: str, metric: str, metric_selector: str) -> list[int]:
         """Return all values of an external metric that the selector matches, in thousandths."""
         path = f"/apis/{EXTERNAL_METRICS}/namespaces/{namespace}/{metric}"
-        subject = Subject(GroupResource(EXTERNAL_METRICS.group, metric))
+        subject = RequestedObject(GroupResource(EXTERNAL_METRICS.group, metric))
         items = await self._items("external", path, {"labelSelector": metric_selector}, subject)
         return [_milli(item.get("value")) for item in items]
 
@@ -112,14 +112,16 @@ class MetricsApi:
             ) from error
 
     async def _items(
-        self, api: str, path: str, query: Mapping[str, str], subject: Subject
+        self, api: str, path: str, query: Mapping[str, str], subject: RequestedObject
     ) -> list[ReadOnlyTree]:
         items = (await self._get(api, path, query, subject)).get("items")
         if not items:
             raise MetricsError(f"no metrics returned from {api} metrics API")
         return list(items)
 
-    async def _get(self, api: str, path: str, query: Mapping[str, str], subject: Subject) -> ReadOnlyTree:
+    async def _get(
+        self, api: str, path: str, query: Mapping[str, str], subject: RequestedObject
+    ) -> ReadOnlyTree:
         parameters = {name: value for name, value in query.items() if value}
         target = quote(path, safe="/*") + (f"?{urlencode(parameters)}" if parameters else "")
         try:
@@ -131,7 +133,7 @@ class MetricsApi:
 
 def _resource_samples(
     items: list[ReadOnlyTree], resource: str, container: str
-) -> Iterator[tuple[str, Sample]]:
+) -> Iterator[tuple[str, PodMetric]]:
     """Yield the sample of each pod whose containers all have one; with `container`, only that one counts."""
     for item in items:
         containers = [entry for entry in item.get("containers") or () if container in ("", entry["name"])][
@@ -142,14 +144,14 @@ def _resource_samples(
             window = timedelta(microseconds=parse_duration(item.get("window") or "0s") // 1000)
             yield (
                 item["metadata"]["name"],
-                Sample(sum(map(_milli, usages)), parse_time(item["timestamp"]), window),
+                PodMetric(sum(map(_milli, usages)), parse_time(item["timestamp"]), window),
             )
 
 
-def _sample(item: ReadOnlyTree) -> Sample:
+def _sample(item: ReadOnlyTree) -> PodMetric:
     seconds = item.get("windowSeconds", item.get("window"))
     window = WINDOW if seconds is None else timedelta(seconds=seconds)
-    return Sample(_milli(item.get("value")), parse_time(item["timestamp"]), window)
+    return PodMetric(_milli(item.get("value")), parse_time(item["timestamp"]), window)
 
 
 def _milli(value: object) -> int:

@@ -49,7 +49,7 @@ class FailedMetricError(Exception):
         self.is_spec = is_spec
 
 
-class Source(NamedTuple):
+class TargetMetrics(NamedTuple):
     """The metrics API, and the pods of one autoscaler's target."""
 
     api: MetricsApi
@@ -57,7 +57,7 @@ class Source(NamedTuple):
     selector: str
 
 
-async def propose(spec: ReadOnlyTree, source: Source, context: ScalingContext) -> Proposal:
+async def propose(spec: ReadOnlyTree, source: TargetMetrics, context: ScalingContext) -> Proposal:
     """Return the proposal of a metric; raise `FailedMetricError`."""
     function = _TYPES.get(spec.get("type") or "")
     if function is None:
@@ -69,7 +69,7 @@ async def propose(spec: ReadOnlyTree, source: Source, context: ScalingContext) -
 # --- resource metrics
 
 
-async def _of_resource(spec: ReadOnlyTree, source: Source, context: ScalingContext) -> Proposal:
+async def _of_resource(spec: ReadOnlyTree, source: TargetMetrics, context: ScalingContext) -> Proposal:
     metric = spec["resource"]
     try:
         replicas, current, name = await _resource(metric, source, context)
@@ -80,7 +80,7 @@ async def _of_resource(spec: ReadOnlyTree, source: Source, context: ScalingConte
     return Proposal(replicas, name, status)
 
 
-async def _of_container(spec: ReadOnlyTree, source: Source, context: ScalingContext) -> Proposal:
+async def _of_container(spec: ReadOnlyTree, source: TargetMetrics, context: ScalingContext) -> Proposal:
     metric = spec["containerResource"]
     container = metric["container"]
     try:
@@ -93,7 +93,7 @@ async def _of_container(spec: ReadOnlyTree, source: Source, context: ScalingCont
 
 
 async def _resource(
-    metric: ReadOnlyTree, source: Source, context: ScalingContext, container: str = ""
+    metric: ReadOnlyTree, source: TargetMetrics, context: ScalingContext, container: str = ""
 ) -> tuple[int, ReadOnlyTree, str]:
     resource, target = metric["name"], metric["target"]
     average, percentage = target.get("averageValue"), target.get("averageUtilization")
@@ -127,7 +127,7 @@ async def _resource(
 # --- metrics of pods
 
 
-async def _of_pods(spec: ReadOnlyTree, source: Source, context: ScalingContext) -> Proposal:
+async def _of_pods(spec: ReadOnlyTree, source: TargetMetrics, context: ScalingContext) -> Proposal:
     metric, target = spec["pods"]["metric"], spec["pods"]["target"]
     name = metric["name"]
     try:
@@ -147,7 +147,7 @@ async def _of_pods(spec: ReadOnlyTree, source: Source, context: ScalingContext) 
 # --- metrics of another object
 
 
-async def _of_object(spec: ReadOnlyTree, source: Source, context: ScalingContext) -> Proposal:
+async def _of_object(spec: ReadOnlyTree, source: TargetMetrics, context: ScalingContext) -> Proposal:
     source_spec = spec["object"]
     metric, described, field = (
         source_spec["metric"],
@@ -168,7 +168,7 @@ async def _of_object(spec: ReadOnlyTree, source: Source, context: ScalingContext
 
 
 async def _object_usage(
-    source_spec: ReadOnlyTree, field: str, source: Source, context: ScalingContext
+    source_spec: ReadOnlyTree, field: str, source: TargetMetrics, context: ScalingContext
 ) -> Usage:
     metric, described = source_spec["metric"], source_spec["describedObject"]
     if not field:
@@ -203,7 +203,7 @@ def _usage(context: ScalingContext, value: int, field: str, target: int) -> Usag
 # --- external metrics
 
 
-async def _of_external(spec: ReadOnlyTree, source: Source, context: ScalingContext) -> Proposal:
+async def _of_external(spec: ReadOnlyTree, source: TargetMetrics, context: ScalingContext) -> Proposal:
     metric, target = spec["external"]["metric"], spec["external"]["target"]
     field = next((name for name in ("averageValue", "value") if target.get(name) is not None), "")
     try:
@@ -217,7 +217,7 @@ async def _of_external(spec: ReadOnlyTree, source: Source, context: ScalingConte
 
 
 async def _external_usage(
-    source_spec: ReadOnlyTree, field: str, source: Source, context: ScalingContext
+    source_spec: ReadOnlyTree, field: str, source: TargetMetrics, context: ScalingContext
 ) -> Usage:
     metric = source_spec["metric"]
     if not field:
@@ -244,7 +244,7 @@ def _external_name(metric: ReadOnlyTree) -> str:
 # --- common
 
 
-_TYPES: Final[Mapping[str, Callable[[ReadOnlyTree, Source, ScalingContext], Awaitable[Proposal]]]] = {
+_TYPES: Final[Mapping[str, Callable[[ReadOnlyTree, TargetMetrics, ScalingContext], Awaitable[Proposal]]]] = {
     "Resource": _of_resource,
     "ContainerResource": _of_container,
     "Pods": _of_pods,

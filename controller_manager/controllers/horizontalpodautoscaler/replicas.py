@@ -30,7 +30,7 @@ class CalculationError(Exception):
     """The replicas cannot be calculated; the message is upstream's."""
 
 
-class Sample(NamedTuple):
+class PodMetric(NamedTuple):
     """The usage of one pod in thousandths, in the window that ended at the timestamp."""
 
     value: int
@@ -38,7 +38,7 @@ class Sample(NamedTuple):
     window: timedelta
 
 
-Samples = Mapping[str, Sample]
+Samples = Mapping[str, PodMetric]
 """The samples by the names of pods."""
 
 
@@ -131,7 +131,7 @@ def group_pods(context: ScalingContext, samples: Samples, resource: str) -> PodG
     return PodGroups(ready, frozenset(unready), frozenset(missing), frozenset(ignored))
 
 
-def _is_unready(pod: ReadOnlyTree, sample: Sample, context: ScalingContext) -> bool:
+def _is_unready(pod: ReadOnlyTree, sample: PodMetric, context: ScalingContext) -> bool:
     """Return whether the CPU sample is ignored because the pod is starting."""
     condition, started = conditions.get(pod, "Ready"), (pod.get("status") or {}).get("startTime")
     if condition is None or not started:

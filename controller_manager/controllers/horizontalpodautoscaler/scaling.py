@@ -9,7 +9,11 @@ from msgspec import Struct
 from mockube.apimachinery import quantity
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.config.settings import Controllers
-from mockube.controller_manager.controllers.horizontalpodautoscaler.behavior import History, Limits, limit
+from mockube.controller_manager.controllers.horizontalpodautoscaler.behavior import (
+    ScalingHistory,
+    ScalingLimits,
+    limit,
+)
 from mockube.controller_manager.controllers.horizontalpodautoscaler.proposals import (
     EMPTY_STATUS,
     FailedMetricError,
@@ -20,7 +24,7 @@ from mockube.controller_manager.controllers.horizontalpodautoscaler.status impor
     ACTIVE,
     LIMITED,
     SCALED_TO_ZERO,
-    Status,
+    AutoscalerStatus,
 )
 
 ABOVE_MAXIMUM: Final = "Current number of replicas above Spec.MaxReplicas"
@@ -36,12 +40,12 @@ class MetricsFailedError(Exception):
         self.statuses = statuses
 
 
-class Decision(Struct, frozen=True, kw_only=True):
+class ScalingDecision(Struct, frozen=True, kw_only=True):
     desired: int
     reason: str = ""
     """The reason for the change of the replicas."""
     metrics: Sequence[ReadOnlyTree] = ()
-    history: History
+    history: ScalingHistory
     problem: str = ""
     """The message about metrics that failed, although others decided; empty if none failed."""
 
@@ -52,18 +56,18 @@ def minimum(autoscaler: ReadOnlyTree) -> int:
 
 
 def decide_by_range(
-    autoscaler: ReadOnlyTree, current: int, history: History, status: Status
-) -> Decision | None:
+    autoscaler: ReadOnlyTree, current: int, history: ScalingHistory, status: AutoscalerStatus
+) -> ScalingDecision | None:
     """Return the decision without metrics; None if the metrics decide."""
     max_replicas = autoscaler["spec"]["maxReplicas"]
     if current == 0:
         status.record(ACTIVE, "False", "ScalingDisabled", DISABLED)
         status.remove(SCALED_TO_ZERO)
-        return Decision(desired=0, history=history)
+        return ScalingDecision(desired=0, history=history)
     if current > max_replicas:
-        return Decision(desired=max_replicas, reason=ABOVE_MAXIMUM, history=history)
+        return ScalingDecision(desired=max_replicas, reason=ABOVE_MAXIMUM, history=history)
     if current < minimum(autoscaler):
-        return Decision(desired=minimum(autoscaler), reason=BELOW_MINIMUM, history=history)
+        return ScalingDecision(desired=minimum(autoscaler), reason=BELOW_MINIMUM, history=history)
     return None
 
 
@@ -78,7 +82,7 @@ async def recommend(
     specs: Iterable[ReadOnlyTree],
     current: int,
     propose: Callable[[ReadOnlyTree], Awaitable[Proposal | FailedMetricError]],
-    status: Status,
+    status: AutoscalerStatus,
 ) -> Recommendation:
     """Return the maximum of all metrics' proposals. If a metric fails, nothing is scaled down."""
     results = [await propose(spec) for spec in specs]
@@ -103,8 +107,12 @@ async def recommend(
 
 
 def decide(
-    autoscaler: ReadOnlyTree, recommendation: Recommendation, limits: Limits, history: History, status: Status
-) -> Decision:
+    autoscaler: ReadOnlyTree,
+    recommendation: Recommendation,
+    limits: ScalingLimits,
+    history: ScalingHistory,
+    status: AutoscalerStatus,
+) -> ScalingDecision:
     desired = max(recommendation.replicas, 0)
     reason = ""
     if desired > limits.current:
@@ -114,7 +122,7 @@ def decide(
     limited = limit(autoscaler["spec"].get("behavior"), desired, limits, history)
     status.set_able(*limited.able_condition)
     status.record(LIMITED, "True" if limited.is_limited else "False", *limited.limited_condition)
-    return Decision(
+    return ScalingDecision(
         desired=limited.replicas,
         reason=reason,
         metrics=recommendation.statuses,
@@ -123,8 +131,8 @@ def decide(
     )
 
 
-def limits_of(autoscaler: ReadOnlyTree, current: int, options: Controllers, now: datetime) -> Limits:
-    return Limits(
+def limits_of(autoscaler: ReadOnlyTree, current: int, options: Controllers, now: datetime) -> ScalingLimits:
+    return ScalingLimits(
         minimum=minimum(autoscaler),
         maximum=autoscaler["spec"]["maxReplicas"],
         current=current,

@@ -12,7 +12,7 @@ ABLE, ACTIVE, LIMITED = "AbleToScale", "ScalingActive", "ScalingLimited"
 SCALED_TO_ZERO = "ScaledToZero"
 
 
-class Status:
+class AutoscalerStatus:
     def __init__(self, autoscaler: ReadOnlyTree, now: datetime) -> None:
         self._autoscaler = autoscaler
         self._now = now

@@ -21,8 +21,8 @@ from mockube.controller_manager.control.actions import (
     EMPTY_PLAN,
     Create,
     Delete,
-    Outcome,
     Plan,
+    PlanResult,
     RecordEvent,
     Remember,
 )
@@ -39,7 +39,7 @@ from mockube.controller_manager.controllers.job.state import (
     is_tracked,
     state_of,
 )
-from mockube.controller_manager.controllers.job.tracking import Progress, track
+from mockube.controller_manager.controllers.job.tracking import JobProgress, track
 from mockube.controller_manager.queue.workqueue import RetryBackoff
 from mockube.controller_manager.workloads import indexes
 from mockube.controller_manager.workloads.ownership import (
@@ -87,7 +87,7 @@ def _plan(state: JobState, now: datetime) -> Plan:
     )
 
 
-def _plan_after_end(state: JobState, end_condition: ReadOnlyTree, outcome: Outcome, now: datetime) -> Plan:
+def _plan_after_end(state: JobState, end_condition: ReadOnlyTree, outcome: PlanResult, now: datetime) -> Plan:
     """Return the plan that tracks pods; the Job ends when all active pods are deleted."""
     remaining_state = _without_deleted(state, outcome)
     are_all_deleted = len(state.active) == len(outcome.of(Delete))
@@ -101,7 +101,7 @@ def _plan_after_end(state: JobState, end_condition: ReadOnlyTree, outcome: Outco
     )
 
 
-def _plan_after_pod_change(state: JobState, outcome: Outcome, now: datetime) -> Plan:
+def _plan_after_pod_change(state: JobState, outcome: PlanResult, now: datetime) -> Plan:
     remaining_state = _without_deleted(state, outcome)
     active = len(remaining_state.active) + len(outcome.of(Create))
     status = _status(remaining_state, active, now)
@@ -113,7 +113,7 @@ def _plan_after_pod_change(state: JobState, outcome: Outcome, now: datetime) -> 
     return track(replace(_progress(remaining_state, status, None), events=events), now)
 
 
-def _without_deleted(state: JobState, outcome: Outcome) -> JobState:
+def _without_deleted(state: JobState, outcome: PlanResult) -> JobState:
     deleted = {write.key for write in outcome.of(Delete)}
     active = tuple(pod for pod in state.active if pod.key not in deleted)
     return replace(
@@ -153,8 +153,8 @@ def _with_suspension(
     return status, (RecordEvent(about=state.job, type="Normal", reason=word, message=desired["message"]),)
 
 
-def _progress(state: JobState, status: dict[str, Any], end_condition: ReadOnlyTree | None) -> Progress:
-    return Progress(
+def _progress(state: JobState, status: dict[str, Any], end_condition: ReadOnlyTree | None) -> JobProgress:
+    return JobProgress(
         state=state,
         status=status,
         end_condition=end_condition,

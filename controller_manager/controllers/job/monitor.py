@@ -9,7 +9,7 @@ from prometheus_client.core import CounterMetricFamily, Metric
 
 from mockube.apimachinery import conditions
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.control.actions import Create, Delete, Outcome, Update
+from mockube.controller_manager.control.actions import Create, Delete, PlanResult, Update
 from mockube.controller_manager.control.controller import OutcomeMetrics
 from mockube.controller_manager.controllers.job import index_ranges
 from mockube.controller_manager.controllers.job.ending import COMPLETE, FAILED
@@ -37,7 +37,7 @@ class JobMonitor(OutcomeMetrics):
         self._syncs = LabelledDurations(*names, labels, BUCKETS)
         self._counts: dict[str, Counter[tuple[str, ...]]] = {name: Counter() for name in _COUNTERS}
 
-    def observe(self, primary: Any, outcome: Outcome, seconds: float, now: datetime) -> None:  # noqa: ARG002
+    def observe(self, primary: Any, outcome: PlanResult, seconds: float, now: datetime) -> None:  # noqa: ARG002
         if primary is None or is_finished(primary) or is_managed_elsewhere(primary):
             return
         mode, result = _mode(primary), "success" if outcome.error is None else "error"
@@ -83,7 +83,7 @@ def _mode(job: ReadOnlyTree) -> str:
     return job["spec"].get("completionMode") or "NonIndexed"
 
 
-def _action(outcome: Outcome) -> str:
+def _action(outcome: PlanResult) -> str:
     if outcome.of(Delete):
         return "pods_deleted"
     return "pods_created" if outcome.of(Create) else "tracking"

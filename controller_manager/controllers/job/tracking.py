@@ -18,8 +18,8 @@ from mockube.controller_manager.client.kinds import JOBS
 from mockube.controller_manager.client.podview import SUCCEEDED, PodView
 from mockube.controller_manager.control.actions import (
     Action,
-    Outcome,
     Plan,
+    PlanResult,
     RecordEvent,
     Remember,
     RemoveFinalizer,
@@ -51,7 +51,7 @@ MAX_UNCOUNTED: Final = 500
 Status = Mapping[str, Any]
 
 
-class Progress(Struct, frozen=True, kw_only=True):
+class JobProgress(Struct, frozen=True, kw_only=True):
     """The state of one reconciliation's counting, and the status that it writes."""
 
     state: JobState
@@ -70,7 +70,7 @@ class Progress(Struct, frozen=True, kw_only=True):
         return {**self.state.job, "status": self.status}
 
 
-def track(progress: Progress, now: datetime) -> Plan:
+def track(progress: JobProgress, now: datetime) -> Plan:
     """Return the plan that writes the status, then removes the finalizers of the pods listed in it, then counts them."""
     ended_pods, status, is_full = _list_uncounted(progress)
     interim = None
@@ -89,7 +89,7 @@ def track(progress: Progress, now: datetime) -> Plan:
         update = Update(resource=JOBS, body=progress.body, subresource="status")
         writes = (update, Remember(progress.state.failures))
 
-    def then(outcome: Outcome) -> Plan | None:
+    def then(outcome: PlanResult) -> Plan | None:
         if outcome.error is not None:
             return None
         return _remove_finalizers(_with_updated_job(progress, outcome), ended_pods)
@@ -97,7 +97,7 @@ def track(progress: Progress, now: datetime) -> Plan:
     return Plan(actions=(*progress.events, *writes), then=then)
 
 
-def _with_updated_job(progress: Progress, outcome: Outcome) -> Progress:
+def _with_updated_job(progress: JobProgress, outcome: PlanResult) -> JobProgress:
     """Return the progress with the Job that the update returned."""
     answers = [write.response for write in outcome.of(Update) if write.response is not None]
     if not answers:
@@ -106,12 +106,12 @@ def _with_updated_job(progress: Progress, outcome: Outcome) -> Progress:
     return replace(progress, state=replace(progress.state, job=job))
 
 
-def _remove_finalizers(progress: Progress, ended_pods: Sequence[PodView]) -> Plan | None:
+def _remove_finalizers(progress: JobProgress, ended_pods: Sequence[PodView]) -> Plan | None:
     actions = (finalizer_removal(ended_pods),) if ended_pods else ()
     return Plan(actions=actions, then=lambda outcome: _count(progress, outcome))
 
 
-def _count(progress: Progress, outcome: Outcome) -> Plan | None:
+def _count(progress: JobProgress, outcome: PlanResult) -> Plan | None:
     """Return the plan that counts the pods whose finalizer was removed, and ends the Job after the last one."""
     released_keys = {write.key for write in outcome.of(RemoveFinalizer)}
     released_uids = {pod.uid for pod in progress.state.pods if pod.key in released_keys}
@@ -146,7 +146,7 @@ def count_released_pods(status: Status, tracked_uids: Collection[str]) -> Status
 # --- listing
 
 
-def _list_uncounted(progress: Progress) -> tuple[Sequence[PodView], Status, bool]:
+def _list_uncounted(progress: JobProgress) -> tuple[Sequence[PodView], Status, bool]:
     """Return the pods whose finalizers to remove, the status that lists those to count, and whether its list is full."""
     state = progress.state
     pods: Sequence[PodView] = state.pods
@@ -165,7 +165,7 @@ def _list_uncounted(progress: Progress) -> tuple[Sequence[PodView], Status, bool
     return ended_pods, uncounted.status(), False
 
 
-def _is_finalizer_removable(progress: Progress, pod: PodView) -> bool:
+def _is_finalizer_removable(progress: JobProgress, pod: PodView) -> bool:
     """Return whether the pod's finalizer may be removed.
 
     A failed pod whose index is retried keeps it: its failure count is copied to its successor.
@@ -180,7 +180,7 @@ def _is_finalizer_removable(progress: Progress, pod: PodView) -> bool:
 class _UncountedList:
     """The pods and indexes that a status lists, while pods are added."""
 
-    def __init__(self, progress: Progress, status: Status) -> None:
+    def __init__(self, progress: JobProgress, status: Status) -> None:
         uncounted = status.get("uncountedTerminatedPods") or {}
         self._state = progress.state
         self._fails_all_others = progress.end_condition is not None and not is_success(progress.end_condition)
@@ -224,7 +224,7 @@ class _UncountedList:
 # --- finishing
 
 
-def _can_finish(progress: Progress, status: Status) -> bool:
+def _can_finish(progress: JobProgress, status: Status) -> bool:
     if progress.end_condition is None or progress.is_full or status.get("terminating"):
         return False
     return not status.get("uncountedTerminatedPods")
@@ -241,7 +241,7 @@ def _with_end_condition(status: Status, end_condition: ReadOnlyTree) -> Status:
     }
 
 
-def _end_events(progress: Progress, status: Status) -> tuple[RecordEvent, ...]:
+def _end_events(progress: JobProgress, status: Status) -> tuple[RecordEvent, ...]:
     end_condition, job = progress.end_condition or {}, progress.state.job
     if end_condition["type"] != COMPLETE:
         return (

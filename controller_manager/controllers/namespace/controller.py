@@ -13,7 +13,7 @@ from mockube.controller_manager.client.discovery import discover
 from mockube.controller_manager.client.kinds import NAMESPACES
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.runnable import Context, Runnable
-from mockube.controller_manager.control.runner import Loop
+from mockube.controller_manager.control.runner import ReconcileLoop
 from mockube.controller_manager.controllers.namespace.deletion import (
     RemainingContent,
     delete_content,
@@ -29,7 +29,7 @@ class NamespaceController:
         self._client = context.client
         self._clock = context.clock
         workers = context.options.controllers.concurrent_namespace_syncs
-        self._loop = Loop(
+        self._loop = ReconcileLoop(
             "namespace", self._reconcile, workers=workers, clock=context.clock, metrics=context.metrics
         )
         context.informers.of(NAMESPACES).add_handler(self._on_change)

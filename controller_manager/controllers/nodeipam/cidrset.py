@@ -7,7 +7,7 @@ from mockube.controller_manager.config.networks import NodeRange
 Network = IPv4Network | IPv6Network
 
 
-class OutOfRange(ValueError):
+class CIDROutOfRange(ValueError):
     """A network is not part of the cluster's range."""
 
 
@@ -51,7 +51,7 @@ class CidrSet:
 
     def _parts(self, network: Network) -> range:
         if not self.overlaps(network):
-            raise OutOfRange(f"cidr {network} is out the range of cluster cidr {self._network}")
+            raise CIDROutOfRange(f"cidr {network} is out the range of cluster cidr {self._network}")
         if network.prefixlen <= self._network.prefixlen:
             return range(self._size)
         first = int(network.network_address) - int(self._network.network_address)

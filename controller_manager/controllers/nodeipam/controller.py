@@ -13,8 +13,13 @@ from mockube.controller_manager.client.kinds import NODES
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.config.networks import IPAM, allocates, node_ranges
 from mockube.controller_manager.control.runnable import Context, Runnable
-from mockube.controller_manager.control.runner import Loop, RequeueWithBackoff
-from mockube.controller_manager.controllers.nodeipam.cidrset import CidrSet, Network, OutOfRange, RangeFull
+from mockube.controller_manager.control.runner import ReconcileLoop, RequeueWithBackoff
+from mockube.controller_manager.controllers.nodeipam.cidrset import (
+    CIDROutOfRange,
+    CidrSet,
+    Network,
+    RangeFull,
+)
 
 LOG = logging.getLogger(__name__)
 
@@ -34,7 +39,7 @@ class NodeIpamController:
         self._allocated: dict[str, str] = {}
         """The uids of the nodes that have ranges, by name."""
         self._nodes = context.informers.of(NODES)
-        self._loop = Loop(
+        self._loop = ReconcileLoop(
             "cidrallocator_node", self._sync, workers=WORKERS, clock=context.clock, metrics=context.metrics
         )
         if self._is_enabled:
@@ -76,7 +81,7 @@ class NodeIpamController:
         for position, text in enumerate(_pod_cidrs(node)):
             try:
                 self._sets[position].occupy(ip_network(text, strict=False))
-            except (OutOfRange, ValueError, IndexError) as error:
+            except (CIDROutOfRange, ValueError, IndexError) as error:
                 LOG.warning(
                     "node %s has the pod CIDR %s, which cannot be reserved: %s", meta.name(node), text, error
                 )

@@ -15,7 +15,7 @@ from mockube.controller_manager.client.kinds import LEASES, NODES, PODS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.control.runnable import Context, Runnable
-from mockube.controller_manager.control.runner import Loop
+from mockube.controller_manager.control.runner import ReconcileLoop
 from mockube.controller_manager.controllers.nodelifecycle import health, taints
 from mockube.controller_manager.controllers.nodelifecycle.health import NodeHealth
 from mockube.controller_manager.controllers.nodelifecycle.zones import (
@@ -52,7 +52,7 @@ class NodeLifecycleController:
         self._nodes, self._leases = context.informers.of(NODES), context.informers.of(LEASES)
         self._pods = context.informers.of(PODS)
         self._pods.add_index(BY_NODE, node_of_pod)
-        self._loop = Loop(
+        self._loop = ReconcileLoop(
             "node_lifecycle_controller",
             self._reconcile_no_schedule_taints,
             workers=WORKERS,

@@ -16,8 +16,8 @@ from mockube.controller_manager.control.actions import (
     Confirm,
     Delete,
     ObjectRef,
-    Outcome,
     Plan,
+    PlanResult,
     Update,
 )
 from mockube.controller_manager.workloads.device_claims import (
@@ -112,7 +112,7 @@ def _remove_finalizer(claim: ReadOnlyTree) -> Update:
     return Update(resource=RESOURCE_CLAIMS, body=meta.without_finalizer(claim, FINALIZER))
 
 
-def _plan_after_status_write(deletion: tuple[Action, ...], outcome: Outcome) -> Plan | None:
+def _plan_after_status_write(deletion: tuple[Action, ...], outcome: PlanResult) -> Plan | None:
     """Return the plan that removes the finalizer of a deallocated claim, and deletes the claim if its pod has ended."""
     answers = [write.response for write in outcome.of(Update) if write.response is not None]
     if outcome.error is not None or not answers:

@@ -14,7 +14,7 @@ from mockube.controller_manager.cache.store import Caches, Change
 from mockube.controller_manager.client.kinds import PODS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.control.actions import Create, Outcome, Patch, Plan, Update
+from mockube.controller_manager.control.actions import Create, Patch, Plan, PlanResult, Update
 from mockube.controller_manager.control.controller import Controller, OutcomeMetrics, Watch
 from mockube.controller_manager.control.runnable import Context, Runnable, Runner, WaitForKinds
 from mockube.controller_manager.control.runner import ControllerRunner
@@ -120,7 +120,7 @@ class ResourceClaimMetrics(OutcomeMetrics):
         self._list = list_claims
         self._creates: Counter[tuple[str, str]] = Counter()
 
-    def observe(self, primary: Any, outcome: Outcome, seconds: float, now: datetime) -> None:  # noqa: ARG002
+    def observe(self, primary: Any, outcome: PlanResult, seconds: float, now: datetime) -> None:  # noqa: ARG002
         created = outcome.of(Create)
         for write in created:
             self._creates["success", _admin_access_label(write.response or {})] += 1

@@ -15,9 +15,9 @@ from mockube.controller_manager.control.actions import (
     Action,
     Create,
     EventTemplate,
-    Outcome,
     Patch,
     Plan,
+    PlanResult,
     RecordEvent,
     Update,
 )
@@ -150,16 +150,16 @@ def _failure(pod: PodView, pod_claim: ReadOnlyTree, problem: str) -> RecordEvent
     return RecordEvent(about=pod.object, type="Warning", reason=_FAILED, message=message)
 
 
-def _requeue_with_backoff(problem: str) -> Callable[[Outcome], None]:
+def _requeue_with_backoff(problem: str) -> Callable[[PlanResult], None]:
     """Return a function that requeues the key, whatever the outcome of the actions is."""
 
-    def raise_(_: Outcome) -> None:
+    def raise_(_: PlanResult) -> None:
         raise RequeueWithBackoff(problem)
 
     return raise_
 
 
-def _plan_claim_statuses(pod: PodView, claim_names: Names, outcome: Outcome) -> Plan | None:
+def _plan_claim_statuses(pod: PodView, claim_names: Names, outcome: PlanResult) -> Plan | None:
     """Return the plan that writes the names of the claims into the pod's status, unless a creation failed."""
     if outcome.error is not None:
         return None

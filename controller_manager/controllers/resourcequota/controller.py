@@ -24,7 +24,7 @@ from mockube.controller_manager.client.kinds import (
 )
 from mockube.controller_manager.client.resources import Key, Resource
 from mockube.controller_manager.control.runnable import Context, Runnable
-from mockube.controller_manager.control.runner import Loop
+from mockube.controller_manager.control.runner import ReconcileLoop
 from mockube.controller_manager.supervision import run_all
 
 _DISCOVERY_PERIOD: Final = timedelta(seconds=30)
@@ -57,7 +57,7 @@ class ResourceQuotaController:
         self._evaluators = Evaluators(self)
         self._last_changes: dict[Key, datetime] = {}
         """The times of the last observed change, by quota."""
-        loop = partial(Loop, clock=context.clock, metrics=context.metrics)
+        loop = partial(ReconcileLoop, clock=context.clock, metrics=context.metrics)
         workers = controllers.concurrent_resource_quota_syncs
         self._loop = loop("resourcequota_primary", self._reconcile, workers=workers)
         self._discovery = loop("resourcequota_discovery", self._discover, workers=1)

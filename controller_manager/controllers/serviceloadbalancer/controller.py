@@ -12,7 +12,7 @@ from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.kinds import NODES, SERVICES
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.runnable import Context, Runnable
-from mockube.controller_manager.control.runner import Loop, RequeueWithBackoff
+from mockube.controller_manager.control.runner import ReconcileLoop, RequeueWithBackoff
 from mockube.controller_manager.queue.workqueue import RateLimiter, RetryBackoff
 
 FINALIZER: Final = "service.kubernetes.io/load-balancer-cleanup"
@@ -43,7 +43,7 @@ class ServiceLoadBalancerController:
         self._recorder = context.recorder.of(ACCOUNT)
         self._pool = AddressPool(ip_network(context.options.networks.load_balancer_cidr))
         self._services, self._nodes = context.informers.of(SERVICES), context.informers.of(NODES)
-        self._loop = Loop(
+        self._loop = ReconcileLoop(
             "service", self._sync, workers=WORKERS, clock=context.clock, metrics=context.metrics
         )
         self._loop.limiter = RateLimiter(context.clock, _RETRIES)

@@ -11,9 +11,9 @@ from mockube.controller_manager.control.controller import Controller
 from mockube.controller_manager.workloads.ownership import BY_OWNER, owner_of, owner_of_pod
 from mockube.controller_manager.workloads.stateful import identity, status
 from mockube.controller_manager.workloads.stateful.reconciliation import (
-    Kind,
     ReconcileResult,
     RolloutResult,
+    StatefulSetKind,
     reconcile,
 )
 from mockube.controller_manager.workloads.stateful.spec import SetView
@@ -87,7 +87,7 @@ def _max_unavailable(owner: SetView) -> int:
     return max(intstr.scaled_value(limit, owner.replicas, round_up=False), 1)
 
 
-_STATEFUL_SET_KIND: Final = Kind(
+_STATEFUL_SET_KIND: Final = StatefulSetKind(
     resource=STATEFUL_SETS,
     view=partial(SetView.of, STATEFUL_SETS),
     pod_handling=_default_pod_handling,

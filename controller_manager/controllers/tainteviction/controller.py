@@ -13,7 +13,7 @@ from mockube.controller_manager.client.kinds import NODES, PODS
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.runnable import Context, Runnable
-from mockube.controller_manager.control.runner import Loop
+from mockube.controller_manager.control.runner import ReconcileLoop
 from mockube.controller_manager.workloads.disruption import disruption_status
 from mockube.controller_manager.workloads.indexes import BY_NODE, node_of_pod
 
@@ -36,7 +36,7 @@ class TaintEvictionController:
         self._recorder = context.recorder.of(NAME)
         self._nodes, self._pods = context.informers.of(NODES), context.informers.of(PODS)
         self._pods.add_index(BY_NODE, node_of_pod)
-        self._loop = Loop(
+        self._loop = ReconcileLoop(
             "taint_eviction", self._reconcile, workers=WORKERS, clock=context.clock, metrics=context.metrics
         )
         self._scheduled: dict[Key, _ScheduledEviction] = {}

@@ -13,7 +13,14 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Caches, Change
 from mockube.controller_manager.client.kinds import JOBS
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.control.actions import EMPTY_PLAN, Confirm, Delete, ObjectRef, Outcome, Plan
+from mockube.controller_manager.control.actions import (
+    EMPTY_PLAN,
+    Confirm,
+    Delete,
+    ObjectRef,
+    Plan,
+    PlanResult,
+)
 from mockube.controller_manager.control.controller import Controller, OutcomeMetrics, Watch
 from mockube.controller_manager.metrics.durations import Histogram
 
@@ -64,7 +71,7 @@ class DeletionMetrics(OutcomeMetrics):
         text = "How long after its time a Job was deleted."
         self._delays = Histogram("ttl_after_finished_controller_job_deletion_duration_seconds", text, BUCKETS)
 
-    def observe(self, primary: Any, outcome: Outcome, seconds: float, now: datetime) -> None:  # noqa: ARG002
+    def observe(self, primary: Any, outcome: PlanResult, seconds: float, now: datetime) -> None:  # noqa: ARG002
         expiry = None if primary is None else _expiry(primary)
         if expiry is not None and outcome.of(Delete):
             self._delays.durations.observe((now - expiry).total_seconds())

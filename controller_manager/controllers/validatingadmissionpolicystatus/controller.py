@@ -9,8 +9,11 @@ from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.kinds import VALIDATING_ADMISSION_POLICIES
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.runnable import Context, Runnable
-from mockube.controller_manager.control.runner import Loop
-from mockube.controller_manager.controllers.validatingadmissionpolicystatus.schemas import Schemas, kinds_of
+from mockube.controller_manager.control.runner import ReconcileLoop
+from mockube.controller_manager.controllers.validatingadmissionpolicystatus.schemas import (
+    SchemaResolver,
+    kinds_of,
+)
 from mockube.controller_manager.controllers.validatingadmissionpolicystatus.type_checking import (
     TypeChecks,
     kinds_to_check,
@@ -26,7 +29,7 @@ class PolicyStatusController:
         self._client = context.client
         self._clock = context.clock
         workers = context.options.controllers.concurrent_validating_admission_policy_status_syncs
-        self._loop = Loop(
+        self._loop = ReconcileLoop(
             _MANAGER, self._reconcile, workers=workers, clock=context.clock, metrics=context.metrics
         )
         self._policies = context.informers.of(VALIDATING_ADMISSION_POLICIES)
@@ -67,7 +70,7 @@ class PolicyStatusController:
         kinds = kinds_to_check(policy, await kinds_of(self._client)) if _has_rules(policy) else []
         if not kinds:
             return []
-        schemas = Schemas(self._client)
+        schemas = SchemaResolver(self._client)
         checks = TypeChecks(policy, self._clock.now())
         params = param_kind(policy)
         if params is not None:

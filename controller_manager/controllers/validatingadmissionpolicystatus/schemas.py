@@ -46,7 +46,7 @@ def read_kinds(documents: Sequence[ReadOnlyTree]) -> KindsByName:
     return kinds
 
 
-class Schemas:
+class SchemaResolver:
     """The schemas of kinds, in which references are replaced by the referenced schemas."""
 
     def __init__(self, client: Client) -> None:

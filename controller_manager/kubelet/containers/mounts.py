@@ -18,7 +18,7 @@ from mockube.controller_manager.kubelet.containers.environment import (
 )
 from mockube.controller_manager.kubelet.containers.network_files import hosts_file, resolver_file
 from mockube.controller_manager.kubelet.pod_lifecycle.program import REFERENCE, expand_references
-from mockube.controller_manager.kubelet.shell.filesystem import Entry
+from mockube.controller_manager.kubelet.shell.filesystem import FileEntry
 from mockube.controller_manager.kubelet.shell.programs import PROGRAMS, sysctl_path
 
 _READ_ONLY: Final = frozenset({"configMap", "secret", "downwardAPI", "projected"})
@@ -27,15 +27,15 @@ _GROUP_READS: Final = 0o440
 """The permissions that the fsGroup and the owner have on a volume's files."""
 
 
-class File(NamedTuple):
+class FileProjection(NamedTuple):
     data: bytes
     mode: int
 
 
-Content = Mapping[str, File]
+Content = Mapping[str, FileProjection]
 
 
-def files_of(pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> dict[str, Entry]:
+def files_of(pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> dict[str, FileEntry]:
     """Return every file and directory of a container by its path."""
     files = dict(_system_files(pod, container))
     volumes = {volume["name"]: volume for volume in pod["spec"].get("volumes") or ()}
@@ -98,20 +98,20 @@ def _mounted_volumes(pod: ReadOnlyTree, container: ReadOnlyTree) -> Iterator[Rea
     return (volume for volume in pod["spec"].get("volumes") or () if volume["name"] in names)
 
 
-def _system_files(pod: ReadOnlyTree, container: ReadOnlyTree) -> Iterator[tuple[str, Entry]]:
-    yield "/etc/hostname", Entry(data=f"{hostname_of(pod)}\n".encode())
-    yield "/etc/hosts", Entry(data=hosts_file(pod).encode())
-    yield "/etc/resolv.conf", Entry(data=resolver_file(pod).encode())
-    yield "/dev/null", Entry(data=b"", mode=0o666)
+def _system_files(pod: ReadOnlyTree, container: ReadOnlyTree) -> Iterator[tuple[str, FileEntry]]:
+    yield "/etc/hostname", FileEntry(data=f"{hostname_of(pod)}\n".encode())
+    yield "/etc/hosts", FileEntry(data=hosts_file(pod).encode())
+    yield "/etc/resolv.conf", FileEntry(data=resolver_file(pod).encode())
+    yield "/dev/null", FileEntry(data=b"", mode=0o666)
     for folder in ("/tmp", "/root", "/home", "/var/log", "/var/run", "/usr/bin", "/proc"):  # noqa: S108 - of a simulated container
-        yield folder, Entry(mode=0o755)
-    yield cgroup_files.PATH, Entry(mode=0o555, read_only=True)
+        yield folder, FileEntry(mode=0o755)
+    yield cgroup_files.PATH, FileEntry(mode=0o555, read_only=True)
     for name, data in cgroup_files.cgroup_files(pod, container):
-        yield f"{cgroup_files.PATH}/{name}", Entry(data=data, read_only=True)
+        yield f"{cgroup_files.PATH}/{name}", FileEntry(data=data, read_only=True)
     for sysctl in (pod["spec"].get("securityContext") or {}).get("sysctls") or ():
-        yield sysctl_path(sysctl["name"]), Entry(data=f"{sysctl['value']}\n".encode(), read_only=True)
+        yield sysctl_path(sysctl["name"]), FileEntry(data=f"{sysctl['value']}\n".encode(), read_only=True)
     for name in PROGRAMS:
-        yield f"/bin/{name}", Entry(data=b"", mode=0o755)
+        yield f"/bin/{name}", FileEntry(data=b"", mode=0o755)
 
 
 def _mounted_files(
@@ -120,7 +120,7 @@ def _mounted_files(
     pod: ReadOnlyTree,
     container: ReadOnlyTree,
     references: References,
-) -> dict[str, Entry]:
+) -> dict[str, FileEntry]:
     kind = volume_kind(volume)
     source = volume.get(kind) or {}
     group = (pod["spec"].get("securityContext") or {}).get("fsGroup")
@@ -129,9 +129,9 @@ def _mounted_files(
     mount_path = normpath(mount["mountPath"])
     inner = sub_path(mount, environment_of(pod, container, references)).strip("/")
 
-    def file(content: File) -> Entry:
+    def file(content: FileProjection) -> FileEntry:
         mode = content.mode if group is None else content.mode | _GROUP_READS
-        return Entry(data=content.data, mode=mode, group=group or 0, read_only=read_only)
+        return FileEntry(data=content.data, mode=mode, group=group or 0, read_only=read_only)
 
     if inner in content:
         return {mount_path: file(content[inner])}
@@ -142,13 +142,13 @@ def _mounted_files(
     return files
 
 
-def _directory(kind: str, source: ReadOnlyTree, group: int | None, *, read_only: bool) -> Entry:
+def _directory(kind: str, source: ReadOnlyTree, group: int | None, *, read_only: bool) -> FileEntry:
     in_memory = kind in ("secret", "downwardAPI", "projected") or source.get("medium") == "Memory"
     mode = 0o777 if kind in _READ_ONLY or kind == "emptyDir" else 0o755
     if group is not None and mode == 0o777:
         mode |= _SET_GID
     file_system = "tmpfs" if in_memory else ""
-    return Entry(mode=mode, group=group or 0, file_system=file_system, read_only=read_only)
+    return FileEntry(mode=mode, group=group or 0, file_system=file_system, read_only=read_only)
 
 
 def sub_path(mount: ReadOnlyTree, environment: Mapping[str, str]) -> str:
@@ -254,16 +254,16 @@ def _content(
             return _select_items(decoded_data(references.secrets.get(name) or {}), source.get("items"), mode)
         case "downwardAPI":
             return {
-                item["path"]: File(
+                item["path"]: FileProjection(
                     _downward_api_value(item, pod, container, references).encode(), item.get("mode", mode)
                 )
                 for item in source.get("items") or ()
             }
         case "serviceAccountToken":
             token = references.tokens.get(_token_key(source))
-            return {} if token is None else {source["path"]: File(token.encode(), mode)}
+            return {} if token is None else {source["path"]: FileProjection(token.encode(), mode)}
         case "projected":
-            files: dict[str, File] = {}
+            files: dict[str, FileProjection] = {}
             for part in source.get("sources") or ():
                 for name, inner in part.items():
                     files |= _content(name, inner or {}, pod, container, references, mode)
@@ -280,9 +280,11 @@ def _map_data(config_map: ReadOnlyTree | None) -> Mapping[str, bytes]:
 
 def _select_items(data: Mapping[str, bytes], items: Sequence[Mapping[str, Any]] | None, mode: int) -> Content:
     if not items:
-        return {name: File(value, mode) for name, value in data.items()}
+        return {name: FileProjection(value, mode) for name, value in data.items()}
     return {
-        item["path"]: File(data[item["key"]], item.get("mode", mode)) for item in items if item["key"] in data
+        item["path"]: FileProjection(data[item["key"]], item.get("mode", mode))
+        for item in items
+        if item["key"] in data
     }
 
 

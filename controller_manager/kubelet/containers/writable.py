@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from mockube.controller_manager.kubelet.containers.mounts import SharedMount
-from mockube.controller_manager.kubelet.shell.filesystem import Entry, FileSystem, Mount
+from mockube.controller_manager.kubelet.shell.filesystem import FileEntry, FileSystem, Mount
 
 MAX_CONTAINERS: Final = 200
 MAX_BYTES: Final = 64 << 20
@@ -33,7 +33,7 @@ class ContainerFiles:
         return key in self._file_systems
 
     def file_system(
-        self, key: RunKey, files: Mapping[str, Entry], mounts: Sequence[SharedMount] = ()
+        self, key: RunKey, files: Mapping[str, FileEntry], mounts: Sequence[SharedMount] = ()
     ) -> FileSystem:
         """Return the file system of a run, with the present contents of its read-only mounts."""
         file_system = self._file_systems.pop(key, None)

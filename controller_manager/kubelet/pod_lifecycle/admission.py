@@ -19,7 +19,7 @@ from mockube.apimachinery.wellknown import (
     CONDITION_READY,
 )
 from mockube.controller_manager.client.podview import FAILED
-from mockube.controller_manager.kubelet.effects import EmitEvent, Step, Write
+from mockube.controller_manager.kubelet.effects import EmitEvent, PatchObject, Step
 from mockube.controller_manager.kubelet.pod_lifecycle.pod_conditions import CONDITION_READY_TO_START
 from mockube.controller_manager.kubelet.pod_lifecycle.preemption import is_critical
 from mockube.controller_manager.kubelet.pod_lifecycle.resize import IN_PROGRESS, PENDING
@@ -72,12 +72,12 @@ _PRESERVED_FIELDS: Final = (
 )
 
 
-class Rejection(NamedTuple):
+class PodRejection(NamedTuple):
     reason: str
     message: str
 
 
-class NodeUsage(NamedTuple):
+class NodeAllocation(NamedTuple):
     """A node's allocatable amounts, and the requests of its admitted pods."""
 
     allocatable: Amounts
@@ -93,8 +93,12 @@ def is_admitted(pod: ReadOnlyTree) -> bool:
 
 
 def admission_rejection(
-    pod: ReadOnlyTree, node: ReadOnlyTree, requested: Amounts, ports: Sequence[HostPort], usage: NodeUsage
-) -> Rejection | None:
+    pod: ReadOnlyTree,
+    node: ReadOnlyTree,
+    requested: Amounts,
+    ports: Sequence[HostPort],
+    usage: NodeAllocation,
+) -> PodRejection | None:
     """Return the first reason why the node cannot run the pod, or None. A critical pod's lack of resources is no reason."""
     spec = pod["spec"]
     return (
@@ -105,19 +109,19 @@ def admission_rejection(
     )
 
 
-def _sysctl_rejection(spec: ReadOnlyTree) -> Rejection | None:
+def _sysctl_rejection(spec: ReadOnlyTree) -> PodRejection | None:
     for sysctl in (spec.get("securityContext") or {}).get("sysctls") or ():
         name = dotted_sysctl(sysctl["name"])
         namespace, field = _SAFE_SYSCTLS.get(name, ("", ""))
         if not namespace:
-            return Rejection("SysctlForbidden", f"forbidden sysctl: {quote(name)} not allowlisted")
+            return PodRejection("SysctlForbidden", f"forbidden sysctl: {quote(name)} not allowlisted")
         if spec.get(field):
             problem = f"{quote(name)} not allowed with host {namespace} enabled"
-            return Rejection("SysctlForbidden", f"forbidden sysctl: {problem}")
+            return PodRejection("SysctlForbidden", f"forbidden sysctl: {problem}")
     return None
 
 
-def _os_rejection(pod: ReadOnlyTree, node: ReadOnlyTree) -> Rejection | None:
+def _os_rejection(pod: ReadOnlyTree, node: ReadOnlyTree) -> PodRejection | None:
     """Check the pod's OS. The node's OS is read from the Node, because a simulated node may have any OS."""
     spec, labels = pod["spec"], meta.labels(pod)
     if "os" not in spec and _OS_LABEL not in labels:
@@ -125,32 +129,32 @@ def _os_rejection(pod: ReadOnlyTree, node: ReadOnlyTree) -> Rejection | None:
     info = (node.get("status") or {}).get("nodeInfo") or {}
     system = info.get("operatingSystem") or meta.labels(node).get(_OS_LABEL) or "linux"
     if labels.get(_OS_LABEL, system) != system:
-        return Rejection(
+        return PodRejection(
             "PodOSSelectorNodeLabelDoesNotMatch",
             "Failed to admit pod as the `kubernetes.io/os` label doesn't match node label",
         )
     if (spec.get("os") or {}).get("name", system) != system:
-        return Rejection("PodOSNotSupported", "Failed to admit pod as the OS field doesn't match node OS")
+        return PodRejection("PodOSNotSupported", "Failed to admit pod as the OS field doesn't match node OS")
     return None
 
 
-def _resource_rejection(requested: Amounts, usage: NodeUsage) -> Rejection | None:
+def _resource_rejection(requested: Amounts, usage: NodeAllocation) -> PodRejection | None:
     for name, amount, used in _amounts_by_resource(requested, usage) if usage.allocatable else ():
         capacity = usage.allocatable[name]
         if amount > capacity - used:
             counts = f"requested: {amount}, used: {used}, capacity: {capacity}"
-            return Rejection(f"OutOf{name}", f"Node didn't have enough resource: {name}, {counts}")
+            return PodRejection(f"OutOf{name}", f"Node didn't have enough resource: {name}, {counts}")
     return None
 
 
-def resource_shortage(requested: Amounts, usage: NodeUsage) -> dict[str, int]:
+def resource_shortage(requested: Amounts, usage: NodeAllocation) -> dict[str, int]:
     """Return the missing amount of each resource; empty if the node has enough."""
     amounts = _amounts_by_resource(requested, usage) if usage.allocatable else ()
     missing = {name: request + used - usage.allocatable[name] for name, request, used in amounts}
     return {name: amount for name, amount in missing.items() if amount > 0}
 
 
-def _amounts_by_resource(requested: Amounts, usage: NodeUsage) -> Iterator[tuple[str, int, int]]:
+def _amounts_by_resource(requested: Amounts, usage: NodeAllocation) -> Iterator[tuple[str, int, int]]:
     """Yield each requested resource in upstream's order, with its requested and its used amount."""
     yield PODS, 1, usage.pods
     first = (CPU, MEMORY, _EPHEMERAL_STORAGE)
@@ -165,8 +169,8 @@ def _is_extended(name: str) -> bool:
 
 
 def _predicate_rejection(
-    spec: ReadOnlyTree, node: ReadOnlyTree, ports: Sequence[HostPort], usage: NodeUsage
-) -> Rejection | None:
+    spec: ReadOnlyTree, node: ReadOnlyTree, ports: Sequence[HostPort], usage: NodeAllocation
+) -> PodRejection | None:
     matches = required_node_affinity(spec)
     if matches is not None and not matches(node):
         return _rejection("NodeAffinity", "node(s) didn't match Pod's node affinity/selector")
@@ -178,11 +182,11 @@ def _predicate_rejection(
     return None
 
 
-def _rejection(predicate: str, reason: str) -> Rejection:
-    return Rejection(predicate, f"Predicate {predicate} failed: {reason}")
+def _rejection(predicate: str, reason: str) -> PodRejection:
+    return PodRejection(predicate, f"Predicate {predicate} failed: {reason}")
 
 
-def reject(pod: ReadOnlyTree, rejection: Rejection, now: datetime) -> Step:
+def reject(pod: ReadOnlyTree, rejection: PodRejection, now: datetime) -> Step:
     """Return the step that records the rejection of a pod: an event, and the phase Failed without container statuses."""
     old = pod.get("status") or {}
     status: dict[str, Any] = {
@@ -196,4 +200,4 @@ def reject(pod: ReadOnlyTree, rejection: Rejection, now: datetime) -> Step:
     }
     # The uid prevents the patch from changing another pod of the same name.
     body = {"metadata": {"uid": meta.uid(pod)}, "status": status_patch(old, status)}
-    return Step(effects=(EmitEvent("Warning", *rejection), Write(body=body)))
+    return Step(effects=(EmitEvent("Warning", *rejection), PatchObject(body=body)))

@@ -30,7 +30,7 @@ from mockube.controller_manager.kubelet.pod_lifecycle.container_status import (
 )
 from mockube.controller_manager.kubelet.pod_lifecycle.probing import Probe, restart_message
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import ProcessState
-from mockube.controller_manager.kubelet.pod_lifecycle.program import Program
+from mockube.controller_manager.kubelet.pod_lifecycle.program import RunBehavior
 from mockube.controller_manager.kubelet.pod_lifecycle.script import NEVER
 from mockube.controller_manager.kubelet.pod_lifecycle.scripted_probes import (
     ProbedRun,
@@ -120,7 +120,7 @@ def _run(container: Container, status: ReadOnlyTree, started: datetime, now: dat
     if restarts and container.program_of_run:
         program_without_script = container.program_of_run(restarts=restarts) or program_without_script
     if _hook_failure(container, "postStart", "", ""):
-        program_without_script = Program(seconds=0, exit_code=_SIGKILL_CODE)
+        program_without_script = RunBehavior(seconds=0, exit_code=_SIGKILL_CODE)
     program = container.script.program(program_without_script, restarts)
     ends_at = None if program.seconds is None else after(started, span_of(program.seconds))
     if ends_at is not None and ends_at <= now:

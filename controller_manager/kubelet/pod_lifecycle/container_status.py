@@ -13,7 +13,7 @@ from mockube.apimachinery.timestamps import format_time, parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.kubelet.effects import ContainerAction, EmitEvent
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import ProcessState
-from mockube.controller_manager.kubelet.pod_lifecycle.program import Program
+from mockube.controller_manager.kubelet.pod_lifecycle.program import RunBehavior
 from mockube.controller_manager.kubelet.pod_lifecycle.script import Script
 
 RestartPolicy = Literal["Always", "OnFailure", "Never"]
@@ -43,8 +43,8 @@ class Container(Struct, frozen=True, kw_only=True):
     pod: ReadOnlyTree
     role: Role
     restart_policy: RestartPolicy
-    program: Program
-    program_of_run: Callable[..., Program | None] | None = None
+    program: RunBehavior
+    program_of_run: Callable[..., RunBehavior | None] | None = None
     """Return the program of the run after `restarts` restarts; None if all runs have the same program."""
     script: Script
     has_ids: bool

@@ -43,7 +43,7 @@ from mockube.controller_manager.kubelet.pod_lifecycle.program import (
     CommandContext,
     Invocation,
     MountPaths,
-    Program,
+    RunBehavior,
     invocation_of,
     program_of,
 )
@@ -143,7 +143,7 @@ def containers_of(
 
 def _program_of_run(
     pod: ReadOnlyTree, container: ReadOnlyTree, script: Script
-) -> Callable[..., Program | None]:
+) -> Callable[..., RunBehavior | None]:
     """Return a function that returns the container's program; its argument `restarts` selects the run."""
     earlier = _earlier_commands(pod, container, script)
     shared_mounts = shared_mount_paths(pod, container) if earlier else ()

@@ -15,7 +15,14 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.timestamps import after, format_time, parse_time, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.podview import FAILED, PENDING, SUCCEEDED
-from mockube.controller_manager.kubelet.effects import NO_STEP, Effect, EmitEvent, Remove, Step, Write
+from mockube.controller_manager.kubelet.effects import (
+    NO_STEP,
+    DeleteObject,
+    Effect,
+    EmitEvent,
+    PatchObject,
+    Step,
+)
 from mockube.controller_manager.kubelet.pod_lifecycle.containers import (
     PodContainers,
     PodUpdate,
@@ -127,7 +134,7 @@ def _terminate(
     if grace == 0 or deadline is None or script.hang_terminating:
         return NO_STEP
     if _has_ended(pod):
-        return Step(effects=(Remove(),))
+        return Step(effects=(DeleteObject(),))
     ends_at = min(deadline, after(deadline, span_of(script.terminate_after - grace)))
     ends_at = now if context.processes else ends_at  # Its processes have ended already.
     if ends_at > now:
@@ -138,7 +145,7 @@ def _terminate(
         update = stop_containers(containers, now)
         effects += _writes(pod, _status(pod, update, context, now))
         effects += update.events if context.details else ()
-    return Step(effects=(*effects, Remove()))
+    return Step(effects=(*effects, DeleteObject()))
 
 
 # --- the pod's status
@@ -201,8 +208,8 @@ def _pod_ips(pod: ReadOnlyTree, old: ReadOnlyTree, context: NodeContext) -> Sequ
     return [{"ip": address} for address in context.pod_ips]
 
 
-def _writes(pod: ReadOnlyTree, status: ReadOnlyTree) -> Iterator[Write]:
+def _writes(pod: ReadOnlyTree, status: ReadOnlyTree) -> Iterator[PatchObject]:
     patch = status_patch(pod.get("status") or {}, status)
     if patch:
         # The uid prevents the patch from changing another pod of the same name.
-        yield Write(body={"metadata": {"uid": meta.uid(pod)}, "status": patch})
+        yield PatchObject(body={"metadata": {"uid": meta.uid(pod)}, "status": patch})

@@ -28,7 +28,7 @@ Shortage = Mapping[str, int]
 """Missing amounts by resource."""
 
 
-class Candidate(NamedTuple):
+class PreemptiblePod(NamedTuple):
     """A pod that may be preempted."""
 
     uid: str
@@ -54,7 +54,7 @@ def is_preemptable(preemptor: ReadOnlyTree, pod: ReadOnlyTree) -> bool:
     return preemptor_priority is not None and pod_priority is not None and preemptor_priority > pod_priority
 
 
-def pods_to_preempt(candidates: Sequence[Candidate], shortage: Shortage) -> list[Candidate]:
+def pods_to_preempt(candidates: Sequence[PreemptiblePod], shortage: Shortage) -> list[PreemptiblePod]:
     """Return the fewest pods that cover a shortage, by QoS class: BestEffort pods first."""
     best_effort, burstable, guaranteed = (
         [candidate for candidate in candidates if candidate.qos_class == qos_class]
@@ -71,7 +71,7 @@ def pods_to_preempt(candidates: Sequence[Candidate], shortage: Shortage) -> list
     return [*from_best_effort, *from_burstable, *from_guaranteed]
 
 
-def _choose_nearest(candidates: list[Candidate], shortage: Shortage) -> list[Candidate]:
+def _choose_nearest(candidates: list[PreemptiblePod], shortage: Shortage) -> list[PreemptiblePod]:
     """Choose pods until the shortage is covered: each time the pod that leaves the smallest part of it."""
     remaining, selected = list(candidates), []
     while shortage:
@@ -89,12 +89,12 @@ def _choose_nearest(candidates: list[Candidate], shortage: Shortage) -> list[Can
     return selected
 
 
-def _distance(candidate: Candidate, shortage: Shortage) -> float:
+def _distance(candidate: PreemptiblePod, shortage: Shortage) -> float:
     parts = ((amount - candidate.amount(name)) / amount for name, amount in shortage.items())
     return sum(part * part for part in parts if part > 0)
 
 
-def _reduce_shortage(shortage: Shortage, victims: Sequence[Candidate]) -> Shortage:
+def _reduce_shortage(shortage: Shortage, victims: Sequence[PreemptiblePod]) -> Shortage:
     remaining = {
         name: amount - sum(candidate.amount(name) for candidate in victims)
         for name, amount in shortage.items()

@@ -13,7 +13,7 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mockube.controller_manager.kubelet.shell.filesystem import Entry, FileError, FileSystem
+from mockube.controller_manager.kubelet.shell.filesystem import FileEntry, FileError, FileSystem
 from mockube.controller_manager.kubelet.shell.invocation import run_command
 from mockube.controller_manager.kubelet.shell.process import (
     CommandStart,
@@ -41,7 +41,7 @@ MAX_COMMANDS: Final = 5_000
 MAX_EFFECTS: Final = 50_000
 
 
-class Program(Struct, frozen=True, kw_only=True):
+class RunBehavior(Struct, frozen=True, kw_only=True):
     """The behavior of one run of a container."""
 
     seconds: float | None
@@ -55,9 +55,9 @@ class Program(Struct, frozen=True, kw_only=True):
     """Whether the run leaves files in its volumes, which the next run can read."""
 
 
-SERVICE: Final = Program(seconds=None)
-EXITS_IMMEDIATELY: Final = Program(seconds=0)
-RUNS_FOREVER: Final = Program(seconds=None, stop_code=KILLED)
+SERVICE: Final = RunBehavior(seconds=None)
+EXITS_IMMEDIATELY: Final = RunBehavior(seconds=0)
+RUNS_FOREVER: Final = RunBehavior(seconds=None, stop_code=KILLED)
 
 _PAUSE_IMAGE: Final = re.compile(r"(?:.*/)?pause(?:-[a-z0-9]+)?(?:[:@].*)?")
 REFERENCE: Final = re.compile(r"\$\$|\$\(([A-Za-z_.-][A-Za-z0-9_.-]*)\)")
@@ -89,7 +89,7 @@ _DEFAULT_CONTEXT: Final = CommandContext()
 
 def program_of(
     container: Mapping[str, Any], context: CommandContext = _DEFAULT_CONTEXT, restarts: int = 0
-) -> Program | None:
+) -> RunBehavior | None:
     """Return the container's program, or None for an unknown command."""
     invocation = invocation_of(container, context)
     if invocation is None:
@@ -161,7 +161,7 @@ class Invocation(Struct, frozen=True, kw_only=True):
 
 
 @lru_cache(maxsize=4096)
-def _interpret(invocation: Invocation, restarts: int) -> Program | None:
+def _interpret(invocation: Invocation, restarts: int) -> RunBehavior | None:
     """Return the program of the run after `restarts` restarts; each run reads the volumes' files of the previous runs."""
     files = _initial_files(invocation)
     program = _run_once(invocation, files)
@@ -175,7 +175,7 @@ def _interpret(invocation: Invocation, restarts: int) -> Program | None:
 
 def _initial_files(invocation: Invocation) -> FileSystem:
     """Return the files at the start of a command: those that the earlier commands have written into its volumes."""
-    content: dict[str, dict[str, Entry]] = {}
+    content: dict[str, dict[str, FileEntry]] = {}
     for earlier_command in invocation.earlier:
         files = FileSystem(
             _mounted_entries(content, earlier_command.shared_mounts),
@@ -191,8 +191,8 @@ def _initial_files(invocation: Invocation) -> FileSystem:
 
 
 def _mounted_entries(
-    content: Mapping[str, Mapping[str, Entry]], shared_mounts: MountPaths
-) -> dict[str, Entry]:
+    content: Mapping[str, Mapping[str, FileEntry]], shared_mounts: MountPaths
+) -> dict[str, FileEntry]:
     return {
         mount_path + path: entry
         for volume, mount_path in shared_mounts
@@ -200,12 +200,12 @@ def _mounted_entries(
     }
 
 
-def _volume_files(invocation: Invocation, files: FileSystem) -> dict[str, Entry]:
+def _volume_files(invocation: Invocation, files: FileSystem) -> dict[str, FileEntry]:
     volumes = (volume for volume in invocation.volumes if files.exists(volume))
     return {path: files.entry(path) for volume in volumes for path in files.walk(volume)}
 
 
-def _run_once(invocation: Invocation, files: FileSystem) -> Program | None:
+def _run_once(invocation: Invocation, files: FileSystem) -> RunBehavior | None:
     values = dict(invocation.environment)
     user, group = invocation.identity
     host = Host(
@@ -229,7 +229,7 @@ def _run_once(invocation: Invocation, files: FileSystem) -> Program | None:
         return RUNS_FOREVER
     log_tail = log.decode("utf-8", "replace") if invocation.falls_back_to_log and code else ""
     seconds = host.elapsed
-    return Program(
+    return RunBehavior(
         seconds=seconds,
         exit_code=code,
         stop_code=KILLED if seconds else 0,

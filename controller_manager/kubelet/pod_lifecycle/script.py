@@ -9,7 +9,7 @@ from typing import Any, Final
 from msgspec import Struct, field
 
 from mockube.apimachinery.durations import DurationError, parse_duration
-from mockube.controller_manager.kubelet.pod_lifecycle.program import Program
+from mockube.controller_manager.kubelet.pod_lifecycle.program import RunBehavior
 
 PREFIX: Final = "mockube.dev/"
 NEVER: Final = float("inf")
@@ -63,7 +63,7 @@ class Script(Struct, frozen=True, kw_only=True):
         """Return the script that a container runs instead of its command; None if there is none."""
         return self.runs.get(container, self.run)
 
-    def program(self, container_program: Program, restarts: int) -> Program:
+    def program(self, container_program: RunBehavior, restarts: int) -> RunBehavior:
         """Return the program of the run after `restarts` restarts: the script's, or else the container's own."""
         if self.crash_times is not None:
             fails = restarts < self.crash_times
@@ -71,9 +71,9 @@ class Script(Struct, frozen=True, kw_only=True):
             fails = self.fail_with_code is not None
         if fails:
             code = 1 if self.fail_with_code is None else self.fail_with_code
-            return Program(seconds=self.exit_after or 0, exit_code=code)
+            return RunBehavior(seconds=self.exit_after or 0, exit_code=code)
         if self.exit_after is not None:
-            return Program(seconds=self.exit_after, exit_code=0, stop_code=container_program.stop_code)
+            return RunBehavior(seconds=self.exit_after, exit_code=0, stop_code=container_program.stop_code)
         return container_program
 
 

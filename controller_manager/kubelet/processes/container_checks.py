@@ -17,7 +17,7 @@ from mockube.controller_manager.kubelet.pod_lifecycle.probing import (
 )
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import ProcessState
 from mockube.controller_manager.kubelet.processes.local_process import LocalProcess
-from mockube.controller_manager.kubelet.processes.prober import Target, run_handler
+from mockube.controller_manager.kubelet.processes.prober import ProbeTarget, run_handler
 from mockube.controller_manager.supervision import cancel_and_wait, start
 
 HOOK_SECONDS: Final = 600.0
@@ -43,7 +43,7 @@ class CheckedRun(Protocol):
 
     def count_probe(self, probe: Probe, *, success: bool, seconds: float) -> None: ...
 
-    def target(self) -> Target: ...
+    def target(self) -> ProbeTarget: ...
 
 
 class ContainerChecks:

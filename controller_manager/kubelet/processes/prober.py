@@ -38,7 +38,7 @@ Execute = Callable[[list[str]], Awaitable[tuple[int, str]]]
 """Runs a command in the container; returns its exit code and its output."""
 
 
-class Target(Struct, frozen=True, kw_only=True):
+class ProbeTarget(Struct, frozen=True, kw_only=True):
     """The container of a probe or hook."""
 
     spec: ReadOnlyTree
@@ -51,7 +51,9 @@ class Target(Struct, frozen=True, kw_only=True):
         return self.ports.get(port, port)
 
 
-async def run_handler(handler: ReadOnlyTree, target: Target, clock: Clock, seconds: float) -> HandlerResult:
+async def run_handler(
+    handler: ReadOnlyTree, target: ProbeTarget, clock: Clock, seconds: float
+) -> HandlerResult:
     """Run the handler of a probe or a hook, for at most `seconds`."""
     try:
         async with timeout(clock, seconds):
@@ -69,7 +71,7 @@ async def run_handler(handler: ReadOnlyTree, target: Target, clock: Clock, secon
         return _failure("context deadline exceeded (Client.Timeout exceeded while awaiting headers)")
 
 
-async def _run_handler(handler: ReadOnlyTree, target: Target, clock: Clock) -> HandlerResult:
+async def _run_handler(handler: ReadOnlyTree, target: ProbeTarget, clock: Clock) -> HandlerResult:
     if "exec" in handler:
         code, output = await target.execute(list(handler["exec"].get("command") or ()))
         return HandlerResult(success=code == 0, output=output)
@@ -85,7 +87,7 @@ async def _run_handler(handler: ReadOnlyTree, target: Target, clock: Clock) -> H
     return _failure("missing probe handler")
 
 
-async def _connect(action: ReadOnlyTree, target: Target) -> HandlerResult:
+async def _connect(action: ReadOnlyTree, target: ProbeTarget) -> HandlerResult:
     port = target.local_port(action["port"])
     try:
         _, writer = await asyncio.open_connection(action.get("host") or LOOPBACK, port)
@@ -95,7 +97,7 @@ async def _connect(action: ReadOnlyTree, target: Target) -> HandlerResult:
     return SUCCESS
 
 
-async def _check_grpc(action: ReadOnlyTree, target: Target) -> HandlerResult:
+async def _check_grpc(action: ReadOnlyTree, target: ProbeTarget) -> HandlerResult:
     port = target.local_port(action["port"])
     try:
         reader, writer = await asyncio.open_connection(LOOPBACK, port)
@@ -111,7 +113,7 @@ async def _check_grpc(action: ReadOnlyTree, target: Target) -> HandlerResult:
     return HandlerResult(success=status == "SERVING", output=f'service unhealthy (responded with "{status}")')
 
 
-async def _get(action: ReadOnlyTree, target: Target) -> HandlerResult:
+async def _get(action: ReadOnlyTree, target: ProbeTarget) -> HandlerResult:
     scheme = str(action.get("scheme") or "HTTP").lower()
     host = action.get("host") or LOOPBACK
     url = f"{scheme}://{host}:{target.local_port(action['port'])}{_with_slash(action.get('path') or '/')}"

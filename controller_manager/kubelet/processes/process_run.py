@@ -52,7 +52,7 @@ from mockube.controller_manager.kubelet.processes.local_process import (
 )
 from mockube.controller_manager.kubelet.processes.log_files import LogWriter, log_tail
 from mockube.controller_manager.kubelet.processes.pod_references import PodReferences
-from mockube.controller_manager.kubelet.processes.prober import Target
+from mockube.controller_manager.kubelet.processes.prober import ProbeTarget
 from mockube.controller_manager.supervision import cancel_and_wait, start, timeout
 
 LOG: Final = logging.getLogger(__name__)
@@ -195,8 +195,8 @@ class ProcessRun:
         totals = self.probe_totals.setdefault((self.container["name"], probe), ProbeTotals())
         totals.add(success=success, seconds=seconds)
 
-    def target(self) -> Target:
-        return Target(spec=self.container, ports=self.ports, execute=self.execute)
+    def target(self) -> ProbeTarget:
+        return ProbeTarget(spec=self.container, ports=self.ports, execute=self.execute)
 
     # --- the lifecycle
 

@@ -65,7 +65,7 @@ def user_of(certificate: Mapping[str, Any] | None) -> KubeletUser | None:
     return KubeletUser(names[0], (*groups, "system:authenticated")) if names else None
 
 
-class Authorizer:
+class KubeletAuthorizer:
     def __init__(self, client: Client, clock: Clock) -> None:
         self._client = client
         self._clock = clock

@@ -35,7 +35,11 @@ from mockube.controller_manager.kubelet.containers.runs import (
 )
 from mockube.controller_manager.kubelet.containers.writable import mounts_of
 from mockube.controller_manager.kubelet.node_objects import is_disconnected, is_simulated
-from mockube.controller_manager.kubelet.server.authorization import Authorizer, request_attributes, user_of
+from mockube.controller_manager.kubelet.server.authorization import (
+    KubeletAuthorizer,
+    request_attributes,
+    user_of,
+)
 from mockube.controller_manager.kubelet.server.container_logs import (
     BadLogOptions,
     LogOptions,
@@ -49,7 +53,7 @@ from mockube.controller_manager.kubelet.server.execution import execute, running
 from mockube.controller_manager.kubelet.server.http_errors import HttpError
 from mockube.controller_manager.kubelet.server.interactive import InteractiveContainers
 from mockube.controller_manager.kubelet.server.kwok_objects import HostLog, KwokKind, KwokObjects
-from mockube.controller_manager.kubelet.server.node_health import NodeHealth
+from mockube.controller_manager.kubelet.server.node_health import NodeHealthEndpoints
 from mockube.controller_manager.kubelet.server.port_forward import serve_port_forward
 from mockube.controller_manager.kubelet.server.ports import is_open, serve_port
 from mockube.controller_manager.kubelet.server.remote_command import (
@@ -82,11 +86,11 @@ class KubeletEndpoints:
         *,
         watchers: PodWatchers,
         interactive: InteractiveContainers,
-        authorizer: Authorizer,
+        authorizer: KubeletAuthorizer,
         clock: Clock,
     ) -> None:
         self._node_pages: NodePages | None = None
-        self._health = NodeHealth()
+        self._health = NodeHealthEndpoints()
         self.random: Random | None = None
         """The source of randomness for metric expressions; without it there are no node pages."""
         self.processes: ProcessRuntime | None = None

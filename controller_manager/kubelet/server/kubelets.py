@@ -26,10 +26,10 @@ from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.kinds import CONFIG_MAPS, NODES, PODS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.runnable import Context, Runnable
-from mockube.controller_manager.control.runner import Loop
+from mockube.controller_manager.control.runner import ReconcileLoop
 from mockube.controller_manager.http_endpoints import self_signed_certificate, tls_context_of_pair
 from mockube.controller_manager.kubelet.pods import shared_runtime
-from mockube.controller_manager.kubelet.server.authorization import Authorizer
+from mockube.controller_manager.kubelet.server.authorization import KubeletAuthorizer
 from mockube.controller_manager.kubelet.server.container_logs import PodWatchers
 from mockube.controller_manager.kubelet.server.endpoints import KubeletEndpoints
 from mockube.controller_manager.kubelet.server.interactive import interactive_containers
@@ -83,7 +83,7 @@ class SimulatedKubelets:
         self._pods.add_handler(self._watchers.on_change)
         self._config_maps.add_handler(self._on_config_map_change)
         self._data: dict[str, str] = {}
-        self._loop = Loop(
+        self._loop = ReconcileLoop(
             "simulated-kubelets", self._publish, workers=1, clock=context.clock, metrics=context.metrics
         )
 
@@ -95,7 +95,7 @@ class SimulatedKubelets:
             self._nodes.lister,
             watchers=self._watchers,
             interactive=self._interactive,
-            authorizer=Authorizer(self._context.client, self._context.clock),
+            authorizer=KubeletAuthorizer(self._context.client, self._context.clock),
             clock=self._context.clock,
         )
         endpoints.processes, endpoints.random = self._processes, self._context.random

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apimachinery.usage.expressions import UsageError
+from mockube.apimachinery.usage.expressions import UsageExpressionError
 from mockube.controller_manager.kubelet.server.node_usage import Measurement, NodeUsage
 
 Labels = Sequence[tuple[str, Any]]
@@ -40,7 +40,7 @@ def metric_family(metric: ReadOnlyTree, usage: NodeUsage, measurement: Measureme
     samples: list[Sample] = []
     for pod, container in _subjects(metric.get("dimension") or "node", measurement):
         value = partial(usage.value, measurement=measurement, pod=pod, container=container)
-        with suppress(UsageError, KeyError, TypeError, ValueError):
+        with suppress(UsageExpressionError, KeyError, TypeError, ValueError):
             labels = {label["name"]: str(value(label["value"])) for label in metric.get("labels") or ()}
             samples += evaluate(metric, labels, value)
     return Family(metric.get("name") or "", kind, metric.get("help") or "", samples)

@@ -22,7 +22,7 @@ _START: Final = "[ALPHA] Start time of the process since unix epoch in seconds."
 _TOTAL: Final = "[STABLE] This metric records the results of all healthcheck."
 
 
-class NodeHealth:
+class NodeHealthEndpoints:
     """Serves health checks that always succeed, and counts those of `/healthz`, but not single checks, as upstream."""
 
     def __init__(self) -> None:

@@ -11,7 +11,7 @@ from typing import Final
 from mockube.apimachinery import gotext
 from mockube.apimachinery.durations import DurationError, parse_duration
 from mockube.apimachinery.gotext import int_or_none
-from mockube.controller_manager.kubelet.shell.filesystem import Entry, FileError, FileSystem
+from mockube.controller_manager.kubelet.shell.filesystem import FileEntry, FileError, FileSystem
 from mockube.controller_manager.kubelet.shell.process import (
     Process,
     Program,
@@ -205,11 +205,11 @@ def _show_owner(process: Process, path: str) -> str:
     return f"owner UID of {name}: {entry.user}\nowner GID of {name}: {entry.group}\n"
 
 
-def _entry(process: Process, path: str) -> Entry:
+def _entry(process: Process, path: str) -> FileEntry:
     return process.host.files.entry(process.path(path))
 
 
-def _mode_text(entry: Entry) -> str:
+def _mode_text(entry: FileEntry) -> str:
     """Return a mode as Go prints it."""
     kinds = (
         "d" if entry.is_directory else "",

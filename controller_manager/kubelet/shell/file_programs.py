@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from posixpath import basename, join
 from typing import Final
 
-from mockube.controller_manager.kubelet.shell.filesystem import Entry, FileError, FileSystem
+from mockube.controller_manager.kubelet.shell.filesystem import FileEntry, FileError, FileSystem
 from mockube.controller_manager.kubelet.shell.process import (
     Output,
     Process,
@@ -218,7 +218,7 @@ def readlink(process: Process) -> Run:
     _, names = split_options(process)
     for name in names:
         path = process.path(name)
-        entry = process.host.files.entry(path) if process.host.files.exists(path) else Entry()
+        entry = process.host.files.entry(path) if process.host.files.exists(path) else FileEntry()
         yield write_text(f"{entry.target or path}\n")
     return 0
 

@@ -22,7 +22,7 @@ class NoSuchFile(FileError):
         super().__init__("No such file or directory")
 
 
-class Entry(Struct, frozen=True, kw_only=True):
+class FileEntry(Struct, frozen=True, kw_only=True):
     """A file, a directory or a symbolic link."""
 
     data: bytes | None = None
@@ -64,7 +64,7 @@ class FileSystem:
 
     def __init__(
         self,
-        files: Mapping[str, Entry] | None = None,
+        files: Mapping[str, FileEntry] | None = None,
         *,
         is_partial: bool = False,
         volumes: tuple[str, ...] = (),
@@ -73,7 +73,7 @@ class FileSystem:
         """`mounts` are shared with other file systems; paths below them are not in this one."""
         self._mounts = dict(mounts or {})
         self._volumes = tuple(f"{path.rstrip('/')}/" for path in volumes)
-        self._entries: dict[str, Entry] = {"/": Entry(mode=0o755)}
+        self._entries: dict[str, FileEntry] = {"/": FileEntry(mode=0o755)}
         self._children: dict[str, set[str]] = {"/": set()}
         self._bytes = 0
         self.is_partial = is_partial
@@ -95,7 +95,7 @@ class FileSystem:
             raise FileError("Read-only file system")
         return mount.files, inner
 
-    def put(self, path: str, entry: Entry) -> None:
+    def put(self, path: str, entry: FileEntry) -> None:
         """Set an entry, and create missing directories above it."""
         path = normpath(path)
         self._make_parents(path, read_only=False)
@@ -106,7 +106,7 @@ class FileSystem:
         """The number of bytes of all files together."""
         return self._bytes
 
-    def replace_read_only(self, files: Mapping[str, Entry]) -> None:
+    def replace_read_only(self, files: Mapping[str, FileEntry]) -> None:
         """Replace all read-only entries, those of read-only mounts."""
         for path in [path for path, entry in self._entries.items() if entry.read_only]:
             self._bytes -= len(self._entries.pop(path).data or b"")
@@ -115,7 +115,7 @@ class FileSystem:
         for path, entry in files.items():
             self.put(path, entry)
 
-    def entry(self, path: str) -> Entry:
+    def entry(self, path: str) -> FileEntry:
         if self._mounts and (delegate := self._find_mount(path)) is not None:
             return delegate[0].files.entry(delegate[1])
         entry = self._entries.get(path)
@@ -123,7 +123,7 @@ class FileSystem:
             if self._is_below_file(path):
                 raise FileError("Not a directory")
             if self.may_exist(path):
-                return Entry(data=b"")
+                return FileEntry(data=b"")
             raise NoSuchFile
         return entry
 
@@ -154,7 +154,7 @@ class FileSystem:
         self._check_writable(path, old)
         before = old.data if append and old is not None and old.data is not None else b""
         mode = 0o644 if old is None else old.mode
-        self._set(path, Entry(data=before + data, mode=mode, modified=modified))
+        self._set(path, FileEntry(data=before + data, mode=mode, modified=modified))
 
     def make_directory(self, path: str, *, parents: bool = False, modified: float = 0.0) -> None:
         if (delegate := self._writable_mount(path)) is not None:
@@ -167,7 +167,7 @@ class FileSystem:
         if parents:
             self._make_parents(path, read_only=True)
         self._check_writable(path, None)
-        self._set(path, Entry(mode=0o755, modified=modified))
+        self._set(path, FileEntry(mode=0o755, modified=modified))
 
     def remove(self, path: str, *, recursive: bool = False) -> None:
         if (delegate := self._writable_mount(path)) is not None:
@@ -246,9 +246,9 @@ class FileSystem:
         if missing and read_only:
             self._check_writable(missing[-1], None)
         for folder in reversed(missing):
-            self._set(folder, Entry(mode=0o755))
+            self._set(folder, FileEntry(mode=0o755))
 
-    def _check_writable(self, path: str, old: Entry | None) -> None:
+    def _check_writable(self, path: str, old: FileEntry | None) -> None:
         parent = self._entries.get(dirname(path))
         if parent is None:
             if not self.is_partial:
@@ -259,7 +259,7 @@ class FileSystem:
         elif parent.read_only or (old is not None and old.read_only):
             raise FileError("Read-only file system")
 
-    def _set(self, path: str, entry: Entry) -> None:
+    def _set(self, path: str, entry: FileEntry) -> None:
         old = self._entries.get(path)
         size_change = len(entry.data or b"") - len(old.data or b"" if old else b"")
         if self._bytes + size_change > MAX_BYTES or (old is None and len(self._entries) >= MAX_ENTRIES):

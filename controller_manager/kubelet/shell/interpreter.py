@@ -25,10 +25,10 @@ from mockube.controller_manager.kubelet.shell.redirection import Redirections, p
 from mockube.controller_manager.kubelet.shell.syntax import (
     Case,
     Command,
+    CommandGroup,
     CommandList,
     For,
     FunctionDefinition,
-    Group,
     If,
     Loop,
     Pipeline,
@@ -162,7 +162,7 @@ class Shell:
                 code = yield from self._for(command)
             case Case():
                 code = yield from self._case(command)
-            case Group():
+            case CommandGroup():
                 code = yield from self._group(command)
             case FunctionDefinition(name=name, body=body):
                 self._functions[name] = body
@@ -250,7 +250,7 @@ class Shell:
                     return (yield from self._run(body))
         return 0
 
-    def _group(self, command: Group) -> Run:
+    def _group(self, command: CommandGroup) -> Run:
         execution = self._subshell().run(command.body) if command.subshell else self._run(command.body)
         if not command.redirects:
             return (yield from execution)

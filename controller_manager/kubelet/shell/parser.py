@@ -8,10 +8,10 @@ from mockube.controller_manager.kubelet.shell.syntax import (
     Arithmetic,
     Case,
     Command,
+    CommandGroup,
     CommandList,
     For,
     FunctionDefinition,
-    Group,
     If,
     Loop,
     Parameter,
@@ -148,7 +148,7 @@ class _Parser:
             body = self.list()
             if not self._accept(")"):
                 raise ShellSyntaxError("syntax error: ')' is missing")
-            return Group(body, subshell=True, redirects=self._redirects())
+            return CommandGroup(body, subshell=True, redirects=self._redirects())
         compound = {
             "if": self._if,
             "while": lambda: self._loop(is_while=True),
@@ -161,7 +161,7 @@ class _Parser:
             self.position += len(self._keyword())
             command = compound()
             redirects = self._redirects()
-            return Group(command, subshell=False, redirects=redirects) if redirects else command
+            return CommandGroup(command, subshell=False, redirects=redirects) if redirects else command
         match = _FUNCTION.match(self._text, self.position)
         if match:
             self.position = match.end()
@@ -220,7 +220,7 @@ class _Parser:
     def _braces(self) -> Command:
         body = self.list()
         self._expect("}")
-        return Group(body, subshell=False, redirects=self._redirects())
+        return CommandGroup(body, subshell=False, redirects=self._redirects())
 
     def _simple(self) -> Command:
         assignments: list[tuple[str, Word]] = []

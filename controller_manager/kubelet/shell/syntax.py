@@ -89,7 +89,7 @@ class Case(Struct, frozen=True):
     branches: Sequence[tuple[Sequence[Word], "Command"]]
 
 
-class Group(Struct, frozen=True):
+class CommandGroup(Struct, frozen=True):
     body: "Command"
     subshell: bool
     redirects: Sequence[Redirect]
@@ -101,5 +101,5 @@ class FunctionDefinition(Struct, frozen=True):
 
 
 Command: TypeAlias = (
-    SimpleCommand | Pipeline | CommandList | If | Loop | For | Case | Group | FunctionDefinition
+    SimpleCommand | Pipeline | CommandList | If | Loop | For | Case | CommandGroup | FunctionDefinition
 )

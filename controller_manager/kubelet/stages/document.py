@@ -19,7 +19,7 @@ _PATCH_KINDS: Final = ("merge", "strategic", "json")
 SUPPORTED_KINDS: Final = ("Node", "Pod")
 
 
-class Requirement(Struct, frozen=True, kw_only=True):
+class SelectorRequirement(Struct, frozen=True, kw_only=True):
     query: Query
     operator: Operator
     values: frozenset[str]
@@ -63,7 +63,7 @@ class Stage(Struct, frozen=True, kw_only=True):
     kind: str
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
-    requirements: tuple[Requirement, ...]
+    requirements: tuple[SelectorRequirement, ...]
     weight: ValueFrom
     delay: ValueFrom
     """The delay in milliseconds, like the jitter."""
@@ -184,7 +184,7 @@ def _value_from(fields: _Fields, name: str, source: str, default: float | None =
 
 def _selector(
     field_path: str, tree: Any
-) -> tuple[Mapping[str, str], Mapping[str, str], tuple[Requirement, ...]]:
+) -> tuple[Mapping[str, str], Mapping[str, str], tuple[SelectorRequirement, ...]]:
     with _Fields(field_path, tree) as fields:
         labels, annotations = fields.texts("matchLabels"), fields.texts("matchAnnotations")
         path = fields.path("matchExpressions")
@@ -195,7 +195,7 @@ def _selector(
     return labels, annotations, tuple(requirements)
 
 
-def _requirement(field_path: str, tree: Any) -> Requirement:
+def _requirement(field_path: str, tree: Any) -> SelectorRequirement:
     with _Fields(field_path, tree) as outer:
         jq_fields = outer.take("jq")
         with outer if jq_fields is None else _Fields(f"{field_path}.jq", jq_fields) as fields:
@@ -205,7 +205,7 @@ def _requirement(field_path: str, tree: Any) -> Requirement:
     if bool(values) is not (operator in ("In", "NotIn")):
         problem = "must be empty" if values else "must not be empty"
         raise StageError(f"{field_path}.values: {problem} for {operator}")
-    return Requirement(query=query, operator=operator, values=frozenset(map(str, values)))
+    return SelectorRequirement(query=query, operator=operator, values=frozenset(map(str, values)))
 
 
 # --- the steps

@@ -9,7 +9,7 @@ from mockube.apimachinery.durations import DurationError, parse_duration
 from mockube.apimachinery.randomness import Random, fraction
 from mockube.apimachinery.timestamps import TimestampError, parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.kubelet.stages.document import Requirement, Stage, ValueFrom
+from mockube.controller_manager.kubelet.stages.document import SelectorRequirement, Stage, ValueFrom
 
 
 def matching_stages(stages: Iterable[Stage], obj: ReadOnlyTree) -> list[Stage]:
@@ -28,7 +28,7 @@ def _contains_all(selector: Mapping[str, str], present: Mapping[str, str]) -> bo
     return all(present.get(name) == value for name, value in selector.items())
 
 
-def _matches(requirement: Requirement, obj: ReadOnlyTree) -> bool:
+def _matches(requirement: SelectorRequirement, obj: ReadOnlyTree) -> bool:
     results = requirement.query(obj) or ()
     match requirement.operator:
         case "Exists":

@@ -7,7 +7,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.yaml_decode import load
 from mockube.apimachinery.yaml_scalars import YamlError
-from mockube.controller_manager.kubelet.effects import Effect, EmitEvent, Remove, Write
+from mockube.controller_manager.kubelet.effects import DeleteObject, Effect, EmitEvent, PatchObject
 from mockube.controller_manager.kubelet.stages.document import (
     DeleteStep,
     EventStep,
@@ -23,7 +23,7 @@ def stage_effects(stage: Stage, obj: ReadOnlyTree, environment: Environment) -> 
     """Return the effects in order; raise `TemplateError` if a template cannot be rendered."""
     effects: list[Effect] = []
     for step in stage.steps:
-        is_gone = any(isinstance(effect, Remove) for effect in effects)
+        is_gone = any(isinstance(effect, DeleteObject) for effect in effects)
         if not is_gone or isinstance(step, EventStep):
             effects += _effects(step, obj, environment)
     return tuple(effects)
@@ -38,7 +38,7 @@ def _effects(step: StageStep, obj: ReadOnlyTree, environment: Environment) -> Se
         case FinalizersStep():
             return _change_finalizers(step, obj)
         case DeleteStep():
-            return [Remove()]
+            return [DeleteObject()]
 
 
 def _write(step: PatchStep, obj: ReadOnlyTree, environment: Environment) -> Sequence[Effect]:
@@ -51,9 +51,9 @@ def _write(step: PatchStep, obj: ReadOnlyTree, environment: Environment) -> Sequ
         operations = [
             {**operation, "path": _join_path(step.root, operation["path"])} for operation in rendered
         ]
-        return [Write(body=operations, kind="json", subresource=step.subresource)]
+        return [PatchObject(body=operations, kind="json", subresource=step.subresource)]
     body = {step.root: rendered} if step.root else rendered
-    return [Write(body=body, kind=step.kind, subresource=step.subresource)]
+    return [PatchObject(body=body, kind=step.kind, subresource=step.subresource)]
 
 
 def _load(text: str) -> Any:
@@ -80,5 +80,7 @@ def _change_finalizers(step: FinalizersStep, obj: ReadOnlyTree) -> Sequence[Effe
     # The write fails if the object has changed, because it would remove finalizers that were added.
     version = {"resourceVersion": meta.resource_version(obj)}
     return [
-        Write(body={"metadata": {**version, "finalizers": desired or None}}, kind="merge", subresource="")
+        PatchObject(
+            body={"metadata": {**version, "finalizers": desired or None}}, kind="merge", subresource=""
+        )
     ]

@@ -6,7 +6,7 @@ from typing import Any, Final
 from msgspec import Struct, field
 
 from mockube.apimachinery import device_expressions, meta
-from mockube.apimachinery.device_expressions import SelectorError
+from mockube.apimachinery.device_expressions import DeviceSelectorError
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.scheduler.devices.pools import Device, DeviceId, Pool
@@ -19,7 +19,7 @@ MAX_STEPS: Final = 20_000
 _PREVENTING_EFFECTS: Final = ("NoSchedule", "NoExecute")
 
 
-class AllocationError(ValueError):
+class DeviceAllocationError(ValueError):
     """A claim is invalid, whatever the node."""
 
 
@@ -67,7 +67,7 @@ class DeviceAllocator(Struct, eq=False):
     _steps: int = 0
 
     def run(self) -> bool:
-        """Search, and return whether devices were found: they are in `results`. Raises `AllocationError`."""
+        """Search, and return whether devices were found: they are in `results`. Raises `DeviceAllocationError`."""
         self.results = [[] for _ in self.claims]
         for claim, requests in enumerate(self.requests):
             self._check_size(claim, requests)
@@ -82,10 +82,10 @@ class DeviceAllocator(Struct, eq=False):
         )
         if minimum > MAX_DEVICES:
             problem = f"number of requested devices {minimum} exceeds the claim limit of {MAX_DEVICES}"
-            raise AllocationError(f"claim {Key.of(self.claims[claim])}: {problem}")
+            raise DeviceAllocationError(f"claim {Key.of(self.claims[claim])}: {problem}")
 
     def _count(self, claim: int, alternative: RequestAlternative) -> int:
-        """Return the number of devices of a request. Raises `AllocationError` for all devices if a pool is not usable."""
+        """Return the number of devices of a request. Raises `DeviceAllocationError` for all devices if a pool is not usable."""
         if not alternative.requests_all_devices:
             return int(alternative.spec.get("count", 1))
         for pool in self.pools:
@@ -93,7 +93,7 @@ class DeviceAllocator(Struct, eq=False):
                 state = "being updated" if not pool.is_complete else "invalid"
                 about = f"claim {Key.of(self.claims[claim])}, request {alternative.name}"
                 problem = f"asks for all devices, but resource pool {pool.name} is currently {state}"
-                raise AllocationError(f"{about}: {problem}")
+                raise DeviceAllocationError(f"{about}: {problem}")
         return sum(self._is_selectable(claim, alternative, device) for device in self._all_devices())
 
     def _allocate_claim(self, claim: int) -> bool:
@@ -186,8 +186,8 @@ def _match_selectors(about: str, expressions: Iterator[str], driver: str, device
         try:
             if not device_expressions.selects(expression, driver, device):
                 return False
-        except SelectorError as error:
-            raise AllocationError(f"{about}: selector #{number}: {error}") from error
+        except DeviceSelectorError as error:
+            raise DeviceAllocationError(f"{about}: selector #{number}: {error}") from error
     return True
 
 

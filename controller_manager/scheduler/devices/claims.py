@@ -11,7 +11,7 @@ from mockube.controller_manager.cache.store import Lister
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.scheduler.devices.allocation import (
-    AllocationError,
+    DeviceAllocationError,
     DeviceAllocator,
     RequestAlternative,
     allocation_of,
@@ -110,7 +110,7 @@ def _check_of(
         allocator = _allocator(unallocated, requests, node.node, devices)
         try:
             is_allocatable = allocator.run()
-        except AllocationError as error:
+        except DeviceAllocationError as error:
             return Rejection((f'running "DynamicResources" filter plugin: {error}',), is_error=True)
         if is_allocatable:
             return None
@@ -131,7 +131,7 @@ def allocate(
     ]
     allocator = _allocator(unallocated, requests, node, devices)
     if not allocator.run():
-        raise AllocationError("the devices no longer exist")
+        raise DeviceAllocationError("the devices no longer exist")
     name = meta.name(node)
     return {
         meta.uid(claim): allocation_of(allocator, number, name, now)

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Final
 
-from mockube.controller_manager.scheduler.affinity_terms import Term
+from mockube.controller_manager.scheduler.affinity_terms import AffinityTerm
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
 from mockube.controller_manager.scheduler.filters.filter import Check, Rejection
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
@@ -45,7 +45,7 @@ def inter_pod_affinity(pod: PodInfo, snapshot: ClusterSnapshot) -> Check | None:
 
 
 def _satisfies_affinity(
-    terms: Iterable[Term], node: NodeInfo, counts: TopologyCounts, *, is_first_of_group: bool
+    terms: Iterable[AffinityTerm], node: NodeInfo, counts: TopologyCounts, *, is_first_of_group: bool
 ) -> bool:
     """Return whether a node satisfies affinity terms. The first pod of a group fits any node with the topology labels."""
     return all(
@@ -58,7 +58,7 @@ def _matches_itself(pod: PodInfo, snapshot: ClusterSnapshot) -> bool:
     return all(term.matches(pod.view, snapshot.labels_of_namespace) for term in pod.terms.affinity)
 
 
-def _affinity_counts(terms: tuple[Term, ...], snapshot: ClusterSnapshot) -> TopologyCounts:
+def _affinity_counts(terms: tuple[AffinityTerm, ...], snapshot: ClusterSnapshot) -> TopologyCounts:
     """Count the pods that match all terms, by topology key and value."""
     counts: TopologyCounts = Counter()
     for node in snapshot.nodes if terms else ():
@@ -68,7 +68,7 @@ def _affinity_counts(terms: tuple[Term, ...], snapshot: ClusterSnapshot) -> Topo
     return counts
 
 
-def _anti_affinity_counts(terms: tuple[Term, ...], snapshot: ClusterSnapshot) -> TopologyCounts:
+def _anti_affinity_counts(terms: tuple[AffinityTerm, ...], snapshot: ClusterSnapshot) -> TopologyCounts:
     counts: TopologyCounts = Counter()
     for node in snapshot.nodes if terms else ():
         for other in node.pods.values():
@@ -90,9 +90,9 @@ def _existing_anti_affinity_counts(pod: PodInfo, snapshot: ClusterSnapshot) -> T
     return counts
 
 
-def _topology_pairs(terms: Iterable[Term], node: NodeInfo) -> list[tuple[str, str]]:
+def _topology_pairs(terms: Iterable[AffinityTerm], node: NodeInfo) -> list[tuple[str, str]]:
     return [_topology_pair(term, node) for term in terms if term.topology_key in node.labels]
 
 
-def _topology_pair(term: Term, node: NodeInfo) -> tuple[str, str]:
+def _topology_pair(term: AffinityTerm, node: NodeInfo) -> tuple[str, str]:
     return term.topology_key, node.labels.get(term.topology_key, "")

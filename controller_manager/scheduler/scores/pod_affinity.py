@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from mockube.controller_manager.scheduler.affinity_terms import Term
+from mockube.controller_manager.scheduler.affinity_terms import AffinityTerm
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
@@ -39,7 +39,7 @@ def _add_term_scores(
     node: NodeInfo,
     snapshot: ClusterSnapshot,
 ) -> None:
-    def add_matching_terms(terms: Iterable[Term], selected: PodInfo, sign: int) -> None:
+    def add_matching_terms(terms: Iterable[AffinityTerm], selected: PodInfo, sign: int) -> None:
         for term in terms:
             value = node.labels.get(term.topology_key)
             if value is not None and term.matches(selected.view, snapshot.labels_of_namespace):

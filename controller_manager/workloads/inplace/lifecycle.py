@@ -15,7 +15,7 @@ LABEL_STATE: Final = "lifecycle.apps.kruise.io/state"
 ANNOTATION_SINCE: Final = "lifecycle.apps.kruise.io/timestamp"
 
 
-class State:
+class LifecycleState:
     """The values of the state label, which a pod without a lifecycle does not have."""
 
     PREPARING_NORMAL: Final = "PreparingNormal"
@@ -26,7 +26,7 @@ class State:
     PREPARING_DELETE: Final = "PreparingDelete"
 
 
-class Hook(Struct, frozen=True, kw_only=True):
+class LifecycleHook(Struct, frozen=True, kw_only=True):
     """The labels and finalizers that hold a pod in a state."""
 
     labels: Mapping[str, str]
@@ -52,9 +52,9 @@ class Hook(Struct, frozen=True, kw_only=True):
 class Lifecycle(Struct, frozen=True, kw_only=True):
     """The hooks of a workload; None for those that it does not have."""
 
-    pre_normal: Hook | None
-    in_place_update: Hook | None
-    pre_delete: Hook | None
+    pre_normal: LifecycleHook | None
+    in_place_update: LifecycleHook | None
+    pre_delete: LifecycleHook | None
 
     @classmethod
     def of(cls, spec: ReadOnlyTree) -> "Lifecycle":
@@ -66,9 +66,12 @@ class Lifecycle(Struct, frozen=True, kw_only=True):
             pre_delete=_hook(lifecycle.get("preDelete")),
         )
 
-    def hook_of_state(self, state: str) -> Hook | None:
+    def hook_of_state(self, state: str) -> LifecycleHook | None:
         """Return the hook that holds pods in a state."""
-        hooks = {State.PREPARING_UPDATE: self.in_place_update, State.PREPARING_DELETE: self.pre_delete}
+        hooks = {
+            LifecycleState.PREPARING_UPDATE: self.in_place_update,
+            LifecycleState.PREPARING_DELETE: self.pre_delete,
+        }
         return hooks.get(state)
 
     @property
@@ -78,10 +81,10 @@ class Lifecycle(Struct, frozen=True, kw_only=True):
         )
 
 
-def _hook(handler: ReadOnlyTree | None) -> Hook | None:
+def _hook(handler: ReadOnlyTree | None) -> LifecycleHook | None:
     if handler is None:
         return None
-    return Hook(
+    return LifecycleHook(
         labels=handler.get("labelsHandler") or {},
         finalizers=tuple(handler.get("finalizersHandler") or ()),
         marks_not_ready=bool(handler.get("markPodNotReady")),
@@ -94,7 +97,7 @@ def state_of(pod: PodView) -> str:
 
 def is_settled(pod: PodView) -> bool:
     """Return whether the pod is in no transition between lifecycle states."""
-    return state_of(pod) in ("", State.NORMAL)
+    return state_of(pod) in ("", LifecycleState.NORMAL)
 
 
 def labels_of(state: str) -> dict[str, str]:
@@ -112,19 +115,19 @@ def next_state(pod: PodView, lifecycle: Lifecycle, *, is_updated: bool, is_finis
     """
     hook = lifecycle.in_place_update
     match state_of(pod):
-        case State.PREPARING_NORMAL:
+        case LifecycleState.PREPARING_NORMAL:
             pre_normal = lifecycle.pre_normal
             is_prepared = bool(pod.node) if pre_normal is None else pre_normal.has_all_hooks(pod)
-            return State.NORMAL if is_prepared else None
-        case State.PREPARING_UPDATE if is_updated:
+            return LifecycleState.NORMAL if is_prepared else None
+        case LifecycleState.PREPARING_UPDATE if is_updated:
             return _state_after_update(pod, hook)
-        case State.UPDATING if is_finished:
+        case LifecycleState.UPDATING if is_finished:
             return _state_after_update(pod, hook)
-        case State.UPDATED if hook is None or hook.has_all_hooks(pod):
-            return State.NORMAL
+        case LifecycleState.UPDATED if hook is None or hook.has_all_hooks(pod):
+            return LifecycleState.NORMAL
         case _:
             return None
 
 
-def _state_after_update(pod: PodView, hook: Hook | None) -> str:
-    return State.NORMAL if hook is None or hook.has_all_hooks(pod) else State.UPDATED
+def _state_after_update(pod: PodView, hook: LifecycleHook | None) -> str:
+    return LifecycleState.NORMAL if hook is None or hook.has_all_hooks(pod) else LifecycleState.UPDATED

@@ -17,9 +17,9 @@ from mockube.controller_manager.client.kinds import PODS
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.control.actions import Patch
 from mockube.controller_manager.workloads.inplace.lifecycle import (
-    Hook,
     Lifecycle,
-    State,
+    LifecycleHook,
+    LifecycleState,
     annotations_of,
     labels_of,
     state_of,
@@ -67,7 +67,10 @@ GATE: Final = "KruisePodReady"
 
 Reason = Mapping[str, str]
 _AGENT: Final = "Lifecycle"
-_HOOK_KEYS: Final = {State.PREPARING_DELETE: "preDeleteHook", State.PREPARING_UPDATE: "preUpdateHook"}
+_HOOK_KEYS: Final = {
+    LifecycleState.PREPARING_DELETE: "preDeleteHook",
+    LifecycleState.PREPARING_UPDATE: "preUpdateHook",
+}
 """The key of the reason that the gate's condition lists for each state in which a hook holds a pod."""
 
 
@@ -126,7 +129,7 @@ def hold_in_state(pod: PodView, state: str, hooks: Lifecycle, now: datetime) -> 
     return (*gate_patches(pod, hooks, state, now), _patch(pod, state, now, hook))
 
 
-def _patch(pod: PodView, state: str, now: datetime, hook: Hook | None = None) -> Patch:
+def _patch(pod: PodView, state: str, now: datetime, hook: LifecycleHook | None = None) -> Patch:
     metadata: dict[str, Any] = {
         "uid": pod.uid,
         "labels": {**labels_of(state), **(hook.labels if hook else {})},

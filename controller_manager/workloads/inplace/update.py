@@ -16,7 +16,7 @@ from mockube.controller_manager.client.kinds import PODS
 from mockube.controller_manager.client.podview import RUNNING, PodView
 from mockube.controller_manager.control.actions import EventTemplate, Patch
 from mockube.controller_manager.workloads.inplace import lifecycle, readiness, record
-from mockube.controller_manager.workloads.inplace.lifecycle import Lifecycle, State
+from mockube.controller_manager.workloads.inplace.lifecycle import Lifecycle, LifecycleState
 from mockube.controller_manager.workloads.inplace.record import TemplateChange
 
 GATE: Final = "InPlaceUpdateReady"
@@ -36,14 +36,14 @@ class UpdateRequest(Struct, frozen=True, kw_only=True):
     """The time for which the pod is out of service before the change is applied."""
 
 
-class Step(Struct, frozen=True, kw_only=True):
+class InPlaceUpdateStep(Struct, frozen=True, kw_only=True):
     """The patches that continue an update or open a gate, and the time after which to check again."""
 
     patches: tuple[Patch, ...] = ()
     requeue_after: timedelta | None = None
 
 
-NO_STEP: Final = Step()
+NO_STEP: Final = InPlaceUpdateStep()
 
 
 # --- state
@@ -97,37 +97,37 @@ def start_update(
     if request.grace_seconds > 0:
         annotations[record.ANNOTATION_STATE] = record.state_text(pod, change, now, is_applied=False)
         annotations[record.ANNOTATION_GRACE] = record.delayed_change_text(change, request.grace_seconds)
-        labels = {**request.labels, **lifecycle.labels_of(State.UPDATING)}
+        labels = {**request.labels, **lifecycle.labels_of(LifecycleState.UPDATING)}
         return (*gate_patches, _patch(pod, {"labels": labels, "annotations": annotations}, {}, event))
-    labels = {**request.labels, **lifecycle.labels_of(State.UPDATING)}
+    labels = {**request.labels, **lifecycle.labels_of(LifecycleState.UPDATING)}
     return (
         *gate_patches,
         _update_patch(pod, change, now, labels=labels, annotations=annotations, event=event),
     )
 
 
-def next_step(pod: PodView, now: datetime, *, revision: str) -> Step:
+def next_step(pod: PodView, now: datetime, *, revision: str) -> InPlaceUpdateStep:
     """Return the next step of a pod's update: apply a delayed change, or open the gate. `revision` is that of the pod."""
     if record.has_delayed_change(pod):
         return _delayed_change_step(pod, now, revision)
     is_open = not readiness.has_gate(pod.object, GATE) or conditions.is_true(pod.object, GATE)
     if is_open or not _runs_new_images(pod):
         return NO_STEP
-    return Step(
+    return InPlaceUpdateStep(
         patches=(readiness.readiness_patch(pod, readiness.condition(pod, GATE, {"status": "True"}, now)),)
     )
 
 
-def _delayed_change_step(pod: PodView, now: datetime, revision: str) -> Step:
+def _delayed_change_step(pod: PodView, now: datetime, revision: str) -> InPlaceUpdateStep:
     delayed = record.delayed_change(pod)
     if delayed is None or delayed.change.revision != revision:
         annotations = {record.ANNOTATION_GRACE: None}  # the controller decides on the update again
-        return Step(patches=(_patch(pod, {"annotations": annotations}, {}),))
+        return InPlaceUpdateStep(patches=(_patch(pod, {"annotations": annotations}, {}),))
     due = record.grace_period_end(pod, delayed)
     if due is not None and due > now:
-        return Step(requeue_after=due - now)
+        return InPlaceUpdateStep(requeue_after=due - now)
     started_at = record.update_time(pod) or now
-    return Step(
+    return InPlaceUpdateStep(
         patches=(_update_patch(pod, delayed.change, started_at, annotations={record.ANNOTATION_GRACE: None}),)
     )
 
@@ -177,14 +177,14 @@ def _close_gate(pod: PodView, now: datetime) -> Patch:
 
 def observe_pod(
     pod: PodView, hooks: Lifecycle, now: datetime, *, revision: str, desired_revision: str
-) -> Step:
+) -> InPlaceUpdateStep:
     """Return the step that continues a pod's update and lifecycle. `revision` is that of the pod."""
     pod_step = next_step(pod, now, revision=revision)
     is_done = is_finished(pod)
     state = lifecycle.next_state(pod, hooks, is_updated=revision == desired_revision, is_finished=is_done)
     state_patches = () if state is None else readiness.move_to_state(pod, state, hooks, now)
     patches = (*pod_step.patches, *readiness.open_new_gate(pod, now), *state_patches)
-    return Step(patches=patches, requeue_after=pod_step.requeue_after)
+    return InPlaceUpdateStep(patches=patches, requeue_after=pod_step.requeue_after)
 
 
 def start_or_prepare_update(
@@ -193,12 +193,12 @@ def start_or_prepare_update(
     """Return the patches that start an update, or prepare a pod with a hook, which waits until the hook is released."""
     hook, state = hooks.in_place_update, lifecycle.state_of(pod)
     if hook is not None:
-        if state == State.UPDATED:
-            return readiness.hold_in_state(pod, State.PREPARING_UPDATE, hooks, now)
-        if state == State.PREPARING_UPDATE and hook.holds(pod):
+        if state == LifecycleState.UPDATED:
+            return readiness.hold_in_state(pod, LifecycleState.PREPARING_UPDATE, hooks, now)
+        if state == LifecycleState.PREPARING_UPDATE and hook.holds(pod):
             return ()
-        if state != State.UPDATING and hook.holds(pod):
-            return readiness.move_to_state(pod, State.PREPARING_UPDATE, hooks, now)
+        if state != LifecycleState.UPDATING and hook.holds(pod):
+            return readiness.move_to_state(pod, LifecycleState.PREPARING_UPDATE, hooks, now)
     return start_update(pod, request, now, event)
 
 

@@ -19,7 +19,7 @@ from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key, Resource, T
 from mockube.controller_manager.control.actions import EMPTY_PLAN, Action, Patch, Plan, Update
 from mockube.controller_manager.workloads import revisions
-from mockube.controller_manager.workloads.inplace.update import Step, patches_without_gates
+from mockube.controller_manager.workloads.inplace.update import InPlaceUpdateStep, patches_without_gates
 from mockube.controller_manager.workloads.ownership import OwnedObjects, adoption_and_release_actions
 from mockube.controller_manager.workloads.revisions import DesiredRevision, SyncedRevision
 from mockube.controller_manager.workloads.stateful import identity, state
@@ -60,7 +60,7 @@ class _ObservedObjects(NamedTuple):
     now: datetime
 
 
-class Kind(Struct, frozen=True, kw_only=True):
+class StatefulSetKind(Struct, frozen=True, kw_only=True):
     """The differences between the kinds of sets."""
 
     resource: Resource[ReadOnlyTree]
@@ -76,7 +76,7 @@ class Kind(Struct, frozen=True, kw_only=True):
     """Returns the status."""
 
 
-def reconcile(kind: Kind, caches: Caches, key: Key, now: datetime) -> Plan:
+def reconcile(kind: StatefulSetKind, caches: Caches, key: Key, now: datetime) -> Plan:
     tree = caches.of(kind.resource).get(*key)
     if tree is None:
         return EMPTY_PLAN
@@ -97,7 +97,7 @@ def reconcile(kind: Kind, caches: Caches, key: Key, now: datetime) -> Plan:
     return _plan(kind, snapshot, synced)
 
 
-def _plan(kind: Kind, snapshot: StatefulSetState, synced: SyncedRevision) -> Plan:
+def _plan(kind: StatefulSetKind, snapshot: StatefulSetState, synced: SyncedRevision) -> Plan:
     if snapshot.owner.deleting:
         result = ReconcileResult(synced.collision_count)
         # The garbage collector may have deleted the revision: it is not created again.
@@ -137,7 +137,7 @@ def _synced_revision(caches: Caches, owner: SetView, history: Sequence[ReadOnlyT
     return revisions.sync_revision(desired, history, owner.status.get("collisionCount") or 0, get_revision)
 
 
-def _state_of(kind: Kind, caches: Caches, observed: _ObservedObjects) -> StatefulSetState:
+def _state_of(kind: StatefulSetKind, caches: Caches, observed: _ObservedObjects) -> StatefulSetState:
     owner = observed.owner
     slots, condemned = by_ordinal(owner, observed.pods)
     condemned_ordinals = (identity.ordinal_in(owner, pod.key.name) for pod in condemned)
@@ -167,7 +167,7 @@ def _state_of(kind: Kind, caches: Caches, observed: _ObservedObjects) -> Statefu
 
 
 def _final_actions(
-    kind: Kind,
+    kind: StatefulSetKind,
     snapshot: StatefulSetState,
     synced: SyncedRevision,
     result: ReconcileResult,
@@ -190,7 +190,7 @@ def _status_update(owner: SetView, new: dict[str, Any]) -> tuple[Action, ...]:
     return (Update(resource=owner.resource, body=body, subresource="status"),)
 
 
-def _next_check(snapshot: StatefulSetState, steps: Sequence[Step]) -> timedelta | None:
+def _next_check(snapshot: StatefulSetState, steps: Sequence[InPlaceUpdateStep]) -> timedelta | None:
     """Return the time until the next ready pod becomes available, or a delayed change is due."""
     min_ready = span_of(snapshot.owner.min_ready_seconds)
     waiting = [

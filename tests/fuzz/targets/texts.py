@@ -200,7 +200,7 @@ def _pem(text):
 
 def _media_type(text):
     negotiation.parse_content_type(text)
-    wanted = [negotiation.negotiate(text, endpoint) for endpoint in negotiation.Endpoint]
+    wanted = [negotiation.negotiate(text, endpoint) for endpoint in negotiation.EndpointType]
     return f"wanted: {wanted[0]} {wanted.count(None)} {negotiation.matches_route(text)}"
 
 
@@ -212,7 +212,7 @@ def _url(text):
 def _continue_token(text):
     try:
         token = continue_token.decode(text)
-    except continue_token.BadToken as error:
+    except continue_token.BadContinueToken as error:
         return f"refused: {error}"
     if any(part in (".", "..") for part in token.start.split("/")):
         raise Fault("a continue token leads elsewhere")

@@ -7,7 +7,7 @@ import orjson
 from mockube.apimachinery import status, yaml_decode
 from mockube.apimachinery.schema import builtin
 from mockube.apiserver.wire import yaml_codec
-from mockube.apiserver.wire.parse import Unreadable, parse
+from mockube.apiserver.wire.parse import UnreadableBody, parse
 from mockube.apiserver.wire.protobuf import envelope
 from mockube.apiserver.wire.protobuf.varint import ProtobufError
 from tests.fuzz import texts
@@ -74,7 +74,7 @@ def _read(media_type):
         data = text.encode("latin-1")
         try:
             parsed = parse(data, media_type)
-        except Unreadable as error:
+        except UnreadableBody as error:
             return f"refused: {error}"
         _check_is_json(parsed.tree)
         return f"read: {type(parsed.tree).__name__} {bool(parsed.complaints)}"
@@ -127,7 +127,7 @@ def _protobuf(text):
     data = text.encode("latin-1")
     try:
         tree = parse(data, PROTOBUF).tree
-    except Unreadable as error:
+    except UnreadableBody as error:
         return f"refused: {error}"
     _check_is_json(tree)
     try:
@@ -144,7 +144,7 @@ def _media(text):
     media_type, _, body = text.partition("\n")
     try:
         return f"read: {type(parse(body.encode('latin-1'), media_type).tree).__name__}"
-    except (Unreadable, status.ApiError) as error:
+    except (UnreadableBody, status.ApiError) as error:
         return f"refused: {error}"
 
 

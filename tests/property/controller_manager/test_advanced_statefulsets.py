@@ -9,7 +9,7 @@ from mockube.controller_manager.client.kinds import PODS
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.control.actions import Create, Delete, Patch
 from mockube.controller_manager.controllers.kruise.advancedstatefulset.controller import advanced_set_view
-from mockube.controller_manager.controllers.kruise.advancedstatefulset.strategy import Strategy
+from mockube.controller_manager.controllers.kruise.advancedstatefulset.strategy import UpdateStrategy
 from mockube.controller_manager.workloads.inplace import lifecycle, update
 from tests.support.controllers.advancedsets import AdvancedSets, template
 from tests.support.controllers.set_state_machines import OrdinalSetStateMachine
@@ -109,7 +109,7 @@ def check_limit(sets, owner, plan, gone):
     down |= {_ordinal(it.key.name) for it in _of(plan, Patch) if "spec" in it.body or it.subresource}
     before = {ordinal for ordinal in owner.ordinals if not _is_up(sets, owner, ordinal)}
     newly = (down & {*owner.ordinals}) - before
-    limit = Strategy.of(sets.set["spec"]).max_unavailable
+    limit = UpdateStrategy.of(sets.set["spec"]).max_unavailable
     assert len(newly) <= max(limit - len(before), 0)
 
 
@@ -170,7 +170,7 @@ def check_partition(sets, owner):
     """The desired number of pods has the newest revision; more only if no older pod was left to keep."""
     if owner.on_delete:
         return
-    kept = Strategy.of(sets.set["spec"]).partition
+    kept = UpdateStrategy.of(sets.set["spec"]).partition
     assert sets.status["updatedReplicas"] >= owner.replicas - kept
 
 
@@ -186,7 +186,7 @@ def test_advanced_statefulset_update_respects_partition_and_max_unavailable(spec
     before = {name: sets.image(_ordinal(name)) for name in sets.pods}
     sets.change_spec("template", to=template(image))
     settle_until_idle(sets)
-    owner, strategy = advanced_set_view(sets.set), Strategy.of(sets.set["spec"])
+    owner, strategy = advanced_set_view(sets.set), UpdateStrategy.of(sets.set["spec"])
     updated = [name for name in sets.pods if sets.image(_ordinal(name)) == image != before[name]]
     wanted = 0 if image == "a:1" or owner.on_delete else owner.replicas - strategy.partition
     assert len(updated) == wanted

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockube.controller_manager.controllers.horizontalpodautoscaler.behavior import (
-    History,
-    Limits,
+    ScalingHistory,
+    ScalingLimits,
     limit,
     with_initial_recommendation,
     with_scaling,
@@ -41,13 +41,13 @@ RECOMMENDED = st.lists(st.integers(0, 60), min_size=1, max_size=20)
 @given(BEHAVIOR, RECOMMENDED, SMALL, SMALL, st.integers(1, 60))
 def test_autoscaler_respects_bounds_windows_and_policies(behavior, recommended, minimum, more, current):
     """Every 15 s a recommendation is computed, and the scale is set to the result."""
-    maximum, history, seen = minimum + more, History(), []
+    maximum, history, seen = minimum + more, ScalingHistory(), []
     current = min(max(current, minimum), maximum)
     for at, desired in enumerate(recommended):
         now = NOW + timedelta(seconds=15 * at)
         history = with_initial_recommendation(history, current, now)
         seen = seen or [(now, current)]
-        limits = Limits(
+        limits = ScalingLimits(
             minimum=minimum,
             maximum=maximum,
             current=current,

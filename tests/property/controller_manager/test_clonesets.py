@@ -9,7 +9,7 @@ from mockube.controller_manager.client.kinds import PODS
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.control.actions import Create, Delete
 from mockube.controller_manager.controllers.kruise.cloneset.diffs import PodCounts, diffs
-from mockube.controller_manager.controllers.kruise.cloneset.spec import CloneSetView, Limits
+from mockube.controller_manager.controllers.kruise.cloneset.spec import CloneSetLimits, CloneSetView
 from mockube.controller_manager.workloads.inplace.update import is_in_service
 from tests.support.controllers.clonesets import WEB, Clones, claim_template
 from tests.support.controllers.set_state_machines import SetStateMachine
@@ -175,7 +175,7 @@ tallies = st.builds(
 
 @given(
     limits=st.builds(
-        lambda replicas, partition, unavailable, surge, limit, excludes: Limits(
+        lambda replicas, partition, unavailable, surge, limit, excludes: CloneSetLimits(
             replicas=replicas,
             partition=min(partition, replicas),
             max_unavailable=unavailable,

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.randomness import SeededRandom
-from mockube.controller_manager.cache.informer import Informers, Settings
+from mockube.controller_manager.cache.informer import Informers, InformerSettings
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.kinds import CONFIG_MAPS
 from mockube.controller_manager.client.sender import FixedToken, Sender
@@ -76,7 +76,7 @@ async def test_informer_cache_converges_to_server_state(there, steps, streams_li
         metrics=ClientMetrics(),
     )
     client = Client(sender, SharedIdentity(sender=sender, rate=None))
-    informers = Informers(client, Settings(clock=clock, random=SeededRandom()))
+    informers = Informers(client, InformerSettings(clock=clock, random=SeededRandom()))
     informer = informers.of(CONFIG_MAPS)
     informer.add_index("name", lambda tree: [meta.name(tree)])
     copy = Copy()

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from mockube.apimachinery.timestamps import format_time
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.controllers.horizontalpodautoscaler.replicas import (
-    Sample,
+    PodMetric,
     ScalingContext,
     Tolerances,
 )
@@ -44,7 +44,7 @@ def pod(
 def samples(*values, window=MINUTE, ago=timedelta()):
     """Samples of the pods p0, p1 …; None is a pod without one."""
     return {
-        f"p{index}": Sample(value, NOW - ago, window)
+        f"p{index}": PodMetric(value, NOW - ago, window)
         for index, value in enumerate(values)
         if value is not None
     }

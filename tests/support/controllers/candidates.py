@@ -6,7 +6,7 @@ from mockube.apimachinery.randomness import SeededRandom
 from mockube.controller_manager.client.kinds import LEASES
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.wire import Unreachable
-from mockube.controller_manager.leaderelection.elector import Candidate, Elector, lead
+from mockube.controller_manager.leaderelection.elector import Elector, LeaderElectionConfig, lead
 from tests.support.turns import turns
 
 LEASE = Key("kube-system", "manager")
@@ -52,7 +52,7 @@ class Candidacy:
     def __init__(self, client, clock, identity):
         self.line = Line(client)
         self.elector = Elector(
-            Candidate(lease=LEASE, identity=identity),
+            LeaderElectionConfig(lease=LEASE, identity=identity),
             self.line,
             clock=clock,
             random=SeededRandom(len(identity)),

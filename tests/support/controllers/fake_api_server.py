@@ -17,8 +17,8 @@ from mockube.controller_manager.control.actions import (
     Confirm,
     Create,
     Delete,
-    Outcome,
     Patch,
+    PlanResult,
     RecordEvent,
     Release,
     Remember,
@@ -119,7 +119,7 @@ class FakeApiServer:
             error = problem
         self._execute(plan.last(error), key)
         self._first_error = self._first_error or error
-        return plan.then(Outcome(error=error, writes=tuple(self._writes)))
+        return plan.then(PlanResult(error=error, writes=tuple(self._writes)))
 
     def begin(self, key, actions):
         """Execute only the first actions of a plan, like a manager that is refused the next one or is killed."""

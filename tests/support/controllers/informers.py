@@ -6,14 +6,16 @@ import contextlib
 from mockube.apimachinery import meta
 from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.randomness import SeededRandom
-from mockube.controller_manager.cache.informer import Informers, MutationDetector, Settings
+from mockube.controller_manager.cache.informer import Informers, InformerSettings, MutationDetector
 
 
 @contextlib.asynccontextmanager
 async def informers_of(client, *resources, clock=None, **options):
     """Run informers of the resources until synced. At the end their cached objects must be unmodified."""
     detector = MutationDetector()
-    settings = Settings(clock=clock or RealClock(), random=SeededRandom(), detector=detector, **options)
+    settings = InformerSettings(
+        clock=clock or RealClock(), random=SeededRandom(), detector=detector, **options
+    )
     informers = Informers(client, settings)
     for resource in resources:
         informers.of(resource)

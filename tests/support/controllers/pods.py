@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from mockube.apimachinery import quantity
 from mockube.apimachinery.meta import with_metadata
 from mockube.apimachinery.timestamps import format_time
-from mockube.controller_manager.kubelet.effects import EmitEvent, Remove, Write
+from mockube.controller_manager.kubelet.effects import DeleteObject, EmitEvent, PatchObject
 from mockube.controller_manager.kubelet.pod_lifecycle.pod import NodeContext, step
 from mockube.controller_manager.kubelet.pod_lifecycle.resize import NodeResources
 
@@ -102,17 +102,17 @@ class SimulatedPod:
         assert self.due is None or self.due > self.now
         for effect in next_step.effects:
             self._do(effect)
-        return any(isinstance(effect, Write) for effect in next_step.effects)
+        return any(isinstance(effect, PatchObject) for effect in next_step.effects)
 
     def _do(self, effect):
         match effect:
-            case Write(body=body):
+            case PatchObject(body=body):
                 assert body["metadata"] == {"uid": "uid-1"}
                 self.pod = {**self.pod, "status": patched(self.pod["status"], body["status"])}
                 self.writes += 1
             case EmitEvent():
                 self.events.append(effect)
-            case Remove():
+            case DeleteObject():
                 self.removed = True
 
     def pass_time(self, seconds):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.randomness import SeededRandom
-from mockube.controller_manager.cache.informer import MutationDetector, Settings
+from mockube.controller_manager.cache.informer import InformerSettings, MutationDetector
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.kubeconfig import Access
 from mockube.controller_manager.client.sender import FixedToken, Sender
@@ -151,7 +151,7 @@ def dependencies_of(transport, clock, *, config=None, detector=None):
         random=SeededRandom(),
         metrics=Metrics(clock),
         config=config or Config(),
-        informer_settings=Settings(clock=clock, random=SeededRandom(), detector=detector),
+        informer_settings=InformerSettings(clock=clock, random=SeededRandom(), detector=detector),
     )
 
 

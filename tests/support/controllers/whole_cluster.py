@@ -10,7 +10,7 @@ from mockube.controller_manager.cache.informer import MutationDetector
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.transport import FencedTransport
 from mockube.controller_manager.config.settings import Config, Simulation
-from mockube.controller_manager.leaderelection.elector import Candidate, Elector, LeaseLost, lead
+from mockube.controller_manager.leaderelection.elector import Elector, LeaderElectionConfig, LeaseLost, lead
 from mockube.controller_manager.running import ManagerRun
 from mockube.embedded.direct import DirectTransport
 from tests.support.controllers.disturbances import ReplacementMethod
@@ -97,7 +97,7 @@ class Cluster:
             DirectTransport(self.server.server.handler.handle, self.clock), self.disturbance
         )
         self.transport = Counting(self._way)
-        candidate = Candidate(lease=LEASE, identity=f"manager-{self.lives}")
+        candidate = LeaderElectionConfig(lease=LEASE, identity=f"manager-{self.lives}")
         client = dependencies_of(self.transport, self.clock).client
         elector = Elector(candidate, client, clock=self.clock, random=SeededRandom())
         self._running = asyncio.create_task(self._lead(elector))

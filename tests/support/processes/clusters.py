@@ -4,9 +4,11 @@ import os
 
 from msgspec.structs import replace
 
-from mockube.clusters.named_cluster import Component, Record
+from mockube.clusters.named_cluster import ClusterRecord, Component
 
-STARTING = Record(pid=os.getpid(), version="1", started="", detached=True, nodes=3, packs="", store="memory")
+STARTING = ClusterRecord(
+    pid=os.getpid(), version="1", started="", detached=True, nodes=3, packs="", store="memory"
+)
 
 
 def ready(url="", **processes):

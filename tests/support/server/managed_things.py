@@ -2,7 +2,7 @@
 
 import orjson
 
-from mockube.apimachinery.patch.apply import FieldManager, Versions
+from mockube.apimachinery.patch.apply import FieldManager, VersionConverter
 from mockube.apimachinery.patch.apply.atoms import atom_of_type
 from tests.support.server.typed import THING
 
@@ -11,7 +11,9 @@ EMPTY = {"apiVersion": "v1", "kind": "Thing", "metadata": {}, "spec": {"containe
 
 def field_manager(*, subresource="", kind=THING, **versions):
     settings = {"own": "v1", "atoms": {"v1": atom_of_type(kind)}} | versions
-    return FieldManager(kind="Thing", versions=Versions(**settings), empty=EMPTY, subresource=subresource)
+    return FieldManager(
+        kind="Thing", versions=VersionConverter(**settings), empty=EMPTY, subresource=subresource
+    )
 
 
 FIELDS = field_manager()

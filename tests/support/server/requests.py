@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from mockube.apiserver.kinds.strategy import Request
+from mockube.apiserver.kinds.strategy import StrategyContext
 from mockube.apiserver.user import User
 
 NOW = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -12,4 +12,4 @@ NOW_TEXT = "2030-01-02T03:04:05Z"
 def request(user=None, warnings=None):
     """`warnings` is a list to which the warnings for the client are appended."""
     warnings = [] if warnings is None else warnings
-    return Request(user=user or User(name="ada"), now=NOW, warn=warnings.append)
+    return StrategyContext(user=user or User(name="ada"), now=NOW, warn=warnings.append)

@@ -5,10 +5,10 @@ import base64
 import aiohttp
 
 from mockube.etcd.kv import prefix_end
-from mockube.etcd.remote.transport import Credentials
+from mockube.etcd.remote.transport import EtcdCredentials
 
-ROOT = Credentials(user="root", password="of all")
-USER = Credentials(user="somebody", password="secret")
+ROOT = EtcdCredentials(user="root", password="of all")
+USER = EtcdCredentials(user="somebody", password="secret")
 
 
 async def require_login(url, prefix):

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from mockube.apimachinery.clock import SteppedClock
-from mockube.apiserver.config.settings import Store
+from mockube.apiserver.config.settings import StorageOptions
 from mockube.apiserver.store import REVISION_BUMP, STORE_FOLDER, initial_revision, open_store
 from mockube.etcd.archive.lines import IncompleteRestore, restore_marker_key
 from mockube.etcd.archive.read import BadArchive
@@ -41,7 +41,7 @@ def first_revision(clock):
 async def test_new_store_starts_with_snapshot_at_initial_revision(snapshot, data_dir):
     file, revision = snapshot
     clock = SteppedClock()
-    async with open_store(Store(snapshot=file, data_dir=data_dir, fsync=False), clock) as kv:
+    async with open_store(StorageOptions(snapshot=file, data_dir=data_dir, fsync=False), clock) as kv:
         held = [line for line in entries(await saved(kv)) if b"leases/kube-system" not in line]
         assert len(held) == len(entries(await saved(kv))) == 2
         assert (await kv.range(Range(key=ROOT + b"pods/a"))).kvs[0].mod_revision == first_revision(clock) + 1
@@ -51,18 +51,18 @@ async def test_new_store_starts_with_snapshot_at_initial_revision(snapshot, data
 
 async def test_snapshot_of_future_clock_is_below_new_store(tmp_path, data_dir):
     ahead = SteppedClock(datetime(2040, 1, 1, tzinfo=UTC))
-    async with open_store(Store(), ahead) as kv:
+    async with open_store(StorageOptions(), ahead) as kv:
         await fill(kv, CONTENT)
         revision = (await kv.status()).revision
         (tmp_path / "a.gz").write_bytes(await saved(kv))
-    settings = Store(snapshot=tmp_path / "a.gz", data_dir=data_dir, fsync=False)
+    settings = StorageOptions(snapshot=tmp_path / "a.gz", data_dir=data_dir, fsync=False)
     async with open_store(settings, SteppedClock()) as kv:
         assert (await kv.status()).revision == revision + REVISION_BUMP + 1
 
 
 async def test_new_empty_store_starts_compacted(data_dir):
     clock = SteppedClock()
-    async with open_store(Store(data_dir=data_dir, fsync=False), clock) as kv:
+    async with open_store(StorageOptions(data_dir=data_dir, fsync=False), clock) as kv:
         first = first_revision(clock)
         status = await kv.status()
         assert (status.revision, status.compact_revision) == (first, first)
@@ -75,7 +75,7 @@ async def test_new_empty_store_starts_compacted(data_dir):
 
 
 async def test_durable_store_continues_its_revision(tmp_path):
-    settings, clock = Store(data_dir=tmp_path, fsync=False), SteppedClock()
+    settings, clock = StorageOptions(data_dir=tmp_path, fsync=False), SteppedClock()
     for number in range(1, 4):
         async with open_store(settings, clock) as kv:
             put = await kv.put(Put(key=ROOT + b"a", value=b"{}"))
@@ -85,7 +85,7 @@ async def test_durable_store_continues_its_revision(tmp_path):
 
 async def test_store_in_use_is_refused(snapshot, tmp_path, caplog):
     file, _ = snapshot
-    settings = Store(snapshot=file, data_dir=tmp_path / "data", fsync=False)
+    settings = StorageOptions(snapshot=file, data_dir=tmp_path / "data", fsync=False)
     async with open_store(settings, SteppedClock()) as kv:
         await kv.put(Put(key=ROOT + b"pods/a", value=b"mine"))
     async with open_store(settings, SteppedClock()) as kv:
@@ -100,7 +100,7 @@ async def test_invalid_snapshot_is_refused_before_store_is_created(tmp_path):
     file = tmp_path / "a.gz"
     file.write_text("words")
     with pytest.raises(BadArchive, match=r"a\.gz is not a mockube snapshot"):
-        async with open_store(Store(snapshot=file, data_dir=tmp_path / "data"), SteppedClock()):
+        async with open_store(StorageOptions(snapshot=file, data_dir=tmp_path / "data"), SteppedClock()):
             pass
     assert not (tmp_path / "data").exists()
 
@@ -112,5 +112,5 @@ async def test_partially_restored_store_is_refused(tmp_path):
     with pytest.raises(
         IncompleteRestore, match=r"the restore of a\.gz was interrupted: restore it again, with --replace"
     ):
-        async with open_store(Store(data_dir=tmp_path, fsync=False), SteppedClock()):
+        async with open_store(StorageOptions(data_dir=tmp_path, fsync=False), SteppedClock()):
             pass

@@ -6,7 +6,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from mockube.apimachinery.clock import SteppedClock
-from mockube.apiserver.supervision import FIRST_DELAY, HEALTHY_AFTER, MAX_DELAY, Supervisor, TaskFailed
+from mockube.apiserver.supervision import FIRST_DELAY, HEALTHY_AFTER, MAX_DELAY, TaskFailed, TaskSupervisor
 from tests.support.turns import PATIENCE, turns, until
 
 TASK = "compaction"
@@ -29,7 +29,7 @@ class Work:
 class Supervised:
     def __init__(self):
         self.clock = SteppedClock()
-        self.supervisor = Supervisor(self.clock)
+        self.supervisor = TaskSupervisor(self.clock)
         self.registry = CollectorRegistry()
         self.registry.register(self.supervisor)
         self.work = Work()

@@ -11,7 +11,7 @@ from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver.pki.cert_dir import prepare_folder, server_subject
 from mockube.controller_manager.http_endpoints import (
-    Port,
+    ListenAddress,
     StatusSources,
     request_client_certificates,
     self_signed_tls_context,
@@ -29,7 +29,7 @@ async def url(checks):
     registry = CollectorRegistry()
     Counter("things", "Things.", registry=registry).inc()
     page = StatusSources(checks=checks, registry=registry, settings={"a": 1})
-    async with serving(page, [Port(address="127.0.0.1", number=0)]) as (url,):
+    async with serving(page, [ListenAddress(address="127.0.0.1", number=0)]) as (url,):
         yield url
 
 
@@ -92,7 +92,7 @@ async def test_other_paths_are_not_found(url, method, path, code):
 async def test_own_certificate_is_generated():
     page = StatusSources(checks={}, registry=CollectorRegistry(), settings={})
     tls = self_signed_tls_context("127.0.0.1", now=datetime(2020, 1, 1, tzinfo=UTC), random=SeededRandom())
-    async with serving(page, [Port(address="127.0.0.1", number=0, tls=tls)]) as (url,):
+    async with serving(page, [ListenAddress(address="127.0.0.1", number=0, tls=tls)]) as (url,):
         assert url.startswith("https://127.0.0.1:")
         assert await get(f"{url}/healthz") == (200, "ok")
 
@@ -107,7 +107,7 @@ async def test_anonymous_clients_read_health_only(tmp_path):
     tls = self_signed_tls_context("127.0.0.1", now=datetime(2020, 1, 1, tzinfo=UTC), random=SeededRandom())
     request_client_certificates(tls, pki.certificate("ca"))
     page = StatusSources(checks={}, registry=CollectorRegistry(), settings={})
-    async with serving(page, [Port(address="127.0.0.1", number=0, tls=tls)]) as (url,):
+    async with serving(page, [ListenAddress(address="127.0.0.1", number=0, tls=tls)]) as (url,):
         assert await get(f"{url}/healthz") == (200, "ok")
         for path in ("/metrics", "/configz"):
             assert (await get(url + path))[0] == 401

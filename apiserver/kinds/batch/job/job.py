@@ -37,7 +37,7 @@ from mockube.apiserver.kinds.core.pod.pod_template import is_new_generation, pod
 from mockube.apiserver.kinds.core.pod.strategy import DISABLED_IN_TEMPLATE
 from mockube.apiserver.kinds.core.pod.warnings import IN_POD_NAMES, name_warnings
 from mockube.apiserver.kinds.kind import Kind
-from mockube.apiserver.kinds.strategy import ORPHAN, SPEC, Request, Strategy
+from mockube.apiserver.kinds.strategy import ORPHAN, SPEC, Strategy, StrategyContext
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 # --- strategy
@@ -50,7 +50,7 @@ _ORPHANED_PODS = (
 )
 
 
-def _select_own_pods(job: Tree, _request: Request) -> None:
+def _select_own_pods(job: Tree, _request: StrategyContext) -> None:
     """Label the pod template with the Job's uid and select by that, unless the Job has a manual selector."""
     spec, metadata = job["spec"], job["metadata"]
     if spec.get("manualSelector"):

@@ -18,8 +18,8 @@ from mockube.apiserver.kinds.strategy import (
     STATUS,
     DisabledFields,
     Gate,
-    Request,
     Strategy,
+    StrategyContext,
 )
 
 _CONTAINER_LISTS: Final = ("initContainers", "containers", "ephemeralContainers")
@@ -68,7 +68,7 @@ _GATED = {
 }
 
 
-def _prepare_create(pod: Tree, request: Request) -> None:
+def _prepare_create(pod: Tree, request: StrategyContext) -> None:
     pod.setdefault("spec", {})
     pod["status"] = {"phase": "Pending", "qosClass": qos_class(pod)}
     if pod["spec"].get("schedulingGates"):
@@ -77,7 +77,7 @@ def _prepare_create(pod: Tree, request: Request) -> None:
     take_apparmor_annotations(pod, request)
 
 
-def _prepare_status(new: Tree, old: Tree, _request: Request) -> None:
+def _prepare_status(new: Tree, old: Tree, _request: StrategyContext) -> None:
     """Keep fields that an older kubelet does not have, and would otherwise drop."""
     status, before = dict(new.get("status") or {}), old.get("status") or {}
     for field in ("qosClass", "observedGeneration"):
@@ -172,7 +172,7 @@ _LOCALHOST = "localhost/"
 _PROFILES = {"unconfined": {"type": "Unconfined"}, "runtime/default": {"type": "RuntimeDefault"}}
 
 
-def take_apparmor_annotations(pod: Tree, request: Request) -> None:
+def take_apparmor_annotations(pod: Tree, request: StrategyContext) -> None:
     spec = pod["spec"]
     if (spec.get("os") or {}).get("name") == "windows":
         return
@@ -191,7 +191,9 @@ def take_apparmor_annotations(pod: Tree, request: Request) -> None:
         pod["spec"] = spec | changed
 
 
-def _with_profile(container: Tree, annotated: dict[str, str], of_pod: Tree | None, request: Request) -> Tree:
+def _with_profile(
+    container: Tree, annotated: dict[str, str], of_pod: Tree | None, request: StrategyContext
+) -> Tree:
     """Return a container with the profile of its annotation, unless that is the pod's profile."""
     name = container.get("name", "")
     context = container.get("securityContext") or {}

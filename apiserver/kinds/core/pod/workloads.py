@@ -17,7 +17,7 @@ from mockube.apiserver.kinds.common.selectors import check_selector
 from mockube.apiserver.kinds.common.validation import Update
 from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions
 from mockube.apiserver.kinds.core.pod.pod_template import check_pod_template
-from mockube.apiserver.kinds.kind import Unconvertible
+from mockube.apiserver.kinds.kind import UnconvertibleObject
 
 # --- selector and template
 
@@ -164,8 +164,8 @@ def default_rolling_update(**literals: Any) -> Fill:
 
 
 def normalize_number(kind: str, text: str, about: str = "") -> str:
-    """Return a number's text as Go writes it; raise `Unconvertible` if it is not a number."""
+    """Return a number's text as Go writes it; raise `UnconvertibleObject` if it is not a number."""
     try:
         return str(gotext.parse_int(text))
     except gotext.NumberError as error:
-        raise Unconvertible(kind, f"{about}{error}") from error
+        raise UnconvertibleObject(kind, f"{about}{error}") from error

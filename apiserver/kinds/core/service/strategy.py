@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.kinds.strategy import MAIN, Request, Strategy
+from mockube.apiserver.kinds.strategy import MAIN, Strategy, StrategyContext
 
 NODE_PORT, LOAD_BALANCER, EXTERNAL_NAME = "NodePort", "LoadBalancer", "ExternalName"
 
@@ -41,14 +41,14 @@ def node_ports(spec: Tree) -> frozenset[int]:
     return frozenset(port["nodePort"] for port in spec.get("ports", ()) if port.get("nodePort"))
 
 
-def _prepare_create(service: Tree, _request: Request) -> None:
+def _prepare_create(service: Tree, _request: StrategyContext) -> None:
     spec = service["spec"]
     # Older clients send clusterIP only.
     if spec.get("clusterIP") and not spec.get("clusterIPs"):
         service["spec"] = spec | {"clusterIPs": [spec["clusterIP"]]}
 
 
-def _prepare_update(new: Tree, old: Tree, _request: Request) -> None:
+def _prepare_update(new: Tree, old: Tree, _request: StrategyContext) -> None:
     spec = dict(new["spec"])
     _keep_allocated(spec, old["spec"])
     _match_cluster_ips(spec, old["spec"])

@@ -56,7 +56,7 @@ from mockube.apiserver.kinds.core.volumes.claim_spec import (
 from mockube.apiserver.kinds.core.volumes.sources import PERSISTENT_SOURCES, check_source
 from mockube.apiserver.kinds.core.volumes.warnings import volume_source_warnings
 from mockube.apiserver.kinds.kind import Kind
-from mockube.apiserver.kinds.strategy import Request, Strategy
+from mockube.apiserver.kinds.strategy import Strategy, StrategyContext
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 _CLASS_NAME: Final = report(names.check_dns1123_subdomain)
@@ -231,11 +231,11 @@ def _as_created(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
 _PHASE_TIME = "lastPhaseTransitionTime"
 
 
-def _prepare_create(volume: Tree, request: Request) -> None:
+def _prepare_create(volume: Tree, request: StrategyContext) -> None:
     volume["status"] = {"phase": "Pending", _PHASE_TIME: format_time(request.now)}
 
 
-def _prepare_status(new: Tree, old: Tree, request: Request) -> None:
+def _prepare_status(new: Tree, old: Tree, request: StrategyContext) -> None:
     """Set the time of a change of the phase, unless the client sets it."""
     status, old_status = new.get("status") or {}, old.get("status") or {}
     transition_time = status.get(_PHASE_TIME)

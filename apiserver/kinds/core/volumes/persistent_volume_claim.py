@@ -37,7 +37,7 @@ from mockube.apiserver.kinds.core.volumes.claim_spec import (
 from mockube.apiserver.kinds.core.volumes.persistent_volume import check_basic_amount
 from mockube.apiserver.kinds.core.volumes.warnings import claim_warnings
 from mockube.apiserver.kinds.kind import Kind
-from mockube.apiserver.kinds.strategy import MAIN, Request, Strategy
+from mockube.apiserver.kinds.strategy import MAIN, Strategy, StrategyContext
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 _SPEC: Final = ROOT.child("spec")
@@ -199,13 +199,13 @@ _DATA_SOURCES = frozenset({("", "PersistentVolumeClaim"), ("snapshot.storage.k8s
 """The groups and kinds that `dataSource` can have; `dataSourceRef` can have any."""
 
 
-def _prepare_create(claim: Tree, _request: Request) -> None:
+def _prepare_create(claim: Tree, _request: StrategyContext) -> None:
     claim["status"] = {"phase": "Pending"}
     spec = _without_other_namespace(claim["spec"])
     claim["spec"] = _with_both_sources(_without_unknown_source(spec))
 
 
-def _prepare_update(new: Tree, old: Tree, _request: Request) -> None:
+def _prepare_update(new: Tree, old: Tree, _request: StrategyContext) -> None:
     spec, old_spec = new["spec"], old["spec"]
     if "dataSourceRef" not in old_spec:
         spec = _without_other_namespace(spec)

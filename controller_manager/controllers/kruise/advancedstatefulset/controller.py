@@ -14,14 +14,14 @@ from mockube.controller_manager.controllers.kruise.advancedstatefulset import st
 from mockube.controller_manager.controllers.kruise.advancedstatefulset.hooks import LifecycleHooks
 from mockube.controller_manager.controllers.kruise.advancedstatefulset.rolling import rolling_update
 from mockube.controller_manager.controllers.kruise.advancedstatefulset.strategy import (
-    Strategy,
+    UpdateStrategy,
     max_unavailable_pods,
     ordinals,
 )
 from mockube.controller_manager.workloads.inplace.lifecycle import Lifecycle
 from mockube.controller_manager.workloads.ownership import BY_OWNER, owner_of, owner_of_pod
 from mockube.controller_manager.workloads.stateful import identity
-from mockube.controller_manager.workloads.stateful.reconciliation import Kind, reconcile
+from mockube.controller_manager.workloads.stateful.reconciliation import StatefulSetKind, reconcile
 from mockube.controller_manager.workloads.stateful.spec import SetView
 from mockube.controller_manager.workloads.stateful.state import Slot
 
@@ -29,7 +29,7 @@ from mockube.controller_manager.workloads.stateful.state import Slot
 def advanced_set_view(tree: ReadOnlyTree) -> SetView:
     spec = tree["spec"]
     common = SetView.of(ADVANCED_STATEFUL_SETS, tree)
-    strategy = Strategy.of(spec)
+    strategy = UpdateStrategy.of(spec)
     limit = (spec.get("scaleStrategy") or {}).get("maxUnavailable")
     return replace(
         common,
@@ -52,7 +52,7 @@ def _current_ordinals(owner: SetView, slots: Sequence[Slot], newest: str) -> Col
     An ordered update keeps it for the first pods, up to the partition. An unordered update keeps it for missing pods,
     until as many pods are outdated as the partition demands.
     """
-    strategy = Strategy.of(owner.object["spec"])
+    strategy = UpdateStrategy.of(owner.object["spec"])
     if owner.on_delete:
         return ()
     if not strategy.is_specified:
@@ -64,7 +64,7 @@ def _current_ordinals(owner: SetView, slots: Sequence[Slot], newest: str) -> Col
     return {*missing[: max(strategy.partition - outdated, 0)]}
 
 
-_ADVANCED_STATEFUL_SET_KIND: Final = Kind(
+_ADVANCED_STATEFUL_SET_KIND: Final = StatefulSetKind(
     resource=ADVANCED_STATEFUL_SETS,
     view=advanced_set_view,
     pod_handling=_pod_handling,

@@ -9,8 +9,8 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.control.actions import Patch
 from mockube.controller_manager.workloads.inplace import lifecycle, readiness, update
-from mockube.controller_manager.workloads.inplace.lifecycle import Lifecycle, State
-from mockube.controller_manager.workloads.inplace.update import Step
+from mockube.controller_manager.workloads.inplace.lifecycle import Lifecycle, LifecycleState
+from mockube.controller_manager.workloads.inplace.update import InPlaceUpdateStep
 from mockube.controller_manager.workloads.stateful import identity
 
 
@@ -26,17 +26,17 @@ class LifecycleHooks(Struct, frozen=True, kw_only=True):
         return lifecycle.is_settled(pod)
 
     def is_prepared(self, pod: PodView) -> bool:
-        return lifecycle.state_of(pod) in (State.PREPARING_UPDATE, State.UPDATED)
+        return lifecycle.state_of(pod) in (LifecycleState.PREPARING_UPDATE, LifecycleState.UPDATED)
 
     def new_pod_body(self, pod: ReadOnlyTree) -> ReadOnlyTree:
         hook = self.lifecycle.pre_normal
         is_normal = hook is None or hook.has_all_hooks(PodView.of(pod))
-        state = State.NORMAL if is_normal else State.PREPARING_NORMAL
+        state = LifecycleState.NORMAL if is_normal else LifecycleState.PREPARING_NORMAL
         labelled = meta.with_labels(pod, lifecycle.labels_of(state))
         annotated = meta.with_annotations(labelled, lifecycle.annotations_of(self.now))
         return readiness.with_readiness_gate(annotated, self.lifecycle)
 
-    def observe_pod(self, pod: PodView) -> Step:
+    def observe_pod(self, pod: PodView) -> InPlaceUpdateStep:
         revision = identity.revision_of(pod)
         return update.observe_pod(
             pod, self.lifecycle, self.now, revision=revision, desired_revision=self.newest
@@ -46,4 +46,4 @@ class LifecycleHooks(Struct, frozen=True, kw_only=True):
         hook = self.lifecycle.pre_delete
         if hook is None or not hook.holds(pod):
             return None
-        return readiness.move_to_state(pod, State.PREPARING_DELETE, self.lifecycle, self.now)
+        return readiness.move_to_state(pod, LifecycleState.PREPARING_DELETE, self.lifecycle, self.now)

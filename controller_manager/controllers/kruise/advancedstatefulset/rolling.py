@@ -13,10 +13,10 @@ from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.control.actions import Action, EventTemplate, Patch
 from mockube.controller_manager.controllers.kruise.advancedstatefulset.strategy import (
     PodUpdatePolicy,
-    Strategy,
+    UpdateStrategy,
 )
 from mockube.controller_manager.workloads.inplace import lifecycle, record, update
-from mockube.controller_manager.workloads.inplace.lifecycle import Lifecycle, State
+from mockube.controller_manager.workloads.inplace.lifecycle import Lifecycle, LifecycleState
 from mockube.controller_manager.workloads.inplace.record import TemplateChange, change_between
 from mockube.controller_manager.workloads.stateful import identity, status
 from mockube.controller_manager.workloads.stateful.reconciliation import RolloutResult
@@ -41,7 +41,7 @@ class _UnavailabilityBudget:
 
 
 def rolling_update(state: StatefulSetState) -> RolloutResult:
-    strategy = Strategy.of(state.owner.object["spec"])
+    strategy = UpdateStrategy.of(state.owner.object["spec"])
     if state.owner.on_delete or strategy.paused:
         return RolloutResult()
     budget = _UnavailabilityBudget(strategy.max_unavailable, _unavailable_names(state))
@@ -73,7 +73,7 @@ def _pods_by_descending_ordinal(state: StatefulSetState) -> list[PodView]:
 # --- the order of updates
 
 
-def pods_in_update_order(state: StatefulSetState, strategy: Strategy) -> list[PodView]:
+def pods_in_update_order(state: StatefulSetState, strategy: UpdateStrategy) -> list[PodView]:
     """Return the pods beyond the partition in update order, including updated ones."""
     if not strategy.unordered:
         return [slot.pod for slot in reversed(state.slots[strategy.partition :]) if slot.pod is not None]
@@ -89,7 +89,10 @@ def pods_in_update_order(state: StatefulSetState, strategy: Strategy) -> list[Po
 
 
 def _update_pods(
-    state: StatefulSetState, strategy: Strategy, budget: _UnavailabilityBudget, specified: Sequence[PodView]
+    state: StatefulSetState,
+    strategy: UpdateStrategy,
+    budget: _UnavailabilityBudget,
+    specified: Sequence[PodView],
 ) -> RolloutResult:
     patches: list[Action] = []
     in_place: list[PodView] = []
@@ -135,7 +138,7 @@ class UpdateStep(NamedTuple):
     patches: tuple[Patch, ...] = ()
 
 
-def _update_step(state: StatefulSetState, strategy: Strategy, pod: PodView) -> UpdateStep:
+def _update_step(state: StatefulSetState, strategy: UpdateStrategy, pod: PodView) -> UpdateStep:
     if strategy.policy is PodUpdatePolicy.RECREATE:
         return UpdateStep(ReplacementMethod.RECREATE)
     change = _change(state, pod)
@@ -145,7 +148,7 @@ def _update_step(state: StatefulSetState, strategy: Strategy, pod: PodView) -> U
             if strategy.policy is PodUpdatePolicy.IN_PLACE_ONLY
             else ReplacementMethod.RECREATE
         )
-    if lifecycle.state_of(pod) == State.PREPARING_DELETE:
+    if lifecycle.state_of(pod) == LifecycleState.PREPARING_DELETE:
         return UpdateStep(ReplacementMethod.REFUSED)
     order = update.UpdateRequest(
         change=change,

@@ -19,7 +19,7 @@ class PodUpdatePolicy(Enum):
     IN_PLACE_ONLY = "InPlaceOnly"
 
 
-class Strategy(Struct, frozen=True, kw_only=True):
+class UpdateStrategy(Struct, frozen=True, kw_only=True):
     is_specified: bool
     """Whether `rollingUpdate` is set. If not, the first `currentReplicas` new pods get the current revision."""
     paused: bool
@@ -34,7 +34,7 @@ class Strategy(Struct, frozen=True, kw_only=True):
     priority: ReadOnlyTree | None
 
     @classmethod
-    def of(cls, spec: ReadOnlyTree) -> "Strategy":
+    def of(cls, spec: ReadOnlyTree) -> "UpdateStrategy":
         """Read the strategy from a spec; raise `IntOrStringError` if maxUnavailable is invalid."""
         rolling_update = (spec.get("updateStrategy") or {}).get("rollingUpdate")
         rolling = rolling_update or {}

@@ -30,10 +30,14 @@ from mockube.controller_manager.controllers.kruise.cloneset import (
     storage,
     updating,
 )
-from mockube.controller_manager.controllers.kruise.cloneset.order import NOTHING_TO_DO, Decision, earliest
+from mockube.controller_manager.controllers.kruise.cloneset.order import (
+    NOTHING_TO_DO,
+    CloneSetActions,
+    earliest,
+)
 from mockube.controller_manager.controllers.kruise.cloneset.spec import CloneSetView
 from mockube.controller_manager.controllers.kruise.cloneset.state import CloneSetState
-from mockube.controller_manager.controllers.kruise.cloneset.status import Failure
+from mockube.controller_manager.controllers.kruise.cloneset.status import FailureCondition
 from mockube.controller_manager.workloads import indexes as primary
 from mockube.controller_manager.workloads import revisions
 from mockube.controller_manager.workloads.ownership import (
@@ -124,7 +128,7 @@ def _state_of(
 def _final_actions(
     snapshot: CloneSetState,
     synced: SyncedRevision,
-    update_decision: Decision,
+    update_decision: CloneSetActions,
     failure_type: str,
     error: ApiError | None,
 ) -> tuple[Action, ...]:
@@ -147,12 +151,14 @@ def _final_actions(
     return (*(status_actions or _truncate_pods_to_delete(snapshot)), *deletions)
 
 
-def _failure(failure_type: str, update_decision: Decision, error: ApiError | None) -> Failure | None:
+def _failure(
+    failure_type: str, update_decision: CloneSetActions, error: ApiError | None
+) -> FailureCondition | None:
     """Return the failure for the status. A conflict is none: the retry starts from the other writer's version."""
     if isinstance(error, Conflict):
         return None
     message = update_decision.problem if error is None else str(error)
-    return Failure(failure_type, message) if message else None
+    return FailureCondition(failure_type, message) if message else None
 
 
 def _is_of_revision(pod: PodView, revision: ReadOnlyTree) -> bool:

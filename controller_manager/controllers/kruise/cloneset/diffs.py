@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from mockube.controller_manager.controllers.kruise.cloneset.spec import Limits
+from mockube.controller_manager.controllers.kruise.cloneset.spec import CloneSetLimits
 
 
 class PodCounts(Struct, frozen=True, kw_only=True):
@@ -46,7 +46,7 @@ class Diffs(Struct, frozen=True, kw_only=True):
     update_max_unavailable: int = 0
 
 
-def diffs(limits: Limits, new: PodCounts, old: PodCounts) -> Diffs:
+def diffs(limits: CloneSetLimits, new: PodCounts, old: PodCounts) -> Diffs:
     """Return the differences; `new` counts the pods of the update revision. No pod is updated to the current revision."""
     pods = new + old
     unavailable = pods.preparing_delete + pods.unavailable
@@ -76,7 +76,7 @@ def diffs(limits: Limits, new: PodCounts, old: PodCounts) -> Diffs:
 
 
 def _surge_counts(
-    limits: Limits, new: PodCounts, pods: PodCounts, unavailable: int, to_update: int
+    limits: CloneSetLimits, new: PodCounts, pods: PodCounts, unavailable: int, to_update: int
 ) -> tuple[int, int]:
     """Return the number of surge pods, and how many of them have the current revision.
 
@@ -89,7 +89,7 @@ def _surge_counts(
     return surge, min(surge, max(to_replace - new.to_delete, 0))
 
 
-def _scale_up_limit(limits: Limits, scale_up: int, unavailable: int) -> int:
+def _scale_up_limit(limits: CloneSetLimits, scale_up: int, unavailable: int) -> int:
     if limits.scale_max_unavailable is None:
         return scale_up
     return min(scale_up, max(limits.scale_max_unavailable - unavailable, 0))

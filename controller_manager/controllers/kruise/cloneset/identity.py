@@ -11,7 +11,7 @@ from mockube.controller_manager.controllers.kruise.cloneset import storage
 from mockube.controller_manager.controllers.kruise.cloneset.spec import CloneSetView
 from mockube.controller_manager.workloads import templates
 from mockube.controller_manager.workloads.inplace import lifecycle, readiness, update
-from mockube.controller_manager.workloads.inplace.lifecycle import State
+from mockube.controller_manager.workloads.inplace.lifecycle import LifecycleState
 
 _PATCH_DIRECTIVE: Final = "$patch"
 
@@ -63,7 +63,7 @@ def new_pod(
     labels = {
         storage.LABEL_INSTANCE: instance,
         **revision_labels(meta.name(revision)),
-        **lifecycle.labels_of(State.PREPARING_NORMAL),
+        **lifecycle.labels_of(LifecycleState.PREPARING_NORMAL),
     }
     named = meta.with_metadata(pod, name=pod_name(owner, instance))
     labelled = meta.with_annotations(meta.with_labels(named, labels), annotations)

@@ -17,7 +17,7 @@ from mockube.controller_manager.control.actions import Action, Patch, SlowStart
 from mockube.controller_manager.workloads.deletion_order import deletion_cost
 
 
-class Decision(Struct, frozen=True, kw_only=True):
+class CloneSetActions(Struct, frozen=True, kw_only=True):
     actions: tuple[Action, ...] = ()
     changes_pods: bool = False
     """Whether pods are written: the next actions are planned when the caches contain them."""
@@ -26,7 +26,7 @@ class Decision(Struct, frozen=True, kw_only=True):
     """The message about an action that is not possible, without an API error; else empty."""
 
 
-NOTHING_TO_DO: Final = Decision()
+NOTHING_TO_DO: Final = CloneSetActions()
 
 
 def earliest(*delays: timedelta | None) -> timedelta | None:

@@ -24,25 +24,27 @@ from mockube.controller_manager.controllers.kruise.cloneset import identity, ord
 from mockube.controller_manager.controllers.kruise.cloneset.diffs import Diffs
 from mockube.controller_manager.controllers.kruise.cloneset.order import (
     NOTHING_TO_DO,
-    Decision,
+    CloneSetActions,
     concurrent_patches,
 )
 from mockube.controller_manager.controllers.kruise.cloneset.state import CloneSetState, is_preparing_delete
 from mockube.controller_manager.workloads.inplace import lifecycle, readiness, update
-from mockube.controller_manager.workloads.inplace.lifecycle import State
+from mockube.controller_manager.workloads.inplace.lifecycle import LifecycleState
 
 MAX_CREATED_PODS: Final = 500
 """The maximum number of pods that one reconciliation creates. The new pods cause the next one."""
 
 
-def plan(state: CloneSetState) -> Decision:
+def plan(state: CloneSetState) -> CloneSetActions:
     """Return the actions that bring the number of pods closer to the spec."""
     if cancellations := _cancel_deletions(state):
-        return Decision(actions=cancellations, changes_pods=True)
+        return CloneSetActions(actions=cancellations, changes_pods=True)
     diffs = state.diffs()
     if diffs.scale_up:
         creations = _creation(state, diffs)
-        return Decision(actions=(*_limit_event(state, diffs), *creations), changes_pods=bool(creations))
+        return CloneSetActions(
+            actions=(*_limit_event(state, diffs), *creations), changes_pods=bool(creations)
+        )
     preparing = [pod for pod in state.pods if is_preparing_delete(pod)]
     specified = [pod for pod in state.pods if state.is_specified(pod) and not is_preparing_delete(pod)]
     ready_limit = diffs.delete_ready_limit
@@ -51,7 +53,7 @@ def plan(state: CloneSetState) -> Decision:
     )
     if not deletions and diffs.scale_down and not preparing and not specified:
         deletions = _deletion_actions(state, _deletable_pods(state, _choose_pods(state, diffs), ready_limit))
-    return Decision(actions=deletions, changes_pods=True) if deletions else NOTHING_TO_DO
+    return CloneSetActions(actions=deletions, changes_pods=True) if deletions else NOTHING_TO_DO
 
 
 def _cancel_deletions(state: CloneSetState) -> tuple[Action, ...]:
@@ -69,7 +71,7 @@ def _cancel_deletions(state: CloneSetState) -> tuple[Action, ...]:
     return concurrent_patches(
         patch
         for pod in to_restore
-        for patch in readiness.move_to_state(pod, State.PREPARING_NORMAL, owner.lifecycle, state.now)
+        for patch in readiness.move_to_state(pod, LifecycleState.PREPARING_NORMAL, owner.lifecycle, state.now)
     )
 
 
@@ -128,7 +130,7 @@ def _deletion_actions(state: CloneSetState, pods: Sequence[PodView]) -> tuple[Ac
     preparations = concurrent_patches(
         patch
         for pod in held_pods
-        for patch in readiness.move_to_state(pod, State.PREPARING_DELETE, hooks, state.now)
+        for patch in readiness.move_to_state(pod, LifecycleState.PREPARING_DELETE, hooks, state.now)
     )
     to_delete = [pod for pod in pods if pod not in held_pods]
     claim_deletions = storage.deletion(state.owner, to_delete, state.claims)

@@ -27,7 +27,7 @@ _MAX_DIGITS: Final = 100
 """The maximum number of digits that are parsed: Python refuses numbers with thousands of digits."""
 
 
-class Limits(Struct, frozen=True, kw_only=True):
+class CloneSetLimits(Struct, frozen=True, kw_only=True):
     """The limits of scaling and updates, as numbers of pods."""
 
     replicas: int
@@ -48,7 +48,7 @@ class CloneSetView(Struct, frozen=True, kw_only=True, eq=False):
     resource_version: str
     deleting: bool
     selector: Selector
-    limits: Limits
+    limits: CloneSetLimits
     template: ReadOnlyTree
     claim_templates: tuple[ReadOnlyTree, ...]
     reuses_claims: bool
@@ -98,13 +98,15 @@ class CloneSetView(Struct, frozen=True, kw_only=True, eq=False):
         return self.object.get("status") or {}
 
 
-def _limits(tree: ReadOnlyTree, spec: ReadOnlyTree, scale: ReadOnlyTree, update: ReadOnlyTree) -> Limits:
+def _limits(
+    tree: ReadOnlyTree, spec: ReadOnlyTree, scale: ReadOnlyTree, update: ReadOnlyTree
+) -> CloneSetLimits:
     replicas = _number(spec.get("replicas"), 1)
     surge = 0 if update.get("paused") else _scale(update.get("maxSurge") or 0, replicas, round_up=True)
     unavailable = update.get("maxUnavailable")
     max_unavailable = _DEFAULT_MAX_UNAVAILABLE if unavailable is None else unavailable
     scale_max_unavailable = scale.get("maxUnavailable")
-    return Limits(
+    return CloneSetLimits(
         replicas=replicas,
         partition=partition_replicas(update.get("partition"), replicas),
         # Without surge this is rounded up: a small workload could not be updated otherwise.

@@ -16,7 +16,7 @@ from mockube.controller_manager.controllers.kruise.cloneset import diffs, identi
 from mockube.controller_manager.controllers.kruise.cloneset.diffs import Diffs, PodCounts
 from mockube.controller_manager.controllers.kruise.cloneset.spec import CloneSetView
 from mockube.controller_manager.workloads.inplace import lifecycle
-from mockube.controller_manager.workloads.inplace.lifecycle import State
+from mockube.controller_manager.workloads.inplace.lifecycle import LifecycleState
 from mockube.controller_manager.workloads.inplace.update import is_in_service
 from mockube.controller_manager.workloads.ownership import BY_OWNER, OwnedObjects, owned_objects
 from mockube.controller_manager.workloads.revisions import in_order
@@ -78,7 +78,7 @@ class CloneSetState(Struct, frozen=True, kw_only=True):
 
 
 def is_preparing_delete(pod: PodView) -> bool:
-    return lifecycle.state_of(pod) == State.PREPARING_DELETE
+    return lifecycle.state_of(pod) == LifecycleState.PREPARING_DELETE
 
 
 def pods(caches: Caches, owner: CloneSetView) -> OwnedObjects[PodView]:

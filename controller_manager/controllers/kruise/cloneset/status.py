@@ -29,14 +29,14 @@ _PROGRESS_COUNTS: Final = ("updatedReplicas", "updatedReadyReplicas", "updatedAv
 """The counts that grow as a rollout progresses."""
 
 
-class Failure(NamedTuple):
+class FailureCondition(NamedTuple):
     """The condition of a failure, `FailedScale` or `FailedUpdate`, and its message."""
 
     type: str
     message: str
 
 
-def of(state: CloneSetState, collision_count: int, failure: Failure | None) -> dict[str, Any]:
+def of(state: CloneSetState, collision_count: int, failure: FailureCondition | None) -> dict[str, Any]:
     """Return the status. A failure condition remains until another one replaces it: upstream never removes it."""
     status = {**_revisions(state), **_counts(state), "collisionCount": collision_count}
     present: list[ReadOnlyTree] = [*conditions.of(state.owner.object)]

@@ -11,15 +11,15 @@ from mockube.controller_manager.control.actions import EventTemplate, Patch
 from mockube.controller_manager.controllers.kruise.cloneset import identity, order, storage
 from mockube.controller_manager.controllers.kruise.cloneset.diffs import Diffs
 from mockube.controller_manager.controllers.kruise.cloneset.order import (
-    Decision,
+    CloneSetActions,
     concurrent_patches,
     earliest,
 )
 from mockube.controller_manager.controllers.kruise.cloneset.state import CloneSetState, is_preparing_delete
 from mockube.controller_manager.workloads.inplace import lifecycle, record, update
-from mockube.controller_manager.workloads.inplace.lifecycle import State
+from mockube.controller_manager.workloads.inplace.lifecycle import LifecycleState
 from mockube.controller_manager.workloads.inplace.record import TemplateChange, change_between
-from mockube.controller_manager.workloads.inplace.update import Step, UpdateRequest
+from mockube.controller_manager.workloads.inplace.update import InPlaceUpdateStep, UpdateRequest
 from mockube.controller_manager.workloads.update_order import by_priority, scatter
 
 
@@ -30,7 +30,7 @@ class _StartedUpdates(NamedTuple):
     problem: str = ""
 
 
-def plan(state: CloneSetState) -> Decision:
+def plan(state: CloneSetState) -> CloneSetActions:
     """Return the patches of pods. Lifecycle changes are written before updates start, also while updates are paused."""
     steps = [_observe_pod(state, pod) for pod in state.pods]
     started = _StartedUpdates() if state.owner.paused else _start_updates(state, _choose_pods(state))
@@ -38,7 +38,7 @@ def plan(state: CloneSetState) -> Decision:
         (patch for step in steps for patch in step.patches), started.patches
     )
     patches = step_patches or started.patches
-    return Decision(
+    return CloneSetActions(
         actions=concurrent_patches(patches),
         changes_pods=bool(patches),
         requeue_after=earliest(*(step.requeue_after for step in steps)),
@@ -46,7 +46,7 @@ def plan(state: CloneSetState) -> Decision:
     )
 
 
-def _observe_pod(state: CloneSetState, pod: PodView) -> Step:
+def _observe_pod(state: CloneSetState, pod: PodView) -> InPlaceUpdateStep:
     hooks, revision = state.owner.lifecycle, identity.revision_of(pod)
     return update.observe_pod(pod, hooks, state.now, revision=revision, desired_revision=state.update_name)
 
@@ -73,7 +73,7 @@ def _in_order(state: CloneSetState, candidates: Sequence[PodView]) -> list[PodVi
     ordered = by_priority(order.for_update(candidates), owner.priority)
     if owner.scatter:
         ordered = scatter(ordered, state.pods, owner.scatter)
-    return sorted(ordered, key=lambda pod: lifecycle.state_of(pod) != State.PREPARING_UPDATE)
+    return sorted(ordered, key=lambda pod: lifecycle.state_of(pod) != LifecycleState.PREPARING_UPDATE)
 
 
 def _limit(state: CloneSetState, diffs: Diffs, candidates: Sequence[PodView]) -> list[PodView]:

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockube.apimachinery.patch import json_merge
-from mockube.apimachinery.patch.errors import Undecodable
+from mockube.apimachinery.patch.errors import UndecodablePatch
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_merge_patch_is_applied(document, patch, expected):
     ],
 )
 def test_malformed_merge_patch_is_refused(patch, message):
-    with pytest.raises(Undecodable) as refused:
+    with pytest.raises(UndecodablePatch) as refused:
         json_merge.apply({}, patch)
     assert str(refused.value) == message
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockube.apimachinery.patch import json_patch
-from mockube.apimachinery.patch.errors import PatchNotApplicable, TooManyOperations, Undecodable
+from mockube.apimachinery.patch.errors import PatchNotApplicable, TooManyOperations, UndecodablePatch
 
 
 def add(path, value):
@@ -204,7 +204,7 @@ def test_json_patch_operation_that_fails_is_refused(operation, message):
     ],
 )
 def test_malformed_json_patch_is_refused(patch, message):
-    with pytest.raises(Undecodable) as refused:
+    with pytest.raises(UndecodablePatch) as refused:
         json_patch.apply({}, patch)
     assert str(refused.value) == message
 
@@ -231,7 +231,7 @@ def test_null_operation_has_no_kind():
     ],
 )
 def test_check_refuses_malformed_operations(patch, message):
-    with pytest.raises(Undecodable) as refused:
+    with pytest.raises(UndecodablePatch) as refused:
         json_patch.check(patch)
     assert str(refused.value) == f"error decoding patch: {message}"
 

@@ -122,9 +122,9 @@ def test_second_decoding_changes_nothing(decoder, drawn):
 def outcome(decoder, of, text):
     """Return the errors of decoding in the form of the slow decoder."""
     try:
-        return faults.Faults(strict=decoder.decode(of, orjson.loads(text), text=text).strict)
+        return faults.DecodingErrors(strict=decoder.decode(of, orjson.loads(text), text=text).strict)
     except DecodeError as error:
-        return faults.Faults(error=str(error))
+        return faults.DecodingErrors(error=str(error))
 
 
 @given(objects(noise=1))

@@ -4,14 +4,14 @@ import orjson
 import pytest
 
 from mockube.apimachinery.schema import document
-from mockube.apimachinery.schema.document import Literal, Members, merge_repeated_fields, parse
+from mockube.apimachinery.schema.document import Members, NumberLiteral, merge_repeated_fields, parse
 
 
 def test_parsed_document_keeps_duplicates_and_literals():
     read = parse(b'{"a": 1.50, "a": {"b": [-0]}}')
-    assert read == Members([("a", Literal("1.50")), ("a", Members([("b", [Literal("-0")])]))])
+    assert read == Members([("a", NumberLiteral("1.50")), ("a", Members([("b", [NumberLiteral("-0")])]))])
     assert type(read) is Members
-    assert type(read[0][1]) is Literal
+    assert type(read[0][1]) is NumberLiteral
 
 
 def python_calls(text):

@@ -138,7 +138,7 @@ def type_error(what, where, go):
     ],
 )  # fmt: skip
 def test_decoding_errors_are_upstreams(schemas, kind, text, error):
-    assert find_faults(schemas, kind, text) == faults.Faults(error=error)
+    assert find_faults(schemas, kind, text) == faults.DecodingErrors(error=error)
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_decoding_errors_are_upstreams(schemas, kind, text, error):
     ],
 )  # fmt: skip
 def test_first_error_is_reported(schemas, text, error):
-    assert find_faults(schemas, CONFIG_MAP, text) == faults.Faults(error=error)
+    assert find_faults(schemas, CONFIG_MAP, text) == faults.DecodingErrors(error=error)
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_first_error_is_reported(schemas, text, error):
     ],
 )  # fmt: skip
 def test_strict_errors_are_reported(schemas, kind, text, strict):
-    assert find_faults(schemas, kind, text) == faults.Faults(strict=strict)
+    assert find_faults(schemas, kind, text) == faults.DecodingErrors(strict=strict)
 
 
 def test_number_of_strict_errors_is_limited(schemas):
@@ -217,7 +217,7 @@ def test_number_of_strict_errors_is_limited(schemas):
 def test_untyped_document_reports_duplicates_only():
     document_of_anything = document.parse(b'{"kind":"X","spec":{"a":[{"b":1,"c":null,"b":2}]},"d":1.5}')
     found = faults.find(faults.UNTYPED, document_of_anything)
-    assert found == faults.Faults(strict=('duplicate field "spec.a[0].b"',))
+    assert found == faults.DecodingErrors(strict=('duplicate field "spec.a[0].b"',))
 
 
 @pytest.mark.parametrize(

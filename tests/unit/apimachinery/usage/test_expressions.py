@@ -7,7 +7,7 @@ import pytest
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.apimachinery.timestamps import format_time
-from mockube.apimachinery.usage.expressions import Expressions, UsageError
+from mockube.apimachinery.usage.expressions import Expressions, UsageExpressionError
 
 POD = {
     "metadata": {"name": "p", "annotations": {"kwok.x-k8s.io/usage-cpu": "250m"}},
@@ -95,12 +95,12 @@ def test_random_is_between_0_and_1(amount):
 )
 def test_invalid_usage_expression_is_refused(amount, text, problem):
     for _ in range(2):
-        with pytest.raises(UsageError) as caught:
+        with pytest.raises(UsageExpressionError) as caught:
             amount(text)
         assert problem in str(caught.value)
 
 
 def test_cost_of_usage_expression_is_limited(amount):
     items = "[" + ",".join("1" * 1 for _ in range(100)) + "]"
-    with pytest.raises(UsageError, match="cost limit exceeded"):
+    with pytest.raises(UsageExpressionError, match="cost limit exceeded"):
         amount(f"{items}.map(x, {items}.map(y, x + y).size()).size()")

@@ -9,7 +9,7 @@ from mockube.apiserver.admission.chain import Admission
 from mockube.apiserver.admission.limit_ranger import LIMIT_RANGES, RESIZE, LimitRanger
 from mockube.apiserver.admission.plugin import CLAIM, POD, UPDATE, WRITE, Plugin
 from mockube.apiserver.app import catalog
-from mockube.apiserver.registry.request_context import Attributes, Operation, RequestContext
+from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation, RequestContext
 from mockube.apiserver.storage.resource_cache import ResourceCache
 from mockube.apiserver.storage.stored import StoredObject
 from mockube.apiserver.user import User
@@ -40,7 +40,7 @@ def write_attributes(resource, operation, subresource=""):
     context = RequestContext(
         verb="update", resource=row, subresource=row.subresource(subresource), user=User(name="somebody")
     )
-    return Attributes(operation=operation, context=context, name="one", object={})
+    return AdmissionAttributes(operation=operation, context=context, name="one", object={})
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from mockube.apiserver.admission.pod_resources import pod_total
 from mockube.apiserver.app import catalog
 from mockube.apiserver.event_loop import Worker
 from mockube.apiserver.kinds.core.pod.defaults import aggregate
-from mockube.apiserver.registry.request_context import Attributes, Operation, RequestContext
+from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation, RequestContext
 from mockube.apiserver.storage.stored import StoredObject
 from mockube.apiserver.user import User
 from mockube.controller_manager.workloads.pod_requests import pod_requests
@@ -75,7 +75,7 @@ def creation(count):
     context = RequestContext(verb="create", resource=row, namespace="default", user=User(name="somebody"))
     spec = {"containers": [{"name": f"c{at}", "image": "i"} for at in range(count)]}
     tree = {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "x"}, "spec": spec}
-    return Attributes(operation=Operation.CREATE, context=context, name="x", object=tree)
+    return AdmissionAttributes(operation=Operation.CREATE, context=context, name="x", object=tree)
 
 
 def many_resources(count):

@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from mockube.apimachinery.clock import SteppedClock
-from mockube.apiserver.audit.audit import MAX_USER_AGENT, NO_RESPONSE, Audit, BadAuditLog, Outcome
+from mockube.apiserver.audit.audit import MAX_USER_AGENT, NO_RESPONSE, Audit, AuditedResponse, BadAuditLog
 from mockube.apiserver.audit.policy import DEFAULT_POLICY, BadPolicy, Level, read
 from mockube.apiserver.authz.chain import Decision
 from mockube.apiserver.request_info import RequestInfo, parse
@@ -119,7 +119,7 @@ def arrival_of(method, path=POD, **rest):
     return Arrived(parse(method, path, watch=False), **rest)
 
 
-OK = Outcome(200)
+OK = AuditedResponse(200)
 
 
 def logged_line(tmp_path, arrival, outcome=OK):
@@ -158,7 +158,7 @@ def test_audit_line_has_user_verb_object_and_code(tmp_path):
 
 def test_audit_line_of_refusal_has_servers_message(tmp_path):
     status = {"kind": "Status", "status": "Failure", "message": "no", "reason": "Forbidden"}
-    line = logged_line(tmp_path, arrival_of("GET"), Outcome(403, orjson.dumps(status)))
+    line = logged_line(tmp_path, arrival_of("GET"), AuditedResponse(403, orjson.dumps(status)))
     assert line["responseStatus"] == {
         "metadata": {}, "status": "Failure", "message": "no", "reason": "Forbidden", "code": 403,
     }  # fmt: skip
@@ -196,8 +196,8 @@ def test_omitted_stages_and_managed_fields_follow_policy(tmp_path):
     owned = {"metadata": {"name": "p", "managedFields": [{}]}}
     table = {"columnDefinitions": [], "rows": [{"object": owned}, {"object": None}]}
     request.set_object(owned)
-    audit.complete(request, arrival, Outcome(200, object=orjson.dumps({"items": [owned]})))
-    audit.complete(request, arrival, Outcome(200, object=orjson.dumps(table)))
+    audit.complete(request, arrival, AuditedResponse(200, object=orjson.dumps({"items": [owned]})))
+    audit.complete(request, arrival, AuditedResponse(200, object=orjson.dumps(table)))
     audit.close()
     bare = {"metadata": {"name": "p"}}
     listed, shown = lines(tmp_path / "audit.log")
@@ -230,7 +230,7 @@ def test_event_is_one_line_whatever_the_object_has(tmp_path):
         tmp_path / "audit.log", policy(tmp_path, {"level": "RequestResponse"}), clock=SteppedClock()
     )
     arrival = arrival_of("GET")
-    audit.complete(audit.receive(arrival), arrival, Outcome(200, object=b'{\n"a": 1\n}'))
+    audit.complete(audit.receive(arrival), arrival, AuditedResponse(200, object=b'{\n"a": 1\n}'))
     audit.close()
     assert [line.get("responseObject") for line in lines(tmp_path / "audit.log")] == [None, {"a": 1}]
 
@@ -268,7 +268,7 @@ def test_audit_line_has_authorization_decision(tmp_path, decision, annotations):
 def test_unauthenticated_request_is_logged_without_user(tmp_path):
     audit = Audit(tmp_path / "audit.log", DEFAULT_POLICY, clock=SteppedClock())
     answer = orjson.dumps({"kind": "Status", "status": "Failure", "message": "Unauthorized"})
-    audit.reject(arrival_of("GET", authenticated=User(name="")), Outcome(401, answer))
+    audit.reject(arrival_of("GET", authenticated=User(name="")), AuditedResponse(401, answer))
     audit.close()
     (line,) = lines(tmp_path / "audit.log")
     assert (line["user"], line["stage"]) == ({}, "ResponseStarted")

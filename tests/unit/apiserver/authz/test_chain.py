@@ -9,7 +9,7 @@ from mockube.apiserver.authz.chain import (
     Attributes,
     Authorization,
     Decision,
-    Rules,
+    UserRules,
     forbidden,
 )
 from mockube.apiserver.user import User
@@ -26,7 +26,7 @@ class Says:
         return self.verdict
 
     def rules(self, _user, _namespace, /):
-        return Rules(resources=[{"verbs": [self.verdict[1]]}])
+        return UserRules(resources=[{"verbs": [self.verdict[1]]}])
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from mockube.apimachinery.records import ConfigurationError
 from mockube.apiserver.authz.configuration import from_modes, read_configuration
-from mockube.apiserver.config.authorization import Authorization, authorization_settings, problem
+from mockube.apiserver.config.authorization import AuthorizationOptions, authorization_settings, problem
 
 HERE = Path(__file__).parent
 HEAD = b"apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\n"
@@ -89,12 +89,12 @@ FLAGS = {
 
 @pytest.mark.parametrize(("flags", "message"), FLAGS.values(), ids=FLAGS)
 def test_invalid_authorization_flags_have_upstreams_messages(flags, message):
-    assert problem(Authorization(**flags)) == message
+    assert problem(AuthorizationOptions(**flags)) == message
 
 
 def test_webhook_flags_become_configuration(tmp_path):
     file = tmp_path / "hook"
-    flags = Authorization(
+    flags = AuthorizationOptions(
         authorization_mode=("RBAC", "Webhook"),
         authorization_webhook_config_file=file,
         authorization_webhook_cache_unauthorized_ttl=0,
@@ -102,4 +102,4 @@ def test_webhook_flags_become_configuration(tmp_path):
     hook = authorization_settings(flags).configuration.authorizers[1].webhook
     assert hook.connection_info.kube_config_file == str(file)
     assert (hook.cache_authorized_requests, hook.cache_unauthorized_requests) == (True, False)
-    assert authorization_settings(Authorization()) is None
+    assert authorization_settings(AuthorizationOptions()) is None

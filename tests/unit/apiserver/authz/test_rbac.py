@@ -8,7 +8,7 @@ import pytest
 from mockube.apiserver.authz.chain import Attributes, Decision
 from mockube.apiserver.authz.rbac.authorizer import RBAC
 from mockube.apiserver.authz.rbac.escalation import describe, escalation
-from mockube.apiserver.authz.rbac.policy import Policy
+from mockube.apiserver.authz.rbac.policy import RBACPolicy
 from mockube.apiserver.storage.resource_cache import Change, ChangeKind
 from mockube.apiserver.storage.stored import StoredObject
 from mockube.apiserver.user import User
@@ -29,7 +29,7 @@ class Roles:
 
     def __init__(self):
         self.objects = {}
-        self.authorizer = RBAC(Policy())
+        self.authorizer = RBAC(RBACPolicy())
 
     def put(self, resource, name, namespace="", **content):
         tree = {"metadata": {"name": name, **({"namespace": namespace} if namespace else {})}, **content}
@@ -273,7 +273,7 @@ def test_right_to_one_name_does_not_cover_all_names():
 def test_role_with_too_many_rights_is_refused_before_comparison():
     names = [str(number) for number in range(200)]
     rule = {"verbs": names, "apiGroups": names, "resources": names}
-    found = escalation(Policy(), User(name="alice"), "ns1", [rule])
+    found = escalation(RBACPolicy(), User(name="alice"), "ns1", [rule])
     assert found == "the role has more than 20000 single rights"
 
 

@@ -1,6 +1,6 @@
 """OpenAPI documents are generated again only if their group version changes."""
 
-from mockube.apiserver.openapi.documents import MAX_TEXTS, DocumentCache, Text
+from mockube.apiserver.openapi.documents import MAX_TEXTS, DocumentCache, EncodedDocument
 
 
 class Maker:
@@ -9,7 +9,7 @@ class Maker:
 
     def __call__(self, folder):
         self.made.append(folder)
-        return Text(folder.encode(), f"hash of {folder}")
+        return EncodedDocument(folder.encode(), f"hash of {folder}")
 
 
 def test_hash_of_unchanged_group_is_cached():

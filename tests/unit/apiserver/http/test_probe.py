@@ -7,7 +7,7 @@ from aiohttp import web
 from aiohttp.test_utils import RawTestServer
 
 from mockube.apiserver.http.probe import MAX_BODY, probe
-from mockube.apiserver.registry.component_statuses import Health
+from mockube.apiserver.registry.component_statuses import ComponentHealth
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ async def server():
 
 @pytest.mark.parametrize("path", ["/healthz", "/moved"])
 async def test_healthy_probe_has_response_text(server, path):
-    assert await probe(str(server.make_url(path))) == Health(is_good=True, message="ok")
+    assert await probe(str(server.make_url(path))) == ComponentHealth(is_good=True, message="ok")
 
 
 async def test_long_probe_response_is_truncated(server):
@@ -46,14 +46,14 @@ async def test_long_probe_response_is_truncated(server):
 
 async def test_failed_probe_has_status_code_only(server):
     health = await probe(str(server.make_url("/ill")))
-    assert health == Health(is_good=False, message="HTTP probe failed with statuscode: 500")
+    assert health == ComponentHealth(is_good=False, message="HTTP probe failed with statuscode: 500")
 
 
 async def test_probe_of_closed_port_fails_with_gos_message():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     url = f"https://127.0.0.1:{port}/healthz"
-    assert await probe(url) == Health(
+    assert await probe(url) == ComponentHealth(
         is_good=False, message=f'Get "{url}": dial tcp 127.0.0.1:{port}: connect: connection refused'
     )
 
@@ -61,7 +61,7 @@ async def test_probe_of_closed_port_fails_with_gos_message():
 @pytest.mark.parametrize("path", ["/away", "/again"])
 async def test_probe_redirects_stay_on_host_and_are_limited(server, path):
     """No server listens on port 1, so a request that followed the redirect would fail."""
-    assert (await probe(str(server.make_url(path)))) == Health(is_good=True, message="302: Found")
+    assert (await probe(str(server.make_url(path)))) == ComponentHealth(is_good=True, message="302: Found")
 
 
 async def test_probe_redirect_to_invalid_url_fails(server):

@@ -6,7 +6,7 @@ import pytest
 
 from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.randomness import SeededRandom
-from mockube.apiserver.pki.issue import Issuer, Pair, Subject, make_authority
+from mockube.apiserver.pki.issue import CertificateIssuer, Pair, Subject, make_authority
 from mockube.apiserver.pki.reloading import CertificateFiles, ServingCertificates
 
 NOW = RealClock().now()
@@ -17,7 +17,9 @@ def authority(name):
 
 
 def server_pair(of):
-    return Issuer(of, now=NOW, random=SeededRandom()).issue(Subject(name="server", hosts=("localhost",)))
+    return CertificateIssuer(of, now=NOW, random=SeededRandom()).issue(
+        Subject(name="server", hosts=("localhost",))
+    )
 
 
 class Files:

@@ -14,12 +14,14 @@ from mockube.apiserver.config.tls import (
     tls_version,
     values_without_effect,
 )
-from mockube.apiserver.pki.issue import Issuer, Subject, make_authority
+from mockube.apiserver.pki.issue import CertificateIssuer, Subject, make_authority
 from mockube.apiserver.pki.reloading import Handshake, ServingCertificates
 
 NOW = RealClock().now()
 AUTHORITY = make_authority("authority", now=NOW, random=SeededRandom())
-PAIR = Issuer(AUTHORITY, now=NOW, random=SeededRandom()).issue(Subject(name="server", hosts=("localhost",)))
+PAIR = CertificateIssuer(AUTHORITY, now=NOW, random=SeededRandom()).issue(
+    Subject(name="server", hosts=("localhost",))
+)
 
 
 def serving_context(version="", suites=""):

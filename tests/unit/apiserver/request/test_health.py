@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from mockube.apimachinery.clock import SteppedClock
-from mockube.apiserver.request.health import CHECK_SECONDS, Health, ping, store_check, watch_cache_check
+from mockube.apiserver.request.health import CHECK_SECONDS, HealthChecks, ping, store_check, watch_cache_check
 from mockube.etcd.errors import Unavailable
 from tests.support.server.handler_requests import request_of
 from tests.support.turns import until
@@ -19,7 +19,7 @@ class Checks:
         self.clock = SteppedClock()
         self.is_mended = False
         self._fault = fault
-        self.health = Health({"ping": ping, "broken": self._broken, "log": ping}, self.clock)
+        self.health = HealthChecks({"ping": ping, "broken": self._broken, "log": ping}, self.clock)
 
     async def _broken(self):
         return "" if self.is_mended else await self._fault()
@@ -78,7 +78,7 @@ async def test_fault_of_check_is_logged_once_until_it_passes_again(fault, reason
 
 async def test_checks_that_do_not_return_share_one_delay():
     clock = SteppedClock()
-    page = Health({"first": wait_forever, "second": wait_forever}, clock).pages["/readyz"]
+    page = HealthChecks({"first": wait_forever, "second": wait_forever}, clock).pages["/readyz"]
     answering = asyncio.create_task(page(request_of("GET", "/readyz")))
     await until(clock.next_due)
     clock.advance(CHECK_SECONDS)

@@ -4,7 +4,7 @@ import pytest
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from mockube.apimachinery.clock import SteppedClock
-from mockube.apiserver.request.health import Health, ping
+from mockube.apiserver.request.health import HealthChecks, ping
 from mockube.apiserver.request.metrics_endpoint import metrics_page, negotiate
 from tests.support.server.handler_requests import request_of
 
@@ -47,7 +47,7 @@ async def test_health_check_results_are_counted():
     async def failing_check():
         return "broken"
 
-    health = Health({"ping": ping, "etcd": failing_check}, SteppedClock())
+    health = HealthChecks({"ping": ping, "etcd": failing_check}, SteppedClock())
     await health.pages["/livez"](request_of("GET", "/livez"))
     await health.pages["/livez"](request_of("GET", "/livez"))
     page = metrics_page(health.collect, SteppedClock())

@@ -11,7 +11,7 @@ from mockube.apiserver.registry.request_context import ListResult, RequestContex
 from mockube.apiserver.request.rendering import Renderer
 from mockube.apiserver.storage.stored import StoredObject, canonical
 from mockube.apiserver.user import User
-from mockube.apiserver.wire.negotiation import Format, OutputFormat, View
+from mockube.apiserver.wire.negotiation import MediaType, OutputFormat, View
 from mockube.apiserver.wire.protobuf import envelope
 
 ROWS = {row.kind: row for group in GROUPS for row in group.resources}
@@ -48,7 +48,7 @@ def maps():
 
 
 async def test_list_has_list_kind_and_items_without_kind(maps):
-    listed = orjson.loads(await rendered_list("ConfigMap", maps, Format.JSON, View.OBJECT))
+    listed = orjson.loads(await rendered_list("ConfigMap", maps, MediaType.JSON, View.OBJECT))
     assert (listed["kind"], listed["apiVersion"], listed["metadata"]) == (
         "ConfigMapList",
         "v1",
@@ -59,14 +59,14 @@ async def test_list_has_list_kind_and_items_without_kind(maps):
 
 
 async def test_list_is_rendered_as_protobuf(maps):
-    listed = envelope.decode(await rendered_list("ConfigMap", maps, Format.PROTOBUF, View.OBJECT))
+    listed = envelope.decode(await rendered_list("ConfigMap", maps, MediaType.PROTOBUF, View.OBJECT))
     assert (listed["kind"], listed["metadata"]["resourceVersion"]) == ("ConfigMapList", "9")
     assert [item["metadata"]["name"] for item in listed["items"]] == NAMES
     assert listed["items"][-1]["metadata"]["resourceVersion"] == str(len(NAMES))
 
 
 @pytest.mark.parametrize(
-    ("format_", "read"), [(Format.JSON, orjson.loads), (Format.PROTOBUF, envelope.decode)]
+    ("format_", "read"), [(MediaType.JSON, orjson.loads), (MediaType.PROTOBUF, envelope.decode)]
 )
 async def test_list_is_rendered_as_partial_metadata(maps, format_, read):
     listed = read(await rendered_list("ConfigMap", maps, format_, View.PARTIAL))
@@ -77,7 +77,7 @@ async def test_list_is_rendered_as_partial_metadata(maps, format_, read):
 
 async def test_table_has_row_per_object(maps):
     made = orjson.loads(
-        await rendered_list("ConfigMap", maps, Format.JSON, View.TABLE, includeObject=["None"])
+        await rendered_list("ConfigMap", maps, MediaType.JSON, View.TABLE, includeObject=["None"])
     )
     assert [column["name"] for column in made["columnDefinitions"]] == ["Name", "Data", "Age"]
     assert [row["cells"] for row in made["rows"]] == [[name, 1, "0s"] for name in NAMES]
@@ -90,5 +90,5 @@ async def test_table_rows_may_be_sorted_by_kind():
         stored_object("FlowSchema", name, 1, spec={"matchingPrecedence": precedence})
         for name, precedence in precedences.items()
     ]
-    made = orjson.loads(await rendered_list("FlowSchema", items, Format.JSON, View.TABLE))
+    made = orjson.loads(await rendered_list("FlowSchema", items, MediaType.JSON, View.TABLE))
     assert [row["cells"][0] for row in made["rows"]] == ["z", "b", "c", "a"]

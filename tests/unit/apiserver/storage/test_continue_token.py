@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockube.apiserver.storage.continue_token import BadToken, ContinueToken, decode, encode
+from mockube.apiserver.storage.continue_token import BadContinueToken, ContinueToken, decode, encode
 
 
 @given(st.integers(1, 2**60), st.text("abc/\x00", min_size=1).filter(lambda s: not s.startswith("/")))
@@ -15,7 +15,7 @@ def test_continue_token_round_trips_or_is_refused(revision, start):
     token = ContinueToken(revision, start)
     try:
         assert decode(encode(token)) == token
-    except BadToken:
+    except BadContinueToken:
         assert "//" in start or start.endswith("/")
 
 
@@ -41,5 +41,5 @@ def token(**fields):
     ],
 )
 def test_forged_continue_tokens_are_refused(forged):
-    with pytest.raises(BadToken):
+    with pytest.raises(BadContinueToken):
         decode(forged)

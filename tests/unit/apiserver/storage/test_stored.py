@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from mockube.apiserver.storage.stored import (
     NotCanonical,
     StoredObject,
-    Unreadable,
+    UnreadableValue,
     canonical,
     canonical_custom,
     is_canonical,
@@ -87,5 +87,5 @@ def test_values_of_other_programs_are_read():
     "value", [b"", b"text", b"[]", b"{}", b'{"kind":"Pod"}', b"k8s\x00\xff", b'{"metadata":5}']
 )
 def test_values_that_are_no_objects_are_refused_by_key(value):
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnreadableValue):
         read_value(value)

@@ -9,7 +9,7 @@ import pytest
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.registry.selection import SELECT_ALL
-from mockube.apiserver.registry.watch_stream import BACKLOG, BACKLOG_BYTES, UNCOUNTED_EVENTS, Stream
+from mockube.apiserver.registry.watch_stream import BACKLOG, BACKLOG_BYTES, UNCOUNTED_EVENTS, ClientWatch
 from mockube.apiserver.storage.stored import MAX_TRUSTED_BYTES, TrustedValues, read_value
 from mockube.apiserver.storage.watch_cache import SLICE, WatchCache
 from mockube.etcd.embedded.store import MemoryStore
@@ -110,7 +110,7 @@ async def test_readers_run_between_large_batches(store):
 async def test_slow_watcher_within_a_revision_must_relist(store, has_some):
     async with mirroring(store, SteppedClock()) as watch_cache:
         resource_cache = watch_cache.resource_cache(FOLDER)
-        stream = Stream(FOLDER, resource_cache, SELECT_ALL)
+        stream = ClientWatch(FOLDER, resource_cache, SELECT_ALL)
         resource_cache.add_watcher(stream)
         stream.resume(watch_cache.revision)
         rewriting = rewrite(store, 2 * BACKLOG)
@@ -128,7 +128,7 @@ async def test_slow_watcher_of_large_objects_is_cut_off(store, part, is_cut_off)
     count = 4 * UNCOUNTED_EVENTS
     async with mirroring(store, SteppedClock()) as watch_cache:
         resource_cache = watch_cache.resource_cache(FOLDER)
-        stream = Stream(FOLDER, resource_cache, SELECT_ALL)
+        stream = ClientWatch(FOLDER, resource_cache, SELECT_ALL)
         resource_cache.add_watcher(stream)
         stream.resume(watch_cache.revision)
         for number in range(count):
@@ -140,7 +140,7 @@ async def test_slow_watcher_of_large_objects_is_cut_off(store, part, is_cut_off)
 async def test_bookmark_is_not_older_than_delivered_event(store):
     async with mirroring(store, SteppedClock()) as watch_cache:
         resource_cache = watch_cache.resource_cache(FOLDER)
-        stream = Stream(FOLDER, resource_cache, SELECT_ALL)
+        stream = ClientWatch(FOLDER, resource_cache, SELECT_ALL)
         resource_cache.add_watcher(stream)
         stream.resume(watch_cache.revision)
         rewriting = rewrite(store, MANY)

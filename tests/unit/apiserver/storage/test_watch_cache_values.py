@@ -6,7 +6,7 @@ import pytest
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.registry.selection import SELECT_ALL
-from mockube.apiserver.registry.watch_stream import Stream
+from mockube.apiserver.registry.watch_stream import ClientWatch
 from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.kv import Put
 from tests.support.stores.watch_caches import FOLDER, mirroring, put
@@ -25,7 +25,7 @@ async def store():
 async def test_watcher_has_a_write_before_it_is_delivered(store):
     async with mirroring(store, SteppedClock()) as watch_cache:
         resource_cache = watch_cache.resource_cache(FOLDER)
-        stream = Stream(FOLDER, resource_cache, SELECT_ALL)
+        stream = ClientWatch(FOLDER, resource_cache, SELECT_ALL)
         resource_cache.add_watcher(stream)
         stream.resume(watch_cache.revision)
         reader = asyncio.create_task(stream.take())
@@ -38,7 +38,7 @@ async def test_watcher_has_a_write_before_it_is_delivered(store):
 async def test_watchers_have_the_writes_of_all_before_they_are_delivered(store):
     async with mirroring(store, SteppedClock()) as watch_cache:
         resource_cache = watch_cache.resource_cache(FOLDER)
-        stream = Stream(FOLDER, resource_cache, SELECT_ALL)
+        stream = ClientWatch(FOLDER, resource_cache, SELECT_ALL)
         resource_cache.add_watcher(stream)
         stream.resume(watch_cache.revision)
         reader = asyncio.create_task(stream.take())

@@ -4,8 +4,8 @@ import pytest
 
 from mockube.apiserver.wire.negotiation import (
     MAX_ACCEPT,
-    Endpoint,
-    Format,
+    EndpointType,
+    MediaType,
     OutputFormat,
     View,
     matches_route,
@@ -18,62 +18,70 @@ TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 @pytest.mark.parametrize(
     ("accept", "expected"),
     [
-        pytest.param("", OutputFormat(format=Format.JSON), id="empty"),
-        pytest.param("*/*", OutputFormat(format=Format.JSON), id="anything"),
-        pytest.param("application/*", OutputFormat(format=Format.JSON), id="any application"),
+        pytest.param("", OutputFormat(format=MediaType.JSON), id="empty"),
+        pytest.param("*/*", OutputFormat(format=MediaType.JSON), id="anything"),
+        pytest.param("application/*", OutputFormat(format=MediaType.JSON), id="any application"),
         pytest.param(
-            "image/png, application/yaml", OutputFormat(format=Format.YAML), id="first supported format"
+            "image/png, application/yaml", OutputFormat(format=MediaType.YAML), id="first supported format"
         ),
         pytest.param("APPLICATION/JSON", None, id="capitals"),
         pytest.param("garbage", None, id="no media type"),
-        pytest.param("*", OutputFormat(format=Format.JSON), id="a star"),
+        pytest.param("*", OutputFormat(format=MediaType.JSON), id="a star"),
         pytest.param(
-            "application/json/x,application/yaml", OutputFormat(format=Format.YAML), id="two slashes"
+            "application/json/x,application/yaml", OutputFormat(format=MediaType.YAML), id="two slashes"
         ),
-        pytest.param("application/json;stream=watch", OutputFormat(format=Format.JSON), id="a stream"),
+        pytest.param("application/json;stream=watch", OutputFormat(format=MediaType.JSON), id="a stream"),
         pytest.param("application/yaml;stream=watch", None, id="stream parameter with an unsupported type"),
         pytest.param("application/json;stream=x", None, id="an unknown stream"),
-        pytest.param("application/json;sv=v1", OutputFormat(format=Format.JSON), id="a version of the group"),
+        pytest.param(
+            "application/json;sv=v1", OutputFormat(format=MediaType.JSON), id="a version of the group"
+        ),
         pytest.param("application/json;sv=v2", None, id="an unknown version of the group"),
         pytest.param("application/json;v=v1", None, id="v without as"),
-        pytest.param("application/json;as=", OutputFormat(format=Format.JSON), id="empty as"),
-        pytest.param("application/json;pretty=1", OutputFormat(format=Format.JSON, pretty=True), id="pretty"),
+        pytest.param("application/json;as=", OutputFormat(format=MediaType.JSON), id="empty as"),
         pytest.param(
-            "application/json;q=0.1,*/*", OutputFormat(format=Format.JSON), id="anything rather than JSON"
+            "application/json;pretty=1", OutputFormat(format=MediaType.JSON, pretty=True), id="pretty"
         ),
         pytest.param(
-            "*/*;q=0.9,application/yaml;q=0.1", OutputFormat(format=Format.YAML), id="a name before a range"
+            "application/json;q=0.1,*/*", OutputFormat(format=MediaType.JSON), id="anything rather than JSON"
+        ),
+        pytest.param(
+            "*/*;q=0.9,application/yaml;q=0.1",
+            OutputFormat(format=MediaType.YAML),
+            id="a name before a range",
         ),
         pytest.param(
             "application/vnd.kubernetes.protobuf,application/json",
-            OutputFormat(format=Format.PROTOBUF),
+            OutputFormat(format=MediaType.PROTOBUF),
             id="protobuf first",
         ),
         pytest.param(
-            "application/json;q=0.5,application/yaml;q=0.9", OutputFormat(format=Format.YAML), id="by quality"
+            "application/json;q=0.5,application/yaml;q=0.9",
+            OutputFormat(format=MediaType.YAML),
+            id="by quality",
         ),
         pytest.param(
-            f"{TABLE},application/json", OutputFormat(format=Format.JSON, view=View.TABLE), id="a table"
+            f"{TABLE},application/json", OutputFormat(format=MediaType.JSON, view=View.TABLE), id="a table"
         ),
         pytest.param(
             "application/json;as=Table;v=v9;g=meta.k8s.io,application/json",
-            OutputFormat(format=Format.JSON),
+            OutputFormat(format=MediaType.JSON),
             id="table of unknown version",
         ),
         pytest.param(
             "application/json;as=PartialObjectMetadataList;v=v1beta1;g=meta.k8s.io",
-            OutputFormat(format=Format.JSON, view=View.PARTIAL, version="v1beta1", is_list=True),
+            OutputFormat(format=MediaType.JSON, view=View.PARTIAL, version="v1beta1", is_list=True),
             id="metadata alone",
         ),
         pytest.param("image/png", None, id="unsupported type"),
         pytest.param(
             f"{TABLE.replace('json', 'vnd.kubernetes.protobuf')},application/yaml",
-            OutputFormat(format=Format.YAML),
+            OutputFormat(format=MediaType.YAML),
             id="table as protobuf is not offered",
         ),
         pytest.param("application/json;as=Table;v=v1;g=other", None, id="a table of another group"),
         pytest.param(
-            "application/json;q=x", OutputFormat(format=Format.JSON), id="a quality that is no number"
+            "application/json;q=x", OutputFormat(format=MediaType.JSON), id="a quality that is no number"
         ),
     ],
 )
@@ -84,22 +92,22 @@ def test_accept_header_is_negotiated(accept, expected):
 @pytest.mark.parametrize(
     ("accept", "endpoint", "expected"),
     [
-        ("application/vnd.kubernetes.protobuf", Endpoint.CUSTOM, None),
-        ("application/vnd.kubernetes.protobuf", Endpoint.PLAIN, Format.PROTOBUF),
-        (TABLE, Endpoint.CUSTOM, Format.JSON),
-        (TABLE, Endpoint.WITHOUT_TABLE, None),
-        (TABLE, Endpoint.PLAIN, None),
-        (f"{TABLE},application/yaml", Endpoint.PLAIN, Format.YAML),
-        ("application/json;sv=v1", Endpoint.PLAIN, None),
-        ("application/json", Endpoint.DISCOVERY, None),
+        ("application/vnd.kubernetes.protobuf", EndpointType.CUSTOM, None),
+        ("application/vnd.kubernetes.protobuf", EndpointType.PLAIN, MediaType.PROTOBUF),
+        (TABLE, EndpointType.CUSTOM, MediaType.JSON),
+        (TABLE, EndpointType.WITHOUT_TABLE, None),
+        (TABLE, EndpointType.PLAIN, None),
+        (f"{TABLE},application/yaml", EndpointType.PLAIN, MediaType.YAML),
+        ("application/json;sv=v1", EndpointType.PLAIN, None),
+        ("application/json", EndpointType.DISCOVERY, None),
         (
             "application/yaml;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
-            Endpoint.DISCOVERY,
-            Format.YAML,
+            EndpointType.DISCOVERY,
+            MediaType.YAML,
         ),
         (
             "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList",
-            Endpoint.DISCOVERY,
+            EndpointType.DISCOVERY,
             None,
         ),
     ],
@@ -111,7 +119,7 @@ def test_endpoint_negotiates_its_formats(accept, endpoint, expected):
 
 def test_accept_clauses_are_sorted_by_quality_and_order():
     many = [f"text/x{number};q=0.1" for number in range(20)]
-    assert negotiate(",".join([*many, "*/*;q=0.2", "application/yaml;q=0.3"])).format is Format.YAML
+    assert negotiate(",".join([*many, "*/*;q=0.2", "application/yaml;q=0.3"])).format is MediaType.YAML
 
 
 @pytest.mark.parametrize(
@@ -134,8 +142,8 @@ def test_clauses_that_end_behind_the_limit_are_ignored():
     unknown = "a/b," * (MAX_ACCEPT // 4 - 5)
     last = "application/yaml"
     fitting = f"{unknown:,<{MAX_ACCEPT - len(last)}}{last}"
-    assert negotiate(fitting) == OutputFormat(format=Format.YAML)
-    assert negotiate(f"{fitting},application/json") == OutputFormat(format=Format.YAML)
+    assert negotiate(fitting) == OutputFormat(format=MediaType.YAML)
+    assert negotiate(f"{fitting},application/json") == OutputFormat(format=MediaType.YAML)
     assert negotiate(f",{fitting}") is None
     assert matches_route(fitting)
     assert not matches_route(f",{fitting}")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mockube.apimachinery.status import UnsupportedMediaType
 from mockube.apiserver.wire import go_json
-from mockube.apiserver.wire.parse import Unreadable, duplicate_keys, parse
+from mockube.apiserver.wire.parse import UnreadableBody, duplicate_keys, parse
 from mockube.apiserver.wire.protobuf import envelope
 
 JSON = "application/json"
@@ -42,7 +42,7 @@ JSON = "application/json"
     ],
 )
 def test_json_error_has_gos_message(text, fault):
-    with pytest.raises(Unreadable) as caught:
+    with pytest.raises(UnreadableBody) as caught:
         parse(text, JSON)
     assert str(caught.value) == fault
 
@@ -53,7 +53,7 @@ def test_json_error_is_found_where_orjson_finds_one(text):
         orjson.loads(text)
     except orjson.JSONDecodeError:
         if not go_json.syntax_error(text):
-            with contextlib.suppress(go_json.OutOfRange):
+            with contextlib.suppress(go_json.NumberOutOfRange):
                 go_json.decode(go_json.replace_invalid_characters(text))
     else:
         assert go_json.syntax_error(text) == ""

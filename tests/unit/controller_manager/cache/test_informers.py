@@ -7,7 +7,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from mockube.apimachinery.randomness import SeededRandom
-from mockube.controller_manager.cache.informer import Informers, Settings
+from mockube.controller_manager.cache.informer import Informers, InformerSettings
 from mockube.controller_manager.cache.reflector import Reflector
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.kinds import CONFIG_MAPS
@@ -50,7 +50,7 @@ def informers(transport, clock, metrics):
         metrics=ClientMetrics(),
     )
     client = Client(sender, SharedIdentity(sender=sender, rate=None))
-    settings = Settings(clock=clock, random=SeededRandom(), metrics=metrics, min_resync_period=100.0)
+    settings = InformerSettings(clock=clock, random=SeededRandom(), metrics=metrics, min_resync_period=100.0)
     return Informers(client, settings)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.randomness import SeededRandom
-from mockube.apiserver.pki.issue import Issuer, Subject, make_authority
+from mockube.apiserver.pki.issue import CertificateIssuer, Subject, make_authority
 from mockube.controller_manager.client.kubeconfig import Access
 from mockube.controller_manager.client.transport import MAX_IN_FLIGHT, BoundedTransport, HttpTransport
 from mockube.controller_manager.client.wire import OutcomeUnknown, Request, Response, Unreachable
@@ -237,7 +237,7 @@ async def test_abandoned_stream_closes_connection():
 def pki():
     now, random = RealClock().now(), SeededRandom()
     authority = make_authority("test", now=now, random=random)
-    return authority, Issuer(authority, now=now, random=random)
+    return authority, CertificateIssuer(authority, now=now, random=random)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from mockube.apimachinery.status import Conflict, Forbidden
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.wire import Unreachable
-from mockube.controller_manager.control.runner import Loop
+from mockube.controller_manager.control.runner import ReconcileLoop
 from tests.support.turns import turns, until
 
 A, B = Key("default", "a"), Key("default", "b")
@@ -45,7 +45,7 @@ def work():
 @pytest.fixture
 async def loop(clock, metrics, work):
     runs = metrics.reconciles.of("things-controller", 2)
-    loop = Loop("things", work, workers=2, clock=clock, metrics=metrics, observer=runs)
+    loop = ReconcileLoop("things", work, workers=2, clock=clock, metrics=metrics, observer=runs)
     running = asyncio.create_task(loop.run())
     yield loop
     running.cancel()
@@ -151,7 +151,7 @@ async def test_workers_run_concurrently_but_never_on_one_key(loop, work, metrics
 
 
 async def test_cancelled_loop_finishes_current_key_only(clock, metrics, work):
-    loop = Loop("things", work, workers=1, clock=clock, metrics=metrics)
+    loop = ReconcileLoop("things", work, workers=1, clock=clock, metrics=metrics)
     work.gate.clear()
     running = asyncio.create_task(loop.run())
     loop.add(A)
@@ -167,7 +167,7 @@ async def test_cancelled_loop_finishes_current_key_only(clock, metrics, work):
 
 
 async def test_second_cancellation_cancels_current_key(clock, metrics, work):
-    loop = Loop("things", work, workers=1, clock=clock, metrics=metrics)
+    loop = ReconcileLoop("things", work, workers=1, clock=clock, metrics=metrics)
     work.gate.clear()
     running = asyncio.create_task(loop.run())
     loop.add(A)
@@ -180,7 +180,7 @@ async def test_second_cancellation_cancels_current_key(clock, metrics, work):
 
 
 async def test_late_failure_leaves_no_timer(clock, metrics, work):
-    loop = Loop("things", work, workers=1, clock=clock, metrics=metrics)
+    loop = ReconcileLoop("things", work, workers=1, clock=clock, metrics=metrics)
     work.gate.clear()
     work.answers[A] = [ValueError("why")]
     running = asyncio.create_task(loop.run())

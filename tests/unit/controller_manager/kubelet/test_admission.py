@@ -9,10 +9,10 @@ from mockube.apimachinery.meta import with_metadata, with_value
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.kubelet.admitted_pods import AdmittedPods
-from mockube.controller_manager.kubelet.effects import EmitEvent, Step, Write
+from mockube.controller_manager.kubelet.effects import EmitEvent, PatchObject, Step
 from mockube.controller_manager.kubelet.pod_lifecycle.admission import (
-    NodeUsage,
-    Rejection,
+    NodeAllocation,
+    PodRejection,
     admission_rejection,
     reject,
 )
@@ -62,14 +62,14 @@ def bound_with(operator, value):
 
 
 def rejection(subject, *, node=NODE, used=None, pods=0, taken=(), allocatable=ALLOCATABLE):
-    usage = NodeUsage(amounts(allocatable), Counter(amounts(used)), pods, iter(taken))
+    usage = NodeAllocation(amounts(allocatable), Counter(amounts(used)), pods, iter(taken))
     spec = subject["spec"]
     return admission_rejection(subject, node, pod_requests(spec), tuple(host_ports(spec)), usage)
 
 
 def out_of_resource(name, requested, used, capacity):
     counts = f"requested: {requested}, used: {used}, capacity: {capacity}"
-    return Rejection(f"OutOf{name}", f"Node didn't have enough resource: {name}, {counts}")
+    return PodRejection(f"OutOf{name}", f"Node didn't have enough resource: {name}, {counts}")
 
 
 @pytest.mark.parametrize(
@@ -125,14 +125,14 @@ def test_pod_is_admitted_with_capacity(subject, node_state):
     assert rejection(subject, **node_state) is None
 
 
-AFFINITY = Rejection(
+AFFINITY = PodRejection(
     "NodeAffinity", "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector"
 )
-PORTS = Rejection(
+PORTS = PodRejection(
     "NodePorts",
     "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports",
 )
-TAINT = Rejection(
+TAINT = PodRejection(
     "TaintToleration",
     "Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate",
 )
@@ -168,7 +168,7 @@ def test_admission_predicates(subject, node_state, expected):
 
 
 def forbidden(problem):
-    return Rejection("SysctlForbidden", f"forbidden sysctl: {problem}")
+    return PodRejection("SysctlForbidden", f"forbidden sysctl: {problem}")
 
 
 @pytest.mark.parametrize(
@@ -188,14 +188,14 @@ def forbidden(problem):
         ),
         (
             pod(labels={"kubernetes.io/os": "windows"}),
-            Rejection(
+            PodRejection(
                 "PodOSSelectorNodeLabelDoesNotMatch",
                 "Failed to admit pod as the `kubernetes.io/os` label doesn't match node label",
             ),
         ),
         (
             pod(os={"name": "windows"}),
-            Rejection("PodOSNotSupported", "Failed to admit pod as the OS field doesn't match node OS"),
+            PodRejection("PodOSNotSupported", "Failed to admit pod as the OS field doesn't match node OS"),
         ),
         (pod(os={"name": "linux"}, labels={"kubernetes.io/os": "linux"}), None),
     ],
@@ -213,9 +213,9 @@ def test_rejected_pod_is_failed_without_container_statuses():
     foreign = {**scheduled(), "type": "example.com/ready"}
     then = {"phase": "Pending", "qosClass": "Burstable", "conditions": [scheduled(), foreign]}
     subject = {**pod(), "status": then}
-    event, write = reject(subject, Rejection("OutOfcpu", "There is no room"), START).effects
+    event, write = reject(subject, PodRejection("OutOfcpu", "There is no room"), START).effects
     assert event == EmitEvent("Warning", "OutOfcpu", "There is no room")
-    assert isinstance(write, Write)
+    assert isinstance(write, PatchObject)
     assert write.body["metadata"] == {"uid": "uid-1"}
     assert patched(subject["status"], write.body["status"]) == {
         "conditions": [foreign],

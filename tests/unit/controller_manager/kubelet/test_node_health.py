@@ -3,7 +3,7 @@
 import pytest
 from aiohttp.test_utils import make_mocked_request
 
-from mockube.controller_manager.kubelet.server.node_health import NodeHealth
+from mockube.controller_manager.kubelet.server.node_health import NodeHealthEndpoints
 
 NODE = {"metadata": {"name": "n"}}
 
@@ -26,13 +26,13 @@ healthz check passed
     ],
 )
 def test_healthz_lists_checks(path, text):
-    answer = NodeHealth().respond(make_mocked_request("GET", path), NODE)
+    answer = NodeHealthEndpoints().respond(make_mocked_request("GET", path), NODE)
     assert (answer.status, answer.text) == (200, text)
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
 
 
 def test_checks_that_are_left_out_are_not_counted():
-    health = NodeHealth()
+    health = NodeHealthEndpoints()
     health.respond(make_mocked_request("GET", "/healthz?exclude=log"), NODE)
     families = [*health.metrics(NODE)]
     assert [sorted(one.labels["name"] for one in family.samples) for family in families] == [

@@ -9,11 +9,11 @@ from mockube.apimachinery.meta import with_metadata, with_value
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.kubelet.admitted_pods import AdmittedPods
-from mockube.controller_manager.kubelet.effects import EmitEvent, Step, Write
+from mockube.controller_manager.kubelet.effects import EmitEvent, PatchObject, Step
 from mockube.controller_manager.kubelet.pod_lifecycle.pod import preempt
 from mockube.controller_manager.kubelet.pod_lifecycle.preemption import (
-    Candidate,
     NothingToPreempt,
+    PreemptiblePod,
     is_preemptable,
     pods_to_preempt,
 )
@@ -26,7 +26,7 @@ def candidates(**pods):
     """Yield candidates, given as `name="qosClass cpu memory"`."""
     for name, text in pods.items():
         qos_class, cpu, memory = text.split()
-        yield Candidate(name, qos_class, Counter(cpu=int(cpu), memory=int(memory)))
+        yield PreemptiblePod(name, qos_class, Counter(cpu=int(cpu), memory=int(memory)))
 
 
 def preempted_uids(shortage, **pods):
@@ -175,7 +175,7 @@ def test_preempted_pod_has_reason_in_status():
     running, step = preempted_pod()
     killing, write = step.effects
     assert killing == EmitEvent("Normal", "Killing", "Stopping container web", "spec.containers{web}")
-    assert isinstance(write, Write)
+    assert isinstance(write, PatchObject)
     status = patched(running["status"], write.body["status"])
     assert (status["phase"], status["reason"]) == ("Failed", "Preempting")
     assert status["message"] == "Preempted in order to admit critical pod"

@@ -7,7 +7,12 @@ from msgspec.structs import replace
 
 from mockube.apimachinery.meta import with_metadata
 from mockube.apimachinery.timestamps import format_time
-from mockube.controller_manager.kubelet.effects import Remove, StartContainer, StopContainer, Write
+from mockube.controller_manager.kubelet.effects import (
+    DeleteObject,
+    PatchObject,
+    StartContainer,
+    StopContainer,
+)
 from mockube.controller_manager.kubelet.pod_lifecycle.containers import grace_seconds
 from mockube.controller_manager.kubelet.pod_lifecycle.pod import step
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import NEVER_RAN, Exit, ProcessState
@@ -21,7 +26,7 @@ def step_once(subject, *, seconds=0, **processes):
     context = replace(node_context(), processes=processes)
     taken = step(subject, context, START + timedelta(seconds=seconds))
     for effect in taken.effects:
-        if isinstance(effect, Write):
+        if isinstance(effect, PatchObject):
             subject = {**subject, "status": patched(subject["status"], effect.body["status"])}
     return subject, taken
 
@@ -73,7 +78,7 @@ def test_deleted_pod_is_removed_after_last_process_with_sidecars_last():
     assert step_once(subject, c=stopping, side=RUNNING)[1].actions == ()
     ended = replace(RUNNING, exit=Exit(code=0, at=START))
     assert step_once(subject, c=ended, side=RUNNING)[1].actions == (StopContainer("side"),)
-    assert isinstance(step_once(subject, c=ended, side=ended)[1].effects[-1], Remove)
+    assert isinstance(step_once(subject, c=ended, side=ended)[1].effects[-1], DeleteObject)
 
 
 def test_deadline_stops_processes_before_pod_fails():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.controller_manager.kubelet.pod_lifecycle.program import KILLED, Program, program_of
+from mockube.controller_manager.kubelet.pod_lifecycle.program import KILLED, RunBehavior, program_of
 
 
 def parsed_program(*argv, image="busybox"):
@@ -61,7 +61,7 @@ def test_unknown_commands_are_not_simulated(argv):
     ],
 )
 def test_pause_images_run_forever(image, known):
-    assert (program_of({"image": image}) == Program(seconds=None, stop_code=KILLED)) is known
+    assert (program_of({"image": image}) == RunBehavior(seconds=None, stop_code=KILLED)) is known
 
 
 def test_arguments_without_command_are_the_command():

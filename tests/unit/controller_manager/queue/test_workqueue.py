@@ -7,9 +7,9 @@ import pytest
 from mockube.apimachinery.clock import SteppedClock
 from mockube.controller_manager.metrics.controllers import QueueStats
 from mockube.controller_manager.queue.workqueue import (
-    Backoff,
     Debouncer,
     DelayingQueue,
+    KeyBackoff,
     RateLimiter,
     WorkQueue,
 )
@@ -169,7 +169,7 @@ def test_closed_debouncer_adds_nothing(debouncer, clock, added_keys):
 
 
 def test_each_failure_doubles_backoff_to_maximum():
-    backoff = Backoff()
+    backoff = KeyBackoff()
     waits = [backoff.fail("a") for _ in range(100)]
     assert waits[:4] == [0.005, 0.01, 0.02, 0.04]
     assert waits[17] == pytest.approx(655.36)
@@ -178,7 +178,7 @@ def test_each_failure_doubles_backoff_to_maximum():
 
 
 def test_forget_resets_backoff():
-    backoff = Backoff()
+    backoff = KeyBackoff()
     backoff.fail("a")
     backoff.forget("a")
     assert backoff.fail("a") == 0.005

@@ -5,7 +5,7 @@ import pytest
 from mockube.controller_manager.cache.store import Store
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.scheduler.choice import MALFORMED, find_feasible
-from mockube.controller_manager.scheduler.cluster import Cluster, ClusterSnapshot
+from mockube.controller_manager.scheduler.cluster import ClusterSnapshot, SchedulerCache
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.preemption import preempt
 from mockube.controller_manager.scheduler.volumes import Storage
@@ -17,7 +17,7 @@ def node(name, **fields):
 
 @pytest.mark.parametrize("spec", [7, [7], {"taints": 7}, {"taints": [7]}])
 def test_node_that_cannot_be_evaluated_is_filtered_out(spec):
-    cluster = Cluster()
+    cluster = SchedulerCache()
     cluster.set_node(node("bad", spec=spec))
     cluster.set_node(node("good"))
     none = Store()
@@ -31,14 +31,14 @@ def test_node_that_cannot_be_evaluated_is_filtered_out(spec):
 
 
 def test_unreadable_node_is_ignored():
-    cluster = Cluster()
+    cluster = SchedulerCache()
     with pytest.raises(AttributeError):
         cluster.set_node(node("bad", status=7))
     assert cluster.nodes() == []
 
 
 def test_unreadable_disruption_budget_protects_nothing():
-    cluster = Cluster()
+    cluster = SchedulerCache()
     cluster.set_node(node("a", status={"allocatable": {"pods": "1"}}))
     lesser = pod("lesser", nodeName="a", priority=1)
     cluster.assign_pod(lesser, "a")

@@ -12,7 +12,7 @@ from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.kinds import DEVICE_CLASSES, RESOURCE_CLAIMS, RESOURCE_SLICES
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.scheduler.choice import diagnosis, find_feasible
-from mockube.controller_manager.scheduler.cluster import Cluster, ClusterSnapshot
+from mockube.controller_manager.scheduler.cluster import ClusterSnapshot, SchedulerCache
 from mockube.controller_manager.scheduler.devices.allocation import (
     MAX_STEPS,
     DeviceAllocator,
@@ -45,7 +45,7 @@ EMPTY = Cached({}).of(RESOURCE_CLAIMS)
 
 
 def nodes():
-    cluster = Cluster()
+    cluster = SchedulerCache()
     for name, labels in (("na", {}), ("nb", {"zone": "z"})):
         status = {"allocatable": {"pods": "9"}}
         cluster.set_node({"metadata": {"name": name, "labels": labels}, "spec": {}, "status": status})

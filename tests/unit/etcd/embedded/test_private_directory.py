@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mockube.apimachinery.clock import SteppedClock
-from mockube.apiserver.config.settings import Store
+from mockube.apiserver.config.settings import StorageOptions
 from mockube.apiserver.store import open_store
 from mockube.etcd.embedded.directory import take_directory
 from mockube.etcd.embedded.disk import Disk, File, NewFile
@@ -61,7 +61,7 @@ async def test_store_does_not_open_in_directory_writable_by_others(tmp_path, whi
     (tmp_path / "data" / "etcd").mkdir(parents=True)
     (tmp_path / which).chmod(0o777)
     with pytest.raises(UnsafeDirectory, match="name another directory"):
-        async with open_store(Store(data_dir=tmp_path / "data", fsync=False), SteppedClock()):
+        async with open_store(StorageOptions(data_dir=tmp_path / "data", fsync=False), SteppedClock()):
             pytest.fail("it was used")
     assert [*(tmp_path / "data" / "etcd").iterdir()] == []
 

@@ -10,7 +10,7 @@ from mockube.etcd.embedded.directory import open_directory
 from mockube.etcd.embedded.disk import Disk
 from mockube.etcd.embedded.recovery import Recovery
 from mockube.etcd.embedded.segment import segment_path
-from mockube.etcd.embedded.snapshot import Header, SnapshotWriter, snapshot_path
+from mockube.etcd.embedded.snapshot import SnapshotHeader, SnapshotWriter, snapshot_path
 from mockube.etcd.errors import Corrupt, Unavailable
 from mockube.etcd.kv import Event, EventKind, KeyValue, Range
 
@@ -95,7 +95,7 @@ def test_compaction_is_replayed(tmp_path):
 
 def test_log_is_replayed_onto_newest_snapshot(tmp_path):
     record(tmp_path, [Commit(2, [PUT_A])], [Commit(3, [PUT_A]), Grant(7, 60)], segment_bytes=1)
-    writer = SnapshotWriter(Disk(), tmp_path, Header(2, 2))
+    writer = SnapshotWriter(Disk(), tmp_path, SnapshotHeader(2, 2))
     writer.begin()
     writer.add([KeyValue(key=b"a", value=b"of 2", create_revision=2, mod_revision=2, version=1)])
     writer.finish((), {9: 10})
@@ -143,7 +143,7 @@ def test_log_without_its_start_is_damage(tmp_path):
 
 
 def test_snapshot_without_its_log_is_damage(tmp_path):
-    writer = SnapshotWriter(Disk(), tmp_path, Header(5, 3))
+    writer = SnapshotWriter(Disk(), tmp_path, SnapshotHeader(5, 3))
     writer.begin()
     writer.finish((), {})
     with pytest.raises(Corrupt, match=r"00000003\.log: .* the segment is missing"):

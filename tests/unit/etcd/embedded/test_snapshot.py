@@ -9,10 +9,10 @@ from mockube.etcd.embedded.mvcc import Mvcc
 from mockube.etcd.embedded.snapshot import (
     MAGIC,
     SYNC_BYTES,
-    Header,
-    Keys,
+    SnapshotHeader,
+    SnapshotKeys,
+    SnapshotTrailer,
     SnapshotWriter,
-    Trailer,
     read_snapshot,
     snapshot_path,
     snapshot_revisions,
@@ -42,7 +42,7 @@ def core_at_revision_5():
 
 
 def write_snapshot(directory, core, disk=None):
-    writer = SnapshotWriter(disk or Disk(), directory, Header(core.revision, 3))
+    writer = SnapshotWriter(disk or Disk(), directory, SnapshotHeader(core.revision, 3))
     writer.begin()
     for kv in core.walk(core.revision):
         writer.add([kv])
@@ -73,7 +73,7 @@ def test_snapshot_contains_events_of_its_revision(tmp_path):
 
 
 def test_empty_store_can_be_saved(tmp_path):
-    writer = SnapshotWriter(Disk(), tmp_path, Header(1, 1))
+    writer = SnapshotWriter(Disk(), tmp_path, SnapshotHeader(1, 1))
     writer.begin()
     writer.finish((), {})
     snapshot = read_snapshot(snapshot_path(tmp_path, 1))
@@ -111,15 +111,23 @@ SAVED = (b"a", b"1", 2, 2, 1, 0)
     ("records", "reason"),
     [
         pytest.param(
-            [Header(5, 1), Trailer(1, (), {})], "ends before it is complete", id="fewer keys than counted"
+            [SnapshotHeader(5, 1), SnapshotTrailer(1, (), {})],
+            "ends before it is complete",
+            id="fewer keys than counted",
         ),
         pytest.param(
-            [Header(5, 1), Keys([SAVED]), Trailer(0, (), {})],
+            [SnapshotHeader(5, 1), SnapshotKeys([SAVED]), SnapshotTrailer(0, (), {})],
             "ends before it is complete",
             id="more keys than counted",
         ),
-        pytest.param([Header(5, 1), (9,), Trailer(0, (), {})], "cannot be read", id="unknown record"),
-        pytest.param([Header(5, 1), Keys([(b"a",)]), Trailer(1, (), {})], "cannot be read", id="partial key"),
+        pytest.param(
+            [SnapshotHeader(5, 1), (9,), SnapshotTrailer(0, (), {})], "cannot be read", id="unknown record"
+        ),
+        pytest.param(
+            [SnapshotHeader(5, 1), SnapshotKeys([(b"a",)]), SnapshotTrailer(1, (), {})],
+            "cannot be read",
+            id="partial key",
+        ),
     ],
 )
 def test_snapshot_of_intact_but_invalid_records_is_damaged(tmp_path, records, reason):
@@ -138,7 +146,7 @@ def test_large_snapshot_is_synced_in_pieces(tmp_path):
     """One long sync at the end would delay the syncs of the log."""
     disk = HeldDisk()
     kv = KeyValue(key=b"a", value=b"x" * (SYNC_BYTES // 3), create_revision=2, mod_revision=2, version=1)
-    writer = SnapshotWriter(disk, tmp_path, Header(5, 1))
+    writer = SnapshotWriter(disk, tmp_path, SnapshotHeader(5, 1))
     writer.begin()
     syncs = []
     for _ in range(10):
@@ -149,7 +157,7 @@ def test_large_snapshot_is_synced_in_pieces(tmp_path):
 
 
 def test_unfinished_snapshot_has_no_final_name(tmp_path):
-    writer = SnapshotWriter(Disk(), tmp_path, Header(5, 1))
+    writer = SnapshotWriter(Disk(), tmp_path, SnapshotHeader(5, 1))
     writer.begin()
     writer.add(list(core_at_revision_5().walk(5)))
     assert snapshot_revisions(tmp_path) == []
@@ -158,7 +166,7 @@ def test_unfinished_snapshot_has_no_final_name(tmp_path):
 
 
 def test_finished_snapshot_cannot_be_abandoned(tmp_path):
-    writer = SnapshotWriter(Disk(), tmp_path, Header(5, 1))
+    writer = SnapshotWriter(Disk(), tmp_path, SnapshotHeader(5, 1))
     writer.begin()
     writer.finish((), {})
     writer.abandon()

@@ -7,7 +7,7 @@ import pytest
 from mockube.etcd.embedded.disk import Disk
 from mockube.etcd.embedded.segment import (
     MAGIC,
-    Header,
+    SegmentHeader,
     create_segment,
     read_segments,
     remove_segments_before,
@@ -29,7 +29,7 @@ def disk():
 
 
 def new_log(directory, disk=None, **options):
-    header = Header(number=1, first_revision=2, previous_size=0)
+    header = SegmentHeader(number=1, first_revision=2, previous_size=0)
     file, end = create_segment(disk or Disk(), directory, header)
     file.close()
     return Log(disk or Disk(), directory, [header], end=end, **options)

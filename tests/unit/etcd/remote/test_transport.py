@@ -6,7 +6,7 @@ from mockube.apimachinery.clock import SteppedClock
 from mockube.etcd.errors import Closed, Interrupted, PermissionDenied, Timeout, Unavailable
 from mockube.etcd.remote.errors import NotTrusted, TokenRejected
 from mockube.etcd.remote.requests import LOGIN, PUT, RANGE
-from mockube.etcd.remote.transport import Credentials, Transport
+from mockube.etcd.remote.transport import EtcdCredentials, Transport
 from tests.support.stores.etcd_fakes import CREATED, HANG, FakeGateway, FakeStream, watch_message
 from tests.support.turns import turns, until
 
@@ -129,7 +129,7 @@ async def test_call_after_close_is_refused(clock):
 
 
 class TestTokens:
-    CREDENTIALS = Credentials(user="u", password="p")
+    CREDENTIALS = EtcdCredentials(user="u", password="p")
 
     @pytest.fixture
     def member(self):

@@ -5,12 +5,12 @@ import argparse
 import pytest
 
 from mockube.apimachinery.flags import non_negative_int
-from mockube.cli.parsing import Parser, suggestion, variable_name
+from mockube.cli.parsing import CommandParser, suggestion, variable_name
 
 
 @pytest.fixture
 def parser():
-    parser = Parser(prog="mockube try")
+    parser = CommandParser(prog="mockube try")
     parser.add_argument("--data-dir")
     parser.add_argument("-c", "--count", type=non_negative_int, default=3)
     parser.add_argument("--keep", action="store_true")
@@ -93,7 +93,7 @@ def test_invalid_value_is_named(parser, arguments, says, capsys):
 
 
 def test_flags_of_subcommands_read_environment_variables():
-    parser = Parser(prog="mockube try")
+    parser = CommandParser(prog="mockube try")
     below = parser.add_subparsers(dest="what").add_parser("save")
     below.add_argument("--far", type=non_negative_int)
     assert read(parser, "save", FAR="4").far == 4
@@ -101,7 +101,7 @@ def test_flags_of_subcommands_read_environment_variables():
 
 
 def test_arguments_after_dashes_are_not_parsed():
-    parser = Parser(prog="mockube try")
+    parser = CommandParser(prog="mockube try")
     parser.add_argument("--data-dir")
     parser.add_argument("command", nargs=argparse.REMAINDER)
     options = read(parser, "--", "ls", "--data_dir=1", DATA_DIR="/x")

@@ -4,14 +4,14 @@ import pytest
 
 from mockube.apimachinery.flags import flags_of
 from mockube.apiserver.config.settings import SECTIONS as SERVER_SECTIONS
-from mockube.cli.parsing import Parser
+from mockube.cli.parsing import CommandParser
 from mockube.cli.up import UP_FLAGS, add_process_flags, split_flags
 from mockube.controller_manager.config.settings import SECTIONS as MANAGER_SECTIONS
 
 
 @pytest.fixture
 def parser():
-    parser = Parser(prog="mockube up")
+    parser = CommandParser(prog="mockube up")
     add_process_flags(parser)
     return parser
 

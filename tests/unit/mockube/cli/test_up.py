@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.cli.parsing import Parser
+from mockube.cli.parsing import CommandParser
 from mockube.cli.up import _exposure_warnings_of_flags, add_flags
 
 
@@ -11,7 +11,7 @@ def options(monkeypatch):
     """Return a parser of arguments, without environment variables of the API server."""
     for name in ("AUTHORIZATION_MODE", "ALLOWED_HOSTS"):
         monkeypatch.delenv(f"MOCKUBE_APISERVER_{name}", raising=False)
-    parser = Parser(prog="mockube up")
+    parser = CommandParser(prog="mockube up")
     add_flags(parser)
     return lambda *arguments: parser.read(arguments, {})
 

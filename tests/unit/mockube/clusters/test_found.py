@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from mockube.apimachinery.clock import SteppedClock
 from mockube.clusters.named_cluster import (
     ClusterLocked,
-    State,
+    ClusterState,
     find_cluster,
     hold_lock,
     inspect_cluster,
@@ -26,17 +26,17 @@ READY = ready("https://x")
 @pytest.mark.parametrize(
     ("written", "held", "state"),
     [
-        pytest.param(None, False, State.STOPPED, id="no record, not locked"),
-        pytest.param(None, True, State.STARTING, id="no record, locked"),
-        pytest.param(STARTING, True, State.STARTING, id="starting record, locked"),
-        pytest.param(READY, True, State.RUNNING, id="ready record, locked"),
+        pytest.param(None, False, ClusterState.STOPPED, id="no record, not locked"),
+        pytest.param(None, True, ClusterState.STARTING, id="no record, locked"),
+        pytest.param(STARTING, True, ClusterState.STARTING, id="starting record, locked"),
+        pytest.param(READY, True, ClusterState.RUNNING, id="ready record, locked"),
         pytest.param(
             replace(READY, pid=1),
             True,
-            State.STARTING,
+            ClusterState.STARTING,
             id="record of another process, locked",
         ),
-        pytest.param(READY, False, State.DEAD, id="ready record, not locked"),
+        pytest.param(READY, False, ClusterState.DEAD, id="ready record, not locked"),
     ],
 )
 async def test_state_follows_record_and_lock(folder, written, held, state):

@@ -5,15 +5,15 @@ import socket
 import pytest
 
 from mockube.clusters.health import check_health
-from mockube.clusters.named_cluster import FoundCluster, State
+from mockube.clusters.named_cluster import ClusterState, FoundCluster
 from tests.support.processes.clusters import ready
 
 
 @pytest.mark.parametrize(
     ("state", "record", "problem"),
     [
-        pytest.param(State.DEAD, ready(), "the process that ran it was killed", id="killed"),
-        pytest.param(State.STARTING, ready(), "it is not ready yet", id="not ready"),
+        pytest.param(ClusterState.DEAD, ready(), "the process that ran it was killed", id="killed"),
+        pytest.param(ClusterState.STARTING, ready(), "it is not ready yet", id="not ready"),
     ],
 )
 def test_stopped_cluster_has_one_problem(folder, state, record, problem):
@@ -27,7 +27,9 @@ def test_unresponsive_server_and_stopped_process_are_problems(folder):
         f"{{current-context: x, contexts: [{{name: x, context: {{cluster: x}}}}], "
         f"clusters: [{{name: x, cluster: {{server: '{url}'}}}}]}}"
     )
-    cluster = FoundCluster(folder=folder, state=State.RUNNING, record=ready(url, apiserver=1, manager=0))
+    cluster = FoundCluster(
+        folder=folder, state=ClusterState.RUNNING, record=ready(url, apiserver=1, manager=0)
+    )
     not_running, unanswered = check_health(cluster).problems
     assert not_running == "the manager is not running"
     assert unanswered.startswith(f"{url} does not respond: ")
@@ -35,6 +37,6 @@ def test_unresponsive_server_and_stopped_process_are_problems(folder):
 
 def test_kubeconfig_without_server_is_a_problem(folder):
     folder.kubeconfig.write_text("{}")
-    cluster = FoundCluster(folder=folder, state=State.RUNNING, record=ready("https://x"))
+    cluster = FoundCluster(folder=folder, state=ClusterState.RUNNING, record=ready("https://x"))
     (problem,) = check_health(cluster).problems
     assert problem.startswith("https://x does not respond: ")

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from mockube.embedded.background_loop import BackgroundContext, GarbageCollector
+from mockube.embedded.background_loop import BackgroundContext, PythonGarbageCollector
 from tests.support.turns import PATIENCE
 
 
@@ -113,7 +113,7 @@ def restored_collection():
 @pytest.mark.parametrize("is_enabled", [True, False])
 def test_garbage_collection_is_paused_until_all_blocks_are_open(is_enabled):
     (gc.enable if is_enabled else gc.disable)()
-    collection = GarbageCollector()
+    collection = PythonGarbageCollector()
     with collection.pause():
         with collection.pause():
             assert not gc.isenabled()

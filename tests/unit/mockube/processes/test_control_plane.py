@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from mockube.apimachinery.clock import SteppedClock
-from mockube.processes.child_processes import Program, wait_first
+from mockube.processes.child_processes import ControlPlaneProgram, wait_first
 from mockube.processes.control_plane import (
     SIGNALS,
     ControlPlane,
@@ -103,8 +103,8 @@ class Run:
         self.reports = []
         self.became_ready = False
         self.plane = ControlPlane(
-            server=Program(name="server", command=program_log.program("server", *server)),
-            manager=Program(name="manager", command=program_log.program("manager", *manager)),
+            server=ControlPlaneProgram(name="server", command=program_log.program("server", *server)),
+            manager=ControlPlaneProgram(name="manager", command=program_log.program("manager", *manager)),
             clock=self.clock,
             report=self.reports.append,
         )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.processes.child_processes import Program, exit_message
+from mockube.processes.child_processes import ControlPlaneProgram, exit_message
 
 
 @pytest.mark.parametrize(
@@ -27,5 +27,5 @@ from mockube.processes.child_processes import Program, exit_message
 def test_exit_message_contains_last_error_of_log(tmp_path, log, message):
     path = tmp_path / "log"
     path.write_text(log)
-    program = Program(name="apiserver", command=(), log=path)
+    program = ControlPlaneProgram(name="apiserver", command=(), log=path)
     assert exit_message(program, 3) == f"the apiserver exited with code 3{message}"

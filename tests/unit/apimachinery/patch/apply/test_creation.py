@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mockube.apimachinery.patch.apply import FieldManager, Versions
+from mockube.apimachinery.patch.apply import FieldManager, VersionConverter
 from mockube.apimachinery.patch.apply.atoms import atom_of_type
 from mockube.apimachinery.patch.apply.fieldset import of_fields
 from mockube.apimachinery.schema import builtin
@@ -71,7 +71,9 @@ def test_creation_owns_same_fields_as_update_of_empty_object(version, kind, data
     schema = SCHEMAS.kind(version, kind)
     bare = {"apiVersion": version, "kind": kind}
     atoms = {version: atom_of_type(schema)}
-    versions = Versions(own=version, atoms=atoms, reset_fields={version: of_fields(*data.draw(RESETS))})
+    versions = VersionConverter(
+        own=version, atoms=atoms, reset_fields={version: of_fields(*data.draw(RESETS))}
+    )
     part = data.draw(PARTS)
     manager = FieldManager(kind=kind, versions=versions, empty=bare | {"metadata": {}} | part)
     given_ = data.draw(values(schema))

@@ -3,7 +3,7 @@
 import orjson
 import pytest
 
-from mockube.apimachinery.patch.apply import Conflicts, FieldManager, Versions
+from mockube.apimachinery.patch.apply import Conflicts, FieldManager, VersionConverter
 from mockube.apimachinery.patch.apply.atoms import atom_of_type
 from tests.support.server.typed import THING
 
@@ -11,7 +11,7 @@ ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
 
 EMPTY = {"apiVersion": "v1", "kind": "Thing", "metadata": {}, "spec": {}, "status": {}}
 FIELDS = FieldManager(
-    kind="Thing", versions=Versions(own="v1", atoms={"v1": atom_of_type(THING)}), empty=EMPTY
+    kind="Thing", versions=VersionConverter(own="v1", atoms={"v1": atom_of_type(THING)}), empty=EMPTY
 )
 
 

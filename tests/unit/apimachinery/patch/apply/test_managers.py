@@ -2,10 +2,10 @@ import pytest
 
 from mockube.apimachinery.patch.apply import managers
 from mockube.apimachinery.patch.apply.atoms import atom_of_type
-from mockube.apimachinery.patch.apply.conflicts import Conflict, Conflicts, reconcile_owned_fields
+from mockube.apimachinery.patch.apply.conflicts import Conflicts, FieldConflict, reconcile_owned_fields
 from mockube.apimachinery.patch.apply.elements import MalformedFields
 from mockube.apimachinery.patch.apply.fieldset import of_fields
-from mockube.apimachinery.patch.apply.managers import APPLY, UPDATE, Manager, OwnedFields
+from mockube.apimachinery.patch.apply.managers import APPLY, UPDATE, ManagerIdentifier, OwnedFields
 from tests.support.server.fields import field_paths
 from tests.support.server.typed import BOX
 
@@ -23,7 +23,7 @@ def entry(manager="m", operation="Update", version="v1", fields=None, **more):
 
 def test_managed_fields_entries_are_decoded():
     managed = managers.decode([entry(time="T", subresource="status"), entry(operation="Apply")])
-    updated, applied = Manager("m", UPDATE, "v1", "status"), Manager("m", APPLY)
+    updated, applied = ManagerIdentifier("m", UPDATE, "v1", "status"), ManagerIdentifier("m", APPLY)
     assert list(managed) == [updated, applied]
     assert (managed[updated].time, managed[updated].api_version, field_paths(managed[updated].fields)) == (
         "T",
@@ -34,7 +34,7 @@ def test_managed_fields_entries_are_decoded():
 
 
 def test_entry_without_fields_is_decoded():
-    assert not managers.decode([entry() | {"fieldsV1": None}])[Manager("m", UPDATE, "v1")].fields
+    assert not managers.decode([entry() | {"fieldsV1": None}])[ManagerIdentifier("m", UPDATE, "v1")].fields
 
 
 @pytest.mark.parametrize(
@@ -74,14 +74,14 @@ def test_managed_fields_round_trip_is_identical():
 def test_managed_fields_entries_are_sorted():
     fields = of_fields("a")
     in_order = [
-        (Manager("z", APPLY), OwnedFields(fields, "v1")),
-        (Manager("a", APPLY), OwnedFields(fields, "v1", "2024-01-01T00:00:00Z")),
-        (Manager("z", UPDATE, "v1"), OwnedFields(fields, "v1")),
-        (Manager("a", UPDATE, "v1"), OwnedFields(fields, "v1", "2024-01-01T00:00:00Z")),
-        (Manager("a", UPDATE, "v1", "status"), OwnedFields(fields, "v1", "2024-01-01T00:00:00Z")),
-        (Manager("a", UPDATE, "v2"), OwnedFields(fields, "v2", "2024-01-01T00:00:00Z")),
-        (Manager("b", UPDATE, "v1"), OwnedFields(fields, "v1", "2024-01-01T00:00:00Z")),
-        (Manager("a", UPDATE, "v1", "x"), OwnedFields(fields, "v1", "2024-01-01T00:00:01Z")),
+        (ManagerIdentifier("z", APPLY), OwnedFields(fields, "v1")),
+        (ManagerIdentifier("a", APPLY), OwnedFields(fields, "v1", "2024-01-01T00:00:00Z")),
+        (ManagerIdentifier("z", UPDATE, "v1"), OwnedFields(fields, "v1")),
+        (ManagerIdentifier("a", UPDATE, "v1"), OwnedFields(fields, "v1", "2024-01-01T00:00:00Z")),
+        (ManagerIdentifier("a", UPDATE, "v1", "status"), OwnedFields(fields, "v1", "2024-01-01T00:00:00Z")),
+        (ManagerIdentifier("a", UPDATE, "v2"), OwnedFields(fields, "v2", "2024-01-01T00:00:00Z")),
+        (ManagerIdentifier("b", UPDATE, "v1"), OwnedFields(fields, "v1", "2024-01-01T00:00:00Z")),
+        (ManagerIdentifier("a", UPDATE, "v1", "x"), OwnedFields(fields, "v1", "2024-01-01T00:00:01Z")),
     ]
     written = managers.encode(dict(reversed(in_order)))
     assert [(each["manager"], each.get("subresource", "")) for each in written] == [
@@ -93,18 +93,20 @@ def test_managed_fields_entries_are_sorted():
 
 
 def updater(number, version="v1"):
-    return Manager(f"u{number:02}", UPDATE, version), OwnedFields(
+    return ManagerIdentifier(f"u{number:02}", UPDATE, version), OwnedFields(
         of_fields(f"f{number}"), version, f"T{number:02}"
     )
 
 
 def test_ten_updaters_are_kept_separate():
-    managed = dict(map(updater, range(10))) | {Manager("a", APPLY): OwnedFields(of_fields("a"), "v1")}
+    managed = dict(map(updater, range(10))) | {
+        ManagerIdentifier("a", APPLY): OwnedFields(of_fields("a"), "v1")
+    }
     assert managers.cap_managers(managed) == managed
 
 
 def test_oldest_updaters_beyond_ten_are_merged():
-    ancient = Manager("ancient-changes", UPDATE, "v1")
+    ancient = ManagerIdentifier("ancient-changes", UPDATE, "v1")
     capped = managers.cap_managers(dict(map(updater, range(12))))
     assert len(capped) == 10
     assert field_paths(capped[ancient].fields) == [".f0", ".f1", ".f2"]
@@ -117,23 +119,23 @@ def test_updaters_of_different_versions_are_not_merged():
     managed = dict([updater(0, "v2"), *map(updater, range(1, 11))])
     capped = managers.cap_managers(managed)
     assert managed.keys() - capped.keys() == {updater(1)[0], updater(2)[0]}
-    assert field_paths(capped[Manager("ancient-changes", UPDATE, "v1")].fields) == [".f1", ".f2"]
+    assert field_paths(capped[ManagerIdentifier("ancient-changes", UPDATE, "v1")].fields) == [".f1", ".f2"]
 
 
 # --- conflicts
 
 
 def test_one_conflict_is_described():
-    refused = Conflicts([Conflict(Manager("m", APPLY), ("f:a", "f:b"))])
+    refused = Conflicts([FieldConflict(ManagerIdentifier("m", APPLY), ("f:a", "f:b"))])
     assert str(refused) == 'Apply failed with 1 conflict: conflict with "m": .a.b'
     (conflict,) = refused.conflicts
     assert (conflict.message, conflict.field) == ('conflict with "m"', ".a.b")
 
 
 def test_several_conflicts_are_described():
-    applier, updater = Manager("b", APPLY), Manager('a"', UPDATE, "apps/v1", "scale")
+    applier, updater = ManagerIdentifier("b", APPLY), ManagerIdentifier('a"', UPDATE, "apps/v1", "scale")
     refused = Conflicts(
-        [Conflict(applier, ("f:a",)), Conflict(updater, ("f:b",)), Conflict(applier, ("f:c",))]
+        [FieldConflict(applier, ("f:a",)), FieldConflict(updater, ("f:b",)), FieldConflict(applier, ("f:c",))]
     )
     assert str(refused) == (
         'Apply failed with 3 conflicts: conflicts with "a\\"" with subresource "scale" using apps/v1:\n- .b\n'

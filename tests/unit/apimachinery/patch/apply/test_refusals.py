@@ -1,7 +1,7 @@
 import pytest
 
 from mockube.apimachinery.patch.apply import ObjectTypeError
-from mockube.apimachinery.patch.errors import Undecodable
+from mockube.apimachinery.patch.errors import UndecodablePatch
 from tests.support.server.managed_things import EMPTY, applied, stored, thing
 from tests.support.server.typed import named
 
@@ -16,7 +16,7 @@ from tests.support.server.typed import named
     ],
 )
 def test_undecodable_configuration_is_refused(config, message):
-    with pytest.raises(Undecodable) as refused:
+    with pytest.raises(UndecodablePatch) as refused:
         applied(EMPTY, config)
     assert str(refused.value) == message
 

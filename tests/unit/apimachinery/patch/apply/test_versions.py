@@ -1,6 +1,6 @@
 import pytest
 
-from mockube.apimachinery.patch.apply import Conflicts, FieldManager, ObjectTypeError, Versions
+from mockube.apimachinery.patch.apply import Conflicts, FieldManager, ObjectTypeError, VersionConverter
 from mockube.apimachinery.patch.apply.atoms import atom_of_type
 from tests.support.server.managed_things import EMPTY, applied, field_manager, managers, thing, updated
 from tests.support.server.typed import THING
@@ -23,7 +23,7 @@ def test_managers_own_fields_in_their_own_version():
     atoms = {"v1": atom_of_type(None), "v2": atom_of_type(None)}
     first = field_manager(atoms=atoms, convert=convert)
     second = FieldManager(
-        kind="Thing", versions=Versions(own="v2", atoms=atoms, convert=convert), empty=EMPTY
+        kind="Thing", versions=VersionConverter(own="v2", atoms=atoms, convert=convert), empty=EMPTY
     )
     made = applied(EMPTY, thing({"replicas": 1, "gone": 1}), "one", by=first)
     config = thing({"count": 2}) | {"apiVersion": "v2"}
@@ -41,7 +41,7 @@ def test_managers_own_fields_in_their_own_version():
 def test_object_untypable_in_other_version_is_refused():
     atoms = {"v1": atom_of_type(None), "v2": atom_of_type(THING)}
     second = FieldManager(
-        kind="Thing", versions=Versions(own="v2", atoms=atoms), empty=EMPTY | {"apiVersion": "v2"}
+        kind="Thing", versions=VersionConverter(own="v2", atoms=atoms), empty=EMPTY | {"apiVersion": "v2"}
     )
     made = updated(second.empty, thing({"replicas": 1}) | {"apiVersion": "v2"}, by=second)
     live = made | {"apiVersion": "v1", "spec": {"containers": [{}]}}

@@ -2,7 +2,7 @@ import orjson
 import pytest
 
 from mockube.apimachinery.patch import strategic
-from mockube.apimachinery.patch.errors import PatchNotApplicable, Undecodable, Unmergeable
+from mockube.apimachinery.patch.errors import PatchNotApplicable, UndecodablePatch, Unmergeable
 from mockube.apimachinery.schema.model import Shape, Type
 from tests.support.server.typed import (
     FREE,
@@ -193,13 +193,13 @@ def test_retain_keys_removes_other_keys(original, patch, expected):
     ],
 )
 def test_malformed_strategic_patch_is_refused(patch, message):
-    with pytest.raises(Undecodable) as refused:
+    with pytest.raises(UndecodablePatch) as refused:
         strategic.apply({}, patch, BOX)
     assert str(refused.value) == message
 
 
 def test_strategic_patch_of_untyped_object_is_refused():
-    with pytest.raises(Undecodable, match="strategic merge patch format is not supported"):
+    with pytest.raises(UndecodablePatch, match="strategic merge patch format is not supported"):
         strategic.apply({}, {}, None)
 
 

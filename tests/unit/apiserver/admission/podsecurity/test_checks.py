@@ -6,7 +6,12 @@ import orjson
 import pytest
 
 from mockube.apiserver.admission.podsecurity.evaluate import evaluate
-from mockube.apiserver.admission.podsecurity.policy import LevelVersion, Policy, parse_version, read_policy
+from mockube.apiserver.admission.podsecurity.policy import (
+    LevelVersion,
+    PodSecurityLevels,
+    parse_version,
+    read_policy,
+)
 
 CASES = [
     orjson.loads(line) for line in (Path(__file__).parent / "violations.jsonl").read_bytes().splitlines()
@@ -70,7 +75,7 @@ def test_seccomp_annotations_count_in_old_policy_versions():
 )
 def test_namespace_labels_select_policy(labels, expected):
     prefixed = {f"pod-security.kubernetes.io/{name}": value for name, value in labels.items()}
-    policy, _ = read_policy(prefixed, Policy())
+    policy, _ = read_policy(prefixed, PodSecurityLevels())
     assert " ".join(map(str, policy)) == expected
 
 

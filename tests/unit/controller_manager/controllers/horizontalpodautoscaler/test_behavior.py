@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 
 from mockube.controller_manager.controllers.horizontalpodautoscaler.behavior import (
-    History,
-    Limits,
+    ScalingHistory,
+    ScalingLimits,
     TimedCount,
     limit,
     with_initial_recommendation,
@@ -16,7 +16,7 @@ from tests.support.controllers.autoscaling import NOW
 
 
 def limits(current, *, minimum=1, maximum=100, now=NOW):
-    return Limits(
+    return ScalingLimits(
         minimum=minimum,
         maximum=maximum,
         current=current,
@@ -52,22 +52,22 @@ def behavior(*, up=WIDE, down=WIDE):
     ],
 )
 def test_limits_without_behavior(current, desired, range_, expected):
-    found = limit(None, desired, limits(current, minimum=range_[0], maximum=range_[1]), History())
+    found = limit(None, desired, limits(current, minimum=range_[0], maximum=range_[1]), ScalingHistory())
     assert (found.replicas, found.is_limited, found.limited_condition[0]) == expected
     assert found.able_condition == ("ReadyForNewScale", "recommended size matches current size")
 
 
 def test_highest_recommendation_of_five_minutes_applies():
-    history = History(recommendations=(timed_count(9, 301), timed_count(7, 299), timed_count(5, 10)))
+    history = ScalingHistory(recommendations=(timed_count(9, 301), timed_count(7, 299), timed_count(5, 10)))
     found = limit(None, 3, limits(8), history)
     assert (found.replicas, found.able_condition[0]) == (7, "ScaleDownStabilized")
     assert found.history.recommendations == (timed_count(3, 0), timed_count(7, 299), timed_count(5, 10))
 
 
 def test_first_replicas_are_a_recommendation():
-    assert with_initial_recommendation(History(), 4, NOW).recommendations == (timed_count(4, 0),)
+    assert with_initial_recommendation(ScalingHistory(), 4, NOW).recommendations == (timed_count(4, 0),)
     assert with_initial_recommendation(
-        History(recommendations=(timed_count(1, 9),)), 4, NOW
+        ScalingHistory(recommendations=(timed_count(1, 9),)), 4, NOW
     ).recommendations == (timed_count(1, 9),)
 
 
@@ -82,7 +82,7 @@ def test_first_replicas_are_a_recommendation():
     ],
 )
 def test_stabilization_windows_of_both_directions(current, desired, up, down, expected, reason):
-    history = History(recommendations=(timed_count(4, 30), timed_count(3, 20)))
+    history = ScalingHistory(recommendations=(timed_count(4, 30), timed_count(3, 20)))
     given = behavior(up=rules(("Percent", 1000, 15), **up), down=rules(("Percent", 1000, 15), **down))
     found = limit(given, desired, limits(current), history)
     assert (found.replicas, found.able_condition[0]) == (expected, reason)
@@ -90,7 +90,7 @@ def test_stabilization_windows_of_both_directions(current, desired, up, down, ex
 
 def test_default_stabilization_window_is_the_flag():
     down = {"policies": [{"type": "Percent", "value": 100, "periodSeconds": 15}], "selectPolicy": "Max"}
-    history = History(recommendations=(timed_count(4, 299),))
+    history = ScalingHistory(recommendations=(timed_count(4, 299),))
     assert limit(behavior(down=down), 1, limits(5), history).replicas == 4
     assert limit({"scaleUp": WIDE}, 1, limits(5), history).replicas == 4
 
@@ -101,13 +101,17 @@ UP = (("Pods", 2, 60), ("Percent", 50, 30))
 @pytest.mark.parametrize(
     ("select", "history", "expected"),
     [
-        ("Max", History(), 15),
-        ("Min", History(), 12),
-        ("Disabled", History(), 10),
-        ("Max", History(scale_up_events=(timed_count(4, 20),)), 10),
-        ("Max", History(scale_up_events=(timed_count(4, 40),)), 15),
-        ("Min", History(scale_up_events=(timed_count(4, 40),)), 10),
-        ("Max", History(scale_up_events=(timed_count(4, 20),), scale_down_events=(timed_count(4, 20),)), 15),
+        ("Max", ScalingHistory(), 15),
+        ("Min", ScalingHistory(), 12),
+        ("Disabled", ScalingHistory(), 10),
+        ("Max", ScalingHistory(scale_up_events=(timed_count(4, 20),)), 10),
+        ("Max", ScalingHistory(scale_up_events=(timed_count(4, 40),)), 15),
+        ("Min", ScalingHistory(scale_up_events=(timed_count(4, 40),)), 10),
+        (
+            "Max",
+            ScalingHistory(scale_up_events=(timed_count(4, 20),), scale_down_events=(timed_count(4, 20),)),
+            15,
+        ),
     ],
 )
 def test_scale_up_policies(select, history, expected):
@@ -118,11 +122,11 @@ def test_scale_up_policies(select, history, expected):
 @pytest.mark.parametrize(
     ("select", "history", "expected"),
     [
-        ("Max", History(), 5),
-        ("Min", History(), 8),
-        ("Disabled", History(), 10),
-        ("Max", History(scale_down_events=(timed_count(6, 20),)), 8),
-        ("Max", History(scale_down_events=(timed_count(8, 20),)), 9),
+        ("Max", ScalingHistory(), 5),
+        ("Min", ScalingHistory(), 8),
+        ("Disabled", ScalingHistory(), 10),
+        ("Max", ScalingHistory(scale_down_events=(timed_count(6, 20),)), 8),
+        ("Max", ScalingHistory(scale_down_events=(timed_count(8, 20),)), 9),
     ],
 )
 def test_scale_down_policies(select, history, expected):
@@ -131,19 +135,24 @@ def test_scale_down_policies(select, history, expected):
 
 
 def test_policies_respect_min_and_max_replicas():
-    assert limit(behavior(), 50, limits(10, maximum=20), History())[::2][0] == 20
-    assert limit(behavior(), 50, limits(10, maximum=20), History()).limited_condition[0] == "TooManyReplicas"
-    assert limit(behavior(), 1, limits(10, minimum=3), History()).limited_condition[0] == "TooFewReplicas"
-    assert limit(behavior(), 10, limits(10), History()).limited_condition[0] == "DesiredWithinRange"
+    assert limit(behavior(), 50, limits(10, maximum=20), ScalingHistory())[::2][0] == 20
+    assert (
+        limit(behavior(), 50, limits(10, maximum=20), ScalingHistory()).limited_condition[0]
+        == "TooManyReplicas"
+    )
+    assert (
+        limit(behavior(), 1, limits(10, minimum=3), ScalingHistory()).limited_condition[0] == "TooFewReplicas"
+    )
+    assert limit(behavior(), 10, limits(10), ScalingHistory()).limited_condition[0] == "DesiredWithinRange"
 
 
 def test_scale_up_percentage_is_rounded_up():
-    assert limit(behavior(up=rules(("Percent", 1, 15))), 9, limits(1), History()).replicas == 2
+    assert limit(behavior(up=rules(("Percent", 1, 15))), 9, limits(1), ScalingHistory()).replicas == 2
 
 
 def test_scaling_history_lasts_as_long_as_policies():
     given = behavior(up=rules(("Pods", 1, 60)), down=rules(("Pods", 1, 30)))
-    history = History(
+    history = ScalingHistory(
         scale_up_events=(timed_count(1, 61), timed_count(2, 10)), scale_down_events=(timed_count(1, 31),)
     )
     assert with_scaling(history, given, 2, 5, NOW).scale_up_events == (timed_count(3, 0), timed_count(2, 10))

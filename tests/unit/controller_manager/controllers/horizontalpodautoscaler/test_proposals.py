@@ -12,7 +12,7 @@ from mockube.controller_manager.client.wire import Response
 from mockube.controller_manager.controllers.horizontalpodautoscaler.metrics_api import MetricsApi
 from mockube.controller_manager.controllers.horizontalpodautoscaler.proposals import (
     FailedMetricError,
-    Source,
+    TargetMetrics,
     propose,
 )
 from mockube.controller_manager.controllers.horizontalpodautoscaler.targets import RestMapper
@@ -72,7 +72,7 @@ class Asked:
     async def propose(self, spec, *pods, discovers=False, **how):
         self.transport.will(*(self._discovered if discovers else ()), *self._outcomes)
         found = situation(*(pods or (pod("p0"), pod("p1"))), **how)
-        return await propose(spec, Source(self.api, "ns", "app=web"), found)
+        return await propose(spec, TargetMetrics(self.api, "ns", "app=web"), found)
 
 
 def pod_metrics(*usages, containers=1):

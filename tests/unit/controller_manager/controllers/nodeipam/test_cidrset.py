@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockube.controller_manager.config.networks import NodeRange
-from mockube.controller_manager.controllers.nodeipam.cidrset import CidrSet, OutOfRange, RangeFull
+from mockube.controller_manager.controllers.nodeipam.cidrset import CIDROutOfRange, CidrSet, RangeFull
 
 
 def cidr_set(text, mask):
@@ -60,7 +60,7 @@ def test_occupied_cidr_is_not_allocated(occupied, left):
 
 @pytest.mark.parametrize("stranger", ["10.1.0.0/24", "fd00::/64"])
 def test_cidr_of_other_network_is_refused(stranger):
-    with pytest.raises(OutOfRange, match=r"is out the range of cluster cidr 10\.0\.0\.0/22"):
+    with pytest.raises(CIDROutOfRange, match=r"is out the range of cluster cidr 10\.0\.0\.0/22"):
         cidr_set("10.0.0.0/22", 24).occupy(ip_network(stranger))
 
 

@@ -9,7 +9,7 @@ from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.kinds import PODS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.control.actions import Create, Outcome, Patch, Update, Write
+from mockube.controller_manager.control.actions import Create, Patch, PlanResult, Update, Write
 from mockube.controller_manager.control.runner import RequeueWithBackoff
 from mockube.controller_manager.controllers.resourceclaim.controller import (
     ResourceClaimMetrics,
@@ -323,9 +323,9 @@ def test_claims_are_counted():
     write = Write(Create(resource=RESOURCE_CLAIMS, bodies=()), Key("default", "a"), claim("a"))
     named = Write(Patch(resource=PODS, key=Key("default", "a"), body={}), Key("default", "a"), {})
     for outcome in (
-        Outcome(error=None, writes=(write, named)),
-        Outcome(error=Forbidden("no"), writes=()),
-        Outcome(error=Forbidden("no"), writes=(named,)),
+        PlanResult(error=None, writes=(write, named)),
+        PlanResult(error=Forbidden("no"), writes=()),
+        PlanResult(error=Forbidden("no"), writes=(named,)),
     ):
         claims.observe(None, outcome, 0.0, SteppedClock().now())
     assert samples(claims.collect()) == {

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from mockube.apimachinery.clock import RealClock, SteppedClock
-from mockube.controller_manager.kubelet.processes.prober import HandlerResult, Target, run_handler
+from mockube.controller_manager.kubelet.processes.prober import HandlerResult, ProbeTarget, run_handler
 from tests.support.turns import turns
 
 CLOCK = RealClock()
@@ -18,7 +18,7 @@ async def no_command(_):
 
 def target(port=0, *, execute=no_command):
     spec = {"ports": [{"name": "web", "containerPort": 8080}]}
-    return Target(spec=spec, ports={8080: port}, execute=execute)
+    return ProbeTarget(spec=spec, ports={8080: port}, execute=execute)
 
 
 async def result_and_request(probe, answer, *, clock=CLOCK):

@@ -5,17 +5,17 @@ from datetime import UTC, datetime
 import pytest
 
 from mockube.controller_manager.kubelet.shell.agnhost import FOREVER
-from mockube.controller_manager.kubelet.shell.filesystem import Entry, FileSystem
+from mockube.controller_manager.kubelet.shell.filesystem import FileEntry, FileSystem
 from mockube.controller_manager.kubelet.shell.invocation import run_command
 from mockube.controller_manager.kubelet.shell.process import Host, Output, Sleep, UnknownProgram
 from mockube.controller_manager.kubelet.shell.programs import PROGRAMS
 
 FILES = {
-    "/v": Entry(mode=0o777, file_system="tmpfs"),
-    "/map": Entry(mode=0o2777, group=1001, read_only=True),
-    "/map/key": Entry(data=b"value", mode=0o440, group=1001, read_only=True),
-    "/etc/hosts": Entry(data=b"10.1.2.3\tweb\n"),
-    "/etc/resolv.conf": Entry(data=b"search a.local b.local\nnameserver 10.0.0.10\n"),
+    "/v": FileEntry(mode=0o777, file_system="tmpfs"),
+    "/map": FileEntry(mode=0o2777, group=1001, read_only=True),
+    "/map/key": FileEntry(data=b"value", mode=0o440, group=1001, read_only=True),
+    "/etc/hosts": FileEntry(data=b"10.1.2.3\tweb\n"),
+    "/etc/resolv.conf": FileEntry(data=b"search a.local b.local\nnameserver 10.0.0.10\n"),
 }
 
 

@@ -4,16 +4,16 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mockube.controller_manager.kubelet.shell.filesystem import MAX_BYTES, Entry, FileError, FileSystem
+from mockube.controller_manager.kubelet.shell.filesystem import MAX_BYTES, FileEntry, FileError, FileSystem
 from mockube.controller_manager.kubelet.shell.invocation import run_command
 from mockube.controller_manager.kubelet.shell.process import Host, Input, Output, Sleep, UnknownProgram
 from mockube.controller_manager.kubelet.shell.programs import PROGRAMS
 
 NOW = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
 FILES = {
-    "/etc/config/colour": Entry(data=b"blue\n", read_only=True),
-    "/etc/config/size": Entry(data=b"7", read_only=True),
-    "/data": Entry(mode=0o755),
+    "/etc/config/colour": FileEntry(data=b"blue\n", read_only=True),
+    "/etc/config/size": FileEntry(data=b"7", read_only=True),
+    "/data": FileEntry(mode=0o755),
 }
 
 
@@ -181,7 +181,7 @@ def test_mount_lists_file_systems():
 
 def test_sysctl_prints_the_parameters_of_the_pod():
     host = container()
-    host.files.put("/proc/sys/kernel/shm_rmid_forced", Entry(data=b"1\n", read_only=True))
+    host.files.put("/proc/sys/kernel/shm_rmid_forced", FileEntry(data=b"1\n", read_only=True))
     result = run("sysctl", "kernel.shm_rmid_forced", "kernel.other", host=host)
     assert result[:3] == (
         "kernel.shm_rmid_forced = 1\n",

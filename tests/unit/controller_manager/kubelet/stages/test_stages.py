@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from mockube.apimachinery.randomness import SeededRandom
-from mockube.controller_manager.kubelet.effects import EmitEvent, Remove, Write
+from mockube.controller_manager.kubelet.effects import DeleteObject, EmitEvent, PatchObject
 from mockube.controller_manager.kubelet.stages.document import stage_of
 from mockube.controller_manager.kubelet.stages.files import load_stages, of_kind
 from mockube.controller_manager.kubelet.stages.matching import choose_stage, delay_of, matches_stage
@@ -187,15 +187,15 @@ STATUS = {"phase": "Failed", "startTime": "2030-01-01T00:00:00Z", "containerStat
 @pytest.mark.parametrize(
     ("spec", "effects"),
     [
-        pytest.param({"next": {"statusTemplate": TEMPLATE}}, [Write(body={"status": STATUS})], id="a status"),
+        pytest.param({"next": {"statusTemplate": TEMPLATE}}, [PatchObject(body={"status": STATUS})], id="a status"),
         pytest.param(
             {"next": {"patches": [{"root": "metadata", "type": "merge", "template": "labels: {a: b}"}]}},
-            [Write(body={"metadata": {"labels": {"a": "b"}}}, kind="merge", subresource="")],
+            [PatchObject(body={"metadata": {"labels": {"a": "b"}}}, kind="merge", subresource="")],
             id="patches",
         ),
         pytest.param(
             {"steps": [{"patch": {"root": "status", "subresource": "status", "template": "phase: Failed"}}]},
-            [Write(body={"status": {"phase": "Failed"}})],
+            [PatchObject(body={"status": {"phase": "Failed"}})],
             id="steps",
         ),
         pytest.param(
@@ -210,26 +210,26 @@ STATUS = {"phase": "Failed", "startTime": "2030-01-01T00:00:00Z", "containerStat
                     }
                 ]
             },
-            [Write(body=[{"op": "add", "path": "/metadata/labels/a", "value": "b"}], kind="json", subresource="")],
+            [PatchObject(body=[{"op": "add", "path": "/metadata/labels/a", "value": "b"}], kind="json", subresource="")],
             id="a JSON patch",
         ),
         pytest.param({"next": {"statusTemplate": "{{ if .none }}a: b{{ end }}"}}, [], id="empty rendering"),
-        pytest.param({"next": {"delete": True}}, [Remove()], id="deletion"),
+        pytest.param({"next": {"delete": True}}, [DeleteObject()], id="deletion"),
         pytest.param(
             {"next": {"delete": True, "finalizers": {"empty": True}, "event": {"reason": "Gone", "message": "{{ .metadata.name }}"}}},
             [
                 EmitEvent("Normal", "Gone", "p"),
-                Write(
+                PatchObject(
                     body={"metadata": {"resourceVersion": "7", "finalizers": None}}, kind="merge", subresource=""
                 ),
-                Remove(),
+                DeleteObject(),
             ],
             id="event, finalizers and deletion",
         ),
         pytest.param(
             {"next": {"finalizers": {"remove": [{"value": "one"}], "add": [{"value": "three"}, {"value": "two"}]}}},
             [
-                Write(
+                PatchObject(
                     body={"metadata": {"resourceVersion": "7", "finalizers": ["two", "three"]}},
                     kind="merge",
                     subresource="",
@@ -240,7 +240,7 @@ STATUS = {"phase": "Failed", "startTime": "2030-01-01T00:00:00Z", "containerStat
         pytest.param({"next": {"finalizers": {"remove": [{"value": "none"}]}}}, [], id="finalizers as they are"),
         pytest.param(
             {"steps": [{"delete": True}, {"patch": {"template": "a: b"}}, {"event": {"type": "Warning", "reason": "R"}}]},
-            [Remove(), EmitEvent("Warning", "R", "")],
+            [DeleteObject(), EmitEvent("Warning", "R", "")],
             id="only events after deletion",
         ),
     ],

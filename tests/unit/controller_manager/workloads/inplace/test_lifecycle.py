@@ -4,7 +4,7 @@ import pytest
 
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.workloads.inplace import lifecycle
-from mockube.controller_manager.workloads.inplace.lifecycle import Hook, Lifecycle
+from mockube.controller_manager.workloads.inplace.lifecycle import Lifecycle, LifecycleHook
 
 HOOK = {"labelsHandler": {"hold": "true"}, "finalizersHandler": ["a/b"]}
 NONE = Lifecycle.of({})
@@ -98,7 +98,7 @@ def test_next_lifecycle_state(subject, hooks, is_updated, is_finished, expected)
     ],
 )
 def test_lifecycle_hooks(subject, holds, wholly):
-    hook = Hook(labels={"hold": "true"}, finalizers=("a/b",), marks_not_ready=False)
+    hook = LifecycleHook(labels={"hold": "true"}, finalizers=("a/b",), marks_not_ready=False)
     assert (hook.holds(subject), hook.has_all_hooks(subject)) == (holds, wholly)
 
 

@@ -4,12 +4,12 @@ import pytest
 from msgspec.structs import asdict
 
 from mockube.controller_manager.controllers.kruise.cloneset.diffs import Diffs, PodCounts, diffs
-from mockube.controller_manager.controllers.kruise.cloneset.spec import Limits
+from mockube.controller_manager.controllers.kruise.cloneset.spec import CloneSetLimits
 
 
 def limits(replicas, partition, unavailable, surge, **more):
     defaults = {"scale_max_unavailable": None, "excludes_preparing_delete": False}
-    return Limits(
+    return CloneSetLimits(
         replicas=replicas,
         partition=partition,
         max_unavailable=unavailable,
