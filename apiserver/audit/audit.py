@@ -321,7 +321,7 @@ def _event(request: AuditedRequest, stage: str, at: datetime) -> Tree:
 _LEVEL_NAMES = {
     Level.NONE: "None",
     Level.METADATA: "Metadata",
-    Level.REQUEST: "AuditedRequest",
+    Level.REQUEST: "Request",
     Level.REQUEST_RESPONSE: "RequestResponse",
 }
 

@@ -91,7 +91,7 @@ DEFAULT_POLICY = AuditPolicy(
 )
 
 
-_POLICY = ("audit.k8s.io/v1", "AuditPolicy")
+_POLICY = ("audit.k8s.io/v1", "Policy")
 
 
 def _type_of(tree: ReadOnlyTree) -> tuple[Any, Any]:

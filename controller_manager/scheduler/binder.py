@@ -48,7 +48,7 @@ class Binder:
         key = pod.view.key
         body = {
             "apiVersion": "v1",
-            "kind": "ClaimBinding",
+            "kind": "Binding",
             "metadata": {"name": key.name, "namespace": key.namespace, "uid": pod.view.uid},
             "target": {"kind": "Node", "name": node},
         }

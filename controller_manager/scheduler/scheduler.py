@@ -308,7 +308,7 @@ class Scheduler:
             self._handle_binding_failure(pod, error)
         else:
             text = f"Successfully assigned {pod.view.key} to {node}"
-            self._events.record(pod.view.object, "Normal", "Scheduled", text, action="ClaimBinding")
+            self._events.record(pod.view.object, "Normal", "Scheduled", text, action="Binding")
         finally:
             if self._devices is not None and devices:
                 self._devices.forget([*devices])

@@ -100,7 +100,7 @@ def _location(options: argparse.Namespace) -> "SnapshotLocation":
 
 
 def _add_store(parser: CommandParser) -> None:
-    group = parser.add_argument_group("StorageOptions, instead of an API server")
+    group = parser.add_argument_group("Store, instead of an API server")
     flags = flags_of(StorageOptions)
     for name, meaning in STORE_FLAGS.items():
         flag = flags[name]

@@ -3,8 +3,8 @@
 A readiness gate takes the pod out of service. It is open for all pods that are not being updated, including new ones.
 """
 
-from collections.abc import Iterable, Mapping
-from datetime import datetime, timedelta
+from collections.abc import Mapping
+from datetime import datetime
 from typing import Final
 
 from msgspec import Struct
@@ -18,6 +18,7 @@ from mockube.controller_manager.control.actions import EventTemplate, Patch
 from mockube.controller_manager.workloads.inplace import lifecycle, readiness, record
 from mockube.controller_manager.workloads.inplace.lifecycle import Lifecycle, LifecycleState
 from mockube.controller_manager.workloads.inplace.record import TemplateChange
+from mockube.controller_manager.workloads.pod_steps import NO_STEP, PodStep
 
 GATE: Final = "InPlaceUpdateReady"
 _NOT_READY: Final = {
@@ -34,16 +35,6 @@ class UpdateRequest(Struct, frozen=True, kw_only=True):
     """The labels with the new revision of the pod."""
     grace_seconds: int
     """The time for which the pod is out of service before the change is applied."""
-
-
-class InPlaceUpdateStep(Struct, frozen=True, kw_only=True):
-    """The patches that continue an update or open a gate, and the time after which to check again."""
-
-    patches: tuple[Patch, ...] = ()
-    requeue_after: timedelta | None = None
-
-
-NO_STEP: Final = InPlaceUpdateStep()
 
 
 # --- state
@@ -106,28 +97,28 @@ def start_update(
     )
 
 
-def next_step(pod: PodView, now: datetime, *, revision: str) -> InPlaceUpdateStep:
+def next_step(pod: PodView, now: datetime, *, revision: str) -> PodStep:
     """Return the next step of a pod's update: apply a delayed change, or open the gate. `revision` is that of the pod."""
     if record.has_delayed_change(pod):
         return _delayed_change_step(pod, now, revision)
     is_open = not readiness.has_gate(pod.object, GATE) or conditions.is_true(pod.object, GATE)
     if is_open or not _runs_new_images(pod):
         return NO_STEP
-    return InPlaceUpdateStep(
+    return PodStep(
         patches=(readiness.readiness_patch(pod, readiness.condition(pod, GATE, {"status": "True"}, now)),)
     )
 
 
-def _delayed_change_step(pod: PodView, now: datetime, revision: str) -> InPlaceUpdateStep:
+def _delayed_change_step(pod: PodView, now: datetime, revision: str) -> PodStep:
     delayed = record.delayed_change(pod)
     if delayed is None or delayed.change.revision != revision:
         annotations = {record.ANNOTATION_GRACE: None}  # the controller decides on the update again
-        return InPlaceUpdateStep(patches=(_patch(pod, {"annotations": annotations}, {}),))
+        return PodStep(patches=(_patch(pod, {"annotations": annotations}, {}),))
     due = record.grace_period_end(pod, delayed)
     if due is not None and due > now:
-        return InPlaceUpdateStep(requeue_after=due - now)
+        return PodStep(requeue_after=due - now)
     started_at = record.update_time(pod) or now
-    return InPlaceUpdateStep(
+    return PodStep(
         patches=(_update_patch(pod, delayed.change, started_at, annotations={record.ANNOTATION_GRACE: None}),)
     )
 
@@ -177,14 +168,14 @@ def _close_gate(pod: PodView, now: datetime) -> Patch:
 
 def observe_pod(
     pod: PodView, hooks: Lifecycle, now: datetime, *, revision: str, desired_revision: str
-) -> InPlaceUpdateStep:
+) -> PodStep:
     """Return the step that continues a pod's update and lifecycle. `revision` is that of the pod."""
     pod_step = next_step(pod, now, revision=revision)
     is_done = is_finished(pod)
     state = lifecycle.next_state(pod, hooks, is_updated=revision == desired_revision, is_finished=is_done)
     state_patches = () if state is None else readiness.move_to_state(pod, state, hooks, now)
     patches = (*pod_step.patches, *readiness.open_new_gate(pod, now), *state_patches)
-    return InPlaceUpdateStep(patches=patches, requeue_after=pod_step.requeue_after)
+    return PodStep(patches=patches, requeue_after=pod_step.requeue_after)
 
 
 def start_or_prepare_update(
@@ -200,14 +191,3 @@ def start_or_prepare_update(
         if state != LifecycleState.UPDATING and hook.holds(pod):
             return readiness.move_to_state(pod, LifecycleState.PREPARING_UPDATE, hooks, now)
     return start_update(pod, request, now, event)
-
-
-def patches_without_gates(
-    step_patches: Iterable[Patch], update_patches: Iterable[Patch]
-) -> tuple[Patch, ...]:
-    """Return the patches of pods' steps without the gate patches of pods whose update starts now.
-
-    A gate that was closed for a failed change stays closed: else it would open and close again and again.
-    """
-    starting = {patch.key for patch in update_patches}
-    return tuple(patch for patch in step_patches if not (patch.subresource and patch.key in starting))

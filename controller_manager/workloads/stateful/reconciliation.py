@@ -19,8 +19,8 @@ from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key, Resource, T
 from mockube.controller_manager.control.actions import EMPTY_PLAN, Action, Patch, Plan, Update
 from mockube.controller_manager.workloads import revisions
-from mockube.controller_manager.workloads.inplace.update import InPlaceUpdateStep, patches_without_gates
 from mockube.controller_manager.workloads.ownership import OwnedObjects, adoption_and_release_actions
+from mockube.controller_manager.workloads.pod_steps import PodStep, patches_besides_updates
 from mockube.controller_manager.workloads.revisions import DesiredRevision, SyncedRevision
 from mockube.controller_manager.workloads.stateful import identity, state
 from mockube.controller_manager.workloads.stateful.scaling import scale
@@ -113,7 +113,7 @@ def _plan(kind: StatefulSetKind, snapshot: StatefulSetState, synced: SyncedRevis
     actions = (*scaling.actions, *rollout.actions)
     result = ReconcileResult(synced.collision_count, actions, rollout.replaced)
     return Plan(
-        actions=(*synced.actions, *patches_without_gates(patches, update_patches), *actions),
+        actions=(*synced.actions, *patches_besides_updates(patches, update_patches), *actions),
         last=partial(_final_actions, kind, snapshot, synced, result),
         requeue_after=_next_check(snapshot, steps),
     )
@@ -190,7 +190,7 @@ def _status_update(owner: SetView, new: dict[str, Any]) -> tuple[Action, ...]:
     return (Update(resource=owner.resource, body=body, subresource="status"),)
 
 
-def _next_check(snapshot: StatefulSetState, steps: Sequence[InPlaceUpdateStep]) -> timedelta | None:
+def _next_check(snapshot: StatefulSetState, steps: Sequence[PodStep]) -> timedelta | None:
     """Return the time until the next ready pod becomes available, or a delayed change is due."""
     min_ready = span_of(snapshot.owner.min_ready_seconds)
     waiting = [

@@ -13,8 +13,8 @@ from mockube.controller_manager.cache.store import Caches
 from mockube.controller_manager.client import kinds
 from mockube.controller_manager.client.podview import RUNNING, PodView
 from mockube.controller_manager.control.actions import Patch
-from mockube.controller_manager.workloads.inplace.update import NO_STEP, InPlaceUpdateStep
 from mockube.controller_manager.workloads.ownership import OwnedObjects, owned_objects
+from mockube.controller_manager.workloads.pod_steps import NO_STEP, PodStep
 from mockube.controller_manager.workloads.stateful import identity, storage
 from mockube.controller_manager.workloads.stateful.spec import SetView
 from mockube.controller_manager.workloads.stateful.storage import Claims
@@ -32,7 +32,7 @@ class PodHandling(Protocol):
     def new_pod_body(self, pod: ReadOnlyTree, /) -> ReadOnlyTree:
         """Return the body of a new pod."""
 
-    def observe_pod(self, pod: PodView, /) -> InPlaceUpdateStep:
+    def observe_pod(self, pod: PodView, /) -> PodStep:
         """Return the step of a pod that does not depend on the set's rollout."""
 
     def hold_patches(self, pod: PodView, /) -> tuple[Patch, ...] | None:
@@ -51,7 +51,7 @@ class DefaultPodHandling:
     def new_pod_body(self, pod: ReadOnlyTree) -> ReadOnlyTree:
         return pod
 
-    def observe_pod(self, _: PodView) -> InPlaceUpdateStep:
+    def observe_pod(self, _: PodView) -> PodStep:
         return NO_STEP
 
     def hold_patches(self, _: PodView) -> tuple[Patch, ...] | None:

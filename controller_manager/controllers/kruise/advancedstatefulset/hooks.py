@@ -10,7 +10,7 @@ from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.control.actions import Patch
 from mockube.controller_manager.workloads.inplace import lifecycle, readiness, update
 from mockube.controller_manager.workloads.inplace.lifecycle import Lifecycle, LifecycleState
-from mockube.controller_manager.workloads.inplace.update import InPlaceUpdateStep
+from mockube.controller_manager.workloads.pod_steps import PodStep
 from mockube.controller_manager.workloads.stateful import identity
 
 
@@ -36,7 +36,7 @@ class LifecycleHooks(Struct, frozen=True, kw_only=True):
         annotated = meta.with_annotations(labelled, lifecycle.annotations_of(self.now))
         return readiness.with_readiness_gate(annotated, self.lifecycle)
 
-    def observe_pod(self, pod: PodView) -> InPlaceUpdateStep:
+    def observe_pod(self, pod: PodView) -> PodStep:
         revision = identity.revision_of(pod)
         return update.observe_pod(
             pod, self.lifecycle, self.now, revision=revision, desired_revision=self.newest

@@ -19,7 +19,8 @@ from mockube.controller_manager.controllers.kruise.cloneset.state import CloneSe
 from mockube.controller_manager.workloads.inplace import lifecycle, record, update
 from mockube.controller_manager.workloads.inplace.lifecycle import LifecycleState
 from mockube.controller_manager.workloads.inplace.record import TemplateChange, change_between
-from mockube.controller_manager.workloads.inplace.update import InPlaceUpdateStep, UpdateRequest
+from mockube.controller_manager.workloads.inplace.update import UpdateRequest
+from mockube.controller_manager.workloads.pod_steps import PodStep, patches_besides_updates
 from mockube.controller_manager.workloads.update_order import by_priority, scatter
 
 
@@ -34,7 +35,7 @@ def plan(state: CloneSetState) -> CloneSetActions:
     """Return the patches of pods. Lifecycle changes are written before updates start, also while updates are paused."""
     steps = [_observe_pod(state, pod) for pod in state.pods]
     started = _StartedUpdates() if state.owner.paused else _start_updates(state, _choose_pods(state))
-    step_patches = update.patches_without_gates(
+    step_patches = patches_besides_updates(
         (patch for step in steps for patch in step.patches), started.patches
     )
     patches = step_patches or started.patches
@@ -46,7 +47,7 @@ def plan(state: CloneSetState) -> CloneSetActions:
     )
 
 
-def _observe_pod(state: CloneSetState, pod: PodView) -> InPlaceUpdateStep:
+def _observe_pod(state: CloneSetState, pod: PodView) -> PodStep:
     hooks, revision = state.owner.lifecycle, identity.revision_of(pod)
     return update.observe_pod(pod, hooks, state.now, revision=revision, desired_revision=state.update_name)
 

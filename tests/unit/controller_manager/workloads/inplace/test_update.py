@@ -8,13 +8,13 @@ from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.workloads.inplace import record
 from mockube.controller_manager.workloads.inplace.record import TemplateChange
 from mockube.controller_manager.workloads.inplace.update import (
-    NO_STEP,
     UpdateRequest,
     is_finished,
     is_in_service,
     next_step,
     start_update,
 )
+from mockube.controller_manager.workloads.pod_steps import NO_STEP
 
 NOW = SteppedClock().now()
 LATER = "2030-01-01T00:00:00Z"
