@@ -193,7 +193,10 @@ class AuthenticationOptions(Struct, frozen=True, kw_only=True):
     """Authentication"""
 
     anonymous_auth: Annotated[
-        bool, Flag("allow requests without credentials, which may read health and version (true)", boolean)
+        bool,
+        Flag(
+            "allow requests without credentials; by default they may read health and version (true)", boolean
+        ),
     ] = True
     authentication_config: Annotated[
         AuthenticationFile,
