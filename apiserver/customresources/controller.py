@@ -6,7 +6,6 @@ no earlier definition of its group has.
 """
 
 import asyncio
-import logging
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -33,7 +32,6 @@ from mockube.apiserver.registry.registry import WRONG_TYPE_ERRORS, Registry
 from mockube.apiserver.storage.resource_cache import Change
 from mockube.apiserver.storage.stored import StoredObject
 
-LOG = logging.getLogger(__name__)
 
 SLICE_BYTES: Final = 256 * 1024
 """The size of changed definitions that are parsed before other requests are served."""

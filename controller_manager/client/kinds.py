@@ -66,7 +66,6 @@ ENDPOINT_SLICES: Final = _row("discovery.k8s.io/v1", "endpointslices", "Endpoint
 SERVICE_CIDRS: Final = _row("networking.k8s.io/v1", "servicecidrs", "ServiceCIDR", namespaced=False)
 IP_ADDRESSES: Final = _row("networking.k8s.io/v1", "ipaddresses", "IPAddress", namespaced=False)
 POD_DISRUPTION_BUDGETS: Final = _row("policy/v1", "poddisruptionbudgets", "PodDisruptionBudget")
-PRIORITY_CLASSES: Final = _row("scheduling.k8s.io/v1", "priorityclasses", "PriorityClass", namespaced=False)
 RESOURCE_CLAIMS: Final = _row("resource.k8s.io/v1", "resourceclaims", "ResourceClaim")
 RESOURCE_CLAIM_TEMPLATES: Final = _row(
     "resource.k8s.io/v1", "resourceclaimtemplates", "ResourceClaimTemplate"

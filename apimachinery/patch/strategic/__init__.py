@@ -1,10 +1,9 @@
 """Strategic merge patches: JSON merge patches in which the type determines which lists are merged, and by which key.
 
-A module belongs here if it applies such a patch or creates one from two objects. The directives inside a patch are
+A module belongs here if it applies such a patch. The directives inside a patch are
 `$patch`, `$retainKeys`, `$setElementOrder/LIST` and `$deleteFromPrimitiveList/LIST`.
 """
 
-from mockube.apimachinery.patch.strategic.create import create_two_way
 from mockube.apimachinery.patch.strategic.merge import apply, patch_after_merge
 
-__all__ = ["apply", "create_two_way", "patch_after_merge"]
+__all__ = ["apply", "patch_after_merge"]

@@ -63,7 +63,6 @@ def checked_by_full_name(check_full: Callable[[str], list[str]]) -> NameRule:
 
 SUBDOMAIN: Final = named_by(names.check_dns1123_subdomain)
 LABEL: Final = named_by(names.check_dns1123_label)
-LABEL_1035: Final = named_by(names.check_dns1035_label)
 PATH_SEGMENT: Final = NameRule(names.check_path_segment_name, names.check_path_segment_prefix)
 
 

@@ -12,7 +12,6 @@ from mockube.controller_manager.controllers.job.index_ranges import Intervals
 IGNORE: Final = "Ignore"
 FAIL_INDEX: Final = "FailIndex"
 FAIL_JOB: Final = "FailJob"
-COUNT: Final = "Count"
 
 
 class PodFailure(NamedTuple):

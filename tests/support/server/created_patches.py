@@ -1,4 +1,4 @@
-"""Creation of the strategic merge patch between two objects."""
+"""Creation of the strategic merge patch between two objects, as clients do it: the inverse of applying one."""
 
 from typing import Any
 
