@@ -32,7 +32,6 @@ from mockube.apiserver.registry.registry import WRONG_TYPE_ERRORS, Registry
 from mockube.apiserver.storage.resource_cache import Change
 from mockube.apiserver.storage.stored import StoredObject
 
-
 SLICE_BYTES: Final = 256 * 1024
 """The size of changed definitions that are parsed before other requests are served."""
 RETURN_BYTES: Final = 2 << 20

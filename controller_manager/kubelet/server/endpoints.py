@@ -156,10 +156,8 @@ class KubeletEndpoints:
             raise HttpError(401, "Unauthorized")
         attributes = request_attributes(request.method, request.path, node)
         if not await self._authorizer.is_allowed(user, attributes):
-            subresources = " ".join(attributes.subresources)
-            text = (
-                f"user={user.name}, verb={attributes.verb}, resource=nodes, subresource(s)=[{subresources}]"
-            )
+            subresources = f"subresource(s)=[{' '.join(attributes.subresources)}]"
+            text = f"user={user.name}, verb={attributes.verb}, resource=nodes, {subresources}"
             raise HttpError(403, f"Forbidden ({text})\n")
 
     def _check_node(self, request: web.BaseRequest, name: str) -> None:
@@ -285,11 +283,12 @@ class KubeletEndpoints:
     async def _port_forward(self, request: web.BaseRequest, pod: PodView) -> web.StreamResponse:
         async def connect(port: int, stream: ByteStream) -> str:
             current = self._object(pod.key)
+            problem = f"failed to connect to localhost:{port}"
+            failed = f"error forwarding port {port} to pod {pod.uid}, uid : {problem}"
             local = self._local_port(current, port) if current is not None else None
             if local is not None:
                 problem = await _streams().connect_port(local, stream)
-                prefix = f"error forwarding port {port} to pod {pod.uid}, uid : failed to connect to localhost:{port}: "
-                return f"{prefix}{problem}" if problem else ""
+                return f"{failed}: {problem}" if problem else ""
             try:
                 entry = await self._kwok_entry(KwokKind.PORT_FORWARD, current or {}, port)
             except HttpError as error:
@@ -297,10 +296,8 @@ class KubeletEndpoints:
             if entry is not None:
                 return str(await _streams().connect_target(entry, stream))
             if current is None or not is_open(current, port):
-                return (
-                    f"error forwarding port {port} to pod {pod.uid}, uid : failed to connect to localhost:{port} "
-                    f"inside the simulated pod: dial tcp4 127.0.0.1:{port}: connect: connection refused"
-                )
+                refused = f"dial tcp4 127.0.0.1:{port}: connect: connection refused"
+                return f"{failed} inside the simulated pod: {refused}"
             await serve_port(current, port, stream)
             return ""
 
