@@ -172,8 +172,6 @@ def test_mine(mockube):
     assert False
 
 def test_forgotten(mockube):
-    from mockube.embedded.recorder import Recorder
-
     mockube._plane.recorder.dropped_count = 7
     assert False
 

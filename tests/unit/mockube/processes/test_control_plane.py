@@ -27,9 +27,9 @@ SUPERVISOR = """
 import ast, asyncio, sys
 from mockube.apimachinery.clock import RealClock
 from mockube.processes.control_plane import ControlPlane
-from mockube.processes.child_processes import Program
+from mockube.processes.child_processes import ControlPlaneProgram
 async def run():
-    server, manager = (Program(name=word[4], command=word) for word in map(ast.literal_eval, sys.argv[1:]))
+    server, manager = (ControlPlaneProgram(name=word[4], command=word) for word in map(ast.literal_eval, sys.argv[1:]))
     plane = ControlPlane(server=server, manager=manager, clock=RealClock(), report=print)
     async with plane.running():
         await plane.wait_until_stopped()
