@@ -35,7 +35,9 @@ OBJECTS, KINDS = 1_000, 30
 RESTORED = 100_000 if FULL_SIZE else 40_000
 """Objects of a snapshot."""
 BOUND = 0.15
-"""Seconds of CPU time that one callback, or one call in another thread, may take."""
+"""Seconds of CPU time that one callback may take."""
+MAX_GAP = 0.3 if FULL_SIZE else BOUND
+"""Seconds of CPU time of the process, which contains the client, between two beats of the loop."""
 PATIENCE = 60.0
 QUIET = 0.5
 """Seconds without a byte after which a stream has sent what it had to."""
@@ -147,7 +149,7 @@ def test_no_callback_blocks_event_loop(measure_request, name, monkeypatch):
     assert b"a fault of the server" not in data
     assert status != 504, "the request took too long"
     assert slices.max_seconds < BOUND, f"{slices.max_seconds * 1000:.0f} ms in {slices.name}"
-    assert slices.max_gap < BOUND, f"{slices.max_gap * 1000:.0f} ms between two beats"
+    assert slices.max_gap < MAX_GAP, f"{slices.max_gap * 1000:.0f} ms between two beats"
 
 
 @pytest.mark.timeout(120)
