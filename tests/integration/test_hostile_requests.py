@@ -9,6 +9,7 @@ import gc
 import gzip
 import logging
 import os
+import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,7 +36,9 @@ MAX_CONCURRENT = 16
 GROWTH = 256 << 20
 """Limit of the process's growth in bytes, for any number of requests: all caches are bounded."""
 LATER_GROWTH = 24 << 20
-"""Limit of the growth during the second half of the requests, when caches and heaps have their size."""
+"""Limit of the growth of what the C library has allocated, in bytes, during the second half of the requests."""
+LATER_OBJECTS = 40
+"""Limit of the growth in Python's memory blocks for each request of the second half. The store's history takes about 8."""
 MAPS = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
 
 pytestmark = pytest.mark.timeout(120 + REQUESTS / 20)
@@ -129,13 +132,13 @@ async def test_hostile_requests_leave_server_working(attacked_server):
                 complaints.append(f"{number}: {problem}: {hostile.pieces[0][:600]!r}")
 
     async def send_all(numbers):
-        """Send the requests; return the resident memory when their connections are closed."""
+        """Send the requests; return the memory that is allocated when their connections are closed."""
         async with asyncio.TaskGroup() as group:
             for _ in range(MAX_CONCURRENT):
                 group.create_task(send_some(numbers))
         await attacked_server.wait_until_closed()
         gc.collect()
-        return resident()
+        return Allocated.now()
 
     tasks, memory = len(asyncio.all_tasks()), resident()
     with unexpected_errors() as errors:
@@ -144,9 +147,40 @@ async def test_hostile_requests_leave_server_working(attacked_server):
     problems = complaints + errors
     assert not problems, "\n".join(problems)
     assert len(asyncio.all_tasks()) <= tasks
-    assert late - memory < GROWTH
-    assert late - early < LATER_GROWTH
+    assert resident() - memory < GROWTH
+    assert late.c_bytes - early.c_bytes < LATER_GROWTH
+    assert late.python_blocks - early.python_blocks < LATER_OBJECTS * (REQUESTS // 2)
     assert (await attacked_server.send_request(b"GET", MAPS)).status == 200
+
+
+class MallocInfo(ctypes.Structure):
+    """The result of the C library's mallinfo2()."""
+
+    _fields_ = tuple(
+        (name, ctypes.c_size_t)
+        for name in (
+            *("arena", "ordblks", "smblks", "hblks", "hblkhd"),
+            *("usmblks", "fsmblks", "uordblks", "fordblks", "keepcost"),
+        )
+    )
+
+
+@dataclass(frozen=True)
+class Allocated:
+    """What this process has allocated. Unlike its resident memory, it does not depend on the fragments of earlier tests."""
+
+    c_bytes: int
+    """0 where the C library does not report it."""
+    python_blocks: int
+
+    @classmethod
+    def now(cls):
+        function = getattr(ctypes.CDLL(None), "mallinfo2", None)
+        if function is None:
+            return cls(0, sys.getallocatedblocks())
+        function.restype = MallocInfo
+        info = function()
+        return cls(info.uordblks + info.hblkhd, sys.getallocatedblocks())
 
 
 def resident():
