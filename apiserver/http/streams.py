@@ -50,22 +50,24 @@ class Chunks:
         self._is_chunked = isinstance(writer, StreamWriter) and writer.chunked
 
     async def write(self, parts: Sequence[bytes]) -> None:
+        """Write the parts as one chunk, or large ones as several, because a chunk is copied several times until it is sent."""
         data = parts[0] if len(parts) == 1 else b"".join(parts)
         if len(data) <= 2 * PIECE:
-            await self._write_piece(data)
-            return
-        for start in range(0, len(data), PIECE):  # a piece is copied several times until it is sent
-            await self._write_piece(memoryview(data)[start : start + PIECE])
+            await self._write_pieces((data,))
+        else:
+            view = memoryview(data)
+            await self._write_pieces([view[start : start + PIECE] for start in range(0, len(data), PIECE)])
 
-    async def _write_piece(self, data: bytes | memoryview) -> None:
-        """Write a chunk directly: aiohttp's writer takes several times as long."""
-        if not self._is_chunked or not data:
-            await self.response.write(data)
-            return
+    async def _write_pieces(self, pieces: Sequence[bytes | memoryview]) -> None:
         connection = self._connection
-        connection.send(b"".join((b"%x\r\n" % len(data), data, b"\r\n")))
-        if connection.writing_paused:
-            await connection.drain()
+        for piece in pieces:
+            if not self._is_chunked or not piece:
+                await self.response.write(piece)
+                continue
+            # aiohttp's writer takes several times as long.
+            connection.send(b"".join((b"%x\r\n" % len(piece), piece, b"\r\n")))
+            if connection.writing_paused:
+                await connection.drain()
 
     async def end(self) -> None:
         await self.response.write_eof()

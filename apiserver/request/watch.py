@@ -1,5 +1,6 @@
 """Serve watches as streams of frames; each frame is encoded once for all watches of the same format."""
 
+import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -26,6 +27,8 @@ from mockube.apiserver.wire.negotiation import STREAMED_FORMATS, MediaType, Outp
 LOG = logging.getLogger(__name__)
 
 INITIAL_EVENTS_END = {"k8s.io/initial-events-end": "true"}
+FEW = 16
+"""Fewer events than this are encoded at once, if their objects are small."""
 BOOKMARK_SECONDS = 60.0
 LAST_BOOKMARK_SECONDS = 2.0
 """How long before the end of a watch the last bookmark is sent, from which the client can resume."""
@@ -79,7 +82,9 @@ class WatchHandler:
         try:
             response, sink = _open(request, output, context.warnings, lambda: stream.end(None))
             await sink.begin()
-            await self._send(sink, context, output, stream)
+            # Each event resumes the coroutines of a task's stack one by one: the stack of a request is deep, this one is not.
+            sending = self._send(sink, context, output, stream)
+            await asyncio.create_task(sending, name="send the events of a watch")
             await sink.end()
         except ConnectionError:
             LOG.debug("the client of a watch disconnected")
@@ -108,9 +113,9 @@ class WatchHandler:
         while events := await stream.take():
             if stream.is_converted_remotely:
                 events = await stream.convert(events)
-            elif len(events) == 1 and _stored_bytes(events[0]) < LARGE:  # most are
-                if encoded := frame(events[0]):
-                    await sink.write([encoded])
+            elif len(events) < FEW and sum(map(_stored_bytes, events)) < LARGE:  # most are
+                if frames := [*filter(None, map(frame, events))]:
+                    await sink.write(frames)
                 continue
             # At most one batch is buffered for a client that does not read.
             for batch in batches(events, _stored_bytes, count=len(events), max_bytes=PIECE):
@@ -137,7 +142,13 @@ class WatchHandler:
                 client_event = stream.to_client_version(event)
                 if client_event is None:
                     return b""
-                encoded = self._frame(context, output, client_event, encode)
+                kind, stored, change = client_event.kind, client_event.stored, client_event.change
+                if stored is None:
+                    encoded = FRAMES[output.format](kind, self._bookmark(context, client_event, output))
+                elif change is None:
+                    encoded = encode(kind, stored)
+                else:
+                    encoded = change.frame(encode, kind, stored)
             except Exception as error:
                 if event.stored is None:
                     raise
@@ -147,15 +158,6 @@ class WatchHandler:
             return encoded
 
         return frame
-
-    def _frame(
-        self, context: RequestContext, output: OutputFormat, event: WatchEvent, encode: Encode
-    ) -> bytes:
-        if event.stored is None:
-            return FRAMES[output.format](event.kind, self._bookmark(context, event, output))
-        if event.change is None:
-            return encode(event.kind, event.stored)
-        return event.change.frame(encode, event.kind, event.stored)
 
     def _make_encoder(
         self, resource: Resource, include: str, output: OutputFormat, *, header: bool

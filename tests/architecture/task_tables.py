@@ -60,6 +60,9 @@ _BY_TEST = {
     "tests/unit/apiserver/http/test_watch_messages.py::test_failed_reader_of_messages_is_logged_and_ends_watch": (
         "apiserver/http/streams.py::begin create_task 'read the client of a watch'",
     ),
+    "tests/integration/test_api_watches.py::test_unexpected_error_of_sending_is_logged_and_ends_that_watch_alone": (
+        "apiserver/request/watch.py::serve create_task 'send the events of a watch'",
+    ),
     "tests/unit/apiserver/test_event_loop.py::test_error_of_work_is_raised": (
         "apiserver/event_loop.py::run run_in_executor",
     ),
@@ -240,6 +243,7 @@ _BY_SUPERVISOR = {
     ),
     "the watch ends, and the error is logged": (
         "apiserver/http/streams.py::begin create_task 'read the client of a watch'",
+        "apiserver/request/watch.py::serve create_task 'send the events of a watch'",
     ),
     "the caller gets the error, or it is logged if the caller was cancelled": (
         "apiserver/event_loop.py::run run_in_executor",

@@ -10,6 +10,7 @@ import pytest
 from mockube.apiserver.http.settings import Settings
 from mockube.apiserver.request.limits import Budget
 from tests.support.server import apiserver
+from tests.support.turns import until
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 
@@ -148,6 +149,31 @@ async def test_watch_of_namespace_receives_no_other(client):
 async def test_watch_ends_at_its_timeout(client):
     async with client.watch(f"{MAPS}?watch=1&timeoutSeconds=1") as events:
         assert [event async for event in events] == []
+
+
+async def test_unexpected_error_of_sending_is_logged_and_ends_that_watch_alone(client, monkeypatch, caplog):
+    def fail(*_):
+        raise RuntimeError("a fault in the program")
+
+    handler = client.server.handler.watch_handler
+    async with client.watch(f"{MAPS}?watch=1") as one, client.watch(f"{MAPS}?watch=1") as another:
+        with monkeypatch.context() as patched:
+            patched.setattr(handler, "_bookmark", fail)
+            next(iter(handler._streams)).bookmark(client.server.registry.watch_cache.revision)
+            await until(lambda: len(handler._streams) == 1)
+        await create(client, "a")
+        received = [await next_or_end(one), await next_or_end(another)]
+    assert sorted(map(bool, received)) == [False, True]
+    (record,) = [record for record in caplog.records if record.exc_info]
+    assert "a fault in the program" in caplog.handler.format(record)
+
+
+async def next_or_end(events):
+    """Return the next event, or None at the end of the watch."""
+    try:
+        return await anext(events)
+    except (StopAsyncIteration, aiohttp.ClientError):
+        return None
 
 
 async def test_default_watch_timeout_follows_flag():

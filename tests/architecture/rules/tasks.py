@@ -14,6 +14,7 @@ ALLOWED: Mapping[str, str] = {
     "apiserver/http/server.py": "its group raises what an acceptor raises in a supervised task; a handshake ends its connection",
     "apiserver/http/exchanges.py": "it waits for both directions of a tunnel, which ends with either",
     "apiserver/http/streams.py": "it listens to the client of one watch, and ends that watch however it ends",
+    "apiserver/request/watch.py": "the request waits for its task, and ends as it does",
     "etcd/embedded/store.py": "it hands what its tasks raise to `supervise`, a task of the server",
     "etcd/embedded/group_commit.py": "it hands what its task raises to the store, and to whoever waits for a write",
     "etcd/remote/watch.py": "it hands what its tasks raise to the reader of the watch",
