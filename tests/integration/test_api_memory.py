@@ -4,6 +4,8 @@ import asyncio
 
 import pytest
 
+from mockube.apimachinery import piecewise
+from mockube.apimachinery.piecewise import MIN_BYTES_IN_PIECES
 from mockube.apiserver.memory_limit import Reservation
 from mockube.apiserver.registry.registry import DECODED_BYTES
 from tests.support.server import apiserver
@@ -116,3 +118,36 @@ async def test_webhook_may_send_large_requests_before_it_answers(client, tmp_pat
     assert {answer.status for answer in answers} == {201}
     assert statuses == [201] * 40
     assert client.server.registry.memory.reserved == 0
+
+
+@pytest.mark.parametrize(
+    ("description_bytes", "is_divided"),
+    [pytest.param(20_000, False, id="small"), pytest.param(MIN_BYTES_IN_PIECES, True, id="large")],
+)
+async def test_definition_is_encoded_in_pieces_by_its_bytes_not_by_its_cost(
+    client, monkeypatch, description_bytes, is_divided
+):
+    """A definition costs as much time as an object of 64 times its bytes; the pieces of a small one would only waste time."""
+    encoded_in_pieces = []
+
+    def encode(value, *arguments, **options):
+        encoded_in_pieces.append(value)
+        return piecewise.orjson.dumps(value, *arguments, **options)
+
+    monkeypatch.setattr(piecewise, "encode_in_pieces", encode)
+    schema = {"type": "object", "description": "a" * description_bytes}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    answer = await client.post(
+        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+        {
+            "metadata": {"name": "things.example.com"},
+            "spec": {
+                "group": "example.com",
+                "scope": "Namespaced",
+                "names": {"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList"},
+                "versions": [version],
+            },
+        },
+    )
+    assert answer.status == 201
+    assert bool(encoded_in_pieces) is is_divided
