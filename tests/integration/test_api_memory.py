@@ -1,6 +1,9 @@
 """Requests with a large body or a large object wait for memory; other requests do not wait."""
 
 import asyncio
+import gc
+from http.client import HTTPConnection
+from types import CoroutineType, FunctionType
 
 import pytest
 
@@ -10,7 +13,7 @@ from mockube.apiserver.memory_limit import Reservation
 from mockube.apiserver.registry.registry import DECODED_BYTES
 from tests.support.server import apiserver
 from tests.support.server.webhook_server import MUTATING, VALIDATING, webhook_server
-from tests.support.turns import turns
+from tests.support.turns import turns, until
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 LARGE = {"metadata": {"name": "large"}, "data": {"a": "b" * 100_000}}
@@ -151,3 +154,46 @@ async def test_definition_is_encoded_in_pieces_by_its_bytes_not_by_its_cost(
     )
     assert answer.status == 201
     assert bool(encoded_in_pieces) is is_divided
+
+
+def exchange(address, headers):
+    """Send requests over one connection, the last of them a watch, and close it."""
+    connection = HTTPConnection(*address)
+    for path, status in ((f"{MAPS}/small", 200), (f"{MAPS}/none", 404), (f"{MAPS}?watch=1", 200)):
+        connection.request("GET", path, headers=headers)
+        response = connection.getresponse()
+        assert response.status == status
+        if "watch" not in path:
+            response.read()
+    response.close()
+    connection.close()
+
+
+def is_of_server(value):
+    """Return whether a value is an object of the server or of its HTTP library, or the rest of a task."""
+    kind = type(value)
+    return kind.__module__.split(".")[0] in ("mockube", "aiohttp") or kind in (CoroutineType, FunctionType)
+
+
+async def test_connections_leave_no_cycles(client):
+    """The transports of asyncio's own event loop do; uvloop's, with which servers run, do not."""
+    host, port = client.url.removeprefix("http://").split(":")
+
+    async def connect(count):
+        for _ in range(count):
+            await asyncio.to_thread(exchange, (host, int(port)), client.credentials)
+        await until(lambda: not client.server.handler.watch_handler._streams)
+
+    await connect(2)
+    gc.collect()
+    gc.disable()
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    try:
+        await connect(20)
+        gc.collect()
+        left_over = [value for value in gc.garbage if is_of_server(value)]
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()
+    assert left_over == []
