@@ -7,8 +7,8 @@ from typing import Any, Final
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.scheduler.filters.devices import dynamic_resources
-from mockube.controller_manager.scheduler.filters.filter import Filter
+from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
+from mockube.controller_manager.scheduler.filters.filter import Check, Filter, Rejection
 from mockube.controller_manager.scheduler.filters.pod_affinity import inter_pod_affinity
 from mockube.controller_manager.scheduler.filters.spread import topology_spread
 from mockube.controller_manager.scheduler.filters.taints_node_affinity_resources import (
@@ -20,6 +20,7 @@ from mockube.controller_manager.scheduler.filters.taints_node_affinity_resources
     taint_toleration,
 )
 from mockube.controller_manager.scheduler.filters.volumes import volume_binding
+from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.scores.pod_affinity import pod_affinity_score
 from mockube.controller_manager.scheduler.scores.score import Score, balanced_allocation, least_allocated
 from mockube.controller_manager.scheduler.scores.spread import topology_spread_score
@@ -64,6 +65,18 @@ def unschedulable_patch(
     if nominated is not None and nominated != nominated_node(pod):
         changes["nominatedNodeName"] = nominated or None
     return {"metadata": {"uid": meta.uid(pod)}, "status": changes} if changes else None
+
+
+def dynamic_resources(pod: PodInfo, snapshot: ClusterSnapshot) -> Check | Rejection | None:
+    """Reject nodes without the devices that a pod claims.
+
+    Most clusters have no such claims, so the filter is imported for the first pod that has one.
+    """
+    if snapshot.devices is None or not pod.spec.get("resourceClaims"):
+        return None
+    from mockube.controller_manager.scheduler.filters.devices import check_claims  # noqa: PLC0415 - see above
+
+    return check_claims(pod, snapshot.devices)
 
 
 FILTERS: Final[tuple[Filter, ...]] = (

@@ -29,6 +29,10 @@ PLANTED = {
         "controller_manager/queue/planted.py",
         "import mockube.controller_manager.cache",
     ),
+    "layers of the scheduler": (
+        "controller_manager/scheduler/devices/planted.py",
+        "import mockube.controller_manager.scheduler.filters",
+    ),
     "controllers do not import each other; shared code is in workloads": (
         "controller_manager/controllers/cronjob/planted.py",
         "import mockube.controller_manager.controllers.job",

@@ -1,7 +1,7 @@
-"""The filter that checks whether a node has devices for a pod's claims, and their allocation."""
+"""The claims of a pod for devices, and the allocation of devices for them on a node."""
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from msgspec import Struct
 
@@ -9,7 +9,6 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Lister
 from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.scheduler.devices.allocation import (
     DeviceAllocationError,
     DeviceAllocator,
@@ -17,25 +16,13 @@ from mockube.controller_manager.scheduler.devices.allocation import (
     allocation_of,
 )
 from mockube.controller_manager.scheduler.devices.pools import DeviceId, gather_pools
-from mockube.controller_manager.scheduler.filters.filter import Check, Rejection
-from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
-from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.workloads.device_claims import (
     allocation,
     claim_name,
     has_claim,
     is_for_pod,
-    is_reserved_for,
     pod_claims,
-    reserved_for,
 )
-from mockube.controller_manager.workloads.node_selectors import selects
-
-MAX_CONSUMERS: Final = 256
-_NOT_ALLOCATABLE: Final = Rejection(("cannot allocate all claims",), is_unresolvable=True)
-_INVALID_POOLS: Final = Rejection(("invalid resource pools were encountered",), is_unresolvable=True)
-_NOT_ON_NODE: Final = Rejection(("resourceclaim not available on the node",), is_unresolvable=True)
-_IN_USE: Final = Rejection(("resourceclaim in use",), is_unresolvable=True)
 
 
 class DeviceSnapshot(Struct, frozen=True, kw_only=True):
@@ -72,53 +59,6 @@ def claims_of(pod: PodView, claims: Lister[ReadOnlyTree]) -> Sequence[ReadOnlyTr
     return [claim for claim in candidates if claim is not None]
 
 
-def check_claims(pod: PodInfo, devices: DeviceSnapshot) -> Check | Rejection:
-    """Return the check of nodes for a pod's claims, or the rejection of all nodes."""
-    claims = claims_of(pod.view, devices.claims)
-    for claim in claims:
-        if len(reserved_for(claim)) >= MAX_CONSUMERS and not is_reserved_for(pod.view, claim):
-            return _IN_USE
-    unallocated = [claim for claim in claims if allocation(claim) is None]
-    for claim in unallocated:
-        if meta.uid(claim) in devices.in_flight:
-            return Rejection(
-                (f"resource claim {Key.of(claim)} is in the process of being allocated",),
-                is_unresolvable=True,
-            )
-    requests = []
-    for claim in unallocated:
-        alternatives = _requests(claim, devices.classes)
-        if isinstance(alternatives, Rejection):
-            return alternatives
-        requests.append(alternatives)
-    return _check_of(claims, unallocated, requests, devices)
-
-
-def _check_of(
-    claims: Sequence[ReadOnlyTree],
-    unallocated: Sequence[ReadOnlyTree],
-    requests: Sequence[Sequence[Sequence[RequestAlternative]]],
-    devices: DeviceSnapshot,
-) -> Check:
-    def check(node: NodeInfo) -> Rejection | None:
-        for claim in claims:
-            selector = (allocation(claim) or {}).get("nodeSelector")
-            if selector is not None and not selects(selector, node.node):
-                return _NOT_ON_NODE
-        if not unallocated:
-            return None
-        allocator = _allocator(unallocated, requests, node.node, devices)
-        try:
-            is_allocatable = allocator.run()
-        except DeviceAllocationError as error:
-            return Rejection((f'running "DynamicResources" filter plugin: {error}',), is_error=True)
-        if is_allocatable:
-            return None
-        return _NOT_ALLOCATABLE if all(pool.is_valid for pool in allocator.pools) else _INVALID_POOLS
-
-    return check
-
-
 def allocate(
     pod: PodView, node: ReadOnlyTree, devices: DeviceSnapshot, now: str
 ) -> Mapping[str, dict[str, Any]]:
@@ -127,9 +67,9 @@ def allocate(
     requests = [
         alternatives
         for claim in unallocated
-        if not isinstance(alternatives := _requests(claim, devices.classes), Rejection)
+        if not isinstance(alternatives := requests_of(claim, devices.classes), str)
     ]
-    allocator = _allocator(unallocated, requests, node, devices)
+    allocator = allocator_of(unallocated, requests, node, devices)
     if not allocator.run():
         raise DeviceAllocationError("the devices no longer exist")
     name = meta.name(node)
@@ -139,7 +79,7 @@ def allocate(
     }
 
 
-def _allocator(
+def allocator_of(
     claims: Sequence[ReadOnlyTree],
     requests: Sequence[Sequence[Sequence[RequestAlternative]]],
     node: ReadOnlyTree,
@@ -149,9 +89,10 @@ def _allocator(
     return DeviceAllocator(pools=pools, claims=claims, requests=requests, in_use=devices.in_use)
 
 
-def _requests(
+def requests_of(
     claim: ReadOnlyTree, classes: Lister[ReadOnlyTree]
-) -> Sequence[Sequence[RequestAlternative]] | Rejection:
+) -> Sequence[Sequence[RequestAlternative]] | str:
+    """Return the requests of a claim, or the reason why they cannot be satisfied."""
     requests = []
     for request in (claim["spec"].get("devices") or {}).get("requests") or ():
         specs = [("", request["exactly"])] if "exactly" in request else _subrequests(request)
@@ -160,8 +101,7 @@ def _requests(
             device_class = classes.get("", spec["deviceClassName"])
             name = f"{request['name']}/{subrequest}" if subrequest else request["name"]
             if device_class is None:
-                problem = f"request {name}: device class {spec['deviceClassName']} does not exist"
-                return Rejection((problem,), is_unresolvable=True)
+                return f"request {name}: device class {spec['deviceClassName']} does not exist"
             alternatives.append(
                 RequestAlternative(
                     base=request["name"], subrequest=subrequest, spec=spec, device_class=device_class
