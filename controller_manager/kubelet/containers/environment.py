@@ -11,7 +11,7 @@ from msgspec import Struct, field
 
 from mockube.apimachinery import meta, quantity
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.kubelet.pod_lifecycle.program import expand_references
+from mockube.controller_manager.kubelet.containers.program import expand_references
 
 PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _MAP_ENTRY: Final = re.compile(r"metadata\.(labels|annotations)\['([^']+)'\]")

@@ -17,7 +17,7 @@ from mockube.controller_manager.kubelet.containers.environment import (
     unknown_variables,
 )
 from mockube.controller_manager.kubelet.containers.network_files import hosts_file, resolver_file
-from mockube.controller_manager.kubelet.pod_lifecycle.program import REFERENCE, expand_references
+from mockube.controller_manager.kubelet.containers.program import REFERENCE, expand_references
 from mockube.controller_manager.kubelet.shell.filesystem import FileEntry
 from mockube.controller_manager.kubelet.shell.programs import PROGRAMS, sysctl_path
 

@@ -16,8 +16,8 @@ from mockube.controller_manager.kubelet.containers.environment import (
     identity_of,
 )
 from mockube.controller_manager.kubelet.containers.mounts import files_of
-from mockube.controller_manager.kubelet.pod_lifecycle.program import command_of, expand_references
-from mockube.controller_manager.kubelet.pod_lifecycle.script import script_of
+from mockube.controller_manager.kubelet.containers.program import command_of, expand_references
+from mockube.controller_manager.kubelet.pod_script import script_of
 from mockube.controller_manager.kubelet.shell.filesystem import FileSystem
 from mockube.controller_manager.kubelet.shell.invocation import run_command
 from mockube.controller_manager.kubelet.shell.process import Host, Output, Process, Run, UnknownProgram

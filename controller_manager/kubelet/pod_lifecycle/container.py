@@ -12,6 +12,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.durations import format_duration
 from mockube.apimachinery.timestamps import after, format_time, parse_time, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.kubelet.containers.program import RunBehavior, scripted_program
 from mockube.controller_manager.kubelet.effects import (
     EmitEvent,
     StartContainer,
@@ -30,13 +31,12 @@ from mockube.controller_manager.kubelet.pod_lifecycle.container_status import (
 )
 from mockube.controller_manager.kubelet.pod_lifecycle.probing import Probe, restart_message
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import ProcessState
-from mockube.controller_manager.kubelet.pod_lifecycle.program import RunBehavior
-from mockube.controller_manager.kubelet.pod_lifecycle.script import NEVER
 from mockube.controller_manager.kubelet.pod_lifecycle.scripted_probes import (
     ProbedRun,
     probed_run,
     scripted_failure_message,
 )
+from mockube.controller_manager.kubelet.pod_script import NEVER
 
 INITIAL_BACKOFF: Final = timedelta(seconds=10)
 MAX_BACKOFF: Final = timedelta(minutes=5)
@@ -121,7 +121,7 @@ def _run(container: Container, status: ReadOnlyTree, started: datetime, now: dat
         program_without_script = container.program_of_run(restarts=restarts) or program_without_script
     if _hook_failure(container, "postStart", "", ""):
         program_without_script = RunBehavior(seconds=0, exit_code=_SIGKILL_CODE)
-    program = container.script.program(program_without_script, restarts)
+    program = scripted_program(container.script, program_without_script, restarts)
     ends_at = None if program.seconds is None else after(started, span_of(program.seconds))
     if ends_at is not None and ends_at <= now:
         ended_status = end_container(

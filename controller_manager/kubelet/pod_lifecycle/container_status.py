@@ -11,10 +11,10 @@ from msgspec import Struct
 from mockube.apimachinery import meta
 from mockube.apimachinery.timestamps import format_time, parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.kubelet.containers.program import RunBehavior
 from mockube.controller_manager.kubelet.effects import ContainerAction, EmitEvent
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import ProcessState
-from mockube.controller_manager.kubelet.pod_lifecycle.program import RunBehavior
-from mockube.controller_manager.kubelet.pod_lifecycle.script import Script
+from mockube.controller_manager.kubelet.pod_script import Script
 
 RestartPolicy = Literal["Always", "OnFailure", "Never"]
 

@@ -23,6 +23,16 @@ from mockube.controller_manager.kubelet.containers.mounts import (
     shared_mount_paths,
     writable_paths,
 )
+from mockube.controller_manager.kubelet.containers.program import (
+    EXITS_IMMEDIATELY,
+    SERVICE,
+    CommandContext,
+    Invocation,
+    MountPaths,
+    RunBehavior,
+    invocation_of,
+    program_of,
+)
 from mockube.controller_manager.kubelet.effects import ContainerAction, EmitEvent, StopContainer
 from mockube.controller_manager.kubelet.pod_lifecycle import container as lifecycle
 from mockube.controller_manager.kubelet.pod_lifecycle.container_status import (
@@ -37,17 +47,7 @@ from mockube.controller_manager.kubelet.pod_lifecycle.container_status import (
 )
 from mockube.controller_manager.kubelet.pod_lifecycle.phase import running_pod_phase, stopped_pod_phase
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import ProcessState
-from mockube.controller_manager.kubelet.pod_lifecycle.program import (
-    EXITS_IMMEDIATELY,
-    SERVICE,
-    CommandContext,
-    Invocation,
-    MountPaths,
-    RunBehavior,
-    invocation_of,
-    program_of,
-)
-from mockube.controller_manager.kubelet.pod_lifecycle.script import Script
+from mockube.controller_manager.kubelet.pod_script import Script
 
 _INIT_POLICY: Final[dict[RestartPolicy, RestartPolicy]] = {
     "Always": "OnFailure",

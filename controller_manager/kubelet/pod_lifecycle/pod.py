@@ -15,6 +15,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.timestamps import after, format_time, parse_time, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.podview import FAILED, PENDING, SUCCEEDED
+from mockube.controller_manager.kubelet.containers.program import KILLED
 from mockube.controller_manager.kubelet.effects import (
     NO_STEP,
     DeleteObject,
@@ -37,10 +38,9 @@ from mockube.controller_manager.kubelet.pod_lifecycle.containers import (
 from mockube.controller_manager.kubelet.pod_lifecycle.pod_conditions import PodState, kubelet_conditions
 from mockube.controller_manager.kubelet.pod_lifecycle.preemption import preempted_status
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import ProcessState
-from mockube.controller_manager.kubelet.pod_lifecycle.program import KILLED
 from mockube.controller_manager.kubelet.pod_lifecycle.resize import NodeResources, resize
-from mockube.controller_manager.kubelet.pod_lifecycle.script import NEVER, Script, script_of
 from mockube.controller_manager.kubelet.pod_lifecycle.status_patch import status_patch
+from mockube.controller_manager.kubelet.pod_script import NEVER, Script, script_of
 
 _DEADLINE_EXCEEDED: Final = {
     "reason": "DeadlineExceeded",

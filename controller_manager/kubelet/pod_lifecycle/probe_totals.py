@@ -8,8 +8,8 @@ from msgspec import Struct, field
 
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.kubelet.pod_lifecycle.probing import Probe, ProbeTimes, probe_times
-from mockube.controller_manager.kubelet.pod_lifecycle.script import Script
 from mockube.controller_manager.kubelet.pod_lifecycle.scripted_probes import probed_run
+from mockube.controller_manager.kubelet.pod_script import Script
 
 BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """The upper bounds of the buckets in seconds: Prometheus' defaults."""

@@ -16,7 +16,7 @@ from mockube.controller_manager.kubelet.pod_lifecycle.probing import (
     probe_times,
     unhealthy_message,
 )
-from mockube.controller_manager.kubelet.pod_lifecycle.script import Script
+from mockube.controller_manager.kubelet.pod_script import Script
 
 
 class ProbedRun(Struct, frozen=True):

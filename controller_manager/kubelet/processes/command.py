@@ -17,7 +17,7 @@ from mockube.controller_manager.kubelet.containers.environment import (
     environment_of,
     hostname_of,
 )
-from mockube.controller_manager.kubelet.pod_lifecycle.program import expand_references
+from mockube.controller_manager.kubelet.containers.program import expand_references
 from mockube.controller_manager.kubelet.processes.images import LocalImage
 
 ROOT_VARIABLE: Final = "MOCKUBE_ROOT"

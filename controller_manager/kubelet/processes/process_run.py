@@ -23,10 +23,10 @@ from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.control.events.recorder import Recorder
 from mockube.controller_manager.kubelet.containers.environment import References
 from mockube.controller_manager.kubelet.containers.missing import missing_variable, missing_volume
+from mockube.controller_manager.kubelet.containers.program import MAX_LOG_MESSAGE, MAX_MESSAGE
 from mockube.controller_manager.kubelet.pod_lifecycle.probe_totals import ProbeTotals
 from mockube.controller_manager.kubelet.pod_lifecycle.probing import Probe
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import Exit, ProcessState
-from mockube.controller_manager.kubelet.pod_lifecycle.program import MAX_LOG_MESSAGE, MAX_MESSAGE
 from mockube.controller_manager.kubelet.processes.command import (
     CommandSpec,
     LocalEnvironment,

@@ -26,7 +26,7 @@ from mockube.controller_manager.kubelet.pod_lifecycle.containers import grace_se
 from mockube.controller_manager.kubelet.pod_lifecycle.probe_totals import ProbeTotals
 from mockube.controller_manager.kubelet.pod_lifecycle.probing import Probe
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import NEVER_RAN, ProcessState
-from mockube.controller_manager.kubelet.pod_lifecycle.script import script_of
+from mockube.controller_manager.kubelet.pod_script import script_of
 from mockube.controller_manager.kubelet.processes.folders import write_volumes
 from mockube.controller_manager.kubelet.processes.images import ImageMap, load_images
 from mockube.controller_manager.kubelet.processes.local_process import GroupWatch

@@ -26,10 +26,10 @@ from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.control.runnable import Context
 from mockube.controller_manager.kubelet.containers.environment import environment_of
 from mockube.controller_manager.kubelet.containers.logs import LogLine
+from mockube.controller_manager.kubelet.containers.program import KILLED, expand_references
 from mockube.controller_manager.kubelet.containers.runs import host_of, interactive_command
 from mockube.controller_manager.kubelet.effects import ContainerAction, StartContainer, StopContainer
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import NEVER_RAN, Exit, ProcessState
-from mockube.controller_manager.kubelet.pod_lifecycle.program import KILLED, expand_references
 from mockube.controller_manager.kubelet.server.execution import run_to_end
 from mockube.controller_manager.kubelet.server.http_errors import HttpError
 from mockube.controller_manager.kubelet.server.pod_files import PodFiles

@@ -14,6 +14,7 @@ from mockube.controller_manager.kubelet.containers.mounts import (
     shared_mounts,
     shared_volumes,
 )
+from mockube.controller_manager.kubelet.containers.program import command_of
 from mockube.controller_manager.kubelet.containers.runs import (
     ContainerRun,
     NoLogs,
@@ -28,8 +29,7 @@ from mockube.controller_manager.kubelet.containers.writable import (
     Volumes,
     mounts_of,
 )
-from mockube.controller_manager.kubelet.pod_lifecycle.program import command_of
-from mockube.controller_manager.kubelet.pod_lifecycle.script import script_of
+from mockube.controller_manager.kubelet.pod_script import script_of
 from mockube.controller_manager.kubelet.server.references import ReferenceLoader
 from mockube.controller_manager.kubelet.shell.filesystem import FileSystem
 from mockube.controller_manager.supervision import yield_to_loop

@@ -6,7 +6,7 @@ from typing import Final
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.kubelet.containers.runs import container_status
-from mockube.controller_manager.kubelet.pod_lifecycle.script import script_of
+from mockube.controller_manager.kubelet.pod_script import script_of
 from mockube.controller_manager.kubelet.server.spdy_session import ByteStream
 
 MAX_HEADER: Final = 64 * 1024

@@ -12,7 +12,7 @@ from mockube.controller_manager.kubelet.pod_lifecycle.probe_totals import (
     simulated_totals,
 )
 from mockube.controller_manager.kubelet.pod_lifecycle.probing import Probe
-from mockube.controller_manager.kubelet.pod_lifecycle.script import script_of
+from mockube.controller_manager.kubelet.pod_script import script_of
 from mockube.controller_manager.kubelet.server.metric_objects import (
     Family,
     Labels,

@@ -10,7 +10,7 @@ from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.controllers.deployment import revision, state
 from mockube.controller_manager.controllers.kruise.cloneset.spec import partition_replicas
 from mockube.controller_manager.controllers.tainteviction.controller import tolerated_time
-from mockube.controller_manager.kubelet.pod_lifecycle.program import program_of
+from mockube.controller_manager.kubelet.containers.program import program_of
 from mockube.controller_manager.kubelet.template.functions import FUNCTIONS
 from mockube.controller_manager.workloads import deletion_order, node_selectors, tolerations
 from mockube.controller_manager.workloads.inplace import record

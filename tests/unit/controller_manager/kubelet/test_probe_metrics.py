@@ -7,7 +7,7 @@ import pytest
 from mockube.apimachinery.exposition import metrics_text
 from mockube.controller_manager.kubelet.pod_lifecycle.probe_totals import ProbeTotals, simulated_totals
 from mockube.controller_manager.kubelet.pod_lifecycle.probing import Probe
-from mockube.controller_manager.kubelet.pod_lifecycle.script import script_of
+from mockube.controller_manager.kubelet.pod_script import script_of
 from mockube.controller_manager.kubelet.server.probe_metrics import TOTAL, probe_metrics
 
 PROBE = {"httpGet": {"port": 80}, "periodSeconds": 10, "failureThreshold": 3}

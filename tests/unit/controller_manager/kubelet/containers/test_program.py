@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.controller_manager.kubelet.pod_lifecycle.program import KILLED, RunBehavior, program_of
+from mockube.controller_manager.kubelet.containers.program import KILLED, RunBehavior, program_of
 
 
 def parsed_program(*argv, image="busybox"):

@@ -13,6 +13,7 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from mockube.controller_manager.kubelet.pod_script import Script
 from mockube.controller_manager.kubelet.shell.filesystem import FileEntry, FileError, FileSystem
 from mockube.controller_manager.kubelet.shell.invocation import run_command
 from mockube.controller_manager.kubelet.shell.process import (
@@ -97,6 +98,20 @@ def program_of(
     program = _interpret(invocation, min(restarts, MAX_RUNS))
     if program and program.message and _uses_referenced_variable(container, "\0".join(invocation.argv)):
         return replace(program, message="")
+    return program
+
+
+def scripted_program(script: Script, program: RunBehavior, restarts: int) -> RunBehavior:
+    """Return the program of the run after `restarts` restarts: the script's, or else the container's own."""
+    if script.crash_times is not None:
+        fails = restarts < script.crash_times
+    else:
+        fails = script.fail_with_code is not None
+    if fails:
+        code = 1 if script.fail_with_code is None else script.fail_with_code
+        return RunBehavior(seconds=script.exit_after or 0, exit_code=code)
+    if script.exit_after is not None:
+        return RunBehavior(seconds=script.exit_after, exit_code=0, stop_code=program.stop_code)
     return program
 
 

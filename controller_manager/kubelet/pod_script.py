@@ -9,7 +9,6 @@ from typing import Any, Final
 from msgspec import Struct, field
 
 from mockube.apimachinery.durations import DurationError, parse_duration
-from mockube.controller_manager.kubelet.pod_lifecycle.program import RunBehavior
 
 PREFIX: Final = "mockube.dev/"
 NEVER: Final = float("inf")
@@ -62,19 +61,6 @@ class Script(Struct, frozen=True, kw_only=True):
     def command(self, container: str) -> str | None:
         """Return the script that a container runs instead of its command; None if there is none."""
         return self.runs.get(container, self.run)
-
-    def program(self, container_program: RunBehavior, restarts: int) -> RunBehavior:
-        """Return the program of the run after `restarts` restarts: the script's, or else the container's own."""
-        if self.crash_times is not None:
-            fails = restarts < self.crash_times
-        else:
-            fails = self.fail_with_code is not None
-        if fails:
-            code = 1 if self.fail_with_code is None else self.fail_with_code
-            return RunBehavior(seconds=self.exit_after or 0, exit_code=code)
-        if self.exit_after is not None:
-            return RunBehavior(seconds=self.exit_after, exit_code=0, stop_code=container_program.stop_code)
-        return container_program
 
 
 def script_of(annotations: Mapping[str, str]) -> Script:
