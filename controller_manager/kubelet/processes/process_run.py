@@ -51,8 +51,8 @@ from mockube.controller_manager.kubelet.processes.local_process import (
     start_process,
 )
 from mockube.controller_manager.kubelet.processes.log_files import LogWriter, log_tail
-from mockube.controller_manager.kubelet.processes.pod_references import PodReferences
 from mockube.controller_manager.kubelet.processes.prober import ProbeTarget
+from mockube.controller_manager.kubelet.references import PodReferences
 from mockube.controller_manager.supervision import cancel_and_wait, start, timeout
 
 LOG: Final = logging.getLogger(__name__)

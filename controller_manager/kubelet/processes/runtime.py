@@ -31,9 +31,8 @@ from mockube.controller_manager.kubelet.processes.folders import write_volumes
 from mockube.controller_manager.kubelet.processes.images import ImageMap, load_images
 from mockube.controller_manager.kubelet.processes.local_process import GroupWatch
 from mockube.controller_manager.kubelet.processes.log_files import rotated_path
-from mockube.controller_manager.kubelet.processes.pod_references import PodReferences
 from mockube.controller_manager.kubelet.processes.process_run import ProcessRun, RunContext
-from mockube.controller_manager.kubelet.server.references import ReferenceLoader
+from mockube.controller_manager.kubelet.references import PodReferences, ReferenceLoader
 from mockube.controller_manager.supervision import cancel_and_wait, start
 
 LOG: Final = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import ApiError
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.wire import NoResponse
-from mockube.controller_manager.kubelet.server.shared_work import SharedWork
+from mockube.controller_manager.kubelet.shared_work import SharedWork
 
 ALLOWED_SECONDS: Final = 300.0
 DENIED_SECONDS: Final = 30.0

@@ -30,10 +30,10 @@ from mockube.controller_manager.kubelet.containers.program import KILLED, expand
 from mockube.controller_manager.kubelet.containers.runs import host_of, interactive_command
 from mockube.controller_manager.kubelet.effects import ContainerAction, StartContainer, StopContainer
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import NEVER_RAN, Exit, ProcessState
+from mockube.controller_manager.kubelet.references import ReferenceLoader
 from mockube.controller_manager.kubelet.server.execution import run_to_end
 from mockube.controller_manager.kubelet.server.http_errors import HttpError
 from mockube.controller_manager.kubelet.server.pod_files import PodFiles
-from mockube.controller_manager.kubelet.server.references import ReferenceLoader
 from mockube.controller_manager.kubelet.server.streams import InputStream, Streams, success_status
 from mockube.controller_manager.kubelet.shell.invocation import run_command
 from mockube.controller_manager.kubelet.shell.process import UnknownProgram

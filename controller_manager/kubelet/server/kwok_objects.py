@@ -19,7 +19,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.kubelet.containers.logs import LogLine
 from mockube.controller_manager.kubelet.server.http_errors import HttpError
-from mockube.controller_manager.kubelet.server.shared_work import SharedWork
+from mockube.controller_manager.kubelet.shared_work import SharedWork
 
 GROUP_VERSION: Final = "/apis/kwok.x-k8s.io/v1alpha1"
 FLAG: Final = "--allow-host-access"

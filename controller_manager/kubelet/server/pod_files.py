@@ -30,7 +30,7 @@ from mockube.controller_manager.kubelet.containers.writable import (
     mounts_of,
 )
 from mockube.controller_manager.kubelet.pod_script import script_of
-from mockube.controller_manager.kubelet.server.references import ReferenceLoader
+from mockube.controller_manager.kubelet.references import ReferenceLoader
 from mockube.controller_manager.kubelet.shell.filesystem import FileSystem
 from mockube.controller_manager.supervision import yield_to_loop
 

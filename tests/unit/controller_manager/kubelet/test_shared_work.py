@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from mockube.controller_manager.kubelet.server.shared_work import SharedWork
+from mockube.controller_manager.kubelet.shared_work import SharedWork
 from tests.support.turns import turn
 
 

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, Final
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import ApiError, NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Lister
@@ -14,10 +15,12 @@ from mockube.controller_manager.client.kinds import CONFIG_MAPS, SECRETS, SERVIC
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.kubelet.containers.environment import References
 from mockube.controller_manager.kubelet.containers.mounts import referenced_names, token_requests
-from mockube.controller_manager.kubelet.server.shared_work import SharedWork
+from mockube.controller_manager.kubelet.shared_work import SharedWork
 
 MAX_SERVICES: Final = 500
 """The maximum number of Services in a container's variables."""
+_RENEWAL_FRACTION: Final = 0.8
+"""The fraction of a token's lifetime after which it is renewed, as by a kubelet."""
 _NO_TOKENS: Final[Mapping[tuple[str, int], str]] = {}
 
 
@@ -87,3 +90,23 @@ class ReferenceLoader:
             return None
         token = (answer.get("status") or {}).get("token")
         return None if token is None else str(token)
+
+
+class PodReferences:
+    """The references of the containers of one pod, with cached tokens that are renewed before they expire."""
+
+    def __init__(self, loader: ReferenceLoader, clock: Clock, pod: ReadOnlyTree) -> None:
+        self._loader = loader
+        self._clock = clock
+        self.pod = pod
+        """The latest version of the pod."""
+        self._tokens: dict[tuple[str, int], tuple[str, float]] = {}
+
+    async def load(self, container: ReadOnlyTree) -> References:
+        now = self._clock.monotonic()
+        valid = {key: token for key, (token, until) in self._tokens.items() if now < until}
+        references = await self._loader.load(self.pod, container, valid)
+        for key, token in references.tokens.items():
+            if key not in valid:
+                self._tokens[key] = token, now + _RENEWAL_FRACTION * key[1]
+        return references
