@@ -57,9 +57,9 @@ from mockube.controller_manager.controllers.validatingadmissionpolicystatus.cont
     VALIDATING_ADMISSION_POLICY_STATUS,
 )
 from mockube.controller_manager.controllers.volumeexpand.controller import EXPAND
+from mockube.controller_manager.kubelet.kubelets import SIMULATED_KUBELETS
 from mockube.controller_manager.kubelet.nodes import SIMULATED_NODES
 from mockube.controller_manager.kubelet.pods import SIMULATED_PODS
-from mockube.controller_manager.kubelet.server.kubelets import SIMULATED_KUBELETS
 from mockube.controller_manager.provisioner import PROVISIONER, SIMULATED_STORAGE_CLASS
 from mockube.controller_manager.resizer import NODE_RESIZER, RESIZER
 from mockube.controller_manager.scheduler.scheduler import KUBE_SCHEDULER

@@ -29,6 +29,10 @@ PLANTED = {
         "controller_manager/queue/planted.py",
         "import mockube.controller_manager.cache",
     ),
+    "layers of the kubelet": (
+        "controller_manager/kubelet/containers/planted.py",
+        "import mockube.controller_manager.kubelet.pod_lifecycle",
+    ),
     "layers of the scheduler": (
         "controller_manager/scheduler/devices/planted.py",
         "import mockube.controller_manager.scheduler.filters",

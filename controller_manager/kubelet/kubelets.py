@@ -7,18 +7,11 @@ data:
   certificate: …               the server certificate of the kubelets, the only one that clients accept
 """
 
-import asyncio
 import socket
 import ssl
-from contextlib import AsyncExitStack
 from datetime import timedelta
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Final
-
-from aiohttp import StreamReader, hdrs, web
-from aiohttp.abc import AbstractStreamWriter
-from aiohttp.http import RawRequestMessage, StreamWriter
-from aiohttp.web_protocol import RequestHandler
+from typing import Final
 
 from mockube.apimachinery.status import AlreadyExists, NotFound
 from mockube.apimachinery.wellknown import NAMESPACE_SYSTEM
@@ -34,36 +27,12 @@ from mockube.controller_manager.kubelet.server.container_logs import PodWatchers
 from mockube.controller_manager.kubelet.server.endpoints import KubeletEndpoints
 from mockube.controller_manager.kubelet.server.interactive import interactive_containers
 from mockube.controller_manager.kubelet.server.kwok_objects import KwokObjects
+from mockube.controller_manager.kubelet.server.listener import listen, serving
 from mockube.controller_manager.workloads.indexes import BY_NODE, node_of_pod
-
-if TYPE_CHECKING:
-    from multidict import CIMultiDict
 
 ENDPOINT: Final = Key(NAMESPACE_SYSTEM, "mockube-kubelets")
 AUTHENTICATION: Final = Key(NAMESPACE_SYSTEM, "extension-apiserver-authentication")
 """The ConfigMap with the CAs of client certificates."""
-BACKLOG: Final = 1024
-SHUTDOWN_SECONDS: Final = 0.5
-"""How long streams may continue at shutdown, in seconds."""
-
-
-class _ResponseWriter(StreamWriter):
-    """Writes responses without the Server header, like a kubelet."""
-
-    async def write_headers(self, status_line: str, headers: "CIMultiDict[str]") -> None:
-        headers.pop(hdrs.SERVER, None)
-        await super().write_headers(status_line, headers)
-
-
-def _create_request(
-    message: RawRequestMessage,
-    payload: StreamReader,
-    connection: RequestHandler,
-    _: AbstractStreamWriter,
-    task: "asyncio.Task[None]",
-) -> web.BaseRequest:
-    loop = asyncio.get_running_loop()
-    return web.BaseRequest(message, payload, connection, _ResponseWriter(connection, loop), task, loop)
 
 
 class SimulatedKubelets:
@@ -102,30 +71,12 @@ class SimulatedKubelets:
         endpoints.kwok = KwokObjects(
             self._context.client, self._context.clock, allowed=self._options.allow_host_access
         )
-        async with AsyncExitStack() as stack:
-            runner = web.ServerRunner(
-                # Otherwise the disconnection of a client that follows a log without output is not noticed.
-                web.Server(
-                    endpoints.handle,
-                    access_log=None,
-                    handler_cancellation=True,
-                    request_factory=_create_request,
-                ),
-                shutdown_timeout=SHUTDOWN_SECONDS,
-            )
-            await runner.setup()
-            stack.push_async_callback(runner.cleanup)
-            tls, certificate = self._credentials()
-            listener = self._bind()
-            await web.SockSite(runner, listener, ssl_context=tls, backlog=BACKLOG).start()
+        tls, certificate = self._credentials()
+        listener = listen(self._options.kubelet_address, self._options.kubelet_port)
+        async with serving(endpoints, listener, tls):
             self._data = {"address": self._advertised_address(listener), "certificate": certificate}
             self._loop.add(ENDPOINT)
             await self._loop.run()
-
-    def _bind(self) -> socket.socket:
-        address = self._options.kubelet_address
-        family = socket.AF_INET6 if ":" in address else socket.AF_INET
-        return socket.create_server((address, self._options.kubelet_port), family=family, backlog=BACKLOG)
 
     def _advertised_address(self, listener: socket.socket) -> str:
         address, port = self._options.kubelet_address, listener.getsockname()[1]
