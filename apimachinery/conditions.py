@@ -8,13 +8,23 @@ from mockube.apimachinery.meta import with_value
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree
 
+Conditions = Sequence[ReadOnlyTree]
 
-def of(obj: ReadOnlyTree) -> Sequence[ReadOnlyTree]:
+
+def of(obj: ReadOnlyTree) -> Conditions:
     return (obj.get("status") or {}).get("conditions") or ()
 
 
 def get(obj: ReadOnlyTree, condition_type: str) -> ReadOnlyTree | None:
-    return next((condition for condition in of(obj) if condition.get("type") == condition_type), None)
+    return find(of(obj), condition_type)
+
+
+def find(conditions: Conditions, condition_type: str) -> ReadOnlyTree | None:
+    return next((condition for condition in conditions if condition.get("type") == condition_type), None)
+
+
+def without(conditions: Conditions, condition_type: str) -> Conditions:
+    return [condition for condition in conditions if condition.get("type") != condition_type]
 
 
 def status(obj: ReadOnlyTree, condition_type: str) -> str:
@@ -41,15 +51,13 @@ _OPTIONAL_FIELDS = ("observedGeneration", "reason", "message")
 """The fields that are removed if the new condition does not have them."""
 
 
-def set_condition(
-    conditions: Sequence[ReadOnlyTree], condition: Mapping[str, Any], now: datetime
-) -> list[ReadOnlyTree]:
+def set_condition(conditions: Conditions, condition: Mapping[str, Any], now: datetime) -> list[ReadOnlyTree]:
     """Return the list with the condition replaced, or appended if it is new.
 
     `lastTransitionTime` is when the status last changed: it stays if only other fields change.
     """
     transition_time = condition.get("lastTransitionTime") or format_time(now)
-    old = next((old for old in conditions if old.get("type") == condition["type"]), None)
+    old = find(conditions, condition["type"])
     if old is None:
         return [*conditions, {**condition, "lastTransitionTime": transition_time}]
     if old.get("status") == condition["status"]:

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.conditions import Conditions, find, without
 from mockube.apimachinery.timestamps import after, format_time, parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import (
@@ -52,8 +53,6 @@ _COUNTS: Final = (
 _CONDITION_TIME_RESOLUTION: Final = timedelta(seconds=1)
 """The resolution of times in conditions. It is added to the deadline, so that the deadline has certainly passed."""
 
-Conditions = Sequence[ReadOnlyTree]
-
 
 def status_while_scaling(state: DeploymentState, present: Conditions, now: datetime) -> ReadOnlyTree:
     """Return the status while no rollout goes on. The condition Progressing does not change."""
@@ -67,7 +66,7 @@ def status_while_rolling(state: DeploymentState, present: Conditions, now: datet
     conditions = _with_progress(state.deployment, state.new, counts, conditions, now)
     failure = _replica_failure((*([state.new] if state.new else []), *state.old_sets))
     if failure is None:
-        return _status(state, counts, _without_condition(conditions, CONDITION_REPLICA_FAILURE))
+        return _status(state, counts, without(conditions, CONDITION_REPLICA_FAILURE))
     return _status(state, counts, _with_condition(conditions, failure))
 
 
@@ -148,7 +147,7 @@ def with_found_new_replica_set(
     deployment: DeploymentView, new: ReplicaSetView, present: Conditions, now: datetime
 ) -> Conditions:
     """Add the condition Progressing if it is absent: the new set exists already."""
-    if deployment.progress_deadline is None or _find(present, CONDITION_PROGRESSING) is not None:
+    if deployment.progress_deadline is None or find(present, CONDITION_PROGRESSING) is not None:
         return present
     message = f'Found new replica set "{new.name}"'
     return _with_condition(present, _progressing("True", _FOUND_NEW_REPLICA_SET, message, now))
@@ -182,7 +181,7 @@ def _with_progress(
 ) -> Conditions:
     """Set the condition Progressing according to the counts of the status."""
     if deployment.progress_deadline is None:
-        return _without_condition(present, CONDITION_PROGRESSING)
+        return without(present, CONDITION_PROGRESSING)
     was_complete = _reason(present, CONDITION_PROGRESSING) == _NEW_REPLICA_SET_AVAILABLE
     if was_complete and _count(status, "replicas") == _count(status, "updatedReplicas"):
         return present
@@ -218,7 +217,7 @@ def _count(status: ReadOnlyTree, field: str) -> int:
 
 
 def _is_deadline_exceeded(deployment: DeploymentView, present: Conditions, now: datetime) -> bool:
-    condition, deadline = _find(present, CONDITION_PROGRESSING), deployment.progress_deadline
+    condition, deadline = find(present, CONDITION_PROGRESSING), deployment.progress_deadline
     if condition is None or deadline is None:
         return False
     if condition.get("reason") == _NEW_REPLICA_SET_AVAILABLE:
@@ -233,7 +232,7 @@ def _deadline_time(condition: ReadOnlyTree, deadline: timedelta) -> datetime:
 def next_check(deployment: DeploymentView, status: ReadOnlyTree, now: datetime) -> timedelta | None:
     """Return the time until the deadline has passed: no watch event requeues the key then."""
     deadline = deployment.progress_deadline
-    condition = _find(status.get("conditions") or (), CONDITION_PROGRESSING)
+    condition = find(status.get("conditions") or (), CONDITION_PROGRESSING)
     if deadline is None or condition is None or is_complete(deployment, status):
         return None
     if condition.get("reason") == _PROGRESS_DEADLINE_EXCEEDED:
@@ -256,7 +255,7 @@ def _replica_failure(sets: Sequence[ReplicaSetView]) -> ReadOnlyTree | None:
     """Return the condition ReplicaFailure of the first set that has one; the new set is first."""
     for replica_set in sets:
         set_conditions = (replica_set.object.get("status") or {}).get("conditions") or ()
-        failure = _find(set_conditions, CONDITION_REPLICA_FAILURE)
+        failure = find(set_conditions, CONDITION_REPLICA_FAILURE)
         if failure is not None:
             return {**failure, "lastUpdateTime": failure.get("lastTransitionTime")}
     return None
@@ -278,18 +277,14 @@ def _condition(condition_type: str, status: str, reason: str, message: str, now:
     }
 
 
-def _find(conditions: Conditions, condition_type: str) -> ReadOnlyTree | None:
-    return next((condition for condition in conditions if condition.get("type") == condition_type), None)
-
-
 def _reason(conditions: Conditions, condition_type: str) -> str:
-    condition = _find(conditions, condition_type)
+    condition = find(conditions, condition_type)
     return (condition or {}).get("reason") or ""
 
 
 def _with_condition(conditions: Conditions, condition: ReadOnlyTree) -> Conditions:
     """Add or replace the condition; one with the same status and reason remains as it is."""
-    old = _find(conditions, condition["type"])
+    old = find(conditions, condition["type"])
     if old is not None and (old["status"], old.get("reason")) == (condition["status"], condition["reason"]):
         return conditions
     return _replace_condition(conditions, condition)
@@ -297,12 +292,8 @@ def _with_condition(conditions: Conditions, condition: ReadOnlyTree) -> Conditio
 
 def _replace_condition(conditions: Conditions, condition: ReadOnlyTree) -> Conditions:
     """Add or replace the condition. If its status is the same, it keeps its lastTransitionTime."""
-    old = _find(conditions, condition["type"])
+    old = find(conditions, condition["type"])
     if old is not None and old["status"] == condition["status"]:
         since = old.get("lastTransitionTime") or condition["lastTransitionTime"]
         condition = {**condition, "lastTransitionTime": since}
-    return [*_without_condition(conditions, condition["type"]), condition]
-
-
-def _without_condition(conditions: Conditions, condition_type: str) -> Conditions:
-    return [condition for condition in conditions if condition.get("type") != condition_type]
+    return [*without(conditions, condition["type"]), condition]

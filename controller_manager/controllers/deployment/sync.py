@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from math import copysign
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.conditions import Conditions
 from mockube.apimachinery.status import AlreadyExists, ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import ANNOTATION_REVISION, REASON_SCALING_REPLICA_SET
@@ -26,7 +27,6 @@ from mockube.controller_manager.controllers.deployment.state import (
     ReplicaSetView,
     Sizes,
 )
-from mockube.controller_manager.controllers.deployment.status import Conditions
 
 
 def plan(state: DeploymentState, now: datetime) -> Plan:

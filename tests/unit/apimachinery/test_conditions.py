@@ -15,6 +15,14 @@ def test_get_returns_condition_of_type():
     assert conditions.get(POD, "Available") is None
 
 
+def test_find_and_without_divide_a_list_by_type():
+    (initialized, _) = present = POD["status"]["conditions"]
+    assert conditions.find(present, "Ready") is READY
+    assert conditions.find(present, "Available") is None
+    assert conditions.without(present, "Ready") == [initialized]
+    assert conditions.without(present, "Available") == present
+
+
 @pytest.mark.parametrize(
     ("obj", "condition_type", "status"),
     [
