@@ -10,7 +10,7 @@ from mockube.controller_manager.client.kinds import (
     UNITED_DEPLOYMENTS,
 )
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.controllers.kruise.uniteddeployment.adapters.rows import ADAPTERS
+from mockube.controller_manager.controllers.kruise.uniteddeployment.adapters import ADAPTERS
 from mockube.controller_manager.controllers.kruise.uniteddeployment.controller import UNITED_DEPLOYMENT
 from mockube.controller_manager.controllers.kruise.uniteddeployment.subset import (
     LABEL_REVISION,

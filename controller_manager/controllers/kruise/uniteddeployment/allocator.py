@@ -1,8 +1,8 @@
-"""The allocation of a UnitedDeployment's replicas to its subsets.
+"""The allocation of a UnitedDeployment's replicas to its subsets, and the desired state of each subset.
 
-There are four ways. Specified: subsets with a fixed number, and an even share for the others. Bounded: from minReplicas
-up to maxReplicas, in the order of the subsets. Adaptive: a subset with unschedulable pods gets at most its ready pods.
-Reserved: pods that cannot run stay, and later subsets get replacements.
+Replicas are allocated in four ways. Specified: subsets with a fixed number, and an even share for the others. Bounded: from
+minReplicas up to maxReplicas, in the order of the subsets. Adaptive: a subset with unschedulable pods gets at most its
+ready pods. Reserved: pods that cannot run stay, and later subsets get replacements.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,6 +12,14 @@ from msgspec import Struct
 
 from mockube.apimachinery.intstr import IntOrString
 from mockube.apimachinery.subset_replicas import SubsetReplicasError, parse_subset_replicas
+from mockube.controller_manager.controllers.kruise.uniteddeployment.rescheduling import (
+    SCHEDULABLE,
+    SubsetCondition,
+    reserve_new_pods,
+)
+from mockube.controller_manager.controllers.kruise.uniteddeployment.spec import SubsetSpec
+from mockube.controller_manager.controllers.kruise.uniteddeployment.state import UnitedDeploymentState
+from mockube.controller_manager.controllers.kruise.uniteddeployment.workload import DesiredSubset
 
 UNLIMITED: Final = 2**31 - 1
 
@@ -197,3 +205,89 @@ def allocate(
     if any(subset.min_replicas is not None or subset.max_replicas is not None for subset in subsets):
         return allocate_bounded(total or 0, subsets)
     return allocate_specified(total, subsets)
+
+
+# --- the desired subsets
+
+
+def partitions(requested: Mapping[str, int], replicas: Mapping[str, int]) -> Mapping[str, int]:
+    """Return the partition of each subset: the requested one, but at most its replicas."""
+    return {name: min(requested.get(name, 0), count) for name, count in replicas.items()}
+
+
+def calculate_desired_subsets(state: UnitedDeploymentState) -> Mapping[str, DesiredSubset]:
+    """Return the desired subsets in the topology's order; raise `AllocationError` if replicas cannot be allocated."""
+    view, schedule = state.view, state.view.schedule
+    subset_infos = [_subset_info(state, subset) for subset in view.subsets]
+    replicas = allocate(view.replicas, subset_infos, adapts=schedule.is_adaptive, reserves=schedule.reserves)
+    partition_by_name = partitions(view.partitions, replicas)
+    return {
+        subset.name: DesiredSubset(
+            subset=subset,
+            revision=state.history.expected,
+            replicas=replicas[subset.name],
+            partition=partition_by_name[subset.name],
+            max_unavailable=_max_unavailable(state, subset.name),
+        )
+        for subset in view.subsets
+    }
+
+
+def _subset_info(state: UnitedDeploymentState, spec: SubsetSpec) -> SubsetInfo:
+    subset, subset_condition = (
+        state.subsets.get(spec.name),
+        state.subset_conditions.get(spec.name, SCHEDULABLE),
+    )
+    return SubsetInfo(
+        name=spec.name,
+        replicas=spec.replicas,
+        min_replicas=spec.min_replicas,
+        max_replicas=spec.max_replicas,
+        exists=subset is not None,
+        current=subset.spec_replicas if subset else 0,
+        ready=subset.ready_replicas if subset else 0,
+        unschedulable=subset_condition.unschedulable,
+        was_unschedulable=subset_condition.was_unschedulable,
+        reserved=subset_condition.reserved,
+    )
+
+
+def _max_unavailable(state: UnitedDeploymentState, name: str) -> int | None:
+    """Return the number of pods that are missing now: pods that cannot run do not block the update of the others."""
+    subset, subset_condition = state.subsets.get(name), state.subset_conditions.get(name, SCHEDULABLE)
+    if subset is None or not (state.view.schedule.reserves and subset_condition.unschedulable):
+        return None
+    missing = subset.spec_replicas - subset.ready_replicas + subset_condition.overdue
+    return missing if missing > 0 else None
+
+
+def resolved_conditions(
+    state: UnitedDeploymentState, desired_subsets: Mapping[str, DesiredSubset]
+) -> Mapping[str, SubsetCondition]:
+    """Return the conditions of subsets after the allocation: new pods of a recovered subset begin as reserved."""
+    if not state.view.schedule.reserves:
+        return state.subset_conditions
+    return {
+        name: reserve_new_pods(subset_condition, state.now)
+        if _recovers_and_grows(state, desired_subsets, name)
+        else subset_condition
+        for name, subset_condition in state.subset_conditions.items()
+    }
+
+
+def _recovers_and_grows(
+    state: UnitedDeploymentState, desired_subsets: Mapping[str, DesiredSubset], name: str
+) -> bool:
+    subset, desired, subset_condition = (
+        state.subsets.get(name),
+        desired_subsets.get(name),
+        state.subset_conditions[name],
+    )
+    if (
+        subset is None
+        or desired is None
+        or subset_condition.unschedulable
+        or not subset_condition.was_unschedulable
+    ):
+        return False
+    return desired.replicas > subset.spec_replicas

@@ -1,35 +1,34 @@
 """The UnitedDeployment controller: its watches, and its reconcile function."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.groups import GroupKind, GroupVersion
 from mockube.apimachinery.labels import SelectorError
 from mockube.apimachinery.patch.errors import PatchError
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.cache.store import Caches
+from mockube.controller_manager.cache.store import Caches, Change
 from mockube.controller_manager.client.kinds import (
     CONTROLLER_REVISIONS,
     PODS,
     REPLICA_SETS,
     UNITED_DEPLOYMENTS,
 )
-from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.client.resources import Key, Resource
 from mockube.controller_manager.control.actions import EMPTY_PLAN, Action, Delete, Plan, RecordEvent
-from mockube.controller_manager.control.controller import Controller, Watch
+from mockube.controller_manager.control.controller import Controller, ToKeys, Watch
 from mockube.controller_manager.controllers.kruise.uniteddeployment import (
-    conditions,
-    keys,
     revision,
     state,
     status,
 )
-from mockube.controller_manager.controllers.kruise.uniteddeployment.adapters.rows import ADAPTERS
-from mockube.controller_manager.controllers.kruise.uniteddeployment.allocator import AllocationError
-from mockube.controller_manager.controllers.kruise.uniteddeployment.desired_subsets import (
+from mockube.controller_manager.controllers.kruise.uniteddeployment.adapters import ADAPTERS
+from mockube.controller_manager.controllers.kruise.uniteddeployment.allocator import (
+    AllocationError,
     calculate_desired_subsets,
     resolved_conditions,
 )
@@ -37,7 +36,11 @@ from mockube.controller_manager.controllers.kruise.uniteddeployment.rescheduling
     soonest,
     subset_conditions,
 )
-from mockube.controller_manager.controllers.kruise.uniteddeployment.spec import UnitedView, UnknownTemplate
+from mockube.controller_manager.controllers.kruise.uniteddeployment.spec import (
+    UnitedView,
+    UnknownTemplate,
+    selector_of,
+)
 from mockube.controller_manager.controllers.kruise.uniteddeployment.state import (
     OwnedResources,
     UnitedDeploymentState,
@@ -56,7 +59,13 @@ from mockube.controller_manager.controllers.kruise.uniteddeployment.workload_act
     mark_reserved_pods,
 )
 from mockube.controller_manager.workloads import indexes as primary
-from mockube.controller_manager.workloads.ownership import BY_OWNER, object_ref, owner_of, owner_of_pod
+from mockube.controller_manager.workloads.ownership import (
+    BY_OWNER,
+    keys_of_owners,
+    object_ref,
+    owner_of,
+    owner_of_pod,
+)
 
 
 def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
@@ -130,7 +139,7 @@ def _state_of(
     subsets = [state.subset_of(caches, view.adapter, workload) for workload in owned.of(view.adapter)]
     # The first workload of a name counts; the others are being deleted already.
     by_name = {subset.name: subset for subset in reversed(subsets)}
-    present = conditions.set_updated_condition(
+    present = status.set_updated_condition(
         view.status.get("conditions") or (), history.current, history.expected, now
     )
     return UnitedDeploymentState(
@@ -179,6 +188,52 @@ def _final_actions(
     )
 
 
+# --- the keys of UnitedDeployments that a change of another object affects
+
+
+def _keys_of_owned(resource: Resource[ReadOnlyTree]) -> ToKeys:
+    """Map a change of an object that a UnitedDeployment owns or may adopt."""
+    return keys_of_owners(resource, UNITED_DEPLOYMENTS, selector_of)
+
+
+_POSSIBLE_OWNERS: Final[Mapping[GroupKind, Resource[Any]]] = {
+    resource.group_kind: resource
+    for resource in (REPLICA_SETS, UNITED_DEPLOYMENTS, *(adapter.resource for adapter in ADAPTERS))
+}
+"""The resources in the chain of owners from a pod to a UnitedDeployment."""
+
+
+def _keys_of_pod(caches: Caches, change: Change) -> Iterable[Key]:
+    """Map a change of a pod."""
+    return {key for pod in change if pod is not None for key in _top_owner(caches, PODS.tree(pod))}
+
+
+def _keys_of_replica_set(caches: Caches, change: Change) -> Iterable[Key]:
+    """Map a change of a ReplicaSet: it may enter its cache after its pods, whose keys were unknown until then."""
+    return {key for tree in change if tree is not None for key in _top_owner(caches, tree)}
+
+
+def _top_owner(caches: Caches, obj: ReadOnlyTree) -> Iterable[Key]:
+    """Return the key of the UnitedDeployment at the end of the chain of owners; none if it ends otherwise."""
+    resource: Resource[Any] | None = None
+    owner: ReadOnlyTree | None = obj
+    while owner is not None and resource is not UNITED_DEPLOYMENTS:
+        obj = owner
+        resource, owner = _owner(caches, obj)
+    return (Key.of(owner),) if owner is not None else ()
+
+
+def _owner(caches: Caches, obj: ReadOnlyTree) -> tuple[Resource[Any] | None, ReadOnlyTree | None]:
+    reference = meta.controller_of(obj)
+    if reference is None:
+        return None, None
+    group = GroupVersion.parse(reference["apiVersion"]).group
+    resource = _POSSIBLE_OWNERS.get(GroupKind(group, reference["kind"]))
+    owner = caches.of(resource).get(meta.namespace(obj), reference["name"]) if resource else None
+    is_same_owner = owner is not None and meta.uid(owner) == reference["uid"]
+    return resource, owner if is_same_owner else None
+
+
 _BATCH_DELAY: Final = timedelta(milliseconds=200)
 _MAX_BATCH_DELAY: Final = timedelta(seconds=1)
 """The delays of a reconciliation after a change of a workload or pod: many pods become ready at once, and each
@@ -198,20 +253,20 @@ UNITED_DEPLOYMENT: Final = Controller(
     ),
     watches=(
         *primary.watches_of(UNITED_DEPLOYMENTS, delay=_BATCH_DELAY, max_delay=_MAX_BATCH_DELAY),
-        Watch(resource=CONTROLLER_REVISIONS, keys=keys.of_revision),
+        Watch(resource=CONTROLLER_REVISIONS, keys=_keys_of_owned(CONTROLLER_REVISIONS)),
         *(
             Watch(
                 resource=adapter.resource,
-                keys=keys.of_owned(adapter.resource),
+                keys=_keys_of_owned(adapter.resource),
                 delay=_BATCH_DELAY,
                 max_delay=_MAX_BATCH_DELAY,
             )
             for adapter in ADAPTERS
         ),
         Watch(
-            resource=REPLICA_SETS, keys=keys.of_replica_set, delay=_BATCH_DELAY, max_delay=_MAX_BATCH_DELAY
+            resource=REPLICA_SETS, keys=_keys_of_replica_set, delay=_BATCH_DELAY, max_delay=_MAX_BATCH_DELAY
         ),
-        Watch(resource=PODS, keys=keys.of_pod, delay=_BATCH_DELAY, max_delay=_MAX_BATCH_DELAY),
+        Watch(resource=PODS, keys=_keys_of_pod, delay=_BATCH_DELAY, max_delay=_MAX_BATCH_DELAY),
     ),
     indexes={
         PODS: {BY_OWNER: owner_of_pod},

@@ -11,16 +11,13 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mockube.apimachinery.timestamps import after
-from mockube.controller_manager.client.podview import RUNNING, PodView
-from mockube.controller_manager.controllers.kruise.uniteddeployment import conditions as conditions_of
-from mockube.controller_manager.controllers.kruise.uniteddeployment.conditions import (
-    FALSE,
-    TRUE,
-    Conditions,
-    SubsetCondition,
-    time_to_find_node,
-)
+from mockube.apimachinery import conditions as conditions_of
+from mockube.apimachinery import meta
+from mockube.apimachinery.conditions import Conditions
+from mockube.apimachinery.timestamps import after, format_time, parse_time
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import CONDITION_POD_SCHEDULED
+from mockube.controller_manager.client.podview import PENDING, RUNNING, PodView
 from mockube.controller_manager.controllers.kruise.uniteddeployment.spec import Schedule, UnitedView
 from mockube.controller_manager.controllers.kruise.uniteddeployment.subset import (
     CONDITION_SCHEDULABLE,
@@ -31,13 +28,38 @@ from mockube.controller_manager.controllers.kruise.uniteddeployment.subset impor
 )
 
 _NO_WAIT = timedelta()
+_RESCHEDULE: Final = "reschedule"
+
+
+class SubsetCondition(Struct, frozen=True, kw_only=True):
+    conditions: Conditions = ()
+    """The subset's updated conditions."""
+    unschedulable: bool = False
+    was_unschedulable: bool = False
+    """Whether its condition was unschedulable before this reconciliation."""
+    pending: int = 0
+    """The number of pods that have been unschedulable for too long."""
+    reserved: int = 0
+    """The number of reserved pods."""
+    overdue: int = 0
+    """The number of reserved pods whose update takes too long."""
+    label_changes: tuple[tuple[PodView, bool], ...] = ()
+    """The pods whose label `reserved` is written, with its value."""
+    check_after: timedelta | None = None
+    """The time after which the conditions may change although no object does."""
+
+
+SCHEDULABLE = SubsetCondition()
+
+
+# --- Adaptive
 
 
 def check_schedulability(
     subset: Subset, schedule: Schedule, conditions: Conditions, now: datetime
 ) -> SubsetCondition:
     """Return whether a subset has unschedulable pods, or had some a short time ago."""
-    was_unschedulable = conditions_of.is_unschedulable(conditions)
+    was_unschedulable = _is_unschedulable(conditions)
     unschedulable_for = (
         _remaining_unschedulable_time(schedule, conditions, now) if was_unschedulable else _NO_WAIT
     )
@@ -48,7 +70,7 @@ def check_schedulability(
     checks = [wait for wait in (unschedulable_for, *waits) if wait > _NO_WAIT]
     if pending:
         message = "timeout pending pods found"
-        conditions = conditions_of.set_schedulable(conditions, FALSE, "reschedule", message, now)
+        conditions = _set_schedulable(conditions, "False", _RESCHEDULE, message, now)
         checks.append(schedule.unschedulable)
     return SubsetCondition(
         conditions=conditions,
@@ -62,13 +84,13 @@ def check_schedulability(
 def _remaining_unschedulable_time(schedule: Schedule, conditions: Conditions, now: datetime) -> timedelta:
     condition = conditions_of.find(conditions, CONDITION_SCHEDULABLE)
     assert condition is not None  # the subset was unschedulable
-    return conditions_of.time_left(condition, schedule.unschedulable, now)
+    return _time_left(condition, schedule.unschedulable, now)
 
 
 def _recover(schedule: Schedule, conditions: Conditions, now: datetime) -> Conditions:
     seconds = schedule.unschedulable.total_seconds()
     message = f"unschedulable subset recovered after {seconds:f} seconds"
-    return conditions_of.set_schedulable(conditions, TRUE, "recover", message, now)
+    return _set_schedulable(conditions, "True", "recover", message, now)
 
 
 def _remaining_waits(subset: Subset, schedule: Schedule, now: datetime) -> list[timedelta]:
@@ -84,7 +106,7 @@ def soonest(waits: Iterable[timedelta | None]) -> timedelta | None:
     return min((wait for wait in waits if wait is not None and wait > _NO_WAIT), default=None)
 
 
-_RESCHEDULE: Final = "reschedule"
+# --- Reserved
 
 
 class Rollout(Struct, frozen=True, kw_only=True):
@@ -105,14 +127,14 @@ def check_reservation(
     subset: Subset, schedule: Schedule, rollout: Rollout, conditions: Conditions, now: datetime
 ) -> SubsetCondition:
     """Return which pods of a subset are reserved."""
-    was_unschedulable = conditions_of.is_unschedulable(conditions)
+    was_unschedulable = _is_unschedulable(conditions)
     outcomes = [
         _decide_for(pod, schedule, rollout, now, was_unschedulable=was_unschedulable) for pod in subset.pods
     ]
     reserved = sum(outcome.reserved for outcome in outcomes)
-    status, message = (FALSE, "reserved pods found") if reserved else (TRUE, "no reserved pods")
+    status, message = ("False", "reserved pods found") if reserved else ("True", "no reserved pods")
     return SubsetCondition(
-        conditions=conditions_of.set_schedulable(conditions, status, _RESCHEDULE, message, now),
+        conditions=_set_schedulable(conditions, status, _RESCHEDULE, message, now),
         unschedulable=reserved > 0,
         was_unschedulable=was_unschedulable,
         reserved=reserved,
@@ -127,9 +149,7 @@ def reserve_new_pods(subset_condition: SubsetCondition, now: datetime) -> Subset
     message = "subset just recovered scaled up"
     return replace(
         subset_condition,
-        conditions=conditions_of.set_schedulable(
-            subset_condition.conditions, FALSE, _RESCHEDULE, message, now
-        ),
+        conditions=_set_schedulable(subset_condition.conditions, "False", _RESCHEDULE, message, now),
     )
 
 
@@ -195,6 +215,9 @@ def _decide_for_outdated(
     return ReschedulingDecision(reserved=True, check_after=schedule.unschedulable, overdue=True)
 
 
+# --- all subsets
+
+
 def subset_conditions(
     view: UnitedView, subsets: Mapping[str, Subset], present: Conditions, expected: str, now: datetime
 ) -> Mapping[str, SubsetCondition]:
@@ -202,7 +225,7 @@ def subset_conditions(
     conditions_by_subset = _known_conditions(view, now)
     updated = conditions_of.find(present, CONDITION_UPDATED)
     assert updated is not None  # the caller has set it
-    rollout = Rollout(expected=expected, since=conditions_of.last_transition_time(updated))
+    rollout = Rollout(expected=expected, since=_last_transition_time(updated))
     return {
         name: _check_subset(view, subsets.get(name), rollout, conditions, now)
         for name, conditions in conditions_by_subset.items()
@@ -222,7 +245,7 @@ def _known_conditions(view: UnitedView, now: datetime) -> Mapping[str, Condition
 
 def _initial_conditions(now: datetime) -> Conditions:
     message = "newly-created subsets in reservation strategy"
-    return conditions_of.set_schedulable((), FALSE, "created", message, now)
+    return _set_schedulable((), "False", "created", message, now)
 
 
 def _check_subset(
@@ -234,3 +257,51 @@ def _check_subset(
     if schedule.reserves:
         return check_reservation(subset, schedule, rollout, conditions, now)
     return check_schedulability(subset, schedule, conditions, now)
+
+
+# --- the condition of a subset, and the wait of a pod
+
+
+def _set_schedulable(
+    conditions: Conditions, status: str, reason: str, message: str, now: datetime
+) -> Conditions:
+    """Set the condition Schedulable, unless its status and reason are the same."""
+    old = conditions_of.find(conditions, CONDITION_SCHEDULABLE)
+    if old is not None and (old["status"], old.get("reason")) == (status, reason):
+        return conditions
+    condition = {
+        "type": CONDITION_SCHEDULABLE,
+        "status": status,
+        "lastTransitionTime": format_time(now),
+        "reason": reason,
+        "message": message,
+    }
+    return [*conditions_of.without(conditions, CONDITION_SCHEDULABLE), condition]
+
+
+def _is_unschedulable(conditions: Conditions) -> bool:
+    condition = conditions_of.find(conditions, CONDITION_SCHEDULABLE)
+    return condition is not None and condition["status"] == "False"
+
+
+def _time_left(condition: ReadOnlyTree, period: timedelta, now: datetime) -> timedelta:
+    """Return the rest of a period that began when the condition last changed; negative when it is over."""
+    return _last_transition_time(condition) + period - now
+
+
+def _last_transition_time(condition: ReadOnlyTree) -> datetime:
+    return parse_time(condition["lastTransitionTime"])
+
+
+def time_to_find_node(pod: PodView, critical: timedelta, now: datetime) -> timedelta | None:
+    """Return how long a pod may still be unschedulable, at most 0 if it is too long; None if it is not unschedulable."""
+    scheduled = conditions_of.get(pod.object, CONDITION_POD_SCHEDULED)
+    is_unschedulable_pod = (
+        scheduled is not None
+        and scheduled["status"] == "False"
+        and scheduled.get("reason") == "Unschedulable"
+    )
+    created = meta.creation_timestamp(pod.object)
+    if not is_unschedulable_pod or pod.deleting or pod.phase != PENDING or pod.node or created is None:
+        return None
+    return created + critical - now

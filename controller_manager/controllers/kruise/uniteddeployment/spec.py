@@ -12,8 +12,8 @@ from mockube.apimachinery.labels import Selector
 from mockube.apimachinery.timestamps import span_of
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.controllers.kruise.uniteddeployment.adapters import ADAPTERS
 from mockube.controller_manager.controllers.kruise.uniteddeployment.adapters.adapter import Adapter
-from mockube.controller_manager.controllers.kruise.uniteddeployment.adapters.rows import ADAPTERS
 
 _DEFAULT_REVISION_HISTORY_LIMIT: Final = 10
 _DEFAULT_RESCHEDULE_CRITICAL_SECONDS: Final = 30

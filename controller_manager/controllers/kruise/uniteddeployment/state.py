@@ -7,16 +7,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.conditions import Conditions
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Caches
 from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS, UNITED_DEPLOYMENTS
 from mockube.controller_manager.control.actions import Action
+from mockube.controller_manager.controllers.kruise.uniteddeployment.adapters import ADAPTERS
 from mockube.controller_manager.controllers.kruise.uniteddeployment.adapters.adapter import Adapter
-from mockube.controller_manager.controllers.kruise.uniteddeployment.adapters.rows import ADAPTERS
-from mockube.controller_manager.controllers.kruise.uniteddeployment.conditions import (
-    Conditions,
-    SubsetCondition,
-)
+from mockube.controller_manager.controllers.kruise.uniteddeployment.rescheduling import SubsetCondition
 from mockube.controller_manager.controllers.kruise.uniteddeployment.revision import History
 from mockube.controller_manager.controllers.kruise.uniteddeployment.spec import UnitedView
 from mockube.controller_manager.controllers.kruise.uniteddeployment.subset import LABEL_SUBSET_NAME, Subset

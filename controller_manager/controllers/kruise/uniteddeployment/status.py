@@ -1,22 +1,23 @@
 """The status of a UnitedDeployment. It describes observed workloads and pods, not planned ones."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from datetime import datetime
+from typing import Any, Final
 
+from mockube.apimachinery import conditions as conditions_of
 from mockube.apimachinery import meta
+from mockube.apimachinery.conditions import Conditions
+from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.kinds import UNITED_DEPLOYMENTS
 from mockube.controller_manager.control.actions import Update
-from mockube.controller_manager.controllers.kruise.uniteddeployment import conditions
-from mockube.controller_manager.controllers.kruise.uniteddeployment.conditions import (
-    Conditions,
-    SubsetCondition,
-)
+from mockube.controller_manager.controllers.kruise.uniteddeployment.rescheduling import SubsetCondition
 from mockube.controller_manager.controllers.kruise.uniteddeployment.state import UnitedDeploymentState
 from mockube.controller_manager.controllers.kruise.uniteddeployment.subset import (
     CONDITION_FAILURE,
     CONDITION_PROVISIONED,
     CONDITION_SUBSETS_UPDATED,
+    CONDITION_UPDATED,
     LABEL_RESERVED_POD,
 )
 from mockube.controller_manager.controllers.kruise.uniteddeployment.workload import DesiredSubset
@@ -128,6 +129,50 @@ def _subset_status(
     return {field: value for field, value in entry.items() if value}
 
 
+def _selector(state: UnitedDeploymentState) -> str:
+    """Return the selector for autoscalers, which excludes reserved pods."""
+    selector = str(state.view.selector)
+    return f"{selector},{LABEL_RESERVED_POD}=false" if state.view.schedule.reserves else selector
+
+
+# --- conditions of a UnitedDeployment
+
+
+_REVISION_UPDATED: Final = ("UnitedDeploymentRevisionUpdated", "updated to revision {}")
+_REVISION_UPDATING: Final = ("UnitedDeploymentRevisionUpdating", "updating to revision {}")
+
+
+def _set_true(conditions: Conditions, condition_type: str, now: datetime) -> Conditions:
+    """Set a condition to True, without a reason."""
+    old = conditions_of.find(conditions, condition_type)
+    if old is not None and old["status"] == "True" and not old.get("reason"):
+        return conditions
+    since = old["lastTransitionTime"] if old is not None and old["status"] == "True" else format_time(now)
+    condition = {"type": condition_type, "status": "True", "lastTransitionTime": since}
+    return [*conditions_of.without(conditions, condition_type), condition]
+
+
+def set_updated_condition(conditions: Conditions, current: str, expected: str, now: datetime) -> Conditions:
+    """Set the condition that shows whether all pods have the expected revision.
+
+    Its message changes only with its status.
+    """
+    status, (reason, message) = (
+        ("True", _REVISION_UPDATED) if current == expected else ("False", _REVISION_UPDATING)
+    )
+    old = conditions_of.find(conditions, CONDITION_UPDATED)
+    if old is not None and old["status"] == status:
+        return conditions
+    condition = {
+        "type": CONDITION_UPDATED,
+        "status": status,
+        "lastTransitionTime": format_time(now),
+        "reason": reason,
+        "message": message.format(expected),
+    }
+    return [*conditions_of.without(conditions, CONDITION_UPDATED), condition]
+
+
 def _conditions(state: UnitedDeploymentState, *, provisioned: bool) -> Conditions:
     """Return the conditions of a successful reconciliation: after a failure the status is not written.
 
@@ -135,12 +180,6 @@ def _conditions(state: UnitedDeploymentState, *, provisioned: bool) -> Condition
     """
     new_conditions = state.conditions
     if provisioned or state.subsets:
-        new_conditions = conditions.set_true(new_conditions, CONDITION_PROVISIONED, state.now)
-    new_conditions = conditions.set_true(new_conditions, CONDITION_SUBSETS_UPDATED, state.now)
-    return conditions.without(new_conditions, CONDITION_FAILURE)
-
-
-def _selector(state: UnitedDeploymentState) -> str:
-    """Return the selector for autoscalers, which excludes reserved pods."""
-    selector = str(state.view.selector)
-    return f"{selector},{LABEL_RESERVED_POD}=false" if state.view.schedule.reserves else selector
+        new_conditions = _set_true(new_conditions, CONDITION_PROVISIONED, state.now)
+    new_conditions = _set_true(new_conditions, CONDITION_SUBSETS_UPDATED, state.now)
+    return conditions_of.without(new_conditions, CONDITION_FAILURE)

@@ -13,9 +13,10 @@ from mockube.controller_manager.client.kinds import (
     STATEFUL_SETS,
     UNITED_DEPLOYMENTS,
 )
-from mockube.controller_manager.controllers.kruise.uniteddeployment import keys
 from mockube.controller_manager.controllers.kruise.uniteddeployment.controller import UNITED_DEPLOYMENT
 from tests.support.controllers.uniteddeployments import ADAPTER, FOO, KINDS, United
+
+KEYS = {watch.resource: watch.keys for watch in UNITED_DEPLOYMENT.watches}
 
 of_each_kind = pytest.mark.parametrize("kind", KINDS)
 
@@ -28,26 +29,26 @@ def changed_keys(foo, of, old, new):
 def test_pod_maps_to_its_united_deployment(kind):
     foo = United(kind).settle()
     view = PODS.view(foo.pods[0])
-    assert changed_keys(foo, keys.of_pod, None, view) == {FOO}
-    assert changed_keys(foo, keys.of_pod, view, None) == {FOO}
+    assert changed_keys(foo, KEYS[PODS], None, view) == {FOO}
+    assert changed_keys(foo, KEYS[PODS], view, None) == {FOO}
 
 
 @of_each_kind
 def test_workload_maps_to_its_united_deployment(kind):
     foo = United(kind).settle()
-    of = keys.of_owned(ADAPTER[kind].resource)
+    of = KEYS[ADAPTER[kind].resource]
     assert changed_keys(foo, of, None, foo.workload("a")) == {FOO}
 
 
 def test_replica_set_maps_to_its_united_deployment():
     foo = United("Deployment").settle()
-    assert changed_keys(foo, keys.of_replica_set, None, foo.all(REPLICA_SETS)[0]) == {FOO}
+    assert changed_keys(foo, KEYS[REPLICA_SETS], None, foo.all(REPLICA_SETS)[0]) == {FOO}
 
 
 def test_orphan_maps_to_possible_adopters():
     foo = United("CloneSet").settle()
     orphan = meta.with_metadata(foo.workload("a"), ownerReferences=[])
-    assert changed_keys(foo, keys.of_owned(CLONE_SETS), None, orphan) == {FOO}
+    assert changed_keys(foo, KEYS[CLONE_SETS], None, orphan) == {FOO}
 
 
 @pytest.mark.parametrize("gone", [UNITED_DEPLOYMENTS, DEPLOYMENTS, REPLICA_SETS], ids=str)
@@ -55,16 +56,16 @@ def test_pod_with_missing_owner_maps_to_no_key(gone):
     foo = United("Deployment").settle()
     view = PODS.view(foo.pods[0])
     foo.objects[gone] = {}
-    assert changed_keys(foo, keys.of_pod, None, view) == set()
+    assert changed_keys(foo, KEYS[PODS], None, view) == set()
 
 
 def test_pod_of_other_owner_maps_to_no_key():
     foo = United("Deployment")
     job = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u", "controller": True}
     names = {"name": "p", "namespace": "default"}
-    assert changed_keys(foo, keys.of_pod, None, PODS.view({"metadata": names})) == set()
+    assert changed_keys(foo, KEYS[PODS], None, PODS.view({"metadata": names})) == set()
     owned = PODS.view({"metadata": {**names, "ownerReferences": [job]}})
-    assert changed_keys(foo, keys.of_pod, None, owned) == set()
+    assert changed_keys(foo, KEYS[PODS], None, owned) == set()
 
 
 def test_stateful_sets_of_both_groups_are_distinguished():
@@ -72,7 +73,7 @@ def test_stateful_sets_of_both_groups_are_distinguished():
     foo = United("AdvancedStatefulSet").settle()
     view = PODS.view(foo.pods[0])
     foo.objects[STATEFUL_SETS] = foo.objects.pop(ADVANCED_STATEFUL_SETS)
-    assert changed_keys(foo, keys.of_pod, None, view) == set()
+    assert changed_keys(foo, KEYS[PODS], None, view) == set()
 
 
 def test_united_deployment_needs_kinds_of_pack():

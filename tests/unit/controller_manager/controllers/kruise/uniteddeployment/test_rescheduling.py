@@ -7,7 +7,7 @@ import pytest
 from mockube.apimachinery.timestamps import format_time
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.controllers.kruise.uniteddeployment import rescheduling as schedulable
-from mockube.controller_manager.controllers.kruise.uniteddeployment.conditions import time_to_find_node
+from mockube.controller_manager.controllers.kruise.uniteddeployment.rescheduling import time_to_find_node
 from mockube.controller_manager.controllers.kruise.uniteddeployment.spec import Schedule
 from mockube.controller_manager.controllers.kruise.uniteddeployment.subset import Subset
 from tests.support.controllers.uniteddeployments import United, adaptive, subset

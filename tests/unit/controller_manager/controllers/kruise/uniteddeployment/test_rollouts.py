@@ -6,8 +6,8 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.meta import with_labels
 from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS, PODS, STATEFUL_SETS
 from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.controllers.kruise.uniteddeployment.adapters.rows import ADAPTERS
-from mockube.controller_manager.controllers.kruise.uniteddeployment.desired_subsets import partitions
+from mockube.controller_manager.controllers.kruise.uniteddeployment.adapters import ADAPTERS
+from mockube.controller_manager.controllers.kruise.uniteddeployment.allocator import partitions
 from mockube.controller_manager.controllers.kruise.uniteddeployment.spec import UnitedView
 from mockube.controller_manager.controllers.kruise.uniteddeployment.subset import LABEL_REVISION
 from mockube.controller_manager.workloads.revisions import hash_of
