@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Final
 
-from mockube.controller_manager.attacher import ATTACHER
 from mockube.controller_manager.control.controller import Controller
 from mockube.controller_manager.control.runnable import Runnable
 from mockube.controller_manager.controllers.attachdetach.controller import ATTACH_DETACH
@@ -12,6 +11,9 @@ from mockube.controller_manager.controllers.certificates.approving import CSR_AP
 from mockube.controller_manager.controllers.certificates.signing import CSR_SIGNING
 from mockube.controller_manager.controllers.clusterroleaggregation.controller import CLUSTER_ROLE_AGGREGATION
 from mockube.controller_manager.controllers.cronjob.controller import CRON_JOB
+from mockube.controller_manager.controllers.csi.attacher import ATTACHER
+from mockube.controller_manager.controllers.csi.provisioner import PROVISIONER, SIMULATED_STORAGE_CLASS
+from mockube.controller_manager.controllers.csi.resizer import NODE_RESIZER, RESIZER
 from mockube.controller_manager.controllers.daemonset.controller import DAEMON_SET
 from mockube.controller_manager.controllers.deployment.controller import DEPLOYMENT
 from mockube.controller_manager.controllers.devicetainteviction.controller import DEVICE_TAINT_EVICTION
@@ -60,8 +62,6 @@ from mockube.controller_manager.controllers.volumeexpand.controller import EXPAN
 from mockube.controller_manager.kubelet.kubelets import SIMULATED_KUBELETS
 from mockube.controller_manager.kubelet.nodes import SIMULATED_NODES
 from mockube.controller_manager.kubelet.pods import SIMULATED_PODS
-from mockube.controller_manager.provisioner import PROVISIONER, SIMULATED_STORAGE_CLASS
-from mockube.controller_manager.resizer import NODE_RESIZER, RESIZER
 from mockube.controller_manager.scheduler.scheduler import KUBE_SCHEDULER
 
 CONTROLLERS: Final[tuple[Controller, ...]] = (

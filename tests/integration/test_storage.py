@@ -4,13 +4,13 @@ import pytest
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.controller_manager.config.settings import Config, Simulation
+from mockube.controller_manager.controllers.csi.provisioner import PROVISIONER, SIMULATED_STORAGE_CLASS
 from mockube.controller_manager.controllers.persistentvolume.controller import PERSISTENT_VOLUME_BINDER
 from mockube.controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
 from mockube.controller_manager.controllers.storageprotection.controller import (
     CLAIM_PROTECTION,
     VOLUME_PROTECTION,
 )
-from mockube.controller_manager.provisioner import PROVISIONER, SIMULATED_STORAGE_CLASS
 from mockube.controller_manager.scheduler.scheduler import KUBE_SCHEDULER
 from tests.support.controllers.running_manager import running_manager
 from tests.support.server.apiserver import running

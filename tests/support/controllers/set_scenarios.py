@@ -4,6 +4,7 @@ from contextlib import asynccontextmanager
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.controller_manager.config.settings import Config, Simulation
+from mockube.controller_manager.controllers.csi.provisioner import PROVISIONER
 from mockube.controller_manager.controllers.garbagecollector.collector import GARBAGE_COLLECTOR
 from mockube.controller_manager.controllers.persistentvolume.controller import PERSISTENT_VOLUME_BINDER
 from mockube.controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
@@ -13,7 +14,6 @@ from mockube.controller_manager.controllers.storageprotection.controller import 
 )
 from mockube.controller_manager.kubelet.nodes import SIMULATED_NODES
 from mockube.controller_manager.kubelet.pods import SIMULATED_PODS
-from mockube.controller_manager.provisioner import PROVISIONER
 from mockube.controller_manager.scheduler.scheduler import KUBE_SCHEDULER
 from tests.support.controllers.running_manager import running_cluster
 

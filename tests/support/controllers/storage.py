@@ -10,12 +10,12 @@ from mockube.controller_manager.client.kinds import (
     STORAGE_CLASSES,
 )
 from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.controllers.csi.provisioner import PROVISIONER
 from mockube.controller_manager.controllers.persistentvolume.controller import PERSISTENT_VOLUME_BINDER
 from mockube.controller_manager.controllers.storageprotection.controller import (
     CLAIM_PROTECTION,
     VOLUME_PROTECTION,
 )
-from mockube.controller_manager.provisioner import PROVISIONER
 from tests.support.controllers.fake_api_server import FakeApiServer
 
 ALL = (PERSISTENT_VOLUME_BINDER, CLAIM_PROTECTION, VOLUME_PROTECTION, PROVISIONER)

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.clock import SteppedClock
-from mockube.controller_manager.attacher import ATTACHER, finalizer
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.kinds import (
     CSI_DRIVERS,
@@ -21,7 +20,6 @@ from mockube.controller_manager.client.kinds import (
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.controllers.attachdetach.controller import ATTACH_DETACH, MANAGED
-from mockube.controller_manager.provisioner import SIMULATED_PROVISIONER
 from tests.support.controllers.fake_api_server import FakeApiServer
 
 NA = "csi-534b86cd295e5df6fffcf7a2b664e864c7e07ec998802e2fc028d669c8047c61"
@@ -239,41 +237,3 @@ def test_changes_map_to_node_keys():
     ):
         assert {*keys(caches, change)} == concerned
     assert of_driver is None
-
-
-# --- the simulated attacher
-
-
-def cluster_with_attachment(driver, **metadata):
-    server = FakeApiServer(ATTACHER, SteppedClock())
-    spec = {"attacher": driver, "nodeName": "n", "source": {"persistentVolumeName": "pv"}}
-    server.add(VOLUME_ATTACHMENTS, {"metadata": {"name": "a", **metadata}, "spec": spec})
-    return server
-
-
-def test_simulated_driver_attaches_at_once():
-    volumes = cluster_with_attachment(SIMULATED_PROVISIONER)
-    volumes.reconcile(Key("", "a"))
-    found = volumes.get(VOLUME_ATTACHMENTS, "a", "")
-    assert found["status"] == {"attached": True}
-    assert meta.finalizers(found) == ["external-attacher/simulated-mockube-dev"]
-    assert volumes.reconcile(Key("", "a")) == ([], None)
-
-
-def test_simulated_driver_releases_deleted_attachment():
-    mine = finalizer(SIMULATED_PROVISIONER)
-    volumes = cluster_with_attachment(
-        SIMULATED_PROVISIONER, deletionTimestamp="2030-01-01T00:00:00Z", finalizers=[mine]
-    )
-    volumes.reconcile(Key("", "a"))
-    assert not meta.finalizers(volumes.get(VOLUME_ATTACHMENTS, "a", ""))
-    assert volumes.reconcile(Key("", "a")) == ([], None)
-
-
-def test_other_drivers_are_ignored():
-    assert cluster_with_attachment("csi.example.com").reconcile(Key("", "a")) == ([], None)
-
-
-@pytest.mark.parametrize(("driver", "name"), [("a.b", "a-b"), ("a.", "a-X")])
-def test_finalizers_are_named_after_drivers(driver, name):
-    assert finalizer(driver) == f"external-attacher/{name}"

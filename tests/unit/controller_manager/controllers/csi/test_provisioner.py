@@ -4,7 +4,7 @@ import pytest
 
 from mockube.apimachinery import meta
 from mockube.controller_manager.client.kinds import PERSISTENT_VOLUMES
-from mockube.controller_manager.provisioner import default_storage_class
+from mockube.controller_manager.controllers.csi.provisioner import default_storage_class
 from tests.support.controllers.storage import Storage
 
 

@@ -17,7 +17,10 @@ from mockube.controller_manager.control.actions import (
     RemoveFinalizer,
 )
 from mockube.controller_manager.control.controller import Controller, Watch
-from mockube.controller_manager.provisioner import SIMULATED_PROVISIONER, SIMULATED_PROVISIONERS
+from mockube.controller_manager.controllers.csi.provisioner import (
+    SIMULATED_PROVISIONER,
+    SIMULATED_PROVISIONERS,
+)
 
 _INVALID_CHARACTERS: Final = re.compile("[^a-zA-Z0-9-]")
 
