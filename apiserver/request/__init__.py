@@ -1,4 +1,4 @@
-"""Request handling, independent of the transport: `handler.py` lists the filters, each in a module of its own.
+"""Request handling, independent of the transport: `handler.py` lists the filters.
 
-A module belongs here if it handles requests; sockets are in `http/`.
+A module belongs here if it handles requests; sockets are in `http/`. Filters of one subject share a module.
 """
