@@ -16,7 +16,7 @@ from mockube.apiserver.kinds.registry import GROUPS, NEWEST
 from tests.support.hostile.doubling import Growth, check_growth, size_of_run
 from tests.support.hostile.grown_objects import growing
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(size_of_run(600, 3600))]
 
 MEMBERS = size_of_run(1_000, 8_000)
 PER_MEMBER = 20e-6
