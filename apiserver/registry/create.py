@@ -5,9 +5,10 @@ from collections.abc import Sequence
 
 import orjson
 
-from mockube.apimachinery import gotext, json_decode, meta, status
+from mockube.apimachinery import gotext, meta, status
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.names import generate_name
+from mockube.apimachinery.piecewise import decode_in_pieces
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
@@ -114,7 +115,7 @@ async def _create(registry: Registry, attributes: AdmissionAttributes, name_pref
             answer = None
         if answer is not None:
             return answer
-        tree = await run(size, json_decode.decode, original)
+        tree = await run(size, decode_in_pieces, original)
     raise AssertionError("the loop above returns or raises")
 
 

@@ -10,11 +10,12 @@ from typing import TypeAlias
 
 import orjson
 
-from mockube.apimachinery import errors, json_decode, status
+from mockube.apimachinery import errors, status
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.patch.apply.managers import with_old_times
 from mockube.apimachinery.paths import ROOT
+from mockube.apimachinery.piecewise import decode_in_pieces
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.strategy import Strategy, apply_fields, is_changed, preserve_fields
@@ -67,7 +68,7 @@ async def update(registry: Registry, context: RequestContext) -> ObjectResult:
     first = [sent]
 
     def sent_tree() -> Tree:
-        tree: Tree = first.pop() if first else json_decode.decode(original)
+        tree: Tree = first.pop() if first else decode_in_pieces(original)
         return tree
 
     def new_tree(old: Tree) -> Tree:

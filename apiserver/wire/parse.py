@@ -8,9 +8,9 @@ import orjson
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mockube.apimachinery import json_decode, status
+from mockube.apimachinery import status
 from mockube.apimachinery.gonumbers import with_go_numbers
-from mockube.apimachinery.piecewise import sorted_in_pieces
+from mockube.apimachinery.piecewise import decode_in_pieces, sorted_in_pieces
 from mockube.apimachinery.schema.decode import has_duplicates, is_too_deep
 from mockube.apimachinery.yaml_decode import load
 from mockube.apimachinery.yaml_scalars import YamlError
@@ -66,7 +66,7 @@ def _json(data: bytes) -> ParsedObject:
     if is_too_deep(data):
         raise NotJson("exceeded max depth")
     try:
-        return ParsedObject(json_decode.decode(data), data)
+        return ParsedObject(decode_in_pieces(data), data)
     except orjson.JSONDecodeError:
         return _json_as_go(data)
 
@@ -75,7 +75,7 @@ def _json_as_go(data: bytes) -> ParsedObject:
     """Decode JSON that orjson refuses: Go accepts some of it, and refuses the rest with errors of its own."""
     text = go_json.replace_invalid_characters(data)
     with suppress(orjson.JSONDecodeError):
-        return ParsedObject(json_decode.decode(text), text)
+        return ParsedObject(decode_in_pieces(text), text)
     if syntax_problem := go_json.syntax_error(data):
         raise NotJson(syntax_problem)
     try:
@@ -107,7 +107,7 @@ def parse_applied(data: bytes) -> ParsedObject:
     """
     if data.lstrip()[:1] in (b"{", b"[") and not is_too_deep(data):  # JSON is YAML, and decoded much faster
         with suppress(orjson.JSONDecodeError):
-            return ParsedObject(with_go_numbers(json_decode.decode(data)), data)
+            return ParsedObject(with_go_numbers(decode_in_pieces(data)), data)
     try:
         loaded = load(data)
     except YamlError as error:

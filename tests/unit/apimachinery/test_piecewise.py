@@ -1,4 +1,4 @@
-"""Many items are sorted like few, and no single call processes all of them."""
+"""Many items are sorted, encoded and decoded like few, and no single call processes all of them."""
 
 import sys
 import weakref
@@ -6,13 +6,17 @@ from itertools import pairwise
 
 import orjson
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from mockube.apimachinery import tree
+from mockube.apimachinery import piecewise, tree
 from mockube.apimachinery.patch import gofmt, json_merge
 from mockube.apimachinery.piecewise import (
     ENCODED_PIECE_SIZE,
+    MAX_CONTAINERS_PER_CALL,
     MIN_BYTES_IN_PIECES,
     PIECE_SIZE,
+    decode_in_pieces,
     encode_in_pieces,
     encoder_for_size,
     release_in_pieces,
@@ -210,3 +214,99 @@ def test_no_long_part_is_encoded_in_one_call(monkeypatch):
 def test_small_values_are_encoded_in_one_call():
     assert encoder_for_size(MIN_BYTES_IN_PIECES - 1) is orjson.dumps
     assert encoder_for_size(MIN_BYTES_IN_PIECES) is encode_in_pieces
+
+
+# --- decoding
+
+BLANKS = st.sampled_from(["", "", " ", "\n\t\r "])
+SCALARS = st.sampled_from(
+    ["1", "-1.5e3", "true", "null", '"a"', '""', '"]{"', '"\\"["', '"\\\\"', '"\u00e9,"']
+)
+KEYS = st.sampled_from(['"a"', '"b"', '"c\\n"', '"d,:"', '""'])
+
+
+@st.composite
+def array(draw, values):
+    items = [f"{draw(BLANKS)}{item}{draw(BLANKS)}" for item in draw(st.lists(values, max_size=9))]
+    return f"[{','.join(items) or draw(BLANKS)}]"
+
+
+@st.composite
+def mapping(draw, values):
+    members = [
+        f"{draw(BLANKS)}{draw(KEYS)}{draw(BLANKS)}:{draw(BLANKS)}{value}{draw(BLANKS)}"
+        for value in draw(st.lists(values, max_size=9))
+    ]
+    return f"{{{','.join(members) or draw(BLANKS)}}}"
+
+
+TEXTS = st.recursive(SCALARS, lambda values: array(values) | mapping(values), max_leaves=40)
+CHANGES = st.lists(
+    st.tuples(
+        st.floats(0, 1, exclude_max=True), st.sampled_from(["", *'[]{},:"\\ 1n', "\0", "\xff"]), st.booleans()
+    ),
+    max_size=3,
+)
+
+
+def decoded(decoder, text):
+    try:
+        return orjson.dumps(decoder(text))
+    except orjson.JSONDecodeError:
+        return "refused"
+
+
+@pytest.fixture(params=[0, 1, 3, 10], scope="module")
+def many(request):
+    """How many containers a piece has."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(piecewise, "MAX_CONTAINERS_PER_CALL", request.param)
+        yield request.param
+
+
+@given(text=TEXTS, before=BLANKS, after=BLANKS)
+def test_pieces_are_decoded_like_the_whole(many, text, before, after):
+    data = f"{before}{text}{after}".encode()
+    assert decoded(decode_in_pieces, data) == decoded(orjson.loads, data) != "refused"
+
+
+@given(text=TEXTS, changes=CHANGES)
+def test_changed_text_is_refused_if_orjson_refuses_it(many, text, changes):
+    for place, inserted, replaces in changes:
+        position = int(place * len(text))
+        text = text[:position] + inserted + text[position + replaces :]
+    data = text.encode("latin-1", "replace")
+    assert decoded(decode_in_pieces, data) == decoded(orjson.loads, data)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b'{"a":[%b]}' % b",".join([b"[]"] * (4 * MAX_CONTAINERS_PER_CALL)),
+        b'{"a":{%b}}' % b",".join(b'"%d":{}' % number for number in range(4 * MAX_CONTAINERS_PER_CALL)),
+        b'[%b,{"last":1}]' % b",".join([b'{"a":[{},[0]]}'] * (4 * MAX_CONTAINERS_PER_CALL)),
+        b'{"a":[],"b":[%b],"a":[%b]}'
+        % (
+            b",".join([b"[]"] * (2 * MAX_CONTAINERS_PER_CALL)),
+            b",".join([b"{}"] * (2 * MAX_CONTAINERS_PER_CALL)),
+        ),
+    ],
+    ids=["an array", "an object", "objects", "the same key twice"],
+)
+def test_no_call_decodes_more_than_two_pieces(text, monkeypatch):
+    whole, loads, counts = orjson.loads(text), orjson.loads, []
+
+    def loads_and_counts(piece):
+        counts.append(piece.count(b"[") + piece.count(b"{"))
+        return loads(piece)
+
+    monkeypatch.setattr(orjson, "loads", loads_and_counts)
+    assert orjson.dumps(decode_in_pieces(text)) == orjson.dumps(whole)
+    assert sum(counts) >= 4 * MAX_CONTAINERS_PER_CALL - len(counts)
+    assert max(counts) <= 2 * MAX_CONTAINERS_PER_CALL
+
+
+def test_brackets_in_a_string_are_not_counted_as_objects():
+    assert decode_in_pieces(b'"%b"' % (b"[" * (2 * MAX_CONTAINERS_PER_CALL))) == "[" * (
+        2 * MAX_CONTAINERS_PER_CALL
+    )
