@@ -1,4 +1,7 @@
-"""The sources of volumes in pods and of PersistentVolumes: their validation, and the defaults of those in pods."""
+"""The sources of volumes in pods and of PersistentVolumes: their validation, and the defaults of those in pods.
+
+The pull policy of an image as a volume has the default of containers, in `pod/defaults.py`.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
@@ -20,7 +23,6 @@ from mockube.apiserver.kinds.common.checks import (
     require_that,
 )
 from mockube.apiserver.kinds.common.defaults import defaults_table
-from mockube.apiserver.kinds.common.image_reference import pull_policy
 from mockube.apiserver.kinds.common.resource_names import check_not_negative
 from mockube.apiserver.kinds.core.volumes import legacy
 from mockube.apiserver.kinds.core.volumes.claim_spec import check_claim_template
@@ -219,10 +221,6 @@ def _default_source(volume: Tree) -> None:
         volume["emptyDir"] = {}
 
 
-def _default_pull_policy(source: Tree) -> None:
-    source.setdefault("pullPolicy", pull_policy(source.get("reference", "")))
-
-
 DEFAULTS: Final = defaults_table(
     "io.k8s.api.core.v1",
     {
@@ -231,7 +229,6 @@ DEFAULTS: Final = defaults_table(
         "ConfigMapVolumeSource": {"defaultMode": _DEFAULT_MODE},
         "DownwardAPIVolumeSource": {"defaultMode": _DEFAULT_MODE},
         "HostPathVolumeSource": {"type": ""},
-        "ImageVolumeSource": _default_pull_policy,
         "ProjectedVolumeSource": {"defaultMode": _DEFAULT_MODE},
         "SecretVolumeSource": {"defaultMode": _DEFAULT_MODE},
         "ServiceAccountTokenProjection": {"expirationSeconds": 3600},

@@ -1,6 +1,6 @@
 import pytest
 
-from mockube.apiserver.kinds.common.image_reference import pull_policy
+from mockube.apiserver.kinds.core.pod.defaults import pull_policy
 
 HEX = "0123456789abcdef"
 SHA256, SHA512 = f"sha256:{HEX * 4}", f"sha512:{HEX * 8}"
