@@ -11,7 +11,15 @@ from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import ANNOTATION_MIRROR_POD
 from mockube.apiserver.kinds.common import objectmeta
-from mockube.apiserver.kinds.common.checks import between, canonical, require, with_old_values
+from mockube.apiserver.kinds.common.checks import (
+    all_of,
+    between,
+    canonical,
+    each_item,
+    optional,
+    require,
+    with_old_values,
+)
 from mockube.apiserver.kinds.common.internal import difference, internal
 from mockube.apiserver.kinds.common.objectmeta import METADATA, SUBDOMAIN
 from mockube.apiserver.kinds.core.pod.containers import check_trimmed_image
@@ -68,13 +76,10 @@ def _check_pod(pod: ReadOnlyTree, options: PodValidationOptions) -> Iterator[Fie
     yield from _check_trimmed_images(spec, SPEC)
 
 
-def _check_trimmed_images(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
-    return [
-        error
-        for kind in ("containers", "initContainers")
-        for index, container in enumerate(spec.get(kind) or ())
-        for error in check_trimmed_image(container, path.child(kind).index(index))
-    ]
+_check_trimmed_images: Final = all_of(
+    optional("containers", each_item(check_trimmed_image)),
+    optional("initContainers", each_item(check_trimmed_image)),
+)
 
 
 def _check_no_tokens(spec: ReadOnlyTree) -> Iterator[FieldError]:
