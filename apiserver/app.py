@@ -70,8 +70,8 @@ from mockube.apiserver.request.pages import RenewedPages, api_pages, with_index
 from mockube.apiserver.request.rendering import Renderer
 from mockube.apiserver.request.zpages import zpages
 from mockube.apiserver.storage.consistency import ConsistencyCheck
-from mockube.apiserver.storage.keys import Layout
 from mockube.apiserver.storage.resource_cache import ResourceCache
+from mockube.apiserver.storage.stored import Layout
 from mockube.apiserver.supervision import TaskSupervisor
 from mockube.apiserver.wire.table import Printer
 from mockube.etcd.embedded.store import EmbeddedStore

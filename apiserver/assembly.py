@@ -25,9 +25,9 @@ from mockube.apiserver.kinds.served_kinds import kinds_of
 from mockube.apiserver.outgoing import OutgoingDependencies
 from mockube.apiserver.packs.registry import pack_kinds, pack_webhooks
 from mockube.apiserver.registry.registry import Allocators, Registry, Scheme
-from mockube.apiserver.storage.keys import Layout
 from mockube.apiserver.storage.lease_manager import LeaseManager
 from mockube.apiserver.storage.shapes import TypeCheckedReader
+from mockube.apiserver.storage.stored import Layout
 from mockube.apiserver.storage.watch_cache import WatchCache
 from mockube.etcd.kv import KV
 

@@ -20,7 +20,7 @@ from mockube.apiserver.event_loop import Worker
 from mockube.apiserver.kinds.api_resource import GroupVersion, Resource
 from mockube.apiserver.kinds.kind import Conversion, Group
 from mockube.apiserver.kinds.registry import Kinds
-from mockube.apiserver.storage.keys import Layout
+from mockube.apiserver.storage.stored import Layout
 
 GroupVersionResource: TypeAlias = tuple[str, str, str]
 """The group, version and name of a resource."""

@@ -31,10 +31,9 @@ from mockube.apiserver.registry.request_context import (
     ObjectResult,
     RequestContext,
 )
-from mockube.apiserver.storage.keys import Layout
 from mockube.apiserver.storage.lease_manager import LeaseManager
 from mockube.apiserver.storage.resource_cache import ResourceCache
-from mockube.apiserver.storage.stored import MAX_REASON, StoredObject
+from mockube.apiserver.storage.stored import MAX_REASON, Layout, StoredObject
 from mockube.apiserver.storage.watch_cache import WatchCache
 from mockube.apiserver.user import User
 from mockube.etcd.kv import KV, NO_LEASE, Compare, KeyValue, LeaseId, Operation, Put, Range

@@ -1,4 +1,4 @@
-"""The objects of one resource in memory, and its recent changes.
+"""The objects of one resource in memory, its recent changes, and the objects that cannot be read.
 
 Changes are applied in the order of revisions, and offered to all watchers at once. A watcher does not block: it has its
 own bounded queue.
@@ -6,13 +6,14 @@ own bounded queue.
 
 import logging
 from bisect import bisect_right
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Final, Protocol, TypeAlias
 
 from sortedcontainers import SortedList
 
-from mockube.apiserver.storage.stored import StoredObject
+from mockube.apiserver.storage.stored import MAX_REASON, StoredObject
 from mockube.etcd.kv import prefix_end
 
 
@@ -76,6 +77,8 @@ MAX_INDEXED_LABELS = 16
 """The maximum of indexed labels of a resource; the oldest index is dropped first."""
 MIN_SELECTIVITY = 4
 """An index is used if fewer than 1 in 4 objects have the value: sorting more keys takes longer than comparing labels."""
+MAX_REPORTED: Final = 10_000
+"""The number of logged objects after which the record of them is cleared."""
 
 LabelIndex: TypeAlias = dict[str, set[bytes]]
 """By a label's value, the keys of the objects that have it."""
@@ -290,3 +293,53 @@ def _large_bytes(change: Change) -> int:
 
 def _revision(change: Change) -> int:
     return change.revision
+
+
+# --- objects that cannot be read
+
+
+class UnreadableObjects:
+    """Values below one prefix of the store that cannot be read as the object of their key.
+
+    Each is counted, and logged once for each revision. Lists and watches omit it; a get returns an error; it can be
+    deleted by name.
+    """
+
+    def __init__(self) -> None:
+        self._revisions: dict[bytes, int] = {}
+        self._reported: dict[bytes, int] = {}
+        self.failures: Counter[bytes] = Counter()
+        """The number of unreadable values by folder."""
+
+    def __bool__(self) -> bool:
+        return bool(self._revisions)
+
+    @property
+    def revisions(self) -> Mapping[bytes, int]:
+        """The keys whose values cannot be read now, with their revisions."""
+        return self._revisions
+
+    def below(self, prefix: bytes) -> Sequence[bytes]:
+        return sorted(key for key in self._revisions if key.startswith(prefix))
+
+    def add(self, folder: bytes, key: bytes, revision: int, error: Exception) -> None:
+        self._revisions[key] = revision
+        self.report(folder, key, revision, error)
+
+    def discard(self, key: bytes) -> None:
+        self._revisions.pop(key, None)
+
+    def clear(self) -> None:
+        """Reset before everything is listed again."""
+        self._revisions.clear()
+
+    def report(self, folder: bytes, key: bytes, revision: int, error: Exception) -> None:
+        """Count and log an object that cannot be read, or not be rendered for a client."""
+        if self._reported.get(key) == revision:
+            return
+        if len(self._reported) >= MAX_REPORTED:
+            self._reported.clear()
+        self._reported[key] = revision
+        self.failures[folder] += 1
+        reason = f"{type(error).__name__}: {error}"[:MAX_REASON]
+        LOG.error("The object at %s cannot be read: %s", key.decode(errors="replace"), reason)

@@ -1,4 +1,7 @@
-"""Stored objects: their encoding in the store, and their encoding for clients.
+"""Stored objects: their keys, their encoding in the store, and their encoding for clients.
+
+Keys have Kubernetes' own layout, `/registry/pods/NAMESPACE/NAME`. Names and namespaces are checked, so that a key is always
+in the folder of its resource.
 
 This server stores canonical JSON, `kind, apiVersion, metadata, …`, without a resourceVersion: that is the store's
 revision, which is inserted after the uid without parsing. The item of a list is encoded once and shared. The labels
@@ -8,32 +11,30 @@ Other programs may have written a value. JSON of a kube-apiserver is canonical, 
 another order is reordered.
 """
 
-import logging
 import re
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping
+from functools import lru_cache, partial
 from typing import Any, Final, Protocol
 
 import msgspec
 import orjson
 
-from mockube.apimachinery import meta, piecewise
+from mockube.apimachinery import meta, piecewise, status
 from mockube.apimachinery.fields import SelectableField
+from mockube.apimachinery.gotext import quote
+from mockube.apimachinery.names import check_path_segment_name
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.wire.protobuf import envelope
 from mockube.apiserver.wire.protobuf.varint import ProtobufError
 
-LOG = logging.getLogger(__name__)
-
+MASTER_LEASES: Final = b"masterleases/"
+"""The folder of the addresses of servers; no resource is stored there."""
 MAX_TRUSTED: Final = 1_000
 """The maximum number of trusted values; it is needed because values of failed writes are not discarded."""
 MAX_TRUSTED_BYTES: Final = 16 << 20
 """The maximum size of all trusted values."""
 MAX_REASON: Final = 300
 """The characters of an error that are logged, because the value may be part of it."""
-MAX_REPORTED: Final = 10_000
-"""The number of logged objects after which the record of them is cleared."""
 
 _NAME = rb'"[^"\\]*(?:\\.[^"\\]*)*"'
 _HEAD = re.compile(
@@ -44,6 +45,70 @@ _HEAD = re.compile(
     rb'"uid":' + _NAME
 )
 """Canonical text up to the position of the resourceVersion; the group is the start of a list item."""
+
+
+# --- keys
+
+
+class KeyedResource(Protocol):
+    """The part of a resource that its keys need."""
+
+    @property
+    def folder(self) -> bytes:
+        """The folder of the resource's objects, below the prefix."""
+
+
+class Layout:
+    """The keys below one prefix, usually /registry."""
+
+    def __init__(self, prefix: str) -> None:
+        self.root = f"/{prefix.strip('/')}/".encode()
+
+    def prefix(self, resource: KeyedResource) -> bytes:
+        """Return the prefix of all objects of a resource."""
+        return self.root + resource.folder
+
+    def scope(self, resource: KeyedResource, namespace: str) -> bytes:
+        """Return the prefix of the objects in a namespace; "" for all namespaces."""
+        prefix = self.prefix(resource)
+        return prefix + _folder(namespace) if namespace else prefix
+
+    def object(self, resource: KeyedResource, namespace: str, name: str) -> bytes:
+        segment = _segment(name)
+        if namespace:
+            return self.root + resource.folder + _folder(namespace) + segment
+        return self.root + resource.folder + segment
+
+
+def _folder(namespace: str) -> bytes:
+    return _usual_folder(namespace) if len(namespace) <= _USUAL_LENGTH else _make_folder(namespace)
+
+
+def _make_folder(namespace: str) -> bytes:
+    if namespace in {"", ".", ".."} or "/" in namespace:
+        raise status.BadRequest(f"Namespace parameter invalid: {quote(namespace)}")
+    return namespace.encode() + b"/"
+
+
+_usual_folder = lru_cache(maxsize=1024)(_make_folder)
+_USUAL_LENGTH: Final = 63
+
+
+def _segment(name: str) -> bytes:
+    if name in {"", ".", ".."} or "/" in name or "%" in name:
+        raise _invalid_name(name)
+    return name.encode()
+
+
+def _invalid_name(name: str) -> status.BadRequest:
+    if not name:
+        return status.BadRequest("Name parameter required.")
+    return status.BadRequest(
+        f"Name parameter invalid: {quote(name)}: {';'.join(check_path_segment_name(name))}"
+    )
+
+
+# --- objects
 
 
 class UnreadableValue(ValueError):
@@ -316,53 +381,6 @@ class TrustedValues:
             del self._values[key]
         else:
             self._values[key] = values[end:]
-
-
-class UnreadableObjects:
-    """Values below one prefix of the store that cannot be read as the object of their key.
-
-    Each is counted, and logged once for each revision. Lists and watches omit it; a get returns an error; it can be
-    deleted by name.
-    """
-
-    def __init__(self) -> None:
-        self._revisions: dict[bytes, int] = {}
-        self._reported: dict[bytes, int] = {}
-        self.failures: Counter[bytes] = Counter()
-        """The number of unreadable values by folder."""
-
-    def __bool__(self) -> bool:
-        return bool(self._revisions)
-
-    @property
-    def revisions(self) -> Mapping[bytes, int]:
-        """The keys whose values cannot be read now, with their revisions."""
-        return self._revisions
-
-    def below(self, prefix: bytes) -> Sequence[bytes]:
-        return sorted(key for key in self._revisions if key.startswith(prefix))
-
-    def add(self, folder: bytes, key: bytes, revision: int, error: Exception) -> None:
-        self._revisions[key] = revision
-        self.report(folder, key, revision, error)
-
-    def discard(self, key: bytes) -> None:
-        self._revisions.pop(key, None)
-
-    def clear(self) -> None:
-        """Reset before everything is listed again."""
-        self._revisions.clear()
-
-    def report(self, folder: bytes, key: bytes, revision: int, error: Exception) -> None:
-        """Count and log an object that cannot be read, or not be rendered for a client."""
-        if self._reported.get(key) == revision:
-            return
-        if len(self._reported) >= MAX_REPORTED:
-            self._reported.clear()
-        self._reported[key] = revision
-        self.failures[folder] += 1
-        reason = f"{type(error).__name__}: {error}"[:MAX_REASON]
-        LOG.error("The object at %s cannot be read: %s", key.decode(errors="replace"), reason)
 
 
 def other_kind(text: bytes) -> UnreadableValue:
