@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Self
 
 from mockube.etcd.embedded import codec
-from mockube.etcd.embedded.callbacks import StoreClock
 from mockube.etcd.embedded.checkpoint import Checkpoints
+from mockube.etcd.embedded.clock import StoreClock
 from mockube.etcd.embedded.directory import DataDirectory, open_directory
 from mockube.etcd.embedded.disk import Disk
 from mockube.etcd.embedded.group_commit import GroupCommit

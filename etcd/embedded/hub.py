@@ -9,10 +9,9 @@ key; the hub does not iterate over all channels.
 import asyncio
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Sequence
-from typing import Generic, Protocol, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Generic, Protocol, TypeAlias, TypeVar
 
-from mockube.etcd.embedded.callbacks import Guard
 from mockube.etcd.embedded.mvcc import Mvcc
 from mockube.etcd.embedded.versions import covers
 from mockube.etcd.errors import Closed, KVError, WatcherTooSlow
@@ -20,6 +19,9 @@ from mockube.etcd.kv import Event, Revision, WatchBatch, WatchRequest, prefix_en
 
 TRIM = 64
 """A channel with fewer entries is not trimmed."""
+
+Guard: TypeAlias = Callable[[Callable[[], None]], Callable[[], None]]
+"""Returns a callback for the event loop, whose errors are reported."""
 
 
 T = TypeVar("T")
@@ -201,7 +203,6 @@ class Hub:
     """All watches of one store."""
 
     def __init__(self, core: Mvcc, *, backlog: int, guard: Guard) -> None:
-        """`guard` reports the errors of a callback of the event loop."""
         self.revision = core.revision
         """The newest published revision."""
         self._core = core

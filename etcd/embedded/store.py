@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from mockube.etcd.embedded.callbacks import Callback, StoreClock, StoreTimer, report_failure
+from mockube.etcd.embedded.clock import StoreClock, StoreTimer
 from mockube.etcd.embedded.hub import Hub
 from mockube.etcd.embedded.mvcc import Mvcc
 from mockube.etcd.embedded.rewriting import Rewrites
@@ -45,9 +45,7 @@ _logger = logging.getLogger(__name__)
 SWEEP = 2048
 """The number of revisions that compaction frees before it yields to the event loop."""
 BURST = 256
-"""The number of changes of a store in memory after which the caller yields to the event loop, so that a writer does not
-block readers.
-"""
+"""The number of changes after which a caller of the store in memory yields, so that a writer does not block readers."""
 PACK_BYTES, PACK_SECONDS = 256 * 1024, 0.05
 """Bytes of replaced values that are compressed at each interval, in some milliseconds."""
 
@@ -272,9 +270,8 @@ class EmbeddedStore:
             self._lease_timer = None
         deadline = self._core.leases.next_deadline()
         if deadline is not None:
-            self._lease_timer = self._clock.call_later(
-                deadline - self._clock.monotonic(), self._guard(self._expire_leases)
-            )
+            delay = deadline - self._clock.monotonic()
+            self._lease_timer = self._clock.call_later(delay, self._guard(self._expire_leases))
 
     def _expire_leases(self) -> None:
         self._spawn(self._revoke_expired(), "expire leases")
@@ -288,11 +285,8 @@ class EmbeddedStore:
             try:
                 await self.revoke(expired[0])
             except KVError as error:
-                _logger.warning(
-                    "the expiry of lease %d could not be written to the log, so its TTL restarts: %s",
-                    expired[0],
-                    error,
-                )
+                problem = "the expiry of lease %d could not be written to the log, so its TTL restarts: %s"
+                _logger.warning(problem, expired[0], error)
                 self._core.leases.renew(expired[0], self._clock.monotonic())
         self._set_lease_timer()
 
@@ -315,8 +309,17 @@ class EmbeddedStore:
             _logger.error("the store's task %r failed", task.get_name(), exc_info=error)
             self._fail(error)
 
-    def _guard(self, callback: Callback) -> Callback:
-        return report_failure(callback, self._fail)
+    def _guard(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Return the callback for the event loop; an error of it is logged, and makes the store unusable."""
+
+        def run() -> None:
+            try:
+                callback()
+            except Exception as error:
+                _logger.exception("the store's callback %r failed", callback.__name__)
+                self._fail(error)
+
+        return run
 
     def _fail(self, error: BaseException) -> None:
         self._task_error = self._task_error or error
@@ -377,17 +380,13 @@ def _check_txn(request: Txn, limits: RequestLimits) -> None:
                 size += len(operation.key) + len(operation.value)
         if len(operations) > 1:
             _check_no_overlap(operations)
-    _check_size(size, limits)
+    if size > limits.request_bytes:
+        raise TooLarge(f"request has {size} bytes, the limit is {limits.request_bytes}")
 
 
 def _check_key(key: bytes) -> None:
     if not key:
         raise InvalidRequest("key is empty")
-
-
-def _check_size(size: int, limits: RequestLimits) -> None:
-    if size > limits.request_bytes:
-        raise TooLarge(f"request has {size} bytes, the limit is {limits.request_bytes}")
 
 
 def _check_no_overlap(operations: Sequence[Operation]) -> None:

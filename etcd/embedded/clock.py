@@ -1,0 +1,14 @@
+"""The clock of the embedded store, which its caller passes: for deadlines of leases and for timers."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+
+class StoreTimer(Protocol):
+    def cancel(self) -> None: ...
+
+
+class StoreClock(Protocol):
+    def monotonic(self) -> float: ...
+
+    def call_later(self, delay: float, callback: Callable[[], None]) -> StoreTimer: ...
