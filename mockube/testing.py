@@ -122,7 +122,7 @@ def pytest_runtest_makereport(
     report = yield
     cluster = getattr(item, "funcargs", {}).get(FIXTURE)
     if report.failed and cluster is not None:
-        from mockube.embedded.failure_report import failure_sections  # noqa: PLC0415 - see the top
+        from mockube.failure_report import failure_sections  # noqa: PLC0415 - see the top
 
         report.sections += failure_sections(cluster)
     return report
