@@ -1,7 +1,7 @@
 """The existing leases, with their deadlines and keys.
 
-The table has no clock: deadlines are numbers. A restart drops deadlines, so every lease then starts again with its
-full TTL, as in etcd after a change of the leader.
+The table has no clock: deadlines are numbers, and `store.py` revokes expired leases. A restart drops deadlines, so every
+lease then starts again with its full TTL, as in etcd after a change of the leader.
 """
 
 from collections.abc import Iterator
