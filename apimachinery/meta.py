@@ -4,7 +4,7 @@ Trees are never mutated, because stored trees are shared: a `with_…` function 
 unchanged part with the old one. An absent field reads as empty.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -167,6 +167,15 @@ def with_finalizer(obj: ReadOnlyTree, finalizer: str) -> dict[str, Any]:
 
 def without_finalizer(obj: ReadOnlyTree, finalizer: str) -> dict[str, Any]:
     return with_metadata(obj, finalizers=[other for other in finalizers(obj) if other != finalizer])
+
+
+def newest_default(objects: Iterable[ReadOnlyTree], annotation_names: Collection[str]) -> ReadOnlyTree | None:
+    """Return the newest object that one of the annotations marks as the default, the first by name if several are as new."""
+    defaults = [
+        obj for obj in objects if any(annotations(obj).get(mark) == "true" for mark in annotation_names)
+    ]
+    defaults.sort(key=name)
+    return max(defaults, key=lambda obj: metadata(obj).get("creationTimestamp") or "", default=None)
 
 
 def controller_reference(owner: ReadOnlyTree) -> dict[str, Any]:

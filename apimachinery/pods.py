@@ -1,8 +1,8 @@
-"""Access to a pod's spec for both processes: its containers, the Secrets that it references, and its sysctls."""
+"""Access to a pod's spec for both processes: its containers and their total resources, its Secrets, and its sysctls."""
 
 import re
-from collections.abc import Iterator
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, TypeVar
 
 from mockube.apimachinery.tree import ReadOnlyTree
 
@@ -13,6 +13,11 @@ _SECRET_REFERENCES: Final = {
     "csi": "nodePublishSecretRef",
 }
 """The field of a volume's source that references a Secret."""
+_POD_LEVEL: Final = frozenset({"cpu", "memory"})
+"""The resources that a pod can have itself, besides huge pages: its containers share them."""
+
+Number = TypeVar("Number", bound=Any)
+"""An amount of a resource: a Quantity, or an integer."""
 
 
 def every_container(spec: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
@@ -47,3 +52,48 @@ def dotted_sysctl(name: str) -> str:
     if separator is None or separator[0] == ".":
         return name
     return name.translate(str.maketrans("./", "/."))
+
+
+def container_total(
+    spec: ReadOnlyTree, amounts_of: Callable[[ReadOnlyTree, bool], Mapping[str, Number]]
+) -> dict[str, Number]:
+    """Return the total of the containers that run together, or of an init container and the sidecars before it where that is more.
+
+    `amounts_of` returns the amounts of a container; its second argument is whether the container runs until the pod ends.
+    """
+    total: dict[str, Number] = {}
+    for container in spec.get("containers") or ():
+        _add(total, amounts_of(container, True))  # noqa: FBT003 - see above
+    sidecars: dict[str, Number] = {}
+    highest: dict[str, Number] = {}
+    for container in spec.get("initContainers") or ():
+        is_sidecar = container.get("restartPolicy") == "Always"
+        amounts = amounts_of(container, is_sidecar)
+        if is_sidecar:
+            _add(total, amounts)
+            _add(sidecars, amounts)
+            amounts = {name: sidecars[name] for name in amounts}
+        else:
+            amounts = {
+                name: amount + sidecars[name] if name in sidecars else amount
+                for name, amount in amounts.items()
+            }
+        # The highest amount of a resource that this container does not have is unchanged.
+        _raise(highest, amounts)
+    _raise(total, highest)
+    return total
+
+
+def _add(amounts: dict[str, Number], more: Mapping[str, Number]) -> None:
+    for name, amount in more.items():
+        amounts[name] = amounts[name] + amount if name in amounts else amount
+
+
+def _raise(amounts: dict[str, Number], minimum: Mapping[str, Number]) -> None:
+    for name, amount in minimum.items():
+        amounts[name] = max(amounts[name], amount) if name in amounts else amount
+
+
+def is_pod_level(resource: str) -> bool:
+    """Return whether a pod itself can have requests and limits of a resource."""
+    return resource in _POD_LEVEL or resource.startswith("hugepages-")

@@ -61,6 +61,7 @@ ANNOTATION_ENDPOINTS_OVER_CAPACITY: Final = "endpoints.kubernetes.io/over-capaci
 ANNOTATION_PV_BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
 ANNOTATION_PV_BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
 ANNOTATION_DEFAULT_STORAGE_CLASS: Final = "storageclass.kubernetes.io/is-default-class"
+ANNOTATION_BETA_DEFAULT_STORAGE_CLASS: Final = "storageclass.beta.kubernetes.io/is-default-class"
 ANNOTATION_DEFAULT_INGRESS_CLASS: Final = "ingressclass.kubernetes.io/is-default-class"
 
 # --- finalizers

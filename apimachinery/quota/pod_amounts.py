@@ -1,12 +1,11 @@
 """The total requests and limits of a pod, including a resize in progress (component-helpers' PodRequests, PodLimits)."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any
 
+from mockube.apimachinery.pods import container_total, is_pod_level
 from mockube.apimachinery.quota.amounts import Amounts, add, maximum, read
 from mockube.apimachinery.tree import ReadOnlyTree
-
-_POD_LEVEL: Final = frozenset({"cpu", "memory"})
 
 _Effective = Callable[[ReadOnlyTree, ReadOnlyTree | None], Amounts]
 """A function from a container, and its status if that has resources, to the container's amounts."""
@@ -50,29 +49,17 @@ def has_pod_level(spec: ReadOnlyTree) -> bool:
 
 def _pod_level_amounts(spec: ReadOnlyTree, field: str) -> Amounts:
     amounts = (spec.get("resources") or {}).get(field)
-    return {
-        name: amount
-        for name, amount in read(amounts).items()
-        if name in _POD_LEVEL or name.startswith("hugepages-")
-    }
+    return {name: amount for name, amount in read(amounts).items() if is_pod_level(name)}
 
 
 def _amounts_of_containers(pod: ReadOnlyTree, effective: _Effective) -> Amounts:
-    """Return the amounts of all running containers, or of an init container and the sidecars before it if those are more."""
-    spec, statuses = pod.get("spec") or {}, _statuses(pod)
-    running: Amounts = {}
-    for container in spec.get("containers") or ():
-        running = add(running, effective(container, statuses.get(container.get("name", ""))))
-    sidecars: Amounts = {}
-    init_peak: Amounts = {}
-    for container in spec.get("initContainers") or ():
-        if container.get("restartPolicy") == "Always":
-            sidecar = effective(container, statuses.get(container.get("name", "")))
-            running, sidecars = add(running, sidecar), add(sidecars, sidecar)
-            init_peak = maximum(init_peak, sidecars)
-        else:
-            init_peak = maximum(init_peak, add(effective(container, None), sidecars))
-    return maximum(running, init_peak)
+    """Return the total of the containers. The status of an init container that ends does not count."""
+    statuses = _statuses(pod)
+
+    def amounts_of(container: ReadOnlyTree, runs_on: bool) -> Amounts:  # noqa: FBT001 - see container_total
+        return effective(container, statuses.get(container.get("name", "")) if runs_on else None)
+
+    return container_total(pod.get("spec") or {}, amounts_of)
 
 
 def _statuses(pod: ReadOnlyTree) -> Mapping[str, ReadOnlyTree]:

@@ -7,7 +7,11 @@ from collections.abc import Sequence
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.groups import GroupResource
-from mockube.apimachinery.wellknown import ANNOTATION_DEFAULT_INGRESS_CLASS, ANNOTATION_DEFAULT_STORAGE_CLASS
+from mockube.apimachinery.wellknown import (
+    ANNOTATION_BETA_DEFAULT_STORAGE_CLASS,
+    ANNOTATION_DEFAULT_INGRESS_CLASS,
+    ANNOTATION_DEFAULT_STORAGE_CLASS,
+)
 from mockube.apiserver.admission.plugin import CLAIMS, Plugin
 from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.registry.request_context import AdmissionAttributes
@@ -15,7 +19,6 @@ from mockube.apiserver.registry.request_context import AdmissionAttributes
 STORAGE_CLASSES = GroupResource("storage.k8s.io", "storageclasses")
 INGRESS_CLASSES = GroupResource("networking.k8s.io", "ingressclasses")
 BETA_STORAGE_CLASS = "volume.beta.kubernetes.io/storage-class"
-BETA_DEFAULT_STORAGE_CLASS = "storageclass.beta.kubernetes.io/is-default-class"
 OLD_INGRESS_CLASS = "kubernetes.io/ingress.class"
 
 
@@ -27,7 +30,7 @@ class DefaultStorageClass(Plugin):
         assert claim is not None
         if "storageClassName" in claim["spec"] or BETA_STORAGE_CLASS in meta.annotations(claim):
             return
-        annotation_names = (ANNOTATION_DEFAULT_STORAGE_CLASS, BETA_DEFAULT_STORAGE_CLASS)
+        annotation_names = (ANNOTATION_DEFAULT_STORAGE_CLASS, ANNOTATION_BETA_DEFAULT_STORAGE_CLASS)
         if name := _default_class(backend, STORAGE_CLASSES, annotation_names):
             claim["spec"] = claim["spec"] | {"storageClassName": name}
 
@@ -47,10 +50,6 @@ class DefaultIngressClass(Plugin):
 
 def _default_class(backend: Backend, classes: GroupResource, annotation_names: Sequence[str]) -> str:
     """Return the name of the default class; "" if there is none."""
-    trees = [stored.tree() for stored in backend.list_cached(classes)]
-    defaults = [
-        tree for tree in trees if any(meta.annotations(tree).get(name) == "true" for name in annotation_names)
-    ]
-    defaults.sort(key=meta.name)
-    defaults.sort(key=lambda tree: meta.metadata(tree).get("creationTimestamp", ""), reverse=True)
-    return meta.name(defaults[0]) if defaults else ""
+    trees = (stored.tree() for stored in backend.list_cached(classes))
+    default = meta.newest_default(trees, annotation_names)
+    return "" if default is None else meta.name(default)

@@ -4,10 +4,11 @@ Pure. Upstream: component-helpers/resource, plugins/nodeports.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from mockube.apimachinery import quantity
+from mockube.apimachinery.pods import container_total
 from mockube.apimachinery.tree import ReadOnlyTree
 
 CPU: Final = "cpu"
@@ -50,24 +51,9 @@ def _pod_level_requests(spec: ReadOnlyTree) -> Mapping[str, Any]:
     return (spec.get("resources") or {}).get("requests") or {}
 
 
-def _container_total(spec: ReadOnlyTree, requests: Any) -> Amounts:
-    running: Amounts = Counter()
-    for container in spec.get("containers") or ():
-        running.update(requests(container))
-    sidecars: Amounts = Counter()
-    maximum: Amounts = Counter()
-    for container in spec.get("initContainers") or ():
-        requested = requests(container)
-        if container.get("restartPolicy") == "Always":
-            running.update(requested)
-            sidecars.update(requested)
-            requested = {name: sidecars[name] for name in requested}
-        else:
-            requested = {name: amount + sidecars[name] for name, amount in requested.items()}
-        # The maximum of a resource that this container does not request is unchanged.
-        for name, amount in requested.items():
-            maximum[name] = max(maximum[name], amount)
-    return running | maximum
+def _container_total(spec: ReadOnlyTree, requests: Callable[[ReadOnlyTree], Amounts]) -> Amounts:
+    total = container_total(spec, lambda container, _: requests(container))
+    return +Counter(total)  # an absent resource counts as 0
 
 
 def _requests(container: ReadOnlyTree) -> Amounts:

@@ -6,7 +6,10 @@ from typing import Any, Final
 from mockube.apimachinery import gotext, labels, meta, quantity
 from mockube.apimachinery.quantity import Quantity
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apimachinery.wellknown import ANNOTATION_DEFAULT_STORAGE_CLASS
+from mockube.apimachinery.wellknown import (
+    ANNOTATION_BETA_DEFAULT_STORAGE_CLASS,
+    ANNOTATION_DEFAULT_STORAGE_CLASS,
+)
 from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS
 
 SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
@@ -17,7 +20,6 @@ BETA_STORAGE_PROVISIONER: Final = "volume.beta.kubernetes.io/storage-provisioner
 PROVISIONED_BY: Final = "pv.kubernetes.io/provisioned-by"
 """An annotation of volumes: the provisioner that created the volume and deletes it."""
 BETA_STORAGE_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
-BETA_DEFAULT_CLASS: Final = "storageclass.beta.kubernetes.io/is-default-class"
 
 NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
 IN_TREE_PREFIX: Final = "kubernetes.io/"
@@ -47,17 +49,9 @@ def has_storage_class_name(claim: ReadOnlyTree) -> bool:
 
 def default_class(classes: Iterable[ReadOnlyTree]) -> ReadOnlyTree | None:
     """Return the default storage class, the newest if there are several; None if there is none."""
-    defaults = sorted(filter(_is_default, classes), key=meta.name)
-    return max(
-        defaults,
-        key=lambda storage_class: meta.metadata(storage_class).get("creationTimestamp") or "",
-        default=None,
+    return meta.newest_default(
+        classes, (ANNOTATION_DEFAULT_STORAGE_CLASS, ANNOTATION_BETA_DEFAULT_STORAGE_CLASS)
     )
-
-
-def _is_default(storage_class: ReadOnlyTree) -> bool:
-    present = meta.annotations(storage_class)
-    return "true" in (present.get(ANNOTATION_DEFAULT_STORAGE_CLASS), present.get(BETA_DEFAULT_CLASS))
 
 
 def waits_for_consumer(storage_class: ReadOnlyTree | None) -> bool:

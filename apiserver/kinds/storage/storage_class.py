@@ -97,12 +97,13 @@ def _warn(storage_class: ReadOnlyTree) -> Iterator[str]:
                 yield f"{path.index(number).child('key')}: {DEPRECATED[key]}"
 
 
-_BETA_DEFAULT_STORAGE_CLASS: Final = "storageclass.beta.kubernetes.io/is-default-class"
-
-
 def _cells(tree: Tree, now: datetime) -> list[Any]:
     return [
-        name_with_default(tree, wellknown.ANNOTATION_DEFAULT_STORAGE_CLASS, _BETA_DEFAULT_STORAGE_CLASS),
+        name_with_default(
+            tree,
+            wellknown.ANNOTATION_DEFAULT_STORAGE_CLASS,
+            wellknown.ANNOTATION_BETA_DEFAULT_STORAGE_CLASS,
+        ),
         text(tree, "provisioner"),
         text(tree, "reclaimPolicy", default="Delete"),
         text(tree, "volumeBindingMode", default="Immediate"),

@@ -128,3 +128,18 @@ def test_controller_reference_has_all_fields():
         "blockOwnerDeletion": True,
     }
     assert meta.is_controlled_by(meta.with_metadata({}, ownerReferences=[reference]), OWNER)
+
+
+def test_newest_default_is_chosen_by_creation_and_name():
+    def storage_class(name, created, **marks):
+        return {"metadata": {"name": name, "creationTimestamp": created, "annotations": marks}}
+
+    objects = [
+        storage_class("d", "2026-01-03T00:00:00Z", a="false"),
+        storage_class("c", "2026-01-02T00:00:00Z", b="true"),
+        storage_class("b", "2026-01-02T00:00:00Z", a="true"),
+        storage_class("a", "2026-01-01T00:00:00Z", a="true"),
+    ]
+    assert meta.newest_default(objects, ("a", "b")) is objects[2]
+    assert meta.newest_default(objects, ("b",)) is objects[1]
+    assert meta.newest_default(objects, ("c",)) is None

@@ -12,8 +12,9 @@ from itertools import chain
 from typing import Any, Final, TypeAlias
 
 from mockube.apimachinery import quantity
+from mockube.apimachinery.pods import container_total
 from mockube.apimachinery.quantity import Quantity
-from mockube.apimachinery.tree import Tree
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.common.defaults import FILLED_BY_OWNER, defaults_table
 
 
@@ -178,39 +179,13 @@ def aggregate(spec: Mapping[str, Any], field: str) -> dict[str, str]:
 
     An init container that is always restarted, a sidecar, keeps running during the later ones.
     """
-    total: _Amounts = {}
-    sidecars: _Amounts = {}
-    peak: _Amounts = {}
-    for container in spec.get("containers") or ():
-        _add(total, _amounts(container, field))
-    for container in spec.get("initContainers", ()):
-        container_amounts = _amounts(container, field)
-        if container.get("restartPolicy") == "Always":
-            _add(total, container_amounts)
-            _add(sidecars, container_amounts)
-            container_amounts = {name: sidecars[name] for name in container_amounts}
-        else:
-            _add(container_amounts, {name: sidecars[name] for name in container_amounts if name in sidecars})
-        # Resources that this container does not request do not change.
-        _raise(peak, container_amounts)
-    _raise(total, peak)
+    total = container_total(spec, lambda container, _: _amounts(container, field))
     return {name: str(amount) for name, amount in total.items()}
 
 
-def _amounts(container: Tree, field: str) -> _Amounts:
+def _amounts(container: ReadOnlyTree, field: str) -> _Amounts:
     amounts = (container.get("resources") or {}).get(field) or {}
     return {name: quantity.parse(text) for name, text in amounts.items()}
-
-
-def _add(amounts: _Amounts, more: _Amounts) -> None:
-    for name, amount in more.items():
-        amounts[name] = amounts[name] + amount if name in amounts else amount
-
-
-def _raise(amounts: _Amounts, minimum: _Amounts) -> None:
-    for name, amount in minimum.items():
-        if name not in amounts or amounts[name] < amount:
-            amounts[name] = amount
 
 
 # --- the internal type: fields with the same meaning have equal values
