@@ -3,6 +3,7 @@
 import platform
 import re
 import sys
+from functools import cache
 from importlib.metadata import version as installed
 from typing import Any, Final, TypeAlias
 
@@ -60,13 +61,18 @@ def version_document(minor: str = minors.NEWEST, git_version: str = "") -> Docum
         "minor": number,
         **({} if minors.is_before(minor, _EMULATION_SINCE) else emulation),
         "gitVersion": git_version or f"v{version(minor)}",
-        "gitCommit": f"mockube-{installed('mockube')}",
+        "gitCommit": _commit(),
         "gitTreeState": "clean",
         "buildDate": "1970-01-01T00:00:00Z",
         "goVersion": f"python{platform.python_version()}",
         "compiler": platform.python_implementation().lower(),
         "platform": f"{platform.system().lower()}/{architecture(platform.machine())}",
     }
+
+
+@cache
+def _commit() -> str:
+    return f"mockube-{installed('mockube')}"
 
 
 def openapi_version(minor: str) -> str:

@@ -1,10 +1,10 @@
 """Serve OpenAPI documents, which clients cache by hash, and OpenID Connect discovery of service account tokens."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
-from functools import partial
+from functools import cache, partial
 from http import HTTPStatus
-from typing import Final
+from typing import Any, Final
 
 import orjson
 
@@ -129,13 +129,19 @@ def openid_pages(accounts: ServiceAccounts, *, address: str) -> Pages:
         "id_token_signing_alg_values_supported": accounts.keys.algorithms(),
     }
     return {
-        CONFIGURATION: _page(orjson.dumps(configuration), JSON),
-        JWKS: _page(orjson.dumps(accounts.keys.jwks()), "application/jwk-set+json"),
+        CONFIGURATION: _page(lambda: configuration, JSON),
+        JWKS: _page(accounts.keys.jwks, "application/jwk-set+json"),
     }
 
 
-def _page(body: bytes, content_type: str) -> Page:
+def _page(make_document: Callable[[], Any], content_type: str) -> Page:
+    """Return a page whose document is made for the first request: that of the keys imports a library."""
+
+    @cache
+    def body() -> bytes:
+        return orjson.dumps(make_document())
+
     async def page(_request: Request) -> Response:
-        return Response(200, [body], content_type, headers=_HEADERS)
+        return Response(200, [body()], content_type, headers=_HEADERS)
 
     return get_only(page, (content_type,))

@@ -4,12 +4,13 @@ The background thread and the caller's thread do not block each other. The loop 
 """
 
 import asyncio
-import gc
 import threading
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, contextmanager, suppress
-from typing import Any, Final, Generic, TypeVar
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
+from typing import Any, Generic, TypeVar
+
+from mockube.embedded.garbage_collection import GARBAGE_COLLECTOR
 
 NEW_LOOP: Callable[[], asyncio.AbstractEventLoop]
 try:
@@ -19,36 +20,6 @@ except ImportError:  # uvloop does not support every system
 
 T = TypeVar("T")
 R = TypeVar("R")
-
-
-class PythonGarbageCollector:
-    """The garbage collector of the interpreter, which is paused while contexts are entered.
-
-    A start creates 30,000 objects that stay. They would cause a full collection, which takes as long as the start.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._pauses = 0
-        self._was_enabled = False
-
-    @contextmanager
-    def pause(self) -> Iterator[None]:
-        with self._lock:
-            if not self._pauses:
-                self._was_enabled = gc.isenabled()
-                gc.disable()
-            self._pauses += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._pauses -= 1
-                if not self._pauses and self._was_enabled:
-                    gc.enable()
-
-
-_GARBAGE_COLLECTOR: Final = PythonGarbageCollector()
 
 
 class BackgroundContext(Generic[T]):
@@ -110,6 +81,7 @@ class BackgroundContext(Generic[T]):
             self._fail(error)
         else:
             self.ended.set_result(None)
+        GARBAGE_COLLECTOR.count_ended_cluster()
 
     async def _run_context(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -118,7 +90,7 @@ class BackgroundContext(Generic[T]):
         self._main = main
         self._loop_ready.set()
         async with AsyncExitStack() as stack:
-            with _GARBAGE_COLLECTOR.pause():
+            with GARBAGE_COLLECTOR.pause():
                 resource = await stack.enter_async_context(self._block())
             self.opened.set_result(resource)
             try:

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from mockube.embedded.background_loop import BackgroundContext, PythonGarbageCollector
+from mockube.embedded.background_loop import BackgroundContext
 from tests.support.turns import PATIENCE
 
 
@@ -107,18 +107,6 @@ def restored_collection():
     was_enabled = gc.isenabled()
     yield
     (gc.enable if was_enabled else gc.disable)()
-
-
-@pytest.mark.usefixtures("restored_collection")
-@pytest.mark.parametrize("is_enabled", [True, False])
-def test_garbage_collection_is_paused_until_all_blocks_are_open(is_enabled):
-    (gc.enable if is_enabled else gc.disable)()
-    collection = PythonGarbageCollector()
-    with collection.pause():
-        with collection.pause():
-            assert not gc.isenabled()
-        assert not gc.isenabled()
-    assert gc.isenabled() is is_enabled
 
 
 @pytest.mark.usefixtures("restored_collection")
