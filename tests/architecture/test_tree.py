@@ -88,6 +88,10 @@ def test_every_place_that_may_start_tasks_does():
     assert not [path for path in tasks.ALLOWED if not list(tasks.starts(module(path)))]
 
 
+def test_every_file_that_may_decide_by_kind_does():
+    assert not [path for path in kinds.ALLOWED if not list(kinds.decisions(module(path)))]
+
+
 @pytest.mark.parametrize("package", PACKAGES)
 def test_every_folder_of_a_package_is_a_package(package):
     folders = {path.parent for path in (ROOT / package).rglob("*.py")}

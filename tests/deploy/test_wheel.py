@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import tarfile
+import venv
 import zipfile
 
 import pytest
@@ -11,18 +12,21 @@ from tests.architecture.source import ROOT
 
 NAMESAKES = ("apimachinery", "apiserver", "controller_manager", "etcd")
 
+START_CLUSTER = """
+from mockube import Cluster
+with Cluster(nodes=1) as cluster:
+    cluster.apply("{apiVersion: v1, kind: Namespace, metadata: {name: shop}}")
+    cluster.wait("Namespace", "shop", lambda tree: tree["status"]["phase"] == "Active")
+import mockube.apiserver
+print(mockube.apiserver.__file__)
+"""
+
 PROGRAM = """
 import sys
 sys.path[:] = [*sys.argv[1:], *(path for path in sys.path if path not in ("", {root!r}))]
 import apiserver, apimachinery, controller_manager, etcd
 assert {{module.OWNER for module in (apiserver, apimachinery, controller_manager, etcd)}} == {{"somebody else"}}
-from mockube import Cluster
-with Cluster(nodes=1) as cluster:
-    cluster.apply("{{apiVersion: v1, kind: Namespace, metadata: {{name: shop}}}}")
-    cluster.wait("Namespace", "shop", lambda tree: tree["status"]["phase"] == "Active")
-import mockube.apiserver
-print(mockube.apiserver.__file__)
-"""
+""" + START_CLUSTER.replace("{", "{{").replace("}", "}}")
 
 
 def build(tree, target, folder):
@@ -32,8 +36,13 @@ def build(tree, target, folder):
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
-    return zipfile.ZipFile(build(ROOT, "wheel", tmp_path_factory.mktemp("wheel")))
+def wheel_file(tmp_path_factory):
+    return build(ROOT, "wheel", tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture
+def wheel(wheel_file):
+    return zipfile.ZipFile(wheel_file)
 
 
 def test_wheel_installs_one_package(wheel):
@@ -66,8 +75,45 @@ def files_in(*folders):
                 yield path.relative_to(ROOT).as_posix()
 
 
-def test_installed_wheel_works_beside_packages_of_same_names(wheel, tmp_path):
-    """python-etcd installs `etcd`, and a user's project may have a folder `apiserver`."""
+PYTHON_ETCD = "python-etcd==0.4.5"
+
+
+def pip(python, *arguments):
+    """Run pip; packages are built with what is in pip's cache or in the registry."""
+    command = [python, "-m", "pip", "--disable-pip-version-check", "--quiet", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def locked_versions():
+    """Return the lines of the lock without hashes, which pip would require of python-etcd too."""
+    for line in (ROOT / "requirements.lock").read_text().splitlines():
+        if not line.startswith(" "):
+            yield line.rstrip("\\") + "\n"
+
+
+def test_wheel_works_in_a_fresh_environment_beside_python_etcd(wheel_file, tmp_path):
+    """Both are installed with pip, in the versions of the lock."""
+    environment, project = tmp_path / "environment", tmp_path / "project"
+    project.mkdir()
+    venv.create(environment, with_pip=True)
+    python = str(environment / "bin/python")
+    downloaded = pip(python, "download", "--no-deps", "--dest", str(tmp_path), PYTHON_ETCD)
+    if downloaded.returncode:
+        pytest.skip(f"no package registry has {PYTHON_ETCD}: {downloaded.stderr.strip()[-200:]}")
+    versions = tmp_path / "versions.txt"
+    versions.write_text("".join(locked_versions()))
+    installed = pip(python, "install", "--constraint", str(versions), PYTHON_ETCD, str(wheel_file))
+    assert not installed.returncode, installed.stderr
+    program = f"import etcd; etcd.Client(); print(etcd.__file__)\n{START_CLUSTER}"
+    done = subprocess.run([python, "-c", program], cwd=project, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    theirs, ours = done.stdout.split()
+    assert theirs.endswith("site-packages/etcd/__init__.py")
+    assert ours.endswith("site-packages/mockube/apiserver/__init__.py")
+
+
+def test_installed_wheel_works_beside_folders_of_same_names(wheel, tmp_path):
+    """A user's project may have a folder `apiserver` or `etcd`."""
     site, project = tmp_path / "site", tmp_path / "project"
     wheel.extractall(site)
     for name in NAMESAKES:
