@@ -3,6 +3,7 @@
 import pytest
 
 from tests.architecture.rules import (
+    coroutines,
     docstrings,
     imports,
     kinds,
@@ -96,6 +97,21 @@ LONG_LOGIC = LONG_DATA + "\n\ndef f():\n    return A\n"
 )
 def test_size(path, code, expected):
     assert lines(size.check, path, code) == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("controller_manager/controllers/planted/controller.py", [1]),
+        ("controller_manager/workloads/planted.py", [1]),
+        ("controller_manager/controllers/reading/calls.py", []),
+        ("controller_manager/control/planted.py", []),
+    ],
+)
+def test_coroutines_of_controllers(path, expected):
+    module = Module.of(path, "async def reconcile(): ...")
+    runnables = {"reading/": "it reads from the server"}
+    assert [finding.line for finding in coroutines.check(module, runnables)] == expected
 
 
 @pytest.mark.parametrize(

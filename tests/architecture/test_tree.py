@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import pytest
 
 from tests.architecture.rules import (
+    coroutines,
     docstrings,
     imports,
     kinds,
@@ -32,6 +33,7 @@ class Rule:
 RULES = (
     Rule(name="files and functions are short", check=size.check, folders=(*PACKAGES, *TESTS, *TOOLS)),
     Rule(name="no code decides by kind", check=kinds.check, folders=PACKAGES),
+    Rule(name="controllers return plans", check=coroutines.check, folders=("controller_manager",)),
     Rule(name="time and randomness are injected", check=time_and_randomness.check, folders=PACKAGES),
     Rule(name="modules and packages say what they are", check=docstrings.check, folders=(*PACKAGES, *TOOLS)),
     Rule(name="a silenced check is named", check=suppressions.check, folders=(*PACKAGES, *TESTS, *TOOLS)),
@@ -90,6 +92,14 @@ def test_every_place_that_may_start_tasks_does():
 
 def test_every_file_that_may_decide_by_kind_does():
     assert not [path for path in kinds.ALLOWED if not list(kinds.decisions(module(path)))]
+
+
+@pytest.mark.parametrize("runnable", coroutines.RUNNABLES)
+def test_every_runnable_that_may_have_coroutines_has_some(runnable):
+    of_runnable = [
+        path for path in paths("controller_manager") if path.startswith(coroutines.CONTROLLERS + runnable)
+    ]
+    assert any(list(coroutines.coroutines(module(path))) for path in of_runnable)
 
 
 @pytest.mark.parametrize("package", PACKAGES)
