@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mockube.apimachinery import fields
@@ -124,9 +124,12 @@ def test_printed_field_selector_parses_to_itself(terms):
 
 
 @given(st.text(r"ab.=!,\ ", max_size=12) | st.text())
+@example(r"==!\=,=.")  # terms are in the order of their text, and `==` is printed as `=`
 def test_any_field_selector_text_is_parsed_or_refused(text):
     try:
         selector = fields.parse(text)
     except FieldSelectorError:
         return
-    assert fields.parse(str(selector)) == selector
+    read = fields.parse(str(selector))
+    assert sorted(map(str, read.terms)) == sorted(map(str, selector.terms))
+    assert fields.parse(str(read)) == read
