@@ -89,7 +89,11 @@ FILTERS: Final[Sequence[Filter]] = (
     with_deadline,
     with_authorization,
 )
-"""In upstream's order, the outermost first; a response passes them in reverse."""
+"""The outermost first, in upstream's order; a response passes them in reverse.
+
+Only the deadline is elsewhere: upstream sets it before authentication. Here the audit log contains the response of a
+request that was too late, and a request that waits for authentication by a webhook has the webhook's timeout.
+"""
 
 
 def build_handler_chain(
