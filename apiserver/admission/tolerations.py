@@ -13,7 +13,7 @@ from mockube.apiserver.admission.namespace_lifecycle import NAMESPACES
 from mockube.apiserver.admission.plugin import PODS, WRITE, Plugin
 from mockube.apiserver.kinds.common.checks import canonical
 from mockube.apiserver.kinds.common.resource_names import is_extended
-from mockube.apiserver.kinds.core.pod.strategy import BEST_EFFORT, qos_class
+from mockube.apiserver.kinds.core.pod.qos import BEST_EFFORT, qos_class
 from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation
 from mockube.apiserver.wire.go_json import syntax_error

@@ -12,7 +12,7 @@ from mockube.apiserver.kinds.common.checks import with_old_values
 from mockube.apiserver.kinds.common.resource_names import CPU, MEMORY
 from mockube.apiserver.kinds.core.pod.context import WINDOWS, os_of
 from mockube.apiserver.kinds.core.pod.lifecycle import ALWAYS, RESTART_CONTAINER
-from mockube.apiserver.kinds.core.pod.strategy import qos_class
+from mockube.apiserver.kinds.core.pod.qos import qos_class
 from mockube.apiserver.kinds.core.pod.validation import NOWHERE, SPEC, check_changed_pod, spec_of
 
 _KINDS: Final = ("containers", "initContainers")

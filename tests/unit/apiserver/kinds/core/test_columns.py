@@ -1,4 +1,4 @@
-"""Printer columns of the core group; the status of pods is in test_pod_status.py."""
+"""Printer columns of the core group; the status of pods is in `pod`."""
 
 from functools import partial
 

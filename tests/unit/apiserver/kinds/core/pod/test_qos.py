@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.apiserver.kinds.core.pod.strategy import qos_class
+from mockube.apiserver.kinds.core.pod.qos import qos_class
 
 
 def container(requests=None, limits=None):
