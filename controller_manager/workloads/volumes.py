@@ -1,6 +1,6 @@
 """Volumes, claims and storage classes: annotations, classes, and matching of volumes to claims."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from mockube.apimachinery import gotext, labels, meta, quantity
@@ -97,6 +97,44 @@ def _volume_mode(obj: ReadOnlyTree) -> str:
 def _attributes_class_name(obj: ReadOnlyTree) -> str:
     return obj["spec"].get("volumeAttributesClassName") or ""
 
+
+# --- claim templates of workloads
+
+
+def pod_volumes(spec: ReadOnlyTree, claims: Mapping[str, str]) -> dict[str, Any]:
+    """Return the `volumes` of a pod: its claims, by the name of their template, and the spec's volumes with other names."""
+    if not claims:
+        return {}
+    claim_volumes = [
+        {"name": template, "persistentVolumeClaim": {"claimName": claim}}
+        for template, claim in claims.items()
+    ]
+    others = [volume for volume in spec.get("volumes") or () if volume["name"] not in claims]
+    return {"volumes": [*claim_volumes, *others]}
+
+
+def claim_from_template(
+    template: ReadOnlyTree, owner: ReadOnlyTree, name: str, extra_labels: Mapping[str, str], **metadata: Any
+) -> dict[str, Any]:
+    """Return the claim of a pod of the owner, with the labels of its selector and extra ones."""
+    selected = (owner["spec"].get("selector") or {}).get("matchLabels") or {}
+    with_name = meta.with_metadata(
+        template,
+        name=name,
+        namespace=meta.namespace(owner),
+        labels={**meta.labels(template), **selected, **extra_labels},
+        creationTimestamp=None,
+        **metadata,
+    )
+    return {
+        "kind": PERSISTENT_VOLUME_CLAIMS.kind,
+        "apiVersion": PERSISTENT_VOLUME_CLAIMS.api_version,
+        "metadata": with_name["metadata"],
+        "spec": template.get("spec") or {},
+    }
+
+
+# --- matching of volumes to claims
 
 _MISMATCHES: Final[tuple[tuple[Callable[[ReadOnlyTree, ReadOnlyTree], bool], str], ...]] = (
     (lambda volume, claim: capacity(volume) < request(claim), "requested PV is too small"),

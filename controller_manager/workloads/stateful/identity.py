@@ -21,6 +21,7 @@ from mockube.controller_manager.workloads import indexes, templates
 from mockube.controller_manager.workloads.ownership import keys_of_owners
 from mockube.controller_manager.workloads.stateful import storage
 from mockube.controller_manager.workloads.stateful.spec import SetView
+from mockube.controller_manager.workloads.volumes import pod_volumes
 
 _STATUS_DELAY: Final = timedelta(milliseconds=50)
 """The delay of changes of a set's status, which depends on pods only, whose changes are reconciled without a delay."""
@@ -80,7 +81,8 @@ def new_pod(owner: SetView, ordinal: int, revision: ReadOnlyTree) -> dict[str, A
     labelled = meta.with_labels(meta.with_metadata(pod, name=name), labels)
     spec = pod["spec"]
     hostname = {"hostname": name} | ({"subdomain": owner.service_name} if owner.service_name else {})
-    return {**labelled, "spec": {**spec, **hostname, **storage.volumes(owner, ordinal, spec)}}
+    volumes = pod_volumes(spec, storage.claims_by_template(owner, ordinal))
+    return {**labelled, "spec": {**spec, **hostname, **volumes}}
 
 
 def template_of(revision: ReadOnlyTree) -> ReadOnlyTree:
@@ -103,7 +105,7 @@ def restore_identity(owner: SetView, pod: PodView, ordinal: int) -> dict[str, An
     """Return the pod with its identity labels and its claims."""
     labelled = meta.with_labels(pod.object, _labels(pod.key.name, ordinal))
     spec = labelled["spec"]
-    return {**labelled, "spec": {**spec, **storage.volumes(owner, ordinal, spec)}}
+    return {**labelled, "spec": {**spec, **pod_volumes(spec, storage.claims_by_template(owner, ordinal))}}
 
 
 def _labels(name: str, ordinal: int) -> dict[str, str]:

@@ -16,6 +16,7 @@ from mockube.controller_manager.control.actions import (
     Update,
 )
 from mockube.controller_manager.workloads.stateful.spec import SetView
+from mockube.controller_manager.workloads.volumes import claim_from_template
 
 Claims = Mapping[str, ReadOnlyTree]
 """The claims that exist, by name."""
@@ -30,6 +31,11 @@ def claim_names(owner: SetView, ordinal: int) -> list[str]:
     return [claim_name(owner, template, ordinal) for template in owner.claim_templates]
 
 
+def claims_by_template(owner: SetView, ordinal: int) -> dict[str, str]:
+    """Return the names of the claims of a pod, by the name of their template."""
+    return {meta.name(template): claim_name(owner, template, ordinal) for template in owner.claim_templates}
+
+
 def claim_name(owner: SetView, template: ReadOnlyTree, ordinal: int) -> str:
     return f"{meta.name(template)}-{owner.key.name}-{ordinal}"
 
@@ -41,24 +47,6 @@ def is_claim_of(owner: ReadOnlyTree, name: str) -> bool:
     return ordinal.isdecimal() and parent in {
         f"{meta.name(template)}-{meta.name(owner)}" for template in templates
     }
-
-
-# --- volumes of pods
-
-
-def volumes(owner: SetView, ordinal: int, spec: ReadOnlyTree) -> dict[str, Any]:
-    """Return the pod's volumes: its claims, and the volumes of the template with other names."""
-    if not owner.claim_templates:
-        return {}
-    claim_volumes = {
-        meta.name(template): {
-            "name": meta.name(template),
-            "persistentVolumeClaim": {"claimName": claim_name(owner, template, ordinal)},
-        }
-        for template in owner.claim_templates
-    }
-    others = [volume for volume in spec.get("volumes") or () if volume["name"] not in claim_volumes]
-    return {"volumes": [*claim_volumes.values(), *others]}
 
 
 def matches(owner: SetView, ordinal: int, pod: PodView) -> bool:
@@ -80,7 +68,7 @@ def matches(owner: SetView, ordinal: int, pod: PodView) -> bool:
 def create_missing(owner: SetView, ordinal: int, claims: Claims) -> tuple[Action, ...]:
     """Return the creation of one pod's missing claims."""
     bodies = tuple(
-        _new_claim(owner, template, name)
+        claim_from_template(template, owner.object, name, {})
         for template in owner.claim_templates
         if (name := claim_name(owner, template, ordinal)) not in claims
     )
@@ -94,20 +82,6 @@ def create_missing(owner: SetView, ordinal: int, claims: Claims) -> tuple[Action
         on_failure=("FailedCreate", f"{create} Claim {{name}} for {pod} failed error: {{error}}"),
     )
     return (Create(resource=kinds.PERSISTENT_VOLUME_CLAIMS, bodies=bodies, event=event),)
-
-
-def _new_claim(owner: SetView, template: ReadOnlyTree, name: str) -> dict[str, Any]:
-    selected = (owner.object["spec"].get("selector") or {}).get("matchLabels") or {}
-    labels = {**meta.labels(template), **selected}
-    with_name = meta.with_metadata(
-        template, name=name, namespace=owner.key.namespace, labels=labels, creationTimestamp=None
-    )
-    return {
-        "kind": kinds.PERSISTENT_VOLUME_CLAIMS.kind,
-        "apiVersion": kinds.PERSISTENT_VOLUME_CLAIMS.api_version,
-        "metadata": with_name["metadata"],
-        "spec": template.get("spec") or {},
-    }
 
 
 def terminating_claim(owner: SetView, ordinal: int, claims: Claims) -> str:

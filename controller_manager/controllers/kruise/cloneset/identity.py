@@ -12,6 +12,7 @@ from mockube.controller_manager.controllers.kruise.cloneset.spec import CloneSet
 from mockube.controller_manager.workloads import templates
 from mockube.controller_manager.workloads.inplace import lifecycle, readiness, update
 from mockube.controller_manager.workloads.inplace.lifecycle import LifecycleState
+from mockube.controller_manager.workloads.volumes import pod_volumes
 
 _PATCH_DIRECTIVE: Final = "$patch"
 
@@ -67,6 +68,7 @@ def new_pod(
     }
     named = meta.with_metadata(pod, name=pod_name(owner, instance))
     labelled = meta.with_annotations(meta.with_labels(named, labels), annotations)
-    spec = {**pod["spec"], **storage.volumes(owner, instance, pod["spec"])}
+    volumes = pod_volumes(pod["spec"], storage.claims_by_template(owner, instance))
+    spec = {**pod["spec"], **volumes}
     gated = readiness.with_gate({**labelled, "spec": spec}, update.GATE)
     return readiness.with_readiness_gate(gated, owner.lifecycle)

@@ -13,6 +13,7 @@ from mockube.controller_manager.control.actions import Action, Create, Delete, E
 from mockube.controller_manager.controllers.kruise.cloneset.spec import CloneSetView
 from mockube.controller_manager.workloads.ownership import object_ref
 from mockube.controller_manager.workloads.revisions import hash_of
+from mockube.controller_manager.workloads.volumes import claim_from_template
 
 LABEL_INSTANCE: Final = "apps.kruise.io/cloneset-instance-id"
 ANNOTATION_CLAIMS_HASH: Final = "kruise.io/cloneset-volumeclaimtemplate-hash"
@@ -50,19 +51,9 @@ def _claim_name(owner: CloneSetView, template: ReadOnlyTree, instance: str) -> s
     return f"{meta.name(template)}-{owner.key.name}-{instance}"
 
 
-def volumes(owner: CloneSetView, instance: str, spec: ReadOnlyTree) -> dict[str, Any]:
-    """Return the pod's volumes: its claims, and the template's volumes with other names."""
-    if not owner.claim_templates:
-        return {}
-    claim_volumes = {
-        meta.name(template): {
-            "name": meta.name(template),
-            "persistentVolumeClaim": {"claimName": _claim_name(owner, template, instance)},
-        }
-        for template in owner.claim_templates
-    }
-    others = [volume for volume in spec.get("volumes") or () if volume["name"] not in claim_volumes]
-    return {"volumes": [*claim_volumes.values(), *others]}
+def claims_by_template(owner: CloneSetView, instance: str) -> dict[str, str]:
+    """Return the names of the claims of a pod, by the name of their template."""
+    return {meta.name(template): _claim_name(owner, template, instance) for template in owner.claim_templates}
 
 
 def create_missing(
@@ -85,21 +76,13 @@ def create_missing(
 
 
 def _new_claim(owner: CloneSetView, template: ReadOnlyTree, instance: str) -> dict[str, Any]:
-    selected = (owner.object["spec"].get("selector") or {}).get("matchLabels") or {}
-    named = meta.with_metadata(
+    return claim_from_template(
         template,
-        name=_claim_name(owner, template, instance),
-        namespace=owner.key.namespace,
-        labels={**meta.labels(template), **selected, LABEL_INSTANCE: instance},
+        owner.object,
+        _claim_name(owner, template, instance),
+        {LABEL_INSTANCE: instance},
         ownerReferences=[meta.controller_reference(owner.object)],
-        creationTimestamp=None,
     )
-    return {
-        "kind": PERSISTENT_VOLUME_CLAIMS.kind,
-        "apiVersion": PERSISTENT_VOLUME_CLAIMS.api_version,
-        "metadata": named["metadata"],
-        "spec": template.get("spec") or {},
-    }
 
 
 # --- deletion and cleanup
