@@ -60,6 +60,8 @@ ANNOTATION_LAST_CHANGE_TRIGGER_TIME: Final = "endpoints.kubernetes.io/last-chang
 ANNOTATION_ENDPOINTS_OVER_CAPACITY: Final = "endpoints.kubernetes.io/over-capacity"
 ANNOTATION_PV_BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
 ANNOTATION_PV_BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
+ANNOTATION_BETA_STORAGE_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
+"""The storage class of a claim or a volume, which precedes the field."""
 ANNOTATION_DEFAULT_STORAGE_CLASS: Final = "storageclass.kubernetes.io/is-default-class"
 ANNOTATION_BETA_DEFAULT_STORAGE_CLASS: Final = "storageclass.beta.kubernetes.io/is-default-class"
 ANNOTATION_DEFAULT_INGRESS_CLASS: Final = "ingressclass.kubernetes.io/is-default-class"

@@ -4,17 +4,17 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Final
 
-from mockube.apimachinery import meta, quantity
+from mockube.apimachinery import quantity
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.quantity import ZERO, Quantity
 from mockube.apimachinery.quota.amounts import ONE, Amounts
 from mockube.apimachinery.quota.evaluator import CREATE, UPDATE, Evaluator, is_selected
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.volumes import attributes_classes, storage_class_name
 
 LOAD_BALANCERS, NODE_PORTS = "services.loadbalancers", "services.nodeports"
 CLAIMS, STORAGE = "persistentvolumeclaims", "requests.storage"
 _BY_CLASS: Final = ".storageclass.storage.k8s.io/"
-_BETA_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
 _WRITES: Final = (CREATE, UPDATE)
 
 
@@ -65,7 +65,7 @@ class ClaimEvaluator(Evaluator):
         used = {CLAIMS: ONE}
         if (storage := _storage(tree)) is not None:
             used[STORAGE] = storage
-        if storage_class := _class(tree):
+        if storage_class := storage_class_name(tree):
             used |= {f"{storage_class}{_BY_CLASS}{name}": amount for name, amount in used.items()}
         return used | {self.count_name: ONE}
 
@@ -77,17 +77,10 @@ class ClaimEvaluator(Evaluator):
     def is_in_scope(self, requirement: ReadOnlyTree, tree: ReadOnlyTree) -> bool:
         if requirement.get("scopeName") != "VolumeAttributesClass":
             return False
-        return any(is_selected(requirement, name) for name in _attributes_classes(tree) or ("",))
+        return any(is_selected(requirement, name) for name in attributes_classes(tree) or ("",))
 
     def may_release_quota(self, old: ReadOnlyTree, new: ReadOnlyTree, _now: datetime) -> bool:
         return _has_changed_usage(old, new)
-
-
-def _class(claim: ReadOnlyTree) -> str:
-    annotations = meta.annotations(claim)
-    if _BETA_CLASS in annotations:
-        return annotations[_BETA_CLASS]
-    return (claim.get("spec") or {}).get("storageClassName") or ""
 
 
 def _storage(claim: ReadOnlyTree) -> Quantity | None:
@@ -107,16 +100,5 @@ def _allocated_storage(claim: ReadOnlyTree) -> Quantity | None:
 
 def _has_changed_usage(old: ReadOnlyTree, new: ReadOnlyTree) -> bool:
     """Return whether the allocated storage or the volume attributes classes of a claim changed."""
-    return _allocated_storage(old) != _allocated_storage(new) or _attributes_classes(
-        old
-    ) != _attributes_classes(new)
-
-
-def _attributes_classes(claim: ReadOnlyTree) -> set[str]:
-    spec, status = claim.get("spec") or {}, claim.get("status") or {}
-    classes = (
-        spec.get("volumeAttributesClassName"),
-        status.get("currentVolumeAttributesClassName"),
-        (status.get("modifyVolumeStatus") or {}).get("targetVolumeAttributesClassName"),
-    )
-    return {name for name in classes if name}
+    has_same_classes = attributes_classes(old) == attributes_classes(new)
+    return _allocated_storage(old) != _allocated_storage(new) or not has_same_classes

@@ -9,6 +9,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.wellknown import (
     ANNOTATION_BETA_DEFAULT_STORAGE_CLASS,
+    ANNOTATION_BETA_STORAGE_CLASS,
     ANNOTATION_DEFAULT_INGRESS_CLASS,
     ANNOTATION_DEFAULT_STORAGE_CLASS,
 )
@@ -18,7 +19,6 @@ from mockube.apiserver.registry.request_context import AdmissionAttributes
 
 STORAGE_CLASSES = GroupResource("storage.k8s.io", "storageclasses")
 INGRESS_CLASSES = GroupResource("networking.k8s.io", "ingressclasses")
-BETA_STORAGE_CLASS = "volume.beta.kubernetes.io/storage-class"
 OLD_INGRESS_CLASS = "kubernetes.io/ingress.class"
 
 
@@ -28,7 +28,7 @@ class DefaultStorageClass(Plugin):
     async def mutate(self, backend: Backend, attributes: AdmissionAttributes) -> None:
         claim = attributes.object
         assert claim is not None
-        if "storageClassName" in claim["spec"] or BETA_STORAGE_CLASS in meta.annotations(claim):
+        if "storageClassName" in claim["spec"] or ANNOTATION_BETA_STORAGE_CLASS in meta.annotations(claim):
             return
         annotation_names = (ANNOTATION_DEFAULT_STORAGE_CLASS, ANNOTATION_BETA_DEFAULT_STORAGE_CLASS)
         if name := _default_class(backend, STORAGE_CLASSES, annotation_names):

@@ -3,7 +3,7 @@
 from mockube.apimachinery import meta, quantity
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.admission.default_classes import BETA_STORAGE_CLASS
+from mockube.apimachinery.wellknown import ANNOTATION_BETA_STORAGE_CLASS
 from mockube.apiserver.admission.plugin import CLAIMS, UPDATE, Plugin, forbidden
 from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.registry.request_context import AdmissionAttributes
@@ -37,7 +37,7 @@ def _size(claim: Tree) -> str:
 
 
 def _class(claim: Tree) -> str:
-    beta = meta.annotations(claim).get(BETA_STORAGE_CLASS, "")
+    beta = meta.annotations(claim).get(ANNOTATION_BETA_STORAGE_CLASS, "")
     name: str = beta or claim["spec"].get("storageClassName") or ""
     return name
 

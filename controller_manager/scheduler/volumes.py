@@ -11,6 +11,7 @@ from msgspec import Struct, field
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.volumes import storage_class_name
 from mockube.apimachinery.wellknown import ANNOTATION_PV_BIND_COMPLETED
 from mockube.controller_manager.cache.store import Lister
 from mockube.controller_manager.scheduler.podinfo import PodInfo
@@ -18,7 +19,6 @@ from mockube.controller_manager.workloads.node_selectors import matches_term, se
 from mockube.controller_manager.workloads.volumes import (
     NO_PROVISIONER,
     best_match,
-    class_name,
     waits_for_consumer,
 )
 
@@ -120,7 +120,7 @@ def is_bound(claim: ReadOnlyTree) -> bool:
 
 
 def _class_of(claim: ReadOnlyTree, storage: Storage) -> ReadOnlyTree | None:
-    return storage.classes.get("", class_name(claim))
+    return storage.classes.get("", storage_class_name(claim))
 
 
 def is_reachable(volume: ReadOnlyTree, node: ReadOnlyTree) -> bool:

@@ -1,4 +1,4 @@
-"""Volumes, claims and storage classes: annotations, classes, and matching of volumes to claims."""
+"""Volumes, claims and storage classes: annotations, capacities, claim templates, and matching of volumes to claims."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
@@ -6,8 +6,10 @@ from typing import Any, Final
 from mockube.apimachinery import gotext, labels, meta, quantity
 from mockube.apimachinery.quantity import Quantity
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.volumes import storage_class_name
 from mockube.apimachinery.wellknown import (
     ANNOTATION_BETA_DEFAULT_STORAGE_CLASS,
+    ANNOTATION_BETA_STORAGE_CLASS,
     ANNOTATION_DEFAULT_STORAGE_CLASS,
 )
 from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS
@@ -19,7 +21,9 @@ BETA_STORAGE_PROVISIONER: Final = "volume.beta.kubernetes.io/storage-provisioner
 """An annotation of claims: the provisioner of the volume."""
 PROVISIONED_BY: Final = "pv.kubernetes.io/provisioned-by"
 """An annotation of volumes: the provisioner that created the volume and deletes it."""
-BETA_STORAGE_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
+
+PRE_RESIZE_CAPACITY: Final = "volume.alpha.kubernetes.io/pre-resize-capacity"
+"""An annotation of volumes: the capacity before the resize in progress."""
 
 NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
 IN_TREE_PREFIX: Final = "kubernetes.io/"
@@ -36,15 +40,12 @@ MIGRATED_PLUGINS: Final = {
 """The CSI drivers that replace in-tree plugins, by plugin."""
 
 
-def class_name(obj: ReadOnlyTree) -> str:
-    """Return the storage class name of a claim or a volume; empty if it has none."""
-    annotated = meta.annotations(obj).get(BETA_STORAGE_CLASS)
-    return annotated if annotated is not None else obj["spec"].get("storageClassName") or ""
-
-
 def has_storage_class_name(claim: ReadOnlyTree) -> bool:
     """Return whether a claim has a class name, even an empty one: then it gets no default class."""
-    return BETA_STORAGE_CLASS in meta.annotations(claim) or claim["spec"].get("storageClassName") is not None
+    return (
+        ANNOTATION_BETA_STORAGE_CLASS in meta.annotations(claim)
+        or claim["spec"].get("storageClassName") is not None
+    )
 
 
 def default_class(classes: Iterable[ReadOnlyTree]) -> ReadOnlyTree | None:
@@ -80,6 +81,11 @@ def claim_reference(claim: ReadOnlyTree) -> dict[str, Any]:
 
 def capacity(volume: ReadOnlyTree) -> Quantity:
     return quantity.from_json((volume["spec"].get("capacity") or {}).get("storage"))
+
+
+def status_capacity(claim: ReadOnlyTree) -> Quantity:
+    """Return the present capacity of a claim."""
+    return quantity.from_json(((claim.get("status") or {}).get("capacity") or {}).get("storage"))
 
 
 def request(claim: ReadOnlyTree) -> Quantity:
@@ -138,7 +144,10 @@ def claim_from_template(
 
 _MISMATCHES: Final[tuple[tuple[Callable[[ReadOnlyTree, ReadOnlyTree], bool], str], ...]] = (
     (lambda volume, claim: capacity(volume) < request(claim), "requested PV is too small"),
-    (lambda volume, claim: class_name(volume) != class_name(claim), "storageClassName does not match"),
+    (
+        lambda volume, claim: storage_class_name(volume) != storage_class_name(claim),
+        "storageClassName does not match",
+    ),
     (
         lambda volume, claim: _attributes_class_name(volume) != _attributes_class_name(claim),
         "volumeAttributesClassName does not match",

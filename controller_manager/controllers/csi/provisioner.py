@@ -7,6 +7,7 @@ from typing import Any, Final
 from mockube.apimachinery import gotext, meta
 from mockube.apimachinery.status import AlreadyExists
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.volumes import storage_class_name
 from mockube.apimachinery.wellknown import ANNOTATION_DEFAULT_STORAGE_CLASS
 from mockube.controller_manager.cache.store import Caches, Change
 from mockube.controller_manager.client.kinds import (
@@ -33,7 +34,6 @@ from mockube.controller_manager.workloads.volumes import (
     SELECTED_NODE,
     STORAGE_PROVISIONER,
     claim_reference,
-    class_name,
     default_class,
     waits_for_consumer,
 )
@@ -117,7 +117,7 @@ def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
 
 
 def _provision(caches: Caches, claim: ReadOnlyTree) -> Plan:
-    storage_class = caches.of(STORAGE_CLASSES).get("", class_name(claim))
+    storage_class = caches.of(STORAGE_CLASSES).get("", storage_class_name(claim))
     if storage_class is None or not _should_provision(claim, storage_class):
         return EMPTY_PLAN
     volume = _volume(claim, storage_class)
@@ -207,7 +207,7 @@ def _own_key(_: Caches, change: Change) -> Iterable[Key]:
 
 def _claims_of_class(caches: Caches, change: Change) -> Iterable[Key]:
     claims = caches.of(PERSISTENT_VOLUME_CLAIMS).all()
-    return (Key.of(claim) for claim in claims if class_name(claim) == meta.name(change.last_known))
+    return (Key.of(claim) for claim in claims if storage_class_name(claim) == meta.name(change.last_known))
 
 
 PROVISIONER: Final = Controller(

@@ -35,9 +35,15 @@ from mockube.controller_manager.controllers.csi.provisioner import (
     SIMULATED_PROVISIONERS,
 )
 from mockube.controller_manager.workloads.indexes import BY_CLAIM, claims_of_pod
-from mockube.controller_manager.workloads.volumes import PROVISIONED_BY, capacity, is_bound_to, request
+from mockube.controller_manager.workloads.volumes import (
+    PRE_RESIZE_CAPACITY,
+    PROVISIONED_BY,
+    capacity,
+    is_bound_to,
+    request,
+    status_capacity,
+)
 
-PRE_RESIZE_CAPACITY: Final = "volume.alpha.kubernetes.io/pre-resize-capacity"
 _RESIZE_CONDITIONS: Final = frozenset(
     {"FileSystemResizePending", "Resizing", "ControllerResizeError", "NodeResizeError"}
 )
@@ -65,9 +71,9 @@ def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
         claim
     ):
         return EMPTY_PLAN
-    if request(claim) > _status_capacity(claim):
+    if request(claim) > status_capacity(claim):
         return _start_resize(claim, volume, now)
-    is_done = PRE_RESIZE_CAPACITY in meta.annotations(volume) and _status_capacity(claim) >= capacity(volume)
+    is_done = PRE_RESIZE_CAPACITY in meta.annotations(volume) and status_capacity(claim) >= capacity(volume)
     return Plan(actions=(_annotation_patch(volume, None),)) if is_done else EMPTY_PLAN
 
 
@@ -95,7 +101,7 @@ def _resize_actions(claim: ReadOnlyTree, volume: ReadOnlyTree, now: datetime) ->
     allocated = _allocated_storage(claim)
     actions: list[Action] = []
     if capacity(volume) < allocated:
-        old_capacity = meta.annotations(volume).get(PRE_RESIZE_CAPACITY) or str(_status_capacity(claim))
+        old_capacity = meta.annotations(volume).get(PRE_RESIZE_CAPACITY) or str(status_capacity(claim))
         body = {"spec": {"capacity": {"storage": str(allocated)}}}
         actions.append(_annotation_patch(volume, old_capacity, body))
     pending = {
@@ -194,10 +200,6 @@ def _allocated_storage(claim: ReadOnlyTree) -> Quantity:
     return from_json(((claim.get("status") or {}).get("allocatedResources") or {}).get("storage"))
 
 
-def _status_capacity(claim: ReadOnlyTree) -> Quantity:
-    return from_json(((claim.get("status") or {}).get("capacity") or {}).get("storage"))
-
-
 def _with_condition(
     claim: ReadOnlyTree, condition: Mapping[str, Any], *, keeps_others: bool
 ) -> list[ReadOnlyTree]:
@@ -232,7 +234,7 @@ def _unfinished_claim(_: Caches, change: Change) -> Iterable[Key]:
 
 
 def _is_unfinished(claim: ReadOnlyTree) -> bool:
-    return bool(_resize_status(claim)) or request(claim) > _status_capacity(claim)
+    return bool(_resize_status(claim)) or request(claim) > status_capacity(claim)
 
 
 def _unfinished_or_grown_claim(_: Caches, change: Change) -> Iterable[Key]:
@@ -242,7 +244,7 @@ def _unfinished_or_grown_claim(_: Caches, change: Change) -> Iterable[Key]:
     """
     if change.new is None:
         return ()
-    has_new_capacity = change.old is None or _status_capacity(change.old) != _status_capacity(change.new)
+    has_new_capacity = change.old is None or status_capacity(change.old) != status_capacity(change.new)
     return (Key.of(change.new),) if has_new_capacity or _is_unfinished(change.new) else ()
 
 

@@ -6,13 +6,14 @@ from typing import Any, Final
 from mockube.apimachinery import meta
 from mockube.apimachinery.patch.draft import equal
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.volumes import storage_class_name
 from mockube.apimachinery.wellknown import ANNOTATION_PV_BIND_COMPLETED, ANNOTATION_PV_BOUND_BY_CONTROLLER
 from mockube.controller_manager.cache.store import Caches, Indexer
 from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS
 from mockube.controller_manager.client.resources import Key, Resource
 from mockube.controller_manager.control.actions import Action, Update
 from mockube.controller_manager.workloads.indexes import BY_CLAIM, claims_of_pod
-from mockube.controller_manager.workloads.volumes import claim_reference, class_name, is_bound_to
+from mockube.controller_manager.workloads.volumes import claim_reference, is_bound_to
 
 _BY_CLAIM_REF: Final = "named"
 _UNCLAIMED: Final = "free"
@@ -45,11 +46,11 @@ def _claim_ref_of(volume: ReadOnlyTree) -> Iterable[str]:
 
 
 def _class_if_unclaimed(volume: ReadOnlyTree) -> Iterable[str]:
-    return (class_name(volume),) if volume["spec"].get("claimRef") is None else ()
+    return (storage_class_name(volume),) if volume["spec"].get("claimRef") is None else ()
 
 
 def _class_if_unbound(claim: ReadOnlyTree) -> Iterable[str]:
-    return () if is_bind_completed(claim) else (class_name(claim),)
+    return () if is_bind_completed(claim) else (storage_class_name(claim),)
 
 
 INDEXES: Final[Mapping[Resource[Any], Mapping[str, Indexer]]] = {

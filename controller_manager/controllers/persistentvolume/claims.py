@@ -4,6 +4,7 @@ from typing import Final, Literal
 
 from mockube.apimachinery import gotext, meta
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.volumes import storage_class_name
 from mockube.controller_manager.cache.store import Caches
 from mockube.controller_manager.client.kinds import (
     PERSISTENT_VOLUME_CLAIMS,
@@ -38,7 +39,7 @@ def assign_default(caches: Caches, claim: ReadOnlyTree) -> tuple[Action, ...]:
 
 
 def provision(caches: Caches, claim: ReadOnlyTree) -> tuple[Action, ...]:
-    name = volumes.class_name(claim)
+    name = storage_class_name(claim)
     storage_class = caches.of(STORAGE_CLASSES).get("", name)
     if storage_class is None:
         return (_failure_event(claim, f"storageclass.storage.k8s.io {gotext.quote(name)} not found"),)
@@ -99,10 +100,10 @@ def _sync_unbound(caches: Caches, claim: ReadOnlyTree) -> tuple[Action, ...]:
     name = claim["spec"].get("volumeName")
     if name:
         return _sync_requested(claim, name, caches.of(PERSISTENT_VOLUMES).get("", name))
-    waits = volumes.waits_for_consumer(caches.of(STORAGE_CLASSES).get("", volumes.class_name(claim)))
+    waits = volumes.waits_for_consumer(caches.of(STORAGE_CLASSES).get("", storage_class_name(claim)))
     # If the claim waits for a consumer, the scheduler chooses the volume, which then refers to the claim.
     candidates = [*binding.volumes_referring_to(caches, claim)]
-    candidates += () if waits else binding.unclaimed_volumes(caches, volumes.class_name(claim))
+    candidates += () if waits else binding.unclaimed_volumes(caches, storage_class_name(claim))
     volume = volumes.best_match(candidates, claim)
     if volume is not None:
         return binding.bind(volume, claim)
@@ -113,7 +114,7 @@ def _sync_unbound(caches: Caches, claim: ReadOnlyTree) -> tuple[Action, ...]:
 def _sync_without_volume(caches: Caches, claim: ReadOnlyTree, *, waits: bool) -> tuple[Action, ...]:
     if waits and SELECTED_NODE not in meta.annotations(claim):
         binding_actions: tuple[Action, ...] = (_waiting_for_consumer_event(caches, claim),)
-    elif volumes.class_name(claim):
+    elif storage_class_name(claim):
         binding_actions = provision(caches, claim)
     else:
         binding_actions = (record_event(claim, "Normal", "FailedBinding", _NO_VOLUME),)

@@ -6,6 +6,7 @@ from typing import Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.volumes import storage_class_name
 from mockube.controller_manager.cache.store import Caches, Change
 from mockube.controller_manager.client.kinds import (
     PERSISTENT_VOLUME_CLAIMS,
@@ -20,7 +21,7 @@ from mockube.controller_manager.control.controller import Controller, Watch
 from mockube.controller_manager.controllers.persistentvolume import binding, claims, volumes
 from mockube.controller_manager.controllers.persistentvolume.binding import is_bind_completed
 from mockube.controller_manager.workloads.indexes import claims_of_pod
-from mockube.controller_manager.workloads.volumes import class_name, has_storage_class_name
+from mockube.controller_manager.workloads.volumes import has_storage_class_name
 
 
 def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
@@ -52,7 +53,7 @@ def _keys_of_volume(caches: Caches, change: Change) -> Iterable[Key]:
             yield Key(ref["namespace"], ref["name"])
     latest: ReadOnlyTree = change.last_known
     if latest["spec"].get("claimRef") is None:
-        yield from map(Key.of, binding.unbound_claims(caches, class_name(latest)))
+        yield from map(Key.of, binding.unbound_claims(caches, storage_class_name(latest)))
 
 
 def _claims_of_class(caches: Caches, change: Change) -> Iterable[Key]:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.volumes import attributes_classes
 from mockube.apimachinery.wellknown import (
     FINALIZER_PV_PROTECTION,
     FINALIZER_PVC_PROTECTION,
@@ -147,17 +148,6 @@ def _classes_of_volume(volume: ReadOnlyTree) -> Iterable[str]:
     return (name,) if name else ()
 
 
-def _classes_of_claim(claim: ReadOnlyTree) -> Iterable[str]:
-    """Return the desired class of a claim, its present one, and the target of a change in progress."""
-    spec, status = claim.get("spec") or {}, claim.get("status") or {}
-    names = (
-        spec.get("volumeAttributesClassName"),
-        status.get("currentVolumeAttributesClassName"),
-        (status.get("modifyVolumeStatus") or {}).get("targetVolumeAttributesClassName"),
-    )
-    return {name for name in names if name}
-
-
 def _classes_no_longer_used(
     classes: Callable[[ReadOnlyTree], Iterable[str]],
 ) -> Callable[[Caches, Change], Iterable[Key]]:
@@ -177,12 +167,12 @@ ATTRIBUTES_CLASS_PROTECTION: Final = Controller(
     service_account="volumeattributesclass-protection-controller",
     watches=(
         Watch(resource=VOLUME_ATTRIBUTES_CLASSES, keys=_own_key),
-        Watch(resource=PERSISTENT_VOLUME_CLAIMS, keys=_classes_no_longer_used(_classes_of_claim)),
+        Watch(resource=PERSISTENT_VOLUME_CLAIMS, keys=_classes_no_longer_used(attributes_classes)),
         Watch(resource=PERSISTENT_VOLUMES, keys=_classes_no_longer_used(_classes_of_volume)),
     ),
     indexes={
         PERSISTENT_VOLUMES: {_BY_CLASS: _classes_of_volume},
-        PERSISTENT_VOLUME_CLAIMS: {_BY_CLASS: _classes_of_claim},
+        PERSISTENT_VOLUME_CLAIMS: {_BY_CLASS: attributes_classes},
     },
     reconcile=reconcile_class,
     workers=1,

@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import Final
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.quantity import Quantity, from_json
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Caches, Change
 from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
@@ -16,10 +15,14 @@ from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import EMPTY_PLAN, Action, Patch, Plan, RecordEvent
 from mockube.controller_manager.control.controller import Controller, Watch
 from mockube.controller_manager.control.runner import RequeueWithBackoff
-from mockube.controller_manager.workloads.volumes import MIGRATED_PLUGINS, request
+from mockube.controller_manager.workloads.volumes import (
+    MIGRATED_PLUGINS,
+    PRE_RESIZE_CAPACITY,
+    request,
+    status_capacity,
+)
 
 RESIZER: Final = "volume.kubernetes.io/storage-resizer"
-PRE_RESIZE_CAPACITY: Final = "volume.alpha.kubernetes.io/pre-resize-capacity"
 _WAITING: Final = "waiting for an external controller to expand this PVC"
 _PLUGINS: Final = {
     "awsElasticBlockStore": "kubernetes.io/aws-ebs",
@@ -44,14 +47,9 @@ def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
     reference = volume["spec"].get("claimRef") or {}
     if (reference.get("namespace"), reference.get("uid")) != (key.namespace, meta.uid(claim)):
         raise RequeueWithBackoff(f"persistent Volume is not bound to PVC being updated : {key}")
-    if request(claim) <= current_capacity(claim) and PRE_RESIZE_CAPACITY not in meta.annotations(volume):
+    if request(claim) <= status_capacity(claim) and PRE_RESIZE_CAPACITY not in meta.annotations(volume):
         return EMPTY_PLAN
     return Plan(actions=_actions(claim, volume))
-
-
-def current_capacity(claim: ReadOnlyTree) -> Quantity:
-    """Return the present capacity of a claim."""
-    return from_json(((claim.get("status") or {}).get("capacity") or {}).get("storage"))
 
 
 def _actions(claim: ReadOnlyTree, volume: ReadOnlyTree) -> tuple[Action, ...]:
@@ -82,7 +80,7 @@ def _claim_key(_: Caches, change: Change) -> Iterable[Key]:
     old, new = change
     if new is None or (new.get("status") or {}).get("phase") != "Bound":
         return ()
-    is_relevant = old is None or request(new) > request(old) or current_capacity(new) > current_capacity(old)
+    is_relevant = old is None or request(new) > request(old) or status_capacity(new) > status_capacity(old)
     return (Key.of(new),) if is_relevant else ()
 
 

@@ -7,6 +7,7 @@ from mockube.apimachinery import errors, meta, names
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apimachinery.wellknown import ANNOTATION_BETA_STORAGE_CLASS
 from mockube.apiserver.kinds.common.cells import text
 from mockube.apiserver.kinds.common.checks import (
     Check,
@@ -136,10 +137,6 @@ check_claim_template: Final = all_of(
 
 # --- columns
 
-_BETA_STORAGE_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
-"""The older annotation with the storage class. If it is present, it is printed instead of the field."""
-
-
 _ACCESS_MODES: Final[Mapping[str, str]] = {
     "ReadWriteOnce": "RWO",
     "ReadOnlyMany": "ROX",
@@ -157,4 +154,6 @@ def phase_text(tree: Tree) -> str:
 
 
 def storage_class_text(tree: Tree) -> str:
-    return text(meta.annotations(tree), _BETA_STORAGE_CLASS, default=text(tree, "spec", "storageClassName"))
+    return text(
+        meta.annotations(tree), ANNOTATION_BETA_STORAGE_CLASS, default=text(tree, "spec", "storageClassName")
+    )

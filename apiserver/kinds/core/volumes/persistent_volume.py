@@ -10,6 +10,7 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apimachinery.wellknown import ANNOTATION_BETA_STORAGE_CLASS
 from mockube.apiserver.kinds.api_resource import STATUS, Resource
 from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common import node_labels as labels
@@ -255,7 +256,7 @@ def _default_policy_and_mode(volume: Tree) -> None:
 # --- warnings
 
 _ANNOTATIONS: Final = {
-    "volume.beta.kubernetes.io/storage-class": 'deprecated since v1.8; use "storageClassName" attribute instead',
+    ANNOTATION_BETA_STORAGE_CLASS: 'deprecated since v1.8; use "storageClassName" attribute instead',
     "volume.beta.kubernetes.io/mount-options": 'deprecated since v1.31; use "mountOptions" attribute instead',
 }
 

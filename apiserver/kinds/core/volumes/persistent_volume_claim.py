@@ -9,6 +9,7 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.quantity import Quantity
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apimachinery.wellknown import ANNOTATION_BETA_STORAGE_CLASS
 from mockube.apiserver.kinds.api_resource import STATUS, Resource
 from mockube.apiserver.kinds.common import ages, objectmeta
 from mockube.apiserver.kinds.common.cells import amount, items, text
@@ -41,7 +42,6 @@ from mockube.apiserver.kinds.strategy import MAIN, Strategy, StrategyContext
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 _SPEC: Final = ROOT.child("spec")
-_CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
 _ATTRIBUTES_CLASS: Final = "volumeAttributesClassName"
 
 
@@ -59,7 +59,9 @@ def _class_of(claim: ReadOnlyTree) -> str | None:
 
 def _moves_class_to_spec(new: ReadOnlyTree, old: ReadOnlyTree) -> bool:
     """Return whether the update replaces the old annotation by the field, with the same class."""
-    old_class, new_class = (meta.annotations(claim).get(_CLASS_ANNOTATION) for claim in (old, new))
+    old_class, new_class = (
+        meta.annotations(claim).get(ANNOTATION_BETA_STORAGE_CLASS) for claim in (old, new)
+    )
     return (
         old_class is not None and new_class is None and _class_of(old) is None and _class_of(new) == old_class
     )
@@ -67,15 +69,17 @@ def _moves_class_to_spec(new: ReadOnlyTree, old: ReadOnlyTree) -> bool:
 
 def _gets_class(new: ReadOnlyTree, old: ReadOnlyTree) -> bool:
     """Return whether the update sets the class of a claim without one, as it happens after a default class is added."""
-    unset = _CLASS_ANNOTATION not in meta.annotations(old) and _class_of(old) is None
+    unset = ANNOTATION_BETA_STORAGE_CLASS not in meta.annotations(old) and _class_of(old) is None
     return unset and _class_of(new) is not None
 
 
 def _check_same_class_annotation(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
-    new_class, old_class = (meta.annotations(claim).get(_CLASS_ANNOTATION, "") for claim in (new, old))
+    new_class, old_class = (
+        meta.annotations(claim).get(ANNOTATION_BETA_STORAGE_CLASS, "") for claim in (new, old)
+    )
     if new_class == old_class or _moves_class_to_spec(new, old):
         return ()
-    path = ROOT.child("metadata", "annotations", _CLASS_ANNOTATION)
+    path = ROOT.child("metadata", "annotations", ANNOTATION_BETA_STORAGE_CLASS)
     return (errors.invalid(path, new_class, IMMUTABLE),)
 
 
@@ -247,8 +251,8 @@ _NO_CLASS: Final = 'deprecated since v1.8; use "storageClassName" attribute inst
 
 
 def _warn(claim: ReadOnlyTree) -> Iterator[str]:
-    if _CLASS_ANNOTATION in meta.annotations(claim):
-        yield f"metadata.annotations[{_CLASS_ANNOTATION}]: {_NO_CLASS}"
+    if ANNOTATION_BETA_STORAGE_CLASS in meta.annotations(claim):
+        yield f"metadata.annotations[{ANNOTATION_BETA_STORAGE_CLASS}]: {_NO_CLASS}"
     yield from claim_warnings(claim.get("spec"), _SPEC)
 
 

@@ -7,11 +7,8 @@ from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.runner import RequeueWithBackoff
-from mockube.controller_manager.controllers.volumeexpand.controller import (
-    EXPAND,
-    PRE_RESIZE_CAPACITY,
-    RESIZER,
-)
+from mockube.controller_manager.controllers.volumeexpand.controller import EXPAND, RESIZER
+from mockube.controller_manager.workloads.volumes import PRE_RESIZE_CAPACITY
 from tests.support.controllers.storage import Storage
 
 KEY = Key("default", "data")

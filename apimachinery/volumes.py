@@ -1,0 +1,22 @@
+"""Access to claims and volumes for both processes: their classes."""
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import ANNOTATION_BETA_STORAGE_CLASS
+
+
+def storage_class_name(obj: ReadOnlyTree) -> str:
+    """Return the storage class name of a claim or a volume; empty if it has none."""
+    annotated = meta.annotations(obj).get(ANNOTATION_BETA_STORAGE_CLASS)
+    return annotated if annotated is not None else (obj.get("spec") or {}).get("storageClassName") or ""
+
+
+def attributes_classes(claim: ReadOnlyTree) -> set[str]:
+    """Return the desired volume attributes class of a claim, its present one, and the target of a change in progress."""
+    spec, status = claim.get("spec") or {}, claim.get("status") or {}
+    classes = (
+        spec.get("volumeAttributesClassName"),
+        status.get("currentVolumeAttributesClassName"),
+        (status.get("modifyVolumeStatus") or {}).get("targetVolumeAttributesClassName"),
+    )
+    return {name for name in classes if name}
