@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
+from mockube.apimachinery.resource_names import HUGE_PAGES
 from mockube.apimachinery.tree import ReadOnlyTree
 
 _CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
@@ -96,4 +97,4 @@ def _raise(amounts: dict[str, Number], minimum: Mapping[str, Number]) -> None:
 
 def is_pod_level(resource: str) -> bool:
     """Return whether a pod itself can have requests and limits of a resource."""
-    return resource in _POD_LEVEL or resource.startswith("hugepages-")
+    return resource in _POD_LEVEL or resource.startswith(HUGE_PAGES)

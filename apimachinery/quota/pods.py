@@ -4,16 +4,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from mockube.apimachinery import meta, names
+from mockube.apimachinery import meta
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.quantity import Quantity
 from mockube.apimachinery.quota.amounts import ONE, Amounts, read
 from mockube.apimachinery.quota.evaluator import CREATE, UPDATE, Evaluator, is_selected
 from mockube.apimachinery.quota.pod_amounts import has_pod_level, pod_limits, pod_requests
+from mockube.apimachinery.resource_names import HUGE_PAGES, REQUESTS, is_extended, is_native
 from mockube.apimachinery.tree import ReadOnlyTree
 
-REQUESTS: Final = "requests."
-HUGE_PAGES: Final = "hugepages-"
 IMPLICIT_DEVICES: Final = "deviceclass.resource.kubernetes.io/"
 _COMPUTE: Final = ("cpu", "memory", "ephemeral-storage")
 _STANDARD_RESOURCES: Final = frozenset(
@@ -24,16 +23,6 @@ _REQUIRED: Final = frozenset(
 )
 """The amounts that every container must declare if a quota limits them."""
 PODS: Final = GroupResource("", "pods")
-
-
-def is_native(name: str) -> bool:
-    return "/" not in name or "kubernetes.io/" in name
-
-
-def is_extended(name: str) -> bool:
-    if is_native(name) or name.startswith(REQUESTS):
-        return False
-    return not names.check_label_key(f"{REQUESTS}{name}")
 
 
 def is_extended_in_quota(name: str) -> bool:

@@ -7,12 +7,12 @@ import orjson
 from msgspec import Struct
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.resource_names import is_extended
 from mockube.apimachinery.status import Unknown
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.admission.namespace_lifecycle import NAMESPACES
 from mockube.apiserver.admission.plugin import PODS, WRITE, Plugin
 from mockube.apiserver.kinds.common.checks import canonical
-from mockube.apiserver.kinds.common.resource_names import is_extended
 from mockube.apiserver.kinds.core.pod.qos import BEST_EFFORT, qos_class
 from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation

@@ -7,12 +7,11 @@ from mockube.apimachinery import errors, names, quantity
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.quantity import Quantity, QuantityError
+from mockube.apimachinery.resource_names import HUGE_PAGES, REQUESTS, is_extended, is_native
 from mockube.apiserver.kinds.common.checks import NOT_NEGATIVE, NOT_POSITIVE, report
 
 CPU, MEMORY, EPHEMERAL_STORAGE, STORAGE = "cpu", "memory", "ephemeral-storage", "storage"
-HUGE_PAGES: Final = "hugepages-"
 
-_REQUESTS: Final = "requests."
 _OF_CONTAINERS: Final = frozenset({CPU, MEMORY, EPHEMERAL_STORAGE})
 _COUNTED: Final = frozenset(
     {
@@ -34,19 +33,7 @@ def is_huge_page(name: str) -> bool:
 
 
 def _is_huge_page_of_quota(name: str) -> bool:
-    return name.startswith((HUGE_PAGES, f"{_REQUESTS}{HUGE_PAGES}"))
-
-
-def is_native(name: str) -> bool:
-    """Return whether a resource is one of Kubernetes: its name has no domain, or that of Kubernetes."""
-    return "/" not in name or "kubernetes.io/" in name
-
-
-def is_extended(name: str) -> bool:
-    """Return whether a resource is an extended one; with the prefix of a quota, its name must still be valid."""
-    if is_native(name) or name.startswith(_REQUESTS):
-        return False
-    return not names.check_label_key(f"{_REQUESTS}{name}")
+    return name.startswith((HUGE_PAGES, f"{REQUESTS}{HUGE_PAGES}"))
 
 
 def is_overcommit_allowed(name: str) -> bool:

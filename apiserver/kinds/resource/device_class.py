@@ -4,12 +4,12 @@ from datetime import datetime
 from typing import Any, Final
 
 from mockube.apimachinery import meta, names
+from mockube.apimachinery.resource_names import is_extended
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common.ages import age
 from mockube.apiserver.kinds.common.checks import field, pointer, require_that
 from mockube.apiserver.kinds.common.objectmeta import checked_by_full_name
-from mockube.apiserver.kinds.common.resource_names import is_extended
 from mockube.apiserver.kinds.common.validation import (
     METADATA_AND_CHANGE,
     Validation,

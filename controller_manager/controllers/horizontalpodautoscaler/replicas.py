@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 from mockube.apimachinery import conditions
+from mockube.apimachinery.pods import is_pod_level
 from mockube.apimachinery.quantity import MILLI
 from mockube.apimachinery.quota.amounts import read
 from mockube.apimachinery.quota.pod_amounts import pod_requests
@@ -199,16 +200,12 @@ def _average(values: Mapping[str, int]) -> int:
 
 def _request(pod: ReadOnlyTree, container: str, resource: str) -> int:
     level = ((pod.get("spec") or {}).get("resources") or {}).get("requests") or {}
-    if container or not any(_is_pod_level(name) for name in level):
+    if container or not any(is_pod_level(name) for name in level):
         return _request_of_containers(pod, container, resource)
     requests = pod_requests({"spec": pod["spec"]})
     if resource not in requests:
         raise CalculationError(f"missing pod-level request for {resource} in Pod {pod['metadata']['name']}")
     return requests[resource].scaled_value(MILLI)
-
-
-def _is_pod_level(resource: str) -> bool:
-    return resource in ("cpu", "memory") or resource.startswith("hugepages-")
 
 
 def _request_of_containers(pod: ReadOnlyTree, container: str, resource: str) -> int:

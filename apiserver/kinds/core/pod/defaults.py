@@ -12,8 +12,9 @@ from itertools import chain
 from typing import Any, Final, TypeAlias
 
 from mockube.apimachinery import quantity
-from mockube.apimachinery.pods import container_total
+from mockube.apimachinery.pods import container_total, is_pod_level
 from mockube.apimachinery.quantity import Quantity
+from mockube.apimachinery.resource_names import HUGE_PAGES
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.common.defaults import FILLED_BY_OWNER, defaults_table
 
@@ -123,7 +124,6 @@ def _path_length(match: re.Match[str]) -> int:
 _Amounts: TypeAlias = dict[str, Quantity]
 
 _OVERCOMMITTABLE: Final = frozenset({"cpu", "memory"})
-_HUGE_PAGES: Final = "hugepages-"
 
 
 def containers(spec: Mapping[str, Any]) -> Iterator[Tree]:
@@ -151,7 +151,7 @@ def _fill_pod_level(spec: Tree, resources: Tree) -> None:
     summed = {
         name: amount
         for name, amount in aggregate(spec, "limits").items()
-        if name.startswith(_HUGE_PAGES) and name not in requests
+        if name.startswith(HUGE_PAGES) and name not in requests
     }
     limits = summed | resources.get("limits", {})
     _set(resources, "limits", limits)
@@ -161,12 +161,8 @@ def _fill_pod_level(spec: Tree, resources: Tree) -> None:
 
 def _pod_level_requests(spec: Tree, limits: Mapping[str, str]) -> dict[str, str]:
     summed = aggregate(spec, "requests")
-    limited = {name: amount for name, amount in limits.items() if _is_pod_level(name)}
+    limited = {name: amount for name, amount in limits.items() if is_pod_level(name)}
     return limited | {name: amount for name, amount in summed.items() if name in _OVERCOMMITTABLE}
-
-
-def _is_pod_level(name: str) -> bool:
-    return name in _OVERCOMMITTABLE or name.startswith(_HUGE_PAGES)
 
 
 def _set(resources: Tree, field: str, amounts: Mapping[str, str]) -> None:

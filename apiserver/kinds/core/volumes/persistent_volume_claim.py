@@ -8,6 +8,7 @@ from mockube.apimachinery import errors, meta, names, quantity
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.quantity import Quantity
+from mockube.apimachinery.resource_names import is_native
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apimachinery.wellknown import ANNOTATION_BETA_STORAGE_CLASS
 from mockube.apiserver.kinds.api_resource import STATUS, Resource
@@ -25,7 +26,7 @@ from mockube.apiserver.kinds.common.checks import (
 from mockube.apiserver.kinds.common.defaults import defaults_table
 from mockube.apiserver.kinds.common.internal import difference
 from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN
-from mockube.apiserver.kinds.common.resource_names import STORAGE, is_native
+from mockube.apiserver.kinds.common.resource_names import STORAGE
 from mockube.apiserver.kinds.common.validation import Validation, from_root, get_struct, part
 from mockube.apiserver.kinds.common.warnings import on_create_and_update
 from mockube.apiserver.kinds.core.volumes.claim_spec import (

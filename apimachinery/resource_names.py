@@ -1,0 +1,21 @@
+"""The names of the resources that pods request: which are Kubernetes' own, and which are extended resources."""
+
+from typing import Final
+
+from mockube.apimachinery import names
+
+REQUESTS: Final = "requests."
+"""The prefix of requests in a quota."""
+HUGE_PAGES: Final = "hugepages-"
+
+
+def is_native(name: str) -> bool:
+    """Return whether a resource is one of Kubernetes: its name has no domain, or that of Kubernetes."""
+    return "/" not in name or "kubernetes.io/" in name
+
+
+def is_extended(name: str) -> bool:
+    """Return whether a resource is an extended one; with the prefix of a quota, its name must still be valid."""
+    if is_native(name) or name.startswith(REQUESTS):
+        return False
+    return not names.check_label_key(f"{REQUESTS}{name}")
