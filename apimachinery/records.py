@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from mockube.apimachinery.gotext import quote
+from mockube.apimachinery.tree import without_nulls
 
 _MISTYPED: Final = re.compile(r"Expected `([^`]*+)`, got `([^`]*+)`(?: - at `\$\.?+([^`]*+)`)?")
 _GO_KINDS: Final = {"str": "string", "int": "number", "float": "number"}
@@ -28,6 +29,7 @@ class Record(Struct, frozen=True, kw_only=True, rename="camel"):
 def decode(tree: Any, kind: type[Struct]) -> Any:
     """Decode a tree into a record of a class, or raise ConfigurationError."""
     try:
+        # Go leaves a field unchanged for null.
         record = msgspec.convert(without_nulls(tree), kind)
     except msgspec.ValidationError as error:
         raise ConfigurationError(_go_message(str(error), kind)) from error
@@ -62,13 +64,6 @@ def _record_of(type_: Any) -> tuple[type[Struct] | None, bool]:
     if parts:
         return parts[0], get_origin(type_) is tuple
     return (type_ if isinstance(type_, type) and issubclass(type_, Struct) else None), False
-
-
-def without_nulls(tree: Any) -> Any:
-    """Return a tree without null fields: Go leaves a field unchanged for null."""
-    if isinstance(tree, dict):
-        return {name: without_nulls(value) for name, value in tree.items() if value is not None}
-    return [without_nulls(value) for value in tree] if isinstance(tree, list) else tree
 
 
 def _go_message(problem: str, kind: type[Struct]) -> str:

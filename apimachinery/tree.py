@@ -1,4 +1,4 @@
-"""The type aliases of decoded objects, and the sorting of their keys."""
+"""The type aliases of decoded objects, the sorting of their keys, and the removal of nulls."""
 
 from collections.abc import Mapping
 from typing import Any, TypeAlias
@@ -17,3 +17,10 @@ def sorted_keys(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: sorted_keys(value[name]) for name in sorted_in_pieces(value)}
     return [*map(sorted_keys, value)] if isinstance(value, list) else value
+
+
+def without_nulls(value: Any) -> Any:
+    """Return a value without the null fields of its objects at any depth; nulls in lists stay."""
+    if isinstance(value, dict):
+        return {name: without_nulls(item) for name, item in value.items() if item is not None}
+    return [*map(without_nulls, value)] if isinstance(value, list) else value

@@ -13,7 +13,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.fnv import fnv1
 from mockube.apimachinery.gotext import escape_html
 from mockube.apimachinery.patch.draft import equal
-from mockube.apimachinery.tree import ReadOnlyTree, sorted_keys
+from mockube.apimachinery.tree import ReadOnlyTree, sorted_keys, without_nulls
 from mockube.controller_manager.client import kinds
 from mockube.controller_manager.control.actions import Action, Create, Delete, Update
 from mockube.controller_manager.workloads.ownership import object_ref
@@ -122,13 +122,7 @@ def hash_of(data: ReadOnlyTree, collision_count: int) -> str:
 
 def _is_equal(value: Any, other: Any) -> bool:
     # Older managers recorded `creationTimestamp: null`, which newer ones omit.
-    return equal(value, other) or equal(_without_nulls(value), _without_nulls(other))
-
-
-def _without_nulls(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {field: _without_nulls(item) for field, item in value.items() if item is not None}
-    return [_without_nulls(item) for item in value] if isinstance(value, list) else value
+    return equal(value, other) or equal(without_nulls(value), without_nulls(other))
 
 
 def truncate_history(

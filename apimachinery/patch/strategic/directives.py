@@ -34,15 +34,6 @@ def _without_directives(value: Any) -> Any:
     return value
 
 
-def without_nulls(value: Any) -> Any:
-    """Return a value without null members at any depth; null elements of lists stay."""
-    if isinstance(value, dict):
-        return {key: without_nulls(item) for key, item in value.items() if item is not None}
-    if isinstance(value, list):
-        return list(map(without_nulls, value))
-    return value
-
-
 def is_deletion(item: Any) -> bool:
     """Return whether an item of a list is a directive that deletes the element with its key."""
     return isinstance(item, dict) and item.get(DIRECTIVE) == DELETE

@@ -19,7 +19,6 @@ from mockube.apimachinery.patch.strategic.directives import (
     SET_ORDER,
     is_deletion,
     without_directives,
-    without_nulls,
 )
 from mockube.apimachinery.patch.strategic.elements import (
     Elements,
@@ -32,7 +31,7 @@ from mockube.apimachinery.patch.strategic.elements import (
     wrong_type,
 )
 from mockube.apimachinery.schema.model import Type
-from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.tree import ReadOnlyTree, without_nulls
 
 
 def apply(original: ReadOnlyTree, patch: Any, kind: Type | None) -> dict[str, Any]:
