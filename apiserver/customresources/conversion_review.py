@@ -9,8 +9,7 @@ from typing import Any, Final
 import msgspec
 import orjson
 
-from mockube.apimachinery import gotext
-from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery import errors, gotext
 from mockube.apimachinery.patch.gofmt import go_type
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.tree import Tree
@@ -213,7 +212,7 @@ def _restored_metadata(original: Mapping[str, Any], converted_metadata: Any) -> 
         if value != original.get(field):
             wrong = [*check(value, ROOT.child("metadata", path))]
             if wrong:
-                raise _BadMetadata(_aggregate(wrong))
+                raise _BadMetadata(errors.aggregate(wrong))
         metadata[field] = value
     return metadata
 
@@ -225,9 +224,3 @@ def _check_texts(field: str, value: Any) -> None:
         if not isinstance(text, str):
             problem = f"must be a string, but is {go_type(text)} in converted object"
             raise _BadMetadata(f"metadata.{field}[{name}] {problem}")
-
-
-def _aggregate(wrong: Sequence[FieldError]) -> str:
-    """Format several errors like Go's aggregate."""
-    texts = list(dict.fromkeys(map(str, wrong)))
-    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"

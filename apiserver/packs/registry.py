@@ -6,6 +6,7 @@ from typing import Final, TypeAlias
 
 import orjson
 
+from mockube.apimachinery import errors
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.schema.decode import DecodeError
@@ -64,17 +65,11 @@ class Webhook(Plugin):
         except DecodeError as error:
             raise _denial_error(f"v{self._name}.kb.io", str(error), BAD_REQUEST) from error
         if field_errors:
-            raise _denial_error(f"v{self._name}.kb.io", _join_messages(field_errors), UNPROCESSABLE)
+            raise _denial_error(f"v{self._name}.kb.io", errors.aggregate(field_errors), UNPROCESSABLE)
 
 
 def _denial_error(name: str, problem: str, code: int) -> ApiError:
     return ApiError(f'admission webhook "{name}" denied the request: {problem}', code=code)
-
-
-def _join_messages(field_errors: Sequence[FieldError]) -> str:
-    """Join the messages as Go joins errors, without duplicates."""
-    messages = list(dict.fromkeys(map(str, field_errors)))
-    return messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]"
 
 
 WEBHOOKS: Final[Mapping[str, Mapping[GroupResource, tuple[SetDefaults, Validate]]]] = {
