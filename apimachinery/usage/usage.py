@@ -87,14 +87,15 @@ def _rules(pod: ReadOnlyTree, usages: Usages) -> Iterable[ReadOnlyTree]:
         return (pod_usage_object.get("spec") or {}).get("usages") or ()
     for cluster_usage in usages.of_cluster():
         spec = cluster_usage.get("spec") or {}
-        if _selects(spec.get("selector") or {}, pod):
+        if is_selected(pod, spec.get("selector") or {}):
             return spec.get("usages") or ()
     return ()
 
 
-def _selects(selector: ReadOnlyTree, pod: ReadOnlyTree) -> bool:
+def is_selected(obj: ReadOnlyTree, selector: ReadOnlyTree) -> bool:
+    """Return whether the names and namespaces of a selector of kwok contain those of an object; an empty list contains all."""
     names, namespaces = selector.get("matchNames"), selector.get("matchNamespaces")
-    return (not names or meta.name(pod) in names) and (not namespaces or meta.namespace(pod) in namespaces)
+    return (not names or meta.name(obj) in names) and (not namespaces or meta.namespace(obj) in namespaces)
 
 
 def _usage(

@@ -14,7 +14,7 @@ from mockube.apimachinery.status import BadRequest, NotFound
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apimachinery.usage.expressions import Expressions
-from mockube.apimachinery.usage.usage import total
+from mockube.apimachinery.usage.usage import is_selected, total
 from mockube.apiserver.event_loop import yield_to_loop
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.metrics.resource_metrics import CUSTOM, EXTERNAL
@@ -108,7 +108,7 @@ class CustomMetrics:
             spec = custom.get("spec") or {}
             reference = spec.get("resourceRef") or {}
             is_of_kind = (_group_of(reference), reference.get("kind")) == (row.group, row.kind)
-            if is_of_kind and _selects(spec.get("selector") or {}, tree):
+            if is_of_kind and is_selected(tree, spec.get("selector") or {}):
                 named = [entry for entry in spec.get("metrics") or () if entry["name"] == metric]
                 if values := _values(named):
                     return values[0]
@@ -147,11 +147,6 @@ def _selector(text: str) -> Selector:
         return labels.parse(text)
     except SelectorError as error:
         raise BadRequest(f"unable to parse label selector: {error}") from error
-
-
-def _selects(selector: ReadOnlyTree, tree: ReadOnlyTree) -> bool:
-    names, namespaces = selector.get("matchNames"), selector.get("matchNamespaces")
-    return (not names or meta.name(tree) in names) and (not namespaces or meta.namespace(tree) in namespaces)
 
 
 def _group_of(reference: ReadOnlyTree) -> str:
