@@ -15,6 +15,11 @@ class GroupResource(NamedTuple):
 
 NO_RESOURCE = GroupResource("", "")
 
+NAMESPACES = GroupResource("", "namespaces")
+NODES = GroupResource("", "nodes")
+PODS = GroupResource("", "pods")
+SERVICES = GroupResource("", "services")
+
 
 class GroupKind(NamedTuple):
     """A kind in any version. Its text is `Deployment.apps`, or `Pod` in the core group."""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from mockube.apimachinery.clock import Clock
-from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.groups import SERVICES, GroupResource
 from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.schema import builtin, minors
 from mockube.apimachinery.schema.model import Schemas
@@ -11,7 +11,7 @@ from mockube.apiserver.admission.chain import Admission, AdmissionChainMetrics, 
 from mockube.apiserver.admission.device_admin_access import DeviceAdminAccess
 from mockube.apiserver.admission.role_escalation import RoleEscalation
 from mockube.apiserver.admission.webhooks.dispatch import WebhookDependencies
-from mockube.apiserver.allocation.services import SERVICES, ServiceAllocator
+from mockube.apiserver.allocation.services import ServiceAllocator
 from mockube.apiserver.authz.rights import Rights
 from mockube.apiserver.customresources.catalog import Catalog
 from mockube.apiserver.customresources.conversion_webhook import ReviewDependencies

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.groups import PODS
 from mockube.apimachinery.quantity import Quantity
 from mockube.apimachinery.quota.amounts import ONE, Amounts, read
 from mockube.apimachinery.quota.evaluator import CREATE, UPDATE, Evaluator, is_selected
@@ -22,7 +22,6 @@ _REQUIRED: Final = frozenset(
     {"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"}
 )
 """The amounts that every container must declare if a quota limits them."""
-PODS: Final = GroupResource("", "pods")
 
 
 def is_extended_in_quota(name: str) -> bool:

@@ -4,6 +4,7 @@ from typing import Any, Final
 
 import orjson
 
+from mockube.apimachinery.groups import NAMESPACES
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation, RequestContext
@@ -25,7 +26,7 @@ def admission_request(attributes: AdmissionAttributes, row: Resource, resource: 
         "name": attributes.name or (attributes.object or {}).get("metadata", {}).get("name", ""),
         "namespace": attributes.namespace,
     }
-    if attributes.target[:2] == ("", "namespaces"):
+    if attributes.resource.group_resource == NAMESPACES:
         named["namespace"] = named["name"]
     return {
         "kind": _kind(row, attributes),

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from mockube.apimachinery import errors, meta, status
+from mockube.apimachinery.groups import NAMESPACES
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.admission.namespace_lifecycle import NAMESPACES
 from mockube.apiserver.admission.plugin import WRITE, Plugin, wait_for_earlier_writes
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation

@@ -1,7 +1,7 @@
 """NamespaceLifecycle: nothing is created in a missing or terminating namespace, and system namespaces are not deleted."""
 
 from mockube.apimachinery import status
-from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.groups import NAMESPACES, GroupResource
 from mockube.apimachinery.status import Cause
 from mockube.apimachinery.wellknown import (
     CAUSE_NAMESPACE_TERMINATING,
@@ -14,7 +14,6 @@ from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation
 
 IMMORTAL_NAMESPACES = frozenset({NAMESPACE_DEFAULT, NAMESPACE_SYSTEM, NAMESPACE_PUBLIC})
-NAMESPACES = GroupResource("", "namespaces")
 _ALLOWED_WHILE_ENDING = frozenset({GroupResource("authorization.k8s.io", "localsubjectaccessreviews")})
 
 

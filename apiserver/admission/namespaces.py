@@ -5,7 +5,7 @@ from typing import Final
 import orjson
 
 from mockube.apimachinery import status
-from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.groups import NAMESPACES
 from mockube.apimachinery.status import AlreadyExists, ApiError
 from mockube.apiserver.admission.plugin import CREATE, Plugin, forbidden
 from mockube.apiserver.registry.create import create
@@ -13,7 +13,6 @@ from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Body, Operation, RequestContext
 from mockube.apiserver.user import MASTERS, User
 
-NAMESPACES: Final = GroupResource("", "namespaces")
 _SERVER: Final = User(name="system:apiserver", groups=(MASTERS,))
 
 

@@ -7,7 +7,7 @@ from cryptography.x509.oid import NameOID
 
 from mockube.apimachinery import errors, meta, status
 from mockube.apimachinery.gotext import quote
-from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.groups import NODES, PODS, GroupResource
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apimachinery.wellknown import ANNOTATION_MIRROR_POD
 from mockube.apiserver.admission.certificates import REQUEST, request_of
@@ -33,7 +33,6 @@ _OWN_LABELS: Final = frozenset(
 _OWN_DOMAINS: Final = ("kubelet.kubernetes.io", "node.kubernetes.io")
 _STATUS_OF_OTHERS: Final = "can only update pod status for pods with spec.nodeName set to itself"
 _CLAIM_STATUS_FIELDS: Final = ("capacity", "conditions", "allocatedResourceStatuses", "allocatedResources")
-_PODS, _NODES = GroupResource("", "pods"), GroupResource("", "nodes")
 
 
 class NodeRestriction(Plugin):
@@ -96,7 +95,7 @@ def _new_pod_problems(registry: Registry, pod: Tree, node: str) -> Iterator[str]
         yield f"node {name} can only create pods with a controller owner reference set to itself"
     if owner.get("blockOwnerDeletion"):
         yield f"node {name} must not set blockOwnerDeletion on an owner reference"
-    stored = registry.find_cached(_NODES, "", node)
+    stored = registry.find_cached(NODES, "", node)
     if stored is None:
         raise status.not_found(GroupResource("", "node"), node)
     uid = meta.uid(stored.tree())
@@ -119,7 +118,7 @@ def _first_reference(pod: Tree) -> str:
 
 
 def _existing_pod(registry: Registry, namespace: str, name: str) -> ReadOnlyTree:
-    stored = registry.find_cached(_PODS, namespace, name)
+    stored = registry.find_cached(PODS, namespace, name)
     if stored is None:
         raise status.not_found(GroupResource("", "pod"), name)
     return stored.tree()

@@ -5,8 +5,8 @@ from typing import Final
 
 from mockube.apimachinery import meta, names, status
 from mockube.apimachinery.gotext import quote
+from mockube.apimachinery.groups import NAMESPACES
 from mockube.apimachinery.status import ApiError, Unknown
-from mockube.apiserver.admission.namespace_lifecycle import NAMESPACES
 from mockube.apiserver.admission.plugin import PODS, Plugin
 from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.registry.request_context import AdmissionAttributes

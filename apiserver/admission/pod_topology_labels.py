@@ -1,13 +1,12 @@
 """PodTopologyLabels: a pod gets the topology labels of its node when it is bound."""
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.groups import NODES
 from mockube.apimachinery.wellknown import LABEL_REGION, LABEL_ZONE
 from mockube.apiserver.admission.plugin import POD, Plugin
 from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Target
 
-NODES = GroupResource("", "nodes")
 BINDING: Target = "", "pods", "binding"
 TOPOLOGY = frozenset({LABEL_ZONE, LABEL_REGION})
 

@@ -13,7 +13,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from mockube.apimachinery import meta, quantity, status
-from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.groups import PODS, GroupResource
 from mockube.apimachinery.quota import amounts
 from mockube.apimachinery.quota.amounts import Amounts
 from mockube.apimachinery.quota.evaluator import Evaluator, is_counted, requirements_of
@@ -357,7 +357,6 @@ class _CachedDevices:
 
     CLASSES: Final = GroupResource("resource.k8s.io", "deviceclasses")
     CLAIMS: Final = GroupResource("resource.k8s.io", "resourceclaims")
-    PODS: Final = GroupResource("", "pods")
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
@@ -367,7 +366,7 @@ class _CachedDevices:
         return {meta.name(tree): tree["spec"].get("extendedResourceName", "") for tree in trees}
 
     def pod(self, namespace: str, name: str) -> ReadOnlyTree | None:
-        stored = self._registry.find_cached(self.PODS, namespace, name)
+        stored = self._registry.find_cached(PODS, namespace, name)
         return None if stored is None else stored.tree()
 
     def claims(self, namespace: str) -> Iterable[ReadOnlyTree]:

@@ -8,7 +8,7 @@ from typing import Final
 
 from mockube.apimachinery import quantity, status
 from mockube.apimachinery.gotext import quote
-from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.groups import NODES
 from mockube.apimachinery.quota.pod_amounts import pod_requests
 from mockube.apimachinery.status import Cause
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -18,7 +18,6 @@ from mockube.apiserver.registry.request_context import AdmissionAttributes, Targ
 
 _HOSTNAME: Final = "kubernetes.io/hostname"
 _OS: Final = "kubernetes.io/os"
-_NODES: Final = GroupResource("", "nodes")
 RESIZE: Target = "", "pods", "resize"
 
 
@@ -68,7 +67,7 @@ class NodeDeclaredFeatureValidator(Plugin):
         needed = [feature for feature, is_used in _FEATURES if is_used(old["spec"], pod["spec"])]
         if not needed:
             return
-        stored = backend.find_cached(_NODES, "", name)
+        stored = backend.find_cached(NODES, "", name)
         if stored is None:
             raise forbidden(attributes, f"node {quote(name)} not found")
         declared = (stored.tree().get("status") or {}).get("declaredFeatures") or ()
@@ -113,7 +112,7 @@ class PodResizeValidator(Plugin):
         name = pod["spec"].get("nodeName")
         if not name or pod["metadata"].get("generation") == old["metadata"].get("generation"):
             return
-        stored = backend.find_cached(_NODES, "", name)
+        stored = backend.find_cached(NODES, "", name)
         if stored is None:
             raise forbidden(attributes, f"node {quote(name)} not found")
         system = stored.labels.get(_OS, "linux")

@@ -7,10 +7,10 @@ import orjson
 from msgspec import Struct
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.groups import NAMESPACES
 from mockube.apimachinery.resource_names import is_extended
 from mockube.apimachinery.status import Unknown
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.admission.namespace_lifecycle import NAMESPACES
 from mockube.apiserver.admission.plugin import PODS, WRITE, Plugin
 from mockube.apiserver.kinds.common.checks import canonical
 from mockube.apiserver.kinds.core.pod.qos import BEST_EFFORT, qos_class

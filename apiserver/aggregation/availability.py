@@ -7,7 +7,7 @@ from typing import Final, Protocol
 
 from mockube.apimachinery import conditions
 from mockube.apimachinery.clock import Clock, Timer
-from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.groups import SERVICES, GroupResource
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.aggregation.remotes import RemoteAPIService, RemoteDocuments, Remotes, remote_of
@@ -23,7 +23,6 @@ from mockube.etcd.errors import KVError
 LOG = logging.getLogger(__name__)
 
 SYSTEM = User(name="system:apiserver", groups=("system:masters",))
-SERVICES: Final = GroupResource("", "services")
 SLICES: Final = GroupResource("discovery.k8s.io", "endpointslices")
 RECHECK_SECONDS: Final = 30.0
 """The interval of checking an available server."""

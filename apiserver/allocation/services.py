@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from mockube.apimachinery import conditions, errors, meta, randomness, status
 from mockube.apimachinery.errors import FieldError
-from mockube.apimachinery.groups import GroupKind, GroupResource
+from mockube.apimachinery.groups import SERVICES, GroupKind, GroupResource
 from mockube.apimachinery.names import check_path_segment_name
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.tree import Tree
@@ -33,7 +33,7 @@ from mockube.apiserver.registry.registry import NO_ALLOCATIONS, WRONG_TYPE_ERROR
 from mockube.apiserver.storage.stored import StoredObject, canonical
 from mockube.etcd.kv import Compare, Delete, Put, Target
 
-SERVICES, ENDPOINTS = GroupResource("", "services"), GroupResource("", "endpoints")
+ENDPOINTS = GroupResource("", "endpoints")
 SERVICE_CIDRS = GroupResource("networking.k8s.io", "servicecidrs")
 SERVICE = GroupKind("", "Service")
 """The kind in error messages."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from mockube.apimachinery import labels, meta, quantity
-from mockube.apimachinery.groups import GroupResource, GroupVersion
+from mockube.apimachinery.groups import PODS, GroupResource, GroupVersion
 from mockube.apimachinery.labels import Selector, SelectorError
 from mockube.apimachinery.status import BadRequest, NotFound
 from mockube.apimachinery.timestamps import format_time
@@ -31,7 +31,6 @@ from mockube.apiserver.storage.stored import StoredObject
 CUSTOM_METRICS: Final = GroupResource("kwok.x-k8s.io", "custommetrics")
 EXTERNAL_METRICS: Final = GroupResource("kwok.x-k8s.io", "externalmetrics")
 ALL: Final = "*"
-NAMESPACES, PODS = GroupResource("", "namespaces"), GroupResource("", "pods")
 
 
 class CustomMetrics:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from mockube.apimachinery import conditions, meta, status
-from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.groups import NODES, PODS, GroupResource
 from mockube.apimachinery.quota.amounts import Amounts, to_tree
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -22,7 +22,6 @@ WINDOW: Final = "15s"
 MEASURED_RESOURCES: Final = ("cpu", "memory")
 SLICE: Final = 50
 """The number of pods that are measured before other requests are served."""
-PODS, NODES = GroupResource("", "pods"), GroupResource("", "nodes")
 POD_USAGES, NODE_USAGES = GroupResource(GROUP_NAME, "pods"), GroupResource(GROUP_NAME, "nodes")
 RESOURCE_USAGES = GroupResource("kwok.x-k8s.io", "resourceusages")
 CLUSTER_RESOURCE_USAGES = GroupResource("kwok.x-k8s.io", "clusterresourceusages")

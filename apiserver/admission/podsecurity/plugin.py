@@ -6,7 +6,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from mockube.apimachinery import meta, status
-from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.groups import NAMESPACES, PODS
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.admission.plugin import POD, WRITE, Plugin
 from mockube.apiserver.admission.podsecurity.evaluate import evaluate
@@ -25,9 +25,7 @@ from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation, Target
 from mockube.apiserver.storage.stored import StoredObject
 
-NAMESPACES: Final = GroupResource("", "namespaces")
 NAMESPACE: Final[Target] = "", "namespaces", ""
-_PODS: Final = GroupResource("", "pods")
 _POD_TARGETS: Final = frozenset({POD, ("", "pods", "ephemeralcontainers"), ("", "pods", "resize")})
 _TEMPLATE: Final = ("spec", "template")
 _TEMPLATES: Final = {
@@ -127,7 +125,7 @@ class PodSecurity(Plugin):
         """Return warnings about the existing pods that would be rejected."""
         await backend.watch_cache.fresh()
         exempt = self._configuration.exemptions.runtime_classes
-        pods = await _sort_by_owner(backend.list_cached(_PODS, namespace), exempt)
+        pods = await _sort_by_owner(backend.list_cached(PODS, namespace), exempt)
         deadline, checked = backend.clock.monotonic() + MAX_SECONDS, 0
         names: dict[str, list[str]] = {}
         for pod in pods[:MAX_PODS]:

@@ -9,9 +9,9 @@ from mockube.apimachinery.cel.libraries.authorizer import (
     ExpressionAuthorizer,
     ResourceCheck,
 )
+from mockube.apimachinery.groups import NAMESPACES
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.admission.admission_request import admission_request
-from mockube.apiserver.admission.policies.matching import NAMESPACES
 from mockube.apiserver.admission.versions import to_version, without_system_fields
 from mockube.apiserver.authz.chain import Attributes, Authorization, Decision
 from mockube.apiserver.kinds.api_resource import Resource
@@ -93,7 +93,7 @@ def _answers(authorization: Authorization, user: User) -> ExpressionAuthorizer:
 
 
 def _namespace(registry: Registry, attributes: AdmissionAttributes) -> Tree | None:
-    if not attributes.namespace or attributes.target[:2] == ("", "namespaces"):
+    if not attributes.namespace or attributes.resource.group_resource == NAMESPACES:
         return None
     stored = registry.find_cached(NAMESPACES, "", attributes.namespace)
     if stored is None:

@@ -1,10 +1,10 @@
 """Match a write with the rules and selectors of policies and bindings."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from mockube.apimachinery import labels, meta, status
-from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.groups import NAMESPACES
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.api_resource import Resource
@@ -13,7 +13,6 @@ from mockube.apiserver.registry.request_context import AdmissionAttributes
 
 Equivalents: TypeAlias = Callable[[Resource], Sequence[Resource]]
 """Returns all rows of the same objects, in other versions or under other names."""
-NAMESPACES: Final = GroupResource("", "namespaces")
 
 
 def matched_row(
@@ -51,7 +50,7 @@ def _selects_namespace(selector: ReadOnlyTree, backend: Backend, attributes: Adm
 def namespace_labels(backend: Backend, attributes: AdmissionAttributes) -> Mapping[str, str] | None:
     """Return the labels of the write's namespace; None for cluster-scoped objects."""
     name = attributes.namespace
-    if attributes.target[:2] == ("", "namespaces"):
+    if attributes.resource.group_resource == NAMESPACES:
         if attributes.object is not None and not attributes.subresource:
             return meta.labels(attributes.object)
         name = attributes.name

@@ -13,15 +13,13 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.groups import NODES, SERVICES, GroupResource
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.admission.webhooks.review import WebhookCallFailed
 from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.registry.subresources.locations import SIMULATED, Location, gateway_of
 
-SERVICES: Final = GroupResource("", "services")
 SLICES: Final = GroupResource("discovery.k8s.io", "endpointslices")
-NODES: Final = GroupResource("", "nodes")
 _SERVICE_NAME: Final = "kubernetes.io/service-name"
 _POD: Final = ("v1", "Pod")
 _HTTPS: Final = 443

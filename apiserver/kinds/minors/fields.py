@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 
 from msgspec.json import decode
 
-from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.groups import PODS, GroupResource
 from mockube.apimachinery.schema import minors
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.strategy import DisabledFields, Gate
@@ -170,9 +170,6 @@ def disabled_fields(resource: GroupResource, own: DisabledFields, minor: str) ->
     if len(gates) == len(own.gates) and not drops:
         return own
     return _OlderFields(gates, drops, tuple(spec_path.split(".")))
-
-
-PODS: Final = GroupResource("", "pods")
 
 
 def _gates(resource: GroupResource, off: frozenset[str]) -> Iterator[Gate]:

@@ -8,12 +8,12 @@ from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
-from mockube.apimachinery.groups import GroupKind
+from mockube.apimachinery.groups import PODS, GroupKind
 from mockube.apimachinery.schema import minors
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.kind import Group, Kind
-from mockube.apiserver.kinds.minors.fields import PODS, disabled_fields
+from mockube.apiserver.kinds.minors.fields import disabled_fields
 from mockube.apiserver.kinds.minors.flowcontrol import V1BETA3
 from mockube.apiserver.kinds.minors.rules import older_validation, older_warnings
 from mockube.apiserver.kinds.networking import ip_address, service_cidr

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from mockube.apimachinery import errors, intstr, meta
 from mockube.apimachinery.errors import FieldError
-from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.groups import PODS
 from mockube.apimachinery.intstr import IntOrString, IntOrStringError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
@@ -23,7 +23,6 @@ from mockube.apiserver.registry.registry import Registry
 
 RECREATE, IN_PLACE_IF_POSSIBLE, IN_PLACE_ONLY = "ReCreate", "InPlaceIfPossible", "InPlaceOnly"
 MAX_UNAVAILABLE: Final = "20%"
-PODS: Final = GroupResource("", "pods")
 _NO_DEADLINE: Final = 2**31 - 1
 _SPEC: Final = ROOT.child("spec")
 

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from mockube.apimachinery import conditions, errors, gotext, meta, status
 from mockube.apimachinery.errors import FieldError
-from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.groups import PODS, GroupResource
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
@@ -22,7 +22,7 @@ from mockube.apiserver.registry.request_context import (
 from mockube.apiserver.storage.stored import canonical
 from mockube.etcd.kv import Compare, Target, Txn
 
-PODS, BINDING = GroupResource("", "pods"), GroupResource("", "pods/binding")
+BINDING = GroupResource("", "pods/binding")
 
 _TARGETS = ("", "Node")
 _SCHEDULED = {"type": CONDITION_POD_SCHEDULED, "status": "True", "lastProbeTime": None}

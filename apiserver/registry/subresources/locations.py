@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from mockube.apimachinery import errors, meta, randomness, status, timestamps
 from mockube.apimachinery.gotext import int_or_none
-from mockube.apimachinery.groups import GroupKind, GroupResource
+from mockube.apimachinery.groups import NODES, PODS, SERVICES, GroupKind, GroupResource
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.status import ApiError, BadRequest
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -27,8 +27,7 @@ _BROADCAST: Final = "255.255.255.255"
 _SYSTEM: Final = "kube-system"
 _KUBELETS: Final = "mockube-kubelets"
 """The ConfigMap in which the controller manager publishes the addresses of simulated kubelets."""
-_PODS, _NODES = GroupResource("", "pods"), GroupResource("", "nodes")
-_SERVICES, _ENDPOINTS = GroupResource("", "services"), GroupResource("", "endpoints")
+_ENDPOINTS = GroupResource("", "endpoints")
 _CONFIG_MAPS: Final = GroupResource("", "configmaps")
 _CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
 
@@ -83,7 +82,7 @@ class Locator:
         self, context: RequestContext, path: str, query: Mapping[str, str] | Sequence[tuple[str, str]]
     ) -> Location | None:
         """Return the location of a container at the kubelet of its pod; None for a pod without a node."""
-        pod = await self._read(context, _PODS, context.namespace, context.name)
+        pod = await self._read(context, PODS, context.namespace, context.name)
         kubelet_path = f"/{path}/{meta.namespace(pod)}/{meta.name(pod)}"
         if path != "portForward":
             kubelet_path += f"/{_container(pod, context.parameter('container'))}"
@@ -116,7 +115,7 @@ class Locator:
 
     async def pod(self, context: RequestContext) -> Location:
         scheme, name, port = _split_name(context, "pod")
-        pod = await self._read(context, _PODS, context.namespace, name)
+        pod = await self._read(context, PODS, context.namespace, name)
         address = _pod_address(pod)
         check_address(address)
         port = port or _first_port(pod)
@@ -153,7 +152,7 @@ class Locator:
         return [*items[first:], *items[:first]]
 
     async def _port_name(self, context: RequestContext, name: str, number: int) -> str:
-        service = await self._read(context, _SERVICES, context.namespace, name)
+        service = await self._read(context, SERVICES, context.namespace, name)
         for port in service["spec"].get("ports") or ():
             if port["port"] == number:
                 return port.get("name") or ""
@@ -165,7 +164,7 @@ class Locator:
         if reference.get("namespace") != context.namespace:
             return None
         stored = await self._backend.find(
-            self._backend.rows[_PODS], context.namespace, reference.get("name") or ""
+            self._backend.rows[PODS], context.namespace, reference.get("name") or ""
         )
         pod = None if stored is None else stored.tree()
         addresses = (
@@ -178,7 +177,7 @@ class Locator:
     # --- nodes
 
     async def _node(self, context: RequestContext, name: str) -> NodeAddress:
-        node = await self._read(context, _NODES, "", name)
+        node = await self._read(context, NODES, "", name)
         node_status = node.get("status") or {}
         addresses = node_status.get("addresses") or []
         hosts = [
@@ -193,7 +192,7 @@ class Locator:
 
     async def _gateway_of_pod(self, pod: ReadOnlyTree) -> KubeletGateway | None:
         name = pod["spec"].get("nodeName") or ""
-        node = await self._backend.find(self._backend.rows[_NODES], "", name) if name else None
+        node = await self._backend.find(self._backend.rows[NODES], "", name) if name else None
         return None if node is None else gateway_of(self._backend, node.tree())
 
     async def _read(

@@ -11,7 +11,7 @@ from typing import Any, Final
 from msgspec import Struct, field
 
 from mockube.apimachinery import conditions, meta
-from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.groups import PODS, GroupResource
 from mockube.apimachinery.status import ApiError, MethodNotSupported, NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.client import Client
@@ -46,7 +46,7 @@ class RemainingContent(Struct):
 
 def estimate_of(resource: GroupResource, objects: Iterable[ReadOnlyTree], now: datetime) -> timedelta:
     """Return the estimated time until the objects are deleted."""
-    if resource != ("", "pods"):
+    if resource != PODS:
         return _FINALIZER_ESTIMATE if any(meta.finalizers(obj) for obj in objects) else timedelta()
     return max((_remaining_grace_period(pod, now) for pod in objects), default=timedelta())
 
@@ -140,9 +140,6 @@ def _group_resource_text(resource: GroupResource) -> str:
 
 def _finalizers_text(counts: Counter[str]) -> str:
     return ", ".join(sorted(f"{name} in {count} resource instances" for name, count in counts.items()))
-
-
-PODS: Final = GroupResource("", "pods")
 
 
 async def delete_content(
