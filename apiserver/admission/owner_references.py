@@ -6,7 +6,7 @@ from typing import Final
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.admission.plugin import WRITE, Plugin, forbidden
-from mockube.apiserver.admission.policies.matching import Equivalents
+from mockube.apiserver.admission.rules import Equivalents
 from mockube.apiserver.authz.chain import Attributes, Authorization, Decision
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.registry import Backend

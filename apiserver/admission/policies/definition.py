@@ -14,8 +14,9 @@ from mockube.apimachinery.status import ApiError, Details
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.admission.policies.evaluation import Expression, compile_expression
 from mockube.apiserver.admission.policies.match_conditions import MatchConditions
-from mockube.apiserver.admission.policies.matching import Equivalents, matched_row
+from mockube.apiserver.admission.policies.matching import matched_row
 from mockube.apiserver.admission.policies.params import BadConfiguration, collect, param_row
+from mockube.apiserver.admission.rules import Equivalents
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.registry.request_context import AdmissionAttributes

@@ -1,18 +1,15 @@
 """Match a write with the rules and selectors of policies and bindings."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Mapping, Sequence
 
 from mockube.apimachinery import labels, meta, status
 from mockube.apimachinery.groups import NAMESPACES
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.admission.rules import Equivalents, no_equivalents, row_of_rules
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.registry.request_context import AdmissionAttributes
-
-Equivalents: TypeAlias = Callable[[Resource], Sequence[Resource]]
-"""Returns all rows of the same objects, in other versions or under other names."""
 
 
 def matched_row(
@@ -29,7 +26,7 @@ def matched_row(
     trees = (attributes.object, attributes.old)
     if not selector.empty and not any(tree and selector.matches(meta.labels(tree)) for tree in trees):
         return None
-    others = equivalents if resources.get("matchPolicy") == "Equivalent" else _no_equivalents
+    others = equivalents if resources.get("matchPolicy") == "Equivalent" else no_equivalents
     if _row_of_rules(resources.get("excludeResourceRules") or (), attributes, others) is not None:
         return None
     rules = resources.get("resourceRules")
@@ -62,39 +59,10 @@ def namespace_labels(backend: Backend, attributes: AdmissionAttributes) -> Mappi
     return stored.labels
 
 
-def _no_equivalents(_: Resource) -> Sequence[Resource]:
-    return ()
-
-
 def _row_of_rules(
     rules: Sequence[ReadOnlyTree], attributes: AdmissionAttributes, equivalents: Equivalents
 ) -> Resource | None:
-    """Return the row that a rule matches; all rules are tried with the resource itself before its equivalents."""
-    own = attributes.resource
-    if any(_matches(rule, attributes, own) for rule in rules):
-        return own
-    others = [row for row in equivalents(own) if row is not own] if rules else []
-    return next((row for rule in rules for row in others if _matches(rule, attributes, row)), None)
-
-
-def _matches(rule: ReadOnlyTree, attributes: AdmissionAttributes, row: Resource) -> bool:
-    scope, names = rule.get("scope") or "*", rule.get("resourceNames")
-    return (
-        (scope == "*" or (scope == "Namespaced") == row.namespaced)
-        and _is_listed(rule.get("operations"), attributes.operation.value)
-        and _is_listed(rule.get("apiGroups"), row.group)
-        and _is_listed(rule.get("apiVersions"), row.version)
-        and any(
-            _names(resource, row.name, attributes.subresource) for resource in rule.get("resources") or ()
-        )
-        and (not names or attributes.name in names)
-    )
-
-
-def _is_listed(items: Sequence[str] | None, value: str) -> bool:
-    return any(item in ("*", value) for item in items or ())
-
-
-def _names(pattern: str, resource: str, subresource: str) -> bool:
-    resource_pattern, _, subresource_pattern = pattern.partition("/")
-    return resource_pattern in ("*", resource) and subresource_pattern in ("*", subresource)
+    """Return the row that a rule matches, of the rules that name no objects or this one."""
+    named = [rule for rule in rules if attributes.name in (rule.get("resourceNames") or (attributes.name,))]
+    operation, own, subresource = attributes.operation, attributes.resource, attributes.subresource
+    return row_of_rules(named, operation, own, subresource, equivalents)

@@ -19,8 +19,8 @@ from mockube.apiserver.admission.policies.definition import (
     PolicySource,
 )
 from mockube.apiserver.admission.policies.match_conditions import ConditionsFailed
-from mockube.apiserver.admission.policies.matching import Equivalents
 from mockube.apiserver.admission.policies.mutation import MutatingPolicy, Mutation, MutationFailed
+from mockube.apiserver.admission.rules import Equivalents
 from mockube.apiserver.admission.versions import to_admitted_version
 from mockube.apiserver.authz.chain import Authorization
 from mockube.apiserver.kinds.api_resource import Resource

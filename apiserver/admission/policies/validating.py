@@ -21,8 +21,8 @@ from mockube.apiserver.admission.policies.definition import (
     PolicyInvocation,
     PolicySource,
 )
-from mockube.apiserver.admission.policies.matching import Equivalents
 from mockube.apiserver.admission.policies.validating_policy import INVALID, Denial, ValidatingPolicy
+from mockube.apiserver.admission.rules import Equivalents
 from mockube.apiserver.authz.chain import Authorization
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.metrics.admission import PolicyMetrics, error_type

@@ -13,7 +13,8 @@ from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.admission.policies.activation import activation, authorizers
 from mockube.apiserver.admission.policies.match_conditions import ConditionsFailed, webhook_conditions
-from mockube.apiserver.admission.policies.matching import Equivalents, namespace_labels
+from mockube.apiserver.admission.policies.matching import namespace_labels
+from mockube.apiserver.admission.rules import Equivalents
 from mockube.apiserver.admission.versions import prepare_version, to_version, without_system_fields
 from mockube.apiserver.admission.webhooks import review
 from mockube.apiserver.admission.webhooks.hooks import Hook, Hooks, WebhookInvocation, selects

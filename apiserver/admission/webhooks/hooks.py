@@ -9,7 +9,7 @@ from mockube.apimachinery import labels, meta
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.labels import Selector
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.admission.policies.matching import Equivalents
+from mockube.apiserver.admission.rules import Equivalents, no_equivalents, row_of_rules
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation
 from mockube.apiserver.storage.stored import StoredObject
@@ -79,27 +79,12 @@ class Hooks:
         if row.group == GROUP and row.name in EXEMPT:
             return
         for hook in self._hooks:
+            is_equivalent = hook.spec.get("matchPolicy", "Equivalent") == "Equivalent"
+            equivalents = self._equivalents if is_equivalent else no_equivalents
             rules = hook.spec.get("rules") or ()
-            rows = [row]
-            if hook.spec.get("matchPolicy", "Equivalent") == "Equivalent":
-                rows += [other for other in self._equivalents(row) if other is not row]
-            rule_and_row = next(
-                (
-                    (number, candidate)
-                    for number, candidate in _pair_rules(rules, rows)
-                    if _matches(rules[number], operation, candidate, subresource)
-                ),
-                None,
-            )
-            if rule_and_row is not None:
-                yield WebhookInvocation(hook=hook, row=rule_and_row[1])
-
-
-def _pair_rules(rules: Sequence[ReadOnlyTree], rows: Sequence[Resource]) -> Iterator[tuple[int, Resource]]:
-    """Yield all rules with the resource itself, then all rules with its equivalents."""
-    own, *others = rows
-    yield from ((number, own) for number in range(len(rules)))
-    yield from ((number, other) for number in range(len(rules)) for other in others)
+            matching_row = row_of_rules(rules, operation, row, subresource, equivalents)
+            if matching_row is not None:
+                yield WebhookInvocation(hook=hook, row=matching_row)
 
 
 def _read(configurations: Sequence[StoredObject]) -> Iterator[Hook]:
@@ -120,26 +105,6 @@ def _read(configurations: Sequence[StoredObject]) -> Iterator[Hook]:
                 conditions=[condition["expression"] for condition in spec.get("matchConditions") or ()],
             )
             index += 1
-
-
-def _matches(rule: ReadOnlyTree, operation: Operation, row: Resource, subresource: str) -> bool:
-    scope = rule.get("scope") or "*"
-    return (
-        (scope == "*" or (scope == "Namespaced") == row.namespaced)
-        and _is_listed(rule.get("operations"), operation.value)
-        and _is_listed(rule.get("apiGroups"), row.group)
-        and _is_listed(rule.get("apiVersions"), row.version)
-        and any(_names(resource, row.name, subresource) for resource in rule.get("resources") or ())
-    )
-
-
-def _is_listed(items: Sequence[str] | None, value: str) -> bool:
-    return any(item in ("*", value) for item in items or ())
-
-
-def _names(pattern: str, resource: str, subresource: str) -> bool:
-    resource_pattern, _, subresource_pattern = pattern.partition("/")
-    return resource_pattern in ("*", resource) and subresource_pattern in ("*", subresource)
 
 
 def selects(hook: Hook, attributes: AdmissionAttributes, namespace: Callable[[], Any]) -> bool:
