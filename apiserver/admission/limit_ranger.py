@@ -1,6 +1,6 @@
 """LimitRanger: the LimitRanges of a namespace default the requests of pods, and bound those of pods and claims."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from itertools import islice
 from typing import NamedTuple
 
@@ -32,21 +32,19 @@ class LimitRanger(Plugin):
     targets = frozenset({POD, RESIZE, CLAIM})
 
     def handles(self, operation: Operation, target: Target) -> bool:
-        """Return whether a write can change resources: of a pod its creation or resize, of a claim any write."""
-        only = {POD: CREATE, RESIZE: UPDATE}.get(target, WRITE)
-        return operation in only and super().handles(operation, target)
+        return super().handles(operation, target) and operation in _LIMITED_TARGETS[target].operations
 
     async def mutate(self, backend: Backend, attributes: AdmissionAttributes) -> None:
         pod = attributes.object
         assert pod is not None
-        if attributes.target != CLAIM:
+        if _LIMITED_TARGETS[attributes.target].has_defaults:
             for limits in _limit_ranges(backend, attributes.namespace):
                 await backend.worker.run(attributes.context.size, _set_defaults, pod, limits)
 
     async def validate(self, backend: Backend, attributes: AdmissionAttributes) -> None:
         written = attributes.object
         assert written is not None
-        check = _check_claim if attributes.target == CLAIM else _check_pod
+        check = _LIMITED_TARGETS[attributes.target].check
         for limits in _limit_ranges(backend, attributes.namespace):
             problem = await backend.worker.run(
                 attributes.context.size, _first_problems, check, limits, written["spec"]
@@ -192,6 +190,22 @@ def _check_claim(limit: Tree, spec: Tree) -> Iterator[str]:
         yield from _problems(
             limit, _CLAIM_CONSTRAINTS, amounts(spec.get("resources", {}).get("requests")), {}
         )
+
+
+class _LimitedTarget(NamedTuple):
+    """A target that LimitRanges limit."""
+
+    operations: Collection[Operation]
+    """The operations that can change its resources."""
+    check: Callable[[Tree, Tree], Iterator[str]]
+    has_defaults: bool
+
+
+_LIMITED_TARGETS: Mapping[Target, _LimitedTarget] = {
+    POD: _LimitedTarget(CREATE, _check_pod, has_defaults=True),
+    RESIZE: _LimitedTarget(UPDATE, _check_pod, has_defaults=True),
+    CLAIM: _LimitedTarget(WRITE, _check_claim, has_defaults=False),
+}
 
 
 def _problems(
