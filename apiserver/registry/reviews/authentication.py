@@ -5,7 +5,9 @@ A TokenRequest returns a token of a service account, bound to a pod, a secret or
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, Final
+
+from msgspec import Struct
 
 from mockube.apimachinery import errors, gotext, status
 from mockube.apimachinery.errors import FieldError
@@ -145,18 +147,19 @@ class TokenRequests:
         api_version, kind, name = (reference.get(field, "") for field in ("apiVersion", "kind", "name"))
         group, _, version = api_version.rpartition("/")
         # As upstream, the version is ignored.
-        resource = _BINDABLE.get((group, kind))
-        if resource is None:
+        bindable = _BINDABLE_KINDS.get((group, kind))
+        if bindable is None:
             raise status.BadRequest(f"cannot bind token to object of type {group}/{version}, Kind={kind}")
-        bound_object = await self._get(resource, "" if resource == "nodes" else context.namespace, name)
+        namespace = context.namespace if bindable.namespaced else ""
+        bound_object = await self._get(bindable.resource, namespace, name)
         uid = bound_object["metadata"]["uid"]
         if reference.get("uid", uid) != uid:
             expected_uid = reference["uid"]
             raise status.conflict(
                 GroupResource("", kind), name, _ANOTHER.format(expected=expected_uid, uid=uid)
             )
-        bound: dict[str, Reference | None] = {resource.removesuffix("s"): Reference.of(bound_object)}
-        if resource == "pods":
+        bound: dict[str, Reference | None] = {bindable.claim: Reference.of(bound_object)}
+        if bindable.has_node:
             bound["node"] = await self._node_of(bound_object, context.name)
         return bound
 
@@ -173,7 +176,21 @@ class TokenRequests:
         return Reference(name, "") if node is None else Reference.of(node)
 
 
-_BINDABLE = {("", "Pod"): "pods", ("", "Secret"): "secrets", ("", "Node"): "nodes"}
+class _BindableKind(Struct, frozen=True, kw_only=True):
+    """A kind of object that a token can be bound to."""
+
+    resource: str
+    claim: str
+    namespaced: bool = True
+    has_node: bool = False
+    """Whether its node becomes a claim, too."""
+
+
+_BINDABLE_KINDS: Final = {
+    ("", "Pod"): _BindableKind(resource="pods", claim="pod", has_node=True),
+    ("", "Secret"): _BindableKind(resource="secrets", claim="secret"),
+    ("", "Node"): _BindableKind(resource="nodes", claim="node", namespaced=False),
+}
 _ANOTHER = (
     "the UID in the bound object reference ({expected}) does not match the UID in record. "
     "The object might have been deleted and then recreated"
