@@ -22,6 +22,16 @@ ToKeys = Callable[[Caches, Change], Iterable[Key]]
 """A function that maps a change of a watched object to the keys of the primary objects to reconcile."""
 
 
+def key_of_object(_: Caches, change: Change) -> Iterable[Key]:
+    """Map a change of an object to its own key, also if it was deleted."""
+    return (Key.of(change.last_known),)
+
+
+def key_of_existing_object(_: Caches, change: Change) -> Iterable[Key]:
+    """Map a change of an object to its own key, unless it was deleted."""
+    return () if change.new is None else (Key.of(change.new),)
+
+
 class Watch(Struct, frozen=True, kw_only=True):
     """A resource that a controller watches, or only reads."""
 

@@ -159,10 +159,6 @@ def _ready_transition_time(pod: PodView) -> datetime | None:
 # --- mapping of changes to services
 
 
-def service_key(_: Caches, change: Change) -> Iterable[Key]:
-    return (Key.of(change.last_known),)
-
-
 def keys_of_pod(services: Resource[ReadOnlyTree], caches: Caches, change: Change) -> Iterator[Key]:
     """Map a change of a pod to the services that select or selected it, if its endpoints change."""
     if (

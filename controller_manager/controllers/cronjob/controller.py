@@ -28,7 +28,7 @@ from mockube.controller_manager.control.actions import (
     Remember,
     Update,
 )
-from mockube.controller_manager.control.controller import Controller, OutcomeMetrics, Watch
+from mockube.controller_manager.control.controller import Controller, OutcomeMetrics, Watch, key_of_object
 from mockube.controller_manager.controllers.cronjob import start_times
 from mockube.controller_manager.controllers.cronjob.jobs import (
     CronJobStatus,
@@ -202,10 +202,6 @@ def _plan_status(record: CronJobStatus, *, are_recorded: bool = False) -> Plan:
 # --- the CronJobs that a change affects
 
 
-def _cron_job_key(_: Caches, change: Change) -> Iterable[Key]:
-    return (Key.of(change.last_known),)
-
-
 def _cron_jobs_of_job(caches: Caches, change: Change) -> Iterable[Key]:
     """Yield the keys of the CronJobs that own the Job now and did before."""
     for job in change:
@@ -240,7 +236,7 @@ CRON_JOB: Final = Controller(
     name="cronjob-controller",
     queue="cronjob",
     service_account="cronjob-controller",
-    watches=(Watch(resource=CRON_JOBS, keys=_cron_job_key), Watch(resource=JOBS, keys=_cron_jobs_of_job)),
+    watches=(Watch(resource=CRON_JOBS, keys=key_of_object), Watch(resource=JOBS, keys=_cron_jobs_of_job)),
     reconcile=reconcile,
     has_memory=True,
     outcome_metrics=SkewObserver,

@@ -1,12 +1,11 @@
 """Attach volumes at once, as a driver's external attacher does, for the drivers that `provisioner` simulates."""
 
 import re
-from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
 from mockube.apimachinery import meta
-from mockube.controller_manager.cache.store import Caches, Change
+from mockube.controller_manager.cache.store import Caches
 from mockube.controller_manager.client.kinds import VOLUME_ATTACHMENTS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import (
@@ -16,7 +15,7 @@ from mockube.controller_manager.control.actions import (
     Plan,
     RemoveFinalizer,
 )
-from mockube.controller_manager.control.controller import Controller, Watch
+from mockube.controller_manager.control.controller import Controller, Watch, key_of_existing_object
 from mockube.controller_manager.controllers.csi.provisioner import (
     SIMULATED_PROVISIONER,
     SIMULATED_PROVISIONERS,
@@ -52,16 +51,12 @@ def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
     return Plan(actions=(*(() if is_protected else (protect,)), *(() if is_attached else (attach,))))
 
 
-def _own_key(_: Caches, change: Change) -> Iterable[Key]:
-    return () if change.new is None else (Key.of(change.new),)
-
-
 ATTACHER: Final = Controller(
     name="simulated-attacher",
     queue="simulated_attacher",
     service_account="",
     event_component=SIMULATED_PROVISIONER,
-    watches=(Watch(resource=VOLUME_ATTACHMENTS, keys=_own_key),),
+    watches=(Watch(resource=VOLUME_ATTACHMENTS, keys=key_of_existing_object),),
     reconcile=reconcile,
     workers=5,
 )

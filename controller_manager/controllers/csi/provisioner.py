@@ -25,7 +25,7 @@ from mockube.controller_manager.control.actions import (
     Plan,
     RecordEvent,
 )
-from mockube.controller_manager.control.controller import Controller, Watch
+from mockube.controller_manager.control.controller import Controller, Watch, key_of_existing_object
 from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.control.runner import ReconcileLoop
 from mockube.controller_manager.workloads.volumes import (
@@ -201,10 +201,6 @@ def _delete(volume: ReadOnlyTree) -> Plan:
     return Plan(actions=(Delete(resource=PERSISTENT_VOLUMES, objects=(ref,)),))
 
 
-def _own_key(_: Caches, change: Change) -> Iterable[Key]:
-    return () if change.new is None else (Key.of(change.new),)
-
-
 def _claims_of_class(caches: Caches, change: Change) -> Iterable[Key]:
     claims = caches.of(PERSISTENT_VOLUME_CLAIMS).all()
     return (Key.of(claim) for claim in claims if storage_class_name(claim) == meta.name(change.last_known))
@@ -216,8 +212,8 @@ PROVISIONER: Final = Controller(
     service_account="",
     event_component=SIMULATED_PROVISIONER,
     watches=(
-        Watch(resource=PERSISTENT_VOLUME_CLAIMS, keys=_own_key),
-        Watch(resource=PERSISTENT_VOLUMES, keys=_own_key),
+        Watch(resource=PERSISTENT_VOLUME_CLAIMS, keys=key_of_existing_object),
+        Watch(resource=PERSISTENT_VOLUMES, keys=key_of_existing_object),
         Watch(resource=STORAGE_CLASSES, keys=_claims_of_class),
     ),
     reconcile=reconcile,

@@ -12,7 +12,7 @@ from mockube.controller_manager.client.kinds import DEPLOYMENTS, PODS, REPLICA_S
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import EMPTY_PLAN, Plan, RecordEvent
-from mockube.controller_manager.control.controller import Controller, Watch
+from mockube.controller_manager.control.controller import Controller, Watch, key_of_object
 from mockube.controller_manager.controllers.deployment import status
 from mockube.controller_manager.controllers.deployment.state import DeploymentView, selector_of, state_of
 from mockube.controller_manager.controllers.deployment.sync import plan
@@ -57,10 +57,6 @@ def _selecting_all_plan(deployment: ReadOnlyTree) -> Plan:
 # --- the Deployments that a change affects
 
 
-def _deployment_key(_: Caches, change: Change) -> Iterable[Key]:
-    return (Key.of(change.last_known),)
-
-
 def _recreate_deployment_of_pod(caches: Caches, change: Change) -> Iterable[Key]:
     """Yield the key of the Recreate Deployment of a pod that ended or was deleted: a rollout waits for its old pods."""
     pod: PodView = change.last_known
@@ -81,7 +77,7 @@ DEPLOYMENT: Final = Controller(
     queue="deployment",
     service_account="deployment-controller",
     watches=(
-        Watch(resource=DEPLOYMENTS, keys=_deployment_key),
+        Watch(resource=DEPLOYMENTS, keys=key_of_object),
         Watch(resource=REPLICA_SETS, keys=keys_of_owners(REPLICA_SETS, DEPLOYMENTS, selector_of)),
         Watch(resource=PODS, keys=_recreate_deployment_of_pod),
     ),

@@ -13,7 +13,7 @@ from mockube.controller_manager.client.kinds import POD_DISRUPTION_BUDGETS, PODS
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import EMPTY_PLAN, Action, Plan, RecordEvent, Update
-from mockube.controller_manager.control.controller import Controller, Watch
+from mockube.controller_manager.control.controller import Controller, Watch, key_of_object
 from mockube.controller_manager.controllers.disruption import budget as budgets
 from mockube.controller_manager.controllers.disruption.scale import OWNERS_WITH_SCALE, UnknownScaleError
 
@@ -83,10 +83,6 @@ def _record_event(
 # --- the budgets that a change affects
 
 
-def _budget_key(_: Caches, change: Change) -> Iterable[Key]:
-    return (Key.of(change.last_known),)
-
-
 def _budgets_of_pod(caches: Caches, change: Change) -> Iterable[Key]:
     """Return the keys of the budgets that select the pod now or did before."""
     versions: list[PodView] = [pod for pod in change if pod is not None]
@@ -122,7 +118,7 @@ DISRUPTION: Final = Controller(
     service_account="disruption-controller",
     event_component="controllermanager",
     watches=(
-        Watch(resource=POD_DISRUPTION_BUDGETS, keys=_budget_key),
+        Watch(resource=POD_DISRUPTION_BUDGETS, keys=key_of_object),
         Watch(resource=PODS, keys=_budgets_of_pod),
         *(Watch(resource=resource, keys=_budgets_of_scaled_owner) for resource in OWNERS_WITH_SCALE),
     ),

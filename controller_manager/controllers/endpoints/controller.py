@@ -25,7 +25,7 @@ from mockube.controller_manager.control.actions import (
     Remember,
     Update,
 )
-from mockube.controller_manager.control.controller import Controller, Watch
+from mockube.controller_manager.control.controller import Controller, Watch, key_of_object
 from mockube.controller_manager.controllers.endpoints.subsets import subsets_of, truncate_subsets
 from mockube.controller_manager.workloads import services
 from mockube.controller_manager.workloads.services import TriggerTimes
@@ -127,7 +127,7 @@ SERVICE_ENDPOINTS: Final = Controller(
     queue="endpoint",
     service_account="endpoint-controller",
     watches=(
-        Watch(resource=SERVICES, keys=services.service_key),
+        Watch(resource=SERVICES, keys=key_of_object),
         Watch(resource=PODS, keys=partial(services.keys_of_pod, SERVICES)),
         Watch(resource=ENDPOINTS, keys=_endpoints_key),
     ),

@@ -26,7 +26,7 @@ from mockube.controller_manager.control.actions import (
     Remember,
     Update,
 )
-from mockube.controller_manager.control.controller import Controller, Watch
+from mockube.controller_manager.control.controller import Controller, Watch, key_of_object
 from mockube.controller_manager.controllers.endpointslice.desired import (
     address_types,
     group_by_ports,
@@ -222,7 +222,7 @@ SERVICE_ENDPOINT_SLICES: Final = Controller(
     queue="endpoint_slice",
     service_account="endpointslice-controller",
     watches=(
-        Watch(resource=SERVICES, keys=services.service_key),
+        Watch(resource=SERVICES, keys=key_of_object),
         Watch(resource=PODS, keys=partial(services.keys_of_pod, SERVICES)),
         Watch(resource=ENDPOINT_SLICES, keys=keys_of_services(by_own_service)),
         Watch(resource=NODES, keys=_services_of_node),

@@ -27,7 +27,7 @@ from mockube.controller_manager.control.actions import (
     Plan,
     Update,
 )
-from mockube.controller_manager.control.controller import Controller, Watch
+from mockube.controller_manager.control.controller import Controller, Watch, key_of_object
 from mockube.controller_manager.workloads import services
 from mockube.controller_manager.workloads.endpoint_slices import (
     Endpoints,
@@ -137,8 +137,8 @@ MIRRORED_ENDPOINT_SLICES: Final = Controller(
     service_account="endpointslicemirroring-controller",
     event_component="endpoint-slice-mirroring-controller",
     watches=(
-        Watch(resource=ENDPOINTS, keys=services.service_key),
-        Watch(resource=SERVICES, keys=services.service_key),
+        Watch(resource=ENDPOINTS, keys=key_of_object),
+        Watch(resource=SERVICES, keys=key_of_object),
         Watch(resource=ENDPOINT_SLICES, keys=keys_of_services(by_mirrored)),
     ),
     reconcile=reconcile,

@@ -1,15 +1,14 @@
 """The TTL controller: it annotates nodes with the time for which kubelets may cache Secrets and ConfigMaps."""
 
-from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
 from mockube.apimachinery import meta
-from mockube.controller_manager.cache.store import Caches, Change
+from mockube.controller_manager.cache.store import Caches
 from mockube.controller_manager.client.kinds import NODES
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import EMPTY_PLAN, Patch, Plan
-from mockube.controller_manager.control.controller import Controller, Watch
+from mockube.controller_manager.control.controller import Controller, Watch, key_of_existing_object
 
 ANNOTATION: Final = "node.alpha.kubernetes.io/ttl"
 
@@ -51,16 +50,12 @@ def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
     return Plan(actions=(Patch(resource=NODES, key=key, body=body, kind="strategic"),))
 
 
-def _node_key(_: Caches, change: Change) -> Iterable[Key]:
-    return () if change.new is None else (Key("", meta.name(change.new)),)
-
-
 NODE_TTL: Final = Controller(
     name="ttl-controller",
     queue="ttlcontroller",
     service_account="ttl-controller",
     # Nodes are often created together, and each change of their number could change the annotations.
-    watches=(Watch(resource=NODES, keys=_node_key, delay=timedelta(seconds=1)),),
+    watches=(Watch(resource=NODES, keys=key_of_existing_object, delay=timedelta(seconds=1)),),
     reconcile=reconcile,
     workers=5,
 )

@@ -16,7 +16,7 @@ from mockube.controller_manager.client.kubeconfig import access_of
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.config.settings import Config
 from mockube.controller_manager.control.actions import EMPTY_PLAN, Create, Plan, Update
-from mockube.controller_manager.control.controller import Controller, Watch
+from mockube.controller_manager.control.controller import Controller, Watch, key_of_existing_object
 from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.control.runner import ControllerRunner
 
@@ -59,10 +59,6 @@ def _config_map(namespace: str, bundle: str) -> dict[str, Any]:
     }
 
 
-def _namespace_key(_: Caches, change: Change) -> Iterable[Key]:
-    return () if change.new is None else (Key("", meta.name(change.new)),)
-
-
 def _namespace_of_config_map(_: Caches, change: Change) -> Iterable[Key]:
     return (Key("", meta.namespace(change.last_known)),) if meta.name(change.last_known) == CONFIG_MAP else ()
 
@@ -74,7 +70,7 @@ def root_ca(bundle: str) -> Controller:
         queue="root_ca_cert_publisher",
         service_account="root-ca-cert-publisher",
         watches=(
-            Watch(resource=NAMESPACES, keys=_namespace_key),
+            Watch(resource=NAMESPACES, keys=key_of_existing_object),
             Watch(resource=CONFIG_MAPS, keys=_namespace_of_config_map),
         ),
         reconcile=partial(reconcile, bundle),

@@ -9,7 +9,7 @@ from mockube.controller_manager.cache.store import Caches, Change
 from mockube.controller_manager.client.kinds import NAMESPACES, SERVICE_ACCOUNTS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import EMPTY_PLAN, Create, Plan
-from mockube.controller_manager.control.controller import Controller, Watch
+from mockube.controller_manager.control.controller import Controller, Watch, key_of_existing_object
 
 ACCOUNT: Final = "default"
 
@@ -29,10 +29,6 @@ def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
     return Plan(actions=(Create(resource=SERVICE_ACCOUNTS, bodies=(account,)),))
 
 
-def _namespace_key(_: Caches, change: Change) -> Iterable[Key]:
-    return () if change.new is None else (Key("", meta.name(change.new)),)
-
-
 def _namespace_of_account(_: Caches, change: Change) -> Iterable[Key]:
     """Return the key of the namespace whose default ServiceAccount was deleted."""
     is_deleted = change.new is None and meta.name(change.last_known) == ACCOUNT
@@ -44,7 +40,7 @@ SERVICE_ACCOUNT: Final = Controller(
     queue="serviceaccount",
     service_account="service-account-controller",
     watches=(
-        Watch(resource=NAMESPACES, keys=_namespace_key),
+        Watch(resource=NAMESPACES, keys=key_of_existing_object),
         Watch(resource=SERVICE_ACCOUNTS, keys=_namespace_of_account),
     ),
     reconcile=reconcile,

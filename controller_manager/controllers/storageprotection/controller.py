@@ -26,7 +26,7 @@ from mockube.controller_manager.client.kinds import (
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key, Resource
 from mockube.controller_manager.control.actions import EMPTY_PLAN, Action, Confirm, Plan, Update
-from mockube.controller_manager.control.controller import Controller, Watch
+from mockube.controller_manager.control.controller import Controller, Watch, key_of_existing_object
 from mockube.controller_manager.workloads.indexes import BY_CLAIM, claims_of_pod
 
 _BY_CLASS: Final = "volumeAttributesClass"
@@ -86,10 +86,6 @@ def _is_shut_down(pod: PodView) -> bool:
     return pod.deleting and meta.deletion_grace_period_seconds(pod.object) == 0
 
 
-def _own_key(_: Caches, change: Change) -> Iterable[Key]:
-    return () if change.new is None else (Key.of(change.new),)
-
-
 def _claims_of_deleted_pod(_: Caches, change: Change) -> Iterable[Key]:
     """Return the keys of the claims of a pod that was deleted, or that its node has ended."""
     old: PodView | None = change.old
@@ -104,7 +100,7 @@ CLAIM_PROTECTION: Final = Controller(
     queue="pvcprotection",
     service_account="pvc-protection-controller",
     watches=(
-        Watch(resource=PERSISTENT_VOLUME_CLAIMS, keys=_own_key),
+        Watch(resource=PERSISTENT_VOLUME_CLAIMS, keys=key_of_existing_object),
         Watch(resource=PODS, keys=_claims_of_deleted_pod),
     ),
     indexes={PODS: {BY_CLAIM: claims_of_pod}},
@@ -125,7 +121,7 @@ VOLUME_PROTECTION: Final = Controller(
     name="persistentvolume-protection-controller",
     queue="pvprotection",
     service_account="pv-protection-controller",
-    watches=(Watch(resource=PERSISTENT_VOLUMES, keys=_own_key),),
+    watches=(Watch(resource=PERSISTENT_VOLUMES, keys=key_of_existing_object),),
     reconcile=reconcile_volume,
     workers=1,
 )
@@ -166,7 +162,7 @@ ATTRIBUTES_CLASS_PROTECTION: Final = Controller(
     queue="vacprotection",
     service_account="volumeattributesclass-protection-controller",
     watches=(
-        Watch(resource=VOLUME_ATTRIBUTES_CLASSES, keys=_own_key),
+        Watch(resource=VOLUME_ATTRIBUTES_CLASSES, keys=key_of_existing_object),
         Watch(resource=PERSISTENT_VOLUME_CLAIMS, keys=_classes_no_longer_used(attributes_classes)),
         Watch(resource=PERSISTENT_VOLUMES, keys=_classes_no_longer_used(_classes_of_volume)),
     ),
