@@ -1,8 +1,9 @@
-"""Values as Go formats and parses them: `%q`, `%v`, `json.Marshal`, `strconv`.
+"""Values as Go formats and parses them: `%q`, `%v`, `json.Marshal`, `strconv`, `base64.RawURLEncoding`.
 
 People and tools match Kubernetes' messages exactly, and Go's format of a value is part of them. Independent of Kubernetes.
 """
 
+import base64
 import math
 import re
 from collections.abc import Iterator
@@ -57,6 +58,11 @@ def decode_utf8(data: bytes) -> str:
         for character in _INVALID_BYTES:
             text = text.replace(character, "\ufffd")
         return text
+
+
+def base64url(data: bytes) -> str:
+    """Encode as URL-safe base64 without padding, as in tokens."""
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
 def quote(text: str) -> str:

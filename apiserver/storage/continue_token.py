@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import orjson
 from msgspec import Struct
 
+from mockube.apimachinery.gotext import base64url
 from mockube.apiserver.wire.go_json import type_name
 from mockube.apiserver.wire.negotiation import MediaType
 from mockube.apiserver.wire.parse import UnreadableBody, parse
@@ -32,7 +33,7 @@ class ContinueToken(Struct, frozen=True):
 
 def encode(token: ContinueToken) -> str:
     tree = {"v": VERSION, "rv": token.revision, "start": token.start}
-    return base64.urlsafe_b64encode(orjson.dumps(tree)).rstrip(b"=").decode()
+    return base64url(orjson.dumps(tree))
 
 
 def decode(text: str) -> ContinueToken:

@@ -11,8 +11,9 @@ from typing import Any, Final, TypeAlias
 
 import orjson
 
+from mockube.apimachinery.gotext import base64url
 from mockube.apiserver.authn.authenticators import BadToken
-from mockube.apiserver.authn.serviceaccount.keys import BadSignature, ServiceAccountKeys, encode
+from mockube.apiserver.authn.serviceaccount.keys import BadSignature, ServiceAccountKeys
 
 Claims: TypeAlias = Mapping[str, Any]
 
@@ -21,8 +22,8 @@ _NOT_VERIFIED: Final = "go-jose/go-jose: error in cryptographic primitive"
 
 def sign(keys: ServiceAccountKeys, claims: Claims) -> str:
     header = {"alg": keys.signer.algorithm, "kid": keys.signer.id}
-    text = f"{encode(orjson.dumps(header))}.{encode(orjson.dumps(claims))}"
-    return f"{text}.{encode(keys.sign(text.encode()))}"
+    text = f"{base64url(orjson.dumps(header))}.{base64url(orjson.dumps(claims))}"
+    return f"{text}.{base64url(keys.sign(text.encode()))}"
 
 
 def issuer(token: str) -> str:
@@ -101,4 +102,4 @@ def _decode(part: str) -> bytes | None:
         data = base64.b64decode(part + "=" * (-len(part) % 4), altchars=b"-_", validate=True)
     except ValueError:
         return None
-    return data if encode(data) == part else None
+    return data if base64url(data) == part else None

@@ -1,6 +1,5 @@
 """The keys that sign tokens, and the key set that is published."""
 
-import base64
 import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,6 +9,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509 import load_pem_x509_certificate
 from msgspec import Struct
 
+from mockube.apimachinery.gotext import base64url
 from mockube.apiserver.authn.signatures import CURVES, Private, Public, is_signed, sign, to_jwk
 
 _WRONG_KIND = (
@@ -68,11 +68,6 @@ def load(signing: bytes, others: Sequence[bytes] = ()) -> ServiceAccountKeys:
     return ServiceAccountKeys(_load_private_key(signing), [_load_public_key(pem) for pem in others])
 
 
-def encode(data: bytes) -> str:
-    """Encode as URL-safe base64 without padding."""
-    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
-
-
 def _load_private_key(pem: bytes) -> Private:
     try:
         key = serialization.load_pem_private_key(pem, password=None)
@@ -107,4 +102,4 @@ def _with_id(key: Public) -> PublicKey:
     form = serialization.PublicFormat.SubjectPublicKeyInfo
     der = key.public_bytes(serialization.Encoding.DER, form)
     algorithm = "RS256" if isinstance(key, rsa.RSAPublicKey) else CURVES[key.curve.name]
-    return PublicKey(encode(hashlib.sha256(der).digest()), algorithm, key)
+    return PublicKey(base64url(hashlib.sha256(der).digest()), algorithm, key)

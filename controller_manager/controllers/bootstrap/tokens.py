@@ -11,6 +11,7 @@ from typing import Any, Final
 import orjson
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.gotext import base64url
 from mockube.apimachinery.timestamps import TimestampError, parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
 
@@ -55,14 +56,10 @@ def signing_key(secret: ReadOnlyTree, now: datetime) -> tuple[str, bytes] | None
 
 def detached_signature(content: str, token_id: str, key: bytes) -> str:
     """Return a JWS with HMAC and SHA-256, without the content."""
-    header = _base64url(orjson.dumps({"alg": "HS256", "kid": token_id}))
-    signed = f"{header}.{_base64url(content.encode())}"
+    header = base64url(orjson.dumps({"alg": "HS256", "kid": token_id}))
+    signed = f"{header}.{base64url(content.encode())}"
     signature = hmac.new(key, signed.encode(), hashlib.sha256).digest()
-    return f"{header}..{_base64url(signature)}"
-
-
-def _base64url(data: bytes) -> str:
-    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+    return f"{header}..{base64url(signature)}"
 
 
 def _value(secret: ReadOnlyTree, name: str) -> bytes:

@@ -1,6 +1,5 @@
 """The claims of a Secret's token, and their signing as a JSON Web Signature."""
 
-import base64
 import hashlib
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -11,6 +10,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.gotext import base64url
 from mockube.apimachinery.tree import ReadOnlyTree
 
 ISSUER: Final = "kubernetes/serviceaccount"
@@ -64,11 +64,11 @@ def _jws(
     public = key.public_key().public_bytes(
         serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
     )
-    header = _encode({"alg": algorithm, "kid": _base64(hashlib.sha256(public).digest())})
+    header = _encode({"alg": algorithm, "kid": base64url(hashlib.sha256(public).digest())})
 
     def token(claims: Mapping[str, Any]) -> str:
         body = f"{header}.{_encode(claims)}"
-        return f"{body}.{_base64(sign(body.encode()))}"
+        return f"{body}.{base64url(sign(body.encode()))}"
 
     return token
 
@@ -81,8 +81,4 @@ def _sign_by_curve(key: ec.EllipticCurvePrivateKey, data: bytes, digest: hashes.
 
 
 def _encode(value: Mapping[str, Any]) -> str:
-    return _base64(orjson.dumps(value))
-
-
-def _base64(data: bytes) -> str:
-    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+    return base64url(orjson.dumps(value))

@@ -4,10 +4,11 @@ import orjson
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from mockube.apimachinery.gotext import base64url
 from mockube.apiserver.authn.authenticators import BadToken
 from mockube.apiserver.authn.serviceaccount import jwt
 from mockube.apiserver.authn.serviceaccount.claims import Account, Reference, split_username
-from mockube.apiserver.authn.serviceaccount.keys import BadKey, encode, load
+from mockube.apiserver.authn.serviceaccount.keys import BadKey, load
 from tests.support.server.service_accounts import (
     ACCOUNT,
     API,
@@ -194,8 +195,8 @@ SIGNER = "the key that signs"
         pytest.param({"alg": "ES256", "kid": "x"}, {}, None, id="an unknown key"),
         pytest.param([], {}, None, id="no header"),
         pytest.param(None, {"sub": "admin"}, None, id="changed claims"),
-        pytest.param(None, {}, encode(bytes(64)), id="an empty signature"),
-        pytest.param(None, {}, encode(bytes(7)), id="a short signature"),
+        pytest.param(None, {}, base64url(bytes(64)), id="an empty signature"),
+        pytest.param(None, {}, base64url(bytes(7)), id="a short signature"),
         pytest.param(None, {}, "!", id="no base 64"),
     ],
 )
@@ -204,7 +205,7 @@ async def test_forged_token_is_refused(tokens, header, claims, signature):
     if isinstance(own, dict) and own.get("kid") == SIGNER:
         own = own | {"kid": tokens.accounts.keys.signer.id}
     token = tokens.issue()
-    head, payload = encode(orjson.dumps(own)), encode(orjson.dumps(claims_of(token) | claims))
+    head, payload = base64url(orjson.dumps(own)), base64url(orjson.dumps(claims_of(token) | claims))
     signed = token.rpartition(".")[2] if signature is None else signature
     assert await refusal(tokens, f"{head}.{payload}.{signed}")
 

@@ -3,8 +3,8 @@
 import orjson
 import pytest
 
+from mockube.apimachinery.gotext import base64url
 from mockube.apiserver.authn.serviceaccount import jwt
-from mockube.apiserver.authn.serviceaccount.keys import encode
 from tests.support.server.service_accounts import UNSUPPORTED_SERVER, ServiceAccountTokens, claims_of, refusal
 
 
@@ -40,8 +40,8 @@ async def test_non_canonical_token_text_is_refused(tokens, part, change):
     keys = tokens.accounts.keys
     texts = orjson.dumps({"alg": "ES256", "kid": keys.signer.id}), orjson.dumps(claims_of(tokens.issue()))
     # A blank is added to a part that would have no unused bits.
-    text = ".".join(encode(one if len(one) % 3 else one + b" ") for one in texts)
-    parts = [*text.split("."), encode(keys.sign(text.encode()))]
+    text = ".".join(base64url(one if len(one) % 3 else one + b" ") for one in texts)
+    parts = [*text.split("."), base64url(keys.sign(text.encode()))]
     assert all(len(one) % 4 for one in parts)
     assert await refusal(tokens, ".".join(parts)) == ""
     parts[part] = change(parts[part])
@@ -52,8 +52,8 @@ def signed_token(tokens, header=b"", claims=b""):
     """Return a signed token of exactly these bytes; an omitted part is that of a valid token."""
     keys = tokens.accounts.keys
     head = header or orjson.dumps({"alg": "ES256", "kid": keys.signer.id})
-    text = f"{encode(head)}.{encode(claims or orjson.dumps(claims_of(tokens.issue())))}"
-    return f"{text}.{encode(keys.sign(text.encode()))}"
+    text = f"{base64url(head)}.{base64url(claims or orjson.dumps(claims_of(tokens.issue())))}"
+    return f"{text}.{base64url(keys.sign(text.encode()))}"
 
 
 @pytest.mark.parametrize(
