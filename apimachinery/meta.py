@@ -125,6 +125,13 @@ def deletion_grace_period_seconds(obj: ReadOnlyTree) -> int | None:
     return metadata(obj).get("deletionGracePeriodSeconds")
 
 
+def value_at(tree: Any, path: Iterable[str]) -> Any:
+    """Return the value at a path of fields; None if a field is absent or its parent is not an object."""
+    for field in path:
+        tree = tree.get(field) if isinstance(tree, dict) else None
+    return tree
+
+
 # --- changing a copy
 
 

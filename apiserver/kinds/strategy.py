@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from msgspec import Struct, field
 
+from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.user import User
 
@@ -281,7 +282,7 @@ def _without_empty(value: Any, path: list[str]) -> Any:
 def preserve_fields(new: Tree, old: Mapping[str, Any], paths: Sequence[Path]) -> Tree:
     """Return the new object with the values of some paths from the old one. Neither tree is changed."""
     for path in paths:
-        value = _get(old, path)
+        value = meta.value_at(old, path)
         if value is not None or path[0] in new:
             new = _with_value(new, path, value)
     return new
@@ -300,13 +301,7 @@ def apply_fields(new: Tree, old: Tree, paths: Sequence[Path]) -> Tree:
 
 def is_changed(new: Tree, old: Tree, paths: Sequence[Path]) -> bool:
     """Return whether the value of a path differs."""
-    return any(_get(new, path) != _get(old, path) for path in paths)
-
-
-def _get(tree: Any, path: Path) -> Any:
-    for step in path:
-        tree = tree.get(step) if isinstance(tree, dict) else None
-    return tree
+    return any(meta.value_at(new, path) != meta.value_at(old, path) for path in paths)
 
 
 def _with_value(tree: Tree, path: Path, value: Any) -> Tree:
@@ -325,11 +320,11 @@ def _with_value(tree: Tree, path: Path, value: Any) -> Tree:
 def _with_each(base: Any, source: Any, path: Path) -> Any:
     """Return the base with the source's value at a path. A list with other elements is replaced as a whole."""
     if EACH_ITEM not in path:
-        return _with_value(base, path, _get(source, path))
+        return _with_value(base, path, meta.value_at(source, path))
     list_depth = path.index(EACH_ITEM)
     base_elements, source_elements = (
-        _get(base, path[:list_depth]) or [],
-        _get(source, path[:list_depth]) or [],
+        meta.value_at(base, path[:list_depth]) or [],
+        meta.value_at(source, path[:list_depth]) or [],
     )
     if [element.get("name") for element in base_elements] != [other.get("name") for other in source_elements]:
         return _with_value(base, path[:list_depth], source_elements or None)

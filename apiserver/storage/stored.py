@@ -212,11 +212,10 @@ def _value(tree: Any, field: SelectableField) -> str:
 
 
 def _text(tree: Any, path: tuple[str, ...]) -> str:
-    for step in path:
-        tree = tree.get(step) if isinstance(tree, dict) else None
-    if isinstance(tree, bool):
-        return "true" if tree else "false"
-    return "" if tree is None else str(tree)
+    value = meta.value_at(tree, path)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "" if value is None else str(value)
 
 
 def is_canonical(value: bytes) -> bool:

@@ -114,9 +114,7 @@ def _selector(tree: Tree, resource: Resource) -> str:
 
 def _value_at(tree: Any, path: tuple[str, ...]) -> Any:
     """Return the value at a path; None if it is absent, or for an empty path."""
-    for step in path or ("",):
-        tree = tree.get(step) if isinstance(tree, dict) else None
-    return tree
+    return meta.value_at(tree, path) if path else None
 
 
 def _spec_path(resource: Resource) -> str:

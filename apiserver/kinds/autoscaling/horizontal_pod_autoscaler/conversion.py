@@ -243,7 +243,7 @@ def _metric_to_v2(metric: Tree, table: Mapping[str, _FieldPaths]) -> Tree:
 def _metric_to_v1(metric: Tree, table: Mapping[str, _FieldPaths]) -> Tree:
     v1_metric: dict[str, Any] = {name: metric[name] for name in _ORDER if name in metric}
     for source in _sources(metric, table):
-        values = {field: _get(metric[source], path) for field, path in table[source]}
+        values = {field: meta.value_at(metric[source], path) for field, path in table[source]}
         zeros = {field: "0" for field in values if (source, field) in _WRITTEN_IF_ABSENT}
         v1_metric[source] = {
             field: value if value is not None else zeros[field]
@@ -251,9 +251,3 @@ def _metric_to_v1(metric: Tree, table: Mapping[str, _FieldPaths]) -> Tree:
             if value is not None or field in zeros
         }
     return v1_metric
-
-
-def _get(tree: Any, path: tuple[str, ...]) -> Any:
-    for step in path:
-        tree = tree.get(step) if isinstance(tree, dict) else None
-    return tree
