@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 import orjson
 
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.wire.protobuf.varint import LENGTH, VARINT, tag_of, varint, with_length
+from mockube.apiserver.wire.protobuf.varint import bytes_field, string_field, varint_field
 
 Write: TypeAlias = Callable[[int, Any], bytes]
 Table: TypeAlias = Mapping[str, tuple[int, Write]]
@@ -34,76 +34,68 @@ def _message(table: Table, tree: ReadOnlyTree, extensions: int = 0) -> bytes:
     return b"".join(fields)
 
 
-def _bytes(number: int, payload: bytes) -> bytes:
-    return varint(tag_of(number, LENGTH)) + with_length(payload)
-
-
-def _text(number: int, value: str) -> bytes:
-    return _bytes(number, value.encode())
-
-
 def _texts(number: int, values: list[str]) -> bytes:
-    return b"".join(_text(number, value) for value in values)
+    return b"".join(string_field(number, value) for value in values)
 
 
 def _flag(number: int, value: bool) -> bytes:  # noqa: FBT001 - a writer like the others
-    return varint(tag_of(number, VARINT)) + varint(int(value))
+    return varint_field(number, int(value))
 
 
 def _any_message(value: Any) -> bytes:
-    return _text(2, orjson.dumps(value).decode() + "\n")
+    return string_field(2, orjson.dumps(value).decode() + "\n")
 
 
 def _any_messages(number: int, values: list[Any]) -> bytes:
-    return b"".join(_bytes(number, _any_message(value)) for value in values)
+    return b"".join(bytes_field(number, _any_message(value)) for value in values)
 
 
 def _named_value(number: int, name: str, value: bytes) -> bytes:
-    return _bytes(number, _text(1, name) + _bytes(2, value))
+    return bytes_field(number, string_field(1, name) + bytes_field(2, value))
 
 
 def _info(number: int, info: ReadOnlyTree) -> bytes:
-    return _bytes(number, _message({"title": (1, _text), "version": (2, _text)}, info))
+    return bytes_field(number, _message({"title": (1, string_field), "version": (2, string_field)}, info))
 
 
 def _paths(number: int, paths: ReadOnlyTree) -> bytes:
-    return _bytes(
+    return bytes_field(
         number,
         b"".join(_named_value(2, path, _message(_PATH_ITEM, item, 10)) for path, item in paths.items()),
     )
 
 
 def _operation(number: int, operation: ReadOnlyTree) -> bytes:
-    return _bytes(number, _message(_OPERATION, operation, 13))
+    return bytes_field(number, _message(_OPERATION, operation, 13))
 
 
 def _parameters(number: int, parameters: list[ReadOnlyTree]) -> bytes:
-    return b"".join(_bytes(number, _parameter_item(parameter)) for parameter in parameters)
+    return b"".join(bytes_field(number, _parameter_item(parameter)) for parameter in parameters)
 
 
 def _parameter_item(parameter: ReadOnlyTree) -> bytes:
     if "$ref" in parameter:
-        return _bytes(2, _text(1, parameter["$ref"]))
-    return _bytes(1, _parameter(parameter))
+        return bytes_field(2, string_field(1, parameter["$ref"]))
+    return bytes_field(1, _parameter(parameter))
 
 
 def _parameter(parameter: ReadOnlyTree) -> bytes:
     """Encode a parameter in the body, in the path or in the query."""
     if parameter["in"] == "body":
-        return _bytes(1, _message(_BODY, parameter))
+        return bytes_field(1, _message(_BODY, parameter))
     kind, table = _PARAMETERS[parameter["in"]]
-    return _bytes(2, _bytes(kind, _message(table, parameter)))
+    return bytes_field(2, bytes_field(kind, _message(table, parameter)))
 
 
 def _shared_parameters(number: int, named: ReadOnlyTree) -> bytes:
-    return _bytes(
+    return bytes_field(
         number, b"".join(_named_value(1, name, _parameter(parameter)) for name, parameter in named.items())
     )
 
 
 def _requirements(number: int, requirements: list[ReadOnlyTree]) -> bytes:
     return b"".join(
-        _bytes(
+        bytes_field(
             number, b"".join(_named_value(1, name, _texts(1, scopes)) for name, scopes in requirement.items())
         )
         for requirement in requirements
@@ -111,15 +103,18 @@ def _requirements(number: int, requirements: list[ReadOnlyTree]) -> bytes:
 
 
 def _security(number: int, named: ReadOnlyTree) -> bytes:
-    schemes = (_named_value(1, name, _bytes(2, _message(_API_KEY, scheme))) for name, scheme in named.items())
-    return _bytes(number, b"".join(schemes))
+    schemes = (
+        _named_value(1, name, bytes_field(2, _message(_API_KEY, scheme))) for name, scheme in named.items()
+    )
+    return bytes_field(number, b"".join(schemes))
 
 
 def _responses(number: int, responses: ReadOnlyTree) -> bytes:
-    return _bytes(
+    return bytes_field(
         number,
         b"".join(
-            _named_value(1, code, _bytes(1, _message(_RESPONSE, body))) for code, body in responses.items()
+            _named_value(1, code, bytes_field(1, _message(_RESPONSE, body)))
+            for code, body in responses.items()
         ),
     )
 
@@ -129,20 +124,20 @@ def _schema(tree: ReadOnlyTree) -> bytes:
 
 
 def _schemas(number: int, named: ReadOnlyTree) -> bytes:
-    return _bytes(number, b"".join(_named_value(1, name, _schema(tree)) for name, tree in named.items()))
+    return bytes_field(number, b"".join(_named_value(1, name, _schema(tree)) for name, tree in named.items()))
 
 
 def _one_schema(number: int, tree: ReadOnlyTree) -> bytes:
     """Encode a message whose only field is a schema: of items, of a response, or of a map's values."""
-    return _bytes(number, _bytes(1, _schema(tree)))
+    return bytes_field(number, bytes_field(1, _schema(tree)))
 
 
 def _type(number: int, value: str) -> bytes:
-    return _bytes(number, _text(1, value))
+    return bytes_field(number, string_field(1, value))
 
 
 _DOCUMENT: Final[Table] = {
-    "swagger": (1, _text),
+    "swagger": (1, string_field),
     "info": (2, _info),
     "paths": (8, _paths),
     "definitions": (9, _schemas),
@@ -162,23 +157,28 @@ _PATH_ITEM: Final[Table] = {
 }
 _OPERATION: Final[Table] = {
     "tags": (1, _texts),
-    "description": (3, _text),
-    "operationId": (5, _text),
+    "description": (3, string_field),
+    "operationId": (5, string_field),
     "produces": (6, _texts),
     "consumes": (7, _texts),
     "parameters": (8, _parameters),
     "responses": (9, _responses),
     "schemes": (10, _texts),
 }
-_API_KEY: Final[Table] = {"type": (1, _text), "name": (2, _text), "in": (3, _text), "description": (4, _text)}
+_API_KEY: Final[Table] = {
+    "type": (1, string_field),
+    "name": (2, string_field),
+    "in": (3, string_field),
+    "description": (4, string_field),
+}
 _PARAMETERS: Final[Mapping[str, tuple[int, Table]]] = {
     "query": (
         3,
         {
-            "in": (2, _text),
-            "description": (3, _text),
-            "name": (4, _text),
-            "type": (6, _text),
+            "in": (2, string_field),
+            "description": (3, string_field),
+            "name": (4, string_field),
+            "type": (6, string_field),
             "uniqueItems": (20, _flag),
         },
     ),
@@ -186,25 +186,25 @@ _PARAMETERS: Final[Mapping[str, tuple[int, Table]]] = {
         4,
         {
             "required": (1, _flag),
-            "in": (2, _text),
-            "description": (3, _text),
-            "name": (4, _text),
-            "type": (5, _text),
+            "in": (2, string_field),
+            "description": (3, string_field),
+            "name": (4, string_field),
+            "type": (5, string_field),
             "uniqueItems": (19, _flag),
         },
     ),
 }
 _BODY: Final[Table] = {
-    "name": (2, _text),
-    "in": (3, _text),
+    "name": (2, string_field),
+    "in": (3, string_field),
     "required": (4, _flag),
-    "schema": (5, lambda number, tree: _bytes(number, _schema(tree))),
+    "schema": (5, lambda number, tree: bytes_field(number, _schema(tree))),
 }
-_RESPONSE: Final[Table] = {"description": (1, _text), "schema": (2, _one_schema)}
+_RESPONSE: Final[Table] = {"description": (1, string_field), "schema": (2, _one_schema)}
 _SCHEMA: Final[Table] = {
-    "$ref": (1, _text),
-    "format": (2, _text),
-    "description": (4, _text),
+    "$ref": (1, string_field),
+    "format": (2, string_field),
+    "description": (4, string_field),
     "required": (19, _texts),
     "enum": (20, _any_messages),
     "additionalProperties": (21, _one_schema),

@@ -14,13 +14,20 @@ from mockube.apiserver.request.health import Page
 from mockube.apiserver.request.request import ACCEPT, Request
 from mockube.apiserver.request.response import NOT_CACHED, Response
 from mockube.apiserver.wire.negotiation import parse_accept
-from mockube.apiserver.wire.protobuf.varint import LENGTH, tag_of, varint, with_length
+from mockube.apiserver.wire.protobuf.varint import (
+    FIXED64,
+    bytes_field,
+    string_field,
+    tag_of,
+    varint,
+    varint_field,
+    with_length,
+)
 
 _TEXT: Final = "text/plain; version=0.0.4; charset=utf-8"
 _FAMILY: Final = "io.prometheus.client.MetricFamily"
 _MESSAGES: Final = f"application/vnd.google.protobuf; proto={_FAMILY}; encoding=delimited"
 _ESCAPINGS: Final = ("allow-utf-8", "underscores", "dots", "values")
-_DOUBLE, _VARINT = 1, 0
 _TYPES: Final = {"counter": 0, "gauge": 1, "summary": 2, "unknown": 3, "untyped": 3, "histogram": 4}
 _VALUES: Final = {"gauge": 2, "counter": 3}
 """The field of a metric that holds the value, by type; 5 for the others."""
@@ -78,10 +85,14 @@ def _family(metric: Metric) -> bytes:
             grouped.setdefault(tuple(sorted(labels.items())), []).append(sample)
     is_total = metric.type == "counter" and not metric.name.endswith("_total")
     name = f"{metric.name}_total" if is_total else metric.name
-    parts = [_string(1, name), _string(2, metric.documentation), _number(3, _TYPES.get(metric.type, 3))]
+    parts = [
+        string_field(1, name),
+        string_field(2, metric.documentation),
+        varint_field(3, _TYPES.get(metric.type, 3)),
+    ]
     for label_pairs, samples in grouped.items():
-        pairs = [_part(1, _string(1, key) + _string(2, text)) for key, text in label_pairs]
-        parts.append(_part(4, b"".join([*pairs, _value(metric.type, samples)])))
+        pairs = [bytes_field(1, string_field(1, key) + string_field(2, text)) for key, text in label_pairs]
+        parts.append(bytes_field(4, b"".join([*pairs, _value(metric.type, samples)])))
     return b"".join(parts)
 
 
@@ -89,26 +100,14 @@ def _value(kind: str, samples: Sequence[Sample]) -> bytes:
     if kind == "histogram":
         values = {sample.name.rpartition("_")[2]: sample.value for sample in samples}
         buckets = [
-            _part(3, _number(1, int(sample.value)) + _double(2, float(sample.labels["le"])))
+            bytes_field(3, varint_field(1, int(sample.value)) + _double(2, float(sample.labels["le"])))
             for sample in samples
             if "le" in sample.labels
         ]
-        totals = _number(1, int(values.get("count", 0))) + _double(2, values.get("sum", 0.0))
-        return _part(7, totals + b"".join(buckets))
-    return _part(_VALUES.get(kind, 5), _double(1, samples[0].value))
-
-
-def _part(number: int, payload: bytes) -> bytes:
-    return varint(tag_of(number, LENGTH)) + with_length(payload)
-
-
-def _string(number: int, text: str) -> bytes:
-    return _part(number, text.encode())
-
-
-def _number(number: int, value: int) -> bytes:
-    return varint(tag_of(number, _VARINT)) + varint(value)
+        totals = varint_field(1, int(values.get("count", 0))) + _double(2, values.get("sum", 0.0))
+        return bytes_field(7, totals + b"".join(buckets))
+    return bytes_field(_VALUES.get(kind, 5), _double(1, samples[0].value))
 
 
 def _double(number: int, value: float) -> bytes:
-    return varint(tag_of(number, _DOUBLE)) + struct.pack("<d", value)
+    return varint(tag_of(number, FIXED64)) + struct.pack("<d", value)

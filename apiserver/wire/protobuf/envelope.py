@@ -15,10 +15,10 @@ from mockube.apiserver.wire.protobuf.tables import MAX_DEPTH, message_of
 from mockube.apiserver.wire.protobuf.varint import (
     LENGTH,
     ProtobufError,
+    bytes_field,
     read_parts,
     tag_of,
     varint,
-    with_length,
 )
 
 MAGIC = b"k8s\0"
@@ -62,7 +62,7 @@ def encode(tree: dict[str, Json]) -> bytes:
 
 def encode_item(tree: dict[str, Json]) -> bytes:
     """Encode an object as an item of a list."""
-    return _part(_items_number(tree), _message(tree))
+    return bytes_field(_items_number(tree), _message(tree))
 
 
 def encode_list(head: dict[str, Json], items: Sequence[bytes]) -> list[bytes]:
@@ -87,20 +87,20 @@ def _message(tree: dict[str, Json]) -> bytes:
 
 
 def _envelope(tree: dict[str, Json], message: bytes) -> bytes:
-    return _start(tree) + _part(_RAW, message) + _END
+    return _start(tree) + bytes_field(_RAW, message) + _END
 
 
 def _start(tree: dict[str, Json]) -> bytes:
     """Return the bytes before an object's message."""
     with _converted_errors():
         type_meta = _string(_API_VERSION, tree.get("apiVersion", "")) + _string(_KIND, tree.get("kind", ""))
-    return MAGIC + _part(_TYPE_META, type_meta)
+    return MAGIC + bytes_field(_TYPE_META, type_meta)
 
 
 def watch_frame(event_type: str, encoded: bytes) -> bytes:
     """Return the frame of an event with an object that `encode` has encoded."""
-    extension = _part(_EXTENSION_RAW, encoded)
-    event = _string(_EVENT_TYPE, event_type) + _part(_EVENT_OBJECT, extension)
+    extension = bytes_field(_EXTENSION_RAW, encoded)
+    event = _string(_EVENT_TYPE, event_type) + bytes_field(_EVENT_OBJECT, extension)
     return len(event).to_bytes(_FRAME_HEADER) + event
 
 
@@ -115,13 +115,9 @@ def _converted_errors() -> Iterator[None]:
         raise ProtobufError(f"invalid UTF-8: {error}") from error
 
 
-def _part(number: int, payload: bytes) -> bytes:
-    return varint(tag_of(number, LENGTH)) + with_length(payload)
-
-
 def _string(number: int, value: Json) -> bytes:
     return varint(tag_of(number, LENGTH)) + write_string(value)
 
 
-_END = _part(_CONTENT_ENCODING, b"") + _part(_CONTENT_TYPE, b"")
+_END = bytes_field(_CONTENT_ENCODING, b"") + bytes_field(_CONTENT_TYPE, b"")
 """The bytes after an object's message."""

@@ -1,4 +1,4 @@
-"""The encoding of numbers, tags and lengths in protobuf, independent of messages.
+"""The encoding of numbers, tags, lengths and single fields in protobuf, independent of messages.
 
 The functions that read raise IndexError if bytes are missing; `envelope.py` converts that to a ProtobufError.
 """
@@ -44,6 +44,18 @@ def with_length(payload: bytes) -> bytes:
 
 def tag_of(number: int, wire_type: int) -> int:
     return number << 3 | wire_type
+
+
+def varint_field(number: int, value: int) -> bytes:
+    return varint(tag_of(number, VARINT)) + varint(value)
+
+
+def bytes_field(number: int, payload: bytes) -> bytes:
+    return varint(tag_of(number, LENGTH)) + with_length(payload)
+
+
+def string_field(number: int, text: str) -> bytes:
+    return bytes_field(number, text.encode())
 
 
 def read_varint(data: bytes, position: int) -> tuple[int, int]:
