@@ -19,7 +19,7 @@ from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.validation import Validation, immutable_fields, in_order
 from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions
 from mockube.apiserver.kinds.core.pod.defaults import INTERNAL_CHANGES_OF_TEMPLATE
-from mockube.apiserver.kinds.core.pod.pod_template import options_from_old_template, warnings_of_kind
+from mockube.apiserver.kinds.core.pod.pod_template import options_from_old_workload, warnings_of_kind
 from mockube.apiserver.kinds.core.pod.strategy import DISABLED_IN_TEMPLATE
 from mockube.apiserver.kinds.core.pod.workloads import (
     at_most_field,
@@ -105,8 +105,7 @@ def _create(deployment: ReadOnlyTree) -> Iterator[FieldError]:
 
 
 def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
-    old_template = (old.get("spec") or {}).get("template") or {}
-    return _check_spec(new, options_from_old_template(old_template))
+    return _check_spec(new, options_from_old_workload(old))
 
 
 _STATUS: Final = all_of(

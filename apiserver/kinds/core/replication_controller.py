@@ -1,11 +1,10 @@
 """ReplicationController, whose selector is a map of labels."""
 
 from collections.abc import Iterator
-from datetime import datetime
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
-from mockube.apimachinery import errors, meta, names
+from mockube.apimachinery import errors, names
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.fields import selectable
 from mockube.apimachinery.groups import GroupKind
@@ -13,16 +12,7 @@ from mockube.apimachinery.labels.selector import from_set
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import SCALE, STATUS, Replicas, Resource, SelectorForm
-from mockube.apiserver.kinds.common import ages
-from mockube.apiserver.kinds.common.cells import (
-    CONTAINERS,
-    IMAGES,
-    SELECTOR,
-    labels_text,
-    names_and_images,
-    number,
-    part,
-)
+from mockube.apiserver.kinds.common.cells import labels_text
 from mockube.apiserver.kinds.common.checks import all_of, field, non_negative, require
 from mockube.apiserver.kinds.common.defaults import defaults_table, set_labels
 from mockube.apiserver.kinds.common.objectmeta import NameRule
@@ -32,20 +22,20 @@ from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOption
 from mockube.apiserver.kinds.core.pod.defaults import INTERNAL_CHANGES_OF_TEMPLATE
 from mockube.apiserver.kinds.core.pod.pod_template import (
     is_new_generation,
-    options_from_old_template,
+    options_from_old_workload,
     pod_warnings_of,
 )
 from mockube.apiserver.kinds.core.pod.strategy import DISABLED_IN_TEMPLATE
 from mockube.apiserver.kinds.core.pod.warnings import IN_POD_NAMES, name_warnings
 from mockube.apiserver.kinds.core.pod.workloads import (
-    at_most_field,
+    AT_MOST_REPLICAS,
     check_selected_template,
     counts,
+    replica_set_printer,
     status_update,
 )
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import ORPHAN, SPEC, Strategy
-from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 _KIND: Final = "ReplicationController"
 _SPEC: Final = ROOT.child("spec")
@@ -77,16 +67,12 @@ def _create(controller: ReadOnlyTree) -> Iterator[FieldError]:
 
 
 def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
-    old_template = (old.get("spec") or {}).get("template") or {}
-    return _check_spec(new.get("spec") or {}, options_from_old_template(old_template))
+    return _check_spec(new.get("spec") or {}, options_from_old_workload(old))
 
 
 _STATUS: Final = all_of(
     counts("replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration"),
-    at_most_field(
-        "replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", title="status.replicas"
-    ),
-    at_most_field("readyReplicas", "availableReplicas", title="readyReplicas"),
+    AT_MOST_REPLICAS,
 )
 
 _NAMES: Final = NameRule(partial(names.check_dns1123_subdomain, unit=names.BYTES), lambda _beginning: [])
@@ -117,18 +103,6 @@ def _warn_update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[str]:
         yield from _template_warnings(old)
 
 
-def _cells(tree: Tree, now: datetime) -> list[Any]:
-    return [
-        meta.name(tree),
-        number(tree, "spec", "replicas"),
-        number(tree, "status", "replicas"),
-        number(tree, "status", "readyReplicas"),
-        ages.age(tree, now),
-        *names_and_images(part(tree, "spec", "template")),
-        labels_text(part(tree, "spec", "selector")),
-    ]
-
-
 KIND: Final = Kind(
     resource=Resource(
         group="",
@@ -153,19 +127,7 @@ KIND: Final = Kind(
         subresources={"status": status_update(_STATUS)},
     ),
     warnings=Warnings(create=_warn_create, update=_warn_update),
-    printer=Printer(
-        columns=(
-            NAME,
-            Column(name="Desired", type="integer"),
-            Column(name="Current", type="integer"),
-            Column(name="Ready", type="integer"),
-            AGE_COLUMN,
-            CONTAINERS,
-            IMAGES,
-            SELECTOR,
-        ),
-        cells=_cells,
-    ),
+    printer=replica_set_printer(labels_text),
     defaults=defaults_table("io.k8s.api.core.v1", {"ReplicationController": _default_selector_and_labels}),
     internal_changes=INTERNAL_CHANGES_OF_TEMPLATE,
 )

@@ -88,6 +88,11 @@ def options_from_old_template(old: ReadOnlyTree) -> PodValidationOptions:
     return options_from_old_pod(old.get("spec") or {}, old.get("metadata") or {})
 
 
+def options_from_old_workload(old: ReadOnlyTree) -> PodValidationOptions:
+    """Return the options for an update of an object whose spec has a template."""
+    return options_from_old_template((old.get("spec") or {}).get("template") or {})
+
+
 def check_template_metadata(
     template: ReadOnlyTree, path: Path, options: PodValidationOptions
 ) -> Iterator[FieldError]:

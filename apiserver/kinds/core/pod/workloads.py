@@ -1,16 +1,18 @@
-"""Validation that workload kinds share: selector and pod template, counts in a status, amounts of a rolling update."""
+"""What workload kinds share: checks of selector, pod template, counts in a status and rolling updates; columns."""
 
 from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
 from typing import Any, Final
 
-from mockube.apimachinery import errors, gotext, names
+from mockube.apimachinery import errors, gotext, meta, names
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.intstr import IntOrString
 from mockube.apimachinery.labels.selector import Selector, SelectorError, from_label_selector
 from mockube.apimachinery.memoize import memoize
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
-from mockube.apiserver.kinds.common.cells import number
+from mockube.apiserver.kinds.common import ages
+from mockube.apiserver.kinds.common.cells import CONTAINERS, IMAGES, SELECTOR, names_and_images, number, part
 from mockube.apiserver.kinds.common.checks import Check, all_of, field, non_negative, report
 from mockube.apiserver.kinds.common.defaults import Fill
 from mockube.apiserver.kinds.common.selectors import check_selector
@@ -18,6 +20,7 @@ from mockube.apiserver.kinds.common.validation import Update
 from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions
 from mockube.apiserver.kinds.core.pod.pod_template import check_pod_template
 from mockube.apiserver.kinds.kind import UnconvertibleObject
+from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 # --- selector and template
 
@@ -106,6 +109,15 @@ def at_most_field(name: str, *names: str, title: str) -> Check:
     return check
 
 
+AT_MOST_REPLICAS: Final = all_of(
+    at_most_field(
+        "replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", title="status.replicas"
+    ),
+    at_most_field("readyReplicas", "availableReplicas", title="readyReplicas"),
+)
+"""The check of the counts of a ReplicaSet or a ReplicationController against each other."""
+
+
 def check_collisions(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
     """Check that the collision count does not decrease."""
     new_count, old_count = ((tree.get("status") or {}).get("collisionCount") for tree in (new, old))
@@ -117,6 +129,36 @@ def check_collisions(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldErro
 
 def status_update(check: Check) -> Update:
     return lambda new, _old: check(new.get("status") or {}, ROOT.child("status"))
+
+
+# --- columns
+
+
+def replica_set_printer(selector: Callable[[Tree], str]) -> Printer:
+    """Return the columns of a ReplicaSet or a ReplicationController, with the text of its selector."""
+
+    def cells(tree: Tree, now: datetime) -> list[Any]:
+        return [
+            meta.name(tree),
+            number(tree, "spec", "replicas"),
+            number(tree, "status", "replicas"),
+            number(tree, "status", "readyReplicas"),
+            ages.age(tree, now),
+            *names_and_images(part(tree, "spec", "template")),
+            selector(part(tree, "spec", "selector")),
+        ]
+
+    columns = (
+        NAME,
+        Column(name="Desired", type="integer"),
+        Column(name="Current", type="integer"),
+        Column(name="Ready", type="integer"),
+        AGE_COLUMN,
+        CONTAINERS,
+        IMAGES,
+        SELECTOR,
+    )
+    return Printer(columns=columns, cells=cells)
 
 
 def ready_replicas(tree: Tree) -> str:
