@@ -13,6 +13,7 @@ from mockube.controller_manager.client.client import AnyResource, Client
 from mockube.controller_manager.client.discovery import DiscoveredResource, discover
 from mockube.controller_manager.client.resources import Key
 from mockube.failure import Failure
+from mockube.importing.cleaning import kind_of
 
 
 class NotServed(Failure):
@@ -26,16 +27,15 @@ class ServedKinds(Struct, frozen=True):
 
     def resource_of(self, tree: ReadOnlyTree) -> AnyResource:
         """Return the resource of an object's kind, in the object's version."""
-        version = GroupVersion.parse(meta.api_version(tree))
-        entry = self._find(GroupKind(version.group, meta.kind(tree)))
-        return replace(entry.resource, version=version.version, metadata_only=False)
+        version = GroupVersion.parse(meta.api_version(tree)).version
+        return replace(self._find(kind_of(tree)).resource, version=version, metadata_only=False)
 
     def has_status(self, tree: ReadOnlyTree) -> bool:
-        return "status" in self._find(_kind(tree)).subresources
+        return "status" in self._find(kind_of(tree)).subresources
 
     def is_namespaced(self, tree: ReadOnlyTree) -> bool:
         """Return whether the kind is namespaced; if it is not served yet, whether the object has a namespace."""
-        entry = self.resources.get(_kind(tree))
+        entry = self.resources.get(kind_of(tree))
         return bool(meta.namespace(tree)) if entry is None else entry.resource.namespaced
 
     def _find(self, kind: GroupKind) -> DiscoveredResource:
@@ -50,10 +50,6 @@ class ServedKinds(Struct, frozen=True):
 async def discover_kinds(client: Client) -> ServedKinds:
     resources = (await discover(client)).resources
     return ServedKinds({entry.resource.group_kind: entry for entry in reversed(resources)})
-
-
-def _kind(tree: ReadOnlyTree) -> GroupKind:
-    return GroupKind(GroupVersion.parse(meta.api_version(tree)).group, meta.kind(tree))
 
 
 class OwnerUIDs:
