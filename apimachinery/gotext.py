@@ -6,7 +6,7 @@ People and tools match Kubernetes' messages exactly, and Go's format of a value 
 import base64
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from typing import Any, Final
 
@@ -70,6 +70,11 @@ def quote(text: str) -> str:
     if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
     return '"' + "".join(map(_escape, text)) + '"'
+
+
+def quote_list(texts: Iterable[str]) -> str:
+    """Format a list of strings as `%q` does."""
+    return f"[{' '.join(map(quote, texts))}]"
 
 
 def _escape(character: str) -> str:

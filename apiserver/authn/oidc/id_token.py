@@ -101,7 +101,7 @@ class Verifier(Struct, frozen=True, kw_only=True):
         """Return the claims of a token, or raise BadToken."""
         signed, payload = _parse(token)
         if signed.algorithm not in self.algorithms:
-            detail = f"expected {_quoted_list(self.algorithms)} got {gotext.quote(signed.algorithm)}"
+            detail = f"expected {gotext.quote_list(self.algorithms)} got {gotext.quote(signed.algorithm)}"
             raise BadToken(f"oidc: id token signed with unsupported algorithm, {detail}")
         try:
             await self.keys.verify(signed)
@@ -134,10 +134,10 @@ class Verifier(Struct, frozen=True, kw_only=True):
 
     def _audience_problem(self, audience: Sequence[str]) -> str:
         if len(self.audiences) == 1:
-            return f"oidc: expected audience {gotext.quote(self.audiences[0])} got {_quoted_list(audience)}"
-        return (
-            f"oidc: expected audience in {_quoted_list(sorted(self.audiences))} got {_quoted_list(audience)}"
-        )
+            return (
+                f"oidc: expected audience {gotext.quote(self.audiences[0])} got {gotext.quote_list(audience)}"
+            )
+        return f"oidc: expected audience in {gotext.quote_list(sorted(self.audiences))} got {gotext.quote_list(audience)}"
 
 
 def _parse(token: str) -> tuple[SignedToken, bytes]:
@@ -262,7 +262,3 @@ def _time_text(seconds: int) -> str:
     year = time.year + 400 * cycles
     digits = f"{year:04}" if year >= 0 else f"-{-year:04}"
     return f"{digits}-{time:%m-%d %H:%M:%S} +0000 UTC"
-
-
-def _quoted_list(texts: Sequence[str]) -> str:
-    return f"[{' '.join(map(gotext.quote, texts))}]"

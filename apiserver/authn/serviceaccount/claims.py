@@ -177,13 +177,9 @@ def shared_audiences(
     token_audiences = audiences(claims) or server_audiences
     shared = [audience for audience in target_audiences if audience in token_audiences]
     if not shared:
-        wrong, target = _quoted_list(token_audiences), _quoted_list(target_audiences)
+        wrong, target = gotext.quote_list(token_audiences), gotext.quote_list(target_audiences)
         raise BadToken(f"token audiences {wrong} is invalid for the target audiences {target}")
     return shared
-
-
-def _quoted_list(texts: Sequence[str]) -> str:
-    return f"[{' '.join(map(gotext.quote, texts))}]"
 
 
 def _number(claims: Claims, name: str) -> float:

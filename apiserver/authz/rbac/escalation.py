@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from mockube.apimachinery.gotext import quote
+from mockube.apimachinery.gotext import quote, quote_list
 from mockube.apiserver.authz.chain import aggregate
 from mockube.apiserver.authz.rbac.policy import RBACPolicy
 from mockube.apiserver.authz.rbac.rules import ANY_NAME, RuleSet
@@ -35,7 +35,7 @@ def escalation(policy: RBACPolicy, user: User, namespace: str, rules: Sequence[P
         return str(error)
     if not missing:
         return ""
-    groups = _quoted_list(user.groups)
+    groups = quote_list(user.groups)
     lines = sorted({describe(rule) for rule in compact_rules(missing)})
     text = (
         f"user {quote(user.name)} (groups={groups}) is attempting to grant RBAC permissions not currently held:\n"
@@ -113,9 +113,5 @@ _GO_NAMES: Final = {
 
 def describe(rule: PolicyRule) -> str:
     """Format a rule as upstream's messages do."""
-    parts = [f"{title}:{_quoted_list(rule[name])}" for name, title in _GO_NAMES.items() if rule.get(name)]
+    parts = [f"{title}:{quote_list(rule[name])}" for name, title in _GO_NAMES.items() if rule.get(name)]
     return f"{{{', '.join(parts)}}}"
-
-
-def _quoted_list(texts: Iterable[str]) -> str:
-    return f"[{' '.join(map(quote, texts))}]"
