@@ -75,6 +75,13 @@ def forbidden(attributes: AdmissionAttributes, problem: str, causes: Sequence[Ca
     return status.forbidden(attributes.resource.group_resource, _name(attributes), problem, causes)
 
 
+def forbidden_object(attributes: AdmissionAttributes, problem: str) -> Forbidden:
+    """Return the error with the name in the object only, which may be empty, as some plugins return it upstream."""
+    assert attributes.object is not None
+    name = attributes.object["metadata"].get("name", "")
+    return status.forbidden(attributes.resource.group_resource, name, problem)
+
+
 def unreachable(name: str) -> str:
     """Return the error of a request for an object of this name, or "": upstream requests objects that its caches lack."""
     if not name:

@@ -6,8 +6,8 @@ from typing import Final
 from mockube.apimachinery import meta, names, status
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.groups import NAMESPACES
-from mockube.apimachinery.status import ApiError, Unknown
-from mockube.apiserver.admission.plugin import PODS, Plugin
+from mockube.apimachinery.status import Unknown
+from mockube.apiserver.admission.plugin import PODS, Plugin, forbidden_object
 from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.registry.request_context import AdmissionAttributes
 
@@ -38,7 +38,7 @@ class PodNodeSelector(Plugin):
         _check_conflicts(attributes, self._namespace_selector(backend, attributes), pod_selector)
         allowed = _labels(self._selectors.get(attributes.namespace, ""))
         if allowed and not pod_selector.items() <= allowed.items():
-            raise _forbidden_error(
+            raise forbidden_object(
                 attributes, "pod node label selector labels conflict with its namespace whitelist"
             )
 
@@ -55,13 +55,7 @@ def _check_conflicts(
 ) -> None:
     if any(pod_selector.get(name, value) != value for name, value in namespace_selector.items()):
         problem = "pod node label selector conflicts with its namespace node label selector"
-        raise _forbidden_error(attributes, problem)
-
-
-def _forbidden_error(attributes: AdmissionAttributes, problem: str) -> ApiError:
-    assert attributes.object is not None
-    name = attributes.object["metadata"].get("name", "")
-    return status.forbidden(attributes.resource.group_resource, name, problem)
+        raise forbidden_object(attributes, problem)
 
 
 def _labels(text: str) -> Mapping[str, str]:

@@ -9,7 +9,7 @@ from typing import Final
 
 from mockube.apimachinery import status
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.admission.plugin import WRITE, Plugin, wait_for_earlier_writes
+from mockube.apiserver.admission.plugin import WRITE, Plugin, forbidden_object, wait_for_earlier_writes
 from mockube.apiserver.authz.chain import Attributes, Authorization
 from mockube.apiserver.authz.rbac.escalation import FULL_AUTHORITY, PolicyRule, escalation
 from mockube.apiserver.authz.rbac.policy import (
@@ -59,7 +59,7 @@ class RoleEscalation(Plugin):
         self._check(attributes, tree.get("rules") or ())
         is_aggregated = _has_aggregation(tree) or (old is not None and _has_aggregation(old))
         if is_aggregated and self._problem(attributes, FULL_AUTHORITY):
-            raise _forbidden_error(attributes, _AGGREGATION)
+            raise forbidden_object(attributes, _AGGREGATION)
 
     def _check_binding(self, attributes: AdmissionAttributes, tree: Tree) -> None:
         role = tree.get("roleRef") or {}
@@ -93,16 +93,10 @@ class RoleEscalation(Plugin):
     def _check(self, attributes: AdmissionAttributes, rules: Sequence[PolicyRule]) -> None:
         problem = self._problem(attributes, rules)
         if problem:
-            raise _forbidden_error(attributes, problem)
+            raise forbidden_object(attributes, problem)
 
     def _problem(self, attributes: AdmissionAttributes, rules: Sequence[PolicyRule]) -> str:
         return escalation(self._policy, attributes.context.user, attributes.namespace, rules)
-
-
-def _forbidden_error(attributes: AdmissionAttributes, problem: str) -> status.Forbidden:
-    assert attributes.object is not None
-    name = attributes.object["metadata"].get("name", "")
-    return status.forbidden(attributes.resource.group_resource, name, problem)
 
 
 def _has_aggregation(role: Tree) -> bool:
