@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from mockube.etcd.embedded import frame
-from mockube.etcd.embedded.disk import Disk, File, NewFile, store_errors_for
+from mockube.etcd.embedded.disk import Disk, File, NewFile, numbers_in_names, store_errors_for
 from mockube.etcd.embedded.frame import Frame
 from mockube.etcd.errors import Corrupt
 from mockube.etcd.kv import Revision
@@ -55,8 +55,7 @@ def segment_path(directory: Path, number: int) -> Path:
 
 def segment_numbers(directory: Path) -> list[int]:
     """Return the numbers of the existing segments, in order."""
-    with store_errors_for(directory):
-        return sorted(int(match[1]) for path in directory.iterdir() if (match := _NAME.fullmatch(path.name)))
+    return numbers_in_names(directory, _NAME)
 
 
 def segment_paths(directory: Path) -> list[Path]:

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from mockube.etcd.embedded import frame
-from mockube.etcd.embedded.disk import Disk, NewFile, store_errors_for
+from mockube.etcd.embedded.disk import Disk, NewFile, numbers_in_names, store_errors_for
 from mockube.etcd.embedded.frame import Frame
 from mockube.etcd.errors import Corrupt
 from mockube.etcd.kv import Event, EventKind, KeyValue, LeaseId, Revision
@@ -82,8 +82,7 @@ def snapshot_path(directory: Path, revision: Revision) -> Path:
 
 def snapshot_revisions(directory: Path) -> list[Revision]:
     """Return the revisions of the existing snapshots, in order."""
-    with store_errors_for(directory):
-        return sorted(int(match[1]) for path in directory.iterdir() if (match := _NAME.fullmatch(path.name)))
+    return numbers_in_names(directory, _NAME)
 
 
 def snapshot_paths(directory: Path) -> list[Path]:
