@@ -79,14 +79,14 @@ class MetricsApi:
                 "unable to fetch metrics from custom metrics API: the custom metrics API server returned "
                 f"{len(items)} results when we asked for exactly one"
             )
-        return _milli(items[0].get("value"))
+        return milli_value(items[0].get("value"))
 
     async def of_external(self, namespace: str, metric: str, metric_selector: str) -> list[int]:
         """Return all values of an external metric that the selector matches, in thousandths."""
         path = f"/apis/{EXTERNAL_METRICS}/namespaces/{namespace}/{metric}"
         subject = RequestedObject(GroupResource(EXTERNAL_METRICS.group, metric))
         items = await self._items("external", path, {"labelSelector": metric_selector}, subject)
-        return [_milli(item.get("value")) for item in items]
+        return [milli_value(item.get("value")) for item in items]
 
     async def _custom_path(self) -> str:
         """Return the path of the version of the custom metrics API: of the readable ones, the server's preferred one."""
@@ -144,15 +144,16 @@ def _resource_samples(
             window = timedelta(microseconds=parse_duration(item.get("window") or "0s") // 1000)
             yield (
                 item["metadata"]["name"],
-                PodMetric(sum(map(_milli, usages)), parse_time(item["timestamp"]), window),
+                PodMetric(sum(map(milli_value, usages)), parse_time(item["timestamp"]), window),
             )
 
 
 def _sample(item: ReadOnlyTree) -> PodMetric:
     seconds = item.get("windowSeconds", item.get("window"))
     window = WINDOW if seconds is None else timedelta(seconds=seconds)
-    return PodMetric(_milli(item.get("value")), parse_time(item["timestamp"]), window)
+    return PodMetric(milli_value(item.get("value")), parse_time(item["timestamp"]), window)
 
 
-def _milli(value: object) -> int:
+def milli_value(value: object) -> int:
+    """Return the amount of a quantity in thousandths."""
     return quantity.from_json(value).scaled_value(MILLI)

@@ -7,13 +7,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
-from mockube.apimachinery import labels, quantity
+from mockube.apimachinery import labels
 from mockube.apimachinery.labels import SelectorError, selector_text
 from mockube.apimachinery.quantity import MILLI, Format, Quantity
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.controllers.horizontalpodautoscaler.metrics_api import (
     MetricsApi,
     MetricsError,
+    milli_value,
 )
 from mockube.controller_manager.controllers.horizontalpodautoscaler.replicas import (
     CalculationError,
@@ -109,7 +110,7 @@ async def _resource(
         except MetricsError as error:
             raise MetricsError(f"unable to get metrics for resource {resource}: {error}") from error
         if average is not None:
-            usage = replicas_for_average(context, samples, resource, target=_milli(average))
+            usage = replicas_for_average(context, samples, resource, target=milli_value(average))
             return usage.replicas, {"averageValue": _amount(usage.value, resource)}, f"{resource} resource"
         utilization = replicas_for_utilization(
             context, samples, resource, container=container, target=percentage
@@ -136,7 +137,7 @@ async def _of_pods(spec: ReadOnlyTree, source: TargetMetrics, context: ScalingCo
             source.api.of_pods(source.namespace, source.selector, name, selector),
             f"unable to get metric {name}",
         )
-        usage = replicas_for_average(context, samples, "", target=_milli(target["averageValue"]))
+        usage = replicas_for_average(context, samples, "", target=milli_value(target["averageValue"]))
     except (MetricsError, CalculationError, SelectorError) as error:
         message = f"failed to get pods metric value: {error}"
         raise FailedMetricError("FailedGetPodsMetric", str(error), message) from error
@@ -183,7 +184,7 @@ async def _object_usage(
         # This is upstream's message, including the odd separators.
         problem = f"{described['kind']} on {source.namespace} {described['name']}/{error}"
         raise MetricsError(f"unable to get metric {metric['name']}: {problem}") from error
-    return _usage(context, value, field, _milli(source_spec["target"][field]))
+    return _usage(context, value, field, milli_value(source_spec["target"][field]))
 
 
 def _object_field(target: ReadOnlyTree) -> str:
@@ -227,7 +228,7 @@ async def _external_usage(
     name = f"{source.namespace}/{metric['name']}/{selector_text(metric.get('selector'))}"
     request = source.api.of_external(source.namespace, metric["name"], _metric_selector(metric))
     values = await _fetch(request, f"unable to get external metric {name}")
-    return _usage(context, total(values), field, _milli(source_spec["target"][field]))
+    return _usage(context, total(values), field, milli_value(source_spec["target"][field]))
 
 
 _EXTERNAL_PROBLEMS: Final[Mapping[str, str]] = {
@@ -262,10 +263,6 @@ async def _fetch(request: Awaitable[Any], problem: str) -> Any:
 
 def _metric_selector(metric: ReadOnlyTree) -> str:
     return str(labels.from_label_selector(metric.get("selector")))
-
-
-def _milli(value: object) -> int:
-    return quantity.from_json(value).scaled_value(MILLI)
 
 
 def _amount(value: int, resource: str = "") -> str:
