@@ -33,7 +33,6 @@ class ErrorType(Enum):
     NOT_SUPPORTED = "FieldValueNotSupported", "Unsupported value"
     FORBIDDEN = "FieldValueForbidden", "Forbidden"
     TOO_LONG = "FieldValueTooLong", "Too long"
-    TOO_SHORT = "FieldValueTooShort", "Too short"
     TOO_MANY = "FieldValueTooMany", "Too many"
     INTERNAL = "InternalError", "Internal error"
     TYPE_INVALID = "FieldValueTypeInvalid", "Invalid value"

@@ -5,8 +5,7 @@ is an empty text.
 """
 
 import re
-from collections.abc import Callable, Mapping
-from typing import Final, TypeAlias
+from collections.abc import Mapping
 
 from msgspec import Struct
 
@@ -26,10 +25,6 @@ class Term(Struct, frozen=True):
         return f"{self.field}{'=' if self.equal else '!='}{escape(self.value)}"
 
 
-Transform: TypeAlias = Callable[[str, str], tuple[str, str]]
-"""A function that maps a field and its value to the resource's own; both are empty if the term has no effect."""
-
-
 class Selector(Struct, frozen=True):
     """Terms that must all match. A selector without terms matches everything."""
 
@@ -46,17 +41,9 @@ class Selector(Struct, frozen=True):
         """Return the only value that the selector allows for a field, for a lookup in an index."""
         return next((term.value for term in self.terms if term.equal and term.field == field), None)
 
-    def transform(self, function: Transform) -> "Selector":
-        transformed = ((*function(term.field, term.value), term.equal) for term in self.terms)
-        return Selector(
-            tuple(Term(field, value, equal) for field, value, equal in transformed if field or value)
-        )
-
     def __str__(self) -> str:
         return ",".join(map(str, self.terms))
 
-
-EVERYTHING: Final = Selector()
 
 _SPECIAL = re.compile(r"([\\,=])")
 _ESCAPE_OR_SPECIAL = re.compile(r"\\(.?)|([,=])", re.DOTALL)

@@ -14,14 +14,6 @@ class IntOrStringError(ValueError):
     """A value cannot be scaled; the message is upstream's."""
 
 
-def parse(text: str) -> IntOrString:
-    """Parse the text of a command line: a number if it fits into 32 bits, otherwise the text itself (intstr.Parse)."""
-    try:
-        return gotext.parse_int(text, bits=32)
-    except gotext.NumberError:
-        return text
-
-
 def scaled_value(value: IntOrString | None, total: int, *, round_up: bool) -> int:
     """Return a number unchanged, or a percentage of the total, rounded to a whole number."""
     if value is None:

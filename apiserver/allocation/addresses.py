@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from ipaddress import IPv4Address, IPv6Address, ip_address
-from typing import TypeAlias
+from ipaddress import ip_address
 
 from mockube.apimachinery import randomness
 from mockube.apimachinery.groups import GroupResource
@@ -12,8 +11,6 @@ from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.common.addresses import Network
 from mockube.apiserver.registry.registry import Backend
-
-Address: TypeAlias = IPv4Address | IPv6Address
 
 IP_ADDRESSES = GroupResource("networking.k8s.io", "ipaddresses")
 MIN_STATIC, MAX_STATIC = 16, 256

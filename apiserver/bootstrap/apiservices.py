@@ -33,6 +33,7 @@ GROUP_PRIORITY: Mapping[str, int] = {
     "custom.metrics.k8s.io": 100,
     "external.metrics.k8s.io": 100,
 }
+"""The group of APIServices has no APIService itself, and no priority."""
 VERSION_PRIORITY: Mapping[tuple[str, str], int] = {
     ("", "v1"): 1,
     ("admissionregistration.k8s.io", "v1beta1"): 12,
@@ -51,8 +52,6 @@ VERSION_PRIORITY: Mapping[tuple[str, str], int] = {
     ("external.metrics.k8s.io", "v1beta1"): 100,
 }
 USUAL_VERSION_PRIORITY = 15
-NOT_REGISTERED = frozenset({"apiregistration.k8s.io"})
-"""The group of APIServices has no APIService itself."""
 
 
 def api_services(groups: Sequence[Group]) -> Sequence[RequiredObject]:

@@ -1,7 +1,7 @@
 """The conditions and accepted names in the status of a definition, by upstream's rules."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -140,9 +140,6 @@ _ESTABLISHED: Final = _condition(
 _INVALID_AUTHORITIES: Final = _condition(
     "Established", "False", "InvalidCABundle", "The conversion webhook CABundle is invalid"
 )
-
-Change: TypeAlias = Callable[[ReadOnlyTree], Tree | None]
-"""Returns the new object for an old one; None if nothing changes."""
 
 
 def with_names(old: ReadOnlyTree, used_names: UsedNames, now: datetime) -> Tree | None:

@@ -20,8 +20,6 @@ GROUP: Final = "admission.k8s.io"
 KIND: Final = "AdmissionReview"
 _BAD_REQUEST: Final = 400
 _SCHEME: Final = 'in scheme "pkg/runtime/scheme.go:111"'
-MAX_SHOWN: Final = 2048
-"""Bytes of a response that an error quotes."""
 
 
 class WebhookCallFailed(Exception):

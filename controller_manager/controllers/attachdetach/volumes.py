@@ -40,10 +40,6 @@ class NeededVolume(Struct, frozen=True):
         return meta.name(self.volume)
 
     @property
-    def unique_name(self) -> str:
-        return unique_name(self.volume)
-
-    @property
     def is_exclusive(self) -> bool:
         modes = self.volume["spec"].get("accessModes") or ()
         return bool(modes) and not _SHARED & {*modes}

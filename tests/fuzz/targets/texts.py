@@ -9,6 +9,7 @@ from mockube.apimachinery import (
     cron,
     durations,
     fields,
+    gotext,
     intstr,
     jsonpath,
     labels,
@@ -19,6 +20,7 @@ from mockube.apimachinery import (
 from mockube.apimachinery.durations import DurationError
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.quantity import QuantityError
+from mockube.apimachinery.resource_names import is_extended, is_native
 from mockube.apimachinery.schema import base64text
 from mockube.apiserver.kinds.common import addresses, pem, resource_names
 from mockube.apiserver.request_info import parse as parse_url
@@ -148,7 +150,7 @@ _NAME_CHECKS = (
     names.check_dns1035_label, names.check_label_key, names.check_label_value, names.check_kube_finalizer_name, names.check_path_segment_name,
     names.check_path_segment_prefix, names.check_c_identifier, names.check_env_var_name, names.check_relaxed_env_var_name, names.check_config_map_key,
     names.check_http_header_name, names.check_port_name, names.check_percent,
-    resource_names.is_huge_page, resource_names.is_native, resource_names.is_extended, resource_names.is_overcommit_allowed, resource_names.is_integer,
+    resource_names.is_huge_page, is_native, is_extended, resource_names.is_overcommit_allowed, resource_names.is_integer,
     partial(resource_names.check_name, path=ROOT), partial(resource_names.check_container_name, path=ROOT),
     partial(resource_names.check_pod_name, path=ROOT), partial(resource_names.check_quota_name, path=ROOT),
 )  # fmt: skip
@@ -161,7 +163,8 @@ def _name(text):
             for problem in found:
                 str(problem)
     names.mask_trailing_dash(text)
-    value = intstr.parse(text)
+    number = gotext.int_or_none(text, bits=32)
+    value = text if number is None else number
     try:
         return f"scaled: {intstr.scaled_value(value, 7, round_up=True) > 0}"
     except intstr.IntOrStringError as error:

@@ -3,7 +3,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mockube.apimachinery import fields
-from mockube.apimachinery.fields import EVERYTHING, FieldSelectorError, Selector, Term
+from mockube.apimachinery.fields import FieldSelectorError, Selector, Term
 
 TERMS = st.builds(
     Term, st.text("abc.", min_size=1, max_size=4), st.text(r"ab\,=! é", max_size=5), st.booleans()
@@ -78,7 +78,7 @@ def test_field_selector_matches_fields(text, matches):
 
 def test_empty_field_selector_matches_everything():
     assert fields.parse("").empty
-    assert fields.parse("") == EVERYTHING
+    assert fields.parse("") == Selector()
     assert not fields.parse("a=").empty
 
 
@@ -93,21 +93,6 @@ def test_empty_field_selector_matches_everything():
 )
 def test_requires_exact_match(text, value):
     assert fields.parse(text).requires_exact_match("a") == value
-
-
-def test_transform_changes_terms():
-    def rename(field, value):
-        return ("", "") if field == "drop" else (f"spec.{field}", value.lower())
-
-    assert str(fields.parse("name=A,host!=B,drop=C").transform(rename)) == "spec.host!=b,spec.name=a"
-
-
-def test_transform_may_refuse():
-    def refuse(field, value):
-        raise FieldSelectorError(f"field label not supported: {field}")
-
-    with pytest.raises(FieldSelectorError, match="field label not supported: a"):
-        fields.parse("a=1").transform(refuse)
 
 
 @given(st.text())

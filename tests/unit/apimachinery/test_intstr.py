@@ -5,20 +5,6 @@ from mockube.apimachinery.intstr import IntOrStringError
 
 
 @pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        pytest.param("80", 80, id="number"),
-        pytest.param("-1", -1, id="negative number"),
-        pytest.param("25%", "25%", id="percentage"),
-        pytest.param("http", "http", id="name"),
-        pytest.param("2147483648", "2147483648", id="number of more than 32 bits"),
-    ],
-)
-def test_parse_int_or_string(text, value):
-    assert intstr.parse(text) == value
-
-
-@pytest.mark.parametrize(
     ("value", "total", "up", "down"),
     [
         pytest.param(3, 10, 3, 3, id="number"),
