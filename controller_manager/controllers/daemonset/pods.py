@@ -7,30 +7,16 @@ from typing import Final
 from msgspec import Struct, field
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apimachinery.wellknown import (
-    LABEL_CONTROLLER_REVISION_HASH,
-    REASON_FAILED_CREATE,
-    REASON_FAILED_DELETE,
-    REASON_SUCCESSFUL_CREATE,
-    REASON_SUCCESSFUL_DELETE,
-)
-from mockube.controller_manager.client.kinds import PODS
+from mockube.apimachinery.wellknown import LABEL_CONTROLLER_REVISION_HASH
 from mockube.controller_manager.client.podview import FAILED, SUCCEEDED, PodView
-from mockube.controller_manager.control.actions import (
-    Action,
-    Create,
-    Delete,
-    EventTemplate,
-    ObjectRef,
-    RecordEvent,
-)
+from mockube.controller_manager.control.actions import Action, RecordEvent
 from mockube.controller_manager.controllers.daemonset.placement import new_pod
 from mockube.controller_manager.controllers.daemonset.state import (
     DaemonState,
     FailedPodsBackoff,
     oldest_first,
 )
+from mockube.controller_manager.workloads.pod_control import pod_creation, pod_deletion
 
 BURST_REPLICAS: Final = 250
 """The maximum number of pods that one reconciliation creates, and that it deletes."""
@@ -68,8 +54,8 @@ def pod_changes(state: DaemonState, backoff: FailedPodsBackoff) -> PodChanges:
 def pod_actions(state: DaemonState, nodes: Sequence[str], pods: Sequence[PodView]) -> tuple[Action, ...]:
     """Return the creations of pods for the nodes, then the deletions."""
     bodies = tuple(new_pod(state.daemon_set, node, state.revision_hash) for node in nodes[:BURST_REPLICAS])
-    create = (_creation(state.daemon_set, bodies),) if bodies else ()
-    delete = (_deletion(state.daemon_set, pods[:BURST_REPLICAS]),) if pods else ()
+    create = (pod_creation(state.daemon_set, bodies),) if bodies else ()
+    delete = (pod_deletion(state.daemon_set, pods[:BURST_REPLICAS]),) if pods else ()
     return (*create, *delete)
 
 
@@ -118,22 +104,3 @@ def _surplus(state: DaemonState, pods: Sequence[PodView]) -> list[PodView]:
     if new and old and (not old[0].is_ready or state.is_available(new[0])):
         surplus.append(old[0])
     return surplus
-
-
-def _creation(daemon_set: ReadOnlyTree, bodies: tuple[ReadOnlyTree, ...]) -> Create:
-    event = EventTemplate(
-        about=daemon_set,
-        on_success=(REASON_SUCCESSFUL_CREATE, "Created pod: {name}"),
-        on_failure=(REASON_FAILED_CREATE, "Error creating: {error}"),
-    )
-    return Create(resource=PODS, bodies=bodies, event=event)
-
-
-def _deletion(daemon_set: ReadOnlyTree, pods: Sequence[PodView]) -> Delete:
-    event = EventTemplate(
-        about=daemon_set,
-        on_success=(REASON_SUCCESSFUL_DELETE, "Deleted pod: {name}"),
-        on_failure=(REASON_FAILED_DELETE, "Error deleting: {error}"),
-    )
-    refs = tuple(dict.fromkeys(ObjectRef(pod.key, pod.uid) for pod in pods))
-    return Delete(resource=PODS, objects=refs, event=event)

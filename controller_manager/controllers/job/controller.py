@@ -30,7 +30,7 @@ from mockube.controller_manager.control.controller import Controller, Watch
 from mockube.controller_manager.controllers.job import ending
 from mockube.controller_manager.controllers.job.backoff import Failures, shortest_span
 from mockube.controller_manager.controllers.job.monitor import JobMonitor
-from mockube.controller_manager.controllers.job.pods import PodChange, deletion, pod_change
+from mockube.controller_manager.controllers.job.pods import PodChange, pod_change
 from mockube.controller_manager.controllers.job.state import (
     JobState,
     is_finished,
@@ -49,6 +49,7 @@ from mockube.controller_manager.workloads.ownership import (
     owned_objects,
     owner_of_pod,
 )
+from mockube.controller_manager.workloads.pod_control import pod_deletion
 
 _FORGET_PLAN: Final = Plan(actions=(Remember(None),))
 
@@ -75,7 +76,7 @@ def reconcile(caches: Caches, key: Key, now: datetime, memory: Failures | None) 
 def _plan(state: JobState, now: datetime) -> Plan:
     end_condition = ending.end_of(state, now)
     if end_condition is not None:
-        actions = (deletion(state, state.active),) if state.active else ()
+        actions = (pod_deletion(state.job, state.active),) if state.active else ()
         return Plan(actions=actions, then=lambda outcome: _plan_after_end(state, end_condition, outcome, now))
     change = PodChange() if meta.is_deleting(state.job) else pod_change(state, now)
     again = None if change.requeue_after is None else max(change.requeue_after, BATCH_PERIOD)

@@ -12,21 +12,10 @@ from mockube.apimachinery.wellknown import (
     ANNOTATION_JOB_COMPLETION_INDEX,
     FINALIZER_JOB_TRACKING,
     LABEL_JOB_COMPLETION_INDEX,
-    REASON_FAILED_CREATE,
-    REASON_FAILED_DELETE,
-    REASON_SUCCESSFUL_CREATE,
-    REASON_SUCCESSFUL_DELETE,
 )
 from mockube.controller_manager.client.kinds import PODS
 from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.control.actions import (
-    Action,
-    Create,
-    Delete,
-    EventTemplate,
-    ObjectRef,
-    RemoveFinalizer,
-)
+from mockube.controller_manager.control.actions import Action, ObjectRef, RemoveFinalizer
 from mockube.controller_manager.controllers.job import index_ranges
 from mockube.controller_manager.controllers.job.backoff import backoff_left, finish_time, shortest_span
 from mockube.controller_manager.controllers.job.policies import pod_failure
@@ -44,6 +33,7 @@ from mockube.controller_manager.controllers.job.state import (
     replaces_failed_only,
 )
 from mockube.controller_manager.workloads.deletion_order import pods_to_delete_first
+from mockube.controller_manager.workloads.pod_control import pod_creation, pod_deletion
 from mockube.controller_manager.workloads.templates import pod_of
 
 MAX_CONCURRENT_PODS: Final = 500
@@ -82,26 +72,14 @@ def _desired_active(state: JobState) -> int:
 # --- deletion
 
 
-def deletion(state: JobState, pods: Sequence[PodView]) -> Delete:
-    event = EventTemplate(
-        about=state.job,
-        on_success=(REASON_SUCCESSFUL_DELETE, "Deleted pod: {name}"),
-        on_failure=(REASON_FAILED_DELETE, "Error deleting: {error}"),
-    )
-    return Delete(resource=PODS, objects=pod_refs(pods), event=event)
-
-
-def pod_refs(pods: Iterable[PodView]) -> tuple[ObjectRef, ...]:
-    return tuple(ObjectRef(pod.key, pod.uid) for pod in pods)
-
-
 def finalizer_removal(pods: Iterable[PodView]) -> RemoveFinalizer:
-    return RemoveFinalizer(resource=PODS, objects=pod_refs(pods), finalizer=FINALIZER_JOB_TRACKING)
+    refs = tuple(ObjectRef(pod.key, pod.uid) for pod in pods)
+    return RemoveFinalizer(resource=PODS, objects=refs, finalizer=FINALIZER_JOB_TRACKING)
 
 
 def _deletion_actions(state: JobState, pods: Sequence[PodView]) -> tuple[Action, ...]:
     """Return the actions that delete surplus pods. Their finalizers are removed first, so that they are not counted."""
-    return (finalizer_removal(pods), deletion(state, pods)) if pods else ()
+    return (finalizer_removal(pods), pod_deletion(state.job, pods)) if pods else ()
 
 
 def _pods_to_delete(state: JobState, at_least: int, now: datetime) -> Sequence[PodView]:
@@ -134,13 +112,13 @@ def _creation(state: JobState, count: int, now: datetime) -> PodChange:
         return PodChange(requeue_after=delay)
     count = min(count, MAX_CONCURRENT_PODS)
     if not is_indexed(job):
-        return PodChange(actions=(_create(job, (_pod(job),) * count),))
+        return PodChange(actions=(pod_creation(job, (_pod(job),) * count),))
     indexes = _first_pending_indexes(state, count)
     delays = {index: _index_delay(state.replaceable.get(index), now) for index in indexes}
     due = [index for index in indexes if not delays[index]]
     if not due:
         return PodChange(requeue_after=shortest_span(delays.values()))
-    return PodChange(actions=(_create(job, tuple(_indexed_pod(state, index) for index in due)),))
+    return PodChange(actions=(pod_creation(job, tuple(_indexed_pod(state, index) for index in due)),))
 
 
 def _first_pending_indexes(state: JobState, count: int) -> Sequence[int]:
@@ -157,15 +135,6 @@ def _index_delay(predecessor: PodView | None, now: datetime) -> timedelta:
     if predecessor is None:
         return timedelta()
     return backoff_left(all_failures(predecessor) + 1, finish_time(predecessor), now)
-
-
-def _create(job: ReadOnlyTree, bodies: tuple[ReadOnlyTree, ...]) -> Create:
-    event = EventTemplate(
-        about=job,
-        on_success=(REASON_SUCCESSFUL_CREATE, "Created pod: {name}"),
-        on_failure=(REASON_FAILED_CREATE, "Error creating: {error}"),
-    )
-    return Create(resource=PODS, bodies=bodies, event=event)
 
 
 def _pod(job: ReadOnlyTree) -> dict[str, Any]:

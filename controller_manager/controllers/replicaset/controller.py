@@ -19,23 +19,12 @@ from mockube.apimachinery.wellknown import (
     CONDITION_REPLICA_FAILURE,
     REASON_FAILED_CREATE,
     REASON_FAILED_DELETE,
-    REASON_SUCCESSFUL_CREATE,
-    REASON_SUCCESSFUL_DELETE,
 )
 from mockube.controller_manager.cache.store import Caches
 from mockube.controller_manager.client.kinds import PODS, REPLICA_SETS, REPLICATION_CONTROLLERS
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key, Resource
-from mockube.controller_manager.control.actions import (
-    EMPTY_PLAN,
-    Action,
-    Create,
-    Delete,
-    EventTemplate,
-    ObjectRef,
-    Plan,
-    Update,
-)
+from mockube.controller_manager.control.actions import EMPTY_PLAN, Action, Plan, Update
 from mockube.controller_manager.control.controller import Controller, Watch
 from mockube.controller_manager.workloads import indexes as primary
 from mockube.controller_manager.workloads.deletion_order import pods_to_delete_first
@@ -48,6 +37,7 @@ from mockube.controller_manager.workloads.ownership import (
     owner_of,
     owner_of_pod,
 )
+from mockube.controller_manager.workloads.pod_control import pod_creation, pod_deletion
 from mockube.controller_manager.workloads.templates import pod_of
 
 BURST_REPLICAS: Final = 500
@@ -167,32 +157,13 @@ def plan(
     """Return the creation or deletion of pods. `related` is called only if pods are deleted."""
     surplus = len(state.active) - state.replicas
     if surplus < 0:
-        return (_creation(state, min(-surplus, BURST_REPLICAS)),)
+        count = min(-surplus, BURST_REPLICAS)
+        return (pod_creation(state.owner, (pod_of(state.template, state.owner),) * count),)
     if surplus > 0:
-        return (
-            _deletion(
-                state, pods_to_delete_first(state.active, min(surplus, BURST_REPLICAS), related(), now)
-            ),
-        )
+        count = min(surplus, BURST_REPLICAS)
+        pods = pods_to_delete_first(state.active, count, related(), now)
+        return (pod_deletion(state.owner, pods),)
     return ()
-
-
-def _creation(state: ReplicaSetState, count: int) -> Create:
-    event = EventTemplate(
-        about=state.owner,
-        on_success=(REASON_SUCCESSFUL_CREATE, "Created pod: {name}"),
-        on_failure=(REASON_FAILED_CREATE, "Error creating: {error}"),
-    )
-    return Create(resource=PODS, bodies=(pod_of(state.template, state.owner),) * count, event=event)
-
-
-def _deletion(state: ReplicaSetState, pods: Iterable[PodView]) -> Delete:
-    event = EventTemplate(
-        about=state.owner,
-        on_success=(REASON_SUCCESSFUL_DELETE, "Deleted pod: {name}"),
-        on_failure=(REASON_FAILED_DELETE, "Error deleting: {error}"),
-    )
-    return Delete(resource=PODS, objects=tuple(ObjectRef(pod.key, pod.uid) for pod in pods), event=event)
 
 
 # --- the status
