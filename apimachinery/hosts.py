@@ -1,4 +1,4 @@
-"""Parsing of the host in an HTTP Host header. Independent of servers."""
+"""Hosts in HTTP: parsing of a Host header, and hosts with ports in URLs. Independent of servers."""
 
 from ipaddress import ip_address
 from typing import Final
@@ -22,6 +22,16 @@ def host_name(header: str) -> str | None:
         return None
     name = name.lower()
     return name.removesuffix(".")
+
+
+def url_host(host: str) -> str:
+    """Return a name or an address as URLs have it: an IPv6 address in brackets."""
+    return f"[{host}]" if ":" in host else host
+
+
+def join_host_port(host: str, port: int | str) -> str:
+    """Join a name or an address with a port (net.JoinHostPort)."""
+    return f"{url_host(host)}:{port}"
 
 
 def is_address(name: str) -> bool:

@@ -20,7 +20,7 @@ from msgspec import Struct
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry
 
 from mockube.apimachinery.exposition import metrics_text
-from mockube.apimachinery.hosts import is_local_or_address, is_loopback
+from mockube.apimachinery.hosts import is_local_or_address, is_loopback, join_host_port
 from mockube.apimachinery.randomness import Random
 
 LOG: Final = logging.getLogger(__name__)
@@ -105,15 +105,11 @@ async def serving(sources: StatusSources, ports: Sequence[ListenAddress]) -> Asy
         for port in ports:
             await web.TCPSite(runner, port.address, port.number, ssl_context=port.tls).start()
         yield [
-            f"{'https' if port.tls else 'http'}://{_host(address[0])}:{address[1]}"
+            f"{'https' if port.tls else 'http'}://{join_host_port(address[0], address[1])}"
             for port, address in zip(ports, runner.addresses, strict=True)
         ]
     finally:
         await runner.cleanup()
-
-
-def _host(address: str) -> str:
-    return f"[{address}]" if ":" in address else address
 
 
 class _Endpoints:

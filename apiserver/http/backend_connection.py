@@ -16,6 +16,7 @@ from typing import Final
 from msgspec import Struct
 
 from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.hosts import join_host_port
 from mockube.apimachinery.status import ApiError, Timeout
 from mockube.apiserver.http.fair_openings import FairDialLimiter
 from mockube.apiserver.registry.subresources.locations import KubeletGateway, Location, check_address
@@ -175,7 +176,7 @@ class Dialer:
                 return await self._connect_now(*address, context, server_name)
         except (TimeoutError, Timeout) as error:
             self._openings.fail(address, self._kubelets.seconds)
-            raise DialFailed(f"dial tcp {_text(*address)}: i/o timeout") from error
+            raise DialFailed(f"dial tcp {join_host_port(*address)}: i/o timeout") from error
 
     async def _connect_now(
         self, host: str, port: int, context: ssl.SSLContext | None, server_name: str
@@ -196,7 +197,7 @@ class Dialer:
             raise DialFailed(_tls_problem(error, host)) from error
         except OSError as error:
             reason = os.strerror(error.errno).lower() if error.errno else str(error)
-            raise DialFailed(f"dial tcp {_text(host, port)}: connect: {reason}") from error
+            raise DialFailed(f"dial tcp {join_host_port(host, port)}: connect: {reason}") from error
         return BackendConnection(reader, writer)
 
     async def _tunnel(
@@ -271,10 +272,6 @@ def _load_pair(context: ssl.SSLContext, client: KubeletClient) -> None:
         certificate.write_bytes(client.certificate)
         key.write_bytes(client.key)
         context.load_cert_chain(certificate, key)
-
-
-def _text(host: str, port: int) -> str:
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def _is_port(text: str) -> bool:

@@ -20,6 +20,7 @@ from yarl import URL
 
 from mockube.apimachinery import status
 from mockube.apimachinery.clock import RealClock
+from mockube.apimachinery.hosts import join_host_port
 from mockube.apimachinery.status import Timeout
 from mockube.apiserver.aggregation.availability import ServerUnreachable
 from mockube.apiserver.aggregation.remotes import RemoteAPIService
@@ -292,8 +293,7 @@ def _returned_headers(headers: Mapping[str, str]) -> Mapping[str, str]:
 def _authority(address: Address) -> str:
     if isinstance(address, Location):
         return address.authority
-    host, port = address
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    return join_host_port(*address)
 
 
 def _load_pair(context: ssl.SSLContext, pair: Pair) -> None:

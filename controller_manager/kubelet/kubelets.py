@@ -13,6 +13,7 @@ from datetime import timedelta
 from ipaddress import ip_address
 from typing import Final
 
+from mockube.apimachinery.hosts import join_host_port
 from mockube.apimachinery.status import AlreadyExists, NotFound
 from mockube.apimachinery.wellknown import NAMESPACE_SYSTEM
 from mockube.controller_manager.cache.store import Change
@@ -81,7 +82,7 @@ class SimulatedKubelets:
     def _advertised_address(self, listener: socket.socket) -> str:
         address, port = self._options.kubelet_address, listener.getsockname()[1]
         host = socket.gethostname() if ip_address(address).is_unspecified else address
-        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        return join_host_port(host, port)
 
     def _credentials(self) -> tuple[ssl.SSLContext, str]:
         context = self._context

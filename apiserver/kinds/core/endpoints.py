@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from mockube.apimachinery import errors, meta, names
 from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.hosts import join_host_port
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import Resource
@@ -110,11 +111,7 @@ def _addresses_and_ports(subset: Any) -> list[str]:
     """Return every address with every port, or alone if there are no ports, as for a headless Service."""
     ips = [text(address, "ip") for address in items(subset, "addresses")]
     ports = items(subset, "ports")
-    return [_join_host_port(ip, number(port, "port")) for port in ports for ip in ips] if ports else ips
-
-
-def _join_host_port(ip: str, port: int) -> str:
-    return f"[{ip}]:{port}" if ":" in ip else f"{ip}:{port}"
+    return [join_host_port(ip, number(port, "port")) for port in ports for ip in ips] if ports else ips
 
 
 KIND: Final = Kind(

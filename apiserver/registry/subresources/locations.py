@@ -13,6 +13,7 @@ from msgspec import Struct
 from mockube.apimachinery import errors, meta, randomness, status, timestamps
 from mockube.apimachinery.gotext import int_or_none
 from mockube.apimachinery.groups import NODES, PODS, SERVICES, GroupKind, GroupResource
+from mockube.apimachinery.hosts import join_host_port, url_host
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.status import ApiError, BadRequest
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -61,8 +62,7 @@ class Location(Struct, frozen=True, kw_only=True):
 
     @property
     def authority(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{host}:{self.port}" if self.port else host
+        return join_host_port(self.host, self.port) if self.port else url_host(self.host)
 
 
 class NodeAddress(Struct, frozen=True, kw_only=True):

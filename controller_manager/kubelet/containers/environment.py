@@ -10,6 +10,7 @@ from typing import Any, Final
 from msgspec import Struct, field
 
 from mockube.apimachinery import meta, quantity
+from mockube.apimachinery.hosts import join_host_port
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.kubelet.containers.program import expand_references
 
@@ -188,11 +189,10 @@ def _service_links(pod: ReadOnlyTree, services: Sequence[ReadOnlyTree]) -> Mappi
 def _service_variables(service: ReadOnlyTree, address: str) -> Iterator[tuple[str, str]]:
     name = _NAME_BREAKS.sub("_", meta.name(service)).upper()
     ports = service["spec"].get("ports") or ()
-    host = f"[{address}]" if ":" in address else address
     yield f"{name}_SERVICE_HOST", address
     for index, port in enumerate(ports):
         protocol = (port.get("protocol") or "TCP").lower()
-        url = f"{protocol}://{host}:{port['port']}"
+        url = f"{protocol}://{join_host_port(address, port['port'])}"
         if index == 0:
             yield f"{name}_SERVICE_PORT", str(port["port"])
             yield f"{name}_PORT", url
