@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
 
 from mockube.apimachinery import labels, meta
 from mockube.apimachinery.gotext import int_or_none
+from mockube.apimachinery.intstr import IntOrString, scaled_value
 from mockube.apimachinery.labels import Selector
 from mockube.apimachinery.names import SUBDOMAIN_MAX_LENGTH
 from mockube.apimachinery.timestamps import span_of
@@ -20,7 +21,6 @@ from mockube.apimachinery.wellknown import (
 )
 from mockube.controller_manager.cache.store import Caches
 from mockube.controller_manager.client.kinds import PODS, REPLICA_SETS
-from mockube.controller_manager.controllers.deployment.fenceposts import Fenceposts, resolve_fenceposts
 from mockube.controller_manager.workloads.ownership import BY_OWNER
 from mockube.controller_manager.workloads.templates import equal_ignoring_hash, template_hash
 
@@ -29,6 +29,26 @@ UNLIMITED: Final = 2**31 - 1
 
 Sizes = Mapping[str, int]
 """Desired replicas of ReplicaSets, by their names."""
+
+
+class Fenceposts(NamedTuple):
+    """maxSurge and maxUnavailable as numbers of pods; upstream's `ResolveFenceposts`."""
+
+    max_surge: int
+    max_unavailable: int
+
+
+def resolve_fenceposts(
+    max_surge: IntOrString | None, max_unavailable: IntOrString | None, replicas: int
+) -> Fenceposts:
+    """Resolve numbers or percentages of the replicas to numbers of pods.
+
+    maxSurge is rounded up and maxUnavailable down, so that a small workload keeps its pods. If both are 0, the result
+    allows one unavailable pod, because the rollout could not begin otherwise.
+    """
+    surge = scaled_value(max_surge or 0, replicas, round_up=True)
+    unavailable = scaled_value(max_unavailable or 0, replicas, round_up=False)
+    return Fenceposts(surge, unavailable if surge or unavailable else 1)
 
 
 class DeploymentView(Struct, frozen=True, dict=True):

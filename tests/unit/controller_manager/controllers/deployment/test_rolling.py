@@ -6,12 +6,12 @@ from mockube.apimachinery import meta
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.kinds import DEPLOYMENTS, PODS, REPLICA_SETS
 from mockube.controller_manager.controllers.deployment.controller import DEPLOYMENT
-from mockube.controller_manager.controllers.deployment.fenceposts import resolve_fenceposts
 from mockube.controller_manager.controllers.deployment.rolling import new_set_size, old_set_sizes
 from mockube.controller_manager.controllers.deployment.state import (
     DeploymentState,
     DeploymentView,
     ReplicaSetView,
+    resolve_fenceposts,
 )
 from tests.support.controllers.deployments import RECREATE, Cluster, deployment, replicaset, rolling, template
 
