@@ -9,7 +9,7 @@ from typing import Any, Final, Generic
 
 from msgspec import Struct
 
-from mockube.apimachinery import meta
+from mockube.apimachinery import labels, meta
 from mockube.apimachinery.labels import Selector, SelectorError
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Caches, Change
@@ -33,6 +33,11 @@ def owner_of_pod(pod: PodView) -> Iterable[str]:
 def owner_of(obj: ReadOnlyTree) -> Iterable[str]:
     controller = meta.controller_of(obj)
     return (controller["uid"] if controller else orphans_of(meta.namespace(obj)),)
+
+
+def selector_of(owner: ReadOnlyTree) -> Selector:
+    """Return the selector in the spec of an owner; raise `SelectorError` if it is invalid."""
+    return labels.from_label_selector(owner["spec"].get("selector"))
 
 
 class OwnedObjects(Struct, Generic[T], frozen=True, kw_only=True):
@@ -104,7 +109,7 @@ def object_ref(resource: Resource[T], view: T) -> ObjectRef:
 
 
 def keys_of_owners(
-    resource: Resource[Any], owner_resource: Resource[Any], selector_of: Callable[[ReadOnlyTree], Selector]
+    resource: Resource[Any], owner_resource: Resource[Any], to_selector: Callable[[ReadOnlyTree], Selector]
 ) -> ToKeys:
     """Return the mapping of a change to the keys of the current and the previous owner, and of those that may adopt it."""
 
@@ -117,7 +122,7 @@ def keys_of_owners(
 
     def matching_owners(caches: Caches, orphan: ReadOnlyTree) -> Iterable[Key]:
         for owner in caches.of(owner_resource).in_namespace(meta.namespace(orphan)):
-            if _selects(selector_of, owner, orphan):
+            if _selects(to_selector, owner, orphan):
                 yield Key.of(owner)
 
     return keys
@@ -145,9 +150,9 @@ def _may_be_adopted(obj: ReadOnlyTree, versions: list[ReadOnlyTree]) -> bool:
 
 
 def _selects(
-    selector_of: Callable[[ReadOnlyTree], Selector], owner: ReadOnlyTree, orphan: ReadOnlyTree
+    to_selector: Callable[[ReadOnlyTree], Selector], owner: ReadOnlyTree, orphan: ReadOnlyTree
 ) -> bool:
     try:
-        return selector_of(owner).matches(meta.labels(orphan))
+        return to_selector(owner).matches(meta.labels(orphan))
     except SelectorError:
         return False  # no server accepts such a selector

@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Final
 
-from mockube.apimachinery import labels, meta
-from mockube.apimachinery.labels import Selector, SelectorError
+from mockube.apimachinery import meta
+from mockube.apimachinery.labels import SelectorError
 from mockube.apimachinery.timestamps import after, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Caches, Change
@@ -37,6 +37,7 @@ from mockube.controller_manager.workloads.ownership import (
     owned_objects,
     owner_of,
     owner_of_pod,
+    selector_of,
 )
 
 _BATCH_DELAY: Final = timedelta(milliseconds=50)
@@ -65,7 +66,7 @@ def reconcile(caches: Caches, key: Key, now: datetime, memory: FailedPodsBackoff
     if meta.is_deleting(daemon_set):
         return EMPTY_PLAN
     try:
-        selector = _selector(daemon_set)
+        selector = selector_of(daemon_set)
     except SelectorError:
         return EMPTY_PLAN
     revisions = owned_objects(caches, CONTROLLER_REVISIONS, daemon_set, selector)
@@ -152,10 +153,6 @@ def _next_available(state: DaemonState) -> timedelta | None:
 # --- the DaemonSets that a change affects
 
 
-def _selector(daemon_set: ReadOnlyTree) -> Selector:
-    return labels.from_label_selector(daemon_set["spec"].get("selector"))
-
-
 def _daemon_sets_of_node(caches: Caches, change: Change) -> Iterable[Key]:
     """Yield the keys of DaemonSets that should start or stop running on a node, or have misscheduled pods there."""
     node: ReadOnlyTree | None = change.new
@@ -181,9 +178,9 @@ DAEMON_SET: Final = Controller(
     event_component="daemonset-controller",
     watches=(
         *indexes.watches_of(DAEMON_SETS, delay=_BATCH_DELAY),
-        Watch(resource=PODS, keys=keys_of_owners(PODS, DAEMON_SETS, _selector), delay=_BATCH_DELAY),
+        Watch(resource=PODS, keys=keys_of_owners(PODS, DAEMON_SETS, selector_of), delay=_BATCH_DELAY),
         Watch(
-            resource=CONTROLLER_REVISIONS, keys=keys_of_owners(CONTROLLER_REVISIONS, DAEMON_SETS, _selector)
+            resource=CONTROLLER_REVISIONS, keys=keys_of_owners(CONTROLLER_REVISIONS, DAEMON_SETS, selector_of)
         ),
         Watch(resource=NODES, keys=_daemon_sets_of_node, delay=_BATCH_DELAY),
     ),

@@ -14,7 +14,7 @@ from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import EMPTY_PLAN, Plan, RecordEvent
 from mockube.controller_manager.control.controller import Controller, Watch, key_of_object
 from mockube.controller_manager.controllers.deployment import status
-from mockube.controller_manager.controllers.deployment.state import DeploymentView, selector_of, state_of
+from mockube.controller_manager.controllers.deployment.state import DeploymentView, state_of
 from mockube.controller_manager.controllers.deployment.sync import plan
 from mockube.controller_manager.workloads.ownership import (
     BY_OWNER,
@@ -23,6 +23,7 @@ from mockube.controller_manager.workloads.ownership import (
     owned_objects,
     owner_of,
     owner_of_pod,
+    selector_of,
 )
 
 

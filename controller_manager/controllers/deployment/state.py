@@ -7,10 +7,9 @@ from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
 
-from mockube.apimachinery import labels, meta
+from mockube.apimachinery import meta
 from mockube.apimachinery.gotext import int_or_none
 from mockube.apimachinery.intstr import IntOrString, scaled_value
-from mockube.apimachinery.labels import Selector
 from mockube.apimachinery.names import SUBDOMAIN_MAX_LENGTH
 from mockube.apimachinery.timestamps import span_of
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -205,10 +204,6 @@ class DeploymentState(Struct, frozen=True, kw_only=True):
     @property
     def sets(self) -> Sequence[ReplicaSetView]:
         return self.old_sets if self.new is None else (*self.old_sets, self.new)
-
-
-def selector_of(deployment: ReadOnlyTree) -> Selector:
-    return labels.from_label_selector(deployment["spec"].get("selector"))
 
 
 def state_of(caches: Caches, deployment: ReadOnlyTree, owned: Iterable[ReadOnlyTree]) -> DeploymentState:

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from mockube.apimachinery import labels, meta
-from mockube.apimachinery.labels import Selector, SelectorError
+from mockube.apimachinery import meta
+from mockube.apimachinery.labels import SelectorError
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import FINALIZER_JOB_TRACKING
@@ -48,6 +48,7 @@ from mockube.controller_manager.workloads.ownership import (
     keys_of_owners,
     owned_objects,
     owner_of_pod,
+    selector_of,
 )
 from mockube.controller_manager.workloads.pod_control import pod_deletion
 
@@ -64,7 +65,7 @@ def reconcile(caches: Caches, key: Key, now: datetime, memory: Failures | None) 
     if is_managed_elsewhere(job):
         return EMPTY_PLAN
     try:
-        claims = owned_objects(caches, PODS, job, _selector(job))
+        claims = owned_objects(caches, PODS, job, selector_of(job))
     except SelectorError:
         return EMPTY_PLAN
     # Adoption and release are a reconciliation of their own: pods are counted after the caches show them.
@@ -163,17 +164,13 @@ def _progress(state: JobState, status: dict[str, Any], end_condition: ReadOnlyTr
     )
 
 
-def _selector(job: ReadOnlyTree) -> Selector:
-    return labels.from_label_selector(job["spec"].get("selector"))
-
-
 JOB: Final = Controller(
     name="job-controller",
     queue="job",
     service_account="job-controller",
     watches=(
         *indexes.watches_of(JOBS, delay=BATCH_PERIOD),
-        Watch(resource=PODS, keys=keys_of_owners(PODS, JOBS, _selector), delay=BATCH_PERIOD),
+        Watch(resource=PODS, keys=keys_of_owners(PODS, JOBS, selector_of), delay=BATCH_PERIOD),
     ),
     reconcile=reconcile,
     has_memory=True,

@@ -36,6 +36,7 @@ from mockube.controller_manager.workloads.ownership import (
     owned_objects,
     owner_of,
     owner_of_pod,
+    selector_of,
 )
 from mockube.controller_manager.workloads.pod_control import pod_creation, pod_deletion
 from mockube.controller_manager.workloads.templates import pod_of
@@ -57,17 +58,13 @@ class ReplicatorKind(Struct, frozen=True, kw_only=True):
     """Whether its status has `terminatingReplicas`."""
 
 
-def _selector_of_replica_set(replica_set: ReadOnlyTree) -> Selector:
-    return labels.from_label_selector(replica_set["spec"].get("selector"))
-
-
 def _selector_of_replication_controller(controller: ReadOnlyTree) -> Selector:
     selector = controller["spec"].get("selector")
     return labels.from_set(selector) if selector else labels.NOTHING
 
 
 _REPLICA_SET_KIND: Final = ReplicatorKind(
-    resource=REPLICA_SETS, selector=_selector_of_replica_set, counts_terminating=True
+    resource=REPLICA_SETS, selector=selector_of, counts_terminating=True
 )
 _REPLICATION_CONTROLLER_KIND: Final = ReplicatorKind(
     resource=REPLICATION_CONTROLLERS, selector=_selector_of_replication_controller, counts_terminating=False

@@ -4,8 +4,7 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any, Final
 
-from mockube.apimachinery import labels, meta
-from mockube.apimachinery.labels import Selector
+from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import (
     LABEL_CONTROLLER_REVISION_HASH,
@@ -18,7 +17,7 @@ from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key, Resource
 from mockube.controller_manager.control.controller import ToKeys, Watch
 from mockube.controller_manager.workloads import indexes, templates
-from mockube.controller_manager.workloads.ownership import keys_of_owners
+from mockube.controller_manager.workloads.ownership import keys_of_owners, selector_of
 from mockube.controller_manager.workloads.stateful import storage
 from mockube.controller_manager.workloads.stateful.spec import SetView
 from mockube.controller_manager.workloads.volumes import pod_volumes
@@ -31,14 +30,12 @@ def watches_of(resource: Resource[ReadOnlyTree]) -> tuple[Watch, ...]:
     """Return the watches of a controller of such sets."""
     return (
         *indexes.watches_of(resource, delay=_STATUS_DELAY),
-        Watch(resource=PODS, keys=keys_of_owners(PODS, resource, _selector)),
+        Watch(resource=PODS, keys=keys_of_owners(PODS, resource, selector_of)),
         Watch(resource=PERSISTENT_VOLUME_CLAIMS, keys=_keys_of_claims(resource)),
-        Watch(resource=CONTROLLER_REVISIONS, keys=keys_of_owners(CONTROLLER_REVISIONS, resource, _selector)),
+        Watch(
+            resource=CONTROLLER_REVISIONS, keys=keys_of_owners(CONTROLLER_REVISIONS, resource, selector_of)
+        ),
     )
-
-
-def _selector(owner: ReadOnlyTree) -> Selector:
-    return labels.from_label_selector(owner["spec"].get("selector"))
 
 
 def _keys_of_claims(resource: Resource[ReadOnlyTree]) -> ToKeys:

@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
-from mockube.apimachinery import conditions, labels, meta
-from mockube.apimachinery.labels import Selector, SelectorError
+from mockube.apimachinery import conditions, meta
+from mockube.apimachinery.labels import SelectorError
 from mockube.apimachinery.status import ApiError, Conflict
 from mockube.apimachinery.timestamps import after, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -46,6 +46,7 @@ from mockube.controller_manager.workloads.ownership import (
     keys_of_owners,
     owner_of,
     owner_of_pod,
+    selector_of,
 )
 from mockube.controller_manager.workloads.revisions import DesiredRevision, SyncedRevision
 
@@ -202,10 +203,6 @@ def _no_keys(_caches: Caches, _change: Change) -> Iterable[Key]:
     return ()
 
 
-def _selector(owner: ReadOnlyTree) -> Selector:
-    return labels.from_label_selector(owner["spec"].get("selector"))
-
-
 _BATCH_DELAY: Final = timedelta(milliseconds=50)
 """The delay of a reconciliation after a change of a pod: many pods become ready at once, and each reconciliation counts
 all.
@@ -220,13 +217,13 @@ CLONE_SET: Final = Controller(
     needs=(CLONE_SETS,),
     watches=(
         *primary.watches_of(CLONE_SETS, delay=_BATCH_DELAY),
-        Watch(resource=PODS, keys=keys_of_owners(PODS, CLONE_SETS, _selector), delay=_BATCH_DELAY),
+        Watch(resource=PODS, keys=keys_of_owners(PODS, CLONE_SETS, selector_of), delay=_BATCH_DELAY),
         Watch(
             resource=PERSISTENT_VOLUME_CLAIMS,
-            keys=keys_of_owners(PERSISTENT_VOLUME_CLAIMS, CLONE_SETS, _selector),
+            keys=keys_of_owners(PERSISTENT_VOLUME_CLAIMS, CLONE_SETS, selector_of),
         ),
         Watch(
-            resource=CONTROLLER_REVISIONS, keys=keys_of_owners(CONTROLLER_REVISIONS, CLONE_SETS, _selector)
+            resource=CONTROLLER_REVISIONS, keys=keys_of_owners(CONTROLLER_REVISIONS, CLONE_SETS, selector_of)
         ),
         Watch(resource=NODES, keys=_no_keys),
     ),

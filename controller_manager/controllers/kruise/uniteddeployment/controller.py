@@ -39,7 +39,6 @@ from mockube.controller_manager.controllers.kruise.uniteddeployment.rescheduling
 from mockube.controller_manager.controllers.kruise.uniteddeployment.spec import (
     UnitedView,
     UnknownTemplate,
-    selector_of,
 )
 from mockube.controller_manager.controllers.kruise.uniteddeployment.state import (
     OwnedResources,
@@ -65,6 +64,7 @@ from mockube.controller_manager.workloads.ownership import (
     object_ref,
     owner_of,
     owner_of_pod,
+    selector_of,
 )
 
 

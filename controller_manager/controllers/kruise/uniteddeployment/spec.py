@@ -6,7 +6,6 @@ from typing import Final
 
 from msgspec import Struct
 
-from mockube.apimachinery import labels
 from mockube.apimachinery.intstr import IntOrString
 from mockube.apimachinery.labels import Selector
 from mockube.apimachinery.timestamps import span_of
@@ -14,6 +13,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.controllers.kruise.uniteddeployment.adapters import ADAPTERS
 from mockube.controller_manager.controllers.kruise.uniteddeployment.adapters.adapter import Adapter
+from mockube.controller_manager.workloads.ownership import selector_of
 
 _DEFAULT_REVISION_HISTORY_LIMIT: Final = 10
 _DEFAULT_RESCHEDULE_CRITICAL_SECONDS: Final = 30
@@ -114,11 +114,6 @@ class UnitedView(Struct, frozen=True, kw_only=True, eq=False):
     @property
     def status(self) -> ReadOnlyTree:
         return self.object.get("status") or {}
-
-
-def selector_of(tree: ReadOnlyTree) -> Selector:
-    """Return the selector of its workloads; raise `SelectorError` if it is invalid."""
-    return labels.from_label_selector(tree["spec"].get("selector"))
 
 
 def _partitions(strategy: ReadOnlyTree) -> Mapping[str, int]:
