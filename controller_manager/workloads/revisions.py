@@ -21,6 +21,7 @@ from mockube.controller_manager.workloads.templates import safe_encode
 
 LABEL_HASH: Final = "controller.kubernetes.io/hash"
 
+_DIRECTIVE: Final = "$patch"
 _MAX_PREFIX_LENGTH: Final = 223
 """The maximum length of the owner's name in the name of a revision, before the hash."""
 
@@ -40,6 +41,20 @@ class SyncedRevision(Struct, frozen=True, kw_only=True):
     revision: ReadOnlyTree
     collision_count: int
     actions: tuple[Create | Update, ...] = ()
+
+
+def data_of(template: ReadOnlyTree) -> dict[str, Any]:
+    """Return the data of a revision with a template, in upstream's form, because upstream's manager may have to read it.
+
+    It is a patch that replaces the template.
+    """
+    return {"spec": {"template": {**template, _DIRECTIVE: "replace"}}}
+
+
+def template_of(revision: ReadOnlyTree) -> ReadOnlyTree:
+    """Return the template in the data of a revision."""
+    template = revision["data"]["spec"]["template"]
+    return {field: value for field, value in template.items() if field != _DIRECTIVE}
 
 
 def number(revision: ReadOnlyTree) -> int:

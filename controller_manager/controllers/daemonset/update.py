@@ -1,7 +1,7 @@
 """Updates of a DaemonSet: the old pods that a rolling update replaces, and the revisions of the template."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from msgspec import Struct, field
 
@@ -22,7 +22,7 @@ from mockube.controller_manager.control.actions import (
 )
 from mockube.controller_manager.controllers.daemonset.pods import pod_actions
 from mockube.controller_manager.controllers.daemonset.state import DaemonState
-from mockube.controller_manager.workloads.revisions import in_order, number
+from mockube.controller_manager.workloads.revisions import data_of, in_order, number
 from mockube.controller_manager.workloads.templates import template_hash
 
 
@@ -151,7 +151,7 @@ def history_of(
     get_revision: Callable[[str], ReadOnlyTree | None],
 ) -> History:
     """Return the history; `get_revision` returns the ControllerRevision of a name, whatever its owner."""
-    data = _data(daemon_set)
+    data = data_of(daemon_set["spec"]["template"])
     ordered = in_order(revisions)
     current = [revision for revision in ordered if equal(revision.get("data"), data)]
     old = [revision for revision in ordered if revision not in current]
@@ -181,10 +181,6 @@ def revisions_to_delete(
     unused = [revision for revision in old if hash_of(revision) not in used_hashes][:surplus]
     refs = tuple(map(ObjectRef.of, unused))
     return (Delete(resource=CONTROLLER_REVISIONS, objects=refs),) if refs else ()
-
-
-def _data(daemon_set: ReadOnlyTree) -> dict[str, Any]:
-    return {"spec": {"template": {**daemon_set["spec"]["template"], "$patch": "replace"}}}
 
 
 def _create_revision(

@@ -18,6 +18,7 @@ from mockube.controller_manager.client.resources import Key, Resource
 from mockube.controller_manager.control.controller import ToKeys, Watch
 from mockube.controller_manager.workloads import indexes, templates
 from mockube.controller_manager.workloads.ownership import keys_of_owners, selector_of
+from mockube.controller_manager.workloads.revisions import template_of
 from mockube.controller_manager.workloads.stateful import storage
 from mockube.controller_manager.workloads.stateful.spec import SetView
 from mockube.controller_manager.workloads.volumes import pod_volumes
@@ -80,17 +81,6 @@ def new_pod(owner: SetView, ordinal: int, revision: ReadOnlyTree) -> dict[str, A
     hostname = {"hostname": name} | ({"subdomain": owner.service_name} if owner.service_name else {})
     volumes = pod_volumes(spec, storage.claims_by_template(owner, ordinal))
     return {**labelled, "spec": {**spec, **hostname, **volumes}}
-
-
-def template_of(revision: ReadOnlyTree) -> ReadOnlyTree:
-    """Return the pod template in a revision, whose data is a patch that replaces the template."""
-    template = revision["data"]["spec"]["template"]
-    return {field: value for field, value in template.items() if field != "$patch"}
-
-
-def data_of(owner: SetView) -> dict[str, Any]:
-    """Return the data of a revision of this set, in upstream's form: upstream's manager may have to read it."""
-    return {"spec": {"template": {**owner.object["spec"]["template"], "$patch": "replace"}}}
 
 
 def matches(owner: SetView, pod: PodView, ordinal: int) -> bool:

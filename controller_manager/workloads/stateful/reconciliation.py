@@ -129,7 +129,7 @@ def _ownership_actions(owner: SetView, resource: Resource[T], objects: OwnedObje
 def _synced_revision(caches: Caches, owner: SetView, history: Sequence[ReadOnlyTree]) -> SyncedRevision:
     desired = DesiredRevision(
         owner=owner.object,
-        data=identity.data_of(owner),
+        data=revisions.data_of(owner.object["spec"]["template"]),
         labels=meta.labels(owner.object["spec"]["template"]),
         annotations=meta.annotations(owner.object),
     )

@@ -18,6 +18,7 @@ from mockube.controller_manager.controllers.kruise.advancedstatefulset.strategy 
 from mockube.controller_manager.workloads.inplace import lifecycle, record, update
 from mockube.controller_manager.workloads.inplace.lifecycle import Lifecycle, LifecycleState
 from mockube.controller_manager.workloads.inplace.record import TemplateChange, change_between
+from mockube.controller_manager.workloads.revisions import template_of
 from mockube.controller_manager.workloads.stateful import identity, status
 from mockube.controller_manager.workloads.stateful.reconciliation import RolloutResult
 from mockube.controller_manager.workloads.stateful.state import StatefulSetState
@@ -168,7 +169,7 @@ def _change(state: StatefulSetState, pod: PodView) -> TemplateChange | None:
     old = next((revision for revision in state.history if meta.name(revision) == name), None)
     if old is None:
         return None
-    return change_between(identity.template_of(old), identity.template_of(state.update), state.update_name)
+    return change_between(template_of(old), template_of(state.update), state.update_name)
 
 
 def _event_template(state: StatefulSetState) -> EventTemplate:

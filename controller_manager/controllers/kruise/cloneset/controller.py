@@ -92,7 +92,7 @@ def _sync_revision(caches: Caches, owner: CloneSetView, history: Sequence[ReadOn
     }
     desired = DesiredRevision(
         owner=owner.object,
-        data=identity.data_of(owner),
+        data=revisions.data_of(owner.template),
         labels=meta.labels(owner.template),
         annotations=annotations,
     )

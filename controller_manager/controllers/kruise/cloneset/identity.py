@@ -1,7 +1,6 @@
 """The pods of a CloneSet: the labels of a revision, and the body of a new pod."""
 
 from collections.abc import Mapping
-from typing import Any, Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -12,10 +11,8 @@ from mockube.controller_manager.controllers.kruise.cloneset.spec import CloneSet
 from mockube.controller_manager.workloads import templates
 from mockube.controller_manager.workloads.inplace import lifecycle, readiness, update
 from mockube.controller_manager.workloads.inplace.lifecycle import LifecycleState
+from mockube.controller_manager.workloads.revisions import template_of
 from mockube.controller_manager.workloads.volumes import pod_volumes
-
-_PATCH_DIRECTIVE: Final = "$patch"
-
 
 # --- revisions
 
@@ -36,17 +33,6 @@ def has_revision(pod: PodView, name: str) -> bool:
 
 def revision_labels(name: str) -> dict[str, str]:
     return {LABEL_CONTROLLER_REVISION_HASH: name, LABEL_POD_TEMPLATE_HASH: short_hash(name)}
-
-
-def template_of(revision: ReadOnlyTree) -> ReadOnlyTree:
-    """Return the template in a revision, whose data is a patch that replaces the template."""
-    template = revision["data"]["spec"]["template"]
-    return {field: value for field, value in template.items() if field != _PATCH_DIRECTIVE}
-
-
-def data_of(owner: CloneSetView) -> dict[str, Any]:
-    """Return the data of the set's revision, in upstream's form, because either manager may read it."""
-    return {"spec": {"template": {**owner.template, _PATCH_DIRECTIVE: "replace"}}}
 
 
 # --- pods

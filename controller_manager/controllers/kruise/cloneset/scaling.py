@@ -30,6 +30,7 @@ from mockube.controller_manager.controllers.kruise.cloneset.order import (
 from mockube.controller_manager.controllers.kruise.cloneset.state import CloneSetState, is_preparing_delete
 from mockube.controller_manager.workloads.inplace import lifecycle, readiness, update
 from mockube.controller_manager.workloads.inplace.lifecycle import LifecycleState
+from mockube.controller_manager.workloads.revisions import template_of
 
 MAX_CREATED_PODS: Final = 500
 """The maximum number of pods that one reconciliation creates. The new pods cause the next one."""
@@ -109,7 +110,7 @@ def _choose_pods(state: CloneSetState, diffs: Diffs) -> list[PodView]:
 def _select_pods(state: CloneSetState, pods: Sequence[PodView], count: int) -> list[PodView]:
     if count >= len(pods):
         return [*pods]
-    template = identity.template_of(state.update)
+    template = template_of(state.update)
     spread = (template.get("spec") or {}).get("topologySpreadConstraints") or ()
     topologies = [constraint["topologyKey"] for constraint in spread]
     ranks = (

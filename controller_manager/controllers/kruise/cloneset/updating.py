@@ -21,6 +21,7 @@ from mockube.controller_manager.workloads.inplace.lifecycle import LifecycleStat
 from mockube.controller_manager.workloads.inplace.record import TemplateChange, change_between
 from mockube.controller_manager.workloads.inplace.update import UpdateRequest
 from mockube.controller_manager.workloads.pod_steps import PodStep, patches_besides_updates
+from mockube.controller_manager.workloads.revisions import template_of
 from mockube.controller_manager.workloads.update_order import by_priority, scatter
 
 
@@ -135,7 +136,7 @@ def _change(state: CloneSetState, pod: PodView) -> TemplateChange | None:
         return None
     if state.owner.update_type != "InPlaceOnly" and not storage.has_same_claims(old, state.update):
         return None
-    return change_between(identity.template_of(old), identity.template_of(state.update), state.update_name)
+    return change_between(template_of(old), template_of(state.update), state.update_name)
 
 
 def _mark_for_recreation(state: CloneSetState, pod: PodView) -> tuple[Patch, ...]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -30,7 +29,10 @@ class History(Struct, frozen=True, kw_only=True):
 def sync_revisions(caches: Caches, view: UnitedView, recorded: Sequence[ReadOnlyTree]) -> History:
     ordered = revisions.in_order(recorded)
     desired = DesiredRevision(
-        owner=view.object, data=data_of(view), labels=meta.labels(view.template), annotations={}
+        owner=view.object,
+        data=revisions.data_of(view.object["spec"]["template"]),
+        labels=meta.labels(view.template),
+        annotations={},
     )
     get_revision = partial(caches.of(CONTROLLER_REVISIONS).get, view.key.namespace)
     synced = revisions.sync_revision(desired, ordered, view.status.get("collisionCount") or 0, get_revision)
@@ -42,11 +44,6 @@ def sync_revisions(caches: Caches, view: UnitedView, recorded: Sequence[ReadOnly
         current=current if any(meta.name(revision) == current for revision in ordered) else expected,
         actions=(*deletions, *(_with_failure_event(view, action) for action in synced.actions)),
     )
-
-
-def data_of(view: UnitedView) -> dict[str, Any]:
-    """Return the data of a revision: the template, as a patch that replaces it."""
-    return {"spec": {"template": {**view.object["spec"]["template"], "$patch": "replace"}}}
 
 
 def _delete_oldest(view: UnitedView, ordered: Sequence[ReadOnlyTree], used: set[str]) -> tuple[Action, ...]:
