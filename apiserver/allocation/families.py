@@ -1,11 +1,11 @@
 """The IP families of a Service: from the request, from its cluster IPs, or the cluster's default."""
 
 from collections.abc import Sequence
-from ipaddress import ip_address
 from typing import Any
 
 from mockube.apimachinery import errors
 from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.hosts import is_address
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.core.service.strategy import needs_cluster_ip
@@ -35,17 +35,9 @@ def is_well_formed(spec: Tree) -> bool:
         return False
     if NONE in addresses:
         return len(addresses) == 1 and {*families} <= {*OTHER}
-    if not ({*families} <= {*OTHER} and all(map(_is_address, addresses))):
+    if not ({*families} <= {*OTHER} and all(map(is_address, addresses))):
         return False
     return all(family_of(address) == family for address, family in zip(addresses, families, strict=False))
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ip_address(text)
-    except ValueError:
-        return False
-    return True
 
 
 def init_ip_families(spec: Tree, old: Tree | None, configured: Sequence[str]) -> Sequence[FieldError]:
