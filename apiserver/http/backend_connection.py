@@ -5,12 +5,10 @@ import ipaddress
 import os
 import socket
 import ssl
-import tempfile
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from http import HTTPStatus
-from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
@@ -19,6 +17,7 @@ from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.hosts import join_host_port
 from mockube.apimachinery.status import ApiError, Timeout
 from mockube.apiserver.http.fair_openings import FairDialLimiter
+from mockube.apiserver.pki.private import load_client_certificate
 from mockube.apiserver.registry.subresources.locations import KubeletGateway, Location, check_address
 from mockube.apiserver.request.limits import Deadlines
 
@@ -256,22 +255,13 @@ class Dialer:
                 context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
                 context.verify_flags &= ~ssl.VERIFY_X509_STRICT
             if presents_certificate and self._kubelets.certificate:
-                _load_pair(context, self._kubelets)
+                load_client_certificate(context, self._kubelets.certificate, self._kubelets.key)
         except (ssl.SSLError, OSError) as error:
             raise ApiError(f"the credentials for kubelets are invalid: {error}") from error
         self._contexts[key] = context
         if len(self._contexts) > MAX_CONTEXTS:
             self._contexts.popitem(last=False)
         return context
-
-
-def _load_pair(context: ssl.SSLContext, client: KubeletClient) -> None:
-    """Load the client certificate. OpenSSL reads certificates from files only, so private files exist for a moment."""
-    with tempfile.TemporaryDirectory() as folder:
-        certificate, key = Path(folder, "certificate.pem"), Path(folder, "key.pem")
-        certificate.write_bytes(client.certificate)
-        key.write_bytes(client.key)
-        context.load_cert_chain(certificate, key)
 
 
 def _is_port(text: str) -> bool:

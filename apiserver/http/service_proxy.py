@@ -6,11 +6,9 @@ Bodies are streamed, so that watches work; redirects are not followed, and link-
 import asyncio
 import os
 import ssl
-import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from http import HTTPStatus
-from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 from urllib.parse import quote, quote_plus
 
@@ -30,6 +28,7 @@ from mockube.apiserver.http.backend_connection import LIMIT, BackendConnection, 
 from mockube.apiserver.http.exchanges import Exchanges, copy_body, is_upgrade, send_body, switch_protocols
 from mockube.apiserver.http.webhook_client import CheckedResolver, check_address, failure_reason
 from mockube.apiserver.pki.issue import Pair
+from mockube.apiserver.pki.private import load_client_certificate
 from mockube.apiserver.registry.subresources.locations import Location
 from mockube.apiserver.request.limits import Deadlines
 from mockube.apiserver.request.request import SUBPROTOCOL, Request
@@ -268,7 +267,7 @@ class ServiceProxy:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
         if self._certificate is not None:
-            _load_pair(context, self._certificate)
+            load_client_certificate(context, self._certificate.certificate, self._certificate.key)
         return context
 
 
@@ -294,17 +293,6 @@ def _authority(address: Address) -> str:
     if isinstance(address, Location):
         return address.authority
     return join_host_port(*address)
-
-
-def _load_pair(context: ssl.SSLContext, pair: Pair) -> None:
-    """Load a client certificate into a context; `ssl` reads certificates from files only."""
-    descriptor, path = tempfile.mkstemp(prefix="mockube-")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(pair.key + b"\n" + pair.certificate)
-        context.load_cert_chain(path)
-    finally:
-        Path(path).unlink()
 
 
 async def _body(
