@@ -81,7 +81,7 @@ types: environment ## Check types
 	@"$(BIN)/mypy"
 
 imports: environment ## Check the layers of imports
-	@"$(BIN)/lint-imports" --cache-dir "$(CACHE)/import-linter"
+	@"$(BIN)/lint-imports" --no-cache
 
 flags: environment ## Generate docs/flags.md from the code
 	@"$(BIN)/python" tools/flags_page.py

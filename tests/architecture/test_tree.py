@@ -105,4 +105,5 @@ def test_every_runnable_that_may_have_coroutines_has_some(runnable):
 @pytest.mark.parametrize("package", PACKAGES)
 def test_every_folder_of_a_package_is_a_package(package):
     folders = {path.parent for path in (ROOT / package).rglob("*.py")}
-    assert not [folder for folder in folders if not (folder / "__init__.py").exists()]
+    missing = [str(folder.relative_to(ROOT)) for folder in folders if not (folder / "__init__.py").exists()]
+    assert not missing, f"add an __init__.py with a docstring to {missing}"
