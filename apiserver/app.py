@@ -17,7 +17,13 @@ from mockube.apimachinery.usage.expressions import Expressions
 from mockube.apiserver.admission.chain import Admission, AdmissionChainMetrics
 from mockube.apiserver.admission.webhooks.dispatch import WebhookDependencies
 from mockube.apiserver.aggregation.registration import APIServiceRegistration
-from mockube.apiserver.assembly import documented_resources, make_admission, make_catalog, make_registry
+from mockube.apiserver.assembly import (
+    documented_resources,
+    make_admission,
+    make_catalog,
+    make_filter_config,
+    make_registry,
+)
 from mockube.apiserver.audit.audit import AuditCounts, open_log
 from mockube.apiserver.authn.authenticators import CredentialCounts
 from mockube.apiserver.authn.chain import Authenticators, Trust, authenticators
@@ -56,13 +62,10 @@ from mockube.apiserver.registry.resource_metrics import ResourceMetrics
 from mockube.apiserver.registry.reviews.verbs import review_verbs
 from mockube.apiserver.registry.watch_stream import end_watches
 from mockube.apiserver.request import snapshot_endpoint
-from mockube.apiserver.request.audit import AuditIds, RequestObserver
+from mockube.apiserver.request.audit import RequestObserver
 from mockube.apiserver.request.endpoints import BINDINGS, Routes
-from mockube.apiserver.request.filter import FilterConfig
-from mockube.apiserver.request.flow_headers import Flows
 from mockube.apiserver.request.handler import Handler
 from mockube.apiserver.request.health import HealthChecks, Pages, server_checks
-from mockube.apiserver.request.limits import Deadlines, InFlight
 from mockube.apiserver.request.metrics_endpoint import metrics_page
 from mockube.apiserver.request.metrics_pages import MetricsPages
 from mockube.apiserver.request.openapi import openapi_pages, openid_pages
@@ -215,20 +218,14 @@ class ApiServer:
             proxy=self.proxy,
             kubelet_addresses=settings.kubelet_addresses,
         )
-        config = FilterConfig(
+        config = make_filter_config(
+            backend,
+            settings,
             authentication=authentication.chain,
             authorization=authorization,
             resources=find_row,
             access=access,
-            hosts=settings.hosts,
             observer=RequestObserver(requests, self.audit, clock=backend.clock),
-            audit_ids=AuditIds(backend.random),
-            flows=Flows(backend) if settings.names_flows else None,
-            in_flight=InFlight(settings.budget),
-            deadlines=Deadlines(backend.clock),
-            seconds=settings.budget.seconds,
-            watch_seconds=settings.budget.watch_seconds,
-            middleware=settings.middleware,
             request_headers=trust.request_headers,
         )
         return Handler(backend, routes, self._renderer(), config)

@@ -1,6 +1,6 @@
-"""Create the dependencies of an API server: the catalog, admission, and the registry over a store."""
+"""Create the dependencies of an API server: the catalog, admission, the registry over a store, what filters need."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.groups import SERVICES, GroupResource
@@ -12,6 +12,9 @@ from mockube.apiserver.admission.device_admin_access import DeviceAdminAccess
 from mockube.apiserver.admission.role_escalation import RoleEscalation
 from mockube.apiserver.admission.webhooks.dispatch import WebhookDependencies
 from mockube.apiserver.allocation.services import ServiceAllocator
+from mockube.apiserver.authn.authenticators import Authentication
+from mockube.apiserver.authn.request_headers import RequestHeaders
+from mockube.apiserver.authz.chain import Authorization
 from mockube.apiserver.authz.rights import Rights
 from mockube.apiserver.customresources.catalog import Catalog
 from mockube.apiserver.customresources.conversion_webhook import ReviewDependencies
@@ -22,9 +25,14 @@ from mockube.apiserver.kinds.apiextensions import v1beta1
 from mockube.apiserver.kinds.kind_rules import Defaulter, KindRules, UnprivilegedRules
 from mockube.apiserver.kinds.metrics import resource_metrics
 from mockube.apiserver.kinds.served_kinds import kinds_of
+from mockube.apiserver.metrics.requests import AccessMetrics
 from mockube.apiserver.outgoing import OutgoingDependencies
 from mockube.apiserver.packs.registry import pack_kinds, pack_webhooks
 from mockube.apiserver.registry.registry import Allocators, Registry, Scheme
+from mockube.apiserver.request.audit import AuditIds, RequestObserver
+from mockube.apiserver.request.filter import FilterConfig
+from mockube.apiserver.request.flow_headers import Flows
+from mockube.apiserver.request.limits import Deadlines, InFlight
 from mockube.apiserver.storage.lease_manager import LeaseManager
 from mockube.apiserver.storage.shapes import TypeCheckedReader
 from mockube.apiserver.storage.stored import Layout
@@ -117,4 +125,33 @@ def make_registry(  # noqa: PLR0913 - each argument is a dependency
         ),
         permits=rights.permits,
         watch_list=settings.watch_list,
+    )
+
+
+def make_filter_config(  # noqa: PLR0913 - each argument is a dependency
+    registry: Registry,
+    settings: Settings,
+    *,
+    authentication: Authentication,
+    authorization: Authorization,
+    resources: Callable[[str, str, str], Resource | None],
+    access: AccessMetrics,
+    observer: RequestObserver,
+    request_headers: RequestHeaders | None,
+) -> FilterConfig:
+    return FilterConfig(
+        authentication=authentication,
+        authorization=authorization,
+        resources=resources,
+        access=access,
+        hosts=settings.hosts,
+        observer=observer,
+        audit_ids=AuditIds(registry.random),
+        flows=Flows(registry) if settings.names_flows else None,
+        in_flight=InFlight(settings.budget),
+        deadlines=Deadlines(registry.clock),
+        seconds=settings.budget.seconds,
+        watch_seconds=settings.budget.watch_seconds,
+        middleware=settings.middleware,
+        request_headers=request_headers,
     )
