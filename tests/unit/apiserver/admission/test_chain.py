@@ -5,16 +5,27 @@ from types import SimpleNamespace
 import pytest
 
 from mockube.apimachinery.clock import SteppedClock
-from mockube.apiserver.admission.chain import Admission
+from mockube.apiserver.admission.chain import DEFAULT_PLUGINS, PLUGINS, Admission
 from mockube.apiserver.admission.limit_ranger import LIMIT_RANGES, RESIZE, LimitRanger
-from mockube.apiserver.admission.plugin import CLAIM, POD, UPDATE, WRITE, Plugin
+from mockube.apiserver.admission.plugin import CLAIM, POD, UPDATE, WRITE, Plugin, name_of
 from mockube.apiserver.app import catalog
+from mockube.apiserver.config import admission_plugins
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation, RequestContext
 from mockube.apiserver.storage.resource_cache import ResourceCache
 from mockube.apiserver.storage.stored import StoredObject
 from mockube.apiserver.user import User
 
 ROWS = catalog()
+
+ON_BY_DEFAULT = {
+    "CertificateApproval", "CertificateSigning", "CertificateSubjectRestriction", "ClusterTrustBundleAttest",
+    "DefaultIngressClass", "DefaultStorageClass", "DefaultTolerationSeconds", "JobValidation", "LimitRanger",
+    "MutatingAdmissionPolicy", "MutatingAdmissionWebhook", "NamespaceLifecycle", "NodeDeclaredFeatureValidator",
+    "PersistentVolumeClaimResize", "PodGroupProtection", "PodGroupWorkloadExists", "PodResizeValidator", "PodSecurity",
+    "PodTopologyLabels", "Priority", "ResourceQuota", "RuntimeClass", "ServiceAccount", "StorageObjectInUseProtection",
+    "TaintNodesByCondition", "ValidatingAdmissionPolicy", "ValidatingAdmissionWebhook",
+}  # fmt: skip
+"""Upstream's, in 1.36: `defaultOnPlugins` of `DefaultOffAdmissionPlugins` in pkg/kubeapiserver/options/plugins.go."""
 
 
 class Asked(Plugin):
@@ -93,3 +104,13 @@ async def test_plugin_that_needs_objects_is_called_once_objects_exist():
 )
 def test_limit_ranger_handles_writes_that_can_raise_requests(operation, target, handled):
     assert LimitRanger().handles(operation, target) is handled
+
+
+def test_plugins_have_upstreams_names_and_order():
+    plugin_names = [name_of(plugin) for plugin in PLUGINS]
+    assert plugin_names == [name for name in admission_plugins.UPSTREAM if name in plugin_names]
+
+
+def test_plugins_on_by_default_are_upstreams():
+    plugin_names = {name_of(plugin) for plugin in PLUGINS}
+    assert {name for name in plugin_names if DEFAULT_PLUGINS.is_on(name)} == plugin_names & ON_BY_DEFAULT
