@@ -86,7 +86,7 @@ WEBHOOKS: Final[Mapping[str, Mapping[GroupResource, tuple[SetDefaults, Validate]
 
 def pack_webhooks(packs: Iterable[str], catalog: Catalog) -> Iterator[Webhook]:
     for pack in packs:
-        for resource, (set_defaults, validate) in WEBHOOKS[pack].items():
+        for resource, (set_defaults, validate) in WEBHOOKS.get(pack, {}).items():
             row = catalog.stored_rows[resource]
             custom = catalog.custom_kinds.get((row.api_version, row.kind))
             assert custom is not None
