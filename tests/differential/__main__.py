@@ -35,7 +35,7 @@ from tests.differential.conversations import Conversations
 from tests.differential.report import Report
 from tests.differential.schemas import Schemas
 from tests.support.processes.process import ApiServerProcess
-from tests.support.processes.real_kubernetes import RealApiServer, write_tokens
+from tests.support.processes.real_kubernetes import RealApiServer, require_folder, write_tokens
 from tests.support.stores.etcd_server import QUICK, EtcdServer
 
 TOKEN = "admin"
@@ -55,6 +55,8 @@ class Resource:
 
 def main() -> int:
     options = _options()
+    if not (options.real and options.ours):
+        require_folder()
     with (
         tempfile.TemporaryDirectory(prefix="mockube-differential-") as folder,
         contextlib.ExitStack() as stack,

@@ -18,6 +18,7 @@ import orjson
 from tests.conformance.golden import golden, kubectl_golden, trails
 from tests.recorder.control_plane import control_plane
 from tests.recorder.scenario import Scenario, read
+from tests.support.processes.real_kubernetes import require_folder
 from tests.support.recorded.recordings import FOLDER
 
 TOKEN = "admintoken"
@@ -28,6 +29,7 @@ MAX_TRIES = 40
 
 def main() -> int:
     options = _options()
+    require_folder()
     failed = 0
     for scenario in map(read, options.scenarios):
         first, second = (_run_scenario(scenario, options) for _ in range(2))

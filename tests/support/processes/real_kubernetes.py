@@ -41,6 +41,14 @@ def folder():
     return Path(os.environ[VARIABLE])
 
 
+def require_folder():
+    """End a program that needs the components, with the reason; tests are skipped by `folder` instead."""
+    if VARIABLE not in os.environ:
+        raise SystemExit(
+            f"{VARIABLE} has to name the folder of kube-apiserver: docs/interoperability.md describes how to build it"
+        )
+
+
 def write_tokens(path):
     path.write_text("".join(f'{name},{name},{name},"{group}"\n' for name, group in USERS.items()))
     return path
