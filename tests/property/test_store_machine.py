@@ -195,7 +195,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.reopen(data.draw(st.sampled_from(self.followed)))
 
     @invariant()
-    def is_as_the_model(self):
+    def store_equals_model(self):
         result = self.runner.run(read_all(self.store))
         assert result.revision == self.model.revision
         assert list(result.kvs) == [kv for _, kv in sorted(self.model.states[self.model.revision].items())]

@@ -55,9 +55,9 @@ def specs(draw):
     }
 
 
-class Life(OrdinalSetStateMachine):
+class AdvancedStatefulSetStateMachine(OrdinalSetStateMachine):
     @initialize(spec=specs())
-    def begin(self, spec):
+    def create_stateful_set(self, spec):
         self.sets = AdvancedSets(**spec)
 
     def check(self):
@@ -67,20 +67,20 @@ class Life(OrdinalSetStateMachine):
         check_end_state(self.sets)
 
     @rule(reserved=RESERVED)
-    def reserve(self, reserved):
+    def reserve_ordinals(self, reserved):
         self.sets.reserve(*reserved)
 
     @rule(image=IMAGES)
-    def roll(self, image):
+    def update_template(self, image):
         self.sets.change_spec("template", to=template(image))
 
     @rule(at=ORDINALS, ready=st.booleans(), phase=st.sampled_from(["Running", "Running", "Failed"]))
-    def live(self, at, ready, phase):
+    def run_pod(self, at, ready, phase):
         if self.sets.pod(at) is not None:
             self.sets.run(at, ready=ready, phase=phase)
 
     @rule(at=ORDINALS)
-    def specify(self, at):
+    def mark_for_deletion(self, at):
         if self.sets.pod(at) is not None:
             self.sets.specify(at)
 
@@ -174,8 +174,8 @@ def check_partition(sets, owner):
     assert sets.status["updatedReplicas"] >= owner.replicas - kept
 
 
-TestLife = Life.TestCase
-TestLife.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
+TestAdvancedStatefulSet = AdvancedStatefulSetStateMachine.TestCase
+TestAdvancedStatefulSet.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
 
 
 @given(spec=specs(), image=IMAGES)

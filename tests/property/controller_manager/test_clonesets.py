@@ -47,9 +47,9 @@ def specs(draw):
     }
 
 
-class Life(SetStateMachine):
+class CloneSetStateMachine(SetStateMachine):
     @initialize(spec=specs())
-    def begin(self, spec):
+    def create_clone_set(self, spec):
         self.sets = self.clones = Clones(**spec)
         self.seen = set()
 
@@ -60,35 +60,35 @@ class Life(SetStateMachine):
         check_end_state(self.clones)
 
     @rule(image=IMAGES, grace=st.sampled_from([30, 31]))
-    def roll(self, image, grace):
+    def update_template(self, image, grace):
         self.clones.roll(image, terminationGracePeriodSeconds=grace)
 
     @rule(strategy=strategies())
-    def decide_otherwise(self, strategy):
+    def change_update_strategy(self, strategy):
         self.clones.strategy(**strategy)
 
     @rule(at=st.integers(0, 5))
-    def specify(self, at):
+    def mark_for_deletion(self, at):
         for name in self.clones.pod_names[at : at + 1]:
             self.clones.specify(name)
 
     @rule(at=st.integers(0, 5), hold=st.sampled_from(["true", "no"]))
-    def hold(self, at, hold):
+    def set_hold_label(self, at, hold):
         for name in self.clones.pod_names[at : at + 1]:
             self.clones.label(name, hold=hold)
 
     @rule(at=st.integers(0, 5), ready=st.booleans())
-    def live(self, at, ready):
+    def run_pod(self, at, ready):
         for name in self.clones.pod_names[at : at + 1]:
             self.clones.run(name, ready=ready)
 
     @rule(at=st.integers(0, 5))
-    def lose(self, at):
+    def lose_pod(self, at):
         for name in self.clones.pod_names[at : at + 1]:
             self.clones.lose(name)
 
     @invariant()
-    def every_pod_has_its_claims(self):
+    def each_pod_has_its_claims(self):
         if self.clones.set["spec"]["volumeClaimTemplates"]:
             assert {f"data-{name}" for name in self.clones.pod_names} <= {*self.clones.claims}
 
@@ -133,8 +133,8 @@ def check_end_state(clones):
     assert (plan.actions, plan.last(None)) == ((), ())
 
 
-TestLife = Life.TestCase
-TestLife.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+TestCloneSet = CloneSetStateMachine.TestCase
+TestCloneSet.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
 
 
 @given(spec=specs(), change=st.sampled_from([{}, {"terminationGracePeriodSeconds": 5}]))

@@ -23,11 +23,11 @@ strategies = st.one_of(st.just(RECREATE), st.builds(rolling, posts, posts))
 choices = st.integers(0, 1000)
 
 
-class Life(RuleBasedStateMachine):
+class DeploymentStateMachine(RuleBasedStateMachine):
     """The rules of every state machine, for a cluster without failures."""
 
     @initialize(count=replicas, strategy=strategies)
-    def begin(self, count, strategy):
+    def create_deployment(self, count, strategy):
         self.cluster = Cluster().deploy(replicas=count, strategy=strategy, progressDeadlineSeconds=60)
         self.cluster.settle()
 
@@ -38,20 +38,20 @@ class Life(RuleBasedStateMachine):
     # --- the controllers
 
     @rule()
-    def the_deployment_controller_looks(self):
-        sizes, ready = self.cluster.sizes, self.promised_ready()
+    def reconcile_deployment(self):
+        sizes, ready = self.cluster.sizes, self.ready_pods_after_scaling()
         self.cluster.roll_on()
         if not self.view.is_paused:
             self.check_surge(sizes)
             self.check_availability(ready)
 
     @rule(chosen=choices)
-    def a_replicaset_controller_looks(self, chosen):
+    def reconcile_replica_set(self, chosen):
         names = self.cluster.names(REPLICA_SETS)
         if names:
             self.cluster.turn(REPLICA_SET, names[chosen % len(names)])
 
-    def promised_ready(self):
+    def ready_pods_after_scaling(self):
         """Ready pods that stay when all ReplicaSets have their new sizes."""
         return sum(min(it["spec"]["replicas"], self.ready_pods_of(it)) for it in self.cluster.sets)
 
@@ -66,28 +66,28 @@ class Life(RuleBasedStateMachine):
     def check_availability(self, before):
         """The controller's actions remove no ready pod that must stay."""
         if self.view.is_rolling_update:
-            assert self.promised_ready() >= min(before, self.view.min_available)
+            assert self.ready_pods_after_scaling() >= min(before, self.view.min_available)
 
     # --- the kubelet
 
     @rule()
-    def pods_end_that_are_to_end(self):
+    def finish_terminating_pods(self):
         self.cluster.finish()
 
     @rule(chosen=choices)
-    def a_pod_becomes_ready(self, chosen):
+    def make_pod_ready(self, chosen):
         waiting = [pod for pod in self.cluster.pods if not is_ready(pod)]
         if waiting:
             self.cluster.run(waiting[chosen % len(waiting)])
 
     @rule()
-    def all_pods_become_ready(self):
+    def make_all_pods_ready(self):
         self.cluster.run_all()
 
     # --- invariants
 
     @invariant()
-    def each_version_has_one_set_and_one_number(self):
+    def each_template_has_one_replica_set_and_one_revision(self):
         images_of_sets = [*self.cluster.revisions]
         assert len(images_of_sets) == len(self.cluster.sets)
         numbers = [*self.cluster.revisions.values()]
@@ -112,84 +112,84 @@ class Life(RuleBasedStateMachine):
         return "web" if controller is DEPLOYMENT else meta.name(self.cluster.sets[-1])
 
 
-class Well(Life):
+class DeploymentWithoutFailures(DeploymentStateMachine):
     """Without failures and scaling: no ready pod is missing at any time."""
 
     @invariant()
-    def enough_pods_are_ready(self):
+    def ready_pods_are_at_least_min_available(self):
         if self.view.is_rolling_update:
             assert len(self.cluster.ready_pods) >= self.view.min_available
 
 
-class Steady(Well):
+class SequentialRollouts(DeploymentWithoutFailures):
     """Versions come one after the other: there are never more pods than maxSurge allows."""
 
-    @precondition(lambda self: self.is_at_rest())
+    @precondition(lambda self: self.is_rollout_complete())
     @rule(image=images)
-    def a_version_is_released(self, image):
+    def update_image(self, image):
         self.cluster.release(image)
 
-    def is_at_rest(self):
+    def is_rollout_complete(self):
         status = self.cluster.status
         wanted = (self.view.replicas,) * 2
         return wanted == (status.get("updatedReplicas", 0), status.get("replicas", 0))
 
     @invariant()
-    def there_are_no_more_pods_than_the_surge_lets_be(self):
+    def pods_do_not_exceed_max_surge(self):
         assert len(self.cluster.pods) <= self.view.max_replicas
 
 
-class Hasty(Well):
+class OverlappingRollouts(DeploymentWithoutFailures):
     """Versions change in the middle of rollouts."""
 
     @rule(image=images)
-    def a_version_is_released(self, image):
+    def update_image(self, image):
         self.cluster.release(image)
 
 
-class Troubled(Life):
+class DeploymentWithFailures(DeploymentStateMachine):
     """Pods fail, end and are deleted, and users scale, pause, and change the strategy."""
 
     @rule(seconds=st.integers(1, 100))
-    def time_passes(self, seconds):
+    def advance_clock(self, seconds):
         self.cluster.clock.advance(seconds)
 
     @rule()
-    def it_is_paused_or_resumed(self):
+    def pause_or_resume(self):
         if self.view.is_paused:
             self.cluster.resume()
         else:
             self.cluster.pause()
 
     @rule(image=images)
-    def a_version_is_released(self, image):
+    def update_image(self, image):
         self.cluster.release(image)
 
     @rule(chosen=choices, phase=st.sampled_from(["Running", "Failed"]))
-    def a_pod_fails(self, chosen, phase):
+    def fail_pod(self, chosen, phase):
         if self.cluster.pods:
             self.cluster.run(self.cluster.pods[chosen % len(self.cluster.pods)], ready=False, phase=phase)
 
     @rule(chosen=choices)
-    def somebody_takes_a_pod_away(self, chosen):
+    def delete_pod(self, chosen):
         if self.cluster.pods:
             self.cluster.remove(PODS, meta.name(self.cluster.pods[chosen % len(self.cluster.pods)]))
 
     @rule(count=replicas)
-    def it_is_scaled(self, count):
+    def scale(self, count):
         self.cluster.scale(count)
 
     @rule(strategy=strategies)
-    def it_is_to_roll_in_another_way(self, strategy):
+    def change_strategy(self, strategy):
         self.cluster.set("strategy", strategy)
 
     @rule(limit=st.integers(0, 2))
-    def fewer_versions_are_to_be_remembered(self, limit):
+    def reduce_revision_history_limit(self, limit):
         self.cluster.set("revisionHistoryLimit", limit)
 
     @precondition(lambda self: len(self.cluster.sets) > 1)
     @rule(chosen=choices, size=st.integers(0, 5))
-    def somebody_meddles_with_a_set(self, chosen, size):
+    def scale_replica_set_directly(self, chosen, size):
         names = self.cluster.names(REPLICA_SETS)
         self.cluster.respecify(REPLICA_SETS, names[chosen % len(names)], ("replicas",), size)
 
@@ -200,9 +200,9 @@ class Troubled(Life):
         super().teardown()
 
 
-for machine in (Steady, Hasty, Troubled):
+for machine in (SequentialRollouts, OverlappingRollouts, DeploymentWithFailures):
     machine.TestCase.settings = settings(max_examples=30, stateful_step_count=40, deadline=None)
 
-TestHasty = pytest.mark.timeout(300)(Hasty.TestCase)
-TestSteady = pytest.mark.timeout(300)(Steady.TestCase)
-TestTroubled = pytest.mark.timeout(300)(Troubled.TestCase)
+TestOverlappingRollouts = pytest.mark.timeout(300)(OverlappingRollouts.TestCase)
+TestSequentialRollouts = pytest.mark.timeout(300)(SequentialRollouts.TestCase)
+TestDeploymentWithFailures = pytest.mark.timeout(300)(DeploymentWithFailures.TestCase)

@@ -13,11 +13,11 @@ choices = st.integers(0, 1000)
 indexing = st.sampled_from(["Indexed", "NonIndexed"])
 
 
-class Life(RuleBasedStateMachine):
+class JobStateMachine(RuleBasedStateMachine):
     """A Job whose pods succeed, fail and are deleted; its controller crashes after any of its plans."""
 
     @initialize(parallelism=st.integers(0, 5), completions=st.integers(1, 6), mode=indexing)
-    def begin(self, parallelism, completions, mode):
+    def create_job(self, parallelism, completions, mode):
         self.jobs = Jobs(
             parallelism=parallelism, completions=completions, completionMode=mode, backoffLimit=1000
         )
@@ -26,11 +26,11 @@ class Life(RuleBasedStateMachine):
         self.maximum = 0
 
     @rule()
-    def the_controller_looks(self):
+    def reconcile(self):
         self.jobs.sync()
 
     @rule(plans=st.integers(0, 4))
-    def the_controller_dies(self, plans):
+    def crash_controller(self, plans):
         plan = self.jobs.plan(KEY)
         for _ in range(plans):
             if plan is not None:
@@ -38,14 +38,14 @@ class Life(RuleBasedStateMachine):
         self.jobs.memories.clear()
 
     @rule(chosen=choices, code=st.integers(0, 1))
-    def a_pod_ends(self, chosen, code):
+    def finish_pod(self, chosen, code):
         if self.jobs.active:
             pod = self.jobs.active[chosen % len(self.jobs.active)]
             self.ended[meta.uid(pod)] = (code, pod)
             self.jobs.end(pod, code)
 
     @rule(chosen=choices)
-    def a_finished_pod_is_deleted(self, chosen):
+    def delete_finished_pod(self, chosen):
         """Its finalizer keeps it until it is counted."""
         ended = [pod for pod in self.jobs.pods if meta.uid(pod) in self.ended]
         if ended:
@@ -53,28 +53,28 @@ class Life(RuleBasedStateMachine):
             self.jobs.collect()
 
     @rule(parallelism=st.integers(0, 5))
-    def the_user_changes_the_parallelism(self, parallelism):
+    def change_parallelism(self, parallelism):
         self.jobs.set(parallelism=parallelism)
 
     @rule(suspend=st.booleans())
-    def the_user_suspends_or_resumes(self, suspend):
+    def suspend_or_resume(self, suspend):
         self.jobs.set(suspend=suspend)
 
     @rule(seconds=st.sampled_from([1, 15, 700]))
-    def time_passes(self, seconds):
+    def advance_clock(self, seconds):
         self.jobs.pass_time(seconds)
 
     # --- invariants
 
     @invariant()
-    def no_more_pods_are_made_than_may_run(self):
+    def active_pods_do_not_exceed_parallelism(self):
         if hasattr(self, "jobs"):
             maximum = max(self.jobs.job["spec"]["parallelism"], self.maximum)
             self.maximum = len(self.jobs.active)
             assert len(self.jobs.active) <= maximum
 
     @invariant()
-    def no_pod_is_counted_twice(self):
+    def each_pod_is_counted_once(self):
         if hasattr(self, "jobs"):
             counts = self.jobs.counts
             assert counts["succeeded"] <= len(self._succeeded_pods())
@@ -105,5 +105,5 @@ class Life(RuleBasedStateMachine):
         return done
 
 
-TestJobs = pytest.mark.timeout(300)(Life.TestCase)
+TestJobs = pytest.mark.timeout(300)(JobStateMachine.TestCase)
 TestJobs.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)

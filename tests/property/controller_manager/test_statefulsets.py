@@ -35,9 +35,9 @@ def specs(draw):
     }
 
 
-class Life(OrdinalSetStateMachine):
+class StatefulSetStateMachine(OrdinalSetStateMachine):
     @initialize(spec=specs())
-    def begin(self, spec):
+    def create_stateful_set(self, spec):
         self.sets = Sets(**spec)
 
     def check(self):
@@ -47,22 +47,22 @@ class Life(OrdinalSetStateMachine):
         check_end_state(self.sets)
 
     @rule(image=st.sampled_from(["a:1", "a:2", "a:3"]))
-    def roll(self, image):
+    def update_template(self, image):
         self.sets.roll(image)
 
     @rule(start=st.integers(0, 2))
-    def renumber(self, start):
+    def change_start_ordinal(self, start):
         self.sets.respecify(STATEFUL_SETS, "web", ("ordinals",), {"start": start})
 
     @rule(
         at=st.integers(0, 6), ready=st.booleans(), phase=st.sampled_from(["Running", "Failed", "Succeeded"])
     )
-    def live(self, at, ready, phase):
+    def run_pod(self, at, ready, phase):
         if self.sets.pod(at) is not None:
             self.sets.run(at, ready=ready and phase == "Running", phase=phase)
 
     @invariant()
-    def pods_have_names_of_the_set(self):
+    def each_pod_has_an_ordinal_of_its_own(self):
         view = SetView.of(STATEFUL_SETS, self.sets.set)
         slots, condemned = by_ordinal(view, map(PodView.of, self.sets.all(PODS)))
         assert len(self.sets.pods) == len([it for it in slots if it.pod]) + len(condemned)
@@ -140,8 +140,8 @@ def _remove_ended_pods_that_wait(sets):
             sets.remove_pod(_ordinal(name))
 
 
-TestLife = Life.TestCase
-TestLife.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+TestStatefulSet = StatefulSetStateMachine.TestCase
+TestStatefulSet.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
 
 
 @given(spec=specs(), image=st.sampled_from(["a:1", "a:2"]), replicas=st.integers(0, 4))

@@ -16,7 +16,7 @@ SIZES = st.sampled_from(["1Gi", "2Gi"])
 CLASSES = st.sampled_from([{}, {"storageClassName": "fast"}, {"storageClassName": "late"}])
 
 
-class Life(RuleBasedStateMachine):
+class StorageStateMachine(RuleBasedStateMachine):
     def __init__(self):
         super().__init__()
         self.storage = Storage()
@@ -28,12 +28,12 @@ class Life(RuleBasedStateMachine):
         """By the name of a pod, the uid of the claim that it uses."""
 
     @rule(name=CLAIMS, size=SIZES, spec=CLASSES)
-    def claim(self, name, size, spec):
+    def create_claim(self, name, size, spec):
         if self.storage.get_claim(name) is None:
             self.storage.claim(name, size=size, **spec)
 
     @rule(name=VOLUMES, size=SIZES, spec=CLASSES, policy=st.sampled_from(["Delete", "Retain"]), wish=CLAIMS)
-    def volume(self, name, size, spec, policy, wish):
+    def create_volume(self, name, size, spec, policy, wish):
         if self.storage.get_volume(name) is None:
             named = {"claimRef": {"namespace": "default", "name": wish}} if wish == "c" else {}
             self.storage.volume(name, size=size, persistentVolumeReclaimPolicy=policy, **spec, **named)
@@ -46,14 +46,14 @@ class Life(RuleBasedStateMachine):
             self.storage.put_claim(meta.with_annotations(claim, mark))
 
     @rule(name=CLAIMS)
-    def use(self, name):
+    def create_pod(self, name):
         claim = self.storage.get_claim(name)
         if claim is not None and name not in self.used:
             self.storage.pod(name, name, node="node-1")
             self.used[name] = meta.uid(claim)
 
     @rule(name=CLAIMS)
-    def leave(self, name):
+    def delete_pod(self, name):
         if self.used.pop(name, None) is not None:
             self.storage.remove(PODS, name)
 
@@ -69,7 +69,7 @@ class Life(RuleBasedStateMachine):
             self.storage.delete(PERSISTENT_VOLUMES, volume)
 
     @rule(controller=st.sampled_from(ALL), name=st.one_of(CLAIMS, VOLUMES))
-    def decide(self, controller, name):
+    def reconcile(self, controller, name):
         self.storage.controller = controller
         found = self.storage.get_claim(name) or self.storage.get_volume(name)
         if found is not None:
@@ -81,7 +81,7 @@ class Life(RuleBasedStateMachine):
         self.storage.settle()
 
     @invariant()
-    def each_bound_claim_has_a_volume_of_its_own(self):
+    def each_bound_claim_has_its_own_volume(self):
         bound = [claim for claim in self._claims() if claim["status"]["phase"] == "Bound"]
         names = [claim["spec"]["volumeName"] for claim in bound]
         assert len(names) == len({*names})
@@ -92,7 +92,7 @@ class Life(RuleBasedStateMachine):
             assert held == claim["spec"]["volumeName"], "a claim changed its volume"
 
     @invariant()
-    def what_is_in_use_is_there(self):
+    def claims_in_use_exist(self):
         assert {*self.used.values()} <= {meta.uid(claim) for claim in self._claims()}
         assert all(claim["status"]["phase"] in ("Pending", "Bound") for claim in self._claims())
 
@@ -107,5 +107,5 @@ class Life(RuleBasedStateMachine):
             assert not [action for action in plan.actions if hasattr(action, "body")]
 
 
-TestLife = Life.TestCase
-TestLife.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
+TestStorage = StorageStateMachine.TestCase
+TestStorage.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)

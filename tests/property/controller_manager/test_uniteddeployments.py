@@ -110,14 +110,14 @@ choices = st.integers(0, 1000)
 topologies = st.lists(st.sampled_from(NAMES), min_size=1, unique=True)
 
 
-class Life(RuleBasedStateMachine):
+class UnitedDeploymentStateMachine(RuleBasedStateMachine):
     """The controller and the workloads' controllers run in random order; users change the spec in between."""
 
     strategy = None
     kinds = KINDS
 
     @initialize(kind=choices, count=counts, names=topologies)
-    def begin(self, kind, count, names):
+    def create_united_deployment(self, kind, count, names):
         kinds = self.kinds
         self.foo = United(kinds[kind % len(kinds)], names, replicas=count, strategy=self.strategy)
         self.foo.settle()
@@ -130,46 +130,46 @@ class Life(RuleBasedStateMachine):
         assert self.foo.error is None
 
     @rule()
-    def workloads_are_managed(self):
+    def reconcile_workloads(self):
         self.foo.manage()
 
     @rule()
-    def pods_run(self):
+    def run_all_pods(self):
         self.foo.run_all()
 
     @rule(seconds=st.integers(1, 20))
-    def time_passes(self, seconds):
+    def advance_clock(self, seconds):
         self.foo.clock.advance(seconds)
 
     @rule(chosen=choices)
-    def a_pod_is_taken_away(self, chosen):
+    def delete_pod(self, chosen):
         if self.foo.pods:
             self.foo.remove(PODS, meta.name(self.foo.pods[chosen % len(self.foo.pods)]))
 
     # --- users
 
     @rule(count=counts)
-    def it_is_scaled(self, count):
+    def scale(self, count):
         self.foo.scale(count)
 
     @rule(image=images)
-    def a_version_is_released(self, image):
+    def update_image(self, image):
         self.foo.release(image)
 
     @rule(partitions=st.dictionaries(st.sampled_from(NAMES), st.integers(0, 20)))
-    def pods_are_to_keep_their_version(self, partitions):
+    def change_partitions(self, partitions):
         self.foo.keep(**partitions)
 
     @rule(names=topologies)
-    def the_topology_changes(self, names):
+    def change_topology(self, names):
         self.foo.set("topology.subsets", [subset(name) for name in names])
 
     @rule(limit=st.integers(0, 2))
-    def fewer_versions_are_remembered(self, limit):
+    def reduce_revision_history_limit(self, limit):
         self.foo.set("revisionHistoryLimit", limit)
 
     @rule(chosen=choices, size=st.integers(0, 20))
-    def somebody_meddles_with_a_workload(self, chosen, size):
+    def edit_workload_directly(self, chosen, size):
         workloads = self.foo.workloads()
         if workloads:
             name = meta.name(workloads[chosen % len(workloads)])
@@ -178,18 +178,18 @@ class Life(RuleBasedStateMachine):
     # --- invariants
 
     @invariant()
-    def a_subset_has_one_workload(self):
+    def each_subset_has_one_workload(self):
         names = [meta.labels(it)[LABEL_SUBSET_NAME] for it in self.foo.workloads()]
         assert len(names) == len({*names})
 
     @invariant()
-    def partitions_never_exceed_replicas(self):
+    def partitions_do_not_exceed_replicas(self):
         sizes = self.foo.status.get("subsetReplicas") or {}
         kept = self.foo.status["updateStatus"].get("currentPartitions") or {}
         assert all(kept[name] <= sizes[name] for name in kept)
 
     @invariant()
-    def shares_add_up(self):
+    def subset_replicas_add_up(self):
         if self.foo.status["observedGeneration"] == meta.generation(self.foo.foo):
             actual = sum(self.foo.status["subsetReplicas"].values())
             assert self.is_allowed_total(actual, self.foo.foo["spec"]["replicas"])
@@ -217,17 +217,17 @@ class Life(RuleBasedStateMachine):
         assert foo.next_plan() == ()
 
 
-class Steady(Life):
+class SchedulableSubsets(UnitedDeploymentStateMachine):
     """Every pod is schedulable."""
 
 
-class Adapting(Life):
+class AdaptiveSubsets(UnitedDeploymentStateMachine):
     """Nodes are missing now and then, and the subset sizes change accordingly."""
 
     strategy = adaptive(5, 10)
 
     @rule(names=st.sets(st.sampled_from(NAMES)))
-    def nodes_are_missing(self, names):
+    def make_subsets_unschedulable(self, names):
         self.foo.full = names
 
     def is_allowed_total(self, actual, desired):
@@ -235,7 +235,7 @@ class Adapting(Life):
         return actual <= desired
 
 
-class Reserving(Adapting):
+class AdaptiveSubsetsWithReservedPods(AdaptiveSubsets):
     """The same, with replacements for unschedulable pods."""
 
     strategy = adaptive(5, 10, reserves=True)
@@ -246,9 +246,9 @@ class Reserving(Adapting):
         return actual <= 2 * desired * len(NAMES)
 
 
-for machine in (Steady, Adapting, Reserving):
+for machine in (SchedulableSubsets, AdaptiveSubsets, AdaptiveSubsetsWithReservedPods):
     machine.TestCase.settings = settings(max_examples=25, stateful_step_count=30, deadline=None)
 
-TestSteady = Steady.TestCase
-TestAdapting = Adapting.TestCase
-TestReserving = Reserving.TestCase
+TestSchedulableSubsets = SchedulableSubsets.TestCase
+TestAdaptiveSubsets = AdaptiveSubsets.TestCase
+TestAdaptiveSubsetsWithReservedPods = AdaptiveSubsetsWithReservedPods.TestCase

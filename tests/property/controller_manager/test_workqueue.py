@@ -38,19 +38,19 @@ def result_without_wait(taking):
     raise AssertionError("the queue has a key and does not give it")
 
 
-class Queue(RuleBasedStateMachine):
+class WorkQueueStateMachine(RuleBasedStateMachine):
     def __init__(self):
         super().__init__()
         self.metrics = CheckedMetrics()
         self.queue = WorkQueue(self.metrics)
-        self.wanted = set()
+        self.dirty = set()
         """Keys that were added, and not taken since."""
         self.taken = []
 
     @rule(key=KEYS)
     def add(self, key):
         self.queue.add(key)
-        self.wanted.add(key)
+        self.dirty.add(key)
 
     @precondition(lambda self: len(self.queue))
     @rule()
@@ -58,7 +58,7 @@ class Queue(RuleBasedStateMachine):
         key = result_without_wait(self.queue.take())
         assert key not in self.taken
         self.taken.append(key)
-        self.wanted.remove(key)
+        self.dirty.remove(key)
 
     @precondition(lambda self: self.taken)
     @rule(data=st.data())
@@ -68,19 +68,19 @@ class Queue(RuleBasedStateMachine):
         self.queue.done(key)
 
     @invariant()
-    def every_wanted_key_is_in_line_unless_it_is_worked_on(self):
-        assert len(self.queue) == len(self.wanted - set(self.taken))
-        assert self.metrics.waiting == self.wanted
+    def dirty_key_is_queued_or_processing(self):
+        assert len(self.queue) == len(self.dirty - set(self.taken))
+        assert self.metrics.waiting == self.dirty
         assert self.metrics.worked == set(self.taken)
 
     def teardown(self):
         """All added keys are taken in the end."""
-        while self.taken or self.wanted:
+        while self.taken or self.dirty:
             while len(self.queue):
                 self.take()
             key = self.taken.pop()
             self.queue.done(key)
 
 
-Queue.TestCase.settings = settings(max_examples=100, stateful_step_count=40)
-TestQueue = Queue.TestCase
+WorkQueueStateMachine.TestCase.settings = settings(max_examples=100, stateful_step_count=40)
+TestWorkQueue = WorkQueueStateMachine.TestCase

@@ -21,7 +21,7 @@ class SetStateMachine(RuleBasedStateMachine):
         raise NotImplementedError
 
     @rule()
-    def decide(self):
+    def reconcile(self):
         self.check()
         _, error = self.sets.reconcile(WEB)
         assert error is None
@@ -31,17 +31,17 @@ class SetStateMachine(RuleBasedStateMachine):
         self.sets.scale(replicas)
 
     @rule()
-    def run_all(self):
+    def run_all_pods(self):
         self.sets.run_all()
 
     @rule(rounds=st.integers(1, 12))
-    def run_rounds(self, rounds):
+    def reconcile_repeatedly(self, rounds):
         for _ in range(rounds):
-            self.decide()
+            self.reconcile()
             self.sets.run_all()
 
     @rule()
-    def wait(self):
+    def advance_clock(self):
         self.sets.clock.advance(5)
 
     def teardown(self):
@@ -52,10 +52,10 @@ class OrdinalSetStateMachine(SetStateMachine):
     """For sets whose pods have ordinals."""
 
     @rule(at=st.integers(0, 9))
-    def lose(self, at):
+    def remove_pod(self, at):
         if self.sets.pod(at) is not None:
             self.sets.remove_pod(at)
 
     @rule()
-    def finish(self):
+    def finish_terminating_pods(self):
         self.sets.finish()
