@@ -41,8 +41,8 @@ def test_detached_kept_cluster_survives_restarts_until_deleted(mockube):
     wait_gone(first)
 
     again = mockube.run(*DETACHED)
-    assert again.returncode == 0, "what was kept once is there without another word"
-    assert "with 2 simulated nodes" in again.stdout, "as was asked for last, not by the flag"
+    assert again.returncode == 0, "a kept cluster needs no flag to start again"
+    assert "with 2 simulated nodes" in again.stdout, "the last number of nodes applies, not that of the flag"
     assert ask(folder.kubeconfig, "GET", f"{CONFIG_MAPS}/mine")[0] == 200
     assert mockube.record("side").url == first_url
 

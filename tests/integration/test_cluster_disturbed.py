@@ -55,7 +55,7 @@ async def run_scenario(scenario, disturbance_of):
     async with cluster_of(disturbance_of, settings=settings) as cluster:
         await scenario(cluster)
         written = await cluster.finish_and_wait()
-        assert not written, "it does not rest"
+        assert not written, "did not become idle"
         census = cluster.census
         return End(census.state(), dict(census.came), dict(census.went))
 

@@ -102,7 +102,9 @@ async def until_watches(admin, count):
         pytest.param(MAPS, ("Accept-Encoding: gzip",), id="compressed lists"),
     ],
 )
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells what a process takes")
+@pytest.mark.skipif(
+    not Path("/proc/self/status").exists(), reason="only Linux reports the memory of a process"
+)
 async def test_clients_that_do_not_read_use_little_memory(server, connect, path, headers):
     async with client(server) as admin:
         random = source("readers", 1)

@@ -121,7 +121,7 @@ async def _check(server, case):
     created = await server.send("POST", f"{path}?{options}", body)
     is_checked_later = created.outcome == _WITH_VERSION or _OUTSIDE_RANGE in created.outcome
     if tried.status != created.status and not is_checked_later:
-        raise Fault(f"a dry run of {row.name} answers {tried.outcome}, a create {created.outcome}")
+        raise Fault(f"a dry run of {row.name} returns {tried.outcome}, a create {created.outcome}")
     if created.status != 201:
         return created.outcome
     name = created.tree["metadata"]["name"]
@@ -147,11 +147,11 @@ async def _check_stored(server, row, path, one, created):
         raise Fault(f"{row.name} as YAML are something else")
     proto = await server.send("GET", one, Accept="application/vnd.kubernetes.protobuf")
     if proto.status != 200:
-        raise Fault(f"{row.name} are not had as protobuf: {proto.outcome}")
+        raise Fault(f"{row.name} cannot be read as protobuf: {proto.outcome}")
     envelope.decode(proto.body)
     for accept in (TABLE, PARTIAL):
         if (await server.send("GET", one, Accept=accept)).status != 200:
-            raise Fault(f"{row.name} are not had as {accept}")
+            raise Fault(f"{row.name} cannot be read as {accept}")
     listed = await server.send("GET", path, Accept=TABLE)
     if listed.status != 200 or not listed.tree["rows"]:
         raise Fault(f"a list of {row.name} as a table lacks what was created")

@@ -152,7 +152,7 @@ def settle_until_idle(sets):
         if sets.plan(WEB).requeue_after is None:
             return
         sets.clock.advance(5)
-    raise AssertionError("it never rests")
+    raise AssertionError("did not become idle")
 
 
 def settle_checked(sets):
@@ -163,7 +163,7 @@ def settle_checked(sets):
         sets.run_all()
         if sets.revision == before:
             return
-    raise AssertionError(f"not quiet: {sets.done[-5:]}")
+    raise AssertionError(f"did not become idle: {sets.done[-5:]}")
 
 
 def check_partition(sets, owner):

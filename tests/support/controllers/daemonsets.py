@@ -65,7 +65,7 @@ class Daemons(FakeApiServer):
                 self.run_all()
             if self.revision == before:
                 return missing, surplus
-        raise AssertionError(f"not quiet: {self.done[-5:]}")
+        raise AssertionError(f"did not become idle: {self.done[-5:]}")
 
     # --- a user
 

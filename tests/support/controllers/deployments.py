@@ -175,7 +175,7 @@ class Cluster(FakeApiServer):
                 self.run_all()
             if self.revision == before:
                 return number
-        raise AssertionError(f"not quiet after {rounds} rounds: {self.done[-5:]}")
+        raise AssertionError(f"did not become idle after {rounds} rounds: {self.done[-5:]}")
 
     def writes_of(self, *resources):
         return [write for write in self.done if write[1] in resources]

@@ -81,12 +81,12 @@ class StatefulSet(Scenario):
         assert len(await self.items(PODS)) == 1
         assert len(await self.items(CLAIMS)) == 2
         assert len(await self.items(REVISIONS)) == 2
-        assert len(self.pods) == 4, "two pods were made, and made again"
+        assert len(self.pods) == 4, "two pods were created, and recreated"
         assert self.maximum <= 2
 
 
 class AdvancedStatefulSet(Scenario):
-    """Three pods are changed where they run, then two of their numbers are reserved, and one of two is taken away."""
+    """Three pods are updated in place, then two of their ordinals are reserved, and one of two pods is deleted."""
 
     path = f"{CUSTOM.format('v1beta1')}/statefulsets/web"
     controllers = (ADVANCED_STATEFUL_SET,)
@@ -114,11 +114,11 @@ class AdvancedStatefulSet(Scenario):
         assert (meta.name(pod), pod["spec"]["containers"][0]["image"]) == ("web-0", "a:2")
         assert len(await self.items(CLAIMS)) == 4
         assert len(await self.items(REVISIONS)) == 2
-        assert len(self.pods) == 4, "three were made and changed where they ran; one came for those that went"
+        assert len(self.pods) == 4, "three were created and updated in place; one replaced a deleted one"
 
 
 class CloneSet(Scenario):
-    """Three pods with storage are updated in place, then made anew, and two are taken away."""
+    """Three pods with storage are updated in place, then recreated, and two are deleted."""
 
     path = f"{CUSTOM.format('v1alpha1')}/clonesets/web"
     controllers = (CLONE_SET,)
@@ -152,8 +152,8 @@ class CloneSet(Scenario):
         assert meta.labels(pod)["lifecycle.apps.kruise.io/state"] == "Normal"
         assert f"data-{meta.name(pod)}" in map(meta.name, await self.undeleted(CLAIMS))
         assert len(await self.items(REVISIONS)) == 3
-        assert len(self.in_place) == 3, "three pods were made, and changed in place"
-        assert len(self.pods) == 6, "and made anew once"
+        assert len(self.in_place) == 3, "three pods were created, and updated in place"
+        assert len(self.pods) == 6, "and each was recreated once"
         assert self.maximum <= 3
 
 

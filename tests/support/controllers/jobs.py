@@ -63,7 +63,7 @@ class Jobs(FakeApiServer):
             self.collect()
             if self.revision == before:
                 return
-        raise AssertionError(f"not quiet: {self.done[-5:]}")
+        raise AssertionError(f"did not become idle: {self.done[-5:]}")
 
     # --- a user
 

@@ -92,7 +92,7 @@ class SimulatedPod:
         for _ in range(5):
             if not self._step_once():
                 return
-        raise AssertionError("it never rests")
+        raise AssertionError("did not become idle")
 
     def _step_once(self):
         if self.removed:

@@ -120,4 +120,4 @@ class Sets(FakeApiServer):
             self.run_all()
             if self.revision == before:
                 return number
-        raise AssertionError(f"not quiet after {rounds} rounds: {self.done[-5:]}")
+        raise AssertionError(f"did not become idle after {rounds} rounds: {self.done[-5:]}")

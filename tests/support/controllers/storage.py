@@ -86,7 +86,7 @@ class Storage(FakeApiServer):
                 self._look_at_everything()
             if self.revision == before:
                 return
-        raise AssertionError(f"not quiet: {self.done[-5:]}")
+        raise AssertionError(f"did not become idle: {self.done[-5:]}")
 
     def _look_at_everything(self):
         for resource in (PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES):

@@ -316,7 +316,7 @@ class United(FakeApiServer):
                 self.update_status(workload)
             if self.revision == before:
                 return self
-        raise AssertionError(f"not quiet after {rounds} rounds: {self.done[-8:]}")
+        raise AssertionError(f"did not become idle after {rounds} rounds: {self.done[-8:]}")
 
     def pass_(self, seconds):
         """Let time pass second by second, and run all controllers after each."""

@@ -87,7 +87,7 @@ class Cluster:
                     self.disturbance.revive()
                     await self.start()
                 await turn()
-                assert not self._running.done(), "the manager ended by itself"
+                assert not self._running.done(), "the manager ended unexpectedly"
                 quiet = 0 if self.transport.in_flight else quiet + 1
 
     async def start(self):

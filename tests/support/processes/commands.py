@@ -111,7 +111,7 @@ def wait_line(stream, words):
     for line in stream:
         if words in line:
             return line
-    raise AssertionError(f"{words!r} was never said")
+    raise AssertionError(f"{words!r} was not printed")
 
 
 def wait_gone(process_ids):
@@ -121,6 +121,6 @@ def wait_gone(process_ids):
             descriptor = os.pidfd_open(number)
             try:
                 ended, _, _ = select.select([descriptor], [], [], START_TIMEOUT)
-                assert ended, f"process {number} goes on"
+                assert ended, f"process {number} did not end"
             finally:
                 os.close(descriptor)

@@ -63,7 +63,7 @@ async def test_requests_continue_in_order_of_arrival():
     await turns(2)
     first.release()
     await asyncio.gather(*tasks)
-    assert order == [0, 1, 2], "a large request is not passed by smaller ones for ever"
+    assert order == [0, 1, 2], "smaller requests do not starve a large one"
 
 
 async def test_growing_request_precedes_new_requests():
@@ -73,9 +73,9 @@ async def test_growing_request_precedes_new_requests():
     await turns(2)
     growing = asyncio.create_task(grows.grow(80))
     await turns(2)
-    assert not begins.done(), "what the growing one gives back is not for others"
+    assert not begins.done(), "memory that the growing request releases is reserved for it"
     other.release()
-    assert await growing, "others were waited for"
+    assert await growing, "it gets memory when other requests end"
     assert not begins.done()
     grows.release()
     await begins

@@ -56,7 +56,7 @@ def _is_builtin(resource):
 OF_CUSTOM_KINDS = frozenset(
     one.name for one in catalog.CONTROLLERS if any(not _is_builtin(kind) for kind in one.needs)
 )
-"""Nobody's bootstrap knows them."""
+"""No bootstrap role has permissions for them."""
 AS_THE_PROCESS = frozenset({catalog.SERVICE_ACCOUNT_TOKENS.name})
 """As upstream: `system:kube-controller-manager` may write Secrets."""
 WITHOUT_ROLE = (

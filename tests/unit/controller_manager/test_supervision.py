@@ -104,7 +104,9 @@ async def test_unstarted_work_is_closed():
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert inspect.getcoroutinestate(work) == inspect.CORO_CLOSED, "Python warns of what nobody awaits"
+    assert inspect.getcoroutinestate(work) == inspect.CORO_CLOSED, (
+        "Python warns about a coroutine that is not awaited"
+    )
 
 
 async def start_too_late(work):

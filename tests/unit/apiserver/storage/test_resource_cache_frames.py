@@ -33,7 +33,7 @@ def test_old_frames_are_dropped_and_encoded_again():
         assert frame_of(encode, change) is frame_of(encode, change)
     assert encode.made == len(changes)
     assert frame_of(encode, changes[1]) == b"ADDED{}"
-    assert encode.made == len(changes), "one of the last is still there"
+    assert encode.made == len(changes), "one of the newest frames is still cached"
     assert frame_of(encode, changes[0]) == b"ADDED{}"
     assert encode.made == len(changes) + 1
     assert resource_cache.since(0, resource_cache.prefix) == changes

@@ -46,7 +46,7 @@ async def test_cancelled_close_leaves_no_session():
             await closing
         await turns(3)
         assert transport._streams.closed
-    assert not errors, "such as of a connection whose end nobody waits for any more"
+    assert not errors, "such as a warning about an unclosed connection"
 
 
 async def abort_connection(writer):

@@ -185,7 +185,7 @@ def test_endpoints_of_deleted_service_are_deleted():
     known = remembered_state({SERVICES: [service()]})
     (action,) = planned_writes({ENDPOINTS: [endpoints]}, known)
     assert isinstance(action, Delete)
-    assert planned_writes({ENDPOINTS: [endpoints]}) == (), "a user made them for no service"
+    assert planned_writes({ENDPOINTS: [endpoints]}) == (), "a user created them without a service"
     (left_over,) = planned_writes({ENDPOINTS: [created_endpoints(service(), pod(1))]})
     assert isinstance(left_over, Delete)
     lock = {

@@ -36,7 +36,7 @@ def stepwise(sets):
                 break
         if sets.revision == before:
             return
-    raise AssertionError("not quiet")
+    raise AssertionError("did not become idle")
 
 
 def _ordinals(sets):

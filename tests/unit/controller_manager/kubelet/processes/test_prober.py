@@ -12,11 +12,11 @@ CLOCK = RealClock()
 SERVING, NOT_SERVING = b"\x00\x00\x00\x00\x02\x08\x01", b"\x00\x00\x00\x00\x02\x08\x02"
 
 
-async def no_command(_):
-    raise AssertionError("no command is run")
+async def fail_on_command(_):
+    raise AssertionError("unexpected command")
 
 
-def target(port=0, *, execute=no_command):
+def target(port=0, *, execute=fail_on_command):
     spec = {"ports": [{"name": "web", "containerPort": 8080}]}
     return ProbeTarget(spec=spec, ports={8080: port}, execute=execute)
 

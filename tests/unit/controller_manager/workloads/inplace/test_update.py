@@ -208,4 +208,4 @@ def test_in_service_needs_conditions_and_gate():
         pod(conditions=[*SERVING[1:], {"type": "InPlaceUpdateReady", "status": "False"}]), 0, NOW
     )
     assert not is_in_service(pod(conditions=[]), 0, NOW)
-    assert is_in_service(pod(conditions=SERVING[1:]), 0, NOW), "before the gate is told of at all"
+    assert is_in_service(pod(conditions=SERVING[1:]), 0, NOW), "the readiness gate has no condition yet"
