@@ -1,8 +1,8 @@
-"""`make compose-test`: bring the whole compose project up on a Docker engine, and run its tests against it.
+"""`make compose-test`: start the whole compose project on a Docker engine, and run its tests.
 
-Where an engine answers, it is used, and images come from registries if those answer too. Where there is none and this
-is root on a Debian, one is started in namespaces of its own, out of Debian's packages and with images made of them; the
-machine's own network is left as it is. The last line reports whether it ran.
+A running engine is used, with images from registries if these can be reached. Without an engine, root on Debian starts
+one in its own namespaces, from Debian's packages and with images made of them; the machine's network is not changed. The
+last line reports whether the tests ran.
 """
 
 import os
@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tools.compose_test import engine, images
+from tools.compose_test.commands import SetupFailed, report
 from tools.compose_test.stock import Stock
-from tools.compose_test.words import Impossible, report
 
 ROOT = Path(__file__).parents[2]
 TESTS = "tests/deploy/test_compose.py"
@@ -24,15 +24,15 @@ NAMESPACES = ("unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", 
 def main(folder: Path, *, inside: bool) -> int:
     try:
         return _inside(Stock(folder)) if inside else _outside(Stock(folder), folder)
-    except Impossible as reason:
+    except SetupFailed as reason:
         print(f"compose: could not run: {reason}")
         return 0
 
 
 def _outside(stock: Stock, folder: Path) -> int:
-    """By the engine that answers; else by this program again, in namespaces of its own."""
-    if engine.answers(os.environ):
-        return _test(dict(os.environ) | images.from_somewhere(stock), engine.compose(stock, os.environ))
+    """Use the running engine; if there is none, run this program again in its own namespaces."""
+    if engine.is_running(os.environ):
+        return _test(dict(os.environ) | images.pull_or_build(stock), engine.compose(stock, os.environ))
     engine.check_possible()
     stock.fetch()
     again = [*NAMESPACES, sys.executable, "-m", "tools.compose_test", folder, INSIDE]

@@ -1,7 +1,6 @@
-"""A Docker engine: the one that is there, or one of our own.
+"""A Docker engine: the running one, or one that this program starts.
 
-Our own runs where this process has the network, the mounts and the processes to itself: it may set up bridges and
-rules as it likes, and all of it ends with this process.
+The started engine has its own network, mounts and processes: its bridges and rules end with this process.
 """
 
 import os
@@ -13,14 +12,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from tools.compose_test.commands import SetupFailed, report, run
 from tools.compose_test.stock import Stock
-from tools.compose_test.words import Impossible, report, run
 
 START_TIMEOUT = 30.0
 NEEDED = ("apt-get", "dpkg", "chroot", "unshare", "ip", "kubectl")
 
 
-def answers(environment: Mapping[str, str]) -> bool:
+def is_running(environment: Mapping[str, str]) -> bool:
     if shutil.which("docker") is None:
         return False
     result = subprocess.run(["docker", "version"], env=environment, capture_output=True, check=False)
@@ -28,16 +27,16 @@ def answers(environment: Mapping[str, str]) -> bool:
 
 
 def check_possible() -> None:
-    """Raise Impossible where an engine of our own cannot even be tried."""
+    """Raise SetupFailed if this machine cannot start an engine."""
     if sys.platform != "linux" or os.geteuid() != 0:
-        raise Impossible("no Docker engine answers, and only root on Linux may start one")
+        raise SetupFailed("no Docker engine answers, and only root on Linux may start one")
     lacking = [program for program in NEEDED if shutil.which(program) is None]
     if lacking:
-        raise Impossible(f"no Docker engine answers, and to start one there is no {', '.join(lacking)}")
+        raise SetupFailed(f"no Docker engine answers, and to start one there is no {', '.join(lacking)}")
 
 
 def compose(stock: Stock, environment: Mapping[str, str]) -> str:
-    """The command: the engine's own, the older one, or Debian's."""
+    """Return the compose command: the engine's plugin, the older program, or Debian's."""
     for command in ("docker compose", "docker-compose"):
         words = [*command.split(), "version"]
         if (
@@ -47,13 +46,13 @@ def compose(stock: Stock, environment: Mapping[str, str]) -> str:
             return command
     program = stock.programs / "usr/bin/docker-compose"
     if not program.exists():
-        raise Impossible("there is an engine, but no docker compose")
+        raise SetupFailed("there is an engine, but no docker compose")
     return f"env PYTHONPATH={stock.programs}/usr/lib/python3/dist-packages /usr/bin/python3 {program}"
 
 
 @contextmanager
 def own(stock: Stock) -> Iterator[dict[str, str]]:
-    """An engine for a block; answers with the environment in which it is found."""
+    """Start an engine for a block; yield the environment variables of its clients."""
     run("ip", "link", "set", "lo", "up")
     folder = Path("/run/mockube-engine")
     run("mount", "-t", "tmpfs", "tmpfs", "/run")
@@ -81,7 +80,7 @@ def own(stock: Stock) -> Iterator[dict[str, str]]:
 
 
 def _environment(programs: Path, folder: Path) -> dict[str, str]:
-    """Debian chooses by a link which iptables is used; the machine's own libraries come first."""
+    """Return the environment of the engine, whose links select the iptables; the machine's libraries come first."""
     links = folder / "links"
     links.mkdir()
     for name in ("iptables", "ip6tables"):
@@ -101,13 +100,13 @@ def _environment(programs: Path, folder: Path) -> dict[str, str]:
 
 
 def _wait_answering(daemon: subprocess.Popen[bytes], environment: Mapping[str, str], log: Path) -> None:
-    report("an engine of our own")
+    report("starting an engine")
     pause = threading.Event()
     for _ in range(int(START_TIMEOUT / 0.2)):
         if daemon.poll() is not None:
             break
-        if answers(environment):
+        if is_running(environment):
             return
         pause.wait(0.2)
     last = (log.read_text().strip() or "no output").splitlines()[-1]
-    raise Impossible(f"no Docker engine: dockerd does not start: {last}")
+    raise SetupFailed(f"no Docker engine: dockerd does not start: {last}")

@@ -1,6 +1,6 @@
-"""The images of compose.yaml: from registries where those answer, else made of Debian's packages.
+"""The images of compose.yaml: from registries if these can be reached, or else made of Debian's packages.
 
-Answers with the variables that pass them to compose.yaml.
+The functions return the variables that pass the images to compose.yaml.
 """
 
 import os
@@ -11,8 +11,8 @@ from pathlib import Path
 import yaml
 
 from tools.compose_test import engine
+from tools.compose_test.commands import SetupFailed, report, run
 from tools.compose_test.stock import Stock
-from tools.compose_test.words import Impossible, report, run
 
 ROOT = Path(__file__).parents[2]
 OURS = {"MOCKUBE_IMAGE": "mockube:test"}
@@ -26,14 +26,14 @@ ENV PYTHONPATH=/wheels/{pip} PIP_NO_INDEX=1 PIP_FIND_LINKS=/wheels
 """
 
 
-def from_somewhere(stock: Stock) -> Mapping[str, str]:
-    """For an engine that was there already."""
+def pull_or_build(stock: Stock) -> Mapping[str, str]:
+    """Return images for an engine that was already running."""
     try:
         report("images from registries")
         for image in _images_to_pull():
             run("docker", "pull", "--quiet", image)
         _build(os.environ)
-    except Impossible as reason:
+    except SetupFailed as reason:
         report(f"{reason}")
         engine.check_possible()
         stock.fetch()

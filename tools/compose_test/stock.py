@@ -1,6 +1,6 @@
-"""All that is needed where neither an engine nor a registry answers, of Debian's packages and Python's wheels.
+"""The files to use without an engine or a registry, from Debian's packages and Python's wheels.
 
-Each part is made once and kept in the folder. Nothing is installed on the machine itself.
+Each part is made once and cached in the folder. Nothing is installed on the machine itself.
 """
 
 import os
@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tools.compose_test.words import Impossible, report, run
+from tools.compose_test.commands import SetupFailed, report, run
 
 SUITE = "bookworm"
 PYTHON = "3.11"
@@ -31,7 +31,7 @@ class Stock:
         self.servers = folder / "servers"
         """The same with etcd, HAProxy and Prometheus."""
         self.wheels = folder / "wheels"
-        """`pip`, and what an image of ours is made of."""
+        """`pip`, and the wheels of the images that are built."""
 
     def fetch(self) -> None:
         """Needs root, and the network."""
@@ -70,7 +70,7 @@ def _once(path: Path, make: Callable[[Path], None]) -> None:
 
 
 def _unpack_programs(to: Path) -> None:
-    """They themselves, and those that they depend on and are not installed."""
+    """Unpack the packages, and their dependencies that are not installed."""
     packages = to / "packages"
     packages.mkdir(parents=True)
     run("apt-get", "update", "-q")
@@ -96,7 +96,7 @@ def _pip() -> Sequence[str]:
     for command in ((sys.executable, "-m", "pip"), ("pip3",), ("python3", "-m", "pip")):
         try:
             run(*command, "--version")
-        except (Impossible, FileNotFoundError):
+        except (SetupFailed, FileNotFoundError):
             continue
         return command
-    raise Impossible("there is no pip to download wheels with")
+    raise SetupFailed("there is no pip to download wheels with")

@@ -1,4 +1,4 @@
-"""Output of this program: progress goes to stderr, and obstacles are an exception."""
+"""Commands that the program runs, and its messages: progress is written to stderr."""
 
 import subprocess
 import sys
@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 
-class Impossible(Exception):
-    """The project cannot be brought up here, and why."""
+class SetupFailed(Exception):
+    """The project cannot be started on this machine; the message gives the reason."""
 
 
 def report(message: str) -> None:
@@ -15,10 +15,10 @@ def report(message: str) -> None:
 
 
 def run(*command: str | Path, environment: Mapping[str, str] | None = None) -> str:
-    """What the command printed. One that fails makes all of it impossible, and is named."""
+    """Run a command and return its output; raise SetupFailed with its last line if it fails."""
     words = [str(word) for word in command]
     completed = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
     if completed.returncode != 0:
-        last = (completed.stderr.strip() or completed.stdout.strip() or "no word").splitlines()[-1]
-        raise Impossible(f"{' '.join(words[:4])} failed: {last}")
+        last = (completed.stderr.strip() or completed.stdout.strip() or "no output").splitlines()[-1]
+        raise SetupFailed(f"{' '.join(words[:4])} failed: {last}")
     return completed.stdout
