@@ -7,7 +7,14 @@ from mockube.apimachinery.timestamps import format_time
 from mockube.controller_manager.controllers.horizontalpodautoscaler.controller import (
     HORIZONTAL_POD_AUTOSCALER,
 )
-from tests.support.controllers.disturbances import Cut, Disturbance, Lost, Overtaken, Refused, Unsent
+from tests.support.controllers.disturbances import (
+    ConflictingWrites,
+    CutWatches,
+    Disturbance,
+    LoseRequests,
+    LoseResponses,
+    RefuseWrites,
+)
 from tests.support.controllers.running_manager import running_cluster, running_manager
 from tests.support.server.apiserver import running
 from tests.support.server.definitions import define
@@ -19,7 +26,7 @@ METRICS = "/apis/metrics.k8s.io/v1beta1/namespaces/default/pods"
 PERIOD = 15
 
 
-class Cluster:
+class AutoscalingCluster:
     def __init__(self, server, manager, clock):
         self.server, self.manager, self.clock = server, manager, clock
 
@@ -119,7 +126,7 @@ async def cluster():
     clock = SteppedClock()
     async with running_cluster(clock=clock, runnables=[HORIZONTAL_POD_AUTOSCALER]) as (server, manager):
         await server.post(f"{CORE}/serviceaccounts", {"metadata": {"name": "default"}})
-        yield Cluster(server, manager, clock)
+        yield AutoscalingCluster(server, manager, clock)
 
 
 async def test_autoscaler_acts_after_sync_period(cluster):
@@ -333,13 +340,13 @@ async def test_autoscaler_metrics_are_counted(cluster):
 
 DISTURBANCES = {
     "nothing": lambda *_: Disturbance(),
-    "409": lambda *_: Refused(2, 409, "Conflict"),
-    "500": lambda *_: Refused(2, 500, "InternalError"),
-    "overtaken": lambda server, *_: Overtaken(2, server, maximum=15),
-    "unsent": lambda *_: Unsent(2),
-    "lost": lambda *_: Lost(2),
-    "cut": lambda *_: Cut(1),
-    "forgotten": lambda *_: Cut(3, forgets=True),
+    "409": lambda *_: RefuseWrites(2, 409, "Conflict"),
+    "500": lambda *_: RefuseWrites(2, 500, "InternalError"),
+    "conflicts": lambda server, *_: ConflictingWrites(2, server, maximum=15),
+    "lost requests": lambda *_: LoseRequests(2),
+    "lost responses": lambda *_: LoseResponses(2),
+    "cut watches": lambda *_: CutWatches(1),
+    "expired watches": lambda *_: CutWatches(3, forgets=True),
 }
 
 
@@ -351,7 +358,7 @@ async def test_disturbed_autoscaler_reaches_same_state(disturbance_of):
         async with running_manager(
             server, clock, runnables=[HORIZONTAL_POD_AUTOSCALER], disturbance=disturbance
         ) as manager:
-            cluster = Cluster(server, manager, clock)
+            cluster = AutoscalingCluster(server, manager, clock)
             await server.post(f"{CORE}/serviceaccounts", {"metadata": {"name": "default"}})
             await serve_metrics(server)
             await cluster.deploy(replicas=9)

@@ -9,7 +9,16 @@ from dataclasses import dataclass
 import pytest
 
 from tests.support.controllers.cluster_scenarios import SCENARIOS
-from tests.support.controllers.disturbances import Cut, Disturbance, Dumb, Killed, Late, Lost, Refused, Robbed
+from tests.support.controllers.disturbances import (
+    CutWatches,
+    DelayEvents,
+    Disturbance,
+    FailReads,
+    KillProcess,
+    LoseResponses,
+    RefuseWrites,
+    StealLease,
+)
 from tests.support.controllers.kruise_scenarios import KRUISE_SCENARIOS
 from tests.support.controllers.united_scenarios import KRUISE
 from tests.support.controllers.whole_cluster import cluster_of
@@ -19,28 +28,28 @@ EVERYTHING = bool(os.environ.get("MOCKUBE_EVERY_DISTURBANCE"))
 DEATHS = range(1, 261) if EVERYTHING else (2, 9, 23, 41, 64, 97)
 """Numbers of writes after which a manager is killed."""
 DISTURBANCES = {
-    "409": lambda *_: Refused(3, 409, "Conflict"),
-    "500": lambda *_: Refused(4, 500, "InternalError"),
-    "503": lambda *_: Refused(5, 503, "ServiceUnavailable"),
-    "429": lambda *_: Refused(2, 429, "TooManyRequests", retry_after=1),
-    "dumb": lambda *_: Dumb(3, maximum=60),
-    "lost": lambda *_: Lost(3),
-    "lost seldom": lambda *_: Lost(7),
-    "cut": lambda *_: Cut(4),
-    "forgotten": lambda *_: Cut(7, forgets=True),
-    "late pods": lambda clock, _: Late("pods", 0.7, clock),
-    "late replicasets": lambda clock, _: Late("replicasets", 0.7, clock),
-    "late deployments": lambda clock, _: Late("deployments", 0.7, clock),
-    "late statefulsets": lambda clock, _: Late("statefulsets", 0.7, clock),
-    "late clonesets": lambda clock, _: Late("clonesets", 0.7, clock),
-    "late claims": lambda clock, _: Late("persistentvolumeclaims", 0.7, clock),
-    "robbed": lambda _, server: Robbed(40, server, maximum=3),
-    "late nodes": lambda clock, _: Late("nodes", 0.7, clock),
-} | {f"killed after {after}": lambda *_, after=after: Killed(after) for after in DEATHS}
+    "409": lambda *_: RefuseWrites(3, 409, "Conflict"),
+    "500": lambda *_: RefuseWrites(4, 500, "InternalError"),
+    "503": lambda *_: RefuseWrites(5, 503, "ServiceUnavailable"),
+    "429": lambda *_: RefuseWrites(2, 429, "TooManyRequests", retry_after=1),
+    "failed reads": lambda *_: FailReads(3, maximum=60),
+    "lost responses": lambda *_: LoseResponses(3),
+    "rare lost responses": lambda *_: LoseResponses(7),
+    "cut watches": lambda *_: CutWatches(4),
+    "expired watches": lambda *_: CutWatches(7, forgets=True),
+    "late pods": lambda clock, _: DelayEvents("pods", 0.7, clock),
+    "late replicasets": lambda clock, _: DelayEvents("replicasets", 0.7, clock),
+    "late deployments": lambda clock, _: DelayEvents("deployments", 0.7, clock),
+    "late statefulsets": lambda clock, _: DelayEvents("statefulsets", 0.7, clock),
+    "late clonesets": lambda clock, _: DelayEvents("clonesets", 0.7, clock),
+    "late claims": lambda clock, _: DelayEvents("persistentvolumeclaims", 0.7, clock),
+    "stolen lease": lambda _, server: StealLease(40, server, maximum=3),
+    "late nodes": lambda clock, _: DelayEvents("nodes", 0.7, clock),
+} | {f"killed after {after}": lambda *_, after=after: KillProcess(after) for after in DEATHS}
 
 
 @dataclass
-class End:
+class EndState:
     state: dict
     came: dict
     went: dict
@@ -57,7 +66,7 @@ async def run_scenario(scenario, disturbance_of):
         written = await cluster.finish_and_wait()
         assert not written, "did not become idle"
         census = cluster.census
-        return End(census.state(), dict(census.came), dict(census.went))
+        return EndState(census.state(), dict(census.came), dict(census.went))
 
 
 async def undisturbed_result(scenario):

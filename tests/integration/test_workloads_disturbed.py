@@ -9,14 +9,14 @@ from functools import partial
 import pytest
 
 from tests.support.controllers.disturbances import (
-    Cut,
+    ConflictingWrites,
+    CutWatches,
+    DelayEvents,
     Disturbance,
-    Killed,
-    Late,
-    Lost,
-    Overtaken,
-    Refused,
-    Unsent,
+    KillProcess,
+    LoseRequests,
+    LoseResponses,
+    RefuseWrites,
 )
 from tests.support.controllers.disturbed_scenarios import run_scenario
 from tests.support.controllers.disturbed_workloads import KINDS
@@ -24,17 +24,17 @@ from tests.support.controllers.disturbed_workloads import KINDS
 EVERYTHING = bool(os.environ.get("MOCKUBE_EVERY_DISTURBANCE"))
 """Otherwise every second disturbance of each kind runs, and only some kills."""
 DISTURBANCES = {
-    "409": lambda *_: Refused(3, 409, "Conflict"),
-    "500": lambda *_: Refused(4, 500, "InternalError"),
-    "overtaken": lambda server, *_: Overtaken(2, server, maximum=15),
-    "overtaken seldom": lambda server, *_: Overtaken(3, server, maximum=15),
-    "unsent": lambda *_: Unsent(2),
-    "unsent seldom": lambda *_: Unsent(7),
-    "lost": lambda *_: Lost(2),
-    "lost seldom": lambda *_: Lost(3),
-    "cut": lambda *_: Cut(1),
-    "cut seldom": lambda *_: Cut(4),
-    "forgotten": lambda *_: Cut(3, forgets=True),
+    "409": lambda *_: RefuseWrites(3, 409, "Conflict"),
+    "500": lambda *_: RefuseWrites(4, 500, "InternalError"),
+    "conflicts": lambda server, *_: ConflictingWrites(2, server, maximum=15),
+    "rare conflicts": lambda server, *_: ConflictingWrites(3, server, maximum=15),
+    "lost requests": lambda *_: LoseRequests(2),
+    "rare lost requests": lambda *_: LoseRequests(7),
+    "lost responses": lambda *_: LoseResponses(2),
+    "rare lost responses": lambda *_: LoseResponses(3),
+    "cut watches": lambda *_: CutWatches(1),
+    "rare cut watches": lambda *_: CutWatches(4),
+    "expired watches": lambda *_: CutWatches(3, forgets=True),
 }
 EVERY = 1 if EVERYTHING else 13
 """Numbers of writes after which a manager is killed."""
@@ -49,7 +49,7 @@ def cases():
 
 
 def make_late(plural, _, clock):
-    return Late(plural, 0.2, clock)
+    return DelayEvents(plural, 0.2, clock)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -73,7 +73,7 @@ async def test_restarted_manager_continues(kind):
 async def _is_killed(kind, after):
     """After this many writes, unless the scenario has fewer."""
     try:
-        return await run_scenario(kind, lambda *_: Killed(after))
+        return await run_scenario(kind, lambda *_: KillProcess(after))
     except AssertionError as error:
         error.add_note(f"killed after {after} writes")
         raise

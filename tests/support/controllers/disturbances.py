@@ -23,7 +23,7 @@ class Disturbance:
 
     is_dead = False
     """Whether a new process is to replace the process."""
-    way = None
+    transport = None
     """The transport that applies the disturbance, once there is one."""
 
     def before_read(self, request):
@@ -42,7 +42,7 @@ class Disturbance:
         """Called before a chunk of a watch is delivered."""
 
 
-class Refused(Disturbance):
+class RefuseWrites(Disturbance):
     """Every n-th write returns an error, and is not carried out."""
 
     def __init__(self, every, status, reason, *, retry_after=None):
@@ -54,7 +54,7 @@ class Refused(Disturbance):
         return None if next(self._count) % self._every else self._answer
 
 
-class Dumb(Disturbance):
+class FailReads(Disturbance):
     """Every n-th read returns an error, also a watch. It ends, because some work retries a hundred times."""
 
     def __init__(self, every, *, maximum):
@@ -71,7 +71,7 @@ class Dumb(Disturbance):
     before_watch = before_read
 
 
-class Lost(Disturbance):
+class LoseResponses(Disturbance):
     """Every n-th write is carried out, but its response is lost."""
 
     def __init__(self, every):
@@ -83,7 +83,7 @@ class Lost(Disturbance):
             raise OutcomeUnknown(f"{request.method} {request.target}: cut")
 
 
-class Unsent(Disturbance):
+class LoseRequests(Disturbance):
     """Every n-th write is lost before it arrives."""
 
     def __init__(self, every):
@@ -95,7 +95,7 @@ class Unsent(Disturbance):
             raise OutcomeUnknown(f"{request.method} {request.target}: cut")
 
 
-class Overtaken(Disturbance):
+class ConflictingWrites(Disturbance):
     """Another client changes an object just before every n-th replacement of one, a limited number of times."""
 
     def __init__(self, every, server, *, maximum):
@@ -113,7 +113,7 @@ class Overtaken(Disturbance):
                 await self._server.patch(request.target.removesuffix("/status"), note)
 
 
-class Cut(Disturbance):
+class CutWatches(Disturbance):
     """All watches are cut after every n-th write; with `forgets`, none can resume from its version."""
 
     def __init__(self, every, *, forgets=False):
@@ -124,7 +124,7 @@ class Cut(Disturbance):
 
     async def after_write(self, _):
         if next(self._count) % self._every == 0:
-            cut = self.way.cut()
+            cut = self.transport.cut()
             self._refused = cut if self._forgets else 0
 
     def before_watch(self, request):
@@ -134,7 +134,7 @@ class Cut(Disturbance):
         return None
 
 
-class Late(Disturbance):
+class DelayEvents(Disturbance):
     """The events of one resource arrive some seconds later than those of all others."""
 
     def __init__(self, plural, seconds, clock):
@@ -147,7 +147,7 @@ class Late(Disturbance):
             await self._clock.sleep(self._seconds)
 
 
-class Killed(Disturbance):
+class KillProcess(Disturbance):
     """The process is killed after a number of writes: no later request of it arrives."""
 
     def __init__(self, after):
@@ -169,7 +169,7 @@ class Killed(Disturbance):
         self.is_dead = False
 
 
-class Robbed(Disturbance):
+class StealLease(Disturbance):
     """After every n writes another process takes the lease, and does nothing with it.
 
     It ends: pod eviction from a silent node restarts its timer with each new leader, as upstream's does.
@@ -189,7 +189,7 @@ class Robbed(Disturbance):
             assert answer.status == 200, answer.data
 
 
-class ReplacementMethod:
+class DisturbedTransport:
     """A transport that wraps another, and applies a disturbance."""
 
     def __init__(self, transport, disturbance):
@@ -218,7 +218,7 @@ class ReplacementMethod:
             yield _Refusal(refusal)
             return
         async with self._transport.stream(request, headers) as stream:
-            followed = _Followed(stream, partial(self._before_chunk, request))
+            followed = _CuttableStream(stream, partial(self._before_chunk, request))
             self._streams.add(followed)
             try:
                 yield followed
@@ -232,7 +232,7 @@ class ReplacementMethod:
     def disturb(self, disturbance):
         """Use this disturbance from now on."""
         self._disturbance = disturbance
-        disturbance.way = self
+        disturbance.transport = self
 
     def stop_disturbing(self):
         self.disturb(Disturbance())
@@ -256,7 +256,7 @@ class _Refusal:
         return self._body
 
 
-class _Followed:
+class _CuttableStream:
     """A stream that can be cut while a reader waits for it."""
 
     def __init__(self, stream, piece_comes):

@@ -12,7 +12,7 @@ PODS = f"{NAMESPACE}/pods"
 CLAIMS = f"{NAMESPACE}/persistentvolumeclaims"
 APPS = "/apis/apps/v1/namespaces/default"
 REVISIONS = f"{APPS}/controllerrevisions"
-STRIDE = 1.0
+MAX_STEP = 1.0
 """The longest step of the clock, in seconds."""
 
 
@@ -157,5 +157,5 @@ async def _run_to_end(scenario, manager, disturbance):
         if manager.transport.in_flight == 0 and not await scenario.advance():
             return
         if (due := manager.clock.next_due()) is not None:
-            manager.clock.advance(min(due, STRIDE))
+            manager.clock.advance(min(due, MAX_STEP))
     raise AssertionError("the scenario does not end")

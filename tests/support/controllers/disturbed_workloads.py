@@ -235,7 +235,7 @@ class DaemonSet(Scenario):
         assert self.maximum <= 2
 
 
-class United(Scenario):
+class UnitedScenario(Scenario):
     """Two subsets are made and rolled to another version, then one makes room for a third."""
 
     path = f"{CUSTOM.format('v1alpha1')}/uniteddeployments/foo"
@@ -298,25 +298,25 @@ class United(Scenario):
         assert status["subsetReplicas"] == {"a": 1, "c": 1}
 
 
-class UnitedDeployments(United):
+class UnitedDeployments(UnitedScenario):
     kind = "Deployment"
     controllers = (UNITED_DEPLOYMENT, DEPLOYMENT, REPLICA_SET)
     watched = ("uniteddeployments", "deployments", "replicasets", "pods", "controllerrevisions")
 
 
-class UnitedStatefulSets(United):
+class UnitedStatefulSets(UnitedScenario):
     kind = "StatefulSet"
     controllers = (UNITED_DEPLOYMENT, STATEFUL_SET)
     watched = ("uniteddeployments", "statefulsets", "pods", "controllerrevisions")
 
 
-class UnitedAdvancedStatefulSets(United):
+class UnitedAdvancedStatefulSets(UnitedScenario):
     kind = "AdvancedStatefulSet"
     controllers = (UNITED_DEPLOYMENT, ADVANCED_STATEFUL_SET)
     watched = ("uniteddeployments", "statefulsets", "pods", "controllerrevisions")
 
 
-class UnitedCloneSets(United):
+class UnitedCloneSets(UnitedScenario):
     kind = "CloneSet"
     controllers = (UNITED_DEPLOYMENT, CLONE_SET)
     watched = ("uniteddeployments", "clonesets", "pods", "controllerrevisions")

@@ -17,11 +17,11 @@ from mockube.controller_manager.config.settings import Config
 from mockube.controller_manager.metrics.client import ClientMetrics
 from mockube.controller_manager.metrics.controllers import Metrics
 from mockube.controller_manager.running import Dependencies, ManagerRun
-from tests.support.controllers.disturbances import Disturbance, ReplacementMethod
+from tests.support.controllers.disturbances import Disturbance, DisturbedTransport
 from tests.support.server.apiserver import running
 from tests.support.turns import PATIENCE, turn
 
-QUIET_TURNS = 25
+IDLE_ITERATIONS = 25
 """Iterations of the loop without activity after which it is idle: longer than any task needs to start."""
 
 
@@ -29,7 +29,7 @@ async def pass_request(_):
     """Pass a request on undisturbed."""
 
 
-class Counting:
+class CountingTransport:
     """A transport that wraps another, and counts the requests without a response. Tests can set hooks."""
 
     def __init__(self, transport):
@@ -89,7 +89,7 @@ class LastChanges:
 class Manager:
     work: ManagerRun
     client: Client
-    transport: Counting
+    transport: CountingTransport
     clock: object
     metrics: Metrics
     backend: object
@@ -101,7 +101,7 @@ class Manager:
         """Run everything that can run without time passing."""
         quiet = 0
         async with asyncio.timeout(PATIENCE):
-            while quiet < QUIET_TURNS:
+            while quiet < IDLE_ITERATIONS:
                 quiet = quiet + 1 if await self._is_quiet() else 0
                 await turn()
 
@@ -168,16 +168,16 @@ async def running_cluster(*, clock=None, settings=None, namespaces=(), **manager
 
 @contextlib.asynccontextmanager
 async def running_manager(
-    server, clock, *, controllers=(), runnables=(), config=None, disturbance=None, counting=Counting
+    server, clock, *, controllers=(), runnables=(), config=None, disturbance=None, counting=CountingTransport
 ):
     """`server` is `tests.support.server.apiserver.running(clock=clock)`. At the end all caches must be unmodified.
 
-    It is disturbed once it has come up. `counting` is a kind of `Counting`.
+    It is disturbed once it has started. `counting` is a kind of `CountingTransport`.
     """
     detector = MutationDetector()
     plain = HttpTransport(Access(server=server.url))
-    way = ReplacementMethod(plain, Disturbance())
-    transport = counting(plain if disturbance is None else way)
+    disturbed = DisturbedTransport(plain, Disturbance())
+    transport = counting(plain if disturbance is None else disturbed)
     used = dependencies_of(transport, clock, config=config, detector=detector)
     work = ManagerRun(used, controllers=controllers, runnables=runnables)
     task = asyncio.create_task(work.run())
@@ -185,9 +185,9 @@ async def running_manager(
     try:
         await manager.settle()
         if disturbance is not None:
-            way.disturb(disturbance)
+            disturbed.disturb(disturbance)
         yield manager
-        assert not task.done(), "the manager ended by itself"
+        assert not task.done(), "the manager ended unexpectedly"
     finally:
         await kill(task)
         await transport.close()

@@ -13,39 +13,39 @@ from mockube.controller_manager.config.settings import Config, Simulation
 from mockube.controller_manager.leaderelection.elector import Elector, LeaderElectionConfig, LeaseLost, lead
 from mockube.controller_manager.running import ManagerRun
 from mockube.embedded.direct import DirectTransport
-from tests.support.controllers.disturbances import ReplacementMethod
-from tests.support.controllers.running_manager import Counting, dependencies_of, kill
+from tests.support.controllers.disturbances import DisturbedTransport
+from tests.support.controllers.running_manager import CountingTransport, dependencies_of, kill
 from tests.support.server.apiserver import running
 from tests.support.server.census import Census
 from tests.support.turns import PATIENCE, turn
 
 NODES = 3
-QUIET_TURNS = 20
+IDLE_ITERATIONS = 20
 """Iterations of the loop without a request in flight after which the clock advances."""
-STRIDE = 1.0
+MAX_STEP = 1.0
 """The longest step of the clock, in seconds."""
 MAX_SECONDS = 1200.0
 """Seconds in which an expected state must be reached, disturbed or not."""
-GREETING = 10.0
+START_SECONDS = 10.0
 """Seconds after which a new cluster is idle."""
-SETTLING = 60.0
+DELAYED_WORK_SECONDS = 60.0
 """Seconds after a scenario in which delayed work is done."""
-REST = 600.0
+IDLE_SECONDS = 600.0
 """Seconds without writes at the end of a scenario."""
-BEATS = ("/apis/coordination.k8s.io/", "/api/v1/nodes/", "/apis/events.k8s.io/")
+PERIODIC_WRITES = ("/apis/coordination.k8s.io/", "/api/v1/nodes/", "/apis/events.k8s.io/")
 """Writes that continue nevertheless: leases, node status, and counts of repeated events."""
 LEASE = Key("kube-system", "kube-controller-manager")
 
 CONFIG = Config(simulation=Simulation(simulate_nodes=NODES))
 
 
-class Cluster:
+class DisturbedCluster:
     def __init__(self, server, clock, disturbance):
         self.server = server
         self.clock = clock
         self.disturbance = disturbance
         self.census = Census(server.server)
-        self.lives = 0
+        self.starts = 0
 
     async def until(self, condition):
         """Let time pass until a condition holds for the server's objects."""
@@ -53,18 +53,18 @@ class Cluster:
         await self._pause()
         while not condition(self.census):
             assert self.clock.monotonic() < deadline, condition.__qualname__
-            self._stride(STRIDE)
+            self._advance_clock(MAX_STEP)
             await self._pause()
 
     async def finish_and_wait(self):
         """Stop disturbing, finish all work, and then let much time pass; return the writes of that time."""
-        self._way.stop_disturbing()
-        await self.pass_time(SETTLING)
+        self._disturbed_transport.stop_disturbing()
+        await self.pass_time(DELAYED_WORK_SECONDS)
         while not self.work.events.is_idle:
-            await self.pass_time(SETTLING)
+            await self.pass_time(DELAYED_WORK_SECONDS)
         before = len(self.transport.writes)
-        await self.pass_time(REST)
-        return [write for write in self.transport.writes[before:] if not write[1].startswith(BEATS)]
+        await self.pass_time(IDLE_SECONDS)
+        return [write for write in self.transport.writes[before:] if not write[1].startswith(PERIODIC_WRITES)]
 
     async def pass_time(self, seconds):
         until = self.clock.monotonic() + seconds
@@ -73,7 +73,7 @@ class Cluster:
             self.clock.advance(min(left, 5.0))
             await self._pause()
 
-    def _stride(self, maximum):
+    def _advance_clock(self, maximum):
         due = self.clock.next_due()
         self.clock.advance(maximum if due is None else min(due, maximum))
 
@@ -81,7 +81,7 @@ class Cluster:
         """Wait until no request is in flight; meanwhile replace a manager that was killed."""
         quiet = 0
         async with asyncio.timeout(PATIENCE):
-            while quiet < QUIET_TURNS:
+            while quiet < IDLE_ITERATIONS:
                 if self.disturbance.is_dead:
                     await self.stop()
                     self.disturbance.revive()
@@ -91,13 +91,13 @@ class Cluster:
                 quiet = 0 if self.transport.in_flight else quiet + 1
 
     async def start(self):
-        self.lives += 1
+        self.starts += 1
         self._detector = MutationDetector()
-        self._way = ReplacementMethod(
+        self._disturbed_transport = DisturbedTransport(
             DirectTransport(self.server.server.handler.handle, self.clock), self.disturbance
         )
-        self.transport = Counting(self._way)
-        candidate = LeaderElectionConfig(lease=LEASE, identity=f"manager-{self.lives}")
+        self.transport = CountingTransport(self._disturbed_transport)
+        candidate = LeaderElectionConfig(lease=LEASE, identity=f"manager-{self.starts}")
         client = dependencies_of(self.transport, self.clock).client
         elector = Elector(candidate, client, clock=self.clock, random=SeededRandom())
         self._running = asyncio.create_task(self._lead(elector))
@@ -127,11 +127,11 @@ async def cluster_of(disturbance_of, *, settings=None):
     async with running(clock=clock, settings=settings) as server:
         for name in ("kube-system", "kube-node-lease"):
             await server.post("/api/v1/namespaces", {"metadata": {"name": name}})
-        cluster = Cluster(server, clock, disturbance_of(clock, server))
+        cluster = DisturbedCluster(server, clock, disturbance_of(clock, server))
         await cluster.start()
         try:
             await cluster.until(is_up)
-            await cluster.pass_time(GREETING)
+            await cluster.pass_time(START_SECONDS)
             yield cluster
         finally:
             await cluster.stop()

@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass
 
-from tests.support.controllers.running_manager import Counting
+from tests.support.controllers.running_manager import CountingTransport
 
 _VERBS = {"POST": "create", "PUT": "write", "PATCH": "write", "DELETE": "delete"}
 
@@ -17,7 +17,7 @@ class Write:
     """The resource with its subresource, as pods/status."""
 
 
-class WriteRecorder(Counting):
+class WriteRecorder(CountingTransport):
     """Also records the user of each write that the server carried out."""
 
     def __init__(self, transport):
