@@ -28,7 +28,7 @@ RECOVERY = 10.0
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(go_programs.BUILD_SECONDS + 4 * PATIENCE)]
 
 
-class Restartable:
+class RestartableServer:
     """A server that can be replaced by an empty one with the same address, certificates and kubeconfig."""
 
     def __init__(self, folder):
@@ -57,12 +57,12 @@ class Restartable:
 
 @pytest.fixture
 def server(tmp_path):
-    server = Restartable(tmp_path)
+    server = RestartableServer(tmp_path)
     yield server
     server.close()
 
 
-class Lines:
+class LineReader:
     """A process whose output is read line by line."""
 
     def __init__(self, command, **environment):
@@ -132,7 +132,7 @@ def test_manager_schedules_pods_created_after_store_replacement(server):
 
 def test_client_go_informer_reports_deleted_and_added_objects_after_store_replacement(server, go_program):
     make_many_changes(server.kubectl)
-    with Lines([go_program, "--kubeconfig", server.kubeconfig, "--follow=default"]) as events:
+    with LineReader([go_program, "--kubeconfig", server.kubeconfig, "--follow=default"]) as events:
         events.wait_for("add before-2")
         within = server.replace()
         server.kubectl("create", "configmap", "after")
@@ -172,7 +172,7 @@ def test_kopf_operator_handles_objects_created_after_store_replacement(server):
     def is_handled(name):
         return lambda: kubectl("get", "configmap", name, "--output=jsonpath={.data.handled}") == "yes"
 
-    with Lines(operator, KUBECONFIG=str(server.kubeconfig)):
+    with LineReader(operator, KUBECONFIG=str(server.kubeconfig)):
         create("before")
         wait_until(is_handled("before"))
         within = server.replace()

@@ -31,7 +31,7 @@ async def client(clock):
         yield client
 
 
-class Raw:
+class RawConnection:
     """A connection that reads only when the test allows it."""
 
     def __init__(self, reader, writer):
@@ -55,7 +55,7 @@ async def connect(client):
 
     async def connect(**settings):
         host, port = client.url.removeprefix("http://").split(":")
-        raw = Raw(*await asyncio.open_connection(host, int(port), **settings))
+        raw = RawConnection(*await asyncio.open_connection(host, int(port), **settings))
         opened.append(raw)
         return raw
 

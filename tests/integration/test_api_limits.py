@@ -14,7 +14,7 @@ MAPS = "/api/v1/namespaces/default/configmaps"
 ALICE = {"Authorization": "Bearer alice"}
 
 
-class Hanging(AsyncIterator):
+class BlockedBody(AsyncIterator):
     """A body that starts and does not end until it is released."""
 
     def __init__(self):
@@ -44,7 +44,7 @@ async def client(clock):
 
 async def start_hanging_write(client):
     """A write that is in flight until its body is released."""
-    body = Hanging()
+    body = BlockedBody()
     answer = asyncio.create_task(client.send("POST", MAPS, body))
     await body.begun.wait()
     while (await client.post(f"{MAPS}?dryRun=All", {"metadata": {"name": "x"}}, **ALICE)).status != 429:

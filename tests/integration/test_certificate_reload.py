@@ -28,7 +28,7 @@ def issue_certificate(by, subject):
     return CertificateIssuer(by, now=NOW, random=SeededRandom()).issue(subject)
 
 
-class Site:
+class ServerCertificates:
     def __init__(self, folder):
         self.folder = folder
         self.servers, self.clients = authority("servers"), authority("clients")
@@ -61,11 +61,11 @@ class Site:
 
 
 @pytest.fixture
-def site(tmp_path):
-    site = Site(tmp_path)
-    with ApiServerProcess(tmp_path, *site.flags) as server:
-        site.url, site.token = server.url, token(server.kubeconfig)
-        yield site
+def certificates(tmp_path):
+    certificates = ServerCertificates(tmp_path)
+    with ApiServerProcess(tmp_path, *certificates.flags) as server:
+        certificates.url, certificates.token = server.url, token(server.kubeconfig)
+        yield certificates
 
 
 async def review(session, url, **headers):
@@ -87,45 +87,48 @@ async def eventually(probe, expected):
             pass  # the probe waits for a response
 
 
-async def test_changed_client_ca_applies_to_new_and_existing_connections(site):
+async def test_changed_client_ca_applies_to_new_and_existing_connections(certificates):
     second = authority("second")
 
     async def user_of(signer):
-        async with site.session(signer) as session:
-            return await review(session, site.url)
+        async with certificates.session(signer) as session:
+            return await review(session, certificates.url)
 
-    async with site.session(site.clients) as old:
-        assert await review(old, site.url) == (201, "bob")
+    async with certificates.session(certificates.clients) as old:
+        assert await review(old, certificates.url) == (201, "bob")
         assert await user_of(second) == (0, "")
-        site.trust(site.clients, second)
+        certificates.trust(certificates.clients, second)
         await eventually(lambda: user_of(second), (201, "bob"))
-        assert await review(old, site.url) == (201, "bob")
-        site.trust(second)
-        await eventually(lambda: user_of(site.clients), (0, ""))
-        assert (await review(old, site.url))[0] == 401  # on the connection that was made before
+        assert await review(old, certificates.url) == (201, "bob")
+        certificates.trust(second)
+        await eventually(lambda: user_of(certificates.clients), (0, ""))
+        assert (await review(old, certificates.url))[0] == 401  # on the connection that was made before
 
 
-async def test_config_map_has_changed_client_ca(site):
+async def test_config_map_has_changed_client_ca(certificates):
     second = authority("second")
-    headers = {"Authorization": f"Bearer {site.token}"}
-    async with site.session() as session:
+    headers = {"Authorization": f"Bearer {certificates.token}"}
+    async with certificates.session() as session:
 
         async def read_published_ca():
-            async with session.get(site.url + TRUST, headers=headers) as answer:
+            async with session.get(certificates.url + TRUST, headers=headers) as answer:
                 return (await answer.json())["data"]["client-ca-file"].encode()
 
-        assert await read_published_ca() == site.clients.certificate
-        site.trust(second)
-        await eventually(read_published_ca, site.clients.certificate + second.certificate)
+        assert await read_published_ca() == certificates.clients.certificate
+        certificates.trust(second)
+        await eventually(read_published_ca, certificates.clients.certificate + second.certificate)
 
 
-async def test_changed_serving_certificate_and_its_names_apply(site):
-    headers = {"Authorization": f"Bearer {site.token}", "Host": "new.example.com"}
+async def test_changed_serving_certificate_and_its_names_apply(certificates):
+    headers = {"Authorization": f"Bearer {certificates.token}", "Host": "new.example.com"}
 
     async def code():
-        async with site.session() as session, session.get(site.url + "/version", headers=headers) as answer:
+        async with (
+            certificates.session() as session,
+            session.get(certificates.url + "/version", headers=headers) as answer,
+        ):
             return answer.status
 
     assert await code() == 421
-    site.serve(HOST, "new.example.com")
+    certificates.serve(HOST, "new.example.com")
     await eventually(code, 200)

@@ -52,7 +52,7 @@ def flags(folder):
     yield f"--data-dir={folder / 'data'}"
 
 
-class Served:
+class RunningServer:
     def __init__(self, server, client, clock):
         self.server = server
         self.client = client
@@ -85,7 +85,7 @@ async def serving(folder):
         await ready.wait()
         url = f"http://{HOST}:{socket.getsockname()[1]}"
         client = Client(session, url, authorization=f"Bearer {credentials.admin_token}")
-        yield Served(server, client, clock)
+        yield RunningServer(server, client, clock)
 
 
 @pytest.mark.parametrize("task", [*filter(is_restarted, TASKS)])

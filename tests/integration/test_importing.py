@@ -19,7 +19,7 @@ SETS = "/apis/apps/v1/namespaces/shop/replicasets"
 CONFIG = Config(simulation=Simulation(simulate_nodes=1))
 
 
-class Cluster:
+class ImportingCluster:
     def __init__(self, server, manager):
         self.server = server
         self.manager = manager
@@ -66,7 +66,7 @@ async def cluster():
             await server.post("/api/v1/namespaces", {"metadata": {"name": name}})
         everything = {"controllers": catalog.CONTROLLERS, "runnables": catalog.RUNNABLES, "config": CONFIG}
         async with running_manager(server, clock, **everything) as manager:
-            yield Cluster(server, manager)
+            yield ImportingCluster(server, manager)
 
 
 WEB = {

@@ -13,7 +13,7 @@ BATCH = "/apis/batch/v1/namespaces/default"
 TEMPLATE = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}
 
 
-class Cluster:
+class JobCluster:
     def __init__(self, server, manager):
         self.server, self.manager = server, manager
 
@@ -43,7 +43,7 @@ async def cluster():
     controllers = [JOB, CRON_JOB, TTL_AFTER_FINISHED]
     async with running_cluster(clock=clock, controllers=controllers) as (server, manager):
         await server.post("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}})
-        yield Cluster(server, manager)
+        yield JobCluster(server, manager)
 
 
 async def test_succeeded_job_is_counted(cluster):

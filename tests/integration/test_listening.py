@@ -58,7 +58,7 @@ class Loop(asyncio.SelectorEventLoop):
         return await super().connect_accepted_socket(*args, **fields)
 
 
-class Site:
+class ListeningServer:
     def __init__(self, *, tls=None, clock=None):
         async def handle(_request):
             return text_response("done")
@@ -109,32 +109,32 @@ async def read_until_closed(reader):
 @pytest.mark.parametrize("sent", [b"", BEGINNING_OF_A_HANDSHAKE], ids=["nothing", "its beginning"])
 def test_stalled_handshake_is_closed(sent):
     async def scenario():
-        async with Site(tls=certificates()) as site:
-            reader, writer = await site.connect()
+        async with ListeningServer(tls=certificates()) as listening_server:
+            reader, writer = await listening_server.connect()
             writer.write(sent)
-            await until(lambda: len(site.server.unauthenticated) == 1)
-            site.loop.ahead += HEAD_SECONDS - LITTLE
+            await until(lambda: len(listening_server.server.unauthenticated) == 1)
+            listening_server.loop.ahead += HEAD_SECONDS - LITTLE
             await turns(50)
-            assert (len(site.server.unauthenticated), reader.at_eof()) == (1, False)
-            site.loop.ahead += LITTLE
+            assert (len(listening_server.server.unauthenticated), reader.at_eof()) == (1, False)
+            listening_server.loop.ahead += LITTLE
             assert await read_until_closed(reader) == b""
-            assert len(site.server.unauthenticated) == 0
+            assert len(listening_server.server.unauthenticated) == 0
 
     run(scenario)
 
 
 def test_idle_connection_is_closed():
     async def scenario():
-        async with Site() as site:
-            reader, writer = await site.connect()
+        async with ListeningServer() as listening_server:
+            reader, writer = await listening_server.connect()
             for _ in range(2):  # each request restarts the idle timeout
-                site.loop.ahead += IDLE_SECONDS - LITTLE
+                listening_server.loop.ahead += IDLE_SECONDS - LITTLE
                 await turns(50)
                 writer.write(GET)
                 async with asyncio.timeout(PATIENCE):
                     assert (await reader.readuntil(b"done")).startswith(b"HTTP/1.1 200 OK\r\n")
             assert not reader.at_eof()
-            site.loop.ahead += IDLE_SECONDS
+            listening_server.loop.ahead += IDLE_SECONDS
             assert await read_until_closed(reader) == b""
 
     run(scenario)
@@ -144,14 +144,14 @@ def test_idle_connection_is_closed():
 def test_exhausted_file_descriptors_close_one_connection_and_resume(number, caplog):
     async def scenario():
         clock = SteppedClock()
-        async with Site(clock=clock) as site:
-            waiting, _ = await site.connect()
-            await until(lambda: len(site.server.unauthenticated) == 1)
-            site.loop.failures.append(OSError(number, "no more"))
-            await site.connect()  # the pending call accepts it, the next one fails
+        async with ListeningServer(clock=clock) as listening_server:
+            waiting, _ = await listening_server.connect()
+            await until(lambda: len(listening_server.server.unauthenticated) == 1)
+            listening_server.loop.failures.append(OSError(number, "no more"))
+            await listening_server.connect()  # the pending call accepts it, the next one fails
             async with asyncio.timeout(HEAD_SECONDS / 2):  # before it is closed for being silent
                 assert await waiting.read() == b""
-            reader, writer = await site.connect()
+            reader, writer = await listening_server.connect()
             writer.write(GET)
             await turns(50)
             assert clock.next_due() == RECOVERY_SECONDS
@@ -168,10 +168,10 @@ def test_exhausted_file_descriptors_close_one_connection_and_resume(number, capl
 
 def test_client_gone_before_accept_changes_nothing(caplog):
     async def scenario():
-        async with Site() as site:
-            site.loop.failures.append(OSError(errno.ECONNABORTED, "gone"))
+        async with ListeningServer() as listening_server:
+            listening_server.loop.failures.append(OSError(errno.ECONNABORTED, "gone"))
             for _ in range(2):
-                reader, writer = await site.connect()
+                reader, writer = await listening_server.connect()
                 writer.write(GET)
                 async with asyncio.timeout(PATIENCE):
                     assert (await reader.readuntil(b"done")).startswith(b"HTTP/1.1 200 OK\r\n")
@@ -184,17 +184,17 @@ def test_connection_evicted_before_start_is_closed():
     """All waiting connections are accepted in one iteration of the loop."""
 
     async def scenario():
-        async with Site() as site:
-            site.server.unauthenticated.maximum = 1
-            found = await asyncio.gather(*(site.connect() for _ in range(5)))
+        async with ListeningServer() as listening_server:
+            listening_server.server.unauthenticated.maximum = 1
+            found = await asyncio.gather(*(listening_server.connect() for _ in range(5)))
             for reader, _ in found[:-1]:
                 assert await read_until_closed(reader) == b""
 
     run(scenario)
 
 
-async def is_served(site):
-    reader, writer = await site.connect()
+async def is_served(listening_server):
+    reader, writer = await listening_server.connect()
     writer.write(GET)
     async with asyncio.timeout(PATIENCE):
         return (await reader.readuntil(b"done")).startswith(b"HTTP/1.1 200 OK\r\n")
@@ -208,14 +208,14 @@ def logged_faults(caplog):
 def test_failed_acceptor_is_named_and_starts_again(caplog):
     async def scenario():
         clock = SteppedClock()
-        async with Site(clock=clock) as site:
-            assert await is_served(site)  # the next call of accept is waiting now
-            site.loop.failures.append(RuntimeError("a fault in the program"))
-            await site.connect()
-            await until(lambda: site.supervisor.problem("listeners"))
+        async with ListeningServer(clock=clock) as listening_server:
+            assert await is_served(listening_server)  # the next call of accept is waiting now
+            listening_server.loop.failures.append(RuntimeError("a fault in the program"))
+            await listening_server.connect()
+            await until(lambda: listening_server.supervisor.problem("listeners"))
             clock.advance(FIRST_DELAY)
-            assert await is_served(site)
-            assert not site.supervisor.problem("listeners")
+            assert await is_served(listening_server)
+            assert not listening_server.supervisor.problem("listeners")
 
     run(scenario)
     (entry,) = logged_faults(caplog)
@@ -227,13 +227,13 @@ def test_acceptor_that_is_cancelled_is_named_and_starts_again(caplog):
 
     async def scenario():
         clock = SteppedClock()
-        async with Site(clock=clock) as site:
-            assert await is_served(site)
+        async with ListeningServer(clock=clock) as listening_server:
+            assert await is_served(listening_server)
             (acceptor,) = (task for task in asyncio.all_tasks() if task.get_name() == "accept connections")
             acceptor.cancel()
-            await until(lambda: site.supervisor.problem("listeners"))
+            await until(lambda: listening_server.supervisor.problem("listeners"))
             clock.advance(FIRST_DELAY)
-            assert await is_served(site)
+            assert await is_served(listening_server)
 
     run(scenario)
     assert "a listener accepts no more connections" in caplog.text
@@ -241,12 +241,12 @@ def test_acceptor_that_is_cancelled_is_named_and_starts_again(caplog):
 
 def test_failed_handshake_closes_its_connection_alone(caplog):
     async def scenario():
-        async with Site() as site:
-            site.loop.handshake_failures.append(RuntimeError("a fault in the program"))
-            reader, _ = await site.connect()
+        async with ListeningServer() as listening_server:
+            listening_server.loop.handshake_failures.append(RuntimeError("a fault in the program"))
+            reader, _ = await listening_server.connect()
             assert await read_until_closed(reader) == b""
-            assert len(site.server.unauthenticated) == 0
-            assert await is_served(site)
+            assert len(listening_server.server.unauthenticated) == 0
+            assert await is_served(listening_server)
 
     run(scenario)
     (entry,) = logged_faults(caplog)
@@ -255,11 +255,11 @@ def test_failed_handshake_closes_its_connection_alone(caplog):
 
 def test_failed_handshake_of_client_leaves_log_empty(caplog):
     async def scenario():
-        async with Site(tls=certificates()) as site:
-            reader, writer = await site.connect()
+        async with ListeningServer(tls=certificates()) as listening_server:
+            reader, writer = await listening_server.connect()
             writer.write(GET)
             await read_until_closed(reader)
-            await until(lambda: len(site.server.unauthenticated) == 0)
+            await until(lambda: len(listening_server.server.unauthenticated) == 0)
 
     run(scenario)
     assert not [record for record in caplog.records if record.levelno >= logging.WARNING]

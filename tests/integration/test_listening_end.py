@@ -15,10 +15,10 @@ from tests.support.turns import PATIENCE, turns, until
 DRAIN_SECONDS = 10.0
 
 
-class Site:
+class BlockingServer:
     """A server that responds when the test allows it, and that ends when the test asks for it."""
 
-    def __init__(self, *, tls=None, before_drain=lambda _site: None):
+    def __init__(self, *, tls=None, before_drain=lambda _blocking_server: None):
         self.clock = SteppedClock()
         self.requests = 0
         self.going = asyncio.Event()
@@ -84,16 +84,16 @@ async def running(work):
 
 @pytest.fixture
 async def start():
-    sites = []
+    blocking_servers = []
 
     async def start(**settings):
-        sites.append(site := Site(**settings))
-        await site.begin()
-        return site
+        blocking_servers.append(blocking_server := BlockingServer(**settings))
+        await blocking_server.begin()
+        return blocking_server
 
     yield start
-    for site in sites:
-        await site.close()
+    for blocking_server in blocking_servers:
+        await blocking_server.close()
 
 
 async def shake_hands(reader, writer):
@@ -113,12 +113,12 @@ async def shake_hands(reader, writer):
 
 
 async def test_begun_request_is_answered_and_its_connection_closed(start):
-    site = await start()
-    reader = await site.request()
-    ending = site.end()
+    blocking_server = await start()
+    reader = await blocking_server.request()
+    ending = blocking_server.end()
     await turns(50)
     assert not ending.done()
-    site.going.set()
+    blocking_server.going.set()
     async with asyncio.timeout(PATIENCE):
         response = await reader.read()
         await ending
@@ -127,49 +127,49 @@ async def test_begun_request_is_answered_and_its_connection_closed(start):
 
 
 async def test_request_that_is_not_answered_is_given_up_at_deadline(start):
-    site = await start()
-    await site.request()
-    ending = site.end()
+    blocking_server = await start()
+    await blocking_server.request()
+    ending = blocking_server.end()
     await turns(50)
-    site.clock.advance(DRAIN_SECONDS - 1)
+    blocking_server.clock.advance(DRAIN_SECONDS - 1)
     await turns(50)
     assert not ending.done()
-    site.clock.advance(1)
+    blocking_server.clock.advance(1)
     async with asyncio.timeout(PATIENCE):
         await ending
 
 
 async def test_streams_end_before_responses_are_awaited(start):
-    site = await start(before_drain=lambda site: site.going.set())
-    reader = await site.request()
-    ending = site.end()
+    blocking_server = await start(before_drain=lambda blocking_server: blocking_server.going.set())
+    reader = await blocking_server.request()
+    ending = blocking_server.end()
     await turns(50)
-    assert site.going.is_set()
+    assert blocking_server.going.is_set()
     async with asyncio.timeout(PATIENCE):
         assert (await reader.read()).endswith(b"done")
         await ending
 
 
 async def test_server_ends_as_soon_as_last_client_has_closed(start):
-    site = await start(tls=certificates())
-    reader, writer = await site.connect()
+    blocking_server = await start(tls=certificates())
+    reader, writer = await blocking_server.connect()
     await shake_hands(reader, writer)
-    await until(lambda: site.server.connections)
-    ending = site.end()
-    await until(lambda: site.clock.next_due() is not None)
+    await until(lambda: blocking_server.server.connections)
+    ending = blocking_server.end()
+    await until(lambda: blocking_server.clock.next_due() is not None)
     writer.transport.abort()
     async with asyncio.timeout(PATIENCE):
         await ending
 
 
 async def test_client_that_does_not_close_is_disconnected(start):
-    site = await start(tls=certificates())
-    reader, writer = await site.connect()
+    blocking_server = await start(tls=certificates())
+    reader, writer = await blocking_server.connect()
     await shake_hands(reader, writer)
-    await until(lambda: site.server.connections)
-    ending = site.end()
-    await until(lambda: site.clock.next_due() is not None)
-    site.clock.advance(SHUTDOWN_SECONDS)
+    await until(lambda: blocking_server.server.connections)
+    ending = blocking_server.end()
+    await until(lambda: blocking_server.clock.next_due() is not None)
+    blocking_server.clock.advance(SHUTDOWN_SECONDS)
     async with asyncio.timeout(PATIENCE):
         with contextlib.suppress(ConnectionError):
             await reader.read()
@@ -177,10 +177,10 @@ async def test_client_that_does_not_close_is_disconnected(start):
 
 
 async def test_handshakes_end_with_listener(start):
-    site = await start(tls=certificates())
-    _, writer = await site.connect()
+    blocking_server = await start(tls=certificates())
+    _, writer = await blocking_server.connect()
     writer.write(BEGINNING_OF_A_HANDSHAKE)
-    await until(lambda: len(site.server.unauthenticated) == 1)
+    await until(lambda: len(blocking_server.server.unauthenticated) == 1)
     async with asyncio.timeout(PATIENCE):
-        await site.end()
+        await blocking_server.end()
     assert "a TLS handshake" not in {task.get_name() for task in asyncio.all_tasks()}

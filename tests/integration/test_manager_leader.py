@@ -214,7 +214,7 @@ async def test_lost_lease_is_no_failure(clock, candidates, caplog):
     assert first.elector.problem() == ""
 
 
-class Stubborn(Candidacy):
+class UncancellableManager(Candidacy):
     """A manager whose work ignores cancellations until `may_end` is set."""
 
     async def _work(self):
@@ -225,8 +225,8 @@ class Stubborn(Candidacy):
 
 
 @pytest.fixture
-async def stubborn(client, clock):
-    manager = Stubborn(client, clock, "stubborn")
+async def uncancellable(client, clock):
+    manager = UncancellableManager(client, clock, "stubborn")
     manager.start()
     await until(lambda: manager.elector.is_leading)
     yield manager
@@ -234,19 +234,19 @@ async def stubborn(client, clock):
     await asyncio.gather(manager.task, return_exceptions=True)
 
 
-async def test_leader_that_works_beyond_its_lease_is_unhealthy(stubborn, clock):
+async def test_leader_that_works_beyond_its_lease_is_unhealthy(uncancellable, clock):
     """It would neither be the leader again nor end, so that a supervisor has to end it."""
-    await pass_time(clock, 10, [stubborn])
-    assert stubborn.elector.problem() == ""
-    stubborn.line.is_cut = True
-    await pass_time(clock, 15 + HEALTH_CHECK_TOLERANCE - 2, [stubborn])
-    assert (stubborn.elector.problem(), stubborn.task.done()) == ("", False)
-    await pass_time(clock, 3, [stubborn])
-    assert stubborn.elector.problem() == "failed election to renew leadership on lease manager"
-    stubborn.may_end.set()
+    await pass_time(clock, 10, [uncancellable])
+    assert uncancellable.elector.problem() == ""
+    uncancellable.line.is_cut = True
+    await pass_time(clock, 15 + HEALTH_CHECK_TOLERANCE - 2, [uncancellable])
+    assert (uncancellable.elector.problem(), uncancellable.task.done()) == ("", False)
+    await pass_time(clock, 3, [uncancellable])
+    assert uncancellable.elector.problem() == "failed election to renew leadership on lease manager"
+    uncancellable.may_end.set()
     with pytest.raises(LeaseLost):
-        await stubborn.task
-    assert stubborn.elector.problem() == ""
+        await uncancellable.task
+    assert uncancellable.elector.problem() == ""
 
 
 async def test_failed_work_releases_lease(client, clock):
@@ -290,7 +290,7 @@ async def test_failed_renewal_cancels_work_and_releases_lease(client, clock, cap
     assert "Traceback (most recent call last)" in entry
 
 
-class Slow(Candidacy):
+class SlowManager(Candidacy):
     """A manager whose work uses all the time that it gets to finish."""
 
     finished_at = None
@@ -307,7 +307,7 @@ class Slow(Candidacy):
 
 async def test_work_gets_no_time_to_finish_after_lease_is_lost(client, clock):
     """Another manager may have begun."""
-    manager = Slow(client, clock, "slow")
+    manager = SlowManager(client, clock, "slow")
     manager.start()
     await until(lambda: manager.elector.is_leading)
     manager.line.is_cut = True

@@ -34,7 +34,7 @@ async def manager(server, clock):
         yield manager
 
 
-class Lost:
+class LoseWrites:
     """Loses every n-th write of Secrets, or its response."""
 
     def __init__(self, every):
@@ -47,7 +47,7 @@ class Lost:
             raise OutcomeUnknown("cut")
 
 
-class Agents:
+class UserAgentRecorder:
     """A transport that wraps another, and records the user of each list of Secrets."""
 
     def __init__(self, transport):
@@ -63,7 +63,7 @@ class Agents:
         return getattr(self.transport, name)
 
 
-class Held:
+class PausedInformer:
     """An informer that delivers no events until the test releases it."""
 
     def __init__(self, informer):
@@ -129,7 +129,7 @@ async def test_unchanged_objects_cause_no_writes(manager):
 @pytest.mark.parametrize("every", [1, 2, 3, 7])
 async def test_lost_responses_create_no_duplicates(manager, every):
     """The responses of every n-th write are lost; with 1, of every write until the transport recovers."""
-    manager.transport.on_way_back = Lost(every)
+    manager.transport.on_way_back = LoseWrites(every)
     await manager.client.create(CONFIG_MAPS, parent("a", 10))
     await manager.step(20)
     assert len(await names(manager, SECRETS)) == creations(manager) == 10
@@ -137,8 +137,8 @@ async def test_lost_responses_create_no_duplicates(manager, every):
 
 async def test_unknown_outcomes_are_resolved_by_client_that_may_list(manager):
     """A controller's account may be allowed to create objects that it may not list."""
-    agents = manager.transport.transport = Agents(manager.transport.transport)
-    manager.transport.on_way_back = Lost(7)
+    agents = manager.transport.transport = UserAgentRecorder(manager.transport.transport)
+    manager.transport.on_way_back = LoseWrites(7)
     await manager.client.create(CONFIG_MAPS, parent("a", 10))
     await manager.step(20)
     assert agents.listed
@@ -147,7 +147,7 @@ async def test_unknown_outcomes_are_resolved_by_client_that_may_list(manager):
 
 @pytest.mark.parametrize("every", [2, 3, 7])
 async def test_lost_requests_are_retried(manager, every):
-    manager.transport.before_request = Lost(every)
+    manager.transport.before_request = LoseWrites(every)
     await manager.client.create(CONFIG_MAPS, parent("a", 10))
     await manager.step(60)
     assert len(await names(manager, SECRETS)) == 10
@@ -157,14 +157,14 @@ async def test_lost_requests_are_retried(manager, every):
 async def test_no_plan_is_made_from_stale_cache(manager):
     await manager.client.create(CONFIG_MAPS, parent("a", 3))
     await manager.settle()
-    held = Held(manager.work.informers.of(SECRETS))
+    paused_informer = PausedInformer(manager.work.informers.of(SECRETS))
     await manager.client.patch(CONFIG_MAPS, Key("default", "a"), {"data": {"copies": "5"}})
     await until(lambda: creations(manager) == 5)
     for number in range(5):
         await manager.client.patch(CONFIG_MAPS, Key("default", "a"), {"data": {"more": str(number)}})
     await turns(200)
     assert creations(manager) == 5
-    held.release()
+    paused_informer.release()
     await manager.settle()
     assert len(await names(manager, SECRETS)) == creations(manager) == 5
     config_map = await manager.client.get(CONFIG_MAPS, Key("default", "a"))
@@ -172,7 +172,7 @@ async def test_no_plan_is_made_from_stale_cache(manager):
 
 
 async def test_unobserved_write_is_awaited_five_minutes_at_most(manager, clock):
-    held = Held(manager.work.informers.of(SECRETS))
+    paused_informer = PausedInformer(manager.work.informers.of(SECRETS))
     await manager.client.create(CONFIG_MAPS, parent("a", 1))
     await until(lambda: creations(manager) == 1)
     await manager.client.patch(CONFIG_MAPS, Key("default", "a"), {"data": {"more": "x"}})
@@ -182,7 +182,7 @@ async def test_unobserved_write_is_awaited_five_minutes_at_most(manager, clock):
     assert creations(manager) == 1
     clock.advance(2)
     await until(lambda: creations(manager) == 2)
-    held.release()
+    paused_informer.release()
     await manager.settle()
     assert len(await names(manager, SECRETS)) == 1
 
@@ -190,7 +190,7 @@ async def test_unobserved_write_is_awaited_five_minutes_at_most(manager, clock):
 async def wait_until_failed_parked(server, clock):
     async with running_manager(server, clock, controllers=[COPIES]) as manager:
         (run,) = (task for task in asyncio.all_tasks() if task.get_coro().__qualname__ == "ManagerRun.run")
-        Held(manager.work.informers.of(SECRETS))
+        PausedInformer(manager.work.informers.of(SECRETS))
         await manager.client.create(CONFIG_MAPS, parent("a", 1))
         await until(lambda: creations(manager) == 1)
         await manager.client.patch(CONFIG_MAPS, Key("default", "a"), {"data": {"more": "x"}})

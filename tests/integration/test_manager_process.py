@@ -18,7 +18,7 @@ QUICK = (
 )
 
 
-class Begun(ManagerProcess):
+class StartingManager(ManagerProcess):
     """Ready when the log reports that the manager waits, for the server or for the lease."""
 
     READY = re.compile(r"Waiting for")
@@ -53,7 +53,10 @@ def test_second_signal_ends_manager_that_waits_for_server(server):
 
 
 async def test_standby_manager_takes_over_after_kill(server):
-    with ManagerProcess(server.kubeconfig, *QUICK) as first, Begun(server.kubeconfig, *QUICK) as second:
+    with (
+        ManagerProcess(server.kubeconfig, *QUICK) as first,
+        StartingManager(server.kubeconfig, *QUICK) as second,
+    ):
         holder = (await lease(server))["holderIdentity"]
         assert "Waiting for the lease" in second.ready.string
         assert holder in second.ready.string
@@ -66,7 +69,10 @@ async def test_standby_manager_takes_over_after_kill(server):
 
 
 async def test_suspended_leader_becomes_standby(server):
-    with ManagerProcess(server.kubeconfig, *QUICK) as first, Begun(server.kubeconfig, *QUICK) as second:
+    with (
+        ManagerProcess(server.kubeconfig, *QUICK) as first,
+        StartingManager(server.kubeconfig, *QUICK) as second,
+    ):
         holder = (await lease(server))["holderIdentity"]
         first.signal(signal.SIGSTOP)
         second.wait_logged("Controllers: ")
@@ -87,7 +93,7 @@ def test_manager_waits_for_server_and_continues_after_its_restart(tmp_path):
     with ApiServerProcess(tmp_path, *kept) as server:
         here = f"--secure-port={server.url.rpartition(':')[2]}"
         assert server.stop() == 0
-    with Begun(tmp_path / "kubeconfig", *QUICK) as manager:
+    with StartingManager(tmp_path / "kubeconfig", *QUICK) as manager:
         assert "Waiting for the API server" in manager.ready.string
         with ApiServerProcess(tmp_path, *kept, here) as server:
             manager.wait_logged("Controllers: ")

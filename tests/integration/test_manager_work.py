@@ -19,7 +19,7 @@ from tests.support.server.apiserver import running
 from tests.support.turns import PATIENCE, until
 
 
-class Recorded:
+class RecordingRunnable:
     """A runnable that watches ConfigMaps, and writes another one when it is stopped."""
 
     def __init__(self, context):
@@ -62,7 +62,9 @@ def work(client):
         config=Config(),
         informer_settings=InformerSettings(clock=clock, random=SeededRandom()),
     )
-    runnables = [Runnable(name=name, service_account=name, build=Recorded) for name in ("one", "other")]
+    runnables = [
+        Runnable(name=name, service_account=name, build=RecordingRunnable) for name in ("one", "other")
+    ]
     return ManagerRun(outfit, controllers=[], runnables=runnables)
 
 
@@ -127,7 +129,7 @@ async def test_current_work_is_cancelled_when_support_task_fails(work, part):
         await fails.wait()
         raise ValueError("why")
 
-    class Waiting:
+    class WaitingRunnable:
         async def run(self):
             try:
                 fails.set()
@@ -135,7 +137,7 @@ async def test_current_work_is_cancelled_when_support_task_fails(work, part):
             finally:
                 await asyncio.get_running_loop().create_future()
 
-    work.runners["one"] = Waiting()
+    work.runners["one"] = WaitingRunnable()
     work.services[part] = fail
     with pytest.raises(ValueError, match="why"):
         await asyncio.wait_for(work.run(), PATIENCE)
@@ -143,11 +145,11 @@ async def test_current_work_is_cancelled_when_support_task_fails(work, part):
 
 
 async def test_runnable_that_returns_has_failed(work):
-    class Returning:
+    class ReturningRunnable:
         async def run(self):
             """At once."""
 
-    work.runners["one"] = Returning()
+    work.runners["one"] = ReturningRunnable()
     with pytest.raises(RuntimeError, match="it returned"):
         await work.run()
     assert "it returned" in work.problem("one")

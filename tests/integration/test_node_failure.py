@@ -21,7 +21,7 @@ STOP = "mockube.dev/stop-heartbeats"
 RUNNABLES = (SIMULATED_NODES, SIMULATED_PODS, NODE_LIFECYCLE, TAINT_EVICTION, POD_GARBAGE_COLLECTOR)
 
 
-class Cluster:
+class NodeFailureCluster:
     def __init__(self, server, manager):
         self.server = server
         self.manager = manager
@@ -68,7 +68,7 @@ async def cluster_of(nodes=3, **options):
         await server.post("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}})
         async with running_manager(server, clock, runnables=RUNNABLES, config=config) as manager:
             await manager.step(5)
-            yield Cluster(server, manager)
+            yield NodeFailureCluster(server, manager)
 
 
 @pytest.fixture

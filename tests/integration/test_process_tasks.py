@@ -15,11 +15,11 @@ pytestmark = pytest.mark.slow
 def failing(process, task):
     """A process class whose task fails at SIGUSR1."""
 
-    class Failing(process):
+    class FailingProcess(process):
         def _program(self):
             return [sys.executable, "-m", "tests.support.processes.failing_program", task, process.MODULE]
 
-    return Failing
+    return FailingProcess
 
 
 @pytest.mark.parametrize(

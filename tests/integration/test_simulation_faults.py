@@ -45,7 +45,7 @@ def answers(code):
     return answer
 
 
-class Faulty:
+class FaultyTransport:
     """A transport on which writes of pods fail, in the order of a sequence of faults."""
 
     def __init__(self, transport, faults):
@@ -82,7 +82,7 @@ async def final_state(faults):
         await server.post("/api/v1/namespaces", {"metadata": {"name": "kube-node-lease"}})
         await server.post("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}})
         async with running_manager(server, clock, runnables=RUNNABLES, config=CONFIG) as manager:
-            manager.transport.transport = Faulty(manager.transport.transport, faults)
+            manager.transport.transport = FaultyTransport(manager.transport.transport, faults)
             for name in SPECS:
                 await make(server, name)
             await manager.step(45)

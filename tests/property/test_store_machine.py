@@ -80,7 +80,7 @@ def small_values_are_compressed(monkeypatch):
     monkeypatch.setattr(versions, "MIN_PACKED_BYTES", 1)
 
 
-class Followed:
+class ComparedWatch:
     """A watch, and the revision up to which its events were compared."""
 
     def __init__(self, watch: Watch, request: WatchRequest, seen: Revision) -> None:
@@ -100,7 +100,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.store = self.backend.store
         self.model = Model(self.backend.base)
         self.granted: list[int] = []
-        self.followed: list[Followed] = []
+        self.followed: list[ComparedWatch] = []
 
     def teardown(self) -> None:
         try:
@@ -179,7 +179,7 @@ class StoreMachine(RuleBasedStateMachine):
         if range_end == b"b" <= key:
             range_end = None  # an interval that holds nothing cannot be watched
         request = WatchRequest(key=key, range_end=range_end, start_revision=start, previous=previous)
-        followed = Followed(self.runner.run(self.store.watch(request)), request, start - 1)
+        followed = ComparedWatch(self.runner.run(self.store.watch(request)), request, start - 1)
         self.followed.append(followed)
         self.compare_events(followed)
 
@@ -220,12 +220,12 @@ class StoreMachine(RuleBasedStateMachine):
             if events:
                 self.model.commit(events)
 
-    def reopen(self, followed: Followed) -> None:
+    def reopen(self, followed: ComparedWatch) -> None:
         self.runner.run(followed.watch.close())
         followed.request = replace(followed.request, start_revision=followed.seen + 1)
         followed.watch = self.runner.run(self.store.watch(followed.request))
 
-    def compare_events(self, followed: Followed) -> None:
+    def compare_events(self, followed: ComparedWatch) -> None:
         forgotten = followed.seen + 1 < self.model.compacted
         try:
             events = events_of(self.runner.run(batches_so_far(self.store, followed.watch)))

@@ -57,7 +57,7 @@ async def document(program, url):
     return output.decode()
 
 
-class Site:
+class PageServer:
     """Serves one page; later connections are forwarded to the other server."""
 
     def __init__(self, page, address):
@@ -117,11 +117,11 @@ async def _copy(reader, writer):
 
 @contextlib.asynccontextmanager
 async def rebinding(page, address):
-    site = Site(page, address)
-    server = await asyncio.start_server(site._serve, "127.0.0.1", 0)
-    site.port = server.sockets[0].getsockname()[1]
+    page_server = PageServer(page, address)
+    server = await asyncio.start_server(page_server._serve, "127.0.0.1", 0)
+    page_server.port = server.sockets[0].getsockname()[1]
     try:
-        yield site
+        yield page_server
     finally:
         server.close()
-        await site.close()
+        await page_server.close()

@@ -10,7 +10,7 @@ from mockube.etcd.embedded.disk import Disk
 SECTOR = 512
 
 
-class ImaginedLoss:
+class PowerLossState:
     """The files that a power loss would leave, and the writes that had been acknowledged by then."""
 
     def __init__(self, files, acknowledged):
@@ -56,7 +56,7 @@ class LossyDisk(Disk):
         # until after.
         after = dict(self._acknowledged)
         acknowledged = {key: revision for key, revision in before.items() if after.get(key) == revision}
-        self.losses.append(ImaginedLoss(files, acknowledged))
+        self.losses.append(PowerLossState(files, acknowledged))
 
 
 def _mix(random, old, new):

@@ -28,7 +28,7 @@ from tests.support.seeded import source
 MANY = 3 * PIECE_SIZE + 5
 
 
-class Counted:
+class CountingNumber:
     """A number that counts comparisons."""
 
     count = 0
@@ -37,7 +37,7 @@ class Counted:
         self.number = number
 
     def __lt__(self, other):
-        Counted.count += 1
+        CountingNumber.count += 1
         return self.number < other.number
 
     def __le__(self, other):
@@ -72,11 +72,11 @@ class CountedKey(str):
     __slots__ = ()
 
     def __lt__(self, other):
-        Counted.count += 1
+        CountingNumber.count += 1
         return str.__lt__(self, other)
 
     def __le__(self, other):
-        Counted.count += 1
+        CountingNumber.count += 1
         return str.__le__(self, other)
 
 
@@ -87,11 +87,11 @@ def most_comparisons(work, value):
     def note(_frame, event, _called):
         nonlocal maximum
         if event == "c_call":
-            begun.append(Counted.count)
+            begun.append(CountingNumber.count)
         elif event in ("c_return", "c_exception") and begun:
-            maximum = max(maximum, Counted.count - begun.pop())
+            maximum = max(maximum, CountingNumber.count - begun.pop())
 
-    Counted.count = 0
+    CountingNumber.count = 0
     sys.setprofile(note)
     try:
         result = work(value)
@@ -101,7 +101,7 @@ def most_comparisons(work, value):
 
 
 def test_no_call_compares_all_items():
-    ordered, maximum = most_comparisons(sorted_in_pieces, [*map(Counted, shuffled(MANY))])
+    ordered, maximum = most_comparisons(sorted_in_pieces, [*map(CountingNumber, shuffled(MANY))])
     assert [item.number for item in ordered] == [*range(MANY)]
     assert 0 < maximum <= PIECE_SIZE * PIECE_SIZE.bit_length()
 
@@ -146,7 +146,7 @@ def test_released_items_are_freed_in_pieces():
 def test_sort_keys_are_freed_in_pieces():
     freed, during = 0, []
 
-    class Key(Counted):
+    class Key(CountingNumber):
         def __del__(self):
             nonlocal freed
             freed += 1

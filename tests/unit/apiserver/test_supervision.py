@@ -12,7 +12,7 @@ from tests.support.turns import PATIENCE, turns, until
 TASK = "compaction"
 
 
-class Work:
+class FailingWork:
     """Work whose current run fails when `failing` is set."""
 
     def __init__(self):
@@ -26,13 +26,13 @@ class Work:
         raise RuntimeError("broken")
 
 
-class Supervised:
+class SupervisedWork:
     def __init__(self):
         self.clock = SteppedClock()
         self.supervisor = TaskSupervisor(self.clock)
         self.registry = CollectorRegistry()
         self.registry.register(self.supervisor)
-        self.work = Work()
+        self.work = FailingWork()
 
     def restarts(self):
         return self.registry.get_sample_value("mockube_task_restarts_total", {"task": TASK})
@@ -44,7 +44,7 @@ class Supervised:
 
 @pytest.fixture
 def supervised():
-    return Supervised()
+    return SupervisedWork()
 
 
 async def fails_when_cancelled():

@@ -6,7 +6,7 @@ from mockube.apimachinery.usage.expressions import Expressions
 from mockube.apimachinery.usage.usage import containers_usage, running_containers, total
 
 
-class Given:
+class StubUsage:
     def __init__(self, own=None, cluster=()):
         self._own, self._cluster = own, cluster
 
@@ -37,7 +37,7 @@ def rule(*containers, **amounts):
 
 def usage_by_container(tree=None, own=None, cluster=()):
     expressions = Expressions(SteppedClock(), SeededRandom())
-    found = containers_usage(tree or pod(), {}, Given(own, cluster), expressions)
+    found = containers_usage(tree or pod(), {}, StubUsage(own, cluster), expressions)
     return {
         name: {resource: str(amount) for resource, amount in amounts.items()}
         for name, amounts in found.items()
@@ -102,5 +102,5 @@ def test_only_running_containers_have_usage():
 def test_usage_totals():
     tree = pod()
     expressions = Expressions(SteppedClock(), SeededRandom())
-    amounts = total(containers_usage(tree, {}, Given(), expressions).values())
+    amounts = total(containers_usage(tree, {}, StubUsage(), expressions).values())
     assert {name: str(amount) for name, amount in amounts.items()} == {"cpu": "1501m", "memory": "528Mi"}

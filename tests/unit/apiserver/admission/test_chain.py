@@ -28,21 +28,21 @@ ON_BY_DEFAULT = {
 """Upstream's, in 1.36: `defaultOnPlugins` of `DefaultOffAdmissionPlugins` in pkg/kubeapiserver/options/plugins.go."""
 
 
-class Asked(Plugin):
-    def __init__(self, name, asked):
+class RecordingPlugin(Plugin):
+    def __init__(self, name, called):
         self.name = name
-        self.asked = asked
+        self.asked = called
 
     async def validate(self, _backend, _attributes):
         self.asked.append(self.name)
 
 
-class AboutPods(Asked):
+class PodPlugin(RecordingPlugin):
     operations = WRITE
     targets = frozenset({POD})
 
 
-class AboutChanges(Asked):
+class UpdatePlugin(RecordingPlugin):
     operations = UPDATE
 
 
@@ -65,29 +65,29 @@ def write_attributes(resource, operation, subresource=""):
     ],
 )
 async def test_only_matching_plugins_are_called_in_order(attributes, names):
-    asked = []
-    admission = Admission([AboutChanges("changes", asked), AboutPods("pods", asked)])
+    called = []
+    admission = Admission([UpdatePlugin("changes", called), PodPlugin("pods", called)])
     await admission.validate(SimpleNamespace(clock=SteppedClock()), attributes)
-    assert asked == names
+    assert called == names
 
 
-class AboutLimits(Asked):
+class LimitRangePlugin(RecordingPlugin):
     operations = WRITE
     needs = LIMIT_RANGES
 
 
 async def test_plugin_that_needs_objects_is_called_once_objects_exist():
-    present, asked = {}, []
+    present, called = {}, []
     backend = SimpleNamespace(
         clock=SteppedClock(),
         resource_cache=lambda resource: present.setdefault(resource, ResourceCache(b"/")),
     )
-    admission = Admission([AboutLimits("limits", asked), AboutPods("pods", asked)])
+    admission = Admission([LimitRangePlugin("limits", called), PodPlugin("pods", called)])
     await admission.validate(backend, write_attributes("pods", Operation.CREATE))
-    assert asked == ["pods"]
+    assert called == ["pods"]
     present[LIMIT_RANGES].objects[b"/one"] = StoredObject(b"/one", b"{}", 1)
     await admission.validate(backend, write_attributes("pods", Operation.CREATE))
-    assert asked == ["pods", "limits", "pods"]
+    assert called == ["pods", "limits", "pods"]
 
 
 @pytest.mark.parametrize(

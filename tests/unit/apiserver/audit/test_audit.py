@@ -97,7 +97,7 @@ def test_invalid_audit_policy_is_refused(tmp_path, text):
 
 
 @dataclass
-class Arrived:
+class AuditedRequest:
     """A request as the server passes it to the audit log."""
 
     info: RequestInfo
@@ -116,7 +116,7 @@ class Arrived:
 
 
 def arrival_of(method, path=POD, **rest):
-    return Arrived(parse(method, path, watch=False), **rest)
+    return AuditedRequest(parse(method, path, watch=False), **rest)
 
 
 OK = AuditedResponse(200)

@@ -21,7 +21,7 @@ BOB = ("impersonate-user", "bob")
 AUTHENTICATED = "system:authenticated"
 
 
-class Permits:
+class StubAuthorizer:
     """An authorizer that allows the given verbs, or all by default, and records the attributes of its calls."""
 
     def __init__(self, *verbs):
@@ -154,7 +154,7 @@ LEGACY = [
 
 @pytest.mark.parametrize(("headers", "asked", "groups"), LEGACY)
 async def test_legacy_impersonation_checks_each_attribute(headers, asked, groups):
-    permits = Permits("impersonate")
+    permits = StubAuthorizer("impersonate")
     result = await impersonate(permits, *headers)
     assert [ask[1:] for ask in permits.asked if ask[0] == "impersonate"] == asked
     assert (result.user.name, result.user.groups, result.constraint) == (headers[0][1], groups, "")
@@ -162,7 +162,7 @@ async def test_legacy_impersonation_checks_each_attribute(headers, asked, groups
 
 async def test_impersonated_extra_and_uid_are_set():
     result = await impersonate(
-        Permits(), BOB, ("impersonate-uid", "7"), ("impersonate-extra-acme.io%2fa", "1")
+        StubAuthorizer(), BOB, ("impersonate-uid", "7"), ("impersonate-extra-acme.io%2fa", "1")
     )
     assert (result.user.uid, result.user.extra) == ("7", {"acme.io/a": ["1"]})
 
@@ -185,7 +185,7 @@ async def test_impersonated_extra_and_uid_are_set():
     ],
 )
 async def test_constrained_impersonation_checks_request_and_user(name, user, mode, resource, groups):
-    permits = Permits(f"impersonate-on:{mode}:list", f"impersonate:{mode}")
+    permits = StubAuthorizer(f"impersonate-on:{mode}:list", f"impersonate:{mode}")
     result = await impersonate(permits, ("impersonate-user", name), user=user)
     assert permits.asked[-2:] == [
         (f"impersonate-on:{mode}:list", "pods", "default", ""),
@@ -195,14 +195,14 @@ async def test_constrained_impersonation_checks_request_and_user(name, user, mod
 
 
 async def test_associated_node_permission_is_independent_of_pod():
-    permits = Permits()
+    permits = StubAuthorizer()
     await impersonate(permits, ("impersonate-user", "system:node:n1"), user=ROBOT)
     assert permits.user.extra == {"authentication.kubernetes.io/associated-node-keys": sorted(ROBOT.extra)}
 
 
 async def test_impersonated_groups_need_one_wildcard_or_each_permission():
     many = [("impersonate-group", name) for name in "abcd"]
-    permits = Permits()
+    permits = StubAuthorizer()
     await impersonate(permits, BOB, *many)
     assert [ask[3] for ask in permits.asked if ask[1] == "groups"] == ["*"]
 
@@ -261,19 +261,19 @@ async def test_impersonated_groups_need_one_wildcard_or_each_permission():
 )
 async def test_refused_impersonation_has_upstreams_message(verbs, headers, message):
     with pytest.raises(Forbidden) as refused:
-        await impersonate(Permits(*verbs), *headers)
+        await impersonate(StubAuthorizer(*verbs), *headers)
     assert str(refused.value) == message
 
 
 def test_constrained_impersonation_refuses_system_masters():
     masters = [BOB, ("impersonate-group", "system:masters")]
-    constrained = Permits("impersonate:user-info", "impersonate-on:user-info:list")
+    constrained = StubAuthorizer("impersonate:user-info", "impersonate-on:user-info:list")
     with pytest.raises(Forbidden, match="impersonating the system:masters group is not allowed"):
         impersonator_of(constrained).impersonate(request(), read(masters))
 
 
 def test_last_successful_impersonation_mode_is_tried_first():
-    permits = Permits("impersonate")
+    permits = StubAuthorizer("impersonate")
     impersonator = impersonator_of(permits)
     assert impersonator.impersonate(request(), read([BOB])).constraint == ""
     permits.verbs = ("none",)
@@ -283,10 +283,12 @@ def test_last_successful_impersonation_mode_is_tried_first():
 
 async def test_impersonation_attempts_are_counted_by_mode_and_decision():
     metrics = ImpersonationMetrics()
-    permits = Permits("impersonate")
+    permits = StubAuthorizer("impersonate")
     impersonator_of(permits, metrics).impersonate(request(), read([("impersonate-user", "jane")]))
     with pytest.raises(Forbidden):
-        impersonator_of(Permits("get"), metrics).impersonate(request(), read([("impersonate-user", "jane")]))
+        impersonator_of(StubAuthorizer("get"), metrics).impersonate(
+            request(), read([("impersonate-user", "jane")])
+        )
     counted = {
         (sample.name.removeprefix("apiserver_impersonation_"), *sample.labels.values()): sample.value
         for family in metrics.collect()

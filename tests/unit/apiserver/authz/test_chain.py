@@ -18,7 +18,7 @@ BOB = User(name="bob")
 ALLOW, DENY, PASS = Decision.ALLOW, Decision.DENY, Decision.NO_OPINION
 
 
-class Says:
+class StubAuthorizer:
     def __init__(self, decision, reason=""):
         self.verdict = decision, reason
 
@@ -33,10 +33,18 @@ class Says:
     ("authorizers", "verdict"),
     [
         pytest.param([], (PASS, ""), id="no authorizers"),
-        pytest.param([Says(PASS), Says(ALLOW, "yes")], (ALLOW, "yes"), id="second authorizer decides"),
-        pytest.param([Says(DENY, "no"), Says(ALLOW)], (DENY, "no"), id="first authorizer decides"),
-        pytest.param([Says(PASS, "a"), Says(PASS, "b")], (PASS, "a\nb"), id="reasons are joined"),
-        pytest.param([AlwaysAllow(), Says(DENY)], (ALLOW, ""), id="always"),
+        pytest.param(
+            [StubAuthorizer(PASS), StubAuthorizer(ALLOW, "yes")],
+            (ALLOW, "yes"),
+            id="second authorizer decides",
+        ),
+        pytest.param(
+            [StubAuthorizer(DENY, "no"), StubAuthorizer(ALLOW)], (DENY, "no"), id="first authorizer decides"
+        ),
+        pytest.param(
+            [StubAuthorizer(PASS, "a"), StubAuthorizer(PASS, "b")], (PASS, "a\nb"), id="reasons are joined"
+        ),
+        pytest.param([AlwaysAllow(), StubAuthorizer(DENY)], (ALLOW, ""), id="always"),
     ],
 )
 def test_first_decisive_authorizer_decides(authorizers, verdict):
@@ -46,17 +54,17 @@ def test_first_decisive_authorizer_decides(authorizers, verdict):
 @pytest.mark.parametrize("decision", [DENY, PASS])
 def test_only_allow_passes_require(decision):
     with pytest.raises(Forbidden):
-        Authorization([Says(decision)]).require(Attributes(user=BOB, verb="get"))
+        Authorization([StubAuthorizer(decision)]).require(Attributes(user=BOB, verb="get"))
 
 
 def test_rules_of_all_authorizers_are_listed():
-    rules = Authorization([Says(PASS, "a"), Says(PASS, "b")]).rules(BOB, "ns")
+    rules = Authorization([StubAuthorizer(PASS, "a"), StubAuthorizer(PASS, "b")]).rules(BOB, "ns")
     assert (rules.resources, rules.paths) == ([{"verbs": ["a"]}, {"verbs": ["b"]}], [])
 
 
 def test_system_masters_are_allowed_before_authorizers():
     admin = User(name="admin", groups=("dev", "system:masters"))
-    assert Authorization([Says(DENY)]).decide(Attributes(user=admin, verb="get")) == (ALLOW, "")
+    assert Authorization([StubAuthorizer(DENY)]).decide(Attributes(user=admin, verb="get")) == (ALLOW, "")
 
 
 def test_always_deny_reports_reason():

@@ -90,7 +90,7 @@ def permits(rule, question):
     return not rule.get("resourceNames") or question.name in rule["resourceNames"]
 
 
-class Dice:
+class RandomPolicies:
     def __init__(self, seed):
         self.random = random.Random(seed)
 
@@ -152,7 +152,7 @@ class Dice:
 @pytest.mark.parametrize("seed", range(10))
 def test_rbac_decision_matches_reference(seed):
     """2,000 requests for each seed, with changes of the policy between them."""
-    dice, roles = Dice(seed), Roles()
+    dice, roles = RandomPolicies(seed), Roles()
     allowed = 0
     for number in range(2000):
         if number % 7 == 0:

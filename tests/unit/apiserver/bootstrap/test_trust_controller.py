@@ -21,7 +21,7 @@ def authority(name):
     return make_authority(name, now=NOW, random=SeededRandom()).certificate
 
 
-class Site:
+class RunningTrustController:
     def __init__(self, client):
         self.client = client
         self.client_ca = authority("first")
@@ -48,34 +48,34 @@ class Site:
 
 
 @pytest.fixture
-async def site():
+async def trust():
     async with apiserver.running() as client:
         await client.post("/api/v1/namespaces", {"metadata": {"name": "kube-system"}})
-        site = Site(client)
-        task = asyncio.create_task(site.controller.run())
-        site.controller.invalidate()
-        await until(site.stored)
-        yield site
+        trust = RunningTrustController(client)
+        task = asyncio.create_task(trust.controller.run())
+        trust.controller.invalidate()
+        await until(trust.stored)
+        yield trust
         task.cancel()
 
 
-async def test_new_authorities_are_added(site):
-    first, site.client_ca = site.client_ca, authority("second")
-    site.controller.invalidate()
-    await until(lambda: site.authorities() == (first + site.client_ca).decode())
+async def test_new_authorities_are_added(trust):
+    first, trust.client_ca = trust.client_ca, authority("second")
+    trust.controller.invalidate()
+    await until(lambda: trust.authorities() == (first + trust.client_ca).decode())
 
 
-async def test_deleted_config_map_is_recreated(site):
-    uid = site.stored().tree()["metadata"]["uid"]
-    await site.client.delete(f"{PATH}/{NAME}")
-    await until(lambda: site.stored() is not None and site.stored().tree()["metadata"]["uid"] != uid)
-    assert site.authorities() == site.client_ca.decode()
+async def test_deleted_config_map_is_recreated(trust):
+    uid = trust.stored().tree()["metadata"]["uid"]
+    await trust.client.delete(f"{PATH}/{NAME}")
+    await until(lambda: trust.stored() is not None and trust.stored().tree()["metadata"]["uid"] != uid)
+    assert trust.authorities() == trust.client_ca.decode()
 
 
-async def test_missing_data_is_restored_and_labels_are_kept(site):
-    tree = site.stored().tree()
+async def test_missing_data_is_restored_and_labels_are_kept(trust):
+    tree = trust.stored().tree()
     changed = {**tree, "data": {}, "metadata": {**tree["metadata"], "labels": {"a": "b"}}}
-    answer = await site.client.put(f"{PATH}/{NAME}", changed)
+    answer = await trust.client.put(f"{PATH}/{NAME}", changed)
     assert answer.status == 200
-    await until(lambda: site.authorities() == site.client_ca.decode())
-    assert site.stored().tree()["metadata"]["labels"] == {"a": "b"}
+    await until(lambda: trust.authorities() == trust.client_ca.decode())
+    assert trust.stored().tree()["metadata"]["labels"] == {"a": "b"}

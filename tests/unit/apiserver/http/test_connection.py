@@ -19,7 +19,7 @@ GET = START + b"\r\n"
 CHUNKED = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
-class Site:
+class RecordingServer:
     """A server whose handler records each request, and responds when the test allows it."""
 
     def __init__(self):
@@ -46,10 +46,10 @@ class Site:
 
 
 @pytest.fixture
-async def site():
-    site = Site()
-    yield site
-    await site.server.shutdown(0.01)
+async def recording_server():
+    recording_server = RecordingServer()
+    yield recording_server
+    await recording_server.server.shutdown(0.01)
 
 
 def split(data, size):
@@ -57,61 +57,61 @@ def split(data, size):
 
 
 @pytest.mark.parametrize("size", [1, 7, 64, 1 << 20])
-async def test_request_head_may_arrive_in_any_pieces(site, size):
-    wire = site.wire()
+async def test_request_head_may_arrive_in_any_pieces(recording_server, size):
+    wire = recording_server.wire()
     wire.receive(*split(GET + CHUNKED + b"2\r\n{}\r\n0\r\n\r\n" + GET, size))
     await turns(20)
-    assert [request.method for request in site.requests] == ["GET", "POST", "GET"]
-    assert site.bodies == [b"", b"{}", b""]
-    assert site.server.head_bytes == 0
+    assert [request.method for request in recording_server.requests] == ["GET", "POST", "GET"]
+    assert recording_server.bodies == [b"", b"{}", b""]
+    assert recording_server.server.head_bytes == 0
 
 
 @pytest.mark.parametrize("size", [1, 7, 64, 1 << 20])
-async def test_request_with_any_method_may_arrive_in_any_pieces(site, size):
-    wire = site.wire()
+async def test_request_with_any_method_may_arrive_in_any_pieces(recording_server, size):
+    wire = recording_server.wire()
     for method in (b"FOO", b"get", b"CONNECT", b"A-METHOD-OF-MORE-THAN-16-BYTES"):
         wire.receive(*split(GET.replace(b"GET", method), size))
         await turns(20)
-    assert [request.method for request in site.requests] == [
+    assert [request.method for request in recording_server.requests] == [
         *("FOO", "get", "CONNECT", "A-METHOD-OF-MORE-THAN-16-BYTES")
     ]
-    assert site.server.head_bytes == 0
+    assert recording_server.server.head_bytes == 0
     assert wire.sent.count(b"HTTP/1.1 200 OK\r\n") == 4
 
 
 @pytest.mark.parametrize("end", [4, 3, 2, 1])
-async def test_end_of_head_may_arrive_byte_by_byte(site, end):
-    wire = site.wire()
+async def test_end_of_head_may_arrive_byte_by_byte(recording_server, end):
+    wire = recording_server.wire()
     wire.receive(GET[:3], GET[3:6], GET[6:-end], *split(GET[-end:], 1))
     await turns(20)
-    assert [request.method for request in site.requests] == ["GET"]
+    assert [request.method for request in recording_server.requests] == ["GET"]
 
 
-async def test_body_of_request_with_any_method_is_read(site):
-    wire = site.wire()
+async def test_body_of_request_with_any_method_is_read(recording_server):
+    wire = recording_server.wire()
     wire.receive(CHUNKED.replace(b"POST", b"FOO") + b"2\r\n{}\r\n0\r\n\r\n" + GET)
     await turns(20)
-    assert [request.method for request in site.requests] == ["FOO", "GET"]
-    assert site.bodies == [b"{}", b""]
+    assert [request.method for request in recording_server.requests] == ["FOO", "GET"]
+    assert recording_server.bodies == [b"{}", b""]
 
 
 @pytest.mark.parametrize("beginning", [b"G", b"GE", b"GET", b"GET /"])
-async def test_rest_of_pipelined_head_is_not_read_as_method(site, beginning):
-    wire = site.wire()
+async def test_rest_of_pipelined_head_is_not_read_as_method(recording_server, beginning):
+    wire = recording_server.wire()
     wire.receive(GET + beginning)
     await turns(20)
     wire.receive(GET.removeprefix(beginning))
     await turns(20)
-    assert [(request.method, request.path) for request in site.requests] == [("GET", "/")] * 2
+    assert [(request.method, request.path) for request in recording_server.requests] == [("GET", "/")] * 2
 
 
-async def test_rest_of_head_behind_body_is_not_read_as_method(site):
-    wire = site.wire()
+async def test_rest_of_head_behind_body_is_not_read_as_method(recording_server):
+    wire = recording_server.wire()
     wire.receive(CHUNKED.replace(b"Transfer-Encoding: chunked", b"Content-Length: 2") + b"{}" + b"GE")
     await turns(20)
     wire.receive(GET.removeprefix(b"GE"))
     await turns(20)
-    assert [request.method for request in site.requests] == ["POST", "GET"]
+    assert [request.method for request in recording_server.requests] == ["POST", "GET"]
 
 
 @pytest.mark.parametrize(
@@ -122,30 +122,30 @@ async def test_rest_of_head_behind_body_is_not_read_as_method(site):
         pytest.param([b"X%d: a" % number for number in range(5_000)], id="more than 128"),
     ],
 )
-async def test_head_of_one_mebibyte_is_accepted(site, headers):
-    wire = site.wire()
+async def test_head_of_one_mebibyte_is_accepted(recording_server, headers):
+    wire = recording_server.wire()
     wire.receive(*split(START + b"\r\n".join(headers) + b"\r\n\r\n", 65_536))
     await turns(20)
-    assert len(site.requests) == 1
+    assert len(recording_server.requests) == 1
     assert wire.sent.startswith(b"HTTP/1.1 200 OK\r\n")
 
 
 @pytest.mark.parametrize("piece", [65_536, 1_000_000])
-async def test_lines_of_body_are_not_counted_as_headers(site, piece):
-    wire = site.wire()
+async def test_lines_of_body_are_not_counted_as_headers(recording_server, piece):
+    wire = recording_server.wire()
     head = START + b"Content-Length: %d\r\n\r\n" % (4 * HEADERS)
     wire.receive(head[:9], *split(head[9:] + b"\n" * 4 * HEADERS, piece))
     await turns(20)
-    assert len(site.requests) == 1
+    assert len(recording_server.requests) == 1
 
 
 @pytest.mark.parametrize("piece", [65_536, 1_000_000])
-async def test_too_many_headers_are_refused(site, piece):
-    wire = site.wire()
+async def test_too_many_headers_are_refused(recording_server, piece):
+    wire = recording_server.wire()
     lines = b"".join(b"X%d: a\r\n" % number for number in range(HEADERS))
     wire.receive(*split(START + lines + b"\r\n", piece))
     await turns(20)
-    assert not site.requests
+    assert not recording_server.requests
     assert wire.sent.startswith(b"HTTP/1.1 431 Request Header Fields Too Large\r\n")
     assert b"Connection: close\r\n" in wire.sent
 
@@ -159,8 +159,8 @@ async def test_too_many_headers_are_refused(site, piece):
         pytest.param(b"X", id="a long name"),
     ],
 )
-async def test_longer_head_is_refused(site, header):
-    wire = site.wire()
+async def test_longer_head_is_refused(recording_server, header):
+    wire = recording_server.wire()
     wire.receive(START)
     wire.receive(*split(header * (HEAD_BYTES // len(header) + 2), 65_536))
     assert wire.protocol.server.head_bytes == 0
@@ -168,36 +168,36 @@ async def test_longer_head_is_refused(site, header):
     assert wire.sent.startswith(b"HTTP/1.1 431 Request Header Fields Too Large\r\n")
     assert wire.sent.endswith(b"\r\n\r\n431 Request Header Fields Too Large")
     assert b"Connection: close\r\n" in wire.sent
-    assert site.requests == []
+    assert recording_server.requests == []
     wire.receive(b"a" * 1000)
-    site.clock.advance(connection.LINGER_SECONDS)
+    recording_server.clock.advance(connection.LINGER_SECONDS)
     await turns(20)
     assert wire.is_closed
 
 
-async def test_request_line_counts_as_head(site):
-    wire = site.wire()
+async def test_request_line_counts_as_head(recording_server):
+    wire = recording_server.wire()
     wire.receive(*split(b"GET /" + b"a" * (HEAD_BYTES + 1), 65_536))
     await turns(20)
     assert wire.sent.startswith(b"HTTP/1.1 431 ")
 
 
-async def test_malformed_request_gets_400_at_once(site):
+async def test_malformed_request_gets_400_at_once(recording_server):
     for garbage in (b"\x16\x03\x01\x02", b"G@T / HTTP/1.1\r\n", b"SSH-2.0-OpenSSH_9.2\r\n"):
-        wire = site.wire()
+        wire = recording_server.wire()
         wire.receive(garbage)
         await turns(20)
         assert wire.sent.startswith(b"HTTP/1.1 400 Bad Request\r\n"), garbage
         assert wire.sent.endswith(b"\r\n\r\n400 Bad Request"), "nothing is echoed"
 
 
-async def test_total_size_of_unfinished_heads_is_bounded(site):
+async def test_total_size_of_unfinished_heads_is_bounded(recording_server):
     part = START + b"X: " + b"a" * 1_000_000
-    begun = [site.wire() for _ in range(ALL_HEADS_BYTES // len(part) + 2)]
+    begun = [recording_server.wire() for _ in range(ALL_HEADS_BYTES // len(part) + 2)]
     for wire in begun:
         wire.receive(part)
-    assert site.server.head_bytes <= ALL_HEADS_BYTES
-    one_more, small = begun[-1], site.wire()
+    assert recording_server.server.head_bytes <= ALL_HEADS_BYTES
+    one_more, small = begun[-1], recording_server.wire()
     small.receive(START + b"X: " + b"a" * 5_000, b"\r\n\r\n")
     await turns(20)
     assert one_more.sent.startswith(b"HTTP/1.1 431 ")
@@ -205,12 +205,12 @@ async def test_total_size_of_unfinished_heads_is_bounded(site):
     for wire in begun:
         wire.close()
     await turns(20)
-    assert site.server.head_bytes == 0
+    assert recording_server.server.head_bytes == 0
 
 
-async def test_head_in_small_pieces_takes_linear_time(site):
+async def test_head_in_small_pieces_takes_linear_time(recording_server):
     def seconds(count):
-        wire = site.wire()
+        wire = recording_server.wire()
         pieces = [START + b"X: ", *[b"a"] * count]
         begun = time.thread_time()
         wire.receive(*pieces)
@@ -220,65 +220,65 @@ async def test_head_in_small_pieces_takes_linear_time(site):
     assert twice < 4 * 2.5 * once
 
 
-async def test_unfinished_head_times_out(site):
-    silent, begun = site.wire(), site.wire()
+async def test_unfinished_head_times_out(recording_server):
+    silent, begun = recording_server.wire(), recording_server.wire()
     begun.receive(START)
-    site.clock.advance(HEAD_SECONDS - SWEEP_SECONDS)
+    recording_server.clock.advance(HEAD_SECONDS - SWEEP_SECONDS)
     assert [silent.is_closed, begun.is_closed] == [False, False]
     begun.receive(b"X: a\r\n")
-    site.clock.advance(2 * SWEEP_SECONDS)
+    recording_server.clock.advance(2 * SWEEP_SECONDS)
     assert silent.is_closed
     assert begun.is_closed
 
 
-async def test_next_unfinished_head_on_connection_times_out(site):
-    wire = site.wire()
+async def test_next_unfinished_head_on_connection_times_out(recording_server):
+    wire = recording_server.wire()
     wire.receive(GET)
     await turns(20)
-    site.clock.advance(2 * HEAD_SECONDS)
+    recording_server.clock.advance(2 * HEAD_SECONDS)
     assert not wire.is_closed, "it owes nothing"
     wire.receive(START)
-    site.clock.advance(HEAD_SECONDS + SWEEP_SECONDS)
+    recording_server.clock.advance(HEAD_SECONDS + SWEEP_SECONDS)
     assert wire.is_closed
 
 
-async def test_connection_being_served_has_no_head_timeout(site):
-    site.going.clear()
-    wire = site.wire()
+async def test_connection_being_served_has_no_head_timeout(recording_server):
+    recording_server.going.clear()
+    wire = recording_server.wire()
     wire.receive(GET)
     await turns(20)
-    site.clock.advance(10 * HEAD_SECONDS)
+    recording_server.clock.advance(10 * HEAD_SECONDS)
     assert not wire.is_closed
-    site.going.set()
+    recording_server.going.set()
 
 
-async def test_one_request_is_parsed_ahead_and_reading_pauses(site):
-    site.going.clear()
-    wire = site.wire()
+async def test_one_request_is_parsed_ahead_and_reading_pauses(recording_server):
+    recording_server.going.clear()
+    wire = recording_server.wire()
     wire.receive(GET)
     await turns(20)
     wire.receive(GET)
     assert wire.is_reading
     wire.receive(GET * 100)
     assert not wire.is_reading
-    site.going.set()
+    recording_server.going.set()
     await turns(1000)
-    assert len(site.requests) == 102
+    assert len(recording_server.requests) == 102
     assert wire.is_reading
 
 
-async def test_long_pipelined_heads_are_not_parsed_early(site):
-    site.going.clear()
-    wire = site.wire()
+async def test_long_pipelined_heads_are_not_parsed_early(recording_server):
+    recording_server.going.clear()
+    wire = recording_server.wire()
     long = START + b"X: " + b"a" * 900_000 + b"\r\n\r\n"
     wire.receive(GET)
     await turns(20)
     wire.receive(long)
     wire.receive(*split(long, 200_000))
-    assert site.server.head_bytes == 0
-    site.going.set()
+    assert recording_server.server.head_bytes == 0
+    recording_server.going.set()
     await turns(100)
-    assert len(site.requests) == 3
+    assert len(recording_server.requests) == 3
 
 
 @pytest.mark.parametrize(
@@ -289,41 +289,41 @@ async def test_long_pipelined_heads_are_not_parsed_early(site):
         pytest.param(b"2\r\n{}\r\n0\r\nX: " + b"a" * 1000, id="a trailer"),
     ],
 )
-async def test_body_that_is_mostly_framing_is_refused(site, flood, caplog):
-    wire = site.wire()
+async def test_body_that_is_mostly_framing_is_refused(recording_server, flood, caplog):
+    wire = recording_server.wire()
     wire.receive(CHUNKED, flood)
     rest = b"X: a\r\n" * 10 if flood.endswith(b"\r\n") else b"a" * 60
     for _ in range(2 * NO_DATA // len(rest)):
         wire.receive(rest)
     await turns(20)
-    assert isinstance(site.bodies[0], BadRequest)
-    assert site.server.head_bytes == 0
+    assert isinstance(recording_server.bodies[0], BadRequest)
+    assert recording_server.server.head_bytes == 0
     await turns(100)
     assert wire.is_closed
     assert not caplog.records, "any client could fill the log"
 
 
-async def test_body_in_one_byte_chunks_is_accepted(site):
-    wire = site.wire()
+async def test_body_in_one_byte_chunks_is_accepted(recording_server):
+    wire = recording_server.wire()
     wire.receive(CHUNKED)
     for _ in range(500):
         wire.receive(b"1\r\na\r\n" * 200)
         await turns(1)
     wire.receive(b"0\r\n\r\n")
     await turns(20)
-    assert site.bodies == [b"a" * 100_000]
+    assert recording_server.bodies == [b"a" * 100_000]
 
 
-async def test_unauthenticated_connections_evict_only_each_other(site):
-    site.server.unauthenticated.maximum = 3
-    authenticated, served = site.wire(), site.wire()
+async def test_unauthenticated_connections_evict_only_each_other(recording_server):
+    recording_server.server.unauthenticated.maximum = 3
+    authenticated, served = recording_server.wire(), recording_server.wire()
     authenticated.receive(GET.replace(b"/ ", b"/authenticated "))
     await turns(20)
-    site.going.clear()
+    recording_server.going.clear()
     served.receive(GET)
     await turns(20)
-    idle = [site.wire() for _ in range(5)]
+    idle = [recording_server.wire() for _ in range(5)]
     await turns(20)
     assert [wire.is_closed for wire in idle] == [True, True, False, False, False]
     assert [authenticated.is_closed, served.is_closed] == [False, False]
-    site.going.set()
+    recording_server.going.set()

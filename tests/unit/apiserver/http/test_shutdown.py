@@ -13,7 +13,7 @@ from tests.support.turns import turns
 SECONDS = 5.0
 
 
-class Site:
+class ConnectedServer:
     """A server with one connection, whose request is answered when the test allows it."""
 
     def __init__(self):
@@ -38,53 +38,53 @@ class Site:
 
 
 @pytest.fixture
-async def site():
-    site = Site()
-    yield site
-    await site.server.shutdown(0.01)
+async def connected_server():
+    connected_server = ConnectedServer()
+    yield connected_server
+    await connected_server.server.shutdown(0.01)
 
 
-async def test_responses_are_awaited_until_deadline(site):
-    await site.request()
-    draining = await site.begin(site.server.drain)
-    site.clock.advance(SECONDS - 1)
+async def test_responses_are_awaited_until_deadline(connected_server):
+    await connected_server.request()
+    draining = await connected_server.begin(connected_server.server.drain)
+    connected_server.clock.advance(SECONDS - 1)
     await turns(20)
     assert not draining.done()
-    site.clock.advance(1)
+    connected_server.clock.advance(1)
     await turns(20)
     assert draining.done()
 
 
-async def test_last_response_ends_wait_and_closes_its_connection(site):
-    await site.request()
-    draining = await site.begin(site.server.drain)
-    site.going.set()
+async def test_last_response_ends_wait_and_closes_its_connection(connected_server):
+    await connected_server.request()
+    draining = await connected_server.begin(connected_server.server.drain)
+    connected_server.going.set()
     await turns(20)
     assert draining.done()
-    assert site.clock.next_due() is None
-    assert b"Connection: close\r\n" in site.wire.sent
-    assert site.wire.is_closed
+    assert connected_server.clock.next_due() is None
+    assert b"Connection: close\r\n" in connected_server.wire.sent
+    assert connected_server.wire.is_closed
 
 
-async def test_server_without_requests_is_not_awaited(site):
-    assert (await site.begin(site.server.drain)).done()
+async def test_server_without_requests_is_not_awaited(connected_server):
+    assert (await connected_server.begin(connected_server.server.drain)).done()
 
 
-async def test_open_connection_is_aborted_at_deadline(site):
-    aborting = await site.begin(site.server.abort_open)
-    site.clock.advance(SECONDS - 1)
+async def test_open_connection_is_aborted_at_deadline(connected_server):
+    aborting = await connected_server.begin(connected_server.server.abort_open)
+    connected_server.clock.advance(SECONDS - 1)
     await turns(20)
-    assert not site.wire.is_closed
-    site.clock.advance(1)
+    assert not connected_server.wire.is_closed
+    connected_server.clock.advance(1)
     await turns(20)
-    assert site.wire.is_closed
+    assert connected_server.wire.is_closed
     assert aborting.done(), "the last connection is closed"
 
 
-async def test_last_closed_connection_ends_wait(site):
-    aborting = await site.begin(site.server.abort_open)
+async def test_last_closed_connection_ends_wait(connected_server):
+    aborting = await connected_server.begin(connected_server.server.abort_open)
     assert not aborting.done()
-    site.wire.close()
+    connected_server.wire.close()
     await turns(20)
     assert aborting.done()
-    assert site.clock.next_due() is None
+    assert connected_server.clock.next_due() is None

@@ -112,7 +112,7 @@ async def test_watch_cache_is_not_ready_before_its_first_list():
     assert await watch_cache_check(backend)() == ""
 
 
-class Failing:
+class UnavailableStore:
     """A store, and a watch cache that asks it, without a connection."""
 
     revision = 1
@@ -125,5 +125,5 @@ class Failing:
 
 @pytest.mark.parametrize("check", [store_check, watch_cache_check])
 async def test_check_of_unreachable_store_returns_its_error(check):
-    backend = SimpleNamespace(kv=Failing(), watch_cache=Failing())
+    backend = SimpleNamespace(kv=UnavailableStore(), watch_cache=UnavailableStore())
     assert await check(backend)() == "no etcd is reachable"

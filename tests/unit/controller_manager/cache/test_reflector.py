@@ -36,7 +36,7 @@ GONE = {**EXPIRED, "reason": "Gone"}
 BUSY = {"kind": "Status", "code": 429, "reason": "TooManyRequests", "message": "busy"}
 
 
-class Never:
+class ZeroRandom:
     """A random source that returns zero bytes, so that no jitter is added."""
 
     def bytes(self, count):
@@ -85,7 +85,7 @@ async def running_reflector(transport):
     )
     client = Client(sender, SharedIdentity(sender=sender, rate=None))
     informer = Informer(CONFIG_MAPS, clock=clock, counts=counts)
-    reflector = Reflector(client, CONFIG_MAPS, informer, counts, clock=clock, random=Never())
+    reflector = Reflector(client, CONFIG_MAPS, informer, counts, clock=clock, random=ZeroRandom())
     running = asyncio.create_task(reflector.run())
     try:
         yield SimpleNamespace(

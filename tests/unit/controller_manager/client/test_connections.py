@@ -42,7 +42,7 @@ async def send_request(connections, *, seconds=20.0):
     return await connections.exchange(SAID, seconds=seconds, is_head=False)
 
 
-class Aborted(asyncio.Transport):
+class AbortableTransport(asyncio.Transport):
     aborted = False
 
     def abort(self):
@@ -63,7 +63,7 @@ async def test_handshake_that_ends_with_cancellation_does_not_delay_close(is_bef
         connections = Connections(Address(host="", port=0, trust=None, server_name=""), RealClock())
         connecting = asyncio.create_task(send_request(connections))
         await until(lambda: made)
-        transport = Aborted()
+        transport = AbortableTransport()
         if is_before:
             made[0].connection_made(transport)
         connecting.cancel()

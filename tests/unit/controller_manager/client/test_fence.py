@@ -6,7 +6,7 @@ from mockube.controller_manager.client.transport import FencedTransport
 from mockube.controller_manager.client.wire import Request, Response, Unreachable
 
 
-class Line:
+class RecordingTransport:
     host = "server"
 
     def __init__(self):
@@ -23,7 +23,7 @@ def request(method):
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
 async def test_fenced_transport_sends_no_writes(method):
-    line, allowed = Line(), [True, False]
+    line, allowed = RecordingTransport(), [True, False]
     fenced = FencedTransport(line, lambda: allowed.pop(0))
     await fenced.send(request(method), {})
     with pytest.raises(Unreachable, match="the lease is lost"):
@@ -32,6 +32,6 @@ async def test_fenced_transport_sends_no_writes(method):
 
 
 async def test_fenced_transport_sends_reads():
-    line = Line()
+    line = RecordingTransport()
     await FencedTransport(line, lambda: False).send(request("GET"), {})
     assert line.sent == ["GET"]

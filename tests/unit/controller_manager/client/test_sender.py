@@ -40,7 +40,7 @@ def sender(transport, clock, metrics):
     )
 
 
-class Renewed:
+class RenewedCredential:
     """A credential that has another token after the server rejected the first."""
 
     def __init__(self, *tokens):
@@ -93,7 +93,7 @@ async def test_read_without_response_is_retried_and_write_is_not(sender, transpo
 async def test_rejected_token_is_replaced_once(transport, clock, metrics):
     sender = Sender(
         transport=transport,
-        credential=Renewed("old", "new"),
+        credential=RenewedCredential("old", "new"),
         agent="manager",
         limit=None,
         clock=clock,
@@ -107,7 +107,7 @@ async def test_rejected_token_is_replaced_once(transport, clock, metrics):
 async def test_rejected_token_of_stream_is_replaced_for_next(transport, clock, metrics):
     sender = Sender(
         transport=transport,
-        credential=Renewed("old", "new"),
+        credential=RenewedCredential("old", "new"),
         agent="manager",
         limit=None,
         clock=clock,

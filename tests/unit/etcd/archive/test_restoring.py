@@ -87,7 +87,7 @@ async def test_restored_leased_keys_expire_after_full_ttl():
         assert (await anext(watch)).events[0].kind is EventKind.DELETE
 
 
-class Breaking:
+class FailingStore:
     """A store that is not ours, and fails after a number of transactions."""
 
     def __init__(self, kv, last):
@@ -110,10 +110,10 @@ async def test_interrupted_restore_leaves_marker():
         await data_of({b"pods/%03d" % n: b"{}" for n in range(250)}),
     )
     with pytest.raises(Unavailable):
-        await restore(Breaking(store, last=1), opened(data), PLACE, replace=False)
+        await restore(FailingStore(store, last=1), opened(data), PLACE, replace=False)
     with pytest.raises(IncompleteRestore, match=r"restore of saved\.gz was interrupted"):
         await saved(store)
-    await restore(Breaking(store, last=10**6), opened(data), PLACE, replace=True)
+    await restore(FailingStore(store, last=10**6), opened(data), PLACE, replace=True)
     assert entries(await saved(store)) == entries(data)
     assert (await store.range(Range(key=restore_marker_key(ROOT)))).count == 0
 

@@ -184,7 +184,7 @@ async def test_failed_fsync_makes_store_read_only_with_unknown_outcome(open_dura
 
 
 async def test_unexpected_error_does_not_block_writers(open_durable, caplog):
-    class Mistaken(FaultyDisk):
+    class FailingDisk(FaultyDisk):
         def write(self, fd, data, offset):
             if self.mistaken:
                 raise ValueError("a mistake")
@@ -192,7 +192,7 @@ async def test_unexpected_error_does_not_block_writers(open_durable, caplog):
 
         mistaken = False
 
-    disk = Mistaken()
+    disk = FailingDisk()
     store = await open_durable(disk=disk)
     disk.mistaken = True
     with pytest.raises(Interrupted, match="the log's writer failed: ValueError"):

@@ -109,12 +109,12 @@ async def test_cancelled_group_commit_ends_store(durable):
 
 
 async def test_group_commit_that_returns_fails_its_writes(caplog):
-    class Returning(GroupCommit):
+    class ReturningGroupCommit(GroupCommit):
         async def _run(self):
             await self._wakeup.wait()
 
     failures = []
-    commits = Returning(None, 0, fail, on_failure=failures.append)
+    commits = ReturningGroupCommit(None, 0, fail, on_failure=failures.append)
     commits.record([b"entry"], head=1, undo=lambda: None)
     with pytest.raises(Unavailable, match="it returned before the store was closed"):
         await commits.wait_durable()

@@ -40,7 +40,7 @@ def token(key, kid="k", **claims):
     return sign(key, {"iss": ISSUER, "aud": "mine", "sub": "ann", "exp": LATER, **claims}, kid)
 
 
-class Web:
+class FakeWeb:
     """Pages by URL; a page that is a string is the error of its request."""
 
     def __init__(self, **pages):
@@ -99,7 +99,7 @@ async def token_error(authenticators, text):
 
 
 async def test_unreachable_issuer_is_retried(key, caplog):
-    web = Web(keys=key_set(k=key))
+    web = FakeWeb(keys=key_set(k=key))
     wanted = web.pages.pop(f"{ISSUER}/.well-known/openid-configuration")
     authenticators = new_authenticators(web)
     await authenticators.initialize()
@@ -113,7 +113,7 @@ async def test_unreachable_issuer_is_retried(key, caplog):
 
 
 async def test_token_for_other_audience_is_ignored(key):
-    authenticators = new_authenticators(Web(keys=key_set(k=key)))
+    authenticators = new_authenticators(FakeWeb(keys=key_set(k=key)))
     await authenticators.initialize()
     assert await authenticators.authenticate_token(token(key), ["elsewhere"]) is None
 
@@ -128,14 +128,14 @@ WRONG = {
 
 @pytest.mark.parametrize(("page", "problem"), WRONG.values(), ids=WRONG)
 async def test_invalid_discovery_document_is_logged(page, problem, caplog):
-    web = Web()
+    web = FakeWeb()
     web.pages[f"{ISSUER}/.well-known/openid-configuration"] = page
     await new_authenticators(web).initialize()
     assert problem in caplog.text
 
 
 async def test_concurrent_tokens_fetch_new_keys_once(key, other_key):
-    web = Web(keys=key_set(k=key))
+    web = FakeWeb(keys=key_set(k=key))
     authenticators = new_authenticators(web)
     await authenticators.initialize()
     await authenticators.authenticate_token(token(key), API)
@@ -147,7 +147,7 @@ async def test_concurrent_tokens_fetch_new_keys_once(key, other_key):
 
 
 async def test_keys_are_cached_as_issuer_allows(key, other_key):
-    web = Web(keys=key_set(k=key))
+    web = FakeWeb(keys=key_set(k=key))
     web.headers = {"cache-control": "public, max-age=100"}
     authenticators = new_authenticators(web)
     await authenticators.initialize()
@@ -161,7 +161,7 @@ async def test_keys_are_cached_as_issuer_allows(key, other_key):
 
 
 async def test_failed_key_fetch_is_reported_in_refusal(key):
-    web = Web(keys="dial tcp: refused")
+    web = FakeWeb(keys="dial tcp: refused")
     authenticators = new_authenticators(web)
     await authenticators.initialize()
     problem = "failed to verify signature: fetching keys oidc: get keys failed dial tcp: refused"
@@ -182,7 +182,7 @@ def test_key_cache_expiry_follows_headers():
 async def test_keys_from_file_need_no_issuer(key, other_key, tmp_path):
     file = tmp_path / "keys.json"
     file.write_bytes(orjson.dumps(key_set(k=key)))
-    web = Web()
+    web = FakeWeb()
     authenticators = new_authenticators(web, key_files={ISSUER: file})
     assert (await authenticators.authenticate_token(token(key), API)).user.name == "ann"
     file.write_bytes(orjson.dumps(key_set(k=other_key)))
@@ -194,7 +194,7 @@ async def test_keys_from_file_need_no_issuer(key, other_key, tmp_path):
 async def test_changed_file_applies_once_its_issuers_are_initialized(key, tmp_path):
     file = tmp_path / "authentication.yaml"
     file.write_text(ONE)
-    authenticators = new_authenticators(Web(keys=key_set(k=key)), path=file)
+    authenticators = new_authenticators(FakeWeb(keys=key_set(k=key)), path=file)
     await authenticators.initialize()
     file.write_text(PREFIXED)
     await authenticators.reload()
@@ -214,7 +214,7 @@ BROKEN = {
 async def test_invalid_changed_file_is_ignored(key, tmp_path, caplog, text, problem):
     file = tmp_path / "authentication.yaml"
     file.write_text(text)
-    authenticators = new_authenticators(Web(keys=key_set(k=key)), path=file)
+    authenticators = new_authenticators(FakeWeb(keys=key_set(k=key)), path=file)
     await authenticators.initialize()
     await authenticators.reload()
     await authenticators.reload()
@@ -228,7 +228,7 @@ def distributed_groups(**source):
 
 
 async def test_distributed_groups_claim_is_resolved(key):
-    web = Web(keys=key_set(k=key), groups=token(key, groups=["g"]).encode())
+    web = FakeWeb(keys=key_set(k=key), groups=token(key, groups=["g"]).encode())
     authenticators = new_authenticators(web)
     await authenticators.initialize()
     text = token(key, **distributed_groups(endpoint=f"{ISSUER}/groups", access_token="secret"))
@@ -238,7 +238,7 @@ async def test_distributed_groups_claim_is_resolved(key):
 
 
 async def test_unresolvable_distributed_claim_is_reported(key, other_key):
-    web = Web(keys=key_set(k=key), mute=token(key).encode(), forged=token(other_key).encode())
+    web = FakeWeb(keys=key_set(k=key), mute=token(key).encode(), forged=token(other_key).encode())
     authenticators = new_authenticators(web)
     await authenticators.initialize()
     problems = {

@@ -50,7 +50,7 @@ DISCOVERED = [
 ]
 
 
-class Asked:
+class ScriptedMetricsApi:
     """A metrics API with scripted responses."""
 
     def __init__(self, *outcomes, discovered=DISCOVERED):
@@ -111,27 +111,27 @@ UTILIZATION = {"type": "Utilization", "averageUtilization": 50}
 
 
 async def test_utilization_metric():
-    asked = Asked(pod_metrics({"cpu": "500m"}, {"cpu": "1"}))
-    proposal = await asked.propose(resource(UTILIZATION))
+    metrics_api = ScriptedMetricsApi(pod_metrics({"cpu": "500m"}, {"cpu": "1"}))
+    proposal = await metrics_api.propose(resource(UTILIZATION))
     assert proposal.replicas == 3
     assert proposal.metric == "cpu resource utilization (percentage of request)"
     current = {"averageUtilization": 75, "averageValue": "750m"}
     assert proposal.status == {"type": "Resource", "resource": {"name": "cpu", "current": current}}
     path = "/apis/metrics.k8s.io/v1beta1/namespaces/ns/pods"
-    assert asked.transport.targets == [f"GET {path}?labelSelector=app%3Dweb"]
+    assert metrics_api.transport.targets == [f"GET {path}?labelSelector=app%3Dweb"]
 
 
 async def test_memory_amount_is_printed_in_binary_units():
-    asked = Asked(pod_metrics({"memory": "1Gi"}, {"memory": "3Gi"}))
-    proposal = await asked.propose(resource({"type": "AverageValue", "averageValue": "1Gi"}, "memory"))
+    metrics_api = ScriptedMetricsApi(pod_metrics({"memory": "1Gi"}, {"memory": "3Gi"}))
+    proposal = await metrics_api.propose(resource({"type": "AverageValue", "averageValue": "1Gi"}, "memory"))
     assert (proposal.replicas, proposal.metric) == (4, "memory resource")
     assert proposal.status["resource"]["current"] == {"averageValue": "2Gi"}
 
 
 async def test_container_resource_metric():
-    asked = Asked(pod_metrics({"cpu": "500m"}, {"cpu": "1"}, containers=2))
+    metrics_api = ScriptedMetricsApi(pod_metrics({"cpu": "500m"}, {"cpu": "1"}, containers=2))
     pods = (pod("p0", requests=("1", "2")), pod("p1", requests=("1", "2")))
-    proposal = await asked.propose(resource(UTILIZATION, container="c1"), *pods)
+    proposal = await metrics_api.propose(resource(UTILIZATION, container="c1"), *pods)
     assert proposal.metric == "cpu container resource utilization (percentage of request)"
     current = {"averageUtilization": 37, "averageValue": "750m"}
     described = {"name": "cpu", "container": "c1", "current": current}
@@ -139,8 +139,8 @@ async def test_container_resource_metric():
 
 
 async def test_pod_with_missing_container_sample_is_skipped():
-    asked = Asked(pod_metrics({"cpu": "500m"}, {"memory": "1"}))
-    assert (await asked.propose(resource(UTILIZATION))).status["resource"]["current"] == {
+    metrics_api = ScriptedMetricsApi(pod_metrics({"cpu": "500m"}, {"memory": "1"}))
+    assert (await metrics_api.propose(resource(UTILIZATION))).status["resource"]["current"] == {
         "averageUtilization": 50,
         "averageValue": "500m",
     }
@@ -153,15 +153,15 @@ PODS = {
 
 
 async def test_pods_metric():
-    asked = Asked(values("20", "30"))
-    proposal = await asked.propose(PODS, discovers=True)
+    metrics_api = ScriptedMetricsApi(values("20", "30"))
+    proposal = await metrics_api.propose(PODS, discovers=True)
     assert (proposal.replicas, proposal.metric) == (5, "pods metric rps")
     assert proposal.status == {
         "type": "Pods",
         "pods": {"metric": {"name": "rps"}, "current": {"averageValue": "25"}},
     }
     path = "/apis/custom.metrics.k8s.io/v1beta1/namespaces/ns/pods/*/rps?labelSelector=app%3Dweb"
-    assert asked.transport.targets[-1] == f"GET {path}"
+    assert metrics_api.transport.targets[-1] == f"GET {path}"
 
 
 def of_object(target, kind="Deployment", version="apps/v1"):
@@ -181,24 +181,24 @@ AVERAGE = {"type": "AverageValue", "averageValue": "10"}
 
 
 async def test_object_metric():
-    asked = Asked(values("25", name="d"))
-    proposal = await asked.propose(of_object(VALUE), discovers=True)
+    metrics_api = ScriptedMetricsApi(values("25", name="d"))
+    proposal = await metrics_api.propose(of_object(VALUE), discovers=True)
     assert (proposal.replicas, proposal.metric) == (5, "Deployment metric rps")
     assert proposal.status["object"]["current"] == {"value": "25"}
     path = "/apis/custom.metrics.k8s.io/v1beta1/namespaces/ns/deployments.apps/d/rps"
-    assert asked.transport.targets[-1] == f"GET {path}?metricLabelSelector=q%3Da"
+    assert metrics_api.transport.targets[-1] == f"GET {path}?metricLabelSelector=q%3Da"
 
 
 async def test_object_metric_average():
-    proposal = await Asked(values("25", name="d")).propose(of_object(AVERAGE), discovers=True)
+    proposal = await ScriptedMetricsApi(values("25", name="d")).propose(of_object(AVERAGE), discovers=True)
     assert (proposal.replicas, proposal.metric) == (3, f"external metric rps({SELECTOR_TEXT})")
     assert proposal.status["object"]["current"] == {"averageValue": "12500m"}
 
 
 async def test_namespace_metric():
-    asked = Asked(values("25"))
-    await asked.propose(of_object(VALUE, "Namespace", "v1"), discovers=True)
-    assert "/v1beta1/namespaces/ns/metrics/rps?" in asked.transport.targets[-1]
+    metrics_api = ScriptedMetricsApi(values("25"))
+    await metrics_api.propose(of_object(VALUE, "Namespace", "v1"), discovers=True)
+    assert "/v1beta1/namespaces/ns/metrics/rps?" in metrics_api.transport.targets[-1]
 
 
 def external(target, **fields):
@@ -206,13 +206,13 @@ def external(target, **fields):
 
 
 async def test_external_metric():
-    asked = Asked(values("20", "30"))
-    proposal = await asked.propose(external(VALUE, selector=SELECTOR))
+    metrics_api = ScriptedMetricsApi(values("20", "30"))
+    proposal = await metrics_api.propose(external(VALUE, selector=SELECTOR))
     assert (proposal.replicas, proposal.metric) == (10, f"external metric queue({SELECTOR_TEXT})")
     assert proposal.status["external"]["current"] == {"value": "50"}
     path = "/apis/external.metrics.k8s.io/v1beta1/namespaces/ns/queue"
-    assert asked.transport.targets == [f"GET {path}?labelSelector=q%3Da"]
-    proposal = await Asked(values("20", "30")).propose(external(AVERAGE))
+    assert metrics_api.transport.targets == [f"GET {path}?labelSelector=q%3Da"]
+    proposal = await ScriptedMetricsApi(values("20", "30")).propose(external(AVERAGE))
     assert (proposal.replicas, proposal.metric) == (5, "external metric queue(nil)")
 
 
@@ -296,22 +296,22 @@ FAILURES = {
 @pytest.mark.parametrize(("spec", "given", "reason", "problem", "prefix"), FAILURES.values(), ids=FAILURES)
 async def test_failed_metrics_have_upstreams_errors(spec, given, reason, problem, prefix):
     kinds = [DISCOVERED[0], {"items": DISCOVERED[1]["items"][:1]}]
-    asked = Asked(*([given] if given else []), discovered=kinds)
+    metrics_api = ScriptedMetricsApi(*([given] if given else []), discovered=kinds)
     with pytest.raises(FailedMetricError) as caught:
-        await asked.propose(spec, discovers=given is None)
+        await metrics_api.propose(spec, discovers=given is None)
     assert (caught.value.reason, caught.value.problem) == (reason, problem)
     assert str(caught.value) == f"{prefix}{problem}"
 
 
 async def test_unknown_metric_type_is_a_spec_error():
     with pytest.raises(FailedMetricError, match=r'^unknown metric source type "Odd"$') as caught:
-        await Asked().propose({"type": "Odd"})
+        await ScriptedMetricsApi().propose({"type": "Odd"})
     assert caught.value.is_spec
 
 
 async def test_unknown_kind_has_no_metrics():
     with pytest.raises(FailedMetricError) as caught:
-        await Asked().propose(of_object(VALUE, "Odd"), discovers=True)
+        await ScriptedMetricsApi().propose(of_object(VALUE, "Odd"), discovers=True)
     assert 'unable to map kind Odd.apps to resource: no matches for kind "Odd" in group "apps"' in str(
         caught.value
     )
