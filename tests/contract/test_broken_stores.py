@@ -4,15 +4,15 @@ import pytest
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.etcd.embedded.store import MemoryStore
-from tests.support.stores.broken_stores import Broken, Restarts
+from tests.support.stores.broken_stores import BrokenStore, Restarts
 from tests.support.stores.broken_watches import BreaksWatches
 from tests.support.stores.checker import faults_of
 from tests.support.stores.workload import Workload, assert_busy, count_events, run
-from tests.support.stores.wrapped import LosesAnswers, Wrapped
+from tests.support.stores.wrapped import LosesAnswers, WrappedStore
 from tests.support.turns import turns
 
 BROKEN = [
-    kind for kind in (*Broken.__subclasses__(), *BreaksWatches.__subclasses__()) if "fault" in vars(kind)
+    kind for kind in (*BrokenStore.__subclasses__(), *BreaksWatches.__subclasses__()) if "fault" in vars(kind)
 ]
 
 
@@ -39,7 +39,7 @@ async def test_fault_of_broken_store_is_detected(kind):
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("kind", [Wrapped, LosesAnswers, Restarts], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", [WrappedStore, LosesAnswers, Restarts], ids=lambda kind: kind.__name__)
 async def test_history_of_correct_store_has_no_faults(kind, seed):
     history = await history_of(kind, seed)
     assert faults_of(history) == []

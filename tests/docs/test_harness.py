@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.documents.output_comparison import is_same_output
 from tests.support.documents.pages import Command, File, Program, blocks, steps
-from tests.support.documents.terminal import NotAsShown, Terminal
+from tests.support.documents.terminal import Terminal, UnexpectedOutput
 
 PAGE = """# A page
 
@@ -123,5 +123,5 @@ def test_commands_of_page_share_a_shell(terminal):
     ],
 )
 def test_command_with_different_output_is_detected(terminal, command, shown):
-    with pytest.raises(NotAsShown):
+    with pytest.raises(UnexpectedOutput):
         terminal.type(command, shown)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.architecture.source import ROOT
 from tests.support.documents.pages import SHELLS, Command, File, Program, blocks, steps
-from tests.support.documents.terminal import NotAsShown, Terminal
+from tests.support.documents.terminal import Terminal, UnexpectedOutput
 from tests.support.processes import go_programs, helm_binary, kubectl_binaries
 from tests.support.stores.etcd_server import etcd_binary
 
@@ -54,7 +54,7 @@ def test_page_shows_real_output(page, terminal, record_property, request):
             _require_tools(step.text, terminal, request)
         try:
             _take(step, terminal)
-        except NotAsShown as error:
+        except UnexpectedOutput as error:
             error.add_note(f"{page}:{step.line}")
             raise
         record_property("step", type(step).__name__)

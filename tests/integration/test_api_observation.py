@@ -12,7 +12,7 @@ from mockube.apiserver.kinds.resource_config import read_overrides
 from mockube.etcd.embedded.store import MemoryStore
 from tests.support.server import apiserver
 from tests.support.server.service_accounts import EC, pem
-from tests.support.stores.wrapped import Deaf
+from tests.support.stores.wrapped import StoreWithLostEvents
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 
@@ -103,7 +103,7 @@ async def test_open_watch_is_counted(client):
 
 
 async def test_cache_inconsistency_is_counted_and_watches_expire():
-    store = Deaf(MemoryStore(clock=RealClock()))
+    store = StoreWithLostEvents(MemoryStore(clock=RealClock()))
     async with apiserver.running(kv=store) as client, client.watch(f"{MAPS}?watch=1") as events:
         store.lost = {b"/registry/configmaps/default/lost"}
         await client.post(MAPS, {"metadata": {"name": "lost"}})

@@ -6,7 +6,7 @@ from mockube.apimachinery.clock import RealClock
 from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.kv import Put
 from tests.support.server import apiserver
-from tests.support.stores.wrapped import Wrapped
+from tests.support.stores.wrapped import WrappedStore
 
 RANGES = "/api/v1/namespaces/default/limitranges"
 
@@ -15,7 +15,7 @@ def limit_range(**labels):
     return {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "x", "labels": labels}}
 
 
-class OtherCreatesFirst(Wrapped):
+class OtherCreatesFirst(WrappedStore):
     """A store in which another client creates a LimitRange just before the first request does."""
 
     other_create = None

@@ -27,14 +27,14 @@ from mockube.etcd.kv import Put
 from tests.architecture.source import ROOT
 from tests.support.server.apiserver import running
 from tests.support.server.definitions import established
-from tests.support.stores.wrapped import Altered, Wrapped
+from tests.support.stores.wrapped import AlteredWatch, WrappedStore
 from tests.support.turns import soon, turns, until
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
 
 
-class Broken(Wrapped):
+class StoreWithFailingMethod(WrappedStore):
     """A store with one method that raises an unexpected error, for a given number of calls."""
 
     method = ""
@@ -68,7 +68,7 @@ class Broken(Wrapped):
         return await self.store.status()
 
 
-class Served:
+class RunningServer:
     def __init__(self, client, kv):
         self.client = client
         self.kv = kv
@@ -98,9 +98,9 @@ class Served:
 @pytest.fixture
 async def served(monkeypatch):
     monkeypatch.setattr(supervision, "FIRST_DELAY", 2.0)  # time enough to read the pages of a failed task
-    kv = Broken(MemoryStore(clock=RealClock()))
+    kv = StoreWithFailingMethod(MemoryStore(clock=RealClock()))
     async with running(kv=kv) as client:
-        yield Served(client, kv)
+        yield RunningServer(client, kv)
 
 
 async def test_failed_watch_cache_is_listed_again(served):
@@ -214,7 +214,7 @@ DEFINITION = {
 
 async def test_failed_start_leaves_no_tasks():
     """The establishing controller runs once before the server is ready."""
-    kv = Broken(MemoryStore(clock=RealClock()))
+    kv = StoreWithFailingMethod(MemoryStore(clock=RealClock()))
     await kv.put(Put(key=DEFINITIONS + WIDGETS, value=orjson.dumps(stored_definition())))
     kv.fail("txn", below=DEFINITIONS)
     server = ApiServer(kv, trust=Trust(tokens={}), clock=RealClock())
@@ -232,9 +232,9 @@ def stored_definition():
 @pytest.fixture
 async def stepped_server():
     clock = SteppedClock()
-    kv = Broken(MemoryStore(clock=clock))
+    kv = StoreWithFailingMethod(MemoryStore(clock=clock))
     async with running(kv=kv, clock=clock) as client:
-        yield Served(client, kv)
+        yield RunningServer(client, kv)
 
 
 async def test_lag_is_measured_after_task_failure(stepped_server):
@@ -247,7 +247,7 @@ async def test_lag_is_measured_after_task_failure(stepped_server):
     await served.wait_until_repaired("watch-cache-lag")
 
 
-class Stalled(Wrapped):
+class StalledStore(WrappedStore):
     """A store whose watches deliver no events after a given time."""
 
     def __init__(self, store):
@@ -261,12 +261,12 @@ class Stalled(Wrapped):
                 await self.going.wait()
                 yield batch
 
-        return Altered(await self.store.watch(request), change_batches)
+        return AlteredWatch(await self.store.watch(request), change_batches)
 
 
 async def test_lagging_watch_cache_fails_readiness_by_name():
     clock = SteppedClock()
-    kv = Stalled(MemoryStore(clock=clock))
+    kv = StalledStore(MemoryStore(clock=clock))
     async with running(kv=kv, clock=clock) as client:
         clock.advance(3600)
         assert (await client.get("/readyz/informer-sync")).data == b"ok"
@@ -344,7 +344,7 @@ async def test_failed_watch_ends_with_410_and_others_continue(served, caplog):
     assert len([record for record in caplog.records if record.exc_info]) == 1
 
 
-class Faulty(Disk):
+class FailingDisk(Disk):
     """A disk that raises an unexpected error when the test asks for it."""
 
     fails = False
@@ -356,7 +356,7 @@ class Faulty(Disk):
 
 
 async def test_failed_store_writer_ends_server_after_health_checks_fail(tmp_path):
-    disk, pages = Faulty(fsync=False), {}
+    disk, pages = FailingDisk(fsync=False), {}
     store = await DurableStore.open(tmp_path, clock=RealClock(), disk=disk)
 
     async def serve():

@@ -23,7 +23,12 @@ from mockube.apiserver.app import ApiServer
 from mockube.apiserver.authn.chain import Trust
 from mockube.apiserver.http.settings import Settings
 from mockube.etcd.embedded.store import MemoryStore
-from tests.support.hostile.hostile_requests import CREDENTIALS, Hostile, Hostiles, request_with_headers
+from tests.support.hostile.hostile_requests import (
+    CREDENTIALS,
+    HostileRequest,
+    HostileRequests,
+    request_with_headers,
+)
 from tests.support.hostile.hostile_samples import NAMESPACE
 from tests.support.server import raw_http
 from tests.support.server.apiserver import ADMIN
@@ -45,7 +50,7 @@ pytestmark = pytest.mark.timeout(120 + REQUESTS / 20)
 
 
 @dataclass(frozen=True)
-class Attacked:
+class AttackedServer:
     server: ApiServer
     address: tuple[str, int]
 
@@ -55,7 +60,7 @@ class Attacked:
 
     async def send_request(self, method, path, body=b"", *headers):
         return await self.send(
-            Hostile((raw_http.request(method, path.encode(), [CREDENTIALS, *headers], body),))
+            HostileRequest((raw_http.request(method, path.encode(), [CREDENTIALS, *headers], body),))
         )
 
     async def wait_until_closed(self):
@@ -76,7 +81,7 @@ async def attacked_server(tmp_path):
         runner = web.ServerRunner(server.http, access_log=None)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()
-        attacked = Attacked(server, runner.addresses[0])
+        attacked = AttackedServer(server, runner.addresses[0])
         answer = await attacked.send_request(
             b"POST", "/api/v1/namespaces", b'{"metadata":{"name":"%s"}}' % NAMESPACE.encode()
         )
@@ -119,7 +124,7 @@ def problem_of(hostile, answer):
 
 
 async def test_hostile_requests_leave_server_working(attacked_server):
-    hostiles, complaints = Hostiles(SEED), []
+    hostiles, complaints = HostileRequests(SEED), []
 
     async def send_some(numbers):
         for number in numbers:
@@ -138,7 +143,7 @@ async def test_hostile_requests_leave_server_working(attacked_server):
                 group.create_task(send_some(numbers))
         await attacked_server.wait_until_closed()
         gc.collect()
-        return Allocated.now()
+        return AllocatedMemory.now()
 
     tasks, memory = len(asyncio.all_tasks()), resident()
     with unexpected_errors() as errors:
@@ -166,7 +171,7 @@ class MallocInfo(ctypes.Structure):
 
 
 @dataclass(frozen=True)
-class Allocated:
+class AllocatedMemory:
     """What this process has allocated. Unlike its resident memory, it does not depend on the fragments of earlier tests."""
 
     c_bytes: int

@@ -6,7 +6,7 @@ from mockube.apimachinery.clock import SteppedClock
 from mockube.controller_manager.config.settings import Config, Simulation
 from mockube.controller_manager.kubelet.nodes import SIMULATED_NODES
 from tests.support.controllers.running_manager import running_manager
-from tests.support.controllers.simulated import NODES, Cluster, simulated_cluster
+from tests.support.controllers.simulated import NODES, SimulatedCluster, simulated_cluster
 from tests.support.server.apiserver import running
 
 
@@ -63,7 +63,7 @@ async def test_restarted_manager_keeps_requested_number():
         await server.post("/api/v1/namespaces", {"metadata": {"name": "kube-node-lease"}})
         for nodes in ("3", "1"):
             async with running_manager(server, clock, runnables=[SIMULATED_NODES], config=config) as manager:
-                await resize(Cluster(server, manager, clock), nodes=nodes)
+                await resize(SimulatedCluster(server, manager, clock), nodes=nodes)
             async with running_manager(server, clock, runnables=[SIMULATED_NODES], config=config):
                 assert len((await server.get(NODES)).body["items"]) == int(nodes)
 

@@ -11,7 +11,7 @@ from mockube.controller_manager.control.actions import Create, Delete, Patch
 from mockube.controller_manager.controllers.kruise.advancedstatefulset.controller import advanced_set_view
 from mockube.controller_manager.controllers.kruise.advancedstatefulset.strategy import UpdateStrategy
 from mockube.controller_manager.workloads.inplace import lifecycle, update
-from tests.support.controllers.advancedsets import AdvancedSets, template
+from tests.support.controllers.advancedsets import AdvancedStatefulSetHarness, template
 from tests.support.controllers.set_state_machines import OrdinalSetStateMachine
 from tests.support.controllers.statefulsets import WEB, claim_template
 
@@ -58,7 +58,7 @@ def specs(draw):
 class AdvancedStatefulSetStateMachine(OrdinalSetStateMachine):
     @initialize(spec=specs())
     def create_stateful_set(self, spec):
-        self.sets = AdvancedSets(**spec)
+        self.sets = AdvancedStatefulSetHarness(**spec)
 
     def check(self):
         check(self.sets)
@@ -181,7 +181,7 @@ TestAdvancedStatefulSet.settings = settings(max_examples=40, stateful_step_count
 @given(spec=specs(), image=IMAGES)
 @settings(max_examples=40, deadline=None)
 def test_advanced_statefulset_update_respects_partition_and_max_unavailable(spec, image):
-    sets = AdvancedSets(**spec)
+    sets = AdvancedStatefulSetHarness(**spec)
     settle_until_idle(sets)
     before = {name: sets.image(_ordinal(name)) for name in sets.pods}
     sets.change_spec("template", to=template(image))

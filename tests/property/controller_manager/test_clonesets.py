@@ -11,7 +11,7 @@ from mockube.controller_manager.control.actions import Create, Delete
 from mockube.controller_manager.controllers.kruise.cloneset.diffs import PodCounts, diffs
 from mockube.controller_manager.controllers.kruise.cloneset.spec import CloneSetLimits, CloneSetView
 from mockube.controller_manager.workloads.inplace.update import is_in_service
-from tests.support.controllers.clonesets import WEB, Clones, claim_template
+from tests.support.controllers.clonesets import WEB, CloneSetHarness, claim_template
 from tests.support.controllers.set_state_machines import SetStateMachine
 
 AMOUNTS = st.sampled_from([0, 1, 2, "30%", "50%", "100%"])
@@ -50,7 +50,7 @@ def specs(draw):
 class CloneSetStateMachine(SetStateMachine):
     @initialize(spec=specs())
     def create_clone_set(self, spec):
-        self.sets = self.clones = Clones(**spec)
+        self.sets = self.clones = CloneSetHarness(**spec)
         self.seen = set()
 
     def check(self):
@@ -141,7 +141,7 @@ TestCloneSet.settings = settings(max_examples=40, stateful_step_count=30, deadli
 @settings(max_examples=80, deadline=None)
 def test_clone_set_update_respects_limits(spec, change):
     """Available, existing and updated pods stay within the limits at every moment of an update."""
-    clones = Clones(**{**spec, "minReadySeconds": 0, "lifecycle": {}})
+    clones = CloneSetHarness(**{**spec, "minReadySeconds": 0, "lifecycle": {}})
     clones.settle()
     clones.roll("a:2", **change)
     limits = CloneSetView.of(clones.set).limits

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mockube.apimachinery import intstr
-from tests.support.controllers.daemonsets import Daemons, rolling
+from tests.support.controllers.daemonsets import DaemonSetHarness, rolling
 
 posts = st.one_of(st.integers(0, 6), st.sampled_from(["0%", "10%", "34%", "100%"]))
 
@@ -14,7 +14,7 @@ posts = st.one_of(st.integers(0, 6), st.sampled_from(["0%", "10%", "34%", "100%"
 def test_daemon_set_update_respects_limits(nodes, surge, unavailable, releases):
     extra = intstr.scaled_value(surge, nodes, round_up=True)
     missing = 0 if extra else max(1, intstr.scaled_value(unavailable, nodes, round_up=True))
-    daemons = Daemons(nodes=nodes, updateStrategy=rolling(surge, unavailable))
+    daemons = DaemonSetHarness(nodes=nodes, updateStrategy=rolling(surge, unavailable))
     daemons.settle()
     for number in range(releases):
         daemons.release(f"b:{number}")

@@ -14,7 +14,7 @@ from mockube.controller_manager.client.kinds import PODS, REPLICA_SETS
 from mockube.controller_manager.controllers.deployment.controller import DEPLOYMENT
 from mockube.controller_manager.controllers.deployment.state import DeploymentView
 from mockube.controller_manager.controllers.replicaset.controller import REPLICA_SET
-from tests.support.controllers.deployments import RECREATE, Cluster, is_ready, rolling
+from tests.support.controllers.deployments import RECREATE, DeploymentHarness, is_ready, rolling
 
 replicas = st.integers(0, 12)
 images = st.sampled_from(["a:1", "a:2", "a:3"])
@@ -28,7 +28,9 @@ class DeploymentStateMachine(RuleBasedStateMachine):
 
     @initialize(count=replicas, strategy=strategies)
     def create_deployment(self, count, strategy):
-        self.cluster = Cluster().deploy(replicas=count, strategy=strategy, progressDeadlineSeconds=60)
+        self.cluster = DeploymentHarness().deploy(
+            replicas=count, strategy=strategy, progressDeadlineSeconds=60
+        )
         self.cluster.settle()
 
     @property

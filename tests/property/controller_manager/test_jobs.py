@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from mockube.apimachinery import meta
-from tests.support.controllers.jobs import Jobs, index_of
+from tests.support.controllers.jobs import JobHarness, index_of
 
 KEY = ("default", "j")
 choices = st.integers(0, 1000)
@@ -18,7 +18,7 @@ class JobStateMachine(RuleBasedStateMachine):
 
     @initialize(parallelism=st.integers(0, 5), completions=st.integers(1, 6), mode=indexing)
     def create_job(self, parallelism, completions, mode):
-        self.jobs = Jobs(
+        self.jobs = JobHarness(
             parallelism=parallelism, completions=completions, completionMode=mode, backoffLimit=1000
         )
         self.ended = {}

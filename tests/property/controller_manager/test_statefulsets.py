@@ -11,7 +11,7 @@ from mockube.controller_manager.control.actions import EMPTY_PLAN, Create, Delet
 from mockube.controller_manager.workloads.stateful.spec import SetView
 from mockube.controller_manager.workloads.stateful.state import by_ordinal
 from tests.support.controllers.set_state_machines import OrdinalSetStateMachine
-from tests.support.controllers.statefulsets import WEB, Sets, claim_template
+from tests.support.controllers.statefulsets import WEB, StatefulSetHarness, claim_template
 
 LIMITS = st.sampled_from([None, 1, 2, "50%"])
 
@@ -38,7 +38,7 @@ def specs(draw):
 class StatefulSetStateMachine(OrdinalSetStateMachine):
     @initialize(spec=specs())
     def create_stateful_set(self, spec):
-        self.sets = Sets(**spec)
+        self.sets = StatefulSetHarness(**spec)
 
     def check(self):
         check(self.sets)
@@ -147,7 +147,7 @@ TestStatefulSet.settings = settings(max_examples=40, stateful_step_count=30, dea
 @given(spec=specs(), image=st.sampled_from(["a:1", "a:2"]), replicas=st.integers(0, 4))
 @settings(max_examples=60, deadline=None)
 def test_stateful_set_update_respects_max_unavailable(spec, image, replicas):
-    sets = Sets(**{**spec, "replicas": replicas, "minReadySeconds": 0})
+    sets = StatefulSetHarness(**{**spec, "replicas": replicas, "minReadySeconds": 0})
     sets.settle()
     sets.roll(image)
     allowed = _max_unavailable(SetView.of(STATEFUL_SETS, sets.set))

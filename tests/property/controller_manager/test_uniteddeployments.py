@@ -13,7 +13,13 @@ from mockube.controller_manager.controllers.kruise.uniteddeployment.allocator im
     bounds,
 )
 from mockube.controller_manager.controllers.kruise.uniteddeployment.subset import LABEL_SUBSET_NAME
-from tests.support.controllers.uniteddeployments import ADAPTER, KINDS, United, adaptive, subset
+from tests.support.controllers.uniteddeployments import (
+    ADAPTER,
+    KINDS,
+    UnitedDeploymentHarness,
+    adaptive,
+    subset,
+)
 
 counts = st.integers(0, 12)
 values = st.one_of(st.none(), counts, st.integers(0, 100).map("{}%".format))
@@ -119,7 +125,9 @@ class UnitedDeploymentStateMachine(RuleBasedStateMachine):
     @initialize(kind=choices, count=counts, names=topologies)
     def create_united_deployment(self, kind, count, names):
         kinds = self.kinds
-        self.foo = United(kinds[kind % len(kinds)], names, replicas=count, strategy=self.strategy)
+        self.foo = UnitedDeploymentHarness(
+            kinds[kind % len(kinds)], names, replicas=count, strategy=self.strategy
+        )
         self.foo.settle()
 
     # --- the controller, and the workloads' controllers

@@ -5,7 +5,7 @@ from mockube.controller_manager.client.kinds import ADVANCED_STATEFUL_SETS, PODS
 from mockube.controller_manager.controllers.kruise.advancedstatefulset.controller import ADVANCED_STATEFUL_SET
 from mockube.controller_manager.workloads.inplace.lifecycle import LABEL_STATE
 from mockube.controller_manager.workloads.inplace.update import GATE
-from tests.support.controllers.statefulsets import Sets
+from tests.support.controllers.statefulsets import StatefulSetHarness
 
 SPECIFIED_DELETE = "apps.kruise.io/specified-delete"
 
@@ -23,7 +23,7 @@ def template(image="a:1", **labels):
     return {"metadata": {"labels": {"app": "web", **labels}}, "spec": spec}
 
 
-class AdvancedSets(Sets):
+class AdvancedStatefulSetHarness(StatefulSetHarness):
     OF = ADVANCED_STATEFUL_SET
     KIND = ADVANCED_STATEFUL_SETS
 

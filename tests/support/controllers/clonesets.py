@@ -45,7 +45,7 @@ def claim_template(name="data", size="1Gi"):
 IN_PLACE = {"type": "InPlaceIfPossible"}
 
 
-class Clones(FakeApiServer):
+class CloneSetHarness(FakeApiServer):
     def __init__(self, **spec):
         super().__init__(CLONE_SET, SteppedClock())
         self.add(CLONE_SETS, cloneset(**spec))

@@ -38,7 +38,7 @@ def daemonset(**spec):
     return {"metadata": metadata, "spec": {**defaults, **spec}}
 
 
-class Daemons(FakeApiServer):
+class DaemonSetHarness(FakeApiServer):
     def __init__(self, *, nodes=3, **spec):
         super().__init__(DAEMON_SET, SteppedClock())
         self.add(DAEMON_SETS, daemonset(**spec))

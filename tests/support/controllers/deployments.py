@@ -44,7 +44,7 @@ def replicaset(name="web", **spec):
     return {"metadata": {"name": name, "namespace": "default"}, "spec": {**defaults, **spec}}
 
 
-class Cluster(FakeApiServer):
+class DeploymentHarness(FakeApiServer):
     def __init__(self):
         super().__init__(DEPLOYMENT, SteppedClock())
 

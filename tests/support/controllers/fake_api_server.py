@@ -27,7 +27,7 @@ from mockube.controller_manager.control.actions import (
     Update,
     Write,
 )
-from tests.support.controllers.fake_caches import Cached
+from tests.support.controllers.fake_caches import FakeCaches
 
 _GRACEFUL = (PODS,)
 """Objects that disappear only when the test calls `FakeApiServer.remove`."""
@@ -127,7 +127,7 @@ class FakeApiServer:
 
     def caches(self):
         trees = {resource: [*present.values()] for resource, present in self.objects.items()}
-        return Cached(trees, self.controller.indexes)
+        return FakeCaches(trees, self.controller.indexes)
 
     def _execute(self, actions, key=None):
         for action in actions:

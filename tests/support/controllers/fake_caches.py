@@ -5,7 +5,7 @@ from collections import Counter
 from mockube.controller_manager.client.kinds import PODS
 
 
-class _Given:
+class _FakeLister:
     def __init__(self, views, key_of, indexes):
         self._views = {key_of(view): view for view in views}
         self._indexes = indexes
@@ -26,12 +26,12 @@ class _Given:
         return Counter(value for view in self._views.values() for value in self._indexes[index](view))
 
 
-class Cached:
-    """`Cached(objects)`: a mapping from resources to the objects that are in their caches."""
+class FakeCaches:
+    """`FakeCaches(objects)`: a mapping from resources to the objects that are in their caches."""
 
     def __init__(self, objects, indexes=None):
         self._listers = {
-            resource: _Given(
+            resource: _FakeLister(
                 map(resource.view, trees),
                 _key_of_pod if resource is PODS else _key_of,
                 (indexes or {}).get(resource, {}),
@@ -40,7 +40,7 @@ class Cached:
         }
 
     def of(self, resource):
-        return self._listers.get(resource) or _Given((), _key_of, {})
+        return self._listers.get(resource) or _FakeLister((), _key_of, {})
 
 
 def _key_of(tree):

@@ -35,7 +35,7 @@ def indexed(**spec):
     return job(completionMode="Indexed", **spec)
 
 
-class Jobs(FakeApiServer):
+class JobHarness(FakeApiServer):
     def __init__(self, **spec):
         super().__init__(JOB, SteppedClock())
         self.add(JOBS, job(**spec))

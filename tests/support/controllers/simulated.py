@@ -13,7 +13,7 @@ PODS = "/api/v1/namespaces/default/pods"
 MERGE = {"kind": "merge-patch+json"}
 
 
-class Cluster:
+class SimulatedCluster:
     def __init__(self, server, manager, clock):
         self.server = server
         self.manager = manager
@@ -59,4 +59,4 @@ async def simulated_cluster(
     used = {"runnables": runnables, "config": config, "namespaces": ["kube-node-lease"]}
     async with running_cluster(clock=clock, **used) as (server, manager):
         await server.post("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}})
-        yield Cluster(server, manager, clock)
+        yield SimulatedCluster(server, manager, clock)

@@ -35,7 +35,7 @@ def claim_template(name="data"):
     return {"metadata": {"name": name}, "spec": spec}
 
 
-class Sets(FakeApiServer):
+class StatefulSetHarness(FakeApiServer):
     OF = STATEFUL_SET
     KIND = STATEFUL_SETS
 

@@ -61,7 +61,7 @@ def united(kind="Deployment", subsets="abc", *, strategy=None, template=None, **
     return {"metadata": {"name": "foo", "namespace": "default"}, "spec": body | spec}
 
 
-class United(FakeApiServer):
+class UnitedDeploymentHarness(FakeApiServer):
     def __init__(self, kind="Deployment", subsets="abc", **spec):
         super().__init__(UNITED_DEPLOYMENT, SteppedClock())
         self.kind = kind

@@ -56,7 +56,7 @@ exit $code
 """
 
 
-class NotAsShown(Exception):
+class UnexpectedOutput(Exception):
     pass
 
 
@@ -98,7 +98,7 @@ class Terminal:
         answer = self._run(command)
         while not answer.matches_page(output):
             if not ONLY_LOOKS.match(command) or CLOCK.monotonic() - began > PATIENCE:
-                raise NotAsShown(f"$ {command}\n{answer.differs_from(output)}")
+                raise UnexpectedOutput(f"$ {command}\n{answer.differs_from(output)}")
             answer = self._run(command)
 
     def write(self, name, text):
@@ -191,7 +191,7 @@ class Background:
         with self._more:
             if not self._more.wait_for(is_printed, PATIENCE):
                 differs = difference(output or "", self._result)
-                raise NotAsShown(f"$ {self._command}\n{differs}\n{self._printed['stderr']}")
+                raise UnexpectedOutput(f"$ {self._command}\n{differs}\n{self._printed['stderr']}")
 
     @property
     def _result(self):

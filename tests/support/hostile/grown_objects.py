@@ -40,7 +40,7 @@ _DEEPEST = 12
 _LETTERS = string.ascii_lowercase
 
 
-class Growing(NamedTuple):
+class GrowingObject(NamedTuple):
     """`make(size)` is the object with that many members in the field."""
 
     field: str
@@ -88,7 +88,7 @@ def _mark(number: int) -> str:
     return f"a{digits:0>5}"
 
 
-def growing(of: Type, seen: set[tuple[str, str]], base: Any = None) -> Iterator[Growing]:
+def growing(of: Type, seen: set[tuple[str, str]], base: Any = None) -> Iterator[GrowingObject]:
     """Yield an object for each list and map of an unseen type: with distinct members, and with equal ones."""
     base = full_example(of) if base is None else base
     for path, field in _fields(of, (), ()):
@@ -100,7 +100,7 @@ def growing(of: Type, seen: set[tuple[str, str]], base: Any = None) -> Iterator[
         for way, is_distinct in (("distinct", True), ("equal", False)):
             if field.shape is Shape.MAP and not is_distinct:
                 continue
-            yield Growing(
+            yield GrowingObject(
                 f"{'.'.join(steps)} {way}",
                 lambda size, steps=steps, field=field, is_distinct=is_distinct: _with_value_at(
                     base, steps, _many_items(field, steps[-1], size, is_distinct=is_distinct)

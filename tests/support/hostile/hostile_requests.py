@@ -15,7 +15,7 @@ CREDENTIALS = (b"Authorization", b"Bearer admin")
 
 
 @dataclass(frozen=True)
-class Hostile:
+class HostileRequest:
     """Pieces to send over one connection. A well-framed request must get a response; on others it may be closed."""
 
     pieces: tuple[bytes, ...]
@@ -23,7 +23,7 @@ class Hostile:
     hangs_up: bool = False
 
 
-class Hostiles:
+class HostileRequests:
     """Generates requests; most have a wrong body."""
 
     def __init__(self, seed):
@@ -166,8 +166,10 @@ def _wrong_frame(sample, random):
     head = b"%s %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer admin\r\nContent-Type: application/json\r\n"
     head %= (sample.method.encode(), _target(sample.path))
     if random.random() < 0.3:
-        return Hostile(random.choice(hostile_frames.cut_off(head, body)), well_framed=False, hangs_up=True)
-    return Hostile(random.choice(hostile_frames.broken(head, body)), well_framed=False)
+        return HostileRequest(
+            random.choice(hostile_frames.cut_off(head, body)), well_framed=False, hangs_up=True
+        )
+    return HostileRequest(random.choice(hostile_frames.broken(head, body)), well_framed=False)
 
 
 def request_with_headers(method, path, body, *headers):
@@ -175,7 +177,7 @@ def request_with_headers(method, path, body, *headers):
     header_names = {name for name, _ in headers}
     usual = [(b"Content-Type", bodies.JSON.encode()), CREDENTIALS]
     headers = [*headers, *(header for header in usual if header[0] not in header_names)]
-    return Hostile((raw_http.request(method.encode(), _target(path), headers, body),))
+    return HostileRequest((raw_http.request(method.encode(), _target(path), headers, body),))
 
 
 def _target(path):

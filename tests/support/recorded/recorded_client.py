@@ -58,7 +58,7 @@ class RecordedClient:
 
 
 @dataclass
-class RecordedSayer:
+class FakeEventRecorder:
     events: list = field(default_factory=list)
 
     def record(self, about, type_, reason, message):

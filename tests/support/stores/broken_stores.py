@@ -23,11 +23,11 @@ from mockube.etcd.kv import (
     Txn,
     TxnResult,
 )
-from tests.support.stores.wrapped import Wrapped
+from tests.support.stores.wrapped import WrappedStore
 from tests.support.turns import turns
 
 
-class Broken(Wrapped):
+class BrokenStore(WrappedStore):
     fault: ClassVar[str]
     """The prefix of the fault that the checker must report."""
 
@@ -35,7 +35,7 @@ class Broken(Wrapped):
 # --- responses
 
 
-class ReadsThePast(Broken):
+class ReadsThePast(BrokenStore):
     """A stale read: a member that was paused serves its data without a check that it is the newest."""
 
     fault = "stale read"
@@ -51,7 +51,7 @@ class ReadsThePast(Broken):
         return replace(past, revision=newest - 2)
 
 
-class ReadsThePastAsPresent(Broken):
+class ReadsThePastAsPresent(BrokenStore):
     """A cache that is stale, and reports a current revision."""
 
     fault = "wrong answer"
@@ -67,7 +67,7 @@ class ReadsThePastAsPresent(Broken):
         return replace(past, revision=newest.revision)
 
 
-class TearsRanges(Broken):
+class TearsRanges(BrokenStore):
     """Reads key by key, with writes between."""
 
     fault = "wrong answer"
@@ -79,7 +79,7 @@ class TearsRanges(Broken):
         return replace(then, kvs=[*first.kvs[:1], *then.kvs[1:]])
 
 
-class CountsWhatItShows(Broken):
+class CountsWhatItShows(BrokenStore):
     """With a limit, counts the returned keys instead of all keys."""
 
     fault = "wrong answer"
@@ -89,7 +89,7 @@ class CountsWhatItShows(Broken):
         return result if request.count_only else replace(result, count=len(result.kvs))
 
 
-class ReadsTheForgotten(Broken):
+class ReadsTheForgotten(BrokenStore):
     """Continues to serve compacted revisions."""
 
     fault = "read of the forgotten"
@@ -102,7 +102,7 @@ class ReadsTheForgotten(Broken):
             return replace(newest, kvs=(), count=0)
 
 
-class IgnoresComparisons(Broken):
+class IgnoresComparisons(BrokenStore):
     """Two concurrent compare-and-swap writes both succeed."""
 
     fault = "lost update"
@@ -111,7 +111,7 @@ class IgnoresComparisons(Broken):
         return await self.store.txn(replace(request, compare=()))
 
 
-class ForgetsWrites(Broken):
+class ForgetsWrites(BrokenStore):
     """Acknowledges a write before it is durable, and then loses it."""
 
     fault = "revision reused"
@@ -122,7 +122,7 @@ class ForgetsWrites(Broken):
         return PutResult(revision=(await self.store.status()).revision)
 
 
-class ReusesRevisions(Broken):
+class ReusesRevisions(BrokenStore):
     """Assigns wrong revisions."""
 
     fault = "revision reused"
@@ -132,7 +132,7 @@ class ReusesRevisions(Broken):
         return result if next(self.turn) % 10 else replace(result, revision=result.revision - 1)
 
 
-class SkipsRevisions(Broken):
+class SkipsRevisions(BrokenStore):
     """Uses a second revision for a write, now and then."""
 
     fault = "revision from nowhere"
@@ -143,7 +143,7 @@ class SkipsRevisions(Broken):
         return await self.store.put(request)
 
 
-class SpreadsTransactions(Broken):
+class SpreadsTransactions(BrokenStore):
     """Executes the operations of a transaction one by one, each at its own revision."""
 
     fault = "revision from nowhere"
@@ -158,7 +158,7 @@ class SpreadsTransactions(Broken):
         return replace(result, revision=newest, results=results)
 
 
-class RefusesWhatItHas(Broken):
+class RefusesWhatItHas(BrokenStore):
     """Reports old revisions as compacted."""
 
     fault = "unjustified refusal"
@@ -173,7 +173,7 @@ class RefusesWhatItHas(Broken):
 # --- what a restart preserves
 
 
-class Restarts(Wrapped):
+class Restarts(WrappedStore):
     """A correct store that restarts after every n writes from the log of all writes. Its time stands still."""
 
     writes: ClassVar = frozenset({"put", "delete", "txn", "compact", "grant", "revoke"})
@@ -205,7 +205,7 @@ class Restarts(Wrapped):
         await before.close()
 
 
-class LosesItsTail(Restarts, Broken):
+class LosesItsTail(Restarts, BrokenStore):
     """Responds before the write is on disk."""
 
     fault = "revision reused"

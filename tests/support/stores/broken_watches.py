@@ -15,15 +15,15 @@ from mockube.etcd.kv import (
     WatchBatch,
     WatchRequest,
 )
-from tests.support.stores.broken_stores import Broken
-from tests.support.stores.wrapped import Altered
+from tests.support.stores.broken_stores import BrokenStore
+from tests.support.stores.wrapped import AlteredWatch
 
 
-class BreaksWatches(Broken):
+class BreaksWatches(BrokenStore):
     """Every watch passes through `change_batches`."""
 
-    async def watch(self, request: WatchRequest) -> Altered:
-        return Altered(await self.store.watch(request), self.change_batches)
+    async def watch(self, request: WatchRequest) -> AlteredWatch:
+        return AlteredWatch(await self.store.watch(request), self.change_batches)
 
     def change_batches(self, watch: Watch) -> AsyncIterator[WatchBatch]:
         raise NotImplementedError
@@ -161,12 +161,12 @@ class CancelsForNothing(BreaksWatches):
                 raise Compacted(batch.revision + 1, batch.revision + 2)
 
 
-class HidesExpiry(Broken):
+class HidesExpiry(BrokenStore):
     """Deletes the keys of a lease without events."""
 
     fault = "missing event"
 
-    async def watch(self, request: WatchRequest) -> Altered:
+    async def watch(self, request: WatchRequest) -> AlteredWatch:
         def is_delivered(event: Event) -> bool:
             return event.kind is EventKind.PUT or not (event.previous and event.previous.lease)
 
@@ -179,15 +179,15 @@ class HidesExpiry(Broken):
                 ]
                 yield replace(batch, events=events)
 
-        return Altered(await self.store.watch(replace(request, previous=True)), change_batches)
+        return AlteredWatch(await self.store.watch(replace(request, previous=True)), change_batches)
 
 
-class MissesDeletesAtCompaction(Broken):
+class MissesDeletesAtCompaction(BrokenStore):
     """A watch that starts at the very revision of compaction misses its deletions."""
 
     fault = "missing event"
 
-    async def watch(self, request: WatchRequest) -> Altered:
+    async def watch(self, request: WatchRequest) -> AlteredWatch:
         forgotten = (await self.store.status()).compact_revision
 
         def is_delivered(event: Event) -> bool:
@@ -197,10 +197,10 @@ class MissesDeletesAtCompaction(Broken):
             async for batch in watch:
                 yield replace(batch, events=[event for event in batch.events if is_delivered(event)])
 
-        return Altered(await self.store.watch(request), change_batches)
+        return AlteredWatch(await self.store.watch(request), change_batches)
 
 
-class RepeatsOnResume(Broken):
+class RepeatsOnResume(BrokenStore):
     """Handles the start revision as the last one that was delivered."""
 
     fault = "event before the start"
@@ -209,7 +209,7 @@ class RepeatsOnResume(Broken):
         return await self.store.watch(replace(request, start_revision=max(HEAD, request.start_revision - 1)))
 
 
-class ForgetsTheFuture(Broken):
+class ForgetsTheFuture(BrokenStore):
     """Handles a start revision in the future as the current one."""
 
     fault = "event before the start"
@@ -220,7 +220,7 @@ class ForgetsTheFuture(Broken):
         return await self.store.watch(replace(request, start_revision=start))
 
 
-class LeaksOverThePrefix(Broken):
+class LeaksOverThePrefix(BrokenStore):
     """Ignores the end of a prefix."""
 
     fault = "foreign event"

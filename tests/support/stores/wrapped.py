@@ -10,7 +10,7 @@ from mockube.etcd.errors import Interrupted
 from mockube.etcd.kv import KV, Txn, TxnResult, Watch, WatchBatch, WatchRequest
 
 
-class Wrapped:
+class WrappedStore:
     """A store that wraps another, except for the methods of a subclass."""
 
     def __init__(self, store: KV) -> None:
@@ -22,7 +22,7 @@ class Wrapped:
         return getattr(self.store, name)
 
 
-class Altered:
+class AlteredWatch:
     """A watch that wraps another, except for the batches that it delivers."""
 
     def __init__(self, watch: Watch, change_batches: Callable[[Watch], AsyncIterator[WatchBatch]]) -> None:
@@ -51,7 +51,7 @@ class Altered:
         await self.close()
 
 
-class LosesAnswers(Wrapped):
+class LosesAnswers(WrappedStore):
     """A correct store over a bad connection: now and then a transaction or its response is lost."""
 
     async def txn(self, request: Txn) -> TxnResult:
@@ -64,15 +64,15 @@ class LosesAnswers(Wrapped):
         return result
 
 
-class Deaf(Wrapped):
+class StoreWithLostEvents(WrappedStore):
     """A correct store whose watches do not deliver some keys."""
 
     lost: Collection[bytes] = ()
 
-    async def watch(self, request: WatchRequest) -> Altered:
+    async def watch(self, request: WatchRequest) -> AlteredWatch:
         async def change_batches(watch: Watch) -> AsyncIterator[WatchBatch]:
             async for batch in watch:
                 delivered_events = [event for event in batch.events if event.kv.key not in self.lost]
                 yield replace(batch, events=delivered_events)
 
-        return Altered(await self.store.watch(request), change_batches)
+        return AlteredWatch(await self.store.watch(request), change_batches)

@@ -26,7 +26,7 @@ TOKEN = jwt.sign(KEYS, CLAIMS)
 DAY = 24 * 3600
 
 
-class Cluster:
+class LegacyTokenHarness:
     def __init__(self):
         self.clock = SteppedClock()
         account = {"name": "robot", "namespace": "ns", "uid": "uid-robot"}
@@ -54,7 +54,7 @@ class Cluster:
 
 @pytest.fixture
 def cluster():
-    return Cluster()
+    return LegacyTokenHarness()
 
 
 async def test_legacy_token_authenticates_service_account(cluster):

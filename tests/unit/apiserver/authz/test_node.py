@@ -16,7 +16,7 @@ NODE = User(name="system:node:n1", groups=("system:nodes",))
 UNRELATED = "no relationship found between node 'n1' and this object"
 
 
-class Cluster:
+class NodeAuthorizerHarness:
     def __init__(self):
         self.caches = {resource: ResourceCache(f"/{resource}/".encode()) for resource in GROUPS}
         for cache in self.caches.values():
@@ -103,7 +103,7 @@ OF_POD = [
 
 @pytest.mark.parametrize(("resource", "name"), OF_POD)
 def test_node_reads_objects_referenced_by_its_pods(resource, name):
-    cluster = Cluster()
+    cluster = NodeAuthorizerHarness()
     assert not cluster.may_get(resource, name)
     cluster.put("pods", "p", POD, status=STATUS)
     assert cluster.may_get(resource, name)
@@ -120,14 +120,14 @@ def test_node_reads_objects_referenced_by_its_pods(resource, name):
 
 
 def test_mirror_pod_grants_no_access():
-    cluster = Cluster()
+    cluster = NodeAuthorizerHarness()
     cluster.put("pods", "p", POD, metadata={"annotations": {"kubernetes.io/config.mirror": "x"}})
     assert cluster.may_get("pods", "p")
     assert not cluster.may_get("secrets", "key")
 
 
 def test_claim_grants_node_its_volume_and_secrets():
-    cluster = Cluster()
+    cluster = NodeAuthorizerHarness()
     source = {"nodeStageSecretRef": {"namespace": "vault", "name": "s"}}
     own = {"controllerPublishSecretRef": {"namespace": "vault", "name": "t"}}
     cluster.put(
@@ -148,7 +148,7 @@ def test_claim_grants_node_its_volume_and_secrets():
     [("storage.k8s.io/volumeattachments", "a"), ("resource.k8s.io/resourceslices", "s")],
 )
 def test_node_accesses_only_its_own_objects(resource, name):
-    cluster = Cluster()
+    cluster = NodeAuthorizerHarness()
     cluster.put(resource.rpartition("/")[2], name, {"nodeName": "n1"})
     assert cluster.may_get(resource, name, namespace="")
     cluster.put(resource.rpartition("/")[2], name, {"nodeName": "n2"})
@@ -225,11 +225,11 @@ ALLOWED = ""
 )
 def test_node_authorizer_decision_has_reason(verb, resource, name, more, reason):
     expected = (Decision.ALLOW, "") if reason == ALLOWED else (Decision.NO_OPINION, reason)
-    assert Cluster().ask(verb, resource, name, **more) == expected
+    assert NodeAuthorizerHarness().ask(verb, resource, name, **more) == expected
 
 
 def test_users_outside_system_nodes_get_no_opinion():
-    cluster = Cluster()
+    cluster = NodeAuthorizerHarness()
     for user in (User(name="system:node:n1"), User(name="bob", groups=("system:nodes",))):
         assert cluster.ask("get", "nodes", "n1", user=user) == (Decision.NO_OPINION, "")
     nameless = User(name="system:node:", groups=("system:nodes",))
@@ -238,7 +238,7 @@ def test_users_outside_system_nodes_get_no_opinion():
 
 
 def test_rules_of_nodes_are_incomplete():
-    rules = Cluster().authorizer.rules(NODE, "ns")
+    rules = NodeAuthorizerHarness().authorizer.rules(NODE, "ns")
     assert (rules.is_incomplete, rules.error) == (
         True,
         "node authorizer does not support user rule resolution",
@@ -246,7 +246,7 @@ def test_rules_of_nodes_are_incomplete():
 
 
 async def test_node_graph_is_built_between_other_requests():
-    cluster = Cluster()
+    cluster = NodeAuthorizerHarness()
     for number in range(graphs.MAX_SYNCHRONOUS_CHANGES + 1):
         cluster.put("pods", f"p{number}", POD)
     with pytest.raises(PreparationNeeded):
@@ -258,7 +258,7 @@ async def test_node_graph_is_built_between_other_requests():
 
 def test_unread_node_graph_changes_are_bounded(monkeypatch):
     monkeypatch.setattr(graphs, "MAX_QUEUED_CHANGES", 10)
-    cluster = Cluster()
+    cluster = NodeAuthorizerHarness()
     cluster.may_get("secrets", "key")
     for number in range(100):
         cluster.put("pods", f"p{number}", POD)

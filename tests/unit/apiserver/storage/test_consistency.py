@@ -14,7 +14,7 @@ from mockube.apiserver.storage.watch_cache import WatchCache
 from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.errors import Unavailable
 from mockube.etcd.kv import Delete, Put, Range
-from tests.support.stores.wrapped import Deaf
+from tests.support.stores.wrapped import StoreWithLostEvents
 from tests.support.turns import turns, until
 
 MAPS = b"/registry/configmaps/ns/"
@@ -25,7 +25,7 @@ def value(name):
     return b'{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"%b","uid":"u"}}' % name.encode()
 
 
-class Failing(Deaf):
+class FailingStore(StoreWithLostEvents):
     fails = False
 
     async def range(self, request: Range):
@@ -37,7 +37,7 @@ class Failing(Deaf):
 class CheckedCache:
     def __init__(self):
         self.clock = SteppedClock()
-        self.store = Failing(MemoryStore(clock=self.clock))
+        self.store = FailingStore(MemoryStore(clock=self.clock))
         self.watch_cache = WatchCache(self.store, b"/registry/", clock=self.clock, read=read_value)
         self.resource_cache = self.watch_cache.resource_cache(PREFIX)
         self.resets = []

@@ -16,7 +16,7 @@ from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.errors import Interrupted
 from mockube.etcd.kv import Event, Txn, WatchBatch
 from tests.support.stores.watch_caches import FOLDER, mirroring, put
-from tests.support.stores.wrapped import Wrapped
+from tests.support.stores.wrapped import WrappedStore
 from tests.support.turns import turn, until
 
 MANY = 3 * SLICE
@@ -154,7 +154,7 @@ async def test_bookmark_is_not_older_than_delivered_event(store):
     assert events[-1].change is None
 
 
-class Reads:
+class CountingReader:
     """`read_value` with a count of its calls."""
 
     def __init__(self):
@@ -165,7 +165,7 @@ class Reads:
         return read_value(value)
 
 
-class Foreign:
+class CopyingStore:
     """A store that returns other objects than were written, as etcd does."""
 
     def __init__(self, store):
@@ -175,10 +175,10 @@ class Foreign:
         return getattr(self._store, name)
 
     async def watch(self, request):
-        return Copied(await self._store.watch(request))
+        return CopyingWatch(await self._store.watch(request))
 
 
-class Copied:
+class CopyingWatch:
     def __init__(self, watch):
         self._watch = watch
 
@@ -200,9 +200,9 @@ class Copied:
             yield WatchBatch(revision=batch.revision, events=events)
 
 
-@pytest.mark.parametrize("wrap", [lambda store: store, Foreign], ids=["embedded", "foreign"])
+@pytest.mark.parametrize("wrap", [lambda store: store, CopyingStore], ids=["embedded", "foreign"])
 async def test_own_writes_are_not_decoded_again(store, wrap):
-    reads = Reads()
+    reads = CountingReader()
     async with mirroring(wrap(store), SteppedClock(), reads) as watch_cache:
         own = put(1)
         watch_cache.trust(own.key, own.value)
@@ -219,7 +219,7 @@ async def test_own_writes_are_not_decoded_again(store, wrap):
 
 
 async def test_memory_for_unconfirmed_writes_is_bounded(store):
-    reads = Reads()
+    reads = CountingReader()
     async with mirroring(store, SteppedClock(), reads) as watch_cache:
         own, half = put(1), put(2, size=MAX_TRUSTED_BYTES // 2)
         for value in (own, half, half):  # an equal value written again uses no more memory
@@ -249,7 +249,7 @@ def test_several_own_writes_of_object_are_recognised():
 async def test_relist_decodes_changed_values_only(store):
     for number in range(MANY):
         await store.put(put(number))
-    reads = Reads()
+    reads = CountingReader()
     async with mirroring(store, SteppedClock(), reads) as watch_cache:
         assert reads.count == MANY
         before, last = watch_cache.resource_cache(FOLDER).get(put(0).key), watch_cache.revision
@@ -332,7 +332,7 @@ async def test_objects_of_lost_version_are_read_again_in_slices(store):
 
 
 async def test_objects_of_lost_version_are_read_after_the_store_failed(store):
-    class FailsOnce(Wrapped):
+    class FailsOnce(WrappedStore):
         is_failing = False
 
         async def range(self, request):

@@ -31,7 +31,7 @@ from mockube.controller_manager.control.actions import (
 )
 from mockube.controller_manager.control.executor import Executor
 from mockube.controller_manager.control.own_writes import KeyWrites
-from tests.support.recorded.recorded_client import RecordedClient, RecordedSayer, key
+from tests.support.recorded.recorded_client import FakeEventRecorder, RecordedClient, key
 
 OWNER = {
     "apiVersion": "apps/v1",
@@ -51,7 +51,7 @@ TERMINATING = Forbidden("no", Details(causes=(Cause(reason="NamespaceTerminating
 class Runtime:
     def __init__(self):
         self.client = RecordedClient(objects={key("web"): OWNER})
-        self.sayer = RecordedSayer()
+        self.sayer = FakeEventRecorder()
         self.writes = KeyWrites(reconciled_at=0.0)
 
     async def do(self, *actions, last=None):

@@ -28,7 +28,7 @@ from mockube.controller_manager.scheduler.devices.pools import DeviceId, gather_
 from mockube.controller_manager.scheduler.devices.state import DeviceState
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.volumes import Storage
-from tests.support.controllers.fake_caches import Cached
+from tests.support.controllers.fake_caches import FakeCaches
 
 RECORDED = [
     orjson.loads(line) for line in Path(__file__).with_name("allocations.jsonl").read_text().splitlines()
@@ -41,7 +41,7 @@ CLASSES = [
     {"metadata": {"name": "cfg"}, "spec": {"config": [CONFIG]}},
 ]
 NOW = "2030-01-01T00:00:00Z"
-EMPTY = Cached({}).of(RESOURCE_CLAIMS)
+EMPTY = FakeCaches({}).of(RESOURCE_CLAIMS)
 
 
 def nodes():
@@ -65,7 +65,7 @@ def pod(*names, **spec):
 
 
 def snapshot(slices, *claims, in_use=(), in_flight=None):
-    caches = Cached({RESOURCE_CLAIMS: claims, DEVICE_CLASSES: CLASSES})
+    caches = FakeCaches({RESOURCE_CLAIMS: claims, DEVICE_CLASSES: CLASSES})
     return DeviceSnapshot(
         claims=caches.of(RESOURCE_CLAIMS),
         classes=caches.of(DEVICE_CLASSES),

@@ -12,7 +12,7 @@ from mockube.controller_manager.workloads.ownership import (
     owned_objects,
     owner_of_pod,
 )
-from tests.support.controllers.fake_caches import Cached
+from tests.support.controllers.fake_caches import FakeCaches
 
 WEB = {"app": "web"}
 
@@ -30,7 +30,7 @@ def pod(name, *, of=None, carried=None, **metadata):
 
 def owned_by(*pods, by=None):
     subject = by or owner()
-    caches = Cached({PODS: pods}, {PODS: {BY_OWNER: owner_of_pod}})
+    caches = FakeCaches({PODS: pods}, {PODS: {BY_OWNER: owner_of_pod}})
     return owned_objects(caches, PODS, subject, labels.from_set(WEB))
 
 
@@ -81,7 +81,7 @@ def test_ownership_actions_release_and_adopt():
 def owners_to_reconcile(old, new, *owners):
     keys = keys_of_owners(PODS, REPLICA_SETS, lambda it: labels.from_label_selector(it["spec"]["selector"]))
     change = Change(*(None if it is None else PodView.of(it) for it in (old, new)))
-    return sorted(key.name for key in keys(Cached({REPLICA_SETS: owners}), change))
+    return sorted(key.name for key in keys(FakeCaches({REPLICA_SETS: owners}), change))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from mockube.controller_manager.controllers.clusterroleaggregation.controller im
     CLUSTER_ROLE_AGGREGATION,
     reconcile,
 )
-from tests.support.controllers.fake_caches import Cached
+from tests.support.controllers.fake_caches import FakeCaches
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 PODS = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}
@@ -21,7 +21,9 @@ def role(name, *rules, labels=None, selectors=None):
 
 
 def actions_for(*roles):
-    return reconcile(Cached({CLUSTER_ROLES: roles}, CLUSTER_ROLE_AGGREGATION.indexes), Key("", "sum"), NOW)
+    return reconcile(
+        FakeCaches({CLUSTER_ROLES: roles}, CLUSTER_ROLE_AGGREGATION.indexes), Key("", "sum"), NOW
+    )
 
 
 def rules(plan):

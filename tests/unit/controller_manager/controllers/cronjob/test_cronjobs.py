@@ -15,7 +15,7 @@ from tests.support.controllers.fake_api_server import FakeApiServer
 KEY = Key("default", "c")
 
 
-class Crons(FakeApiServer):
+class CronJobHarness(FakeApiServer):
     def __init__(self, **spec):
         super().__init__(CRON_JOB, SteppedClock())
         defaults = {
@@ -59,7 +59,7 @@ class Crons(FakeApiServer):
 
 
 def test_job_is_created_at_scheduled_time():
-    crons = Crons()
+    crons = CronJobHarness()
     assert crons.sync() == []
     assert crons.plan(KEY).requeue_after == timedelta(minutes=5, milliseconds=100)
     crons.pass_time(minutes=5)
@@ -77,7 +77,7 @@ def test_job_is_created_at_scheduled_time():
 
 
 def test_scheduled_time_annotation_has_time_zone():
-    crons = Crons(schedule="30 9 * * *", timeZone="Asia/Kathmandu")
+    crons = CronJobHarness(schedule="30 9 * * *", timeZone="Asia/Kathmandu")
     crons.pass_time(hours=4)
     crons.sync()
     (job,) = crons.all(JOBS)
@@ -85,7 +85,7 @@ def test_scheduled_time_annotation_has_time_zone():
 
 
 def test_finished_job_updates_status():
-    crons = Crons()
+    crons = CronJobHarness()
     crons.pass_time(minutes=5)
     crons.sync()
     crons.end(crons.all(JOBS)[0])
@@ -104,7 +104,7 @@ def test_finished_job_updates_status():
     ],
 )
 def test_concurrency_policy_applies_to_running_job(policy, jobs, active, reason):
-    crons = Crons(concurrencyPolicy=policy)
+    crons = CronJobHarness(concurrencyPolicy=policy)
     crons.pass_time(minutes=5)
     crons.sync()
     crons.pass_time(minutes=5)
@@ -115,7 +115,7 @@ def test_concurrency_policy_applies_to_running_job(policy, jobs, active, reason)
 
 
 def test_only_latest_missed_start_is_made_up():
-    crons = Crons()
+    crons = CronJobHarness()
     crons.pass_time(hours=3, minutes=2)
     crons.sync()
     assert crons.status["lastScheduleTime"] == "2030-01-01T03:00:00Z"
@@ -123,7 +123,7 @@ def test_only_latest_missed_start_is_made_up():
 
 
 def test_too_many_missed_starts_record_event():
-    crons = Crons(schedule="* * * * *")
+    crons = CronJobHarness(schedule="* * * * *")
     crons.pass_time(hours=3)
     crons.sync()
     assert crons.reasons == ["TooManyMissedTimes", "SuccessfulCreate"]
@@ -131,21 +131,21 @@ def test_too_many_missed_starts_record_event():
 
 @pytest.mark.parametrize(("deadline", "late", "jobs"), [(30, 20, 1), (30, 40, 0), (None, 200, 1)])
 def test_start_beyond_starting_deadline_is_skipped(deadline, late, jobs):
-    crons = Crons(startingDeadlineSeconds=deadline)
+    crons = CronJobHarness(startingDeadlineSeconds=deadline)
     crons.pass_time(minutes=5, seconds=late)
     crons.sync()
     assert len(crons.all(JOBS)) == jobs
 
 
 def test_suspended_cron_job_creates_no_jobs():
-    crons = Crons(suspend=True)
+    crons = CronJobHarness(suspend=True)
     crons.pass_time(hours=1)
     assert crons.sync() == []
     assert crons.plan(KEY).requeue_after is None
 
 
 def test_changed_schedule_starts_at_next_time():
-    crons = Crons(schedule="0 0 1 1 *")
+    crons = CronJobHarness(schedule="0 0 1 1 *")
     crons.sync()
     crons.pass_time(minutes=10, seconds=30)
     crons.respecify(CRON_JOBS, "c", ("schedule",), "* * * * *")
@@ -156,7 +156,7 @@ def test_changed_schedule_starts_at_next_time():
 
 
 def test_jobs_beyond_history_limit_are_deleted():
-    crons = Crons(successfulJobsHistoryLimit=2, failedJobsHistoryLimit=0)
+    crons = CronJobHarness(successfulJobsHistoryLimit=2, failedJobsHistoryLimit=0)
     for kind in ("Complete", "Failed", "Complete", "Complete"):
         crons.pass_time(minutes=5)
         crons.sync()
@@ -168,7 +168,7 @@ def test_jobs_beyond_history_limit_are_deleted():
 
 
 def test_job_created_before_restart_is_added_to_active():
-    crons = Crons()
+    crons = CronJobHarness()
     crons.pass_time(minutes=5)
     plan = crons.execute_one(crons.plan(KEY), KEY)
     crons.execute_one(plan, KEY)
@@ -179,7 +179,7 @@ def test_job_created_before_restart_is_added_to_active():
 
 
 def test_missing_job_is_removed_from_active():
-    crons = Crons()
+    crons = CronJobHarness()
     crons.pass_time(minutes=5)
     crons.sync()
     crons.remove(JOBS, meta.name(crons.all(JOBS)[0]))
@@ -198,7 +198,7 @@ def test_missing_job_is_removed_from_active():
     ],
 )
 def test_invalid_schedule_records_event(spec, reason):
-    crons = Crons(**spec)
+    crons = CronJobHarness(**spec)
     crons.sync()
     assert crons.reasons == [reason]
     assert crons.all(JOBS) == []

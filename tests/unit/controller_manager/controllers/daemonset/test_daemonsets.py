@@ -11,13 +11,20 @@ from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS, DAEMON_SETS, NODES, PODS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.controllers.daemonset.controller import DAEMON_SET
-from tests.support.controllers.daemonsets import ON_DELETE, Daemons, daemonset, node_of, rolling, template
+from tests.support.controllers.daemonsets import (
+    ON_DELETE,
+    DaemonSetHarness,
+    daemonset,
+    node_of,
+    rolling,
+    template,
+)
 
 KEY = Key("default", "d")
 
 
 def test_each_node_gets_a_pod_with_node_affinity():
-    daemons = Daemons(nodes=2)
+    daemons = DaemonSetHarness(nodes=2)
     assert daemons.sync() == [
         ("create", "controllerrevisions"),
         ("create", "pods"),
@@ -42,7 +49,7 @@ def test_each_node_gets_a_pod_with_node_affinity():
 
 
 def test_status_counts_nodes():
-    daemons = Daemons(nodes=2)
+    daemons = DaemonSetHarness(nodes=2)
     daemons.sync()
     daemons.run(daemons.undeleted[0])
     daemons.sync()
@@ -60,7 +67,7 @@ def test_status_counts_nodes():
 
 
 def test_pod_is_available_after_min_ready_seconds():
-    daemons = Daemons(nodes=1, minReadySeconds=30)
+    daemons = DaemonSetHarness(nodes=1, minReadySeconds=30)
     daemons.settle()
     assert "numberAvailable" not in daemons.status
     assert daemons.plan(KEY).requeue_after == timedelta(seconds=30)
@@ -79,7 +86,7 @@ def test_pod_is_available_after_min_ready_seconds():
     ],
 )
 def test_pods_are_created_for_suitable_nodes_only(spec, nodes):
-    daemons = Daemons(nodes=0, template=template(**spec))
+    daemons = DaemonSetHarness(nodes=0, template=template(**spec))
     daemons.add_node("a", labels={"pool": "a"})
     daemons.add_node("b", labels={"pool": "b"})
     daemons.add_node("tainted", taints=[{"key": "k", "value": "v", "effect": "NoSchedule"}])
@@ -89,7 +96,7 @@ def test_pods_are_created_for_suitable_nodes_only(spec, nodes):
 
 @pytest.mark.parametrize(("effect", "left"), [("NoSchedule", 1), ("NoExecute", 0)])
 def test_later_taint_deletes_pod_only_with_no_execute(effect, left):
-    daemons = Daemons(nodes=1)
+    daemons = DaemonSetHarness(nodes=1)
     daemons.settle()
     daemons.taint("n0", effect)
     daemons.settle()
@@ -98,7 +105,7 @@ def test_later_taint_deletes_pod_only_with_no_execute(effect, left):
 
 
 def test_pending_pod_of_missing_node_is_deleted():
-    daemons = Daemons(nodes=2)
+    daemons = DaemonSetHarness(nodes=2)
     daemons.sync()
     daemons.remove(NODES, "n0", namespace="")
     daemons.sync()
@@ -106,7 +113,7 @@ def test_pending_pod_of_missing_node_is_deleted():
 
 
 def test_failed_pod_is_replaced_with_backoff():
-    daemons = Daemons(nodes=1)
+    daemons = DaemonSetHarness(nodes=1)
     daemons.settle()
     daemons.end(daemons.undeleted[0], "Failed")
     daemons.sync()
@@ -124,7 +131,7 @@ def test_failed_pod_is_replaced_with_backoff():
 
 
 def test_succeeded_pod_is_replaced():
-    daemons = Daemons(nodes=1)
+    daemons = DaemonSetHarness(nodes=1)
     daemons.settle()
     daemons.end(daemons.undeleted[0], "Succeeded")
     daemons.sync()
@@ -142,7 +149,7 @@ def test_succeeded_pod_is_replaced():
     ],
 )
 def test_rolling_update_respects_limits(strategy, nodes, missing, surplus):
-    daemons = Daemons(nodes=nodes, updateStrategy=strategy)
+    daemons = DaemonSetHarness(nodes=nodes, updateStrategy=strategy)
     daemons.settle()
     daemons.release("a:2")
     assert daemons.settle() == (missing, surplus)
@@ -151,7 +158,7 @@ def test_rolling_update_respects_limits(strategy, nodes, missing, surplus):
 
 
 def test_on_delete_waits_for_user():
-    daemons = Daemons(nodes=2, updateStrategy=ON_DELETE)
+    daemons = DaemonSetHarness(nodes=2, updateStrategy=ON_DELETE)
     daemons.settle()
     daemons.release("a:2")
     daemons.settle()
@@ -163,7 +170,7 @@ def test_on_delete_waits_for_user():
 
 
 def test_update_stops_at_unready_pods():
-    daemons = Daemons(nodes=3)
+    daemons = DaemonSetHarness(nodes=3)
     daemons.settle()
     daemons.release("bad")
     daemons.settle(ready=False)
@@ -171,7 +178,7 @@ def test_update_stops_at_unready_pods():
 
 
 def test_rollback_renumbers_old_revision():
-    daemons = Daemons(nodes=1)
+    daemons = DaemonSetHarness(nodes=1)
     daemons.settle()
     daemons.release("a:2")
     daemons.settle()
@@ -181,7 +188,7 @@ def test_rollback_renumbers_old_revision():
 
 
 def test_revisions_beyond_limit_are_deleted():
-    daemons = Daemons(nodes=1, revisionHistoryLimit=1)
+    daemons = DaemonSetHarness(nodes=1, revisionHistoryLimit=1)
     for number in range(1, 5):
         daemons.release(f"a:{number}")
         daemons.settle()
@@ -189,10 +196,10 @@ def test_revisions_beyond_limit_are_deleted():
 
 
 def test_revision_name_collision_is_counted():
-    daemons = Daemons(nodes=1)
+    daemons = DaemonSetHarness(nodes=1)
     daemons.sync()
     (revision,) = daemons.all(CONTROLLER_REVISIONS)
-    other = Daemons(nodes=1)
+    other = DaemonSetHarness(nodes=1)
     taken = {
         **revision,
         "metadata": {**revision["metadata"], "ownerReferences": [], "labels": {}},
@@ -206,7 +213,7 @@ def test_revision_name_collision_is_counted():
 
 
 def test_revision_data_is_encoded_as_in_go():
-    daemons = Daemons(nodes=1)
+    daemons = DaemonSetHarness(nodes=1)
     daemons.sync()
     (revision,) = daemons.all(CONTROLLER_REVISIONS)
     data = revision["data"]
@@ -214,7 +221,7 @@ def test_revision_data_is_encoded_as_in_go():
 
 
 def test_duplicate_revisions_are_merged():
-    daemons = Daemons(nodes=1)
+    daemons = DaemonSetHarness(nodes=1)
     daemons.settle()
     (revision,) = daemons.all(CONTROLLER_REVISIONS)
     twin = meta.with_metadata(revision, name="twin", uid="uid-twin")
@@ -227,7 +234,7 @@ def test_duplicate_revisions_are_merged():
 
 
 def test_empty_selector_is_refused():
-    daemons = Daemons(nodes=1, selector={})
+    daemons = DaemonSetHarness(nodes=1, selector={})
     assert daemons.sync() == []
     assert daemons.events[0][1] == "SelectingAll"
 
@@ -238,7 +245,7 @@ def _keys(daemons, change):
 
 
 def test_node_maps_to_sets_that_start_or_end_there():
-    daemons = Daemons(nodes=1)
+    daemons = DaemonSetHarness(nodes=1)
     node = daemons.all(NODES)[0]
     assert _keys(daemons, Change(None, node)) == [KEY]
     daemons.settle()
@@ -249,7 +256,7 @@ def test_node_maps_to_sets_that_start_or_end_there():
 
 
 def test_terminated_deleting_pod_is_replaced():
-    daemons = Daemons(nodes=1)
+    daemons = DaemonSetHarness(nodes=1)
     daemons.settle()
     daemons.end(daemons.undeleted[0], "Failed")
     ending = format_time(daemons.clock.now())
@@ -260,7 +267,7 @@ def test_terminated_deleting_pod_is_replaced():
 
 
 def test_deleting_daemon_set_is_not_reconciled():
-    daemons = Daemons(nodes=1)
+    daemons = DaemonSetHarness(nodes=1)
     daemons.put(DAEMON_SETS, meta.with_metadata(daemons.set, deletionTimestamp="2030-01-01T00:00:00Z"))
     assert daemons.sync() == []
     assert daemonset()["spec"]["updateStrategy"]["type"] == "RollingUpdate"

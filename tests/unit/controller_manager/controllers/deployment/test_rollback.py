@@ -4,13 +4,13 @@ import pytest
 
 from mockube.apimachinery import meta
 from mockube.controller_manager.client.kinds import DEPLOYMENTS
-from tests.support.controllers.deployments import Cluster, image_of
+from tests.support.controllers.deployments import DeploymentHarness, image_of
 
 ROLLBACK_TO = "deprecated.deployment.rollback.to"
 
 
 def three_versions():
-    cluster = Cluster().deploy(replicas=1)
+    cluster = DeploymentHarness().deploy(replicas=1)
     cluster.settle()
     for number in (2, 3):
         noted = meta.with_annotations(cluster.web, {"note": str(number)})
@@ -72,7 +72,7 @@ def test_rollback_restores_template(asked, image, event):
 
 
 def test_rollback_without_previous_revision_records_event():
-    cluster = Cluster().deploy(replicas=1)
+    cluster = DeploymentHarness().deploy(replicas=1)
     cluster.settle()
     cluster.events.clear()
     request_rollback(cluster, "0")

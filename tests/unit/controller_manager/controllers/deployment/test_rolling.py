@@ -13,7 +13,14 @@ from mockube.controller_manager.controllers.deployment.state import (
     ReplicaSetView,
     resolve_fenceposts,
 )
-from tests.support.controllers.deployments import RECREATE, Cluster, deployment, replicaset, rolling, template
+from tests.support.controllers.deployments import (
+    RECREATE,
+    DeploymentHarness,
+    deployment,
+    replicaset,
+    rolling,
+    template,
+)
 
 
 def sets(*sizes, availables=None):
@@ -88,7 +95,7 @@ def test_old_sets_scale_down_within_max_unavailable(wanted, new, old_sets, expec
 
 @pytest.fixture
 def cluster():
-    return Cluster()
+    return DeploymentHarness()
 
 
 def size_changes(cluster, rounds=30):

@@ -9,7 +9,7 @@ from mockube.controller_manager.controllers.deployment.state import (
     ReplicaSetView,
 )
 from mockube.controller_manager.controllers.deployment.sync import is_scaling_event, scaled_sizes
-from tests.support.controllers.deployments import RECREATE, Cluster, deployment, replicaset, rolling
+from tests.support.controllers.deployments import RECREATE, DeploymentHarness, deployment, replicaset, rolling
 
 
 def set_view(number, size, *, desired=None, maximum=None, available=None):
@@ -125,7 +125,7 @@ def test_scaling_is_detected_by_desired_replicas_annotation(desired, size, expec
 
 
 def test_proportional_scaling_keeps_total_and_rollout_continues():
-    cluster = Cluster().deploy(replicas=10, strategy=rolling(2, 2))
+    cluster = DeploymentHarness().deploy(replicas=10, strategy=rolling(2, 2))
     cluster.settle()
     cluster.release("a:2")
     cluster.settle(machine=False)
@@ -138,7 +138,7 @@ def test_proportional_scaling_keeps_total_and_rollout_continues():
 
 
 def test_paused_deployment_scales_without_rolling():
-    cluster = Cluster().deploy(replicas=2)
+    cluster = DeploymentHarness().deploy(replicas=2)
     cluster.settle()
     cluster.pause()
     cluster.release("a:2")
@@ -148,7 +148,7 @@ def test_paused_deployment_scales_without_rolling():
 
 
 def test_manually_scaled_set_gets_desired_annotation():
-    cluster = Cluster().deploy(replicas=2)
+    cluster = DeploymentHarness().deploy(replicas=2)
     cluster.settle()
     cluster.scale(4)
     name = cluster.sets[0]["metadata"]["name"]

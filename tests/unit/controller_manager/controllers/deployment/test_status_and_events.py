@@ -7,7 +7,7 @@ from mockube.apimachinery.timestamps import format_time
 from mockube.controller_manager.client.kinds import PODS, REPLICA_SETS
 from mockube.controller_manager.controllers.deployment.controller import DEPLOYMENT
 from mockube.controller_manager.controllers.replicaset.controller import REPLICA_SET
-from tests.support.controllers.deployments import Cluster, rolling
+from tests.support.controllers.deployments import DeploymentHarness, rolling
 
 MINIMUM = ("True", "MinimumReplicasAvailable")
 TOO_FEW = ("False", "MinimumReplicasUnavailable")
@@ -19,7 +19,7 @@ LATE = ("False", "ProgressDeadlineExceeded")
 
 @pytest.fixture
 def cluster():
-    return Cluster()
+    return DeploymentHarness()
 
 
 def condition(cluster, name="Progressing"):

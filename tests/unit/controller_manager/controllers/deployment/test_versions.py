@@ -8,7 +8,13 @@ from mockube.controller_manager.client.kinds import DEPLOYMENTS, REPLICA_SETS
 from mockube.controller_manager.controllers.deployment.controller import DEPLOYMENT
 from mockube.controller_manager.controllers.deployment.state import DeploymentView, new_set_name
 from mockube.controller_manager.workloads.templates import template_hash
-from tests.support.controllers.deployments import RECREATE, Cluster, deployment, replicaset, template
+from tests.support.controllers.deployments import (
+    RECREATE,
+    DeploymentHarness,
+    deployment,
+    replicaset,
+    template,
+)
 
 REVISION = "deployment.kubernetes.io/revision"
 HISTORY = "deployment.kubernetes.io/revision-history"
@@ -16,7 +22,7 @@ HISTORY = "deployment.kubernetes.io/revision-history"
 
 @pytest.fixture
 def cluster():
-    return Cluster()
+    return DeploymentHarness()
 
 
 def annotate(cluster, **annotations):

@@ -19,7 +19,7 @@ BUDGETS = kinds.POD_DISRUPTION_BUDGETS
 POD = {"metadata": {"labels": {"app": "web"}}}
 
 
-class Guarded(FakeApiServer):
+class DisruptionHarness(FakeApiServer):
     def __init__(self, controller=DISRUPTION, **spec):
         super().__init__(controller, SteppedClock())
         metadata = {"name": "guard", "namespace": "default", "generation": 1}
@@ -74,7 +74,7 @@ class Guarded(FakeApiServer):
     ],
 )
 def test_disruption_counts(spec, ready, others, expected):
-    guarded = Guarded(**spec)
+    guarded = DisruptionHarness(**spec)
     guarded.pods(guarded.owner(kinds.STATEFUL_SETS, "web", 5), ready, others)
     assert guarded.counts() == expected
 
@@ -83,13 +83,13 @@ def test_disruption_counts(spec, ready, others, expected):
     "resource", [kinds.REPLICATION_CONTROLLERS, kinds.REPLICA_SETS, kinds.STATEFUL_SETS], ids=str
 )
 def test_expected_pods_are_scale_of_controller(resource):
-    guarded = Guarded(maxUnavailable=0)
+    guarded = DisruptionHarness(maxUnavailable=0)
     guarded.pods(guarded.owner(resource, "web", 7), 1)
     assert guarded.counts()[0] == 7
 
 
 def test_expected_pods_of_replica_set_are_those_of_deployment():
-    guarded = Guarded(maxUnavailable=0)
+    guarded = DisruptionHarness(maxUnavailable=0)
     deployment = guarded.owner(kinds.DEPLOYMENTS, "web", 4)
     for name in ("old", "new"):
         guarded.pods(guarded.owner(kinds.REPLICA_SETS, name, 3, deployment), 2)
@@ -97,7 +97,7 @@ def test_expected_pods_of_replica_set_are_those_of_deployment():
 
 
 def test_expected_pods_of_orphaned_replica_set_are_its_own():
-    guarded = Guarded(maxUnavailable=0)
+    guarded = DisruptionHarness(maxUnavailable=0)
     deployment = guarded.owner(kinds.DEPLOYMENTS, "web", 4)
     guarded.pods(guarded.owner(kinds.REPLICA_SETS, "left", 3, deployment), 2)
     guarded.remove(kinds.DEPLOYMENTS, "web")
@@ -105,7 +105,7 @@ def test_expected_pods_of_orphaned_replica_set_are_its_own():
 
 
 def test_scales_of_several_controllers_are_added():
-    guarded = Guarded(maxUnavailable=0)
+    guarded = DisruptionHarness(maxUnavailable=0)
     guarded.pods(guarded.owner(kinds.STATEFUL_SETS, "a", 4), 2)
     guarded.pods(guarded.owner(kinds.REPLICA_SETS, "b", 3), 2)
     assert guarded.counts()[0] == 7
@@ -123,7 +123,7 @@ def test_scales_of_several_controllers_are_added():
     ],
 )
 def test_uncountable_controller_allows_no_disruptions(resource, problem):
-    guarded = Guarded(maxUnavailable=1)
+    guarded = DisruptionHarness(maxUnavailable=1)
     guarded.pods(guarded.owner(resource, "web", 4), 2)
     guarded.reconcile(GUARD)
     assert guarded.condition() == ("False", "SyncFailed", problem)
@@ -134,7 +134,7 @@ def test_uncountable_controller_allows_no_disruptions(resource, problem):
 
 
 def test_missing_controller_cannot_be_counted():
-    guarded = Guarded(maxUnavailable=1)
+    guarded = DisruptionHarness(maxUnavailable=1)
     guarded.pods(guarded.owner(kinds.STATEFUL_SETS, "web", 4), 1)
     guarded.remove(kinds.STATEFUL_SETS, "web")
     guarded.reconcile(GUARD)
@@ -142,7 +142,7 @@ def test_missing_controller_cannot_be_counted():
 
 
 def test_unmanaged_pods_record_event():
-    guarded = Guarded(maxUnavailable=1)
+    guarded = DisruptionHarness(maxUnavailable=1)
     guarded.pod("bare")
     assert guarded.counts() == [0, 1, 0, 0]
     ((kind, reason, message),) = guarded.events
@@ -151,14 +151,14 @@ def test_unmanaged_pods_record_event():
 
 
 def test_budget_without_pods():
-    guarded = Guarded(minAvailable=0)
+    guarded = DisruptionHarness(minAvailable=0)
     assert guarded.counts() == [0, 0, 0, 0]
     assert guarded.events == [("Normal", "NoPods", "No matching pods found")]
     assert guarded.condition() == ("False", "InsufficientPods", "")
 
 
 def test_unchanged_status_is_not_written():
-    guarded = Guarded(minAvailable=1)
+    guarded = DisruptionHarness(minAvailable=1)
     guarded.pod("a")
     guarded.pod("b")
     guarded.reconcile(GUARD)
@@ -167,7 +167,7 @@ def test_unchanged_status_is_not_written():
 
 
 def test_evicted_pod_counts_as_disrupted_until_timeout():
-    guarded = Guarded(minAvailable=1)
+    guarded = DisruptionHarness(minAvailable=1)
     guarded.pod("a")
     guarded.pod("b")
     guarded.evict("a")
@@ -183,7 +183,7 @@ def test_evicted_pod_counts_as_disrupted_until_timeout():
 
 @pytest.mark.parametrize("gone", [True, False], ids=["gone", "deleting"])
 def test_deleted_pod_is_removed_from_disrupted_pods(gone):
-    guarded = Guarded(minAvailable=1)
+    guarded = DisruptionHarness(minAvailable=1)
     guarded.pod("a")
     guarded.pod("b")
     guarded.evict("a")
@@ -197,7 +197,7 @@ def test_deleted_pod_is_removed_from_disrupted_pods(gone):
 
 
 def test_deleting_pod_is_not_healthy():
-    guarded = Guarded(minAvailable=1)
+    guarded = DisruptionHarness(minAvailable=1)
     guarded.pod("a")
     pod = guarded.get(kinds.PODS, "a")
     guarded.put(kinds.PODS, meta.with_metadata(pod, deletionTimestamp="2030-01-01T00:00:00Z"))
@@ -213,7 +213,7 @@ def keys(guarded, resource, old, new):
 
 
 def test_pod_maps_to_budgets_that_select_or_selected_it():
-    guarded = Guarded()
+    guarded = DisruptionHarness()
     metadata = {"name": "a", "namespace": "default", "labels": {"app": "web"}}
     mine = PodView.of({"metadata": metadata})
     other = PodView.of({"metadata": {**metadata, "labels": {}}})
@@ -223,7 +223,7 @@ def test_pod_maps_to_budgets_that_select_or_selected_it():
 
 
 def test_scale_change_maps_to_budgets_of_template():
-    guarded = Guarded()
+    guarded = DisruptionHarness()
     small = guarded.owner(kinds.STATEFUL_SETS, "web", 1)
     large = {**small, "spec": {**small["spec"], "replicas": 2}}
     assert keys(guarded, kinds.STATEFUL_SETS, small, large) == {GUARD}
@@ -257,7 +257,7 @@ def targeted(guarded, **changes):
 
 
 def test_stale_disruption_target_condition_is_cleared():
-    guarded, key = Guarded(STALE_POD_DISRUPTION), Key("default", "a")
+    guarded, key = DisruptionHarness(STALE_POD_DISRUPTION), Key("default", "a")
     guarded.pod("a")
     targeted(guarded)
     assert guarded.plan(key).requeue_after.total_seconds() == 120
@@ -274,7 +274,7 @@ def test_stale_disruption_target_condition_is_cleared():
 
 
 def test_disruption_target_of_kubelet_is_not_cleared():
-    guarded, key = Guarded(STALE_POD_DISRUPTION), Key("default", "a")
+    guarded, key = DisruptionHarness(STALE_POD_DISRUPTION), Key("default", "a")
     guarded.pod("a")
     targeted(guarded, reason="TerminationByKubelet")
     guarded.clock.advance(600)

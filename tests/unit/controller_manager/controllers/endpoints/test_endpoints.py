@@ -8,7 +8,7 @@ from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import Create, Delete, Remember, Update
 from mockube.controller_manager.controllers.endpoints.controller import SERVICE_ENDPOINTS, reconcile
 from mockube.controller_manager.controllers.endpoints.subsets import truncate_subsets
-from tests.support.controllers.fake_caches import Cached
+from tests.support.controllers.fake_caches import FakeCaches
 from tests.support.controllers.services_and_pods import THEN, pod, service
 from tests.support.hostile.doubling import check_linear
 
@@ -18,12 +18,12 @@ KEY = Key("default", "web")
 
 def planned_writes(objects, remembered=None):
     """Return the planned actions without Remember."""
-    actions = reconcile(Cached(objects), KEY, NOW, remembered).actions
+    actions = reconcile(FakeCaches(objects), KEY, NOW, remembered).actions
     return tuple(action for action in actions if not isinstance(action, Remember))
 
 
 def remembered_state(objects, before=None):
-    actions = reconcile(Cached(objects), KEY, NOW, before).actions
+    actions = reconcile(FakeCaches(objects), KEY, NOW, before).actions
     (memory,) = [action.memory for action in actions if isinstance(action, Remember)]
     return memory
 
@@ -170,9 +170,9 @@ def test_last_change_trigger_time_annotation_follows_changes():
 def test_endpoints_without_service_map_to_no_key():
     (watch,) = [one for one in SERVICE_ENDPOINTS.watches if one.resource is ENDPOINTS]
     made = {"metadata": {"name": "mine", "namespace": "default"}}
-    assert [*watch.keys(Cached({}), Change(None, made))] == []
-    assert [*watch.keys(Cached({}), Change(made, None))] == [Key("default", "mine")]
-    assert [*watch.keys(Cached({}), Change(None, created_endpoints(service(), pod(1))))] == [KEY]
+    assert [*watch.keys(FakeCaches({}), Change(None, made))] == []
+    assert [*watch.keys(FakeCaches({}), Change(made, None))] == [Key("default", "mine")]
+    assert [*watch.keys(FakeCaches({}), Change(None, created_endpoints(service(), pod(1))))] == [KEY]
 
 
 @pytest.mark.parametrize("svc", [service(selector=None), service(type="ExternalName")])

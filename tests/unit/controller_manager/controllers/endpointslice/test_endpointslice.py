@@ -11,7 +11,7 @@ from mockube.controller_manager.controllers.endpointslice.controller import (
     by_own_service,
     reconcile,
 )
-from tests.support.controllers.fake_caches import Cached
+from tests.support.controllers.fake_caches import FakeCaches
 from tests.support.controllers.services_and_pods import THEN, pod, service
 from tests.support.hostile.doubling import check_linear
 
@@ -33,7 +33,7 @@ def planned_writes(svc, pods, slices=(), *, maximum=3, nodes=(NODE,), memory=Non
 
 def all_planned(svc, pods, slices=(), *, maximum=3, nodes=(NODE,), memory=None):
     objects = {SERVICES: [svc], PODS: pods, ENDPOINT_SLICES: slices, NODES: nodes}
-    caches = Cached(objects, {ENDPOINT_SLICES: {BY_SERVICE: by_own_service}})
+    caches = FakeCaches(objects, {ENDPOINT_SLICES: {BY_SERVICE: by_own_service}})
     return partial(reconcile, maximum)(caches, KEY, NOW, memory).actions
 
 

@@ -16,7 +16,7 @@ from mockube.controller_manager.controllers.endpointslice.controller import (
 )
 from mockube.controller_manager.controllers.endpointslice.hints import ANNOTATION_TOPOLOGY_MODE
 from mockube.controller_manager.workloads.services import TriggerTimes
-from tests.support.controllers.fake_caches import Cached
+from tests.support.controllers.fake_caches import FakeCaches
 from tests.support.controllers.services_and_pods import pod, service
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
@@ -39,7 +39,7 @@ TWO_ZONES = (node("node-a", "a"), node("node-b", "b"))
 
 
 def caches(svc, pods, slices=(), nodes=TWO_ZONES):
-    return Cached({SERVICES: [svc], PODS: pods, ENDPOINT_SLICES: slices, NODES: nodes}, INDEXES)
+    return FakeCaches({SERVICES: [svc], PODS: pods, ENDPOINT_SLICES: slices, NODES: nodes}, INDEXES)
 
 
 def planned_actions(svc, pods, slices=(), nodes=TWO_ZONES, *, was_shared=False):

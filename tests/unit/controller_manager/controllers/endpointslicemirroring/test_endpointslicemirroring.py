@@ -10,7 +10,7 @@ from mockube.controller_manager.controllers.endpointslicemirroring.controller im
     by_mirrored,
     reconcile,
 )
-from tests.support.controllers.fake_caches import Cached
+from tests.support.controllers.fake_caches import FakeCaches
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 KEY = Key("default", "web")
@@ -39,7 +39,7 @@ def planned_actions(mirrored, slices=(), service=SERVICE):
         ENDPOINTS: [] if mirrored is None else [mirrored],
         ENDPOINT_SLICES: slices,
     }
-    return reconcile(Cached(objects, {ENDPOINT_SLICES: {BY_MIRRORED: by_mirrored}}), KEY, NOW).actions
+    return reconcile(FakeCaches(objects, {ENDPOINT_SLICES: {BY_MIRRORED: by_mirrored}}), KEY, NOW).actions
 
 
 def created_slices(actions):

@@ -4,7 +4,7 @@ import pytest
 
 from mockube.apimachinery import meta
 from mockube.controller_manager.client.kinds import JOBS, PODS
-from tests.support.controllers.jobs import Jobs, index_of, job
+from tests.support.controllers.jobs import JobHarness, index_of, job
 
 DONE = [("SuccessCriteriaMet", "True", "CompletionsReached"), ("Complete", "True", "CompletionsReached")]
 FINISH = [("update", "jobs"), ("finalize", "pods"), ("update", "jobs")]
@@ -15,7 +15,7 @@ def failed_conditions(reason):
 
 
 def test_job_completes_with_its_pod():
-    jobs = Jobs()
+    jobs = JobHarness()
     assert jobs.sync() == [("create", "pods"), ("update", "jobs")]
     assert jobs.status == {
         "startTime": jobs.status["startTime"],
@@ -45,14 +45,14 @@ def test_job_completes_with_its_pod():
     ],
 )
 def test_parallelism_determines_active_pods(spec, active):
-    jobs = Jobs(**spec)
+    jobs = JobHarness(**spec)
     jobs.sync()
     assert len(jobs.active) == active
     assert jobs.status.get("active", 0) == active
 
 
 def test_ready_pods_are_counted():
-    jobs = Jobs(parallelism=2, completions=2)
+    jobs = JobHarness(parallelism=2, completions=2)
     jobs.sync()
     jobs.run(jobs.active[0])
     jobs.sync()
@@ -60,7 +60,7 @@ def test_ready_pods_are_counted():
 
 
 def test_work_queue_job_completes_after_one_success():
-    jobs = Jobs(parallelism=3, completions=None)
+    jobs = JobHarness(parallelism=3, completions=None)
     jobs.sync()
     one, other, last = jobs.active
     jobs.end(one)
@@ -74,7 +74,7 @@ def test_work_queue_job_completes_after_one_success():
 
 
 def test_failed_pod_is_replaced_with_exponential_backoff():
-    jobs = Jobs()
+    jobs = JobHarness()
     jobs.sync()
     for delay in (10, 20, 40):
         jobs.end(jobs.active[0], 1)
@@ -90,7 +90,7 @@ def test_failed_pod_is_replaced_with_exponential_backoff():
 
 
 def test_success_resets_backoff():
-    jobs = Jobs(parallelism=2, completions=3)
+    jobs = JobHarness(parallelism=2, completions=3)
     jobs.sync()
     one, other = jobs.active
     jobs.end(one, 1, ago=5)
@@ -100,7 +100,7 @@ def test_success_resets_backoff():
 
 
 def test_deleting_pod_counts_as_failed_after_its_end():
-    jobs = Jobs()
+    jobs = JobHarness()
     jobs.sync()
     jobs.delete(jobs.active[0])
     jobs.sync()
@@ -114,7 +114,7 @@ def test_deleting_pod_counts_as_failed_after_its_end():
 
 
 def test_deleting_pod_is_replaced_after_its_end_with_failed_policy():
-    jobs = Jobs(podReplacementPolicy="Failed")
+    jobs = JobHarness(podReplacementPolicy="Failed")
     jobs.sync()
     jobs.delete(jobs.active[0])
     jobs.sync()
@@ -126,7 +126,7 @@ def test_deleting_pod_is_replaced_after_its_end_with_failed_policy():
 
 
 def test_failures_beyond_backoff_limit_fail_job():
-    jobs = Jobs(backoffLimit=0, parallelism=2, completions=2)
+    jobs = JobHarness(backoffLimit=0, parallelism=2, completions=2)
     jobs.sync()
     jobs.end(jobs.active[0], 1)
     assert jobs.sync() == [
@@ -148,7 +148,7 @@ def test_failures_beyond_backoff_limit_fail_job():
 
 def test_container_restarts_count_towards_backoff_limit():
     template = {**job()["spec"]["template"], "spec": {"restartPolicy": "OnFailure", "containers": []}}
-    jobs = Jobs(backoffLimit=2, template=template)
+    jobs = JobHarness(backoffLimit=2, template=template)
     jobs.sync()
     status = {"phase": "Running", "containerStatuses": [{"name": "c", "restartCount": 2}]}
     jobs.put(PODS, {**jobs.active[0], "status": status})
@@ -157,7 +157,7 @@ def test_container_restarts_count_towards_backoff_limit():
 
 
 def test_job_beyond_active_deadline_fails():
-    jobs = Jobs(activeDeadlineSeconds=30)
+    jobs = JobHarness(activeDeadlineSeconds=30)
     jobs.sync()
     assert jobs.plan(("default", "j")).requeue_after.total_seconds() == pytest.approx(30, abs=1)
     jobs.pass_time(30)
@@ -166,7 +166,7 @@ def test_job_beyond_active_deadline_fails():
 
 
 def test_suspended_job_has_no_pods_and_no_start_time():
-    jobs = Jobs(suspend=True)
+    jobs = JobHarness(suspend=True)
     jobs.sync()
     assert jobs.conditions == [("Suspended", "True", "JobSuspended")]
     assert "startTime" not in jobs.status
@@ -189,7 +189,7 @@ def test_suspended_job_has_no_pods_and_no_start_time():
 
 
 def test_reduced_parallelism_deletes_uncounted_pods():
-    jobs = Jobs(parallelism=4, completions=4)
+    jobs = JobHarness(parallelism=4, completions=4)
     jobs.sync()
     jobs.run(jobs.active[0])
     ready = meta.name(jobs.active[0])
@@ -200,12 +200,12 @@ def test_reduced_parallelism_deletes_uncounted_pods():
 
 
 def test_job_managed_by_other_controller_is_ignored():
-    jobs = Jobs(managedBy="example.com/queue")
+    jobs = JobHarness(managedBy="example.com/queue")
     assert jobs.sync() == []
 
 
 def test_too_many_successes_record_event():
-    jobs = Jobs(parallelism=2, completions=2)
+    jobs = JobHarness(parallelism=2, completions=2)
     jobs.sync()
     for pod in jobs.active:
         jobs.end(pod)
@@ -215,7 +215,7 @@ def test_too_many_successes_record_event():
 
 
 def test_orphan_is_adopted_with_finalizer_and_released_without():
-    jobs = Jobs()
+    jobs = JobHarness()
     labels = {"job-name": "j"}
     jobs.add(PODS, {"metadata": {"name": "stray", "namespace": "default", "labels": labels}, "spec": {}})
     assert jobs.sync() == [("adopt", "pods")]
@@ -232,7 +232,7 @@ def _relabelled(jobs):
 def test_restart_during_counting_counts_each_pod_once():
     """The restart comes before or after each step: written pod names, removed finalizers, and both."""
     for writes in range(4):
-        jobs = Jobs(parallelism=3, completions=3)
+        jobs = JobHarness(parallelism=3, completions=3)
         jobs.sync()
         for pod, code in zip(jobs.active, (0, 1, 0), strict=True):
             jobs.end(pod, code)
@@ -253,7 +253,7 @@ def _begin(jobs, plans):
 
 
 def test_pods_of_deleted_job_lose_finalizer():
-    jobs = Jobs(parallelism=2, completions=2)
+    jobs = JobHarness(parallelism=2, completions=2)
     jobs.sync()
     jobs.release_orphans()
     assert len(jobs.tracked) == 2
@@ -263,7 +263,7 @@ def test_pods_of_deleted_job_lose_finalizer():
 
 
 def test_indexes_are_assigned_from_lowest():
-    jobs = Jobs(completionMode="Indexed", parallelism=2, completions=4)
+    jobs = JobHarness(completionMode="Indexed", parallelism=2, completions=4)
     jobs.sync()
     assert [*map(index_of, jobs.active)] == [0, 1]
     jobs.end_index(0)

@@ -5,7 +5,7 @@ import pytest
 from mockube.apimachinery import meta
 from mockube.controller_manager.client.kinds import PODS
 from mockube.controller_manager.controllers.job import index_ranges
-from tests.support.controllers.jobs import Jobs, index_of
+from tests.support.controllers.jobs import JobHarness, index_of
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_two_neighbouring_indexes_are_listed_and_three_are_a_range():
 
 
 def test_indexed_pod_has_index_label_and_hostname():
-    jobs = Jobs(completionMode="Indexed", parallelism=2, completions=2)
+    jobs = JobHarness(completionMode="Indexed", parallelism=2, completions=2)
     jobs.sync()
     pod = jobs.active[1]
     assert meta.labels(pod)["batch.kubernetes.io/job-completion-index"] == "1"
@@ -50,7 +50,7 @@ def test_indexed_pod_has_index_label_and_hostname():
 
 
 def test_index_beyond_its_backoff_limit_fails_alone():
-    jobs = Jobs(
+    jobs = JobHarness(
         completionMode="Indexed", parallelism=2, completions=2, backoffLimitPerIndex=1, backoffLimit=2**31 - 1
     )
     jobs.sync()
@@ -78,7 +78,7 @@ def _failures(pod):
 
 
 def test_too_many_failed_indexes_fail_job():
-    jobs = Jobs(
+    jobs = JobHarness(
         completionMode="Indexed",
         parallelism=3,
         completions=3,
@@ -101,7 +101,7 @@ def test_too_many_failed_indexes_fail_job():
     ],
 )
 def test_success_policy_completes_job_early(rule, succeeding):
-    jobs = Jobs(completionMode="Indexed", parallelism=3, completions=3, successPolicy={"rules": [rule]})
+    jobs = JobHarness(completionMode="Indexed", parallelism=3, completions=3, successPolicy={"rules": [rule]})
     jobs.sync()
     for index in succeeding[:-1]:
         jobs.end_index(index)
@@ -123,7 +123,7 @@ def test_success_policy_completes_job_early(rule, succeeding):
 )
 def test_pod_failure_policy_matches_exit_codes(action, failed, reason):
     rule = {"action": action, "onExitCodes": {"operator": "In", "values": [42]}}
-    jobs = Jobs(podFailurePolicy={"rules": [rule]}, podReplacementPolicy="Failed")
+    jobs = JobHarness(podFailurePolicy={"rules": [rule]}, podReplacementPolicy="Failed")
     jobs.sync()
     name = meta.name(jobs.active[0])
     jobs.end(jobs.active[0], 42)
@@ -139,7 +139,7 @@ def test_pod_failure_policy_matches_exit_codes(action, failed, reason):
 
 def test_pod_failure_policy_matches_pod_conditions():
     pattern = {"type": "DisruptionTarget", "status": "True"}
-    jobs = Jobs(
+    jobs = JobHarness(
         podFailurePolicy={"rules": [{"action": "Ignore", "onPodConditions": [pattern]}]},
         podReplacementPolicy="Failed",
         backoffLimit=0,
@@ -151,7 +151,7 @@ def test_pod_failure_policy_matches_pod_conditions():
 
 
 def test_duplicate_index_keeps_one_pod():
-    jobs = Jobs(completionMode="Indexed", parallelism=2, completions=2)
+    jobs = JobHarness(completionMode="Indexed", parallelism=2, completions=2)
     jobs.sync()
     twin = meta.with_metadata(jobs.active[0], name="twin", uid="uid-99")
     jobs.add(PODS, twin)

@@ -13,7 +13,7 @@ from mockube.controller_manager.controllers.legacytokencleaner.controller import
     tracked_since,
     unused_tokens,
 )
-from tests.support.controllers.fake_caches import Cached
+from tests.support.controllers.fake_caches import FakeCaches
 
 NOW = datetime(2030, 6, 15, 12, tzinfo=UTC)
 PERIOD = timedelta(days=10)
@@ -40,7 +40,9 @@ def unused_marks(one, *pods, account=ACCOUNT):
     def by_type(secret):
         return [secret["type"]]
 
-    caches = Cached({SECRETS: [one], PODS: pods, SERVICE_ACCOUNTS: [account]}, {SECRETS: {BY_TYPE: by_type}})
+    caches = FakeCaches(
+        {SECRETS: [one], PODS: pods, SERVICE_ACCOUNTS: [account]}, {SECRETS: {BY_TYPE: by_type}}
+    )
     return [token.is_marked for token in unused_tokens(caches, NOW, PERIOD)]
 
 

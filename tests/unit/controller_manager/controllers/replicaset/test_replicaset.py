@@ -11,14 +11,14 @@ from mockube.controller_manager.controllers.replicaset.controller import (
     REPLICA_SET,
     REPLICATION_CONTROLLER,
 )
-from tests.support.controllers.deployments import Cluster, replicaset, template
+from tests.support.controllers.deployments import DeploymentHarness, replicaset, template
 
 FULL = status.forbidden(PODS.group_resource, "web-1", "exceeded quota: q")
 
 
 @pytest.fixture
 def cluster():
-    return Cluster()
+    return DeploymentHarness()
 
 
 def with_set(cluster, **spec):
@@ -288,7 +288,7 @@ def test_deleted_set_has_no_plan(cluster):
 
 
 def test_replication_controller_uses_label_selector():
-    cluster = Cluster()
+    cluster = DeploymentHarness()
     spec = {"replicas": 2, "selector": {"app": "web"}, "template": template()}
     cluster.add(REPLICATION_CONTROLLERS, {"metadata": {"name": "web", "namespace": "default"}, "spec": spec})
     cluster.turn(REPLICATION_CONTROLLER)
@@ -306,7 +306,7 @@ def test_replication_controller_uses_label_selector():
 
 
 def test_owners_of_same_name_have_separate_pods():
-    cluster = Cluster()
+    cluster = DeploymentHarness()
     spec = {"replicas": 1, "selector": {"app": "web"}, "template": template()}
     cluster.add(REPLICATION_CONTROLLERS, {"metadata": {"name": "web", "namespace": "default"}, "spec": spec})
     cluster.add(REPLICA_SETS, replicaset(replicas=1))

@@ -6,7 +6,7 @@ from mockube.apimachinery import meta
 from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS, PODS, STATEFUL_SETS
 from mockube.controller_manager.workloads.stateful import identity
 from mockube.controller_manager.workloads.stateful.spec import SetView
-from tests.support.controllers.statefulsets import WEB, Sets, claim_template
+from tests.support.controllers.statefulsets import WEB, StatefulSetHarness, claim_template
 
 
 def orphan(name, *, app="web", **labels):
@@ -28,11 +28,11 @@ def orphan(name, *, app="web", **labels):
     ],
 )
 def test_ordinal_and_pod_name_correspond(name, ordinal):
-    assert identity.ordinal_in(SetView.of(STATEFUL_SETS, Sets().set), name) == ordinal
+    assert identity.ordinal_in(SetView.of(STATEFUL_SETS, StatefulSetHarness().set), name) == ordinal
 
 
 def test_pod_has_identity_labels_and_hostname():
-    sets = Sets(volumeClaimTemplates=[claim_template()])
+    sets = StatefulSetHarness(volumeClaimTemplates=[claim_template()])
     sets.round()
     pod = sets.pod(0)
     (revision,) = sets.names(CONTROLLER_REVISIONS)
@@ -52,7 +52,7 @@ def test_pod_has_identity_labels_and_hostname():
 def test_claim_replaces_volume_of_same_name():
     volumes = [{"name": "data", "emptyDir": {}}, {"name": "tmp", "emptyDir": {}}]
     spec = {"containers": [{"name": "c", "image": "a:1"}], "volumes": volumes}
-    sets = Sets(
+    sets = StatefulSetHarness(
         template={"metadata": {"labels": {"app": "web"}}, "spec": spec},
         volumeClaimTemplates=[claim_template()],
     )
@@ -62,7 +62,7 @@ def test_claim_replaces_volume_of_same_name():
 
 
 def test_removed_identity_labels_are_restored():
-    sets = Sets(replicas=1)
+    sets = StatefulSetHarness(replicas=1)
     sets.settle()
     sets.put(PODS, meta.with_labels(sets.pod(0), {"statefulset.kubernetes.io/pod-name": None}))
     assert sets.round() == [("update", "web-0")]
@@ -75,7 +75,7 @@ def test_removed_identity_labels_are_restored():
 
 
 def test_matching_orphan_is_adopted():
-    sets = Sets(replicas=1)
+    sets = StatefulSetHarness(replicas=1)
     sets.add(PODS, orphan("web-0"))
     assert sets.round() == [("adopt", "web-0")]
     assert meta.is_controlled_by(sets.pod(0), sets.set)
@@ -89,14 +89,14 @@ def test_matching_orphan_is_adopted():
     ],
 )
 def test_non_matching_orphan_is_not_adopted(stranger):
-    sets = Sets(replicas=0)
+    sets = StatefulSetHarness(replicas=0)
     sets.add(PODS, stranger)
     sets.round()
     assert meta.owner_references(sets.all(PODS)[0]) == ()
 
 
 def test_pod_that_no_longer_matches_is_released():
-    sets = Sets(replicas=1)
+    sets = StatefulSetHarness(replicas=1)
     sets.settle()
     sets.put(PODS, meta.with_labels(sets.pod(0), {"app": "debug"}))
     assert sets.round() == [("release", "web-0")]
@@ -105,7 +105,7 @@ def test_pod_that_no_longer_matches_is_released():
 
 
 def test_orphaned_revisions_are_adopted():
-    sets = Sets(replicas=1)
+    sets = StatefulSetHarness(replicas=1)
     sets.settle()
     (revision,) = sets.all(CONTROLLER_REVISIONS)
     sets.put(CONTROLLER_REVISIONS, meta.with_metadata(revision, ownerReferences=None))
@@ -116,7 +116,7 @@ def test_orphaned_revisions_are_adopted():
 
 
 def test_deleting_set_does_not_adopt():
-    sets = Sets(replicas=1)
+    sets = StatefulSetHarness(replicas=1)
     sets.settle()
     sets.delete_set()
     sets.add(PODS, orphan("web-7"))
@@ -125,7 +125,7 @@ def test_deleting_set_does_not_adopt():
 
 
 def test_old_revisions_are_deleted_and_rollback_reuses_kept_one():
-    sets = Sets(replicas=1, revisionHistoryLimit=1)
+    sets = StatefulSetHarness(replicas=1, revisionHistoryLimit=1)
     for image in ("a:1", "a:2", "a:3", "a:4"):
         sets.roll(image)
         sets.settle()

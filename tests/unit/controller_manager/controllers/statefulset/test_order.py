@@ -3,7 +3,7 @@
 import pytest
 
 from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS, STATEFUL_SETS
-from tests.support.controllers.statefulsets import Sets
+from tests.support.controllers.statefulsets import StatefulSetHarness
 
 
 def rolling_update(**fields):
@@ -11,13 +11,13 @@ def rolling_update(**fields):
 
 
 def settled_sets(**spec):
-    sets = Sets(**spec)
+    sets = StatefulSetHarness(**spec)
     sets.settle()
     return sets
 
 
 def test_pods_are_created_in_order():
-    sets = Sets()
+    sets = StatefulSetHarness()
     assert sets.round() == [("create", "web-0")]
     assert sets.round() == []
     sets.run(0, ready=False)
@@ -31,7 +31,7 @@ def test_pods_are_created_in_order():
 
 
 def test_parallel_pods_are_created_together():
-    sets = Sets(podManagementPolicy="Parallel")
+    sets = StatefulSetHarness(podManagementPolicy="Parallel")
     assert sets.round() == [("create", "web-0"), ("create", "web-1"), ("create", "web-2")]
 
 
@@ -119,7 +119,7 @@ def test_parallel_update_replaces_one_by_one():
 
 
 def test_parallel_update_replaces_never_ready_pods():
-    sets = Sets(podManagementPolicy="Parallel")
+    sets = StatefulSetHarness(podManagementPolicy="Parallel")
     sets.round()
     sets.roll("a:2")
     assert sets.round() == [("delete", "web-2")]
@@ -230,7 +230,7 @@ def test_lost_pod_is_recreated_first():
 
 
 def test_pod_is_available_after_min_ready_seconds():
-    sets = Sets(minReadySeconds=10)
+    sets = StatefulSetHarness(minReadySeconds=10)
     sets.round()
     sets.run(0)
     plan = sets.plan_web()
@@ -262,7 +262,7 @@ def test_deleting_set_counts_pods_after_its_revisions_are_gone():
 
 
 def test_parallel_pods_are_created_500_at_a_time():
-    sets = Sets(podManagementPolicy="Parallel", replicas=1200)
+    sets = StatefulSetHarness(podManagementPolicy="Parallel", replicas=1200)
     assert sets.round() == [("create", f"web-{ordinal}") for ordinal in range(500)]
     assert sets.round() == [("create", f"web-{ordinal}") for ordinal in range(500, 1000)]
     assert len(sets.round()) == 200
@@ -270,7 +270,7 @@ def test_parallel_pods_are_created_500_at_a_time():
 
 
 def test_update_waits_until_all_pods_were_created():
-    sets = Sets(
+    sets = StatefulSetHarness(
         podManagementPolicy="Parallel", replicas=1200, updateStrategy=rolling_update(maxUnavailable="100%")
     )
     sets.round()

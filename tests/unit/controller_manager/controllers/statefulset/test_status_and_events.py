@@ -12,7 +12,7 @@ from mockube.controller_manager.client.kinds import (
 )
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.controllers.statefulset.controller import STATEFUL_SET
-from tests.support.controllers.statefulsets import WEB, Sets, claim_template
+from tests.support.controllers.statefulsets import WEB, StatefulSetHarness, claim_template
 
 KEYS = {watch.resource: watch.keys for watch in STATEFUL_SET.watches}
 
@@ -49,7 +49,7 @@ def counts(sets):
 
 
 def test_complete_status():
-    sets = Sets(replicas=1)
+    sets = StatefulSetHarness(replicas=1)
     sets.settle()
     (revision,) = sets.names(CONTROLLER_REVISIONS)
     assert sets.status == {
@@ -66,7 +66,7 @@ def test_complete_status():
 
 
 def test_status_counts_cached_pods():
-    sets = Sets()
+    sets = StatefulSetHarness()
     sets.round()
     assert counts(sets) == [0, 0, 0, 0, 0]
     sets.round()
@@ -74,7 +74,7 @@ def test_status_counts_cached_pods():
 
 
 def test_revisions_are_counted_separately_until_update_completes():
-    sets = Sets()
+    sets = StatefulSetHarness()
     sets.settle()
     sets.roll("a:2")
     sets.round()
@@ -110,7 +110,7 @@ def test_revisions_are_counted_separately_until_update_completes():
     ],
 )
 def test_number_of_status_writes(spec, change, maximum):
-    sets = Sets(**spec)
+    sets = StatefulSetHarness(**spec)
     stepwise(sets)
     if change is not None:
         sets.done.clear()
@@ -120,7 +120,7 @@ def test_number_of_status_writes(spec, change, maximum):
 
 
 def test_events_are_upstreams():
-    sets = Sets(replicas=1, volumeClaimTemplates=[claim_template()])
+    sets = StatefulSetHarness(replicas=1, volumeClaimTemplates=[claim_template()])
     sets.settle()
     sets.scale(0)
     sets.settle()
@@ -132,7 +132,7 @@ def test_events_are_upstreams():
 
 
 def test_failed_reconciliation_still_writes_status():
-    sets = Sets(replicas=1)
+    sets = StatefulSetHarness(replicas=1)
     sets.settle()
     sets.scale(2)
     sets.add(PODS, {"metadata": {"name": "web-1", "namespace": "default"}, "spec": {}})
@@ -151,7 +151,7 @@ def pod(name="web-0", labels=None, owner=None):
 
 
 def test_pod_maps_to_current_and_former_owner():
-    sets = Sets()
+    sets = StatefulSetHarness()
     mine, orphan = pod(owner=sets.set), pod()
     for change in (Change(None, mine), Change(mine, orphan), Change(mine, None)):
         assert set(KEYS[PODS](sets.caches(), change)) == {WEB}
@@ -159,33 +159,33 @@ def test_pod_maps_to_current_and_former_owner():
 
 
 def test_orphan_maps_to_sets_that_may_adopt_it():
-    sets = Sets()
+    sets = StatefulSetHarness()
     assert set(KEYS[PODS](sets.caches(), Change(None, pod(labels={"app": "web"})))) == {WEB}
     assert set(KEYS[PODS](sets.caches(), Change(None, pod(labels={"app": "other"})))) == set()
 
 
 def test_recreated_set_does_not_own_former_pod():
-    sets = Sets()
+    sets = StatefulSetHarness()
     before = meta.with_metadata(sets.set, uid="before")
     assert set(KEYS[PODS](sets.caches(), Change(None, pod(owner=before)))) == set()
 
 
 def test_claim_maps_to_set_of_its_name():
-    sets = Sets(volumeClaimTemplates=[claim_template()])
+    sets = StatefulSetHarness(volumeClaimTemplates=[claim_template()])
     for name, expected in (("data-web-0", {WEB}), ("data-other-0", set()), ("data-web-x", set())):
         claim = {"metadata": {"name": name, "namespace": "default"}}
         assert set(KEYS[PERSISTENT_VOLUME_CLAIMS](sets.caches(), Change(claim, None))) == expected
 
 
 def test_revision_maps_to_its_set():
-    sets = Sets()
+    sets = StatefulSetHarness()
     sets.round()
     (revision,) = sets.all(CONTROLLER_REVISIONS)
     assert set(KEYS[CONTROLLER_REVISIONS](sets.caches(), Change(revision, None))) == {WEB}
 
 
 def test_plan_does_not_modify_caches():
-    sets = Sets(volumeClaimTemplates=[claim_template()])
+    sets = StatefulSetHarness(volumeClaimTemplates=[claim_template()])
     sets.settle()
     sets.roll("a:2")
     before = repr(sets.objects)

@@ -4,14 +4,14 @@ import pytest
 
 from mockube.apimachinery import meta
 from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS, STATEFUL_SETS
-from tests.support.controllers.statefulsets import Sets, claim_template
+from tests.support.controllers.statefulsets import StatefulSetHarness, claim_template
 
 PVC = PERSISTENT_VOLUME_CLAIMS
 
 
 def sets_with_claims(deleted="Retain", scaled="Retain", **spec):
     retention = {"whenDeleted": deleted, "whenScaled": scaled}
-    return Sets(
+    return StatefulSetHarness(
         volumeClaimTemplates=[claim_template()], persistentVolumeClaimRetentionPolicy=retention, **spec
     )
 
@@ -21,7 +21,7 @@ def owners(sets, name):
 
 
 def test_claims_are_created_before_their_pod():
-    sets = Sets(volumeClaimTemplates=[claim_template("data"), claim_template("logs")])
+    sets = StatefulSetHarness(volumeClaimTemplates=[claim_template("data"), claim_template("logs")])
     sets.round()
     made = [name for verb, _, name in sets.done if verb == "create"]
     assert made[-3:] == ["data-web-0", "logs-web-0", "web-0"]
@@ -30,7 +30,7 @@ def test_claims_are_created_before_their_pod():
 def test_claim_has_labels_of_template_and_selector():
     template = claim_template()
     template["metadata"]["labels"] = {"tier": "x", "app": "other"}
-    sets = Sets(volumeClaimTemplates=[template], replicas=1)
+    sets = StatefulSetHarness(volumeClaimTemplates=[template], replicas=1)
     sets.round()
     claim = sets.get(PVC, "data-web-0")
     assert meta.labels(claim) == {"tier": "x", "app": "web"}

@@ -2,7 +2,12 @@
 
 from mockube.apimachinery import conditions, meta
 from mockube.controller_manager.client.kinds import PODS
-from tests.support.controllers.advancedsets import SPECIFIED_DELETE, AdvancedSets, in_place, template
+from tests.support.controllers.advancedsets import (
+    SPECIFIED_DELETE,
+    AdvancedStatefulSetHarness,
+    in_place,
+    template,
+)
 
 LABEL = {"labelsHandler": {"held-by": "me"}}
 MARKING = {**LABEL, "markPodNotReady": True}
@@ -11,7 +16,7 @@ FINALIZER = {"finalizersHandler": ["example.com/held"]}
 
 def sets_with_hooks(replicas=1, *, policy="Parallel", held=True, **lifecycle):
     labels = {"held-by": "me"} if held else {}
-    return AdvancedSets(
+    return AdvancedStatefulSetHarness(
         replicas=replicas,
         podManagementPolicy=policy,
         template=template(**labels),

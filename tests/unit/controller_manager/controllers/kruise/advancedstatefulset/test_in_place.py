@@ -8,11 +8,11 @@ from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS, PODS
 from mockube.controller_manager.workloads.inplace.lifecycle import LABEL_STATE
 from mockube.controller_manager.workloads.inplace.record import ANNOTATION_GRACE, ANNOTATION_STATE
 from mockube.controller_manager.workloads.inplace.update import GATE
-from tests.support.controllers.advancedsets import AdvancedSets, in_place, template
+from tests.support.controllers.advancedsets import AdvancedStatefulSetHarness, in_place, template
 
 
 def settled_sets(policy="InPlaceIfPossible", *, replicas=2, parallel=True, **fields):
-    sets = AdvancedSets(
+    sets = AdvancedStatefulSetHarness(
         replicas=replicas,
         podManagementPolicy="Parallel" if parallel else "OrderedReady",
         template=template(),
@@ -125,7 +125,7 @@ def test_pod_of_unknown_revision_is_recreated():
 
 
 def test_pods_without_readiness_gate_are_updated_in_place():
-    sets = AdvancedSets(replicas=1, updateStrategy=in_place())
+    sets = AdvancedStatefulSetHarness(replicas=1, updateStrategy=in_place())
     sets.settle()
     before = uids(sets)
     sets.roll("a:2")
@@ -137,7 +137,7 @@ def test_pods_without_readiness_gate_are_updated_in_place():
 
 def test_unlabelled_pod_in_update_is_unavailable():
     """A pod that had no lifecycle label when its update began is such a pod."""
-    sets = AdvancedSets(replicas=2, podManagementPolicy="Parallel", updateStrategy=in_place())
+    sets = AdvancedStatefulSetHarness(replicas=2, podManagementPolicy="Parallel", updateStrategy=in_place())
     sets.settle()
     sets.roll("a:2")
     assert sets.round() == [("patch", "web-1")]

@@ -4,13 +4,13 @@ import pytest
 
 from mockube.apimachinery import meta
 from mockube.controller_manager.client.kinds import PODS
-from tests.support.controllers.advancedsets import AdvancedSets, rolling, template
+from tests.support.controllers.advancedsets import AdvancedStatefulSetHarness, rolling, template
 
 
 def settled_sets(*, parallel=True, replicas=5, **fields):
     strategy = rolling(**fields)
     policy = "Parallel" if parallel else "OrderedReady"
-    sets = AdvancedSets(replicas=replicas, podManagementPolicy=policy, updateStrategy=strategy)
+    sets = AdvancedStatefulSetHarness(replicas=replicas, podManagementPolicy=policy, updateStrategy=strategy)
     sets.settle()
     return sets
 
@@ -122,7 +122,7 @@ def test_partition_keeps_first_pods_despite_reserved_ordinals():
 
 
 def test_new_pod_without_partition_gets_update_revision():
-    sets = AdvancedSets(replicas=2, updateStrategy={"type": "RollingUpdate"})
+    sets = AdvancedStatefulSetHarness(replicas=2, updateStrategy={"type": "RollingUpdate"})
     sets.settle()
     sets.roll("a:2")
     assert deleted_ordinals(sets) == [1]

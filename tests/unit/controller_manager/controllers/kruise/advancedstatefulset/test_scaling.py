@@ -4,18 +4,18 @@ import pytest
 
 from mockube.apimachinery import meta
 from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS, PODS
-from tests.support.controllers.advancedsets import AdvancedSets, rolling
+from tests.support.controllers.advancedsets import AdvancedStatefulSetHarness, rolling
 from tests.support.controllers.statefulsets import claim_template
 
 
 def settled_sets(**spec):
-    sets = AdvancedSets(**spec)
+    sets = AdvancedStatefulSetHarness(**spec)
     sets.settle()
     return sets
 
 
 def test_pods_are_created_in_order():
-    sets = AdvancedSets()
+    sets = AdvancedStatefulSetHarness()
     assert sets.round() == [("create", "web-0")]
     assert sets.round() == []
     sets.run(0)
@@ -23,7 +23,9 @@ def test_pods_are_created_in_order():
 
 
 def test_pod_is_available_after_min_ready_seconds():
-    sets = AdvancedSets(replicas=2, updateStrategy=rolling(minReadySeconds=10), minReadySeconds=99)
+    sets = AdvancedStatefulSetHarness(
+        replicas=2, updateStrategy=rolling(minReadySeconds=10), minReadySeconds=99
+    )
     sets.round()
     sets.run(0)
     assert sets.round() == []
@@ -63,7 +65,7 @@ def test_scale_down_with_reservation_deletes_reserved_pod_only():
 )
 def test_scale_up_waits_for_max_unavailable(limit, rounds):
     scaling = {} if limit is None else {"scaleStrategy": {"maxUnavailable": limit}}
-    sets = AdvancedSets(replicas=7, podManagementPolicy="Parallel", **scaling)
+    sets = AdvancedStatefulSetHarness(replicas=7, podManagementPolicy="Parallel", **scaling)
     made = []
     for _ in rounds:
         made.append(len(sets.round()))
@@ -80,7 +82,7 @@ def test_reserved_pods_are_deleted_while_scale_up_waits():
 
 
 def test_finished_pod_blocks_others_even_in_parallel():
-    sets = AdvancedSets(podManagementPolicy="Parallel", replicas=3)
+    sets = AdvancedStatefulSetHarness(podManagementPolicy="Parallel", replicas=3)
     sets.round()
     sets.remove_pod(2)
     sets.run(0, phase="Failed")
@@ -129,13 +131,13 @@ def test_foreign_claim_gets_additional_owner():
 
 
 def test_set_with_invalid_limit_is_not_reconciled():
-    sets = AdvancedSets(updateStrategy=rolling(maxUnavailable="many"))
+    sets = AdvancedStatefulSetHarness(updateStrategy=rolling(maxUnavailable="many"))
     assert sets.round() == []
     assert sets.all(PODS) == []
 
 
 def test_parallel_pods_are_created_500_at_a_time():
-    sets = AdvancedSets(podManagementPolicy="Parallel", replicas=1200)
+    sets = AdvancedStatefulSetHarness(podManagementPolicy="Parallel", replicas=1200)
     sets.reserve(3)
     assert len(sets.round()) == 500
     assert len(sets.round()) == 500

@@ -12,14 +12,14 @@ from mockube.controller_manager.client.kinds import (
     STATEFUL_SETS,
 )
 from mockube.controller_manager.control.actions import Update
-from tests.support.controllers.advancedsets import AdvancedSets, rolling
+from tests.support.controllers.advancedsets import AdvancedStatefulSetHarness, rolling
 from tests.support.controllers.statefulsets import claim_template, statefulset
 
 QUOTA = status.forbidden(GroupResource("", "pods"), "web-0", "exceeded quota: q")
 
 
 def settled_sets(**spec):
-    sets = AdvancedSets(**spec)
+    sets = AdvancedStatefulSetHarness(**spec)
     sets.settle()
     return sets
 
@@ -123,7 +123,7 @@ def test_claims_are_compared_with_templates(template, compatible):
 
 
 def test_failed_pod_creation_sets_condition():
-    sets = AdvancedSets()
+    sets = AdvancedStatefulSetHarness()
     sets.round()
     sets.remove_pod(0)
     (condition,) = written_status(sets, QUOTA)["conditions"]
@@ -134,7 +134,7 @@ def test_failed_pod_creation_sets_condition():
 
 
 def test_failure_condition_is_removed_after_success():
-    sets = AdvancedSets()
+    sets = AdvancedStatefulSetHarness()
     sets.round()
     sets.remove_pod(0)
     sets.change(ADVANCED_STATEFUL_SETS, "web", ("status",), written_status(sets, QUOTA))
@@ -151,7 +151,7 @@ def test_failed_pod_update_sets_condition():
 
 
 def test_other_errors_set_no_condition():
-    sets = AdvancedSets()
+    sets = AdvancedStatefulSetHarness()
     sets.round()
     sets.remove_pod(0)
     assert written_status(sets, status.Conflict("web-0")) is None

@@ -2,13 +2,13 @@
 
 from mockube.apimachinery import meta
 from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS, PODS
-from tests.support.controllers.clonesets import Clones, claim_template, template
+from tests.support.controllers.clonesets import CloneSetHarness, claim_template, template
 
 DATA = [claim_template()]
 
 
 def settled_clones(**spec):
-    clones = Clones(volumeClaimTemplates=DATA, **spec)
+    clones = CloneSetHarness(volumeClaimTemplates=DATA, **spec)
     clones.settle()
     return clones
 
@@ -37,7 +37,7 @@ def test_pod_has_its_own_claims():
 
 
 def test_claims_are_created_before_pods():
-    clones = Clones(replicas=2, volumeClaimTemplates=DATA)
+    clones = CloneSetHarness(replicas=2, volumeClaimTemplates=DATA)
     clones.round()
     made = [resource.plural for verb, resource, _ in clones.done if verb == "create"]
     assert made == ["controllerrevisions", *["persistentvolumeclaims"] * 2, *["pods"] * 2]

@@ -6,7 +6,7 @@ from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.wellknown import FINALIZER_FOREGROUND
 from mockube.controller_manager.client.kinds import CLONE_SETS, PODS
 from mockube.controller_manager.client.resources import Key
-from tests.support.controllers.clonesets import WEB, Clones, template
+from tests.support.controllers.clonesets import WEB, CloneSetHarness, template
 
 HOOK = {"preDelete": {"labelsHandler": {"hold": "true"}}}
 
@@ -16,7 +16,7 @@ def template_with_hold():
 
 
 def test_scale_from_zero_creates_pods():
-    clones = Clones(replicas=3)
+    clones = CloneSetHarness(replicas=3)
     assert [verb for verb, _ in clones.round()] == ["create"] * 3
     assert clones.messages_of("SuccessfulCreate") == [
         f"succeed to create pod {name}" for name in clones.pod_names
@@ -26,7 +26,7 @@ def test_scale_from_zero_creates_pods():
 
 
 def test_new_pod_has_labels_and_owner():
-    clones = Clones(replicas=1)
+    clones = CloneSetHarness(replicas=1)
     clones.round()
     (pod,) = clones.pods
     instance = meta.name(pod).removeprefix("web-")
@@ -46,7 +46,9 @@ def test_new_pod_has_labels_and_owner():
 
 
 def test_readiness_gate_of_new_pod_opens_at_once():
-    (create,) = [action for action in Clones(replicas=1).plan(WEB).actions if action.resource is PODS]
+    (create,) = [
+        action for action in CloneSetHarness(replicas=1).plan(WEB).actions if action.resource is PODS
+    ]
     made = meta.with_metadata(create.bodies[0], uid="u-1")
     (opened,) = create.then(made)
     assert (opened.key, opened.subresource) == (Key.of(made), "status")
@@ -55,13 +57,15 @@ def test_readiness_gate_of_new_pod_opens_at_once():
 
 
 def test_readiness_gate_of_template_is_not_duplicated():
-    clones = Clones(replicas=1, template=template(readinessGates=[{"conditionType": "InPlaceUpdateReady"}]))
+    clones = CloneSetHarness(
+        replicas=1, template=template(readinessGates=[{"conditionType": "InPlaceUpdateReady"}])
+    )
     clones.round()
     assert clones.pods[0]["spec"]["readinessGates"] == [{"conditionType": "InPlaceUpdateReady"}]
 
 
 def test_pod_is_normal_once_bound():
-    clones = Clones(replicas=1)
+    clones = CloneSetHarness(replicas=1)
     clones.round()
     clones.round()
     assert clones.states == ["PreparingNormal"]
@@ -70,7 +74,7 @@ def test_pod_is_normal_once_bound():
 
 
 def test_instance_names_are_unique():
-    clones = Clones(replicas=2)
+    clones = CloneSetHarness(replicas=2)
     seen = set()
     for _ in range(10):
         clones.settle()
@@ -82,7 +86,7 @@ def test_instance_names_are_unique():
 
 
 def test_scale_up_respects_max_unavailable():
-    clones = Clones(replicas=5, scaleStrategy={"maxUnavailable": 2})
+    clones = CloneSetHarness(replicas=5, scaleStrategy={"maxUnavailable": 2})
     assert len(clones.round()) == 2
     assert clones.messages_of("ScaleUpLimited") == [
         "scaleUp is limited because of scaleStrategy.maxUnavailable, limit: 2"
@@ -96,7 +100,7 @@ def test_scale_up_respects_max_unavailable():
 
 
 def test_scale_down_deletes_pods():
-    clones = Clones(replicas=5)
+    clones = CloneSetHarness(replicas=5)
     clones.settle()
     clones.scale(3)
     assert [verb for verb, _ in clones.round()] == ["delete", "delete"]
@@ -106,14 +110,14 @@ def test_scale_down_deletes_pods():
 
 
 def test_unavailable_pods_are_not_deleted_beyond_limit():
-    clones = Clones(replicas=5, minReadySeconds=9999)
+    clones = CloneSetHarness(replicas=5, minReadySeconds=9999)
     clones.settle()
     clones.scale(3)
     assert clones.round() == []
 
 
 def test_unready_pod_is_deleted_first():
-    clones = Clones(replicas=3)
+    clones = CloneSetHarness(replicas=3)
     clones.settle()
     broken = clones.pod_names[1]
     clones.run(broken, ready=False)
@@ -122,7 +126,7 @@ def test_unready_pod_is_deleted_first():
 
 
 def test_pod_with_lower_deletion_cost_is_deleted_first():
-    clones = Clones(replicas=3)
+    clones = CloneSetHarness(replicas=3)
     clones.settle()
     cheap = clones.pod_names[2]
     cost = {"controller.kubernetes.io/pod-deletion-cost": "-5"}
@@ -139,7 +143,7 @@ def test_pod_with_lower_deletion_cost_is_deleted_first():
     ],
 )
 def test_deletion_spreads_pods(constraints, survivor):
-    clones = Clones(replicas=3, template=template(topologySpreadConstraints=constraints))
+    clones = CloneSetHarness(replicas=3, template=template(topologySpreadConstraints=constraints))
     clones.add_nodes(n1="a", n2="b", n3="b")
     clones.round()
     places = {"n1": "n1", "n2": "n2", "n3": "n3"} if constraints else {"n1": "n1", "n2": "n1", "n3": "n3"}
@@ -156,7 +160,7 @@ def test_deletion_spreads_pods(constraints, survivor):
 
 
 def test_pod_with_specified_delete_label_is_replaced():
-    clones = Clones(replicas=3)
+    clones = CloneSetHarness(replicas=3)
     clones.settle()
     named = clones.pod_names[1]
     clones.specify(named)
@@ -167,7 +171,7 @@ def test_pod_with_specified_delete_label_is_replaced():
 
 
 def test_listed_pod_is_deleted_and_removed_from_list():
-    clones = Clones(replicas=3)
+    clones = CloneSetHarness(replicas=3)
     clones.settle()
     named = clones.pod_names[0]
     clones.change_spec("scaleStrategy", to={"podsToDelete": [named]})
@@ -179,7 +183,7 @@ def test_listed_pod_is_deleted_and_removed_from_list():
 
 
 def test_specified_deletions_respect_max_unavailable():
-    clones = Clones(replicas=5)
+    clones = CloneSetHarness(replicas=5)
     clones.settle()
     for name in clones.pod_names[:3]:
         clones.specify(name)
@@ -187,7 +191,7 @@ def test_specified_deletions_respect_max_unavailable():
 
 
 def test_unready_specified_pods_are_deleted_at_once():
-    clones = Clones(replicas=5)
+    clones = CloneSetHarness(replicas=5)
     clones.settle()
     for name in clones.pod_names[:3]:
         clones.run(name, ready=False)
@@ -196,7 +200,7 @@ def test_unready_specified_pods_are_deleted_at_once():
 
 
 def test_surge_pod_is_created_before_specified_deletion():
-    clones = Clones(replicas=5, updateStrategy={"maxUnavailable": 0, "maxSurge": 1})
+    clones = CloneSetHarness(replicas=5, updateStrategy={"maxUnavailable": 0, "maxSurge": 1})
     clones.settle()
     named = clones.pod_names[0]
     clones.specify(named)
@@ -211,7 +215,7 @@ def test_surge_pod_is_created_before_specified_deletion():
 
 
 def test_hooked_pod_waits_before_deletion():
-    clones = Clones(replicas=2, lifecycle=HOOK, template=template_with_hold())
+    clones = CloneSetHarness(replicas=2, lifecycle=HOOK, template=template_with_hold())
     clones.settle()
     clones.scale(1)
     clones.settle()
@@ -222,7 +226,7 @@ def test_hooked_pod_waits_before_deletion():
 
 
 def test_pod_needed_again_returns_to_normal():
-    clones = Clones(replicas=2, lifecycle=HOOK, template=template_with_hold())
+    clones = CloneSetHarness(replicas=2, lifecycle=HOOK, template=template_with_hold())
     clones.settle()
     names = clones.pod_names
     clones.scale(1)
@@ -234,7 +238,7 @@ def test_pod_needed_again_returns_to_normal():
 
 def test_unready_pod_preparing_delete_is_not_kept():
     hook = {"preDelete": {**HOOK["preDelete"], "markPodNotReady": True}}
-    clones = Clones(replicas=2, lifecycle=hook, template=template_with_hold())
+    clones = CloneSetHarness(replicas=2, lifecycle=hook, template=template_with_hold())
     clones.settle()
     clones.scale(1)
     clones.settle()
@@ -250,7 +254,7 @@ def test_unready_pod_preparing_delete_is_not_kept():
 
 
 def test_pod_preparing_delete_may_be_replaced():
-    clones = Clones(
+    clones = CloneSetHarness(
         replicas=2,
         lifecycle=HOOK,
         template=template_with_hold(),
@@ -263,7 +267,9 @@ def test_pod_preparing_delete_may_be_replaced():
 
 
 def test_pod_without_hook_label_is_normal_after_it_is_set():
-    clones = Clones(replicas=1, lifecycle={"preNormal": {"finalizersHandler": ["example.com/ready"]}})
+    clones = CloneSetHarness(
+        replicas=1, lifecycle={"preNormal": {"finalizersHandler": ["example.com/ready"]}}
+    )
     clones.settle()
     assert clones.states == ["PreparingNormal"]
     clones.put(PODS, meta.with_finalizer(clones.pods[0], "example.com/ready"))
@@ -275,7 +281,7 @@ def test_pod_without_hook_label_is_normal_after_it_is_set():
 
 
 def test_relabelled_pod_is_released():
-    clones = Clones(replicas=2)
+    clones = CloneSetHarness(replicas=2)
     clones.settle()
     stray = clones.pod_names[0]
     clones.label(stray, app="other")
@@ -285,7 +291,7 @@ def test_relabelled_pod_is_released():
 
 
 def test_ownerless_pod_is_not_adopted():
-    clones = Clones(replicas=0)
+    clones = CloneSetHarness(replicas=0)
     clones.add(
         PODS,
         {
@@ -298,7 +304,7 @@ def test_ownerless_pod_is_not_adopted():
 
 
 def test_deleting_clone_set_updates_status_only():
-    clones = Clones(replicas=2)
+    clones = CloneSetHarness(replicas=2)
     clones.settle()
     ending = meta.with_finalizer(clones.set, FINALIZER_FOREGROUND)
     clones.put(CLONE_SETS, meta.with_metadata(ending, deletionTimestamp="2030-01-01T00:00:00Z"))
@@ -308,16 +314,16 @@ def test_deleting_clone_set_updates_status_only():
 
 
 def test_deleted_clone_set_has_no_plan():
-    clones = Clones()
+    clones = CloneSetHarness()
     clones.remove(CLONE_SETS, "web")
     assert clones.round() == []
 
 
 def test_invalid_selector_is_not_reconciled():
-    clones = Clones(selector={"matchExpressions": [{"key": "a", "operator": "Sometimes"}]})
+    clones = CloneSetHarness(selector={"matchExpressions": [{"key": "a", "operator": "Sometimes"}]})
     assert clones.round() == []
 
 
 def test_pods_are_created_500_at_a_time():
-    clones = Clones(replicas=1200)
+    clones = CloneSetHarness(replicas=1200)
     assert [len(clones.round()) for _ in range(3)] == [500, 500, 200]

@@ -4,11 +4,11 @@ import pytest
 
 from mockube.apimachinery import conditions, meta, status
 from mockube.controller_manager.client.kinds import CLONE_SETS, CONTROLLER_REVISIONS, PODS
-from tests.support.controllers.clonesets import IN_PLACE, WEB, Clones, template
+from tests.support.controllers.clonesets import IN_PLACE, WEB, CloneSetHarness, template
 
 
 def settled_clones(**spec):
-    clones = Clones(**spec)
+    clones = CloneSetHarness(**spec)
     clones.settle()
     return clones
 
@@ -65,7 +65,7 @@ def test_revision_has_upstreams_content():
 
 
 def test_foreign_revision_of_same_name_is_a_collision():
-    clones = Clones(replicas=1)
+    clones = CloneSetHarness(replicas=1)
     (create, *_) = clones.plan_web().actions
     (body,) = create.bodies
     clones.add(
@@ -78,7 +78,7 @@ def test_foreign_revision_of_same_name_is_a_collision():
 
 
 def test_failed_creation_records_event():
-    clones = Clones(replicas=2)
+    clones = CloneSetHarness(replicas=2)
     clones.add = lambda resource, tree: refuse(clones, resource, tree)
     clones.round()
     clones.round()
@@ -110,7 +110,7 @@ def test_no_deadline_has_no_progressing_condition():
 
 
 def test_progress_until_completion():
-    clones = Clones(replicas=2, progressDeadlineSeconds=60)
+    clones = CloneSetHarness(replicas=2, progressDeadlineSeconds=60)
     clones.round()
     assert progress(clones) == ("True", "CloneSetUpdated", "CloneSet is progressing")
     clones.settle()

@@ -4,7 +4,7 @@ import pytest
 
 from mockube.apimachinery import conditions, meta
 from mockube.controller_manager.client.kinds import PODS
-from tests.support.controllers.clonesets import IN_PLACE, WEB, Clones, claim_template, template
+from tests.support.controllers.clonesets import IN_PLACE, WEB, CloneSetHarness, claim_template, template
 
 HOOK = {"inPlaceUpdate": {"labelsHandler": {"hold": "true"}}}
 STATE = "apps.kruise.io/inplace-update-state"
@@ -12,7 +12,7 @@ GRACE = "apps.kruise.io/inplace-update-grace"
 
 
 def settled_clones(**spec):
-    clones = Clones(**spec)
+    clones = CloneSetHarness(**spec)
     clones.settle()
     clones.events.clear()
     return clones

@@ -14,7 +14,7 @@ from mockube.controller_manager.client.kinds import (
     UNITED_DEPLOYMENTS,
 )
 from mockube.controller_manager.controllers.kruise.uniteddeployment.controller import UNITED_DEPLOYMENT
-from tests.support.controllers.uniteddeployments import ADAPTER, FOO, KINDS, United
+from tests.support.controllers.uniteddeployments import ADAPTER, FOO, KINDS, UnitedDeploymentHarness
 
 KEYS = {watch.resource: watch.keys for watch in UNITED_DEPLOYMENT.watches}
 
@@ -27,7 +27,7 @@ def changed_keys(foo, of, old, new):
 
 @of_each_kind
 def test_pod_maps_to_its_united_deployment(kind):
-    foo = United(kind).settle()
+    foo = UnitedDeploymentHarness(kind).settle()
     view = PODS.view(foo.pods[0])
     assert changed_keys(foo, KEYS[PODS], None, view) == {FOO}
     assert changed_keys(foo, KEYS[PODS], view, None) == {FOO}
@@ -35,32 +35,32 @@ def test_pod_maps_to_its_united_deployment(kind):
 
 @of_each_kind
 def test_workload_maps_to_its_united_deployment(kind):
-    foo = United(kind).settle()
+    foo = UnitedDeploymentHarness(kind).settle()
     of = KEYS[ADAPTER[kind].resource]
     assert changed_keys(foo, of, None, foo.workload("a")) == {FOO}
 
 
 def test_replica_set_maps_to_its_united_deployment():
-    foo = United("Deployment").settle()
+    foo = UnitedDeploymentHarness("Deployment").settle()
     assert changed_keys(foo, KEYS[REPLICA_SETS], None, foo.all(REPLICA_SETS)[0]) == {FOO}
 
 
 def test_orphan_maps_to_possible_adopters():
-    foo = United("CloneSet").settle()
+    foo = UnitedDeploymentHarness("CloneSet").settle()
     orphan = meta.with_metadata(foo.workload("a"), ownerReferences=[])
     assert changed_keys(foo, KEYS[CLONE_SETS], None, orphan) == {FOO}
 
 
 @pytest.mark.parametrize("gone", [UNITED_DEPLOYMENTS, DEPLOYMENTS, REPLICA_SETS], ids=str)
 def test_pod_with_missing_owner_maps_to_no_key(gone):
-    foo = United("Deployment").settle()
+    foo = UnitedDeploymentHarness("Deployment").settle()
     view = PODS.view(foo.pods[0])
     foo.objects[gone] = {}
     assert changed_keys(foo, KEYS[PODS], None, view) == set()
 
 
 def test_pod_of_other_owner_maps_to_no_key():
-    foo = United("Deployment")
+    foo = UnitedDeploymentHarness("Deployment")
     job = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u", "controller": True}
     names = {"name": "p", "namespace": "default"}
     assert changed_keys(foo, KEYS[PODS], None, PODS.view({"metadata": names})) == set()
@@ -70,7 +70,7 @@ def test_pod_of_other_owner_maps_to_no_key():
 
 def test_stateful_sets_of_both_groups_are_distinguished():
     """Both are called StatefulSet; only their groups differ."""
-    foo = United("AdvancedStatefulSet").settle()
+    foo = UnitedDeploymentHarness("AdvancedStatefulSet").settle()
     view = PODS.view(foo.pods[0])
     foo.objects[STATEFUL_SETS] = foo.objects.pop(ADVANCED_STATEFUL_SETS)
     assert changed_keys(foo, KEYS[PODS], None, view) == set()

@@ -10,7 +10,7 @@ from mockube.controller_manager.controllers.kruise.uniteddeployment import resch
 from mockube.controller_manager.controllers.kruise.uniteddeployment.rescheduling import time_to_find_node
 from mockube.controller_manager.controllers.kruise.uniteddeployment.spec import Schedule
 from mockube.controller_manager.controllers.kruise.uniteddeployment.subset import Subset
-from tests.support.controllers.uniteddeployments import United, adaptive, subset
+from tests.support.controllers.uniteddeployments import UnitedDeploymentHarness, adaptive, subset
 
 NOW = datetime(2030, 1, 1, 12, tzinfo=UTC)
 DEFAULT = Schedule.of({"scheduleStrategy": {"type": "Adaptive"}})
@@ -139,7 +139,7 @@ THREE = [subset("s0", maxReplicas=2), subset("s1", maxReplicas=2), subset("s2")]
 
 @pytest.mark.parametrize("kind", ["Deployment", "CloneSet", "StatefulSet"])
 def test_pods_are_rescheduled_to_schedulable_subsets_and_return(kind):
-    foo = United(kind, THREE, strategy=adaptive(10, 10))
+    foo = UnitedDeploymentHarness(kind, THREE, strategy=adaptive(10, 10))
     foo.full = {"s1"}
     assert foo.settle().sizes == {"s0": 2, "s1": 1, "s2": 0}
     foo.pass_(9)
@@ -161,7 +161,7 @@ def test_pods_are_rescheduled_to_schedulable_subsets_and_return(kind):
 
 
 def test_reconciliation_is_requeued_at_timeout():
-    foo = United(subsets=THREE, strategy=adaptive(10, 20))
+    foo = UnitedDeploymentHarness(subsets=THREE, strategy=adaptive(10, 20))
     foo.full = {"s1"}
     foo.settle()
     assert foo.plan(("default", "foo")).requeue_after == seconds(10)
@@ -172,7 +172,7 @@ def test_reconciliation_is_requeued_at_timeout():
 
 
 def test_fixed_topology_waits():
-    foo = United(subsets=THREE)
+    foo = UnitedDeploymentHarness(subsets=THREE)
     foo.full = {"s1"}
     foo.settle().pass_(40)
     assert foo.sizes == {"s0": 2, "s1": 1, "s2": 0}

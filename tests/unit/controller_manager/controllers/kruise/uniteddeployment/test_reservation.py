@@ -19,7 +19,7 @@ from mockube.controller_manager.controllers.kruise.uniteddeployment.subset impor
     LABEL_REVISION,
     Subset,
 )
-from tests.support.controllers.uniteddeployments import United, adaptive, subset
+from tests.support.controllers.uniteddeployments import UnitedDeploymentHarness, adaptive, subset
 
 NOW = datetime(2030, 1, 1, 12, tzinfo=UTC)
 SCHEDULE = Schedule.of({"scheduleStrategy": adaptive(10, 5, reserves=True)})
@@ -146,7 +146,7 @@ STATELESS = pytest.mark.parametrize("kind", ["Deployment", "CloneSet"])
 
 @STATELESS
 def test_other_subsets_replace_unschedulable_pods(kind):
-    foo = United(kind, FOUR, replicas=8, strategy=adaptive(10, 5, reserves=True))
+    foo = UnitedDeploymentHarness(kind, FOUR, replicas=8, strategy=adaptive(10, 5, reserves=True))
     foo.full = {"s1", "s2"}
     assert foo.settle().sizes == {"s0": 2, "s1": 2, "s2": 2, "s3": 2}
     foo.pass_(11)
@@ -166,7 +166,7 @@ def test_other_subsets_replace_unschedulable_pods(kind):
 
 @STATELESS
 def test_later_subset_starts_as_reserved(kind):
-    foo = United(kind, ["s0"], replicas=2, strategy=adaptive(10, 5, reserves=True)).settle()
+    foo = UnitedDeploymentHarness(kind, ["s0"], replicas=2, strategy=adaptive(10, 5, reserves=True)).settle()
     foo.set("topology.subsets", [subset("s0", maxReplicas=1), subset("s1")])
     foo.turn()
     assert foo.schedulable("s1") == ("False", "created")
@@ -177,7 +177,7 @@ def test_later_subset_starts_as_reserved(kind):
 
 @STATELESS
 def test_recovered_growing_subset_is_marked_again(kind):
-    foo = United(kind, ["s0"], replicas=2, strategy=adaptive(10, 5, reserves=True)).settle()
+    foo = UnitedDeploymentHarness(kind, ["s0"], replicas=2, strategy=adaptive(10, 5, reserves=True)).settle()
     foo.change(
         UNITED_DEPLOYMENTS, "foo", ("status", "subsetStatuses"), [{"name": "s0", "conditions": MARKED}]
     )
@@ -201,7 +201,7 @@ PLACES = {
 @STATELESS
 def test_unschedulable_pods_do_not_block_update(kind):
     subsets = [subset("s0", maxReplicas=2), subset("s1")]
-    foo = United(kind, subsets, replicas=4, strategy=adaptive(10, 5, reserves=True)).settle()
+    foo = UnitedDeploymentHarness(kind, subsets, replicas=4, strategy=adaptive(10, 5, reserves=True)).settle()
     foo.full = {"s1"}
     foo.remove(PODS, meta.name(foo.pods_of("s1")[0]))
     foo.settle().pass_(11)
@@ -214,7 +214,9 @@ def test_unschedulable_pods_do_not_block_update(kind):
 
 def test_unavailable_pods_are_limited_during_update():
     subsets = [subset("s0", maxReplicas=3), subset("s1")]
-    foo = United("CloneSet", subsets, replicas=6, strategy=adaptive(10, 5, reserves=True)).settle()
+    foo = UnitedDeploymentHarness(
+        "CloneSet", subsets, replicas=6, strategy=adaptive(10, 5, reserves=True)
+    ).settle()
     foo.full = {"s1"}
     foo.remove(PODS, meta.name(foo.pods_of("s1")[0]))
     foo.settle().pass_(11)

@@ -11,7 +11,7 @@ from mockube.controller_manager.controllers.kruise.uniteddeployment.allocator im
 from mockube.controller_manager.controllers.kruise.uniteddeployment.spec import UnitedView
 from mockube.controller_manager.controllers.kruise.uniteddeployment.subset import LABEL_REVISION
 from mockube.controller_manager.workloads.revisions import hash_of
-from tests.support.controllers.uniteddeployments import KINDS, United, template_of, united
+from tests.support.controllers.uniteddeployments import KINDS, UnitedDeploymentHarness, template_of, united
 
 WITH_PARTITIONS = [kind for kind in KINDS if kind != "Deployment"]
 of_each_with_partitions = pytest.mark.parametrize("kind", WITH_PARTITIONS)
@@ -47,7 +47,7 @@ def test_manual_partitions_are_read(strategy, expected):
 
 def with_second_version(kind, **partitions):
     """Roll out a second version of ten pods, with these partitions of the subsets."""
-    foo = United(kind, "ab", replicas=10).settle()
+    foo = UnitedDeploymentHarness(kind, "ab", replicas=10).settle()
     foo.keep(**partitions)
     foo.release("a:2")
     return foo
@@ -88,7 +88,7 @@ def test_deployments_have_no_partitions():
 
 @of_each_with_partitions
 def test_partition_is_limited_to_subset_size_and_recorded(kind):
-    foo = United(kind, "ab", replicas=2).settle()
+    foo = UnitedDeploymentHarness(kind, "ab", replicas=2).settle()
     foo.keep(a=2)
     assert foo.settle().partitions == {"a": 1, "b": 0}
     foo.scale(8)
@@ -97,7 +97,9 @@ def test_partition_is_limited_to_subset_size_and_recorded(kind):
 
 @pytest.mark.parametrize("kind", ["StatefulSet", "AdvancedStatefulSet"])
 def test_on_delete_pods_are_replaced_after_deletion(kind):
-    foo = United(kind, "ab", replicas=10, template=template_of(kind, updateStrategy={"type": "OnDelete"}))
+    foo = UnitedDeploymentHarness(
+        kind, "ab", replicas=10, template=template_of(kind, updateStrategy={"type": "OnDelete"})
+    )
     foo.settle()
     foo.release("a:2", updateStrategy={"type": "OnDelete"})
     foo.settle()
@@ -151,7 +153,7 @@ def test_partition_of_workload_is_read(kind, strategy, expected):
 
 
 def test_pods_that_block_their_replacement_are_deleted():
-    foo = United("StatefulSet", "ab", replicas=10)
+    foo = UnitedDeploymentHarness("StatefulSet", "ab", replicas=10)
     foo.halted = {"a", "b"}
     foo.turn()
     foo.manage()
@@ -182,7 +184,7 @@ def set_observed_generation(foo, name):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_revision_history_is_limited_and_rollback_reuses_revision(kind):
-    foo = United(kind, replicas=0, revisionHistoryLimit=2).settle()
+    foo = UnitedDeploymentHarness(kind, replicas=0, revisionHistoryLimit=2).settle()
     for image in ("a:2", "a:3"):
         foo.release(image)
         foo.settle()
@@ -216,7 +218,7 @@ def test_revision_in_use_is_not_deleted():
 
 
 def test_only_template_changes_create_revisions():
-    foo = United("StatefulSet", "ab", replicas=4).settle()
+    foo = UnitedDeploymentHarness("StatefulSet", "ab", replicas=4).settle()
     foo.scale(6)
     foo.keep(a=1)
     foo.set("topology.subsets", [{"name": "a", "patch": {"metadata": {"labels": {"x": "y"}}}}, {"name": "c"}])
@@ -229,10 +231,10 @@ def test_revision_hash(count, expected):
 
 
 def test_revision_name_collision_is_avoided():
-    other = United()
+    other = UnitedDeploymentHarness()
     other.turn()
     (taken,) = other.revisions
-    foo = United()
+    foo = UnitedDeploymentHarness()
     stranger = {"metadata": {"name": meta.name(taken), "namespace": "default"}, "data": {"x": 1}}
     foo.add(CONTROLLER_REVISIONS, stranger)
     foo.settle()

@@ -16,7 +16,7 @@ from tests.support.controllers.uniteddeployments import (
     FOO,
     KINDS,
     LABELS,
-    United,
+    UnitedDeploymentHarness,
     adaptive,
     subset,
     template_of,
@@ -33,7 +33,7 @@ MINIMA = [
 
 @of_each_kind
 def test_one_workload_per_subset_is_created(kind):
-    foo = United(kind)
+    foo = UnitedDeploymentHarness(kind)
     foo.turn()
     (revision,) = foo.revisions
     assert meta.name(revision).startswith("foo-")
@@ -51,7 +51,7 @@ def test_one_workload_per_subset_is_created(kind):
 
 @of_each_kind
 def test_status_at_rest(kind):
-    foo = United(kind).settle()
+    foo = UnitedDeploymentHarness(kind).settle()
     revision = meta.name(foo.revisions[0])
     assert foo.status == {
         "observedGeneration": 1,
@@ -75,7 +75,9 @@ def test_status_at_rest(kind):
 
 
 def test_percentages_and_remainder():
-    foo = United(subsets=[subset("a", replicas="25%"), subset("b", replicas="25%"), "c"]).settle()
+    foo = UnitedDeploymentHarness(
+        subsets=[subset("a", replicas="25%"), subset("b", replicas="25%"), "c"]
+    ).settle()
     assert foo.sizes == {"a": 1, "b": 1, "c": 1}
     foo.scale(4)
     assert foo.settle().sizes == {"a": 1, "b": 1, "c": 2}
@@ -84,7 +86,9 @@ def test_percentages_and_remainder():
 
 
 def test_unsatisfiable_replicas_change_nothing():
-    foo = United(subsets=[subset("a", replicas=5), subset("b", replicas=5)], replicas=10).settle()
+    foo = UnitedDeploymentHarness(
+        subsets=[subset("a", replicas=5), subset("b", replicas=5)], replicas=10
+    ).settle()
     foo.scale(14)
     foo.set("topology.subsets", [subset("a", replicas=6), subset("b", replicas=6)])
     before = foo.sizes
@@ -101,7 +105,9 @@ def test_unsatisfiable_replicas_change_nothing():
 
 def test_min_and_max_replicas():
     few, any_ = {"minReplicas": 2, "maxReplicas": 5}, {"minReplicas": 2}
-    foo = United(subsets=[subset(name, **few) for name in "abcd"] + [subset("e", **any_)], replicas=10)
+    foo = UnitedDeploymentHarness(
+        subsets=[subset(name, **few) for name in "abcd"] + [subset("e", **any_)], replicas=10
+    )
     for replicas, expected in ((10, [2, 2, 2, 2, 2]), (14, [5, 3, 2, 2, 2]), (5, [2, 2, 1, 0, 0])):
         foo.scale(replicas)
         assert [*foo.settle().sizes.values()] == expected
@@ -109,7 +115,7 @@ def test_min_and_max_replicas():
 
 @of_each_kind
 def test_scaling_converges(kind):
-    foo = United(kind, MINIMA).settle()
+    foo = UnitedDeploymentHarness(kind, MINIMA).settle()
     foo.scale(7)
     foo.settle()
     assert foo.sizes == {"a": 2, "b": 2, "c": 3}
@@ -122,7 +128,7 @@ def test_scaling_converges(kind):
 
 @of_each_kind
 def test_removed_subset_is_deleted_and_pods_move(kind):
-    foo = United(kind, replicas=6).settle()
+    foo = UnitedDeploymentHarness(kind, replicas=6).settle()
     foo.events.clear()
     foo.set("topology.subsets", [subset("a"), subset("c")])
     foo.settle()
@@ -135,7 +141,7 @@ def test_removed_subset_is_deleted_and_pods_move(kind):
 
 @of_each_kind
 def test_duplicate_workload_of_subset_is_deleted(kind):
-    foo = United(kind).settle()
+    foo = UnitedDeploymentHarness(kind).settle()
     first = foo.workload("a")
     copied = {key: value for key, value in first["metadata"].items() if key != "uid"}
     foo.add(ADAPTER[kind].resource, {**first, "metadata": {**copied, "name": "zz-copied"}})
@@ -146,7 +152,7 @@ def test_duplicate_workload_of_subset_is_deleted(kind):
 
 
 def test_deleting_duplicate_is_not_kept():
-    foo = United().settle()
+    foo = UnitedDeploymentHarness().settle()
     resource, first = ADAPTER["Deployment"].resource, foo.workload("a")
     named = {key: value for key, value in first["metadata"].items() if key != "uid"}
     second = foo.add(resource, {**first, "metadata": {**named, "name": "zz-copied"}})
@@ -158,7 +164,7 @@ def test_deleting_duplicate_is_not_kept():
 
 @of_each_kind
 def test_changed_template_kind_replaces_all_workloads(kind):
-    foo = United(kind).settle()
+    foo = UnitedDeploymentHarness(kind).settle()
     foo.kind = other = KINDS[(KINDS.index(kind) + 1) % len(KINDS)]
     foo.set("template", template_of(other))
     foo.settle()
@@ -169,7 +175,7 @@ def test_changed_template_kind_replaces_all_workloads(kind):
 
 @of_each_kind
 def test_selected_orphan_is_adopted(kind):
-    foo = United(kind).settle()
+    foo = UnitedDeploymentHarness(kind).settle()
     workload = foo.workload("a")
     foo.put(ADAPTER[kind].resource, meta.with_metadata(workload, ownerReferences=[]))
     assert foo.turn() == [("adopt", ADAPTER[kind].resource.plural, meta.name(workload))]
@@ -184,7 +190,7 @@ def test_selected_orphan_is_adopted(kind):
     ],
 )
 def test_workload_without_subset_is_an_error(labels, problem):
-    foo = United()
+    foo = UnitedDeploymentHarness()
     spec = {"replicas": 1, "selector": {"matchLabels": LABELS}, "template": {}}
     foo.add(
         ADAPTER["Deployment"].resource,
@@ -202,14 +208,14 @@ def test_workload_without_subset_is_an_error(labels, problem):
 
 
 def test_workloads_are_created_in_order_with_slow_start():
-    foo = United(subsets="cab")
+    foo = UnitedDeploymentHarness(subsets="cab")
     (effects,) = [it.effects for it in foo.next_plan() if isinstance(it, SlowStart)]
     assert [meta.generate_name(effect.bodies[0]) for effect in effects] == ["foo-a-", "foo-b-", "foo-c-"]
     assert all(isinstance(effect, Create) for effect in effects)
 
 
 def test_refused_creation_records_event_without_status():
-    foo = United()
+    foo = UnitedDeploymentHarness()
     foo.refusals = {"foo-b-": Forbidden("exceeded quota")}
     foo.turn()
     assert isinstance(foo.error, Forbidden)
@@ -223,7 +229,7 @@ def test_refused_creation_records_event_without_status():
 
 
 def test_workload_created_before_restart_is_reported():
-    foo = United()
+    foo = UnitedDeploymentHarness()
     foo.begin(FOO, 2)
     assert len(foo.workloads()) == 3
     foo.settle()
@@ -231,7 +237,7 @@ def test_workload_created_before_restart_is_reported():
 
 
 def test_failed_duplicate_deletion_records_event():
-    foo = United().settle()
+    foo = UnitedDeploymentHarness().settle()
     first = foo.workload("a")
     named = {key: value for key, value in first["metadata"].items() if key != "uid"}
     foo.add(ADAPTER["Deployment"].resource, {**first, "metadata": {**named, "name": "zz-copied"}})
@@ -248,7 +254,7 @@ def test_failed_duplicate_deletion_records_event():
 
 
 def test_deleting_united_deployment_is_not_reconciled():
-    foo = United()
+    foo = UnitedDeploymentHarness()
     ending = {"deletionTimestamp": "2030-01-01T00:00:00Z", "finalizers": ["foregroundDeletion"]}
     foo.put(UNITED_DEPLOYMENTS, meta.with_metadata(foo.foo, **ending))
     assert foo.next_plan() == ()
@@ -264,14 +270,14 @@ def test_deleting_united_deployment_is_not_reconciled():
     ],
 )
 def test_invalid_united_deployment_is_not_reconciled(broken):
-    foo = United()
+    foo = UnitedDeploymentHarness()
     foo.put(UNITED_DEPLOYMENTS, {**foo.foo, "spec": {**foo.foo["spec"], **broken}})
     assert foo.next_plan() == ()
 
 
 def test_selector_without_labels_gets_subset_label():
     expression = {"key": "app", "operator": "In", "values": ["foo"]}
-    foo = United(selector={"matchExpressions": [expression]})
+    foo = UnitedDeploymentHarness(selector={"matchExpressions": [expression]})
     foo.settle()
     assert foo.workload("a")["spec"]["selector"] == {
         "matchExpressions": [expression],
@@ -281,25 +287,25 @@ def test_selector_without_labels_gets_subset_label():
 
 
 def test_replicas_follow_subsets_without_total():
-    foo = United(subsets=[subset("a", replicas=1), subset("b", replicas=4)], replicas=None)
+    foo = UnitedDeploymentHarness(subsets=[subset("a", replicas=1), subset("b", replicas=4)], replicas=None)
     assert foo.settle().sizes == {"a": 1, "b": 4}
 
 
 def test_long_name_prefix_is_truncated():
-    foo = United(subsets=["a" * 250])
+    foo = UnitedDeploymentHarness(subsets=["a" * 250])
     foo.turn()
     (made,) = foo.workloads("Deployment")
     assert meta.generate_name(made) == "foo-"
 
 
 def test_scale_subresource_counts_reserved_pods():
-    foo = United(strategy=adaptive(reserves=True)).settle()
+    foo = UnitedDeploymentHarness(strategy=adaptive(reserves=True)).settle()
     assert foo.status["labelSelector"] == "app=foo,apps.kruise.io/united-deployment-reserved-pod=false"
 
 
 def test_first_of_several_template_kinds_is_used():
     both = {**template_of("Deployment"), **template_of("StatefulSet")}
-    foo = United(template=both)
+    foo = UnitedDeploymentHarness(template=both)
     foo.turn()
     assert [len(foo.workloads(kind)) for kind in KINDS] == [3, 0, 0, 0]
     assert united()["spec"]["replicas"] == 3

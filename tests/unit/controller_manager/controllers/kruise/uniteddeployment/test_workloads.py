@@ -8,7 +8,7 @@ from mockube.controller_manager.controllers.kruise.uniteddeployment.subset impor
 from tests.support.controllers.uniteddeployments import (
     KINDS,
     LABELS,
-    United,
+    UnitedDeploymentHarness,
     pods_template,
     subset,
     template_of,
@@ -27,7 +27,7 @@ ON_NODE_A = requirement("node-name", "nodeA")
 
 def subset_template(kind, pods):
     """Return the pod template that a subset on node A gets from this template."""
-    foo = United(
+    foo = UnitedDeploymentHarness(
         kind,
         [subset("a", nodeSelectorTerm={"matchExpressions": [ON_NODE_A]})],
         template=template_of(kind, pods=pods),
@@ -66,7 +66,7 @@ def test_subset_requirements_are_appended_to_each_term(kind):
 
 def test_match_fields_of_subset_are_ignored():
     term = {"matchFields": [requirement("metadata.name", "nodeA")]}
-    foo = United(subsets=[subset("a", nodeSelectorTerm=term)])
+    foo = UnitedDeploymentHarness(subsets=[subset("a", nodeSelectorTerm=term)])
     foo.turn()
     assert "affinity" not in foo.workload("a")["spec"]["template"]["spec"]
 
@@ -74,7 +74,7 @@ def test_match_fields_of_subset_are_ignored():
 @of_each_kind
 def test_tolerations_are_appended(kind):
     first, *others = [{"key": f"t{number}", "operator": "Exists"} for number in range(3)]
-    foo = United(
+    foo = UnitedDeploymentHarness(
         kind,
         [subset("a", tolerations=others), "b"],
         template=template_of(kind, pods=pods_template(tolerations=[first])),
@@ -91,7 +91,7 @@ def test_subset_patch_is_merged(kind):
         "metadata": {"annotations": {"note": "1"}},
         "spec": {"containers": [{"name": "c", "env": [env]}], "tolerations": [{"key": "only"}]},
     }
-    foo = United(kind, [subset("a", patch=patch, tolerations=[{"key": "lost"}]), "b"])
+    foo = UnitedDeploymentHarness(kind, [subset("a", patch=patch, tolerations=[{"key": "lost"}]), "b"])
     foo.turn()
     patched, plain = foo.workload("a"), foo.workload("b")
     template = patched["spec"]["template"]
@@ -104,7 +104,9 @@ def test_subset_patch_is_merged(kind):
 
 @of_each_kind
 def test_changed_patch_is_written_once(kind):
-    foo = United(kind, [subset("a", patch={"metadata": {"annotations": {"note": "1"}}})]).settle()
+    foo = UnitedDeploymentHarness(
+        kind, [subset("a", patch={"metadata": {"annotations": {"note": "1"}}})]
+    ).settle()
     foo.set("topology.subsets", [subset("a", patch={"metadata": {"annotations": {"note": "2"}}})])
     assert [verb for verb, plural, _ in foo.turn() if plural != "uniteddeployments"] == ["update"]
     assert meta.annotations(foo.workload("a")["spec"]["template"]) == {"note": "2"}
@@ -112,7 +114,9 @@ def test_changed_patch_is_written_once(kind):
 
 
 def test_invalid_patch_records_event():
-    foo = United(subsets=[subset("a", patch={"spec": {"containers": [{"image": "no name"}]}})])
+    foo = UnitedDeploymentHarness(
+        subsets=[subset("a", patch={"spec": {"containers": [{"image": "no name"}]}})]
+    )
     foo.turn()
     assert foo.workloads() == []
     ((reason, message),) = foo.messages
@@ -121,7 +125,7 @@ def test_invalid_patch_records_event():
 
 
 def test_foreign_labels_and_annotations_are_kept():
-    foo = United("StatefulSet").settle()
+    foo = UnitedDeploymentHarness("StatefulSet").settle()
     workload = foo.workload("a")
     noted = meta.with_annotations(meta.with_labels(workload, {"theirs": "1"}), {"theirs": "2"})
     foo.put(next(it for it in foo.objects if it.plural == "statefulsets"), noted)
@@ -156,7 +160,7 @@ def test_foreign_labels_and_annotations_are_kept():
 )
 def test_partition_is_written_per_workload_kind(kind, strategy, expected):
     fields = {"updateStrategy": strategy} if strategy else {}
-    foo = United(kind, "a", template=template_of(kind, **fields))
+    foo = UnitedDeploymentHarness(kind, "a", template=template_of(kind, **fields))
     foo.keep(a=1)
     foo.turn()
     assert foo.workload("a")["spec"].get("updateStrategy") == expected
@@ -165,7 +169,9 @@ def test_partition_is_written_per_workload_kind(kind, strategy, expected):
 def test_workload_has_metadata_of_template():
     template = template_of("Deployment")
     metadata = {"labels": {**LABELS, "team": "x"}, "annotations": {"note": "1"}}
-    foo = United(template={"deploymentTemplate": {**template["deploymentTemplate"], "metadata": metadata}})
+    foo = UnitedDeploymentHarness(
+        template={"deploymentTemplate": {**template["deploymentTemplate"], "metadata": metadata}}
+    )
     foo.turn()
     workload = foo.workload("a")
     assert meta.labels(workload)["team"] == "x"
