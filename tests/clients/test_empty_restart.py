@@ -20,12 +20,12 @@ from tests.support.processes.process import ApiServerProcess, ManagerProcess
 
 HERE = Path(__file__).parent
 CLOCK = RealClock()
-PATIENCE = 60.0
+WAIT_TIMEOUT = 60.0
 """Seconds for everything before the server is replaced, also on a busy machine."""
 RECOVERY = 10.0
 """Seconds within which a client recovers, besides its own backoff, which grows to twice the time without a server."""
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(go_programs.BUILD_SECONDS + 4 * PATIENCE)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(go_programs.BUILD_SECONDS + 4 * WAIT_TIMEOUT)]
 
 
 class RestartableServer:
@@ -77,7 +77,7 @@ class LineReader:
         self._reader = threading.Thread(target=self._read)
         self._reader.start()
 
-    def wait_for(self, words, within=PATIENCE):
+    def wait_for(self, words, within=WAIT_TIMEOUT):
         """Return when a line contains the words; raise queue.Empty after the time limit."""
         deadline = CLOCK.monotonic() + within
         while words not in self._lines.get(timeout=deadline - CLOCK.monotonic()):
@@ -97,7 +97,7 @@ class LineReader:
                 self._lines.put(line)
 
 
-def wait_until(met, within=PATIENCE):
+def wait_until(met, within=WAIT_TIMEOUT):
     """Poll a condition; each poll runs kubectl, which takes long enough that no sleep is needed."""
     deadline = CLOCK.monotonic() + within
     while not met():

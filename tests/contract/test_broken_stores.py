@@ -4,12 +4,12 @@ import pytest
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.etcd.embedded.store import MemoryStore
+from tests.support.event_loop import yield_to_loop
 from tests.support.stores.broken_stores import BrokenStore, Restarts
 from tests.support.stores.broken_watches import BreaksWatches
 from tests.support.stores.checker import faults_of
 from tests.support.stores.workload import Workload, assert_busy, count_events, run
 from tests.support.stores.wrapped import LosesAnswers, WrappedStore
-from tests.support.turns import turns
 
 BROKEN = [
     kind for kind in (*BrokenStore.__subclasses__(), *BreaksWatches.__subclasses__()) if "fault" in vars(kind)
@@ -23,7 +23,7 @@ async def history_of(kind, seed):
 
     async def pass_time(seconds):
         clock.advance(seconds)
-        await turns(1)
+        await yield_to_loop()
 
     try:
         return await run(store, Workload(seed=seed, pass_time=pass_time))

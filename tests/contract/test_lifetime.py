@@ -6,10 +6,10 @@ import pytest
 
 from mockube.etcd.errors import Closed
 from mockube.etcd.kv import KV, Delete, Put, Range, Txn, Watch, WatchRequest
+from tests.support.event_loop import WAIT_TIMEOUT
 from tests.support.stores import backends
 from tests.support.stores.backends import embedded_only
 from tests.support.stores.calls import put, put_each, watch_all
-from tests.support.turns import PATIENCE
 
 
 async def test_store_and_watch_implement_contract(store):
@@ -73,7 +73,7 @@ async def test_close_ends_watches(store):
     watch = await watch_all(store)
     waiting = asyncio.create_task(anext(watch))
     await store.close()
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         with pytest.raises(Closed):
             await waiting
     with pytest.raises(Closed):

@@ -16,6 +16,7 @@ from mockube.etcd.kv import (
     WatchRequest,
     prefix_end,
 )
+from tests.support.event_loop import WAIT_TIMEOUT, next_item
 from tests.support.stores.calls import (
     batches_so_far,
     batches_until,
@@ -30,7 +31,6 @@ from tests.support.stores.calls import (
     watch_all,
     watch_prefix,
 )
-from tests.support.turns import PATIENCE, soon
 
 KEYS = (b"a", b"a/1", b"a/2", b"a0", b"b", b"\xff")
 
@@ -167,7 +167,7 @@ async def test_watches_do_not_affect_each_other(store):
 
 async def test_blocked_watch_is_woken_by_event(store):
     async with await watch_all(store) as watch:
-        waiting = asyncio.create_task(soon(watch))
+        waiting = asyncio.create_task(next_item(watch))
         revision = await put(store, b"a")
         assert summary((await waiting).events) == [("PUT", b"a", revision)]
 
@@ -184,7 +184,7 @@ async def test_close_unblocks_reader_of_watch(store):
     watch = await watch_all(store)
     waiting = asyncio.create_task(collect(watch))
     await watch.close()
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         assert await waiting == []
 
 

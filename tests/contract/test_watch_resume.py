@@ -6,6 +6,7 @@ import pytest
 
 from mockube.etcd.errors import Compacted
 from mockube.etcd.kv import HEAD, WatchRequest
+from tests.support.event_loop import next_item
 from tests.support.stores.backends import embedded_only
 from tests.support.stores.calls import (
     batches_so_far,
@@ -22,7 +23,6 @@ from tests.support.stores.calls import (
     watch_all,
     watch_prefix,
 )
-from tests.support.turns import soon
 
 
 async def test_watch_from_past_revision_delivers_later_events(store):
@@ -97,10 +97,10 @@ async def test_watch_from_compacted_revision_reports_compact_revision(store):
     await store.compact(revision - 1)
     watch = await watch_all(store, start_revision=revision - 2)
     with pytest.raises(Compacted) as refused:
-        await soon(watch)
+        await next_item(watch)
     assert (refused.value.requested, refused.value.compact_revision) == (revision - 2, revision - 1)
     with pytest.raises(Compacted):
-        await soon(watch)
+        await next_item(watch)
     await watch.close()
 
 
@@ -208,5 +208,5 @@ async def test_periodic_progress_is_not_delivered_unless_requested(backend, stor
     async with await store.watch(request) as quiet:
         await backend.let_expire(3600)
         newest = await put(store, b"a")
-        batch = await soon(quiet)
+        batch = await next_item(quiet)
         assert summary(batch.events) == [("PUT", b"a", newest)]

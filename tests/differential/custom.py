@@ -18,8 +18,8 @@ LEAVES = (
     *({"x-kubernetes-int-or-string": True}, {"type": "object", "x-kubernetes-preserve-unknown-fields": True}),
     {"type": "object", "x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True},
 )
-PATIENCE = 5000
-"""Requests after which a new kind should be served."""
+MAX_REQUESTS = 5000
+"""Requests within which a new kind must be served."""
 
 
 def cases(seed: int) -> Generator[Generator[dict, dict, None], None, None]:
@@ -167,6 +167,6 @@ def _version(path):
 def wait_for(servers, path):
     """Wait until every server serves a path."""
     for server in servers:
-        for _ in range(PATIENCE):
+        for _ in range(MAX_REQUESTS):
             if server.send({"method": "GET", "path": path})["status"] == 200:
                 break

@@ -10,7 +10,7 @@ from mockube import Cluster
 
 PORT_FORWARD = "Kubernetes port forward proxy"
 """The start of the names of the official client's threads that forward ports, which end after their connections."""
-PATIENCE = 30.0
+WAIT_TIMEOUT = 30.0
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -19,7 +19,7 @@ def clients():
     yield
     for thread in threading.enumerate():
         if thread.name.startswith(PORT_FORWARD):
-            thread.join(PATIENCE)
+            thread.join(WAIT_TIMEOUT)
             assert not thread.is_alive(), thread.name
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)

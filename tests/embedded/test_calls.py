@@ -12,8 +12,8 @@ from mockube.apiserver.request_info import parse
 from mockube.apiserver.user import User
 from mockube.embedded.matching import CONTROLLERS, matcher
 from mockube.embedded.recorder import CallRecorder, CallsDropped
+from tests.support.event_loop import until
 from tests.support.server.handler_requests import request_of
-from tests.support.turns import until
 
 CONFIG_MAP = "{apiVersion: v1, kind: ConfigMap, metadata: {name: %s}}"
 DEPLOYMENT = """

@@ -12,8 +12,8 @@ from mockube import Cluster
 from mockube.apimachinery import status
 from mockube.controller_manager.client.wire import NoResponse, OutcomeUnknown
 from mockube.embedded.matching import CONTROLLERS
+from tests.support.event_loop import until
 from tests.support.processes.process import token
-from tests.support.turns import until
 
 CONFIG_MAP = "{apiVersion: v1, kind: ConfigMap, metadata: {name: %s}}"
 POD = "{apiVersion: v1, kind: Pod, metadata: {name: %s}, spec: {containers: [{name: a, image: a}]}}"

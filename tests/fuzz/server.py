@@ -21,8 +21,8 @@ from mockube.embedded.direct import DirectTransport
 from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.kv import Range, prefix_end
 from tests.fuzz.engine import Fault
+from tests.support.event_loop import WAIT_TIMEOUT
 from tests.support.server.apiserver import TOKENS
-from tests.support.turns import PATIENCE
 
 _TESTS = Path(__file__).parent.parent
 _NO_REQUEST_INFO = b"failed to create RequestInfo"
@@ -146,7 +146,7 @@ async def _check_nothing_left(server, keys, tasks):
     left = {key for key in await _keys(server.store) - keys if not key.startswith(b"/registry/ranges/")}
     if left:
         raise Fault(f"keys are left when all objects were deleted\n{sorted(left)[:20]}")
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         while len(asyncio.all_tasks()) > tasks or server.api_server.handler.watch_handler._streams:
             await server.clock.sleep(0.01)
 

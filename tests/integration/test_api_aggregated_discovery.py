@@ -18,7 +18,7 @@ SERVICE = {
 }
 KIND = {"group": GROUP, "version": "v1", "kind": "Gadget"}
 NO_KIND = {"group": "", "version": "", "kind": ""}
-PATIENCE = 30.0
+WAIT_TIMEOUT = 30.0
 
 
 def document(*versions, kind="APIGroupDiscoveryList", version="apidiscovery.k8s.io/v2"):
@@ -170,7 +170,7 @@ async def test_versions_of_service_share_document_and_its_etag(server):
         server.discovered.clear()
         changed = {"metadata": {"labels": {"a": "b"}}}
         assert (await client.patch(f"{SERVICES}/v1.{GROUP}", changed)).status == 200
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(WAIT_TIMEOUT):
             while not any(path == "/apis" for path, *_ in server.discovered):
                 assert (await client.get("/version")).status == 200
         (etag,) = {match for path, _, _, _, match in server.discovered if path == "/apis"}

@@ -10,9 +10,9 @@ from mockube.apiserver.http.server import STALLED_SECONDS, SWEEP_SECONDS, Server
 from mockube.apiserver.http.settings import Settings
 from mockube.apiserver.request.limits import Budget
 from mockube.apiserver.request.response import Response
+from tests.support.event_loop import until, yield_to_loop
 from tests.support.server import apiserver
 from tests.support.server.http_server import served
-from tests.support.turns import turns, until
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 LARGE = "x" * 900_000
@@ -176,7 +176,7 @@ async def test_unread_pongs_take_bounded_memory(client, connect):
     pings = (b"\x89\xfd" + bytes(4 + 125)) * 1000
     while raw.writer.transport.get_write_buffer_size() < 1 << 20:  # the socket's buffers are full
         raw.writer.write(pings)
-        await turns(100)
+        await yield_to_loop(100)
     assert connection.writing_paused
     assert connection.transport.get_write_buffer_size() < 256 << 10
     for _ in range(2):
@@ -214,7 +214,7 @@ async def test_client_that_reads_no_small_responses_is_disconnected(clock):
         _, writer = await asyncio.open_connection("127.0.0.1", port, limit=1 << 16)
         writer.write(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n" * 1000)
         await until(lambda: any(connection.writing_paused for connection in server.connections))
-        await turns(2000)
+        await yield_to_loop(2000)
         assert answered < 200, "what is not read is not answered either"
         for _ in range(2):
             clock.advance(STALLED_SECONDS + 2 * SWEEP_SECONDS)

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
+from tests.support.event_loop import WAIT_TIMEOUT
 from tests.support.server import apiserver
 from tests.support.server.definitions import DEFINITIONS, GROUP, WIDGETS, define, definition, version
-from tests.support.turns import PATIENCE
 
 TEXT, NUMBER = {"type": "string"}, {"type": "integer"}
 SCHEMA = {
@@ -368,7 +368,7 @@ async def test_stored_objects_follow_changed_definition(client):
 
 
 async def wait_until_spec(client, spec):
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         while True:
             shown = (await client.get(f"{gadgets('v1')}/g")).body
             if shown["spec"] == spec:

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
+from tests.support.event_loop import WAIT_TIMEOUT
 from tests.support.server import apiserver
 from tests.support.server.definitions import DEFINITIONS, GROUP, WIDGETS, define, definition, version
-from tests.support.turns import PATIENCE
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ async def test_new_rule_that_unchanged_value_breaks_is_a_warning(client, patch, 
     changed = await client.patch(f"{DEFINITIONS}/widgets.{GROUP}", {"spec": {"versions": versions()}})
     assert changed.status == 200, changed.body
     probe = sent | {"metadata": {"name": "b"}}
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         while (await client.post(f"{WIDGETS}?dryRun=All", probe)).status != 422:
             pass
     answer = await client.patch(f"{WIDGETS}/a", patch)
@@ -91,7 +91,7 @@ async def test_new_rule_that_unchanged_value_breaks_is_a_warning(client, patch, 
 
 async def get_once_served(client, path):
     """Read a path of a new version that the definition lists before it is served."""
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         while (answer := await client.get(path)).status == 404:
             pass
     return answer
@@ -200,14 +200,14 @@ async def test_removed_version_keeps_watches_of_other_resources(client, is_migra
         await _until_status(client, WIDGETS, 404)
         await _until_status(client, widget, 200 if is_migrated else 500)
         assert (await client.delete(path)).status == 200
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(WAIT_TIMEOUT):
             types = [event["type"] async for event in _until_deleted(events)]
     assert types[-1] == "DELETED"
 
 
 async def _until_status(client, path, status):
     """Wait until the server has processed a definition: until a get returns this status."""
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         while (await client.get(path)).status != status:
             pass  # each request yields to the server's tasks
 

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 import yaml
 
+from tests.support.event_loop import WAIT_TIMEOUT
 from tests.support.server import apiserver
 from tests.support.server.definitions import (
     DEFINITIONS,
@@ -16,7 +17,6 @@ from tests.support.server.definitions import (
     until,
     version,
 )
-from tests.support.turns import PATIENCE
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 SIZE = {"type": "integer", "minimum": 1, "default": 3}
@@ -274,7 +274,7 @@ async def test_new_schema_applies_when_served(widgets):
     schema["properties"]["spec"]["properties"]["weight"] = {"type": "integer", "default": 7}
     changed = await widgets.put(f"{DEFINITIONS}/widgets.{GROUP}", stored)
     assert changed.status == 200, changed.body
-    await asyncio.wait_for(served.wait(), PATIENCE)
+    await asyncio.wait_for(served.wait(), WAIT_TIMEOUT)
     assert (await widgets.post(WIDGETS, widget())).body["spec"] == {"size": 3, "weight": 7}
 
 

@@ -11,9 +11,9 @@ from mockube.apimachinery import piecewise
 from mockube.apimachinery.piecewise import MIN_BYTES_IN_PIECES
 from mockube.apiserver.memory_limit import Reservation
 from mockube.apiserver.registry.registry import DECODED_BYTES
+from tests.support.event_loop import until, yield_to_loop
 from tests.support.server import apiserver
 from tests.support.server.webhook_server import MUTATING, VALIDATING, webhook_server
-from tests.support.turns import turns, until
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 LARGE = {"metadata": {"name": "large"}, "data": {"a": "b" * 100_000}}
@@ -82,7 +82,7 @@ async def test_large_request_waits_for_memory(client, all_memory, name):
     answer = asyncio.create_task(client.send(method, path, body, **headers))
     async with asyncio.timeout(60):
         while not client.server.registry.memory.waiting:
-            await turns(1)
+            await yield_to_loop()
             assert not answer.done()
     assert (await client.get(f"{MAPS}/large")).status == 200
     assert (await client.send("PATCH", f"{MAPS}/small", PATCH, **MERGE)).status == 200

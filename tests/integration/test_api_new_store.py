@@ -8,8 +8,8 @@ from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.config.settings import StorageOptions
 from mockube.apiserver.storage.continue_token import ContinueToken, encode
 from mockube.apiserver.store import open_store
+from tests.support.event_loop import until
 from tests.support.server import apiserver
-from tests.support.turns import until
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 OLD = 4_000

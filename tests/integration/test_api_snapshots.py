@@ -11,10 +11,10 @@ from mockube.apiserver.request.snapshot_endpoint import BODY_SECONDS, MAX_SNAPSH
 from mockube.apiserver.storage.watch_cache import SLICE
 from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.kv import Put
+from tests.support.event_loop import until, yield_to_loop
 from tests.support.server.apiserver import running
 from tests.support.server.definitions import define
 from tests.support.stores.archives import TAKEN_AT, entries, opened, saved
-from tests.support.turns import turns, until
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
@@ -217,7 +217,7 @@ async def test_endless_upload_is_not_awaited(client):
     await until(lambda: handler.in_flight.count("create"))
     while not sending.done():
         client.server.registry.clock.advance(BODY_SECONDS)
-        await turns(20)
+        await yield_to_loop(20)
     answer = await sending
     assert (answer.status, answer.body["reason"]) == (504, "Timeout")
 

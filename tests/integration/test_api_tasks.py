@@ -25,10 +25,10 @@ from mockube.etcd.embedded.durable import DurableStore
 from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.kv import Put
 from tests.architecture.source import ROOT
+from tests.support.event_loop import next_item, until, yield_to_loop
 from tests.support.server.apiserver import running
 from tests.support.server.definitions import established
 from tests.support.stores.wrapped import AlteredWatch, WrappedStore
-from tests.support.turns import soon, turns, until
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
@@ -317,7 +317,7 @@ async def test_server_lease_is_renewed_after_task_failure(served):
 async def test_consistency_check_runs_after_task_failure(stepped_server):
     clock = stepped_server.client.server.registry.clock
     stepped_server.supervisor.start("watch-cache-check", stepped_server.client.server.consistency_check.run)
-    await turns(5)
+    await yield_to_loop(5)
     stepped_server.kv.fail("range")
     clock.advance(INTERVAL_SECONDS)
     await stepped_server.failed("watch-cache-check")
@@ -337,7 +337,7 @@ async def test_failed_watch_ends_with_410_and_others_continue(served, caplog):
     resource_cache.add_watcher(broken)
     async with served.client.watch(f"{MAPS}?watch=true&resourceVersion={revision}") as events:
         await served.client.post(MAPS, {"metadata": {"name": "a"}})
-        assert (await soon(events))["object"]["metadata"]["name"] == "a"
+        assert (await next_item(events))["object"]["metadata"]["name"] == "a"
     assert (await broken.take(), type(broken.error)) == ([], Expired)
     broken.close()
     assert not served.supervisor.problem("watch-cache")

@@ -3,9 +3,9 @@
 import pytest
 
 from mockube.etcd.kv import Put
+from tests.support.event_loop import next_item
 from tests.support.server.apiserver import running
 from tests.support.server.foreign_values import MISSHAPEN, VALUES, text
-from tests.support.turns import soon
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 KEY = b"/registry/configmaps/default/bad"
@@ -94,7 +94,7 @@ async def test_watch_sees_unreadable_object_deleted_and_added(client):
         await write(client, VALUES["no JSON"])
         await write(client, text())
         await client.delete(f"{MAPS}/bad")
-        seen = [(await soon(events))["type"] for _ in range(3)]
+        seen = [(await next_item(events))["type"] for _ in range(3)]
     assert seen == ["DELETED", "ADDED", "DELETED"]
     assert not client.server.registry.watch_cache.unreadable
 

@@ -9,8 +9,8 @@ import pytest
 
 from mockube.apiserver.http.settings import Settings
 from mockube.apiserver.request.limits import Budget
+from tests.support.event_loop import until
 from tests.support.server import apiserver
-from tests.support.turns import until
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 

@@ -7,8 +7,8 @@ import struct
 
 import pytest
 
+from tests.support.event_loop import WAIT_TIMEOUT, until
 from tests.support.server import apiserver
-from tests.support.turns import PATIENCE, until
 
 PATH = "/api/v1/namespaces/default/configmaps?watch=1"
 UPGRADE = (
@@ -99,7 +99,7 @@ async def wait_until_removed(client):
 async def test_invalid_websocket_frame_closes_watch(client, open_watch, caplog, sent, code):
     _, _, reader, writer = await open_watch()
     writer.write(sent)
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         assert await close_code(reader) == code
         await wait_until_removed(client)
     assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
@@ -109,7 +109,7 @@ async def test_unmasked_websocket_frame_is_accepted(client, open_watch):
     """Unlike upstream, which ends the watch with 1002: aiohttp does not check the mask."""
     _, _, reader, writer = await open_watch()
     writer.write(frame(TEXT, b"x", masked=False) + frame(PING, b"done", masked=False))
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         assert await reader.readexactly(6) == b"\x8a\x04done"
     assert client.server.handler.watch_handler._streams
 
@@ -127,7 +127,7 @@ async def test_unread_websocket_messages_take_bounded_memory(client, open_watch)
         writer.write(frame(TEXT, b"x" * 4000) * 16)
         await writer.drain()
     writer.write(frame(PING, b"done"))
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         assert await reader.readexactly(6) == b"\x8a\x04done"
     connection = next(iter(client.server.http.connections))
     assert connection.transport.get_write_buffer_size() == 0

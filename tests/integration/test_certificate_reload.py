@@ -17,7 +17,7 @@ NOW = RealClock().now()
 REVIEW = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 TRUST = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
 HOST = "127.0.0.1"
-PATIENCE = 30.0
+WAIT_TIMEOUT = 30.0
 
 
 def authority(name):
@@ -82,7 +82,7 @@ async def review(session, url, **headers):
 
 async def eventually(probe, expected):
     """Wait until a new connection sees what is expected; the server notices a changed file within a second."""
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         while await probe() != expected:
             pass  # the probe waits for a response
 

@@ -15,9 +15,9 @@ from mockube.apiserver.pki.issue import CertificateIssuer, Subject, make_authori
 from mockube.apiserver.running import Dependencies, running
 from mockube.apiserver.serving_credentials import load_credentials
 from mockube.apiserver.supervision import TASKS, TaskFailed, is_restarted
+from tests.support.event_loop import until
 from tests.support.processes.failing_program import fail
 from tests.support.server.apiserver import Client
-from tests.support.turns import until
 
 HOST = "127.0.0.1"
 AUTHENTICATION = """

@@ -9,8 +9,8 @@ from mockube.apimachinery.clock import RealClock
 from mockube.etcd.errors import KVError, Unavailable
 from mockube.etcd.kv import Compare, Put, Range, Target, Txn, WatchRequest, prefix_end
 from mockube.etcd.remote.store import RemoteStore
+from tests.support.event_loop import next_item
 from tests.support.stores.etcd_server import EtcdCluster
-from tests.support.turns import soon
 
 pytestmark = pytest.mark.etcd
 
@@ -152,7 +152,7 @@ async def test_watches_and_reads_leave_stopped_member(cluster, connect):
     written.append((await (await connect()).put(Put(key=PREFIX + b"after", value=b""))).revision)
     seen = []
     while len(seen) < len(written):  # both may come at once
-        seen += [event.kv.mod_revision for event in (await soon(watch)).events]
+        seen += [event.kv.mod_revision for event in (await next_item(watch)).events]
     assert seen == written
     assert len((await store.range(Range(**UNDER_PREFIX))).kvs) == len(written)
 
@@ -177,7 +177,7 @@ async def test_restarted_cluster_is_used_again(cluster, connect):
     revision = (await patient.put(Put(key=PREFIX + b"again", value=b""))).revision
     seen = []
     while revision not in seen:
-        seen += [event.kv.mod_revision for event in (await soon(watch)).events]
+        seen += [event.kv.mod_revision for event in (await next_item(watch)).events]
     _, history = await state(patient)
     assert history == [(revision, PREFIX + b"again")]
     assert seen == [revision]

@@ -17,10 +17,10 @@ from mockube.etcd.kv import Put, Range, Txn, WatchRequest, prefix_end
 from mockube.etcd.remote.gateway import TLS
 from mockube.etcd.remote.store import RemoteStore
 from mockube.etcd.remote.transport import EtcdCredentials
+from tests.support.event_loop import next_item
 from tests.support.stores.etcd_accounts import ROOT, USER, require_login
 from tests.support.stores.etcd_certificates import ELSEWHERE, Authority
 from tests.support.stores.etcd_server import QUICK, EtcdServer, free_port
-from tests.support.turns import soon
 
 pytestmark = pytest.mark.etcd
 
@@ -55,7 +55,7 @@ async def collect(watch, count):
     """Return the next events, as revisions and keys."""
     events = []
     while len(events) < count:
-        events += (await soon(watch)).events
+        events += (await next_item(watch)).events
     return [(event.kv.mod_revision, event.kv.key.removeprefix(PREFIX)) for event in events]
 
 
@@ -88,7 +88,7 @@ class TestTLS:
         revision = await put(store, b"a")
         assert await collect(watch, 1) == [(revision, b"a")]
         await watch.request_progress()
-        assert (await soon(watch)).revision == revision
+        assert (await next_item(watch)).revision == revision
 
     async def test_client_without_certificate_is_refused(self, connect, tls_server, certificates):
         with pytest.raises((Unavailable, Interrupted)):
@@ -157,7 +157,7 @@ class TestLogin:
             await watch.request_progress()
         revision = await put(await connect(server.url, credentials=USER), b"a")
         assert await collect(watch, 1) == [(revision, b"a")]
-        notified = await soon(watch)
+        notified = await next_item(watch)
         assert (notified.revision, list(notified.events)) == (revision, [])
 
 
@@ -185,7 +185,7 @@ async def test_watch_continues_after_server_restart(connect, durable_etcd):
     seen += await collect(watch, len(wanted) - len(seen))
     assert seen == wanted
     await watch.request_progress()
-    last = await soon(watch)
+    last = await next_item(watch)
     assert (last.revision, list(last.events)) == (wanted[-1][0], [])
 
 
@@ -214,7 +214,7 @@ async def test_large_revision_is_delivered_whole(connect, etcd_url):
     watch = await store.watch(WatchRequest(**UNDER_PREFIX, start_revision=revisions[0], previous=True))
     batches = []
     while not batches or batches[-1].revision < revisions[-1]:
-        batches.append(await soon(watch))
+        batches.append(await next_item(watch))
     per_batch = [{event.kv.mod_revision for event in batch.events} for batch in batches]
     assert sum(len(each) for each in per_batch) == len(revisions)
     events = [event for batch in batches for event in batch.events]

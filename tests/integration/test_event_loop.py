@@ -38,7 +38,7 @@ BOUND = 0.15
 """Seconds of CPU time that one callback may take."""
 MAX_GAP = 0.3 if FULL_SIZE else BOUND
 """Seconds of CPU time of the process, which contains the client, between two beats of the loop."""
-PATIENCE = 60.0
+WAIT_TIMEOUT = 60.0
 QUIET = 0.5
 """Seconds without a byte after which a stream has sent what it had to."""
 
@@ -47,7 +47,7 @@ REQUESTS = table(SIZE)
 
 def send(address, request):
     """Any response is accepted except a server error."""
-    connection = http.client.HTTPConnection(*address, timeout=PATIENCE)
+    connection = http.client.HTTPConnection(*address, timeout=WAIT_TIMEOUT)
     headers = {
         "Authorization": "Bearer admin",
         "Content-Type": request.content_type,
@@ -70,7 +70,7 @@ def send(address, request):
 
 
 def fill(address):
-    connection = http.client.HTTPConnection(*address, timeout=PATIENCE)
+    connection = http.client.HTTPConnection(*address, timeout=WAIT_TIMEOUT)
     with contextlib.closing(connection):
         for path, body in objects_before(OBJECTS, SIZE, KINDS):
             connection.request("POST", path, body, {"Authorization": "Bearer admin"})

@@ -23,6 +23,7 @@ from mockube.apiserver.app import ApiServer
 from mockube.apiserver.authn.chain import Trust
 from mockube.apiserver.http.settings import Settings
 from mockube.etcd.embedded.store import MemoryStore
+from tests.support.event_loop import WAIT_TIMEOUT
 from tests.support.hostile.hostile_requests import (
     CREDENTIALS,
     HostileRequest,
@@ -32,7 +33,6 @@ from tests.support.hostile.hostile_requests import (
 from tests.support.hostile.hostile_samples import NAMESPACE
 from tests.support.server import raw_http
 from tests.support.server.apiserver import ADMIN
-from tests.support.turns import PATIENCE
 
 REFUSED_TOKEN = '"Unable to authenticate the request"'
 REQUESTS = int(os.environ.get("MOCKUBE_HOSTILE_REQUESTS", "2000"))
@@ -55,7 +55,7 @@ class AttackedServer:
     address: tuple[str, int]
 
     async def send(self, hostile):
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(WAIT_TIMEOUT):
             return await raw_http.exchange(self.address, hostile.pieces, hangs_up=hostile.hangs_up)
 
     async def send_request(self, method, path, body=b"", *headers):
@@ -65,7 +65,7 @@ class AttackedServer:
 
     async def wait_until_closed(self):
         """Wait until the server has closed all connections."""
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(WAIT_TIMEOUT):
             server = self.server
             while server.handler.watch_handler._streams or server.http.connections:
                 await self.server.registry.clock.sleep(0.01)
@@ -132,7 +132,7 @@ async def test_hostile_requests_leave_server_working(attacked_server):
             try:
                 problem = problem_of(hostile, await attacked_server.send(hostile))
             except TimeoutError:
-                problem = f"no answer within {PATIENCE} s"
+                problem = f"no answer within {WAIT_TIMEOUT} s"
             if problem:
                 complaints.append(f"{number}: {problem}: {hostile.pieces[0][:600]!r}")
 

@@ -23,7 +23,7 @@ from mockube.apiserver.pki.issue import make_authority
 from mockube.apiserver.pki.reloading import ServingCertificates
 from mockube.apiserver.request.response import text_response
 from mockube.apiserver.supervision import FIRST_DELAY, TaskSupervisor
-from tests.support.turns import PATIENCE, turns, until
+from tests.support.event_loop import WAIT_TIMEOUT, until, yield_to_loop
 
 GET = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 BEGINNING_OF_A_HANDSHAKE = b"\x16\x03\x01\x02\x00\x01\x00"
@@ -102,7 +102,7 @@ def run(scenario):
 
 
 async def read_until_closed(reader):
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         return await reader.read()
 
 
@@ -114,7 +114,7 @@ def test_stalled_handshake_is_closed(sent):
             writer.write(sent)
             await until(lambda: len(listening_server.server.unauthenticated) == 1)
             listening_server.loop.ahead += HEAD_SECONDS - LITTLE
-            await turns(50)
+            await yield_to_loop(50)
             assert (len(listening_server.server.unauthenticated), reader.at_eof()) == (1, False)
             listening_server.loop.ahead += LITTLE
             assert await read_until_closed(reader) == b""
@@ -129,9 +129,9 @@ def test_idle_connection_is_closed():
             reader, writer = await listening_server.connect()
             for _ in range(2):  # each request restarts the idle timeout
                 listening_server.loop.ahead += IDLE_SECONDS - LITTLE
-                await turns(50)
+                await yield_to_loop(50)
                 writer.write(GET)
-                async with asyncio.timeout(PATIENCE):
+                async with asyncio.timeout(WAIT_TIMEOUT):
                     assert (await reader.readuntil(b"done")).startswith(b"HTTP/1.1 200 OK\r\n")
             assert not reader.at_eof()
             listening_server.loop.ahead += IDLE_SECONDS
@@ -153,10 +153,10 @@ def test_exhausted_file_descriptors_close_one_connection_and_resume(number, capl
                 assert await waiting.read() == b""
             reader, writer = await listening_server.connect()
             writer.write(GET)
-            await turns(50)
+            await yield_to_loop(50)
             assert clock.next_due() == RECOVERY_SECONDS
             clock.advance(RECOVERY_SECONDS)
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(WAIT_TIMEOUT):
                 assert (await reader.readuntil(b"done")).startswith(b"HTTP/1.1 200 OK\r\n")
 
     run(scenario)
@@ -173,7 +173,7 @@ def test_client_gone_before_accept_changes_nothing(caplog):
             for _ in range(2):
                 reader, writer = await listening_server.connect()
                 writer.write(GET)
-                async with asyncio.timeout(PATIENCE):
+                async with asyncio.timeout(WAIT_TIMEOUT):
                     assert (await reader.readuntil(b"done")).startswith(b"HTTP/1.1 200 OK\r\n")
 
     run(scenario)
@@ -196,7 +196,7 @@ def test_connection_evicted_before_start_is_closed():
 async def is_served(listening_server):
     reader, writer = await listening_server.connect()
     writer.write(GET)
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         return (await reader.readuntil(b"done")).startswith(b"HTTP/1.1 200 OK\r\n")
 
 

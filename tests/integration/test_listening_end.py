@@ -10,7 +10,7 @@ from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.http.server import SHUTDOWN_SECONDS, Listener, Server, bind, listening
 from mockube.apiserver.request.response import text_response
 from tests.integration.test_listening import BEGINNING_OF_A_HANDSHAKE, GET, certificates
-from tests.support.turns import PATIENCE, turns, until
+from tests.support.event_loop import WAIT_TIMEOUT, until, yield_to_loop
 
 DRAIN_SECONDS = 10.0
 
@@ -68,7 +68,7 @@ class BlockingServer:
         ending = self.ending or self.end()
         while not ending.done():
             self.clock.advance(DRAIN_SECONDS)
-            await turns(1)
+            await yield_to_loop()
         await asyncio.gather(ending, return_exceptions=True)
 
 
@@ -116,10 +116,10 @@ async def test_begun_request_is_answered_and_its_connection_closed(start):
     blocking_server = await start()
     reader = await blocking_server.request()
     ending = blocking_server.end()
-    await turns(50)
+    await yield_to_loop(50)
     assert not ending.done()
     blocking_server.going.set()
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         response = await reader.read()
         await ending
     assert response.endswith(b"done")
@@ -130,12 +130,12 @@ async def test_request_that_is_not_answered_is_given_up_at_deadline(start):
     blocking_server = await start()
     await blocking_server.request()
     ending = blocking_server.end()
-    await turns(50)
+    await yield_to_loop(50)
     blocking_server.clock.advance(DRAIN_SECONDS - 1)
-    await turns(50)
+    await yield_to_loop(50)
     assert not ending.done()
     blocking_server.clock.advance(1)
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         await ending
 
 
@@ -143,9 +143,9 @@ async def test_streams_end_before_responses_are_awaited(start):
     blocking_server = await start(before_drain=lambda blocking_server: blocking_server.going.set())
     reader = await blocking_server.request()
     ending = blocking_server.end()
-    await turns(50)
+    await yield_to_loop(50)
     assert blocking_server.going.is_set()
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         assert (await reader.read()).endswith(b"done")
         await ending
 
@@ -158,7 +158,7 @@ async def test_server_ends_as_soon_as_last_client_has_closed(start):
     ending = blocking_server.end()
     await until(lambda: blocking_server.clock.next_due() is not None)
     writer.transport.abort()
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         await ending
 
 
@@ -170,7 +170,7 @@ async def test_client_that_does_not_close_is_disconnected(start):
     ending = blocking_server.end()
     await until(lambda: blocking_server.clock.next_due() is not None)
     blocking_server.clock.advance(SHUTDOWN_SECONDS)
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         with contextlib.suppress(ConnectionError):
             await reader.read()
         await ending
@@ -181,6 +181,6 @@ async def test_handshakes_end_with_listener(start):
     _, writer = await blocking_server.connect()
     writer.write(BEGINNING_OF_A_HANDSHAKE)
     await until(lambda: len(blocking_server.server.unauthenticated) == 1)
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         await blocking_server.end()
     assert "a TLS handshake" not in {task.get_name() for task in asyncio.all_tasks()}

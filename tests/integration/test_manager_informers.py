@@ -7,8 +7,8 @@ from mockube.controller_manager.client.kinds import CONFIG_MAPS, PODS, SERVICE_A
 from mockube.controller_manager.client.resources import Key, Resource, whole_tree
 from tests.support.controllers.informers import RecordedChanges, informers_of
 from tests.support.controllers.manager_client import client_of
+from tests.support.event_loop import until
 from tests.support.server.apiserver import running
-from tests.support.turns import until
 
 METADATA_ONLY = Resource(
     group="",

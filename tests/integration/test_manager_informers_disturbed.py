@@ -14,10 +14,10 @@ from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.kv import Put
 from tests.support.controllers.informers import RecordedChanges, informers_of
 from tests.support.controllers.manager_client import client_of
+from tests.support.event_loop import until
 from tests.support.instant_clock import InstantClock
 from tests.support.processes.relay import running_relay
 from tests.support.server.apiserver import running
-from tests.support.turns import until
 
 
 def config_map(name, **data):

@@ -13,7 +13,7 @@ from mockube.controller_manager.controllers.replicaset.controller import REPLICA
 from tests.support.controllers.running_manager import running_cluster
 from tests.support.controllers.united_scenarios import UNITED
 from tests.support.controllers.uniteddeployments import united
-from tests.support.turns import PATIENCE
+from tests.support.event_loop import WAIT_TIMEOUT
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
@@ -23,7 +23,7 @@ CONTROLLERS = [UNITED_DEPLOYMENT, DEPLOYMENT, REPLICA_SET]
 async def until_established(server, definition):
     """The server establishes definitions after it has stored them, partly in a thread."""
     path, conditions = f"{DEFINITIONS}/{definition['metadata']['name']}", {}
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         while conditions.get("Established") != "True":
             found = (await server.get(path)).body["status"].get("conditions") or ()
             conditions = {condition["type"]: condition["status"] for condition in found}

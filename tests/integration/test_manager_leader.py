@@ -20,9 +20,9 @@ from mockube.controller_manager.leaderelection.elector import (
 )
 from tests.support.controllers.candidates import LEASE, Candidacy, lease_spec, pass_time
 from tests.support.controllers.manager_client import client_of
+from tests.support.event_loop import until, yield_to_loop
 from tests.support.processes.failing_program import fail
 from tests.support.server.apiserver import running
-from tests.support.turns import turns, until
 
 
 @pytest.fixture
@@ -323,7 +323,7 @@ async def test_release_without_response_is_given_up(client, clock):
     manager = Candidacy(client, clock, "patient")
     manager.start()
     await until(lambda: manager.elector.is_leading)
-    await turns(5)
+    await yield_to_loop(5)
     manager.line.hold_requests()
     manager.task.cancel()
     await until(lambda: manager.line.held)

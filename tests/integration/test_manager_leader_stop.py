@@ -10,8 +10,8 @@ from mockube.controller_manager.client.kinds import SECRETS
 from mockube.controller_manager.leaderelection.elector import Elector, LeaderElectionConfig, Timings, lead
 from tests.support.controllers.candidates import LEASE, lease_spec, pass_time
 from tests.support.controllers.manager_client import client_of
+from tests.support.event_loop import until, yield_to_loop
 from tests.support.server.apiserver import running
-from tests.support.turns import turns, until
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ async def test_current_keys_are_finished_before_lease_is_released(client, clock)
     )
     leading = asyncio.create_task(lead(elector, work, clock=clock, shutdown_timeout=10.0))
     await until(lambda: elector.is_leading)
-    await turns(3)
+    await yield_to_loop(3)
     leading.cancel()
     await asyncio.gather(leading, return_exceptions=True)
     assert ended == ["a"]
@@ -66,9 +66,9 @@ async def test_work_that_does_not_end_in_time_is_cancelled(client, clock):
     elector = Elector(candidate, client, clock=clock, random=SeededRandom())
     leading = asyncio.create_task(lead(elector, work, clock=clock, shutdown_timeout=10.0))
     await until(lambda: elector.is_leading)
-    await turns(3)
+    await yield_to_loop(3)
     leading.cancel()
-    await turns(5)
+    await yield_to_loop(5)
     await pass_time(clock, 12)
     await asyncio.gather(leading, return_exceptions=True)
     assert cut == [10.0]
@@ -87,10 +87,10 @@ async def test_second_cancellation_cancels_keys_and_stops_renewal(client, clock)
     )
     leading = asyncio.create_task(lead(elector, work, clock=clock, shutdown_timeout=10.0))
     await until(lambda: elector.is_leading)
-    await turns(3)
+    await yield_to_loop(3)
     for _ in range(2):
         leading.cancel()
-        await turns(3)
+        await yield_to_loop(3)
     await asyncio.gather(leading, return_exceptions=True)
     assert not {"work", "lease"} & {task.get_name() for task in asyncio.all_tasks()}
 

@@ -12,9 +12,9 @@ from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.wire import OutcomeUnknown
 from tests.support.controllers.example_controller import COPIES, parent
 from tests.support.controllers.running_manager import running_manager
+from tests.support.event_loop import until, yield_to_loop
 from tests.support.processes.failing_program import fail
 from tests.support.server.apiserver import running
-from tests.support.turns import turns, until
 
 
 @pytest.fixture
@@ -162,7 +162,7 @@ async def test_no_plan_is_made_from_stale_cache(manager):
     await until(lambda: creations(manager) == 5)
     for number in range(5):
         await manager.client.patch(CONFIG_MAPS, Key("default", "a"), {"data": {"more": str(number)}})
-    await turns(200)
+    await yield_to_loop(200)
     assert creations(manager) == 5
     paused_informer.release()
     await manager.settle()
@@ -176,9 +176,9 @@ async def test_unobserved_write_is_awaited_five_minutes_at_most(manager, clock):
     await manager.client.create(CONFIG_MAPS, parent("a", 1))
     await until(lambda: creations(manager) == 1)
     await manager.client.patch(CONFIG_MAPS, Key("default", "a"), {"data": {"more": "x"}})
-    await turns(200)
+    await yield_to_loop(200)
     clock.advance(299)
-    await turns(200)
+    await yield_to_loop(200)
     assert creations(manager) == 1
     clock.advance(2)
     await until(lambda: creations(manager) == 2)

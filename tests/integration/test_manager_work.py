@@ -15,8 +15,8 @@ from mockube.controller_manager.metrics.controllers import Metrics
 from mockube.controller_manager.running import Dependencies, ManagerRun
 from tests.support.controllers.informers import RecordedChanges
 from tests.support.controllers.manager_client import client_of
+from tests.support.event_loop import WAIT_TIMEOUT, until
 from tests.support.server.apiserver import running
-from tests.support.turns import PATIENCE, until
 
 
 class RecordingRunnable:
@@ -140,7 +140,7 @@ async def test_current_work_is_cancelled_when_support_task_fails(work, part):
     work.runners["one"] = WaitingRunnable()
     work.services[part] = fail
     with pytest.raises(ValueError, match="why"):
-        await asyncio.wait_for(work.run(), PATIENCE)
+        await asyncio.wait_for(work.run(), WAIT_TIMEOUT)
     assert (work.problem(part), work.problem("one")) == ("ValueError: why", "")
 
 

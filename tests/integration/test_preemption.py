@@ -11,8 +11,8 @@ from mockube.controller_manager.scheduler.preemption_executor import PARALLELISM
 from mockube.controller_manager.scheduler.scheduler import KUBE_SCHEDULER
 from tests.integration.test_scheduler import PODS, Scenario
 from tests.support.controllers.running_manager import running_manager
+from tests.support.event_loop import WAIT_TIMEOUT, yield_to_loop
 from tests.support.server.apiserver import running
-from tests.support.turns import PATIENCE, turn
 
 VICTIMS = 20
 
@@ -42,14 +42,14 @@ class Evictions:
         self.waiting.append(name)
         self.most_at_once = max(self.most_at_once, len(self.waiting))
         await self.open.wait()
-        await turn()  # Evictions that are sent concurrently wait for each other here.
+        await yield_to_loop()  # Evictions that are sent concurrently wait for each other here.
         self.waiting.remove(name)
         self.order.append((request.method, name))
 
     async def until(self, number):
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(WAIT_TIMEOUT):
             while len(self.waiting) < number:
-                await turn()
+                await yield_to_loop()
 
 
 @pytest.fixture
@@ -104,9 +104,9 @@ async def test_other_pods_are_scheduled_while_victims_are_evicted(cluster, evict
     await create_pod(cluster, "greater", priorityClassName="high")
     await evictions.until(PARALLELISM)
     await create_pod(cluster, "other", cpu="1")
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         while await cluster.place("other") is None:
-            await turn()
+            await yield_to_loop()
     evictions.open.set()
     await cluster.manager.settle()
     assert len(await terminating(cluster)) == VICTIMS

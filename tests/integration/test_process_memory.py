@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.event_loop import WAIT_TIMEOUT, yield_to_loop
 from tests.support.processes.process import ApiServerProcess, client, tls, token
 from tests.support.seeded import source
-from tests.support.turns import PATIENCE, turns
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -89,9 +89,9 @@ async def open_watches(admin):
 
 
 async def until_watches(admin, count):
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         while await open_watches(admin) != count:
-            await turns(1)
+            await yield_to_loop()
 
 
 @pytest.mark.parametrize(
@@ -228,9 +228,9 @@ def definition(number, words):
 
 
 async def until_served(admin, count):
-    async with asyncio.timeout(10 * PATIENCE):
+    async with asyncio.timeout(10 * WAIT_TIMEOUT):
         while len(re.findall(rb'"name":"g\d+\.example\.com"', (await admin.get("/apis")).data)) < count:
-            await turns(1)
+            await yield_to_loop()
 
 
 async def test_many_definitions_use_little_memory(server):

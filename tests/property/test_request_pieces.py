@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.http.server import Server
 from mockube.apiserver.request.response import text_response
+from tests.support.event_loop import yield_to_loop
 from tests.support.server.fake_transport import FakeTransport
-from tests.support.turns import turns
 
 HOST = b"Host: x\r\n"
 ENDS = [
@@ -47,9 +47,9 @@ async def methods_read(data, pieces):
     for size, count in pieces:
         wire.receive(data[position : position + size])
         position += size
-        await turns(count)
+        await yield_to_loop(count)
     wire.receive(data[position:])
-    await turns(200)
+    await yield_to_loop(200)
     await server.shutdown(0.01)
     return methods
 

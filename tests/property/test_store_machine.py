@@ -37,13 +37,13 @@ from mockube.etcd.kv import (
     Watch,
     WatchRequest,
 )
+from tests.support.event_loop import WAIT_TIMEOUT, yield_to_loop
 from tests.support.stores import backends
 from tests.support.stores.backends import Backend
 from tests.support.stores.calls import batches_so_far, events_of, head, read_all
 from tests.support.stores.formatting import words
 from tests.support.stores.model import Model
 from tests.support.stores.replay import is_equal_result
-from tests.support.turns import PATIENCE, turn
 
 KEYS = (b"a", b"a/1", b"a/2", b"a0", b"\xff")
 WATCHES = 3
@@ -252,9 +252,9 @@ class StoreMachine(RuleBasedStateMachine):
 
 async def until_ended(store: KV, revision: Revision) -> None:
     """Wait until a store has ended every lease by itself and created the resulting revisions."""
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         while await store.leases() or await head(store) < revision:
-            await turn()
+            await yield_to_loop()
 
 
 def has_deletion(events: Iterable[Event]) -> bool:

@@ -1,10 +1,10 @@
 """A clock that shows real time, and whose sleep only yields to other tasks."""
 
 from mockube.apimachinery.clock import RealClock
-from tests.support.turns import turn
+from tests.support.event_loop import yield_to_loop
 
 
 class InstantClock(RealClock):
     async def sleep(self, seconds):
         del seconds
-        await turn()
+        await yield_to_loop()

@@ -12,7 +12,7 @@ from tests.architecture.source import Finding, Module
 
 FORBIDDEN: Mapping[str, str] = {
     "time.sleep": "wait for a condition, or step a clock",
-    "asyncio.sleep": "wait for a condition (tests/support/turns.py), or step a clock",
+    "asyncio.sleep": "wait for a condition (tests/support/event_loop.py), or step a clock",
     "unittest.mock": "write a fake in tests/support",
     "unittest.mock.*": "write a fake in tests/support",
 }

@@ -13,7 +13,7 @@ from mockube.apimachinery import labels
 from mockube.controller_manager.client.wire import Request
 from tests.fuzz.engine import Fault, Target
 from tests.fuzz.server import session
-from tests.support.turns import PATIENCE
+from tests.support.event_loop import WAIT_TIMEOUT
 
 PATHS = ("/api/v1/namespaces/default/configmaps", "/apis/coordination.k8s.io/v1/namespaces/default/leases")
 MARKER = "zz-marker"
@@ -205,7 +205,7 @@ async def _check(server, case):
             marker = {"metadata": {"name": MARKER, "labels": {"l": "1"}}}
             sequence.answers.append((await server.send("POST", case["path"], orjson.dumps(marker))).tree)
             try:
-                async with asyncio.timeout(PATIENCE):
+                async with asyncio.timeout(WAIT_TIMEOUT):
                     await asyncio.gather(*(watcher.ended.wait() for watcher in sequence.watchers))
             except TimeoutError:
                 raise Fault("a watcher does not see the last write") from None

@@ -14,8 +14,8 @@ from mockube.controller_manager.client.sender import FixedToken, Sender
 from mockube.controller_manager.client.service_accounts import SharedIdentity
 from mockube.controller_manager.metrics.client import ClientMetrics
 from tests.support.controllers.forgetful_server import ForgetfulServer
+from tests.support.event_loop import until, yield_to_loop
 from tests.support.instant_clock import InstantClock
-from tests.support.turns import turns, until
 
 NAMES = st.sampled_from("abcdef")
 STEPS = st.one_of(
@@ -35,7 +35,7 @@ async def apply_step(server, step):
         case ("away", requests):
             server.away = requests
         case ("rest", count):
-            await turns(count)
+            await yield_to_loop(count)
         case (name, *arguments):
             getattr(server, name)(*arguments)
 

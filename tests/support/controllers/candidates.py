@@ -7,7 +7,7 @@ from mockube.controller_manager.client.kinds import LEASES
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.wire import Unreachable
 from mockube.controller_manager.leaderelection.elector import Elector, LeaderElectionConfig, lead
-from tests.support.turns import turns
+from tests.support.event_loop import yield_to_loop
 
 LEASE = Key("kube-system", "manager")
 
@@ -79,7 +79,7 @@ async def pass_time(clock, seconds, candidates=(), *, check=lambda: None):
         clock.advance(0.5)
         quiet = 0
         while quiet < 25:
-            await turns(1)
+            await yield_to_loop()
             quiet = 0 if any(candidate.line.in_flight for candidate in candidates) else quiet + 1
         check()
 

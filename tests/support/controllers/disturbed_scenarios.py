@@ -4,8 +4,8 @@ from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.clock import SteppedClock
 from mockube.controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
 from tests.support.controllers.running_manager import running_manager
+from tests.support.event_loop import yield_to_loop
 from tests.support.server.apiserver import running
-from tests.support.turns import turns
 
 NAMESPACE = "/api/v1/namespaces/default"
 PODS = f"{NAMESPACE}/pods"
@@ -153,7 +153,7 @@ async def _run_to_end(scenario, manager, disturbance):
     for _ in range(4000):
         if disturbance.is_dead:
             return
-        await turns(10)
+        await yield_to_loop(10)
         if manager.transport.in_flight == 0 and not await scenario.advance():
             return
         if (due := manager.clock.next_due()) is not None:

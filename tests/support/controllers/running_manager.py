@@ -18,8 +18,8 @@ from mockube.controller_manager.metrics.client import ClientMetrics
 from mockube.controller_manager.metrics.controllers import Metrics
 from mockube.controller_manager.running import Dependencies, ManagerRun
 from tests.support.controllers.disturbances import Disturbance, DisturbedTransport
+from tests.support.event_loop import WAIT_TIMEOUT, yield_to_loop
 from tests.support.server.apiserver import running
-from tests.support.turns import PATIENCE, turn
 
 IDLE_ITERATIONS = 25
 """Iterations of the loop without activity after which it is idle: longer than any task needs to start."""
@@ -100,10 +100,10 @@ class Manager:
     async def settle(self):
         """Run everything that can run without time passing."""
         quiet = 0
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(WAIT_TIMEOUT):
             while quiet < IDLE_ITERATIONS:
                 quiet = quiet + 1 if await self._is_quiet() else 0
-                await turn()
+                await yield_to_loop()
 
     async def step(self, seconds):
         """Let time pass, and run everything; what is due in between runs at its time."""
@@ -198,5 +198,5 @@ async def kill(task):
     """Cancel until it is done: after one cancellation it may finish work that waits for events that no longer come."""
     while not task.done():
         task.cancel()
-        await turn()
+        await yield_to_loop()
     await asyncio.gather(task, return_exceptions=True)

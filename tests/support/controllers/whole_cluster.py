@@ -15,9 +15,9 @@ from mockube.controller_manager.running import ManagerRun
 from mockube.embedded.direct import DirectTransport
 from tests.support.controllers.disturbances import DisturbedTransport
 from tests.support.controllers.running_manager import CountingTransport, dependencies_of, kill
+from tests.support.event_loop import WAIT_TIMEOUT, yield_to_loop
 from tests.support.server.apiserver import running
 from tests.support.server.census import Census
-from tests.support.turns import PATIENCE, turn
 
 NODES = 3
 IDLE_ITERATIONS = 20
@@ -80,13 +80,13 @@ class DisturbedCluster:
     async def _pause(self):
         """Wait until no request is in flight; meanwhile replace a manager that was killed."""
         quiet = 0
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(WAIT_TIMEOUT):
             while quiet < IDLE_ITERATIONS:
                 if self.disturbance.is_dead:
                     await self.stop()
                     self.disturbance.revive()
                     await self.start()
-                await turn()
+                await yield_to_loop()
                 assert not self._running.done(), "the manager ended unexpectedly"
                 quiet = 0 if self.transport.in_flight else quiet + 1
 

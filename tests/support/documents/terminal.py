@@ -27,7 +27,7 @@ READER = "/home/you"
 
 FULL_SIZE = bool(os.environ.get("MOCKUBE_FULL_SIZE"))
 """Otherwise the example of a thousand pods has a hundred."""
-PATIENCE = 60.0
+WAIT_TIMEOUT = 60.0
 """Seconds until the expected output must appear."""
 
 GOES_ON = {
@@ -97,7 +97,7 @@ class Terminal:
         began = CLOCK.monotonic()
         answer = self._run(command)
         while not answer.matches_page(output):
-            if not ONLY_LOOKS.match(command) or CLOCK.monotonic() - began > PATIENCE:
+            if not ONLY_LOOKS.match(command) or CLOCK.monotonic() - began > WAIT_TIMEOUT:
                 raise UnexpectedOutput(f"$ {command}\n{answer.differs_from(output)}")
             answer = self._run(command)
 
@@ -189,7 +189,7 @@ class Background:
             )
 
         with self._more:
-            if not self._more.wait_for(is_printed, PATIENCE):
+            if not self._more.wait_for(is_printed, WAIT_TIMEOUT):
                 differs = difference(output or "", self._result)
                 raise UnexpectedOutput(f"$ {self._command}\n{differs}\n{self._printed['stderr']}")
 
@@ -202,7 +202,7 @@ class Background:
         if self._process.poll() is None:
             os.killpg(self._process.pid, signal.SIGINT)
         try:
-            self._process.wait(PATIENCE)
+            self._process.wait(WAIT_TIMEOUT)
         finally:
             if self._process.poll() is None:
                 os.killpg(self._process.pid, signal.SIGKILL)

@@ -21,11 +21,11 @@ MAX_WRITES = 20_000
 """The maximum number of objects of one writer, which stops then."""
 PAUSE = 0.05
 """Seconds after which a request without response, or an unmet condition, is tried again."""
-PATIENCE = 60.0
+WAIT_TIMEOUT = 60.0
 ANSWER_TIMEOUT = 5.0
 
 
-def until(holds: Callable[[], object], condition: str, *, seconds: float = PATIENCE) -> None:
+def until(holds: Callable[[], object], condition: str, *, seconds: float = WAIT_TIMEOUT) -> None:
     """Wait until the condition holds."""
     again = threading.Event()
     for _ in range(int(seconds / PAUSE)):
@@ -120,7 +120,7 @@ class Load:
         """Wait for this many more acknowledged writes, counted from the call."""
         with self._condition:
             enough = self._count + more
-            assert self._condition.wait_for(lambda: self._count >= enough or self._refused, PATIENCE), (
+            assert self._condition.wait_for(lambda: self._count >= enough or self._refused, WAIT_TIMEOUT), (
                 f"{self._count} writes acknowledged where {enough} were waited for"
             )
         assert self._refused == []

@@ -16,9 +16,9 @@ from mockube.etcd.embedded.mvcc import Mvcc
 from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.kv import FROM_KEY, KV, Delete, Revision
 from mockube.etcd.remote.store import RemoteStore
+from tests.support.event_loop import yield_to_loop
 from tests.support.stores.random_clients import PassTime
 from tests.support.stores.workload import Workload
-from tests.support.turns import turns
 
 EMBEDDED = ["memory", "later", "durable"]
 EVERY = [*EMBEDDED, pytest.param("etcd", marks=pytest.mark.etcd)]
@@ -99,7 +99,7 @@ async def etcd(url: str) -> AsyncIterator[Backend]:
 async def _closing(name: str, store: KV, clock: SteppedClock) -> AsyncIterator[Backend]:
     async def pass_time(seconds: float) -> None:
         clock.advance(seconds)
-        await turns(1)
+        await yield_to_loop()
 
     try:
         yield Backend(name=name, store=store, base=(await store.status()).revision, pass_time=pass_time)

@@ -23,8 +23,8 @@ from mockube.etcd.kv import (
     Txn,
     TxnResult,
 )
+from tests.support.event_loop import yield_to_loop
 from tests.support.stores.wrapped import WrappedStore
-from tests.support.turns import turns
 
 
 class BrokenStore(WrappedStore):
@@ -74,7 +74,7 @@ class TearsRanges(BrokenStore):
 
     async def range(self, request: Range) -> RangeResult:
         first = await self.store.range(request)
-        await turns(6)
+        await yield_to_loop(6)
         then = await self.store.range(request)
         return replace(then, kvs=[*first.kvs[:1], *then.kvs[1:]])
 

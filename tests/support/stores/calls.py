@@ -22,7 +22,7 @@ from mockube.etcd.kv import (
     WatchRequest,
     prefix_end,
 )
-from tests.support.turns import PATIENCE
+from tests.support.event_loop import WAIT_TIMEOUT
 
 
 async def put(store: KV, key: bytes, value: bytes = b"v", **options) -> Revision:
@@ -76,7 +76,7 @@ async def watch_all(store: KV, **options) -> Watch:
 async def batches_until(watch: Watch, revision: Revision) -> list[WatchBatch]:
     """Return what a watch delivers until it has delivered everything up to a revision."""
     batches: list[WatchBatch] = []
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         while not batches or batches[-1].revision < revision:
             batches.append(await anext(watch))
     return batches

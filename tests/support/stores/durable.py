@@ -4,7 +4,7 @@ import asyncio
 
 from mockube.etcd.errors import KVError
 from mockube.etcd.kv import Compare, Put, Range, Target
-from tests.support.turns import turns, until
+from tests.support.event_loop import until, yield_to_loop
 
 ALL = Range(key=b"\x00", range_end=b"\x00")
 ABSENT = Compare(key=b"a", target=Target.VERSION, operand=0)
@@ -24,7 +24,7 @@ async def start_on_held_disk(disk, *works):
     disk.hold()
     tasks = [asyncio.create_task(work) for work in works]
     await until(lambda: disk.waiting)
-    await turns(20)
+    await yield_to_loop(20)
     return tasks
 
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 from mockube.etcd.errors import Compacted, Interrupted
 from mockube.etcd.kv import HEAD, KV, Put, Range, Revision, Txn, TxnResult
+from tests.support.event_loop import WAIT_TIMEOUT, yield_to_loop
 from tests.support.seeded import source
 from tests.support.stores.followers import FURTHEST_FUTURE, CacheWatcher
 from tests.support.stores.history import Call, Client, Compact, History, Revoke
 from tests.support.stores.random_clients import ALL_KEYS, INTERVALS, KEYS, PassTime, RandomClient
-from tests.support.turns import PATIENCE, turns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ async def run(store: KV, workload: Workload, history: History | None = None) -> 
         )
         for number in range(workload.clients)
     ]
-    async with asyncio.timeout(1.5 * PATIENCE), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(1.5 * WAIT_TIMEOUT), asyncio.TaskGroup() as group:
         for follower in followers:
             group.create_task(follower.follow())
         async with asyncio.TaskGroup() as acting:
@@ -64,7 +64,7 @@ async def run(store: KV, workload: Workload, history: History | None = None) -> 
 
 def client_of(store: KV, history: History, name: str, seed: int) -> Client:
     random = source(seed, "pause", name)
-    return Client(f"{name}/{seed}", store, history, pause=lambda: turns(random.randrange(4)))
+    return Client(f"{name}/{seed}", store, history, pause=lambda: yield_to_loop(random.randrange(4)))
 
 
 def followers_of(store: KV, history: History, seed: int, base: Revision) -> list[CacheWatcher]:

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from mockube.apimachinery.clock import RealClock, SteppedClock
-from tests.support.turns import turns
+from tests.support.event_loop import yield_to_loop
 
 START = datetime(2030, 1, 1, tzinfo=UTC)
 
@@ -81,9 +81,9 @@ def test_next_due_ignores_cancelled_callbacks(clock):
 
 async def test_sleep_ends_when_time_has_passed(clock):
     sleeper = asyncio.create_task(clock.sleep(10))
-    await turns(2)
+    await yield_to_loop(2)
     clock.advance(9)
-    await turns(2)
+    await yield_to_loop(2)
     assert not sleeper.done()
     clock.advance(1)
     await sleeper
@@ -91,7 +91,7 @@ async def test_sleep_ends_when_time_has_passed(clock):
 
 async def test_cancelled_sleep_leaves_no_callback(clock):
     sleeper = asyncio.create_task(clock.sleep(10))
-    await turns(2)
+    await yield_to_loop(2)
     assert clock.next_due() == 10
     sleeper.cancel()
     with pytest.raises(asyncio.CancelledError):

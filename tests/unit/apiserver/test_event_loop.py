@@ -16,7 +16,7 @@ from mockube.apiserver.event_loop import (
     filter_in_slices,
     yield_between_batches,
 )
-from tests.support.turns import turns
+from tests.support.event_loop import yield_to_loop
 
 
 @pytest.mark.parametrize("count", [0, 1, SLICE, SLICE + 1, 3 * SLICE])
@@ -176,7 +176,7 @@ async def test_queued_work_is_dropped_with_its_caller():
     worker, may_end, done = Worker(), threading.Event(), []
     first = asyncio.create_task(worker.run(LARGE, may_end.wait))
     second = asyncio.create_task(worker.run(LARGE, done.append, "second"))
-    await turns(2)
+    await yield_to_loop(2)
     second.cancel()
     with pytest.raises(asyncio.CancelledError):
         await second

@@ -6,8 +6,8 @@ import pytest
 
 from mockube.apimachinery.status import TooManyRequests
 from mockube.apiserver.memory_limit import MAX_WAITING_REQUESTS, MemoryLimit, Reservation
+from tests.support.event_loop import yield_to_loop
 from tests.support.seeded import source
-from tests.support.turns import turns
 
 
 def limit(capacity=100, *, minimum=10):
@@ -24,7 +24,7 @@ async def test_request_waits_until_its_bytes_fit():
     bounds = limit()
     first = await reserve(bounds, 60)
     second = asyncio.create_task(reserve(bounds, 60))
-    await turns(2)
+    await yield_to_loop(2)
     assert not second.done()
     first.release()
     await second
@@ -35,7 +35,7 @@ async def test_small_requests_do_not_wait():
     bounds = limit()
     await reserve(bounds, 100)
     waiting = asyncio.create_task(reserve(bounds, 100))
-    await turns(2)
+    await yield_to_loop(2)
     await reserve(bounds, 9)
     assert bounds.reserved == 100
     waiting.cancel()
@@ -55,12 +55,12 @@ async def test_requests_continue_in_order_of_arrival():
     async def request(number, size):
         reservation = await reserve(bounds, size)
         order.append(number)
-        await turns(1)
+        await yield_to_loop()
         reservation.release()
 
     first = await reserve(bounds, 100)
     tasks = [asyncio.create_task(request(number, size)) for number, size in enumerate([100, 10, 50])]
-    await turns(2)
+    await yield_to_loop(2)
     first.release()
     await asyncio.gather(*tasks)
     assert order == [0, 1, 2], "smaller requests do not starve a large one"
@@ -70,9 +70,9 @@ async def test_growing_request_precedes_new_requests():
     bounds = limit()
     grows, other = await reserve(bounds, 50), await reserve(bounds, 50)
     begins = asyncio.create_task(reserve(bounds, 30))
-    await turns(2)
+    await yield_to_loop(2)
     growing = asyncio.create_task(grows.grow(80))
-    await turns(2)
+    await yield_to_loop(2)
     assert not begins.done(), "memory that the growing request releases is reserved for it"
     other.release()
     assert await growing, "it gets memory when other requests end"
@@ -86,7 +86,7 @@ async def test_two_growing_requests_do_not_deadlock():
     bounds = limit()
     first, second = await reserve(bounds, 50), await reserve(bounds, 50)
     one, two = asyncio.create_task(first.grow(80)), asyncio.create_task(second.grow(80))
-    await turns(3)
+    await yield_to_loop(3)
     assert (one.done(), two.done()) == (True, False)
     first.release()
     assert await two
@@ -106,7 +106,7 @@ async def test_cancelled_request_leaves_the_queue():
     bounds = limit()
     first = await reserve(bounds, 100)
     second, third = (asyncio.create_task(reserve(bounds, size)) for size in (100, 20))
-    await turns(2)
+    await yield_to_loop(2)
     second.cancel()
     await asyncio.gather(second, return_exceptions=True)
     first.release()
@@ -118,7 +118,7 @@ async def test_cancelled_request_does_not_block_smaller_ones_behind_it():
     bounds = limit()
     await reserve(bounds, 50)
     second, third = (asyncio.create_task(reserve(bounds, size)) for size in (100, 20))
-    await turns(2)
+    await yield_to_loop(2)
     second.cancel()
     await third
     assert bounds.reserved == 70
@@ -128,7 +128,7 @@ async def test_request_cancelled_after_its_reservation_releases_it():
     bounds = limit()
     first = await reserve(bounds, 100)
     second, third = (asyncio.create_task(reserve(bounds, 100)) for _ in range(2))
-    await turns(2)
+    await yield_to_loop(2)
     first.release()
     second.cancel()
     await asyncio.gather(second, return_exceptions=True)
@@ -140,7 +140,7 @@ async def test_new_request_is_refused_when_queue_is_full():
     bounds = limit()
     first = await reserve(bounds, 50)
     tasks = [asyncio.create_task(reserve(bounds, 100)) for _ in range(MAX_WAITING_REQUESTS)]
-    await turns(2)
+    await yield_to_loop(2)
     with pytest.raises(TooManyRequests):
         await reserve(bounds, 10)
     await reserve(bounds, 9)
@@ -161,13 +161,13 @@ async def test_any_sequence_of_requests_leaves_no_reservation():
             for _ in range(seeded.randint(1, 4)):
                 await reservation.grow(seeded.randint(0, 130))
                 maximum = max(maximum, bounds.reserved)
-                await turns(seeded.randint(0, 3))
+                await yield_to_loop(seeded.randint(0, 3))
         finally:
             reservation.release()
 
     tasks = [asyncio.create_task(request()) for _ in range(150)]
     for task in seeded.sample(tasks, 40):
-        await turns(1)
+        await yield_to_loop()
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
     assert (bounds.reserved, bounds.waiting) == (0, 0)
@@ -197,7 +197,7 @@ async def test_suspended_request_precedes_new_requests():
     async with outer.suspend():
         other = await reserve(bounds, 100)
         begins = asyncio.create_task(reserve_and_note())
-        await turns(2)
+        await yield_to_loop(2)
         asyncio.get_running_loop().call_later(0, other.release)
     order.append("suspended")
     outer.release()
@@ -215,7 +215,7 @@ async def test_bytes_are_reserved_again_after_the_last_suspension():
 
     longer = asyncio.create_task(suspend())
     async with outer.suspend():
-        await turns(2)
+        await yield_to_loop(2)
     assert bounds.reserved == 0
     ends.set()
     await longer

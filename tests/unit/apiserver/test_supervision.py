@@ -7,7 +7,7 @@ from prometheus_client import CollectorRegistry
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.supervision import FIRST_DELAY, HEALTHY_AFTER, MAX_DELAY, TaskFailed, TaskSupervisor
-from tests.support.turns import PATIENCE, turns, until
+from tests.support.event_loop import WAIT_TIMEOUT, until, yield_to_loop
 
 TASK = "compaction"
 
@@ -62,10 +62,10 @@ async def test_task_that_fails_on_cancellation_is_stopped(supervised):
             group.create_task(fails_when_cancelled())
             started.set()
 
-    async with asyncio.timeout(PATIENCE), supervised.supervisor.running():
+    async with asyncio.timeout(WAIT_TIMEOUT), supervised.supervisor.running():
         supervised.supervisor.start(TASK, work)
         await started.wait()
-        await turns(3)
+        await yield_to_loop(3)
     assert supervised.restarts() == 0.0
 
 
@@ -139,7 +139,7 @@ async def test_error_of_block_is_raised_unchanged(supervised):
     async def block():
         async with supervised.supervisor.running():
             supervised.supervisor.start(TASK, supervised.work.run)
-            await turns(2)
+            await yield_to_loop(2)
             raise OSError("no port")
 
     with pytest.raises(OSError, match="no port"):

@@ -5,12 +5,12 @@ import asyncio
 import pytest
 
 from mockube.controller_manager.supervision import timeout
-from tests.support.turns import turns
+from tests.support.event_loop import yield_to_loop
 
 
 async def test_finished_block_leaves_no_timer(clock):
     async with timeout(clock, 5):
-        await turns(2)
+        await yield_to_loop(2)
     assert clock.next_due() is None
 
 
@@ -20,7 +20,7 @@ async def test_timeout_raises_timeout_error(clock):
             await asyncio.get_running_loop().create_future()
 
     waiting = asyncio.create_task(wait())
-    await turns(2)
+    await yield_to_loop(2)
     clock.advance(5)
     with pytest.raises(TimeoutError, match="not done within 5 seconds"):
         await waiting
@@ -32,7 +32,7 @@ async def test_external_cancellation_stays_cancellation(clock):
             await asyncio.get_running_loop().create_future()
 
     waiting = asyncio.create_task(wait())
-    await turns(2)
+    await yield_to_loop(2)
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
@@ -52,7 +52,7 @@ async def test_outer_timeout_ends_inner_block(clock):
                 raise
 
     waiting = asyncio.create_task(wait())
-    await turns(2)
+    await yield_to_loop(2)
     clock.advance(5)
     with pytest.raises(TimeoutError):
         await waiting

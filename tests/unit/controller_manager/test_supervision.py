@@ -15,7 +15,7 @@ from mockube.controller_manager.supervision import (
     start_in,
     timeout,
 )
-from tests.support.turns import turns, until
+from tests.support.event_loop import until, yield_to_loop
 
 
 async def raise_error():
@@ -46,7 +46,7 @@ async def test_unawaited_task_logs_its_error_once(caplog):
     task = start("leaf", raise_error(), on_failure=lambda name, _: failures.append(name))
     await until(task.done)
     del task
-    await turns(2)  # the event loop calls the task's callbacks, and forgets the task
+    await yield_to_loop(2)  # the event loop calls the task's callbacks, and forgets the task
     gc.collect()  # asyncio logs here what nobody has seen
     assert (failures, caplog.messages) == (["leaf"], ["leaf failed"])
 

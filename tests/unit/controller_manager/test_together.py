@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from mockube.controller_manager.supervision import run_all
-from tests.support.turns import turns
+from tests.support.event_loop import yield_to_loop
 
 
 async def ignore_first_cancellation(heard, name):
@@ -28,9 +28,9 @@ async def test_every_cancellation_reaches_all():
         run_all(a=ignore_first_cancellation(heard, "a"), b=ignore_first_cancellation(heard, "b"))
     )
     for expected in (["a", "b"], ["a", "b", "a", "b"]):
-        await turns(5)
+        await yield_to_loop(5)
         task.cancel()
-        await turns(5)
+        await yield_to_loop(5)
         assert heard == expected
     assert task.cancelled()
 

@@ -18,7 +18,7 @@ from mockube.apiserver.bootstrap.ensure import ensure
 from mockube.apiserver.kinds.registry import GROUPS
 from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.kv import Delete
-from tests.support.turns import turn
+from tests.support.event_loop import yield_to_loop
 
 FACTS = ServerProperties(
     port=6443, service_ranges=("10.0.0.0/16",), client_ca=b"ca", now="2030-01-01T00:00:00Z"
@@ -99,7 +99,7 @@ async def test_killed_server_is_removed_after_lease_expires(server, reconciler_o
     for _ in range(3):
         await second.reconcile()
         clock.advance(LEASE_SECONDS / 2)
-        await turn()
+        await yield_to_loop()
     await second.reconcile()
     assert await addresses(server) == [SECOND]
     await first.reconcile()

@@ -25,7 +25,7 @@ from mockube.apiserver.bootstrap.required_object import RequiredObject
 from mockube.apiserver.kinds.metrics.resource_metrics import GROUPS as METRICS
 from mockube.apiserver.kinds.registry import GROUPS
 from mockube.etcd.embedded.store import MemoryStore
-from tests.support.turns import PATIENCE, turn
+from tests.support.event_loop import WAIT_TIMEOUT, yield_to_loop
 
 APISERVICES_GROUP = API_SERVICES[0]
 """The group of APIServices has no APIService itself."""
@@ -175,11 +175,11 @@ async def test_no_flow_schema_is_dangling(server):
     for schema in SCHEMAS:
         assert schema.level in {"exempt", *LIMITED}
 
-        async with asyncio.timeout(PATIENCE):  # the status is written concurrently
+        async with asyncio.timeout(WAIT_TIMEOUT):  # the status is written concurrently
             while "conditions" not in (tree := await read(server, FLOW_SCHEMAS, schema.name)).get(
                 "status", {}
             ):
-                await turn()
+                await yield_to_loop()
         (condition,) = tree["status"]["conditions"]
         assert (condition["type"], condition["status"]) == ("Dangling", "False")
 
@@ -203,10 +203,10 @@ async def test_leases_of_absent_servers_are_removed(server):
     renewing = keep_alive(
         backend, server.resources.__getitem__, host="a", name="own", holder="own_1", clock=clock
     )
-    async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as tasks:
+    async with asyncio.timeout(WAIT_TIMEOUT), asyncio.TaskGroup() as tasks:
         task = tasks.create_task(renewing)
         while await backend.find(row, namespace, "never-renewed") is not None:
-            await turn()
+            await yield_to_loop()
         task.cancel()
     left = {stored.tree()["metadata"]["name"] for stored in backend.list_cached(row.group_resource)}
     assert left == {"fresh", "of-another-component", "elsewhere", "own"}

@@ -9,8 +9,8 @@ from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver.bootstrap.cluster import ServerProperties, authentication_config_map
 from mockube.apiserver.bootstrap.trust_controller import TrustController
 from mockube.apiserver.pki.issue import make_authority
+from tests.support.event_loop import until
 from tests.support.server import apiserver
-from tests.support.turns import until
 
 PATH = "/api/v1/namespaces/kube-system/configmaps"
 NAME = "extension-apiserver-authentication"

@@ -6,8 +6,8 @@ from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.authn.authenticators import NO_CERTIFICATE
 from mockube.apiserver.http.server import Server
 from mockube.apiserver.request.response import Response
+from tests.support.event_loop import yield_to_loop
 from tests.support.server.fake_transport import FakeTransport
-from tests.support.turns import turns
 
 GET = b"GET /a%20b?c=d HTTP/1.1\r\nHost: x\r\nUser-Agent: \xff\r\n\r\n"
 
@@ -17,7 +17,7 @@ async def transport_after(handle, request=GET):
     server = Server(handle, clock=SteppedClock())
     wire = FakeTransport(server())
     wire.receive(request)
-    await turns(20)
+    await yield_to_loop(20)
     await server.shutdown(0.01)
     return wire
 

@@ -11,8 +11,8 @@ from mockube.apiserver.http import connection
 from mockube.apiserver.http.connection import HEAD_BYTES, HEADERS, NO_DATA
 from mockube.apiserver.http.server import ALL_HEADS_BYTES, HEAD_SECONDS, SWEEP_SECONDS, Server
 from mockube.apiserver.request.response import text_response
+from tests.support.event_loop import yield_to_loop
 from tests.support.server.fake_transport import FakeTransport
-from tests.support.turns import turns
 
 START = b"GET / HTTP/1.1\r\nHost: x\r\n"
 GET = START + b"\r\n"
@@ -60,7 +60,7 @@ def split(data, size):
 async def test_request_head_may_arrive_in_any_pieces(recording_server, size):
     wire = recording_server.wire()
     wire.receive(*split(GET + CHUNKED + b"2\r\n{}\r\n0\r\n\r\n" + GET, size))
-    await turns(20)
+    await yield_to_loop(20)
     assert [request.method for request in recording_server.requests] == ["GET", "POST", "GET"]
     assert recording_server.bodies == [b"", b"{}", b""]
     assert recording_server.server.head_bytes == 0
@@ -71,7 +71,7 @@ async def test_request_with_any_method_may_arrive_in_any_pieces(recording_server
     wire = recording_server.wire()
     for method in (b"FOO", b"get", b"CONNECT", b"A-METHOD-OF-MORE-THAN-16-BYTES"):
         wire.receive(*split(GET.replace(b"GET", method), size))
-        await turns(20)
+        await yield_to_loop(20)
     assert [request.method for request in recording_server.requests] == [
         *("FOO", "get", "CONNECT", "A-METHOD-OF-MORE-THAN-16-BYTES")
     ]
@@ -83,14 +83,14 @@ async def test_request_with_any_method_may_arrive_in_any_pieces(recording_server
 async def test_end_of_head_may_arrive_byte_by_byte(recording_server, end):
     wire = recording_server.wire()
     wire.receive(GET[:3], GET[3:6], GET[6:-end], *split(GET[-end:], 1))
-    await turns(20)
+    await yield_to_loop(20)
     assert [request.method for request in recording_server.requests] == ["GET"]
 
 
 async def test_body_of_request_with_any_method_is_read(recording_server):
     wire = recording_server.wire()
     wire.receive(CHUNKED.replace(b"POST", b"FOO") + b"2\r\n{}\r\n0\r\n\r\n" + GET)
-    await turns(20)
+    await yield_to_loop(20)
     assert [request.method for request in recording_server.requests] == ["FOO", "GET"]
     assert recording_server.bodies == [b"{}", b""]
 
@@ -99,18 +99,18 @@ async def test_body_of_request_with_any_method_is_read(recording_server):
 async def test_rest_of_pipelined_head_is_not_read_as_method(recording_server, beginning):
     wire = recording_server.wire()
     wire.receive(GET + beginning)
-    await turns(20)
+    await yield_to_loop(20)
     wire.receive(GET.removeprefix(beginning))
-    await turns(20)
+    await yield_to_loop(20)
     assert [(request.method, request.path) for request in recording_server.requests] == [("GET", "/")] * 2
 
 
 async def test_rest_of_head_behind_body_is_not_read_as_method(recording_server):
     wire = recording_server.wire()
     wire.receive(CHUNKED.replace(b"Transfer-Encoding: chunked", b"Content-Length: 2") + b"{}" + b"GE")
-    await turns(20)
+    await yield_to_loop(20)
     wire.receive(GET.removeprefix(b"GE"))
-    await turns(20)
+    await yield_to_loop(20)
     assert [request.method for request in recording_server.requests] == ["POST", "GET"]
 
 
@@ -125,7 +125,7 @@ async def test_rest_of_head_behind_body_is_not_read_as_method(recording_server):
 async def test_head_of_one_mebibyte_is_accepted(recording_server, headers):
     wire = recording_server.wire()
     wire.receive(*split(START + b"\r\n".join(headers) + b"\r\n\r\n", 65_536))
-    await turns(20)
+    await yield_to_loop(20)
     assert len(recording_server.requests) == 1
     assert wire.sent.startswith(b"HTTP/1.1 200 OK\r\n")
 
@@ -135,7 +135,7 @@ async def test_lines_of_body_are_not_counted_as_headers(recording_server, piece)
     wire = recording_server.wire()
     head = START + b"Content-Length: %d\r\n\r\n" % (4 * HEADERS)
     wire.receive(head[:9], *split(head[9:] + b"\n" * 4 * HEADERS, piece))
-    await turns(20)
+    await yield_to_loop(20)
     assert len(recording_server.requests) == 1
 
 
@@ -144,7 +144,7 @@ async def test_too_many_headers_are_refused(recording_server, piece):
     wire = recording_server.wire()
     lines = b"".join(b"X%d: a\r\n" % number for number in range(HEADERS))
     wire.receive(*split(START + lines + b"\r\n", piece))
-    await turns(20)
+    await yield_to_loop(20)
     assert not recording_server.requests
     assert wire.sent.startswith(b"HTTP/1.1 431 Request Header Fields Too Large\r\n")
     assert b"Connection: close\r\n" in wire.sent
@@ -164,21 +164,21 @@ async def test_longer_head_is_refused(recording_server, header):
     wire.receive(START)
     wire.receive(*split(header * (HEAD_BYTES // len(header) + 2), 65_536))
     assert wire.protocol.server.head_bytes == 0
-    await turns(20)
+    await yield_to_loop(20)
     assert wire.sent.startswith(b"HTTP/1.1 431 Request Header Fields Too Large\r\n")
     assert wire.sent.endswith(b"\r\n\r\n431 Request Header Fields Too Large")
     assert b"Connection: close\r\n" in wire.sent
     assert recording_server.requests == []
     wire.receive(b"a" * 1000)
     recording_server.clock.advance(connection.LINGER_SECONDS)
-    await turns(20)
+    await yield_to_loop(20)
     assert wire.is_closed
 
 
 async def test_request_line_counts_as_head(recording_server):
     wire = recording_server.wire()
     wire.receive(*split(b"GET /" + b"a" * (HEAD_BYTES + 1), 65_536))
-    await turns(20)
+    await yield_to_loop(20)
     assert wire.sent.startswith(b"HTTP/1.1 431 ")
 
 
@@ -186,7 +186,7 @@ async def test_malformed_request_gets_400_at_once(recording_server):
     for garbage in (b"\x16\x03\x01\x02", b"G@T / HTTP/1.1\r\n", b"SSH-2.0-OpenSSH_9.2\r\n"):
         wire = recording_server.wire()
         wire.receive(garbage)
-        await turns(20)
+        await yield_to_loop(20)
         assert wire.sent.startswith(b"HTTP/1.1 400 Bad Request\r\n"), garbage
         assert wire.sent.endswith(b"\r\n\r\n400 Bad Request"), "nothing is echoed"
 
@@ -199,12 +199,12 @@ async def test_total_size_of_unfinished_heads_is_bounded(recording_server):
     assert recording_server.server.head_bytes <= ALL_HEADS_BYTES
     one_more, small = begun[-1], recording_server.wire()
     small.receive(START + b"X: " + b"a" * 5_000, b"\r\n\r\n")
-    await turns(20)
+    await yield_to_loop(20)
     assert one_more.sent.startswith(b"HTTP/1.1 431 ")
     assert small.sent.startswith(b"HTTP/1.1 200 ")
     for wire in begun:
         wire.close()
-    await turns(20)
+    await yield_to_loop(20)
     assert recording_server.server.head_bytes == 0
 
 
@@ -234,7 +234,7 @@ async def test_unfinished_head_times_out(recording_server):
 async def test_next_unfinished_head_on_connection_times_out(recording_server):
     wire = recording_server.wire()
     wire.receive(GET)
-    await turns(20)
+    await yield_to_loop(20)
     recording_server.clock.advance(2 * HEAD_SECONDS)
     assert not wire.is_closed, "it owes nothing"
     wire.receive(START)
@@ -246,7 +246,7 @@ async def test_connection_being_served_has_no_head_timeout(recording_server):
     recording_server.going.clear()
     wire = recording_server.wire()
     wire.receive(GET)
-    await turns(20)
+    await yield_to_loop(20)
     recording_server.clock.advance(10 * HEAD_SECONDS)
     assert not wire.is_closed
     recording_server.going.set()
@@ -256,13 +256,13 @@ async def test_one_request_is_parsed_ahead_and_reading_pauses(recording_server):
     recording_server.going.clear()
     wire = recording_server.wire()
     wire.receive(GET)
-    await turns(20)
+    await yield_to_loop(20)
     wire.receive(GET)
     assert wire.is_reading
     wire.receive(GET * 100)
     assert not wire.is_reading
     recording_server.going.set()
-    await turns(1000)
+    await yield_to_loop(1000)
     assert len(recording_server.requests) == 102
     assert wire.is_reading
 
@@ -272,12 +272,12 @@ async def test_long_pipelined_heads_are_not_parsed_early(recording_server):
     wire = recording_server.wire()
     long = START + b"X: " + b"a" * 900_000 + b"\r\n\r\n"
     wire.receive(GET)
-    await turns(20)
+    await yield_to_loop(20)
     wire.receive(long)
     wire.receive(*split(long, 200_000))
     assert recording_server.server.head_bytes == 0
     recording_server.going.set()
-    await turns(100)
+    await yield_to_loop(100)
     assert len(recording_server.requests) == 3
 
 
@@ -295,10 +295,10 @@ async def test_body_that_is_mostly_framing_is_refused(recording_server, flood, c
     rest = b"X: a\r\n" * 10 if flood.endswith(b"\r\n") else b"a" * 60
     for _ in range(2 * NO_DATA // len(rest)):
         wire.receive(rest)
-    await turns(20)
+    await yield_to_loop(20)
     assert isinstance(recording_server.bodies[0], BadRequest)
     assert recording_server.server.head_bytes == 0
-    await turns(100)
+    await yield_to_loop(100)
     assert wire.is_closed
     assert not caplog.records, "any client could fill the log"
 
@@ -308,9 +308,9 @@ async def test_body_in_one_byte_chunks_is_accepted(recording_server):
     wire.receive(CHUNKED)
     for _ in range(500):
         wire.receive(b"1\r\na\r\n" * 200)
-        await turns(1)
+        await yield_to_loop()
     wire.receive(b"0\r\n\r\n")
-    await turns(20)
+    await yield_to_loop(20)
     assert recording_server.bodies == [b"a" * 100_000]
 
 
@@ -318,12 +318,12 @@ async def test_unauthenticated_connections_evict_only_each_other(recording_serve
     recording_server.server.unauthenticated.maximum = 3
     authenticated, served = recording_server.wire(), recording_server.wire()
     authenticated.receive(GET.replace(b"/ ", b"/authenticated "))
-    await turns(20)
+    await yield_to_loop(20)
     recording_server.going.clear()
     served.receive(GET)
-    await turns(20)
+    await yield_to_loop(20)
     idle = [recording_server.wire() for _ in range(5)]
-    await turns(20)
+    await yield_to_loop(20)
     assert [wire.is_closed for wire in idle] == [True, True, False, False, False]
     assert [authenticated.is_closed, served.is_closed] == [False, False]
     recording_server.going.set()

@@ -7,7 +7,7 @@ import pytest
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.http.fair_openings import FairDialLimiter
-from tests.support.turns import turn
+from tests.support.event_loop import yield_to_loop
 
 KUBELET, OTHER = ("10.0.0.1", 10250), ("10.0.0.2", 10250)
 
@@ -24,7 +24,7 @@ class Connections:
 
     async def begin(self, name, user, address=KUBELET):
         self.tasks[name] = asyncio.create_task(self._open(name, user, address))
-        await turn()
+        await yield_to_loop()
 
     async def _open(self, name, user, address):
         try:
@@ -38,7 +38,7 @@ class Connections:
         self.tasks[name].cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await self.tasks.pop(name)
-        await turn()
+        await yield_to_loop()
 
 
 @pytest.fixture
@@ -71,9 +71,9 @@ async def test_cancelled_opening_starts_next_in_queue(connections):
         await connections.begin(name, "alice")
     await connections.end("c")
     connections.tasks["a"].cancel()
-    await turn()
+    await yield_to_loop()
     connections.tasks["d"].cancel()  # It is next in the queue and has not started.
-    await turn()
+    await yield_to_loop()
     await connections.begin("e", "alice")
     assert connections.begun == ["a", "b", "e"]
 
@@ -85,7 +85,7 @@ async def test_timeout_fails_all_openings_that_waited_as_long(connections):
     await connections.begin("late", "alice")
     connections.clock.advance(10)
     connections.openings.fail(KUBELET, 30)
-    await turn()
+    await yield_to_loop()
     assert connections.failed == ["c"]
     await connections.end("a")
     assert connections.begun == ["a", "b", "late"]

@@ -7,8 +7,8 @@ import pytest
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.http.server import Server
 from mockube.apiserver.request.response import text_response
+from tests.support.event_loop import yield_to_loop
 from tests.support.server.fake_transport import FakeTransport
-from tests.support.turns import turns
 
 SECONDS = 5.0
 
@@ -28,12 +28,12 @@ class ConnectedServer:
 
     async def request(self):
         self.wire.receive(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-        await turns(20)
+        await yield_to_loop(20)
 
     async def begin(self, step):
         """Begin a step of the shutdown, which the test lets continue."""
         task = asyncio.create_task(step(self.clock, SECONDS))
-        await turns(20)
+        await yield_to_loop(20)
         return task
 
 
@@ -48,10 +48,10 @@ async def test_responses_are_awaited_until_deadline(connected_server):
     await connected_server.request()
     draining = await connected_server.begin(connected_server.server.drain)
     connected_server.clock.advance(SECONDS - 1)
-    await turns(20)
+    await yield_to_loop(20)
     assert not draining.done()
     connected_server.clock.advance(1)
-    await turns(20)
+    await yield_to_loop(20)
     assert draining.done()
 
 
@@ -59,7 +59,7 @@ async def test_last_response_ends_wait_and_closes_its_connection(connected_serve
     await connected_server.request()
     draining = await connected_server.begin(connected_server.server.drain)
     connected_server.going.set()
-    await turns(20)
+    await yield_to_loop(20)
     assert draining.done()
     assert connected_server.clock.next_due() is None
     assert b"Connection: close\r\n" in connected_server.wire.sent
@@ -73,10 +73,10 @@ async def test_server_without_requests_is_not_awaited(connected_server):
 async def test_open_connection_is_aborted_at_deadline(connected_server):
     aborting = await connected_server.begin(connected_server.server.abort_open)
     connected_server.clock.advance(SECONDS - 1)
-    await turns(20)
+    await yield_to_loop(20)
     assert not connected_server.wire.is_closed
     connected_server.clock.advance(1)
-    await turns(20)
+    await yield_to_loop(20)
     assert connected_server.wire.is_closed
     assert aborting.done(), "the last connection is closed"
 
@@ -85,6 +85,6 @@ async def test_last_closed_connection_ends_wait(connected_server):
     aborting = await connected_server.begin(connected_server.server.abort_open)
     assert not aborting.done()
     connected_server.wire.close()
-    await turns(20)
+    await yield_to_loop(20)
     assert aborting.done()
     assert connected_server.clock.next_due() is None

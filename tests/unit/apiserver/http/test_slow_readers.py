@@ -8,8 +8,8 @@ from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.http.connection import Connection
 from mockube.apiserver.http.server import STALLED_SECONDS, SWEEP_SECONDS, Server
 from mockube.apiserver.request.response import text_response
+from tests.support.event_loop import yield_to_loop
 from tests.support.server.fake_transport import FakeTransport
-from tests.support.turns import turns
 
 
 class FullTransport(FakeTransport):
@@ -55,7 +55,7 @@ def pass_time(clock, seconds):
 
 async def test_client_that_reads_nothing_is_disconnected(server, clock):
     wire = stall(server)
-    await turns(20)
+    await yield_to_loop(20)
     pass_time(clock, STALLED_SECONDS)
     assert not wire.is_closed
     pass_time(clock, 2 * SWEEP_SECONDS)
@@ -65,7 +65,7 @@ async def test_client_that_reads_nothing_is_disconnected(server, clock):
 async def test_client_that_reads_a_part_is_kept(server, clock):
     """The buffer is never empty enough for the next write."""
     wire = stall(server)
-    await turns(20)
+    await yield_to_loop(20)
     for _ in range(5):
         pass_time(clock, STALLED_SECONDS - SWEEP_SECONDS)
         wire.pending -= 1000
@@ -76,7 +76,7 @@ async def test_client_that_reads_a_part_is_kept(server, clock):
 
 async def test_client_that_reads_all_is_kept(server, clock):
     wire = stall(server)
-    await turns(20)
+    await yield_to_loop(20)
     for _ in range(5):
         pass_time(clock, STALLED_SECONDS - SWEEP_SECONDS)
         wire.protocol.resume_writing()
@@ -86,11 +86,11 @@ async def test_client_that_reads_all_is_kept(server, clock):
 
 async def test_lost_connection_is_no_longer_referenced(server, clock):
     wire = stall(server)
-    await turns(20)
+    await yield_to_loop(20)
     pass_time(clock, 2 * SWEEP_SECONDS)
     assert connections_of(server)
     wire.close()
-    await turns(20)
+    await yield_to_loop(20)
     del wire
     gc.collect()
     assert not connections_of(server)
@@ -101,5 +101,5 @@ async def test_lost_connection_without_request_is_no_longer_counted(server):
     wire = FakeTransport(server())
     assert len(server.unauthenticated) == 1
     wire.close()
-    await turns(5)
+    await yield_to_loop(5)
     assert len(server.unauthenticated) == 0

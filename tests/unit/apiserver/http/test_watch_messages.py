@@ -3,7 +3,7 @@
 import asyncio
 
 from mockube.apiserver.http.streams import Messages
-from tests.support.turns import PATIENCE
+from tests.support.event_loop import WAIT_TIMEOUT
 
 
 class FailingSocket:
@@ -19,7 +19,7 @@ async def test_failed_reader_of_messages_is_logged_and_ends_watch(caplog):
     messages = Messages(None, [], bytes, closed.set)
     messages._socket = FailingSocket()
     await messages.begin()
-    await asyncio.wait_for(closed.wait(), PATIENCE)
+    await asyncio.wait_for(closed.wait(), WAIT_TIMEOUT)
     await messages._listening
     (entry,) = map(caplog.handler.format, caplog.records)
     assert "Traceback (most recent call last)" in entry

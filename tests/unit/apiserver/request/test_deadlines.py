@@ -7,7 +7,7 @@ import pytest
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.status import Timeout
 from mockube.apiserver.request.limits import Deadlines
-from tests.support.turns import turns
+from tests.support.event_loop import yield_to_loop
 
 
 class CountingClock(SteppedClock):
@@ -54,7 +54,7 @@ async def test_work_beyond_deadline_times_out(clock, deadlines):
             stopped.set()
 
     task = asyncio.create_task(deadlines.within(5.0, work()))
-    await turns(2)
+    await yield_to_loop(2)
     clock.advance(5.0)
     with pytest.raises(Timeout) as late:
         await task
@@ -67,13 +67,13 @@ async def test_each_work_times_out_at_its_own_deadline(clock, deadlines):
     tasks = {}
     for seconds in (5.0, 2.0, 9.0):
         tasks[seconds] = endless_task(deadlines, seconds)
-        await turns(2)
+        await yield_to_loop(2)
     late = []
     for second in range(10):
         late += [(second, seconds, type(task.exception())) for seconds, task in tasks.items() if task.done()]
         tasks = {seconds: task for seconds, task in tasks.items() if not task.done()}
         clock.advance(1.0)
-        await turns(2)
+        await yield_to_loop(2)
     assert late == [(seconds, seconds, Timeout) for seconds in (2.0, 5.0, 9.0)]
 
 
@@ -81,9 +81,9 @@ async def test_work_after_finished_work_times_out(clock, deadlines):
     await deadlines.within(5.0, one())
     clock.advance(3.0)
     task = endless_task(deadlines, 5.0)
-    await turns(2)
+    await yield_to_loop(2)
     clock.advance(4.0)
-    await turns(2)
+    await yield_to_loop(2)
     assert not task.done()
     clock.advance(1.0)
     with pytest.raises(Timeout):
@@ -98,7 +98,7 @@ async def test_many_deadlines_share_one_timer(clock, deadlines):
 
 async def test_external_cancellation_is_no_timeout(deadlines):
     task = endless_task(deadlines, 5.0)
-    await turns(2)
+    await yield_to_loop(2)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

@@ -16,8 +16,8 @@ from mockube.apiserver.request.limits import Budget
 from mockube.apiserver.request.response import PIECE, Response, compress
 from mockube.apiserver.user import User
 from mockube.etcd.embedded.store import MemoryStore
+from tests.support.event_loop import until, yield_to_loop
 from tests.support.server.handler_requests import FakeClient, request_of
-from tests.support.turns import turns, until
 
 ADMIN = {"Host": "localhost", "Authorization": "Bearer admin"}
 ALICE = {"Host": "localhost", "Authorization": "Bearer alice"}
@@ -194,7 +194,7 @@ async def test_large_response_counts_as_in_flight_while_written(server):
         server.handler.handle(request_of("GET", CONFIG_MAPS, client=client, **ADMIN))
     )
     await until(lambda: server.handler.in_flight.count("get") == 1)
-    await turns(5)
+    await yield_to_loop(5)
     assert not handling.done()
     free.set_result(None)
     response = await handling
@@ -206,7 +206,7 @@ async def test_slow_reader_of_large_response_is_disconnected(server):
     client = FakeClient(CONFIG_MAPS, slow=asyncio.get_running_loop().create_future())
     request = request_of("GET", CONFIG_MAPS, client=client, **ADMIN)
     handling = asyncio.create_task(server.handler.handle(request))
-    await turns(20)
+    await yield_to_loop(20)
     server.registry.clock.advance(60.0)
     assert (await handling).status == 200
     assert (client.is_aborted, request.is_aborted, server.handler.in_flight.count("get")) == (True, True, 0)

@@ -8,8 +8,8 @@ import pytest
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.request.health import CHECK_SECONDS, HealthChecks, ping, store_check, watch_cache_check
 from mockube.etcd.errors import Unavailable
+from tests.support.event_loop import until
 from tests.support.server.handler_requests import request_of
-from tests.support.turns import until
 
 
 class Checks:

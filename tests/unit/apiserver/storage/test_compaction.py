@@ -9,7 +9,7 @@ from mockube.apiserver.storage.compaction import KEY, Compactor
 from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.errors import Compacted
 from mockube.etcd.kv import Put, Range
-from tests.support.turns import turns
+from tests.support.event_loop import yield_to_loop
 
 INTERVAL = 300.0
 
@@ -71,13 +71,13 @@ async def test_compaction_runs_periodically_despite_store_errors(store, running,
     clock = SteppedClock()
     running(Compactor(store, clock=clock, interval=INTERVAL).run())
     for turn in range(1, 3):
-        await turns(2)
+        await yield_to_loop(2)
         clock.advance(INTERVAL)
-        await turns(4)
+        await yield_to_loop(4)
         assert (await store.range(Range(key=KEY))).kvs[0].version == turn
     await store.close()
     clock.advance(INTERVAL)
-    await turns(4)
+    await yield_to_loop(4)
     assert "retrying in 300 s" in caplog.text
 
 

@@ -14,8 +14,8 @@ from mockube.apiserver.storage.watch_cache import WatchCache
 from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.errors import Unavailable
 from mockube.etcd.kv import Delete, Put, Range
+from tests.support.event_loop import until, yield_to_loop
 from tests.support.stores.wrapped import StoreWithLostEvents
-from tests.support.turns import turns, until
 
 MAPS = b"/registry/configmaps/ns/"
 PREFIX = b"/registry/configmaps/"
@@ -60,7 +60,7 @@ class CheckedCache:
         """Run one round of the check, with all of its slices."""
         turn = asyncio.create_task(self.check.turn())
         while not turn.done():
-            await turns(4)
+            await yield_to_loop(4)
             self.clock.advance(PAUSE_SECONDS)
         await turn
 
@@ -158,7 +158,7 @@ async def test_many_keys_are_compared_in_slices(checked_cache):
         await checked_cache.delete(name)
     await checked_cache.watch_cache.fresh()
     turn = asyncio.create_task(checked_cache.run_check())
-    await turns(4)
+    await yield_to_loop(4)
     await checked_cache.put("d")  # in a slice that was not read yet
     await checked_cache.put("a")  # in a slice that was read
     await turn
@@ -208,12 +208,12 @@ async def test_failed_check_is_counted_and_retried(checked_cache, caplog):
 
 async def test_consistency_check_runs_periodically(checked_cache):
     async with running_task(checked_cache.check.run()):
-        await turns(4)
+        await yield_to_loop(4)
         for seconds in (INTERVAL_SECONDS - 1, PAUSE_SECONDS):
             checked_cache.clock.advance(seconds)
-            await turns(4)
+            await yield_to_loop(4)
         assert not checked_cache.counts
         for seconds in (1, PAUSE_SECONDS):
             checked_cache.clock.advance(seconds)
-            await turns(4)
+            await yield_to_loop(4)
         assert checked_cache.counts

@@ -15,9 +15,9 @@ from mockube.apiserver.storage.watch_cache import SLICE, WatchCache
 from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.errors import Interrupted
 from mockube.etcd.kv import Event, Txn, WatchBatch
+from tests.support.event_loop import until, yield_to_loop
 from tests.support.stores.watch_caches import FOLDER, mirroring, put
 from tests.support.stores.wrapped import WrappedStore
-from tests.support.turns import turn, until
 
 MANY = 3 * SLICE
 
@@ -43,12 +43,12 @@ async def test_readers_never_receive_part_of_a_batch(store):
             parts.add(len(resource_cache))
             await watch_cache.wait_consistent()
             seen.append((watch_cache.revision, len(resource_cache)))
-            await turn()
+            await yield_to_loop()
         assert set(seen) == {(was, 0), (await rewriting, MANY)}
         rewriting = rewrite(store, 0)
         while len(resource_cache):
             parts.add(len(resource_cache))
-            await turn()
+            await yield_to_loop()
         await rewriting
     assert parts - {0, MANY}
 
@@ -60,7 +60,7 @@ async def test_slice_is_limited_in_bytes(store):
         task = asyncio.create_task(store.rewrite(b"/registry/", large, is_excluded=lambda _: False))
         while len(resource_cache) <= SLICE:
             sizes.add(len(resource_cache))
-            await turn()
+            await yield_to_loop()
         await task
     ordered = sorted(sizes)
     assert max(after - before for before, after in itertools.pairwise(ordered)) <= 6
@@ -73,7 +73,7 @@ async def test_list_is_made_in_slices(store):
     listing, others = asyncio.create_task(watch_cache.run()), 0
     while not watch_cache.revision:
         others += 1
-        await turn()
+        await yield_to_loop()
     assert others > MANY // SLICE
     listing.cancel()
     await asyncio.wait([listing])
@@ -86,7 +86,7 @@ async def test_readers_wait_for_relist_after_interrupted_batch(store):
     await rewriting
     assert 0 < len(watch_cache.resource_cache(FOLDER)) < MANY
     reader = asyncio.create_task(watch_cache.wait_consistent())
-    await turn()
+    await yield_to_loop()
     assert not reader.done()
     running = asyncio.create_task(watch_cache.run())
     await reader
@@ -324,7 +324,7 @@ async def test_objects_of_lost_version_are_read_again_in_slices(store):
     async with cache_without_old_version(store, store) as (watch_cache, resource_cache):
         reading, sizes = asyncio.create_task(watch_cache.rebuild_if_outdated()), [MANY]
         while not reading.done():
-            await turn()
+            await yield_to_loop()
             sizes.append(len(resource_cache))
         await reading
     assert sizes[-1] == 0

@@ -9,8 +9,8 @@ from mockube.apiserver.registry.selection import SELECT_ALL
 from mockube.apiserver.registry.watch_stream import ClientWatch
 from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.kv import Put
+from tests.support.event_loop import yield_to_loop
 from tests.support.stores.watch_caches import FOLDER, mirroring, put
-from tests.support.turns import turn
 
 MANY = 20
 
@@ -29,7 +29,7 @@ async def test_watcher_has_a_write_before_it_is_delivered(store):
         resource_cache.add_watcher(stream)
         stream.resume(watch_cache.revision)
         reader = asyncio.create_task(stream.take())
-        await turn()
+        await yield_to_loop()
         written = await store.put(put(1))
         await watch_cache.deliver()
         assert [event.change.revision for event in reader.result()] == [written.revision]
@@ -42,7 +42,7 @@ async def test_watchers_have_the_writes_of_all_before_they_are_delivered(store):
         resource_cache.add_watcher(stream)
         stream.resume(watch_cache.revision)
         reader = asyncio.create_task(stream.take())
-        await turn()
+        await yield_to_loop()
 
         async def write(number):
             written = await store.put(put(number))
@@ -56,7 +56,7 @@ async def test_watchers_have_the_writes_of_all_before_they_are_delivered(store):
 
 async def test_delivery_waits_for_one_iteration_without_a_watcher(store):
     async with mirroring(store, SteppedClock()) as watch_cache:
-        await turn()
+        await yield_to_loop()
         written = await store.put(put(1))
         delivery = watch_cache.deliver()
         delivery.send(None)

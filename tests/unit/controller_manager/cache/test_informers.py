@@ -16,8 +16,8 @@ from mockube.controller_manager.client.service_accounts import SharedIdentity
 from mockube.controller_manager.metrics.client import ClientMetrics, InformerMetrics
 from mockube.controller_manager.supervision import first_cause
 from tests.support.controllers.informers import RecordedChanges
+from tests.support.event_loop import until, yield_to_loop
 from tests.support.stores.scripted_transport import ScriptedStream, ScriptedTransport
-from tests.support.turns import turns, until
 
 
 def tree(name, version):
@@ -87,7 +87,7 @@ async def test_informers_resync_periodically(informers, transport, clock):
         for expected in (["+a", "~a"], ["+a", "~a", "~a"]):
             clock.advance(clock.next_due())
             await until(lambda expected=expected: changes.words == expected)
-            await turns(3)
+            await yield_to_loop(3)
 
 
 async def test_failed_task_ends_all_informers(informers, transport):
@@ -112,7 +112,7 @@ async def test_reflector_that_returns_ends_all_informers(informers, monkeypatch)
     monkeypatch.setattr(Reflector, "run", return_at_once)
     informers.of(CONFIG_MAPS)
     running = asyncio.create_task(informers.run())
-    await turns(10)
+    await yield_to_loop(10)
     assert running.done()
     with pytest.raises(ExceptionGroup) as caught:
         await running
@@ -138,7 +138,7 @@ async def test_event_without_metadata_does_not_end_informers(informers, transpor
         transport.will_stream(
             ScriptedStream().send_event("ADDED", tree("a", 3)).send_event("BOOKMARK", initial_events_end(4))
         )
-        await turns(10)
+        await yield_to_loop(10)
         clock.advance(clock.next_due())
         clock.advance(10.0)
         await until(lambda: changes.words == ["+a"])
@@ -180,7 +180,7 @@ async def test_removed_informer_ends_its_watch(informers, transport):
     informers.of(CONFIG_MAPS)
     async with running_informers(informers):
         informers.forget(CONFIG_MAPS)
-        await turns(5)
+        await yield_to_loop(5)
         assert not {task.get_name() for task in asyncio.all_tasks()} & {
             "informer of configmaps",
             "reflector of configmaps",

@@ -18,8 +18,8 @@ from mockube.controller_manager.client.service_accounts import SharedIdentity
 from mockube.controller_manager.client.wire import Unreachable
 from mockube.controller_manager.metrics.client import ClientMetrics, InformerStats
 from tests.support.controllers.informers import RecordedChanges
+from tests.support.event_loop import until
 from tests.support.stores.scripted_transport import ScriptedStream, ScriptedTransport, answer, problem
-from tests.support.turns import until
 
 PATH = "GET /api/v1/configmaps"
 FIRST = f"{PATH}?watch=true&allowWatchBookmarks=true&timeoutSeconds=300"

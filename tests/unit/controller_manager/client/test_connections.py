@@ -20,8 +20,8 @@ from mockube.controller_manager.client.connections import (
     NotConnected,
     ResponseReader,
 )
+from tests.support.event_loop import WAIT_TIMEOUT, until
 from tests.support.server.raw_server import answer, serving
-from tests.support.turns import PATIENCE, until
 
 SAID = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 
@@ -71,7 +71,7 @@ async def test_handshake_that_ends_with_cancellation_does_not_delay_close(is_bef
             await connecting
         if not is_before:
             made[0].connection_made(transport)
-        await asyncio.wait_for(connections.close(), PATIENCE)
+        await asyncio.wait_for(connections.close(), WAIT_TIMEOUT)
         assert transport.aborted
 
     def run():

@@ -9,8 +9,8 @@ from mockube.controller_manager.client.flowcontrol import Rate, TokenBucket
 from mockube.controller_manager.client.sender import FixedToken, Sender
 from mockube.controller_manager.client.wire import OutcomeUnknown, Request, Unreachable
 from mockube.controller_manager.metrics.client import ClientMetrics
+from tests.support.event_loop import until, yield_to_loop
 from tests.support.stores.scripted_transport import ScriptedStream, ScriptedTransport, answer
-from tests.support.turns import turns, until
 
 GET = Request(method="GET", target="/api", headers={"Accept": "a"}, timeout=1.0)
 POST = Request(method="POST", target="/api", headers={}, body=b"{}", timeout=1.0)
@@ -132,7 +132,7 @@ async def test_rate_limit_delays_requests_in_order(transport, clock, metrics):
     )
     transport.will(FINE, FINE, FINE)
     sending = [asyncio.create_task(sender.send(GET)) for _ in range(3)]
-    await turns(3)
+    await yield_to_loop(3)
     assert [task.done() for task in sending] == [True, False, False]
     clock.advance(0.5)
     await until(sending[1].done)

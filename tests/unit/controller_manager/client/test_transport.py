@@ -12,8 +12,8 @@ from mockube.apiserver.pki.issue import CertificateIssuer, Subject, make_authori
 from mockube.controller_manager.client.kubeconfig import Access
 from mockube.controller_manager.client.transport import MAX_IN_FLIGHT, BoundedTransport, HttpTransport
 from mockube.controller_manager.client.wire import OutcomeUnknown, Request, Response, Unreachable
+from tests.support.event_loop import until, yield_to_loop
 from tests.support.server.raw_server import answer, serving
-from tests.support.turns import turns, until
 
 SAID = {"User-Agent": "manager", "Authorization": "Bearer secret"}
 
@@ -40,11 +40,11 @@ async def test_cancelled_close_leaves_no_session():
         errors = []
         asyncio.get_running_loop().set_exception_handler(lambda _, context: errors.append(context))
         closing = asyncio.create_task(transport.close())
-        await turns(1)
+        await yield_to_loop()
         closing.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await closing
-        await turns(3)
+        await yield_to_loop(3)
         assert transport._streams.closed
     assert not errors, "such as a warning about an unclosed connection"
 

@@ -7,9 +7,9 @@ import pytest
 from mockube.controller_manager.cache.informer import Informer
 from mockube.controller_manager.client.kinds import NAMESPACES
 from mockube.controller_manager.control.cluster_identity import ClusterIdentity
-from tests.support.turns import turns, until
+from tests.support.event_loop import until, yield_to_loop
 
-PATIENCE = 10.0
+WAIT_TIMEOUT = 10.0
 
 
 def namespace(name, uid, version=1):
@@ -50,7 +50,9 @@ def work():
 @pytest.fixture
 async def running_work(namespaces, work, clock):
     identity = ClusterIdentity(namespaces)
-    task = asyncio.create_task(identity.run_until_changed(work.run(), clock=clock, shutdown_timeout=PATIENCE))
+    task = asyncio.create_task(
+        identity.run_until_changed(work.run(), clock=clock, shutdown_timeout=WAIT_TIMEOUT)
+    )
     namespaces.replace([SYSTEM], 1)
     await until(lambda: work.began)
     yield task
@@ -77,7 +79,7 @@ async def test_other_namespace_changes_do_not_end_work(namespaces, work, running
     namespaces.put(namespace("other", "one", 3))
     namespaces.put(namespace("other", "two", 4))
     namespaces.replace([namespace("kube-system", "first", 5)], 5)
-    await turns(5)
+    await yield_to_loop(5)
     assert not running_work.done()
     assert not work.ended
 
@@ -85,7 +87,7 @@ async def test_other_namespace_changes_do_not_end_work(namespaces, work, running
 async def test_current_keys_are_finished(namespaces, work, running_work):
     work.done.clear()
     namespaces.put(namespace("kube-system", "second", 2))
-    await turns(5)
+    await yield_to_loop(5)
     assert not running_work.done()
     work.done.set()
     await running_work
@@ -95,8 +97,8 @@ async def test_current_keys_are_finished(namespaces, work, running_work):
 async def test_work_that_does_not_end_in_time_is_cancelled(namespaces, work, running_work, clock, caplog):
     work.done.clear()
     namespaces.put(namespace("kube-system", "second", 2))
-    await turns(5)
-    clock.advance(PATIENCE)
+    await yield_to_loop(5)
+    clock.advance(WAIT_TIMEOUT)
     await running_work
     assert not work.ended
     assert "are cancelled" in caplog.text
@@ -105,7 +107,7 @@ async def test_work_that_does_not_end_in_time_is_cancelled(namespaces, work, run
 async def test_cancellations_reach_the_work(work, running_work):
     work.done.clear()
     running_work.cancel()
-    await turns(5)
+    await yield_to_loop(5)
     assert not running_work.done()
     running_work.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -119,4 +121,4 @@ async def test_error_of_work_is_raised(namespaces, clock):
 
     identity = ClusterIdentity(namespaces)
     with pytest.raises(ValueError, match="why"):
-        await identity.run_until_changed(fail(), clock=clock, shutdown_timeout=PATIENCE)
+        await identity.run_until_changed(fail(), clock=clock, shutdown_timeout=WAIT_TIMEOUT)

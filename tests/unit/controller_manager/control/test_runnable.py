@@ -10,7 +10,7 @@ from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.status import NotFound, ServiceUnavailable
 from mockube.controller_manager.client.kinds import ADVANCED_STATEFUL_SETS, CLONE_SETS, UNITED_DEPLOYMENTS
 from mockube.controller_manager.control.runnable import REFRESH_SECONDS, WaitForKinds
-from tests.support.turns import turn
+from tests.support.event_loop import yield_to_loop
 
 NEEDS = (UNITED_DEPLOYMENTS, CLONE_SETS, ADVANCED_STATEFUL_SETS)
 ALPHA, BETA = "/apis/apps.kruise.io/v1alpha1", "/apis/apps.kruise.io/v1beta1"
@@ -51,7 +51,7 @@ class Scenario:
     async def pass_(self, seconds=0.0):
         self.clock.advance(seconds)
         for _ in range(5):
-            await turn()
+            await yield_to_loop()
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from mockube.apimachinery.status import Conflict, Forbidden
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.wire import Unreachable
 from mockube.controller_manager.control.runner import ReconcileLoop
-from tests.support.turns import turns, until
+from tests.support.event_loop import until, yield_to_loop
 
 A, B = Key("default", "a"), Key("default", "b")
 
@@ -84,7 +84,7 @@ async def test_failed_key_is_retried_with_backoff(loop, work, clock, metrics):
     await until(lambda: clock.next_due() == pytest.approx(0.01))
     clock.advance(0.01)
     await until(lambda: len(work.ended) == 3)
-    await turns(5)
+    await yield_to_loop(5)
     assert clock.next_due() is None
     assert sample(metrics, "workqueue_retries_total", name="things") == 2
     counted = {name: numbers(metrics, name) for name in ("reconcile_errors_total", "reconcile_panics_total")}
@@ -106,7 +106,7 @@ async def test_changing_key_is_reconciled_after_debounce_delay(loop, work, clock
     clock.advance(1)
     loop.add_debounced(A, quiet=timedelta(seconds=2), max_delay=timedelta(seconds=5))
     clock.advance(1.5)
-    await turns(5)
+    await yield_to_loop(5)
     assert not work.began
     clock.advance(0.5)
     await until(lambda: work.ended == [A])
@@ -125,7 +125,7 @@ async def test_reconciliations_are_counted_by_result(loop, work, clock, metrics)
     loop.add(A)
     for passed in range(3):
         await until(lambda ends=passed + 1: len(work.ended) == ends)
-        await turns(5)
+        await yield_to_loop(5)
         clock.advance(30)
     results = {
         result: numbers(metrics, "reconcile_total", result=result)
@@ -142,11 +142,11 @@ async def test_workers_run_concurrently_but_never_on_one_key(loop, work, metrics
     await until(lambda: len(work.began) == 2)
     assert numbers(metrics, "active_workers") == numbers(metrics, "max_concurrent_reconciles") == 2
     loop.add(A)
-    await turns(10)
+    await yield_to_loop(10)
     assert work.began == [A, B]
     work.gate.set()
     await until(lambda: sorted(work.ended) == [A, A, B])
-    await turns(5)
+    await yield_to_loop(5)
     assert numbers(metrics, "active_workers") == 0
 
 
@@ -158,7 +158,7 @@ async def test_cancelled_loop_finishes_current_key_only(clock, metrics, work):
     loop.add(B)
     await until(lambda: work.began == [A])
     running.cancel()
-    await turns(10)
+    await yield_to_loop(10)
     assert not running.done()
     work.gate.set()
     await asyncio.gather(running, return_exceptions=True)
@@ -173,7 +173,7 @@ async def test_second_cancellation_cancels_current_key(clock, metrics, work):
     loop.add(A)
     await until(lambda: work.began == [A])
     running.cancel()
-    await turns(5)
+    await yield_to_loop(5)
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
     assert work.ended == []
@@ -187,7 +187,7 @@ async def test_late_failure_leaves_no_timer(clock, metrics, work):
     loop.add(A)
     await until(lambda: work.began == [A])
     running.cancel()
-    await turns(5)
+    await yield_to_loop(5)
     work.gate.set()
     await asyncio.gather(running, return_exceptions=True)
     assert clock.next_due() is None

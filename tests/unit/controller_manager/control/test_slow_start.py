@@ -7,7 +7,7 @@ import pytest
 from mockube.apimachinery.status import Forbidden
 from mockube.controller_manager.client.wire import OutcomeUnknown
 from mockube.controller_manager.control.executor import run_concurrently, slow_start
-from tests.support.turns import turns
+from tests.support.event_loop import yield_to_loop
 
 
 class Batches:
@@ -21,7 +21,7 @@ class Batches:
 
     async def do(self, thing):
         self._now += 1
-        await turns(3)
+        await yield_to_loop(3)
         if self._now:
             self.sizes.append(self._now)
             self._now = 0
@@ -64,7 +64,7 @@ async def test_non_api_error_is_raised_after_batch_ends():
     async def do(thing):
         if thing == 0:
             raise OutcomeUnknown("lost")
-        await turns(3)
+        await yield_to_loop(3)
         ended.append(thing)
 
     with pytest.raises(OutcomeUnknown):
@@ -77,7 +77,7 @@ async def test_cancellation_ends_all_of_batch():
         await asyncio.get_running_loop().create_future()
 
     running = asyncio.create_task(run_concurrently(range(3), do))
-    await turns(3)
+    await yield_to_loop(3)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running

@@ -7,7 +7,7 @@ import pytest
 from mockube.apimachinery.clock import SteppedClock
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.kubelet.node_events import NodeEvents, node_events
-from tests.support.turns import turns
+from tests.support.event_loop import yield_to_loop
 
 PRESSURES = ("MemoryPressure", "DiskPressure", "PIDPressure")
 
@@ -107,13 +107,13 @@ async def events_and_counts(recorder, clock, *changes, later=()):
     for old, new in changes:
         events.on_change(Change(old, new))
     task = asyncio.create_task(events.run())
-    await turns(2)
+    await yield_to_loop(2)
     recorded = [one[3] for one in recorder.recorded]
     counts = []
     for seconds in later:
         for _ in range(round(seconds * 50)):
             clock.advance(1 / 50)
-            await turns(2)
+            await yield_to_loop(2)
         counts.append(len(recorder.recorded))
     task.cancel()
     return recorded, counts

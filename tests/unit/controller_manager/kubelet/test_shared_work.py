@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from mockube.controller_manager.kubelet.shared_work import SharedWork
-from tests.support.turns import turn
+from tests.support.event_loop import yield_to_loop
 
 
 class Work:
@@ -23,7 +23,7 @@ class Work:
 async def test_waiting_callers_share_next_run():
     shared, work = SharedWork(), Work()
     calls = [asyncio.create_task(shared.run("k", work)) for _ in range(100)]
-    await turn()
+    await yield_to_loop()
     work.may_end.set()
     assert await asyncio.gather(*calls) == [1, *[2] * 99]
     assert await shared.run("k", work) == 3
@@ -32,7 +32,7 @@ async def test_waiting_callers_share_next_run():
 async def test_different_keys_run_independently():
     shared, work, other = SharedWork(), Work(), Work()
     slow = asyncio.create_task(shared.run("k", work))
-    await turn()
+    await yield_to_loop()
     other.may_end.set()
     assert await shared.run("l", other) == 1
     work.may_end.set()
@@ -42,9 +42,9 @@ async def test_different_keys_run_independently():
 async def test_cancelled_caller_leaves_work_to_next():
     shared, work = SharedWork(), Work()
     first = asyncio.create_task(shared.run("k", work))
-    await turn()
+    await yield_to_loop()
     second = asyncio.create_task(shared.run("k", work))
-    await turn()
+    await yield_to_loop()
     first.cancel()
     with pytest.raises(asyncio.CancelledError):
         await first

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from mockube.controller_manager.leaderelection.elector import run_without_lease
-from tests.support.turns import turns, until
+from tests.support.event_loop import until, yield_to_loop
 
 
 class SlowWork:
@@ -35,7 +35,7 @@ async def cancelled_task(slow_work, clock):
     task = asyncio.create_task(run_without_lease(slow_work.work, clock=clock, shutdown_timeout=10.0))
     await until(lambda: slow_work.began)
     task.cancel()
-    await turns(5)
+    await yield_to_loop(5)
     assert not task.done()
     return task
 
@@ -50,7 +50,7 @@ async def test_cancelled_work_finishes_current_keys(cancelled_task, slow_work, c
 
 async def test_cancelled_work_has_time_limit(cancelled_task, slow_work, clock):
     clock.advance(9)
-    await turns(5)
+    await yield_to_loop(5)
     assert not cancelled_task.done()
     clock.advance(1)
     with pytest.raises(asyncio.CancelledError):

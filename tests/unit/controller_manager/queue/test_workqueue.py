@@ -13,7 +13,7 @@ from mockube.controller_manager.queue.workqueue import (
     RateLimiter,
     WorkQueue,
 )
-from tests.support.turns import turns
+from tests.support.event_loop import yield_to_loop
 
 
 @pytest.fixture
@@ -38,14 +38,14 @@ async def test_key_added_while_processed_is_requeued_when_done(queue):
 
 async def test_waiting_worker_takes_next_key(queue):
     taking = asyncio.create_task(queue.take())
-    await turns(2)
+    await yield_to_loop(2)
     queue.add("a")
     assert await taking == "a"
 
 
 async def test_cancelled_worker_loses_no_key(queue):
     first, second = asyncio.create_task(queue.take()), asyncio.create_task(queue.take())
-    await turns(2)
+    await yield_to_loop(2)
     queue.add("a")
     first.cancel()
     await asyncio.gather(first, return_exceptions=True)
@@ -54,7 +54,7 @@ async def test_cancelled_worker_loses_no_key(queue):
 
 async def test_cancelled_waiting_worker_is_removed(queue):
     first, second = asyncio.create_task(queue.take()), asyncio.create_task(queue.take())
-    await turns(2)
+    await yield_to_loop(2)
     first.cancel()
     await asyncio.gather(first, return_exceptions=True)
     queue.add("a")
@@ -63,7 +63,7 @@ async def test_cancelled_waiting_worker_is_removed(queue):
 
 async def test_closed_queue_is_empty_and_refuses_keys(queue):
     waiting = asyncio.create_task(queue.take())
-    await turns(2)
+    await yield_to_loop(2)
     queue.close()
     assert await waiting is None
     queue.add("a")

@@ -5,7 +5,7 @@ import pytest
 from mockube.apimachinery.clock import SteppedClock
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.scheduler.queue import MAX_UNSCHEDULABLE_SECONDS, SchedulingQueue
-from tests.support.turns import turn
+from tests.support.event_loop import yield_to_loop
 
 A, B, C = (Key("default", name) for name in "abc")
 
@@ -29,8 +29,8 @@ class FakeScheduler:
         """Return the pods that were tried in this time."""
         self.keys.clear()
         self.clock.advance(seconds)
-        await turn()
-        await turn()
+        await yield_to_loop()
+        await yield_to_loop()
         return [*self.keys]
 
 

@@ -12,8 +12,8 @@ from mockube.etcd.embedded.durable import DurableStore
 from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.errors import Unavailable
 from mockube.etcd.kv import EventKind, Put, Range, WatchRequest, prefix_end
+from tests.support.event_loop import yield_to_loop
 from tests.support.stores.archives import ROOT, TAKEN_AT, entries, fill, opened, saved
-from tests.support.turns import turns
 
 PLACE = RestoreTarget(root=ROOT)
 CONTENT = {b"pods/a": b'{"a":1}', b"pods/b": b'{"b":1}', b"leases/kube-system/x": b'{"l":1}'}
@@ -80,7 +80,7 @@ async def test_restored_leased_keys_expire_after_full_ttl():
     clock.advance(50)
     await restore(target, opened(await saved(source)), PLACE, replace=False)
     clock.advance(59)
-    await turns(1)
+    await yield_to_loop()
     assert (await target.range(Range(key=ROOT + b"events/e"))).count == 1
     async with await target.watch(WatchRequest(key=ROOT + b"events/e")) as watch:
         clock.advance(1)

@@ -9,9 +9,9 @@ import pytest
 from mockube.etcd.embedded.segment import segment_numbers
 from mockube.etcd.embedded.snapshot import read_snapshot, snapshot_path, snapshot_paths, snapshot_revisions
 from mockube.etcd.kv import Delete, Range, WatchRequest
+from tests.support.event_loop import next_item, until, yield_to_loop
 from tests.support.stores.disks import FaultyDisk, HeldDisk
 from tests.support.stores.durable import put, state
-from tests.support.turns import soon, turns, until
 
 EVERY_KEY = {"key": b"\x00", "range_end": b"\x00"}
 SMALL = 500
@@ -44,7 +44,7 @@ async def history(store):
     past = [await store.range(Range(**EVERY_KEY, revision=revision)) for revision in revisions]
     request = WatchRequest(**EVERY_KEY, start_revision=status.compact_revision, previous=True)
     async with await store.watch(request) as watch:
-        return past, await soon(watch)
+        return past, await next_item(watch)
 
 
 async def test_snapshot_replaces_log_before_it(open_durable, tmp_path, caplog):
@@ -128,7 +128,7 @@ async def test_sweep_waits_for_snapshot(hold_in_snapshot, open_durable, tmp_path
     await asyncio.gather(*(store.delete(Delete(key=b"key %d" % n)) for n in range(5000)))
     await store.compact(10_000)
     monkeypatch.setattr("mockube.etcd.embedded.store.SWEEP", 20_000)
-    await turns(3)
+    await yield_to_loop(3)
     disk.release()
     await until(lambda: not store._in_checkpoint)
     expected = await history(store)
@@ -143,7 +143,7 @@ async def test_snapshot_waits_for_lease_records_in_log(hold_in_snapshot, tmp_pat
     disk.hold("sync", by="log")
     revoking = asyncio.create_task(store.revoke(7))
     await until(lambda: disk.waiting)
-    await turns(1000)
+    await yield_to_loop(1000)
     assert snapshot_paths(tmp_path) == []
     disk.release()
     await revoking
@@ -185,7 +185,7 @@ async def test_close_during_snapshot_leaves_no_files(hold_in_snapshot, open_dura
     store, disk = await hold_in_snapshot()
     expected = await state(store)
     closing = asyncio.create_task(store.close())
-    await turns(3)
+    await yield_to_loop(3)
     disk.release()
     await closing
     assert {path.suffix for path in tmp_path.iterdir()} == {"", ".log"}

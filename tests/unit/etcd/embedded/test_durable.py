@@ -16,9 +16,9 @@ from mockube.etcd.errors import (
     Locked,
 )
 from mockube.etcd.kv import Delete, Range, Txn, WatchRequest
+from tests.support.event_loop import next_item, yield_to_loop
 from tests.support.stores.disks import HeldDisk
 from tests.support.stores.durable import ABSENT, put, start_on_held_disk, state
-from tests.support.turns import soon, turns
 
 # --- before and after the fsync
 
@@ -28,7 +28,7 @@ async def test_write_is_not_visible_before_fsync(open_durable):
     store = await open_durable(disk=disk)
     await store.put(put(b"a", b"old"))
     watch = await store.watch(WatchRequest(key=b"a"))
-    heard = asyncio.create_task(soon(watch))
+    heard = asyncio.create_task(next_item(watch))
     works = {
         "put": store.put(put(b"a", b"new")),
         "a transaction that fails for it": store.txn(Txn(compare=(ABSENT,))),
@@ -62,7 +62,7 @@ async def test_concurrent_commits_share_one_fsync(open_durable):
     before = disk.syncs
     first = await start_on_held_disk(disk, *(store.put(put(b"a%d" % n)) for n in range(50)))
     second = [asyncio.create_task(store.put(put(b"b%d" % n))) for n in range(50)]
-    await turns(20)
+    await yield_to_loop(20)
     disk.release()
     await asyncio.gather(*first, *second)
     assert disk.syncs == before + 2
@@ -83,7 +83,7 @@ async def test_cancelled_write_does_not_affect_others(open_durable):
     store = await open_durable(disk=disk)
     given_up, other = await start_on_held_disk(disk, store.put(put(b"a")), store.put(put(b"b")))
     given_up.cancel()
-    await turns(3)
+    await yield_to_loop(3)
     disk.release()
     await other
     assert await state(store) == (3, {b"a": b"1", b"b": b"1"})
@@ -94,7 +94,7 @@ async def test_close_waits_for_pending_writes(open_durable):
     store = await open_durable(disk=disk)
     (task,) = await start_on_held_disk(disk, store.put(put(b"a")))
     closing = asyncio.create_task(store.close())
-    await turns(20)
+    await yield_to_loop(20)
     assert not closing.done()
     disk.release()
     await closing
@@ -119,7 +119,7 @@ async def test_restart_keeps_keys_versions_and_history(open_durable):
     store = await open_durable()
     assert [await store.range(Range(key=b"a", range_end=b"z", revision=r)) for r in revisions] == past
     async with await store.watch(WatchRequest(key=b"a", start_revision=1, previous=True)) as watch:
-        events = (await soon(watch)).events
+        events = (await next_item(watch)).events
     assert [(e.kv.mod_revision, e.kind.name, e.previous and e.previous.value) for e in events] == [
         (2, "PUT", None),
         (3, "PUT", b"1"),
@@ -144,7 +144,7 @@ async def test_restart_keeps_leases_with_full_ttl(open_durable, clock):
     assert (lease.ttl, lease.remaining, lease.keys) == (60, 60, [b"a"])
     async with await store.watch(WatchRequest(key=b"a")) as watch:
         clock.advance(60)
-        assert (await soon(watch)).revision == 5
+        assert (await next_item(watch)).revision == 5
     assert await store.leases() == []
     await store.close()
 

@@ -7,9 +7,9 @@ import pytest
 
 from mockube.etcd.errors import Interrupted, LeaseNotFound, NoSpace, Unavailable
 from mockube.etcd.kv import Delete, PutResult, Range, Txn, WatchRequest
+from tests.support.event_loop import next_item, until, yield_to_loop
 from tests.support.stores.disks import FaultyDisk, HeldDisk
 from tests.support.stores.durable import ABSENT, outcome, put, start_on_held_disk, state
-from tests.support.turns import soon, turns, until
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ async def test_failed_write_is_undone_and_later_writes_are_tried(open_durable, n
     assert await state(store) == (2, {b"a": b"kept"})
     disk.write_error = None
     assert (await store.put(put(b"c"))).revision == 3
-    batch = await soon(watch)
+    batch = await next_item(watch)
     assert [event.kv.key for event in batch.events] == [b"c"]
     await store.close()
     assert await state(await open_durable()) == (3, {b"a": b"kept", b"c": b"1"})
@@ -94,7 +94,7 @@ async def test_lease_whose_failed_revocation_outlasted_it_expires_later(open_dur
     revoking = asyncio.create_task(outcome(store.revoke(7)))
     await until(lambda: disk.waiting)
     clock.advance(60)
-    await turns(3)
+    await yield_to_loop(3)
     disk.write_error = errno.ENOSPC
     disk.release()
     assert isinstance(await revoking, NoSpace)
@@ -103,7 +103,7 @@ async def test_lease_whose_failed_revocation_outlasted_it_expires_later(open_dur
     assert clock.next_due() == 60
     async with await store.watch(WatchRequest(key=b"a")) as watch:
         clock.advance(60)
-        await soon(watch)
+        await next_item(watch)
     assert await store.leases() == []
 
 
@@ -121,7 +121,7 @@ async def test_lease_whose_expiry_cannot_be_written_restarts(open_durable, clock
     disk.write_error = None
     async with await store.watch(WatchRequest(key=b"a")) as watch:
         clock.advance(60)
-        await soon(watch)
+        await next_item(watch)
     assert await store.leases() == []
 
 
@@ -132,7 +132,7 @@ async def test_cancelled_write_that_fails_does_not_affect_others(open_durable):
     cancelled, other = [asyncio.create_task(outcome(store.put(put(key)))) for key in (b"a", b"b")]
     await until(lambda: disk.waiting)
     cancelled.cancel()
-    await turns(3)
+    await yield_to_loop(3)
     disk.write_error = errno.ENOSPC
     supervising = asyncio.create_task(store.supervise())
     disk.release()
@@ -208,7 +208,7 @@ async def test_writes_queued_behind_failed_fsync_are_known_to_have_failed(open_d
     store = await open_durable(disk=disk)
     (writing,) = await start_on_held_disk(disk, store.put(put(b"a")))
     gathering = asyncio.create_task(outcome(store.put(put(b"b"))))
-    await turns(3)
+    await yield_to_loop(3)
     disk.sync_error = errno.EIO
     disk.release()
     assert [type(await outcome(writing)), type(await gathering)] == [Interrupted, Unavailable]
@@ -223,7 +223,7 @@ async def test_transactions_based_on_failed_write_are_undone(open_durable):
     writing = asyncio.create_task(outcome(store.put(put(b"a", b"undone"))))
     await until(lambda: disk.waiting)
     gathering = asyncio.create_task(outcome(store.txn(Txn(then=(put(b"b"), Delete(key=b"a"))))))
-    await turns(3)
+    await yield_to_loop(3)
     disk.write_error = errno.ENOSPC
     disk.release()
     assert [type(await writing), type(await gathering)] == [NoSpace, NoSpace]

@@ -11,9 +11,9 @@ from mockube.apimachinery.clock import SteppedClock
 from mockube.etcd.embedded.durable import DurableStore
 from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.kv import Compare, Delete, Put, Range, Target, Txn, WatchRequest
+from tests.support.event_loop import next_item, until
 from tests.support.stores.disks import FaultyDisk
 from tests.support.stores.durable import ALL, outcome
-from tests.support.turns import soon, until
 
 KEYS = st.sampled_from([b"a", b"b", b"c", b"d"])
 LEASES = st.sampled_from([1, 2, 3])
@@ -60,7 +60,7 @@ async def events(store, status):
     async with await store.watch(request) as watch:
         await watch.request_progress()
         while revision < status.revision:
-            batch = await soon(watch)
+            batch = await next_item(watch)
             seen += batch.events
             revision = batch.revision
     return seen

@@ -7,7 +7,7 @@ import pytest
 from mockube.apimachinery.clock import SteppedClock
 from mockube.etcd.embedded.store import PACK_SECONDS, SWEEP, MemoryStore
 from mockube.etcd.kv import Put, WatchRequest
-from tests.support.turns import turns, until
+from tests.support.event_loop import until, yield_to_loop
 
 LARGE = 100_000
 """Bytes of a value that the store compresses once it is replaced."""
@@ -80,5 +80,5 @@ async def test_closed_store_leaves_no_callback(name, caplog):
     assert clock.next_due() is None
     break_attribute(store, place)
     clock.advance(seconds)
-    await turns(3)
+    await yield_to_loop(3)
     assert not caplog.records

@@ -11,7 +11,7 @@ from mockube.etcd.embedded.group_commit import GroupCommit
 from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.errors import Interrupted, NoSpace, Unavailable
 from mockube.etcd.kv import Put, Range
-from tests.support.turns import turn, until
+from tests.support.event_loop import until, yield_to_loop
 
 FAULT = "a fault in the program"
 OLD = [Put(key=b"/%d" % number, value=b"old") for number in range(5)]
@@ -146,7 +146,7 @@ async def test_failed_undo_is_reported_and_fails_its_writes():
     commits.record([b"entry"], head=1, undo=fail)
     writing = asyncio.create_task(commits.wait_durable())
     await until(lambda: failures)
-    await turn()
+    await yield_to_loop()
     assert isinstance(writing.exception(), NoSpace)
     assert [str(error) for error in failures] == [FAULT]
     await commits.thread.close()
@@ -170,9 +170,9 @@ async def test_end_of_store_is_no_failure(store, clock, caplog):
     store.revoke = wait_forever
     clock.advance(60)
     supervising = asyncio.create_task(store.supervise())
-    await turn()
+    await yield_to_loop()
     await store.close()
-    await turn()
+    await yield_to_loop()
     assert not supervising.done()
     assert not caplog.records
     supervising.cancel()
@@ -197,7 +197,7 @@ async def test_rewrite_that_fails_after_its_caller_is_logged(store, caplog):
         await store.put(put)
     rewriting = asyncio.create_task(rewrite(store))
     while store._rewrites.end is None:
-        await turn()
+        await yield_to_loop()
     store._rewrites._prepare = fail
     rewriting.cancel()
     await until(lambda: store._rewrites.end is None and logged_faults(caplog))

@@ -9,7 +9,7 @@ from mockube.etcd.embedded.store import BURST, MemoryStore
 from mockube.etcd.embedded.watch import CATCH_UP
 from mockube.etcd.errors import Closed, Compacted, WatcherTooSlow
 from mockube.etcd.kv import Put, WatchRequest, prefix_end
-from tests.support.turns import turn, turns
+from tests.support.event_loop import yield_to_loop
 
 PODS = WatchRequest(key=b"/pods/", range_end=prefix_end(b"/pods/"))
 
@@ -120,7 +120,7 @@ async def test_continuous_writer_does_not_starve_readers():
 async def test_cancelled_writer_does_not_cancel_others_that_wait_for_readers():
     store = MemoryStore(clock=SteppedClock())
     writers = [asyncio.create_task(put_many(store, 1)) for _ in range(BURST + 1)]
-    await turn()
+    await yield_to_loop()
     cancelled, other = [writer for writer in writers if not writer.done()]
     cancelled.cancel()
     await other
@@ -132,10 +132,10 @@ async def test_writers_that_wait_for_readers_return_when_store_is_closed():
     store = MemoryStore(clock=SteppedClock())
     watch = await store.watch(PODS)
     writers = [asyncio.create_task(put_many(store, 1)) for _ in range(BURST + 1)]
-    await turn()
+    await yield_to_loop()
     assert sum(not writer.done() for writer in writers) == 2
     await store.close()
-    await turns(3)
+    await yield_to_loop(3)
     assert all(writer.done() for writer in writers)
     with pytest.raises(Closed):
         await anext(watch)

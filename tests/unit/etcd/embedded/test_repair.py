@@ -7,8 +7,8 @@ from mockube.etcd.embedded.segment import read_segments, segment_numbers, segmen
 from mockube.etcd.embedded.snapshot import snapshot_paths
 from mockube.etcd.errors import Compacted, Corrupt
 from mockube.etcd.kv import Delete, Range
+from tests.support.event_loop import until
 from tests.support.stores.durable import outcome, put, state
-from tests.support.turns import until
 
 
 @pytest.fixture

@@ -14,9 +14,9 @@ from mockube.etcd.embedded.mvcc import STEP, Mvcc
 from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.errors import Closed, NoSpace
 from mockube.etcd.kv import Delete, Put, Range, Txn, WatchRequest
+from tests.support.event_loop import until, yield_to_loop
 from tests.support.stores.disks import HeldDisk
 from tests.support.stores.durable import outcome
-from tests.support.turns import turn, turns, until
 
 ALL = Range(key=b"/", range_end=b"0")
 OLD = {b"/%05d" % number: b"old" for number in range(0, 4 * STEP, 8)}
@@ -43,7 +43,7 @@ async def started_rewrite(store):
     task = asyncio.create_task(rewrite(store))
     core = store._core
     while core.get(b"/00000").value == b"old":
-        await turn()
+        await yield_to_loop()
     assert not task.done()
     return task
 
@@ -62,7 +62,7 @@ async def test_reads_during_rewrite_return_all_or_nothing(store):
         assert counted == len(seen[-1])
         one = await content(store, Range(key=b"/00000"))
         assert one[b"/00000"] == seen[-1][b"/00000"]
-        await turn()
+        await yield_to_loop()
     assert all(one in (OLD, NEW) for one in seen)
     assert seen.count(OLD) > 2
     assert await task == before + 1 == (await store.status()).revision
@@ -118,7 +118,7 @@ async def test_rewrite_begins_once_earlier_writes_are_durable(open_durable):
     writing = asyncio.create_task(outcome(store.put(Put(key=b"/new", value=b"1"))))
     rewriting = asyncio.create_task(outcome(store.rewrite(b"/", WANTED, is_excluded=visited_keys.append)))
     await until(lambda: disk.waiting)
-    await turns(20)
+    await yield_to_loop(20)
     assert visited_keys == []
     disk.write_error = errno.ENOSPC
     disk.release()
@@ -148,11 +148,11 @@ async def test_lease_renewed_during_rewrite_does_not_expire(store):
     lease = await store.grant(10)
     task = await started_rewrite(store)
     store._clock.advance(10)
-    await turns(3)
+    await yield_to_loop(3)
     assert not task.done()
     await store.keep_alive(lease.id)
     await task
-    await turns(3)
+    await yield_to_loop(3)
     assert await store.leases() == [lease.id]
 
 
@@ -163,10 +163,10 @@ async def test_lease_expiry_waits_for_rewrite(store):
     store._clock.advance(20)
     await store.grant(100)  # restarts the expiry timer
     store._clock.advance(1)
-    await turns(3)
+    await yield_to_loop(3)
     revision = await task
     while (await store.status()).revision == revision:
-        await turn()
+        await yield_to_loop()
     assert not (await store.range(Range(key=b"~"))).kvs
     assert lease.id not in await store.leases()
 
@@ -222,7 +222,7 @@ async def test_crash_during_rewrite_leaves_all_or_nothing(tmp_path):
         again = await DurableStore.open(copy, clock=SteppedClock())
         found.append(await content(again))
         await again.close()
-        await turn()
+        await yield_to_loop()
     await store.close()
     assert all(one in (OLD, NEW) for one in found)
     assert found[0] == OLD
@@ -254,7 +254,7 @@ async def test_cancelled_caller_does_not_stop_rewrite(store):
 async def test_close_during_rewrite_leaves_old_state(store, tmp_path):
     task = await started_rewrite(store)
     waiting = asyncio.create_task(store.put(Put(key=b"/x", value=b"")))
-    await turn()
+    await yield_to_loop()
     await store.close()
     for one in (task, waiting):
         with pytest.raises(Closed):

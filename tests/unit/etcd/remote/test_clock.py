@@ -4,7 +4,7 @@ import pytest
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.etcd.remote.clock import Deadline
-from tests.support.turns import turns
+from tests.support.event_loop import yield_to_loop
 
 
 async def wait_within(clock, seconds, event):
@@ -19,9 +19,9 @@ def clock():
 
 async def test_wait_within_raises_timeout_error(clock):
     waiting = asyncio.create_task(wait_within(clock, 5, asyncio.Event()))
-    await turns(2)
+    await yield_to_loop(2)
     clock.advance(4.9)
-    await turns(2)
+    await yield_to_loop(2)
     assert not waiting.done()
     clock.advance(0.1)
     with pytest.raises(TimeoutError):
@@ -43,7 +43,7 @@ async def test_error_passes_through_wait(clock):
 
 async def test_external_cancellation_stays_cancellation(clock):
     waiting = asyncio.create_task(wait_within(clock, 5, asyncio.Event()))
-    await turns(2)
+    await yield_to_loop(2)
     waiting.cancel()
     clock.advance(5)
     with pytest.raises(asyncio.CancelledError):
@@ -58,6 +58,6 @@ async def test_inner_timeout_ends_first(clock):
             return "went on"
 
     waiting = asyncio.create_task(nested())
-    await turns(2)
+    await yield_to_loop(2)
     clock.advance(5)
     assert await waiting == "went on"

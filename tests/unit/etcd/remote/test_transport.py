@@ -7,8 +7,8 @@ from mockube.etcd.errors import Closed, Interrupted, PermissionDenied, Timeout, 
 from mockube.etcd.remote.errors import NotTrusted, TokenRejected
 from mockube.etcd.remote.requests import LOGIN, PUT, RANGE
 from mockube.etcd.remote.transport import EtcdCredentials, Transport
+from tests.support.event_loop import until, yield_to_loop
 from tests.support.stores.etcd_fakes import CREATED, HANG, FakeGateway, FakeStream, watch_message
-from tests.support.turns import turns, until
 
 LOGGED_IN = (LOGIN.path, None)
 
@@ -25,7 +25,7 @@ def transport_over(*gateways, clock, credentials=None, deadline=6.0):
 async def run_to_end(task, clock):
     """Return the result of a task; the clock advances whenever no other work is ready."""
     while not task.done():
-        await turns(20)
+        await yield_to_loop(20)
         if (due := clock.next_due()) is not None:
             clock.advance(due)
     return await task
@@ -115,7 +115,7 @@ async def test_untrusted_member_is_tried_once(clock):
 
 async def test_cancellation_of_call_is_raised(clock):
     calling = asyncio.create_task(transport_over(FakeGateway(HANG), clock=clock).call(PUT, b""))
-    await turns(5)
+    await yield_to_loop(5)
     calling.cancel()
     with pytest.raises(asyncio.CancelledError):
         await calling

@@ -13,8 +13,8 @@ from mockube.etcd.remote.requests import PROGRESS, RANGE
 from mockube.etcd.remote.stream import LineStream
 from mockube.etcd.remote.watch import BACKLOG, PROGRESS_RETRY_SECONDS, RESUME_RETRY_SECONDS, RemoteWatch
 from mockube.etcd.remote.watch_stream import WatchStream
+from tests.support.event_loop import next_item, until, yield_to_loop
 from tests.support.stores.etcd_fakes import OTHER, FakeGateway, FakeStream, K, watch_message
-from tests.support.turns import soon, turns, until
 
 IN_ORDER, OUT_OF_ORDER = "3.6.0", "3.5.1"
 
@@ -90,7 +90,7 @@ def revisions(batch):
 async def test_batch_revision_is_that_of_its_events(cluster, watching):
     """etcd splits a long history into several responses, each with the current revision of the member."""
     cluster.add_stream(watch_message(90, (3, K), (7, K)))
-    assert revisions(await soon(await watching())) == (7, [3, 7])
+    assert revisions(await next_item(await watching())) == (7, [3, 7])
 
 
 class TestResuming:
@@ -98,7 +98,7 @@ class TestResuming:
         broken = cluster.add_stream(watch_message(3, (3, K)), Interrupted("cut"))
         cluster.add_stream(watch_message(4, (4, K)))
         watch = await watching()
-        assert [revisions(await soon(watch)) for _ in range(2)] == [(3, [3]), (4, [4])]
+        assert [revisions(await next_item(watch)) for _ in range(2)] == [(3, [3]), (4, [4])]
         assert cluster.starts() == [2, 4]
         assert len(cluster.passed_over) == 1
         assert broken.closed
@@ -107,7 +107,7 @@ class TestResuming:
         cluster.add_stream(watch_message(3, (3, K)), watch_message(50), Interrupted("cut"))
         cluster.add_stream(watch_message(51, (51, K)))
         watch = await watching()
-        assert [revisions(await soon(watch)) for _ in range(2)] == [(3, [3]), (51, [51])]
+        assert [revisions(await next_item(watch)) for _ in range(2)] == [(3, [3]), (51, [51])]
         assert cluster.starts() == [2, 51]
 
     async def test_waits_for_unavailable_cluster(self, cluster, watching, clock):
@@ -119,29 +119,29 @@ class TestResuming:
         for tried in (2, 3, 4):
             await until(lambda tried=tried: len(cluster.opened) == tried and clock.next_due())
             clock.advance(RESUME_RETRY_SECONDS)
-        assert revisions(await soon(watch)) == (2, [2])
+        assert revisions(await next_item(watch)) == (2, [2])
 
     async def test_partial_revision_is_not_delivered(self, cluster, watching):
         cluster.add_stream(watch_message(3, (2, K), fragment=True), Interrupted("cut"))
         cluster.add_stream(watch_message(3, (2, K), (3, K)))
-        assert revisions(await soon(await watching())) == (3, [2, 3])
+        assert revisions(await next_item(await watching())) == (3, [2, 3])
         assert cluster.starts() == [2, 2]
 
     async def test_ends_when_permission_is_denied(self, cluster, watching):
         cluster.add_stream(watch_message(2, (2, K)), Interrupted("cut"))
         cluster.refuse(PermissionDenied("no more"))
         watch = await watching()
-        await soon(watch)
+        await next_item(watch)
         for _ in range(2):
             with pytest.raises(PermissionDenied, match="no more"):
-                await soon(watch)
+                await next_item(watch)
 
     async def test_ends_when_history_is_compacted(self, cluster, watching):
         cluster.add_stream(watch_message(3, (3, K)), watch_message(9, canceled=True, compact_revision=8))
         watch = await watching()
-        await soon(watch)
+        await next_item(watch)
         with pytest.raises(Compacted) as raised:
-            await soon(watch)
+            await next_item(watch)
         assert (raised.value.requested, raised.value.compact_revision) == (4, 8)
 
 
@@ -151,7 +151,7 @@ async def test_repeated_events_are_delivered_once(cluster, watching):
         watch_message(3, (2, K), (3, K)), watch_message(4, (2, K), (3, K), (4, K)), watch_message(5, (5, K))
     )
     watch = await watching()
-    assert [revisions(await soon(watch)) for _ in range(3)] == [(3, [2, 3]), (4, [4]), (5, [5])]
+    assert [revisions(await next_item(watch)) for _ in range(3)] == [(3, [2, 3]), (4, [4]), (5, [5])]
 
 
 async def test_slow_reader_blocks_stream(cluster, watching):
@@ -159,9 +159,9 @@ async def test_slow_reader_blocks_stream(cluster, watching):
     watch = await watching()
     stream.say(*(watch_message(at, (at, K)) for at in range(2, BACKLOG + 12)))
     await until(lambda: stream.waiting == 10 - 1)
-    await turns(5)
+    await yield_to_loop(5)
     assert stream.waiting == 10 - 1
-    assert [revisions(await soon(watch)) for _ in range(BACKLOG + 10)] == [
+    assert [revisions(await next_item(watch)) for _ in range(BACKLOG + 10)] == [
         (at, [at]) for at in range(2, BACKLOG + 12)
     ]
 
@@ -179,7 +179,7 @@ class TestProgressInOrder:
         assert cluster.reads == [(RANGE, {"key": K, "count_only": True})]
         assert stream.sent == [PROGRESS]
         stream.say(watch_message(5, (5, K)), watch_message(9, watch_id="-1"))
-        assert [revisions(await soon(watch)) for _ in range(2)] == [(5, [5]), (9, [])]
+        assert [revisions(await next_item(watch)) for _ in range(2)] == [(5, [5]), (9, [])]
 
     async def test_progress_request_is_repeated_without_sufficient_response(self, cluster, watching, clock):
         stream = cluster.add_stream()
@@ -192,7 +192,7 @@ class TestProgressInOrder:
             clock.advance(PROGRESS_RETRY_SECONDS)
             await until(lambda asked=asked: len(stream.sent) == asked)
         stream.say(watch_message(9, watch_id="-1"))
-        assert revisions(await soon(watch)) == (9, [])
+        assert revisions(await next_item(watch)) == (9, [])
 
     async def test_progress_is_requested_on_new_stream(self, cluster, watching, clock):
         cluster.add_stream(Interrupted("cut"))
@@ -201,17 +201,17 @@ class TestProgressInOrder:
         watch = await watching()
         await watch.request_progress()
         while not following.sent:
-            await turns(5)
+            await yield_to_loop(5)
             clock.advance(PROGRESS_RETRY_SECONDS)
         following.say(watch_message(9, watch_id="-1"))
-        assert revisions(await soon(watch)) == (9, [])
+        assert revisions(await next_item(watch)) == (9, [])
 
     async def test_progress_without_possible_events_needs_no_request(self, cluster, watching):
         cluster.add_stream()
         watch = await watching(start=100)
         cluster.head = 9
         await watch.request_progress()
-        assert revisions(await soon(watch)) == (9, [])
+        assert revisions(await next_item(watch)) == (9, [])
 
 
 class TestProgressOutOfOrder:
@@ -222,9 +222,9 @@ class TestProgressOutOfOrder:
         cluster.head = 9
         watch = await watching(previous=True)
         await watch.request_progress()
-        assert [revisions(await soon(watch)) for _ in range(2)] == [(5, [5]), (10, [])]
+        assert [revisions(await next_item(watch)) for _ in range(2)] == [(5, [5]), (10, [])]
         stream.say(watch_message(5, (5, K)), watch_message(11, (11, K)))
-        assert revisions(await soon(watch)) == (11, [11])
+        assert revisions(await next_item(watch)) == (11, [11])
         assert cluster.opened[1] == {
             "key": "AA==",
             "range_end": "AA==",
@@ -242,11 +242,11 @@ class TestProgressOutOfOrder:
         watch = await watching()
         await watch.request_progress()
         with pytest.raises(Compacted):
-            await soon(watch)
+            await next_item(watch)
 
     async def test_unrequested_progress_response_is_ignored(self, cluster, watching):
         stream = cluster.add_stream(watch_message(9, watch_id="-1"), watch_message(5, (5, K)))
-        assert revisions(await soon(await watching())) == (5, [5])
+        assert revisions(await next_item(await watching())) == (5, [5])
         assert cluster.starts() == [2]
         assert not stream.closed
 
@@ -256,7 +256,7 @@ class TestTheEnd:
         stream = cluster.add_stream()
         watch = await watching()
         reading = asyncio.create_task(anext(watch, "the end"))
-        await turns(5)
+        await yield_to_loop(5)
         await watch.close()
         assert await reading == "the end"
         assert stream.closed
@@ -264,18 +264,18 @@ class TestTheEnd:
     async def test_close_drops_unread_events(self, cluster, watching):
         cluster.add_stream(watch_message(2, (2, K)))
         watch = await watching()
-        await turns(20)
+        await yield_to_loop(20)
         await watch.close()
         assert [batch async for batch in watch] == []
 
     async def test_delivered_events_are_read_before_store_closes(self, cluster, watching):
         cluster.add_stream(watch_message(2, (2, K)))
         watch = await watching()
-        await turns(20)
+        await yield_to_loop(20)
         await watch.abort(Closed("the store is closed"))
-        assert revisions(await soon(watch)) == (2, [2])
+        assert revisions(await next_item(watch)) == (2, [2])
         with pytest.raises(Closed, match="the store is closed"):
-            await soon(watch)
+            await next_item(watch)
 
     async def test_progress_of_ended_watch_is_refused(self, cluster, watching):
         cluster.add_stream()
@@ -295,9 +295,9 @@ class TestTheEnd:
             raise RuntimeError("a fault in the program")
 
         stream.send = fail
-        reading = asyncio.create_task(soon(watch))
+        reading = asyncio.create_task(next_item(watch))
         while not reading.done():
-            await turns(5)
+            await yield_to_loop(5)
             clock.advance(PROGRESS_RETRY_SECONDS)
         with pytest.raises(RuntimeError, match="a fault in the program"):
             await reading
@@ -309,12 +309,12 @@ class TestTheEnd:
             raise RuntimeError("a fault in the program")
 
         watch = await watching()
-        assert revisions(await soon(watch)) == (2, [2])
+        assert revisions(await next_item(watch)) == (2, [2])
         watch._stream.receive = fail
         stream.say(watch_message(3, (3, K)))
-        assert revisions(await soon(watch)) == (3, [3])
+        assert revisions(await next_item(watch)) == (3, [3])
         with pytest.raises(RuntimeError, match="a fault in the program"):
-            await soon(watch)
+            await next_item(watch)
         await watch.close()
         assert stream.closed
 
@@ -322,12 +322,12 @@ class TestTheEnd:
         stream = cluster.add_stream()
         watch = await watching()
         waiting = asyncio.create_task(anext(watch))
-        await turns(5)
+        await yield_to_loop(5)
         stream.say(watch_message(2, (2, K)))
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
-        assert revisions(await soon(watch)) == (2, [2])
+        assert revisions(await next_item(watch)) == (2, [2])
 
 
 async def test_progress_over_stream_with_token_is_refused(clock):
@@ -340,4 +340,4 @@ async def test_progress_over_stream_with_token_is_refused(clock):
         cluster.head = 99
         with pytest.raises(Unsupported):
             await watch.request_progress()
-        assert revisions(await soon(watch)) == (3, [3])
+        assert revisions(await next_item(watch)) == (3, [3])

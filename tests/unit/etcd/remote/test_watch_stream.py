@@ -8,8 +8,8 @@ from mockube.etcd.remote.answers import MemberStatus
 from mockube.etcd.remote.errors import TokenRejected
 from mockube.etcd.remote.requests import PING, STATUS
 from mockube.etcd.remote.watch_stream import WatchStream
+from tests.support.event_loop import yield_to_loop
 from tests.support.stores.etcd_fakes import HANG, FakeGateway, FakeStream, K, watch_message
-from tests.support.turns import turns
 
 
 @pytest.fixture
@@ -39,9 +39,9 @@ async def test_idle_stream_of_healthy_member_is_kept(outcome, clock):
     raw, member = FakeStream(), FakeGateway(outcome)
     receiving = asyncio.create_task(WatchStream(member, raw, clock=clock, timeout=5).receive())
     for _ in range(2):
-        await turns(5)
+        await yield_to_loop(5)
         clock.advance(5)
-    await turns(5)
+    await yield_to_loop(5)
     raw.say(watch_message(2, (2, K)))
     assert revisions(await receiving) == [2]
     assert member.requests == [(PING.path, None)] * 2
@@ -58,7 +58,7 @@ async def test_idle_stream_of_isolated_member_is_closed(outcome, error, clock):
     member = FakeGateway(outcome)
     receiving = asyncio.create_task(WatchStream(member, FakeStream(), clock=clock, timeout=5).receive())
     for _ in range(2):
-        await turns(5)
+        await yield_to_loop(5)
         clock.advance(5)
     with pytest.raises(error):
         await receiving

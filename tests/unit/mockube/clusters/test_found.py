@@ -17,8 +17,8 @@ from mockube.clusters.named_cluster import (
     write_record,
 )
 from mockube.failure import Missing
+from tests.support.event_loop import until
 from tests.support.processes.clusters import STARTING, ready
-from tests.support.turns import until
 
 READY = ready("https://x")
 

@@ -6,7 +6,7 @@ import pytest
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.clusters.named_cluster import wait_until
-from tests.support import turns
+from tests.support.event_loop import until
 
 
 @pytest.mark.parametrize(("true_after", "answer"), [(0.0, True), (3.0, True), (9.0, False)])
@@ -14,6 +14,6 @@ async def test_wait_until_returns_whether_condition_became_true(true_after, answ
     clock = SteppedClock()
     waiting = asyncio.create_task(wait_until(lambda: clock.monotonic() >= true_after, clock, seconds=5))
     while not waiting.done():
-        await turns.until(lambda: waiting.done() or clock.next_due() is not None)
+        await until(lambda: waiting.done() or clock.next_due() is not None)
         clock.advance(clock.next_due() or 0)
     assert await waiting is answer

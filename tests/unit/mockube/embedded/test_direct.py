@@ -9,8 +9,8 @@ from mockube.apimachinery.clock import RealClock, SteppedClock
 from mockube.apiserver.request.response import text_response
 from mockube.controller_manager.client.wire import OutcomeUnknown, Request, Unreachable
 from mockube.embedded.direct import DirectTransport
+from tests.support.event_loop import until, yield_to_loop
 from tests.support.server.apiserver import running
-from tests.support.turns import turns, until
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 ADMIN = {"Authorization": "Bearer admin"}
@@ -93,7 +93,7 @@ async def test_in_process_request_timeout_has_unknown_outcome_for_writes(handle)
         (opened(), Unreachable),
     ):
         task = asyncio.create_task(waiting)
-        await turns(5)
+        await yield_to_loop(5)
         clock.advance(20.0)
         with pytest.raises(error):
             await task
@@ -157,7 +157,7 @@ async def test_in_process_request_that_fails_after_its_caller_is_logged(caplog):
 
     transport = DirectTransport(fail_later, clock)
     waiting = asyncio.create_task(transport.send(request("GET", CONFIG_MAPS), ADMIN))
-    await turns(5)
+    await yield_to_loop(5)
     clock.advance(20.0)
     with pytest.raises(Unreachable, match="no response"):
         await waiting

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from mockube.embedded.background_loop import BackgroundContext
-from tests.support.turns import PATIENCE
+from tests.support.event_loop import WAIT_TIMEOUT
 
 
 @asynccontextmanager
@@ -40,8 +40,8 @@ def test_hosted_run_is_open_until_closed():
     done = []
     context = BackgroundContext(lambda: record_lifetime(done), name="hosted")
     context.start()
-    loop = context.opened.result(timeout=PATIENCE)
-    assert context.submit(thread()).result(timeout=PATIENCE) == "hosted"
+    loop = context.opened.result(timeout=WAIT_TIMEOUT)
+    assert context.submit(thread()).result(timeout=WAIT_TIMEOUT) == "hosted"
     assert context.call(lambda: 7) == 7
     assert done == ["opened"]
     context.close()
@@ -62,7 +62,7 @@ def test_error_before_opening_is_raised():
     context = BackgroundContext(broken, name="hosted")
     context.start()
     with pytest.raises(ZeroDivisionError):
-        context.opened.result(timeout=PATIENCE)
+        context.opened.result(timeout=WAIT_TIMEOUT)
     context.close()
 
 
@@ -70,7 +70,7 @@ def test_error_of_task_is_raised_at_end():
     context = BackgroundContext(lambda: run_in_background(fail()), name="hosted")
     context.start()
     with pytest.raises(ExceptionGroup):
-        context.ended.result(timeout=PATIENCE)
+        context.ended.result(timeout=WAIT_TIMEOUT)
     with pytest.raises(ExceptionGroup):
         context.submit(thread())
     with pytest.raises(ExceptionGroup):
@@ -80,9 +80,9 @@ def test_error_of_task_is_raised_at_end():
 def test_error_of_submitted_work_is_raised():
     context = BackgroundContext(lambda: record_lifetime([]), name="hosted")
     context.start()
-    context.opened.result(timeout=PATIENCE)
+    context.opened.result(timeout=WAIT_TIMEOUT)
     with pytest.raises(ZeroDivisionError):
-        context.submit(fail()).result(timeout=PATIENCE)
+        context.submit(fail()).result(timeout=WAIT_TIMEOUT)
     assert context.call(lambda: 7) == 7
     context.close()
 
@@ -98,7 +98,7 @@ def test_hosted_run_may_be_closed_before_opening():
     context.start()
     context.stop()
     with pytest.raises((asyncio.CancelledError, CancelledError)):
-        context.opened.result(timeout=PATIENCE)
+        context.opened.result(timeout=WAIT_TIMEOUT)
     context.close()
 
 
@@ -121,7 +121,7 @@ def test_failed_start_enables_garbage_collection():
     context = BackgroundContext(broken, name="hosted")
     context.start()
     with pytest.raises(ZeroDivisionError):
-        context.opened.result(timeout=PATIENCE)
+        context.opened.result(timeout=WAIT_TIMEOUT)
     assert gc.isenabled()
 
 
@@ -137,7 +137,7 @@ def test_block_opens_without_garbage_collection():
     gc.enable()
     context = BackgroundContext(block, name="hosted")
     context.start()
-    context.opened.result(timeout=PATIENCE)
+    context.opened.result(timeout=WAIT_TIMEOUT)
     states.append(gc.isenabled())
     context.close()
     assert states == [False, True]

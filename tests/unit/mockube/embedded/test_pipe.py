@@ -6,7 +6,7 @@ import pytest
 
 from mockube.embedded import pipe
 from mockube.embedded.pipe import Pipe
-from tests.support.turns import turns
+from tests.support.event_loop import yield_to_loop
 
 
 async def chunks_of(made):
@@ -19,7 +19,7 @@ async def test_pipe_delivers_written_chunks_until_end():
     await made.begin()
     await made.write([b"one"])
     await made.write([b" and two"])
-    await turns(3)
+    await yield_to_loop(3)
     await made.write([b"three"])
     await made.end()
     assert await reading == [b"one and two", b"three"]
@@ -37,7 +37,7 @@ async def test_write_to_full_pipe_waits():
     made = Pipe()
     await made.write([b"x" * (pipe.MAX_BUFFERED_BYTES + 1)])
     writing = asyncio.create_task(made.write([b"more"]))
-    await turns(3)
+    await yield_to_loop(3)
     assert not writing.done()
     chunks = made.chunks()
     assert len(await anext(chunks)) == pipe.MAX_BUFFERED_BYTES + 1
@@ -50,7 +50,7 @@ async def test_write_to_closed_pipe_raises():
     made = Pipe()
     await made.write([b"x" * (pipe.MAX_BUFFERED_BYTES + 1)])
     writing = asyncio.create_task(made.write([b"more"]))
-    await turns(3)
+    await yield_to_loop(3)
     made.close()
     with pytest.raises(ConnectionResetError):
         await writing

@@ -5,7 +5,7 @@ import asyncio
 from mockube.apimachinery.timers import MAX_CANCELLED
 from mockube.embedded import virtual_clock
 from mockube.embedded.virtual_clock import VirtualClock
-from tests.support.turns import until
+from tests.support.event_loop import until
 
 HOUR = 3600.0
 

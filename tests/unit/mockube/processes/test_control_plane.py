@@ -20,8 +20,8 @@ from mockube.processes.control_plane import (
     start_import,
 )
 from tests.architecture.source import ROOT
+from tests.support.event_loop import WAIT_TIMEOUT, until, yield_to_loop
 from tests.support.processes.failing_program import fail
-from tests.support.turns import PATIENCE, turns, until
 
 SUPERVISOR = """
 import ast, asyncio, sys
@@ -85,7 +85,7 @@ class ProgramLog:
 
     async def until(self, word, *, times=1):
         """Read the file repeatedly, because its changes are not signalled."""
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(WAIT_TIMEOUT):
             while self.words.count(word) < times:
                 await asyncio.to_thread(os.sched_yield)
 
@@ -160,7 +160,7 @@ async def test_failed_manager_is_restarted_with_backoff(program_log):
         assert run.plane.manager.restarts == restarts
         assert run.plane.manager.pid == 0
         run.clock.advance(delay - 0.5)
-        await turns(3)
+        await yield_to_loop(3)
         assert run.plane.manager.restarts == restarts, "not before its time"
         run.clock.advance(0.5)
     os.kill(os.getpid(), signal.SIGTERM)
@@ -219,7 +219,7 @@ async def test_failed_readiness_message_is_raised_once():
         loop.add_reader(receiver, _receive_message, receiver, ready)
         second.send(b"READY=1")
         with pytest.raises(OSError, match="no memory"):
-            await asyncio.wait_for(ready, PATIENCE)
+            await asyncio.wait_for(ready, WAIT_TIMEOUT)
         assert not loop.remove_reader(receiver)
     assert not errors
 
@@ -233,8 +233,8 @@ async def test_readiness_is_reported_once_by_several_messages():
     ):
         for _ in range(2):
             sender.sendto(b"READY=1", environment["NOTIFY_SOCKET"])
-        await asyncio.wait_for(ready, PATIENCE)
-        await turns(3)
+        await asyncio.wait_for(ready, WAIT_TIMEOUT)
+        await yield_to_loop(3)
     assert not errors
 
 
@@ -247,7 +247,7 @@ async def test_message_after_end_of_wait_is_ignored():
     ):
         ready.cancel()
         sender.sendto(b"READY=1", environment["NOTIFY_SOCKET"])
-        await turns(5)
+        await yield_to_loop(5)
     assert not errors
 
 
@@ -265,7 +265,7 @@ async def test_failure_of_one_wait_is_raised_and_ends_others():
 
     with pytest.raises(ZeroDivisionError):
         await wait_first(wait(), divide_by_zero())
-    await asyncio.wait_for(ended.wait(), PATIENCE)
+    await asyncio.wait_for(ended.wait(), WAIT_TIMEOUT)
 
 
 async def test_failed_import_is_raised(tmp_path, monkeypatch):
@@ -313,7 +313,7 @@ async def test_killed_supervisor_leaves_no_processes(program_log):
     await program_log.until("manager begins")
     await program_log.until("server begins")
     supervisor.kill()
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         assert await supervisor.stdout.read() == b""
     await supervisor.wait()
     assert sorted(program_log.words) == ["manager begins", "server begins"]

@@ -12,8 +12,8 @@ from mockube.apiserver.authn.oidc.authenticators import JWTAuthenticators, JWTSe
 from mockube.apiserver.authn.oidc.key_set import EXPIRY_DELTA, expiry
 from mockube.apiserver.outgoing import CallFailed, RemoteResponse
 from mockube.apiserver.user import User
+from tests.support.event_loop import yield_to_loop
 from tests.support.server.openid import key_set, sign
-from tests.support.turns import turns
 
 API, ISSUER = ["api"], "https://issuer.example"
 HEAD = "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\n"
@@ -53,7 +53,7 @@ class FakeWeb:
 
     async def send(self, request):
         self.asked.append(request)
-        await turns(1)
+        await yield_to_loop()
         page = self.pages.get(request.url)
         if isinstance(page, str):
             raise CallFailed(page)

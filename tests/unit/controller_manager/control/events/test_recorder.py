@@ -18,8 +18,8 @@ from mockube.controller_manager.control.events.recorder import (
     EventWriter,
     Recorders,
 )
+from tests.support.event_loop import until, yield_to_loop
 from tests.support.recorded.recorded_client import RecordedClient
-from tests.support.turns import turns, until
 
 WEB = {"apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": "default", "name": "web", "uid": "u"}}
 
@@ -96,12 +96,12 @@ async def test_event_is_retried_while_server_is_unavailable(running_writer, reco
     client.refusals["create", "*"] = error
     recorder.record(WEB, "Normal", "Started", "a")
     await until(lambda: len(client.calls) == 1)
-    await turns(3)
+    await yield_to_loop(3)
     assert clock.next_due() < 10
     clock.advance(clock.next_due())
     await until(lambda: len(client.calls) == 2)
     client.refusals.clear()
-    await turns(3)
+    await yield_to_loop(3)
     clock.advance(10)
     await until(lambda: running_writer.is_idle)
     assert len(client.calls) == 3
@@ -112,7 +112,7 @@ async def test_event_retries_are_limited(running_writer, recorder, client, clock
     recorder.record(WEB, "Normal", "Started", "a")
     for tries in range(1, MAX_ATTEMPTS + 1):
         await until(lambda tries=tries: len(client.calls) == tries)
-        await turns(3)
+        await yield_to_loop(3)
         clock.advance(10)
     await until(lambda: running_writer.is_idle)
     assert (len(client.calls), dropped_count(running_writer)) == (MAX_ATTEMPTS, 1)
@@ -130,13 +130,13 @@ async def test_low_priority_events_are_rate_limited(running_writer, writer, clie
         for _ in range(int(seconds / 0.1)):
             record()
             for _ in range(20):
-                await turns(5)
+                await yield_to_loop(5)
                 clock.advance(0.005)
 
     for _ in range(2 * BURST):
         record()
     await until(lambda: len(client.calls) == BURST)
-    await turns(20)
+    await yield_to_loop(20)
     assert len(client.calls) == BURST
     await record_for(1)
     assert BURST + 0.7 * BUSY_RATE <= len(client.calls) <= BURST + BUSY_RATE + 1
@@ -162,7 +162,7 @@ async def test_scheduler_writes_events_v1(running_writer, writer, client, clock)
     ]
     assert meta.api_version(client.calls[0][-1]) == "events.k8s.io/v1"
     clock.advance(360)
-    await turns(5)
+    await yield_to_loop(5)
     clock.advance(360)
     await until(lambda: len(client.calls) == 3)
     assert client.calls[2][-1][-1]["series"]["count"] == 3

@@ -12,8 +12,8 @@ from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.sender import FixedToken, Sender
 from mockube.controller_manager.controllers.horizontalpodautoscaler.targets import MAX_ATTEMPTS, ScaleClient
 from mockube.controller_manager.metrics.client import ClientMetrics
+from tests.support.event_loop import yield_to_loop
 from tests.support.stores.scripted_transport import ScriptedTransport, answer, problem
-from tests.support.turns import turns
 
 SCALE = {
     "metadata": {"name": "d", "namespace": "ns", "resourceVersion": "1"},
@@ -63,7 +63,7 @@ async def test_selectors_are_canonical(transport, targets, text, expected):
 async def rescale(targets, clock):
     task = asyncio.create_task(targets.rescale(DEPLOYMENTS, SCALE, 5))
     while not task.done():
-        await turns(5)
+        await yield_to_loop(5)
         clock.advance(1)
     await task
 

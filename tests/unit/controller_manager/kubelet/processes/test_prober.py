@@ -6,7 +6,7 @@ import pytest
 
 from mockube.apimachinery.clock import RealClock, SteppedClock
 from mockube.controller_manager.kubelet.processes.prober import HandlerResult, ProbeTarget, run_handler
-from tests.support.turns import turns
+from tests.support.event_loop import yield_to_loop
 
 CLOCK = RealClock()
 SERVING, NOT_SERVING = b"\x00\x00\x00\x00\x02\x08\x01", b"\x00\x00\x00\x00\x02\x08\x02"
@@ -137,6 +137,6 @@ async def test_probe_timeout_is_a_failure():
     async with asyncio.TaskGroup() as group:
         probe = {"exec": {"command": ["x"]}}
         trying = group.create_task(run_handler(probe, target(execute=execute), clock, 2))
-        await turns(3)
+        await yield_to_loop(3)
         clock.advance(2)
     assert trying.result() == HandlerResult(success=False, output='command timed out: "x" timed out after 2s')
