@@ -159,7 +159,7 @@ _BY_TEST = {
         "controller_manager/supervision.py::start create_task",
         "controller_manager/supervision.py::start create_task 2",
     ),
-    "tests/unit/controller_manager/test_together.py::test_failed_task_cancels_others": (
+    "tests/unit/controller_manager/test_run_all.py::test_failed_task_cancels_others": (
         "controller_manager/supervision.py::run_all start",
     ),
     f"{_SUPERVISED}test_failed_background_task_cancels_work": (

@@ -51,7 +51,7 @@ class DeploymentStateMachine(RuleBasedStateMachine):
     def reconcile_replica_set(self, chosen):
         names = self.cluster.names(REPLICA_SETS)
         if names:
-            self.cluster.turn(REPLICA_SET, names[chosen % len(names)])
+            self.cluster.reconcile_once(REPLICA_SET, names[chosen % len(names)])
 
     def ready_pods_after_scaling(self):
         """Ready pods that stay when all ReplicaSets have their new sizes."""

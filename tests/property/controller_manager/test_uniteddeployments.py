@@ -134,7 +134,7 @@ class UnitedDeploymentStateMachine(RuleBasedStateMachine):
 
     @rule()
     def reconcile_once(self):
-        self.foo.turn()
+        self.foo.reconcile_once()
         assert self.foo.error is None
 
     @rule()

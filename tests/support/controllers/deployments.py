@@ -50,7 +50,7 @@ class DeploymentHarness(FakeApiServer):
 
     # --- the controllers
 
-    def turn(self, controller, name="web"):
+    def reconcile_once(self, controller, name="web"):
         """Reconcile once; return the writes as (verb, plural, name)."""
         self.controller = controller
         writes, self.error = self.reconcile(Key("default", name))
@@ -62,11 +62,13 @@ class DeploymentHarness(FakeApiServer):
 
     def roll_on(self):
         """Reconcile the Deployment once."""
-        return self.turn(DEPLOYMENT)
+        return self.reconcile_once(DEPLOYMENT)
 
     def manage(self):
         """Reconcile each ReplicaSet once."""
-        return [write for name in self.names(REPLICA_SETS) for write in self.turn(REPLICA_SET, name)]
+        return [
+            write for name in self.names(REPLICA_SETS) for write in self.reconcile_once(REPLICA_SET, name)
+        ]
 
     # --- user actions
 

@@ -80,7 +80,7 @@ class UnitedDeploymentHarness(FakeApiServer):
 
     # --- the controller
 
-    def turn(self):
+    def reconcile_once(self):
         """Reconcile once; return the writes as (verb, plural, name)."""
         writes, self.error = self.reconcile(FOO)
         return [(verb, resource.plural, name) for verb, resource, name in writes]
@@ -309,7 +309,7 @@ class UnitedDeploymentHarness(FakeApiServer):
         """Run all controllers until they are idle."""
         for _ in range(rounds):
             before = self.revision
-            self.turn()
+            self.reconcile_once()
             self.manage()
             self.run_all()
             for workload in self.workloads():

@@ -2,7 +2,7 @@ import pytest
 
 from mockube.apimachinery.patch.apply import Conflicts
 from mockube.apimachinery.patch.apply.fieldset import of_fields
-from tests.support.server.managed_things import (
+from tests.support.server.managed_objects import (
     EMPTY,
     applied,
     bare,

@@ -10,7 +10,7 @@ from mockube.apimachinery.patch.apply.atoms import atom_of_type
 from mockube.apimachinery.patch.apply.fieldset import of_fields
 from mockube.apimachinery.schema import builtin
 from mockube.apimachinery.schema.model import Shape
-from tests.support.server.managed_things import EMPTY, field_manager, thing
+from tests.support.server.managed_objects import EMPTY, field_manager, thing
 
 SCHEMAS = builtin.load()
 KINDS = (

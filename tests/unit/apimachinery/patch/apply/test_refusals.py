@@ -2,7 +2,7 @@ import pytest
 
 from mockube.apimachinery.patch.apply import ObjectTypeError
 from mockube.apimachinery.patch.errors import UndecodablePatch
-from tests.support.server.managed_things import EMPTY, applied, stored, thing
+from tests.support.server.managed_objects import EMPTY, applied, stored, thing
 from tests.support.server.typed import named
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 from mockube.apimachinery.patch.apply.fieldset import of_fields
-from tests.support.server.managed_things import EMPTY, field_manager, managers, stored, thing, times, updated
+from tests.support.server.managed_objects import EMPTY, field_manager, managers, stored, thing, times, updated
 from tests.support.server.typed import named
 
 

@@ -2,7 +2,7 @@ import pytest
 
 from mockube.apimachinery.patch.apply import Conflicts, FieldManager, ObjectTypeError, VersionConverter
 from mockube.apimachinery.patch.apply.atoms import atom_of_type
-from tests.support.server.managed_things import EMPTY, applied, field_manager, managers, thing, updated
+from tests.support.server.managed_objects import EMPTY, applied, field_manager, managers, thing, updated
 from tests.support.server.typed import THING
 
 

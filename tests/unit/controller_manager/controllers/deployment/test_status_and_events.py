@@ -134,7 +134,7 @@ def test_replica_failure_of_set_is_reported(cluster):
     cluster.roll_on()
     assert cluster.conditions["ReplicaFailure"] == ("True", "FailedCreate")
     assert condition(cluster, "ReplicaFailure")["lastUpdateTime"] == failure["lastTransitionTime"]
-    cluster.turn(REPLICA_SET, name)
+    cluster.reconcile_once(REPLICA_SET, name)
     cluster.settle()
     assert "ReplicaFailure" not in cluster.conditions
 

@@ -27,7 +27,7 @@ def with_set(cluster, **spec):
 
 
 def pod_verbs(cluster):
-    return [verb for verb, plural, _ in cluster.turn(REPLICA_SET) if plural == "pods"]
+    return [verb for verb, plural, _ in cluster.reconcile_once(REPLICA_SET) if plural == "pods"]
 
 
 def status_counts(cluster):
@@ -161,7 +161,7 @@ def test_status_counts_pods(cluster):
     first, second, _ = cluster.pods
     cluster.run(first, ready=False)
     cluster.put(PODS, meta.with_labels(second, {"app": "web", "more": "1"}))
-    cluster.turn(REPLICA_SET)
+    cluster.reconcile_once(REPLICA_SET)
     assert status_counts(cluster) == {
         "replicas": 3,
         "fullyLabeledReplicas": 3,
@@ -195,13 +195,13 @@ def test_unchanged_status_is_not_written(cluster):
     with_running_pods(cluster)
     pod_verbs(cluster)
     cluster.done.clear()
-    assert cluster.turn(REPLICA_SET) == []
+    assert cluster.reconcile_once(REPLICA_SET) == []
 
 
 def test_observed_generation_follows_every_spec_change(cluster):
     with_running_pods(cluster)
     cluster.respecify(REPLICA_SETS, "web", ("minReadySeconds",), 0)
-    assert [verb for verb, *_ in cluster.turn(REPLICA_SET)] == ["update"]
+    assert [verb for verb, *_ in cluster.reconcile_once(REPLICA_SET)] == ["update"]
     assert status_counts(cluster)["observedGeneration"] == 2
 
 
@@ -281,7 +281,7 @@ def test_selector_that_matches_nothing_creates_no_pods(cluster, selector):
 
 
 def test_deleted_set_has_no_plan(cluster):
-    assert cluster.turn(REPLICA_SET) == []
+    assert cluster.reconcile_once(REPLICA_SET) == []
 
 
 # --- ReplicationControllers
@@ -291,9 +291,9 @@ def test_replication_controller_uses_label_selector():
     cluster = DeploymentHarness()
     spec = {"replicas": 2, "selector": {"app": "web"}, "template": template()}
     cluster.add(REPLICATION_CONTROLLERS, {"metadata": {"name": "web", "namespace": "default"}, "spec": spec})
-    cluster.turn(REPLICATION_CONTROLLER)
+    cluster.reconcile_once(REPLICATION_CONTROLLER)
     cluster.run_all()
-    cluster.turn(REPLICATION_CONTROLLER)
+    cluster.reconcile_once(REPLICATION_CONTROLLER)
     assert {meta.controller_of(pod)["kind"] for pod in cluster.pods} == {"ReplicationController"}
     assert cluster.get(REPLICATION_CONTROLLERS, "web")["status"] == {
         "replicas": 2,
@@ -302,7 +302,7 @@ def test_replication_controller_uses_label_selector():
         "availableReplicas": 2,
         "observedGeneration": 1,
     }
-    assert cluster.turn(REPLICATION_CONTROLLER) == []
+    assert cluster.reconcile_once(REPLICATION_CONTROLLER) == []
 
 
 def test_owners_of_same_name_have_separate_pods():
@@ -310,8 +310,8 @@ def test_owners_of_same_name_have_separate_pods():
     spec = {"replicas": 1, "selector": {"app": "web"}, "template": template()}
     cluster.add(REPLICATION_CONTROLLERS, {"metadata": {"name": "web", "namespace": "default"}, "spec": spec})
     cluster.add(REPLICA_SETS, replicaset(replicas=1))
-    cluster.turn(REPLICATION_CONTROLLER)
-    cluster.turn(REPLICA_SET)
+    cluster.reconcile_once(REPLICATION_CONTROLLER)
+    cluster.reconcile_once(REPLICA_SET)
     assert len(cluster.pods) == 2
     assert cluster.plan_of(REPLICATION_CONTROLLER).actions == ()
     assert cluster.plan_of(REPLICA_SET).actions == ()

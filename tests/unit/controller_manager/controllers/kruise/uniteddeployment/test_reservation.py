@@ -168,7 +168,7 @@ def test_other_subsets_replace_unschedulable_pods(kind):
 def test_later_subset_starts_as_reserved(kind):
     foo = UnitedDeploymentHarness(kind, ["s0"], replicas=2, strategy=adaptive(10, 5, reserves=True)).settle()
     foo.set("topology.subsets", [subset("s0", maxReplicas=1), subset("s1")])
-    foo.turn()
+    foo.reconcile_once()
     assert foo.schedulable("s1") == ("False", "created")
     foo.settle().pass_(12)
     assert foo.sizes == {"s0": 1, "s1": 1}
@@ -182,7 +182,7 @@ def test_recovered_growing_subset_is_marked_again(kind):
         UNITED_DEPLOYMENTS, "foo", ("status", "subsetStatuses"), [{"name": "s0", "conditions": MARKED}]
     )
     foo.scale(3)
-    foo.turn()
+    foo.reconcile_once()
     (subset_condition,) = foo.of_subset("s0")["conditions"]
     assert (subset_condition["status"], subset_condition["message"]) == (
         "False",
@@ -207,7 +207,7 @@ def test_unschedulable_pods_do_not_block_update(kind):
     foo.settle().pass_(11)
     assert foo.of_subset("s1")["reservedPods"] == 1
     foo.release("a:2")
-    foo.turn()
+    foo.reconcile_once()
     found = {name: value(foo.workload(name)["spec"], PLACES[kind]) for name in ("s0", "s1")}
     assert found == {"s0": None, "s1": 1}
 
@@ -222,13 +222,13 @@ def test_unavailable_pods_are_limited_during_update():
     foo.settle().pass_(11)
     foo.keep(s1=1)
     foo.release("a:2")
-    foo.turn()
+    foo.reconcile_once()
     assert value(foo.workload("s1")["spec"], PLACES["CloneSet"]) == 1
     foo.manage()
     assert foo.workload("s1")["status"]["readyReplicas"] == 0
-    foo.turn()
+    foo.reconcile_once()
     assert value(foo.workload("s1")["spec"], PLACES["CloneSet"]) == 3
-    assert [verb for verb, plural, _ in foo.turn() if plural == "clonesets"] == []
+    assert [verb for verb, plural, _ in foo.reconcile_once() if plural == "clonesets"] == []
 
 
 def value(spec, path):

@@ -155,18 +155,18 @@ def test_partition_of_workload_is_read(kind, strategy, expected):
 def test_pods_that_block_their_replacement_are_deleted():
     foo = UnitedDeploymentHarness("StatefulSet", "ab", replicas=10)
     foo.halted = {"a", "b"}
-    foo.turn()
+    foo.reconcile_once()
     foo.manage()
     foo.keep(a=4, b=3)
     foo.release("a:2")
-    assert {verb for verb, plural, _ in foo.turn() if plural == "statefulsets"} == {"update"}
+    assert {verb for verb, plural, _ in foo.reconcile_once() if plural == "statefulsets"} == {"update"}
     assert not deleted_pods(foo), "the sets do not know the new template yet"
     for name in "ab":
         set_observed_generation(foo, name)
-    foo.turn()
+    foo.reconcile_once()
     names = {name: meta.name(foo.workload(name)) for name in "ab"}
     assert deleted_pods(foo) == {f"{names['a']}-4", f"{names['b']}-3", f"{names['b']}-4"}
-    assert foo.turn() == []
+    assert foo.reconcile_once() == []
 
 
 def deleted_pods(foo):
@@ -232,7 +232,7 @@ def test_revision_hash(count, expected):
 
 def test_revision_name_collision_is_avoided():
     other = UnitedDeploymentHarness()
-    other.turn()
+    other.reconcile_once()
     (taken,) = other.revisions
     foo = UnitedDeploymentHarness()
     stranger = {"metadata": {"name": meta.name(taken), "namespace": "default"}, "data": {"x": 1}}

@@ -34,7 +34,7 @@ MINIMA = [
 @of_each_kind
 def test_one_workload_per_subset_is_created(kind):
     foo = UnitedDeploymentHarness(kind)
-    foo.turn()
+    foo.reconcile_once()
     (revision,) = foo.revisions
     assert meta.name(revision).startswith("foo-")
     assert foo.sizes == {"a": 1, "b": 1, "c": 1}
@@ -92,7 +92,7 @@ def test_unsatisfiable_replicas_change_nothing():
     foo.scale(14)
     foo.set("topology.subsets", [subset("a", replicas=6), subset("b", replicas=6)])
     before = foo.sizes
-    assert foo.turn() == []
+    assert foo.reconcile_once() == []
     assert foo.sizes == before
     reason, message = foo.messages[-1]
     assert reason == "Failed SpecifySubsetReplicas"
@@ -122,7 +122,7 @@ def test_scaling_converges(kind):
     assert foo.status["replicas"] == 7
     assert foo.status["observedGeneration"] == meta.generation(foo.foo)
     revision = foo.revision
-    assert [foo.turn() for _ in range(5)] == [[]] * 5
+    assert [foo.reconcile_once() for _ in range(5)] == [[]] * 5
     assert foo.revision == revision
 
 
@@ -145,7 +145,7 @@ def test_duplicate_workload_of_subset_is_deleted(kind):
     first = foo.workload("a")
     copied = {key: value for key, value in first["metadata"].items() if key != "uid"}
     foo.add(ADAPTER[kind].resource, {**first, "metadata": {**copied, "name": "zz-copied"}})
-    assert foo.turn() == [("delete", ADAPTER[kind].resource.plural, "zz-copied")]
+    assert foo.reconcile_once() == [("delete", ADAPTER[kind].resource.plural, "zz-copied")]
     foo.settle()
     assert meta.uid(foo.workload("a")) == meta.uid(first)
     assert foo.sizes == {"a": 1, "b": 1, "c": 1}
@@ -158,7 +158,7 @@ def test_deleting_duplicate_is_not_kept():
     second = foo.add(resource, {**first, "metadata": {**named, "name": "zz-copied"}})
     going = {"deletionTimestamp": "2030-01-01T00:00:00Z", "finalizers": ["foregroundDeletion"]}
     foo.put(resource, meta.with_metadata(first, **going))
-    assert [name for verb, _, name in foo.turn() if verb == "delete"] == []
+    assert [name for verb, _, name in foo.reconcile_once() if verb == "delete"] == []
     assert meta.uid(foo.get(resource, meta.name(second))) == meta.uid(second)
 
 
@@ -178,7 +178,7 @@ def test_selected_orphan_is_adopted(kind):
     foo = UnitedDeploymentHarness(kind).settle()
     workload = foo.workload("a")
     foo.put(ADAPTER[kind].resource, meta.with_metadata(workload, ownerReferences=[]))
-    assert foo.turn() == [("adopt", ADAPTER[kind].resource.plural, meta.name(workload))]
+    assert foo.reconcile_once() == [("adopt", ADAPTER[kind].resource.plural, meta.name(workload))]
     assert foo.settle().sizes == {"a": 1, "b": 1, "c": 1}
 
 
@@ -196,8 +196,8 @@ def test_workload_without_subset_is_an_error(labels, problem):
         ADAPTER["Deployment"].resource,
         {"metadata": {"name": "x", "namespace": "default", "labels": {**LABELS, **labels}}, "spec": spec},
     )
-    foo.turn()
-    assert foo.turn() == []
+    foo.reconcile_once()
+    assert foo.reconcile_once() == []
     first, second = foo.messages
     raw = f"fail to get subSet name from label of subset default/x: {problem}"
     assert first == ("FailedFindSubsets", raw)
@@ -217,7 +217,7 @@ def test_workloads_are_created_in_order_with_slow_start():
 def test_refused_creation_records_event_without_status():
     foo = UnitedDeploymentHarness()
     foo.refusals = {"foo-b-": Forbidden("exceeded quota")}
-    foo.turn()
+    foo.reconcile_once()
     assert isinstance(foo.error, Forbidden)
     assert foo.messages == [
         (
@@ -293,7 +293,7 @@ def test_replicas_follow_subsets_without_total():
 
 def test_long_name_prefix_is_truncated():
     foo = UnitedDeploymentHarness(subsets=["a" * 250])
-    foo.turn()
+    foo.reconcile_once()
     (made,) = foo.workloads("Deployment")
     assert meta.generate_name(made) == "foo-"
 
@@ -306,6 +306,6 @@ def test_scale_subresource_counts_reserved_pods():
 def test_first_of_several_template_kinds_is_used():
     both = {**template_of("Deployment"), **template_of("StatefulSet")}
     foo = UnitedDeploymentHarness(template=both)
-    foo.turn()
+    foo.reconcile_once()
     assert [len(foo.workloads(kind)) for kind in KINDS] == [3, 0, 0, 0]
     assert united()["spec"]["replicas"] == 3

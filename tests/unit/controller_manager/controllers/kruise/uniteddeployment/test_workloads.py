@@ -32,7 +32,7 @@ def subset_template(kind, pods):
         [subset("a", nodeSelectorTerm={"matchExpressions": [ON_NODE_A]})],
         template=template_of(kind, pods=pods),
     )
-    foo.turn()
+    foo.reconcile_once()
     return foo.workload("a")["spec"]["template"]
 
 
@@ -67,7 +67,7 @@ def test_subset_requirements_are_appended_to_each_term(kind):
 def test_match_fields_of_subset_are_ignored():
     term = {"matchFields": [requirement("metadata.name", "nodeA")]}
     foo = UnitedDeploymentHarness(subsets=[subset("a", nodeSelectorTerm=term)])
-    foo.turn()
+    foo.reconcile_once()
     assert "affinity" not in foo.workload("a")["spec"]["template"]["spec"]
 
 
@@ -79,7 +79,7 @@ def test_tolerations_are_appended(kind):
         [subset("a", tolerations=others), "b"],
         template=template_of(kind, pods=pods_template(tolerations=[first])),
     )
-    foo.turn()
+    foo.reconcile_once()
     found = {name: foo.workload(name)["spec"]["template"]["spec"]["tolerations"] for name in "ab"}
     assert found == {"a": [first, *others], "b": [first]}
 
@@ -92,7 +92,7 @@ def test_subset_patch_is_merged(kind):
         "spec": {"containers": [{"name": "c", "env": [env]}], "tolerations": [{"key": "only"}]},
     }
     foo = UnitedDeploymentHarness(kind, [subset("a", patch=patch, tolerations=[{"key": "lost"}]), "b"])
-    foo.turn()
+    foo.reconcile_once()
     patched, plain = foo.workload("a"), foo.workload("b")
     template = patched["spec"]["template"]
     assert template["spec"]["containers"] == [{"name": "c", "image": "a:1", "env": [env]}]
@@ -108,7 +108,7 @@ def test_changed_patch_is_written_once(kind):
         kind, [subset("a", patch={"metadata": {"annotations": {"note": "1"}}})]
     ).settle()
     foo.set("topology.subsets", [subset("a", patch={"metadata": {"annotations": {"note": "2"}}})])
-    assert [verb for verb, plural, _ in foo.turn() if plural != "uniteddeployments"] == ["update"]
+    assert [verb for verb, plural, _ in foo.reconcile_once() if plural != "uniteddeployments"] == ["update"]
     assert meta.annotations(foo.workload("a")["spec"]["template"]) == {"note": "2"}
     assert len(foo.settle().revisions) == 1
 
@@ -117,7 +117,7 @@ def test_invalid_patch_records_event():
     foo = UnitedDeploymentHarness(
         subsets=[subset("a", patch={"spec": {"containers": [{"image": "no name"}]}})]
     )
-    foo.turn()
+    foo.reconcile_once()
     assert foo.workloads() == []
     ((reason, message),) = foo.messages
     assert reason == "FailedUpdateSubset"
@@ -162,7 +162,7 @@ def test_partition_is_written_per_workload_kind(kind, strategy, expected):
     fields = {"updateStrategy": strategy} if strategy else {}
     foo = UnitedDeploymentHarness(kind, "a", template=template_of(kind, **fields))
     foo.keep(a=1)
-    foo.turn()
+    foo.reconcile_once()
     assert foo.workload("a")["spec"].get("updateStrategy") == expected
 
 
@@ -172,7 +172,7 @@ def test_workload_has_metadata_of_template():
     foo = UnitedDeploymentHarness(
         template={"deploymentTemplate": {**template["deploymentTemplate"], "metadata": metadata}}
     )
-    foo.turn()
+    foo.reconcile_once()
     workload = foo.workload("a")
     assert meta.labels(workload)["team"] == "x"
     assert meta.annotations(workload)["note"] == "1"
