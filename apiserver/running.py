@@ -62,7 +62,7 @@ class Dependencies(Struct, frozen=True, kw_only=True):
     """How long a shutdown waits for requests in flight."""
     middleware: Middleware | None = None
     """Wraps the handler of every authenticated request."""
-    has_manager_inside: bool = False
+    has_embedded_manager: bool = False
     """Whether a controller manager runs in the same process, whose controllers share one user."""
 
     @property
@@ -85,7 +85,7 @@ async def running(config: Config, dependencies: Dependencies) -> AsyncIterator[A
             clock=clock,
             random=dependencies.random,
         )
-        _add_roles(server, config, has_manager_inside=dependencies.has_manager_inside)
+        _add_roles(server, config, has_embedded_manager=dependencies.has_embedded_manager)
         await stack.enter_async_context(server)
         required_objects = (
             *cluster_objects(_server_properties(config, dependencies), server.catalog.groups),
@@ -129,11 +129,11 @@ def _listening(server: ApiServer, dependencies: Dependencies) -> AbstractAsyncCo
     )
 
 
-def _add_roles(server: ApiServer, config: Config, *, has_manager_inside: bool) -> None:
+def _add_roles(server: ApiServer, config: Config, *, has_embedded_manager: bool) -> None:
     """Add the roles of a controller manager and of simulated metrics, if the server has them."""
-    if config.serving.write_manager_kubeconfig is not None or has_manager_inside:
+    if config.serving.write_manager_kubeconfig is not None or has_embedded_manager:
         server.bootstrap_roles.add(roles_of_manager())
-    if has_manager_inside:
+    if has_embedded_manager:
         server.bootstrap_roles.add(roles_of_single_user(config.features.kubernetes_version))
     if config.features.simulate_metrics:
         server.bootstrap_roles.add(roles_of_metrics())

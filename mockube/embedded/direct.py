@@ -29,7 +29,7 @@ LOG: Final = logging.getLogger(__name__)
 class DirectTransport:
     """A transport for the event loop in which the server runs."""
 
-    host = "inside"
+    host = "in-process"
     """The host label in metrics."""
 
     def __init__(self, handle: Handle, clock: Clock) -> None:

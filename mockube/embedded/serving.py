@@ -70,7 +70,7 @@ async def run_server(
             random=random,
             drain_seconds=GRACE_SECONDS,
             middleware=middleware,
-            has_manager_inside=True,
+            has_embedded_manager=True,
         )
         async with running(config, dependencies) as server:
             has_roles = asyncio.Event()
