@@ -124,7 +124,7 @@ def _nanoseconds(tree: Tree, name: str, unit: int, bounds: tuple[int, int], defa
 
 def _event_limits(tree: Tree) -> dict[str, Any]:
     _check_kind(tree, "eventratelimit.admission.k8s.io", "Configuration", {"limits"})
-    limits = [_limit(entry, place) for place, entry in enumerate(list_of(tree, "limits"))]
+    limits = [_limit(entry, index) for index, entry in enumerate(list_of(tree, "limits"))]
     if not limits:
         raise FileProblem("limits: Invalid value: null: must not be empty")
     return {"event_limits": limits}
@@ -191,7 +191,7 @@ def _limited_resources(tree: Tree) -> dict[str, Any]:
         )
     check_fields(tree, {"apiVersion", "kind", "limitedResources"}, "the configuration")
     entries = list_of(tree, "limitedResources")
-    return {"limited_resources": [_limited_resource(entry, place) for place, entry in enumerate(entries)]}
+    return {"limited_resources": [_limited_resource(entry, index) for index, entry in enumerate(entries)]}
 
 
 def _limited_resource(tree: Tree, index: int) -> LimitedResource:

@@ -47,23 +47,23 @@ class IntervalMap(Generic[T]):
     def __bool__(self) -> bool:
         return bool(self._singles or self._prefixes or self._others)
 
-    def add(self, key: bytes, range_end: bytes | None, thing: T) -> None:
+    def add(self, key: bytes, range_end: bytes | None, value: T) -> None:
         if range_end is None:
-            self._singles.setdefault(key, []).append(thing)
+            self._singles.setdefault(key, []).append(value)
         elif range_end == prefix_end(key):
-            self._prefixes.setdefault(key, []).append(thing)
+            self._prefixes.setdefault(key, []).append(value)
             self._count(len(key), 1)
         else:
-            self._others.setdefault((key, range_end), []).append(thing)
+            self._others.setdefault((key, range_end), []).append(value)
 
-    def remove(self, key: bytes, range_end: bytes | None, thing: T) -> None:
+    def remove(self, key: bytes, range_end: bytes | None, value: T) -> None:
         if range_end is None:
-            _remove_from(self._singles, key, thing)
+            _remove_from(self._singles, key, value)
         elif range_end == prefix_end(key):
-            _remove_from(self._prefixes, key, thing)
+            _remove_from(self._prefixes, key, value)
             self._count(len(key), -1)
         else:
-            _remove_from(self._others, (key, range_end), thing)
+            _remove_from(self._others, (key, range_end), value)
 
     def at(self, key: bytes, range_end: bytes | None) -> Sequence[T]:
         """Return the members of exactly this interval."""
@@ -80,9 +80,9 @@ class IntervalMap(Generic[T]):
             if length > len(key):
                 break
             members += self._prefixes.get(key[:length], ())
-        for (start, end), things in self._others.items():
+        for (start, end), values in self._others.items():
             if covers(start, end, key):
-                members += things
+                members += values
         return members
 
     def _count(self, length: int, change: int) -> None:

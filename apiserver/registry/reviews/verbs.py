@@ -21,4 +21,4 @@ def review_verbs(tokens: BearerTokens, authorization: Authorization, accounts: S
         (GroupResource(authorization_, "selfsubjectrulesreviews"), ""): access.rules,
         (GroupResource("", "serviceaccounts"), "token"): TokenRequests(accounts).create,
     }
-    return {place: {"create": create} for place, create in creations.items()}
+    return {endpoint: {"create": create} for endpoint, create in creations.items()}
