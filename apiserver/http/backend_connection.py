@@ -16,7 +16,7 @@ from msgspec import Struct
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.hosts import join_host_port
 from mockube.apimachinery.status import ApiError, Timeout
-from mockube.apiserver.http.fair_openings import FairDialLimiter
+from mockube.apiserver.http.dial_limiter import FairDialLimiter
 from mockube.apiserver.pki.private import load_client_certificate
 from mockube.apiserver.registry.subresources.locations import KubeletGateway, Location, check_address
 from mockube.apiserver.request.limits import Deadlines
@@ -24,7 +24,7 @@ from mockube.apiserver.request.limits import Deadlines
 LIMIT: Final = 64 * 1024
 """Bytes that are read ahead, and the maximum of a response's head."""
 MAX_CONTEXTS: Final = 50
-MAX_OPENINGS: Final = 32
+MAX_DIALS: Final = 32
 """Connections to one address that are opened at the same time, so that they do not delay each other."""
 _NO_BODY: Final = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
 _PORTS: Final = {"http": 80, "https": 443}
@@ -127,7 +127,7 @@ class Dialer:
     def __init__(self, kubelets: KubeletClient, clock: Clock) -> None:
         self._kubelets = kubelets
         self._deadlines = Deadlines(clock)
-        self._openings = FairDialLimiter(MAX_OPENINGS, clock)
+        self._dial_limiter = FairDialLimiter(MAX_DIALS, clock)
         self._contexts: OrderedDict[tuple[str, bool], ssl.SSLContext] = OrderedDict()
 
     @asynccontextmanager
@@ -169,12 +169,12 @@ class Dialer:
     async def _connect(
         self, address: tuple[str, int], context: ssl.SSLContext | None, server_name: str, user: str
     ) -> BackendConnection:
-        """Connect when it is the user's turn, at which the timeout begins."""
+        """Wait for a slot of the dial limiter, and connect; the timeout begins with the slot."""
         try:
-            async with self._openings.turn(address, user):
+            async with self._dial_limiter.slot(address, user):
                 return await self._connect_now(*address, context, server_name)
         except (TimeoutError, Timeout) as error:
-            self._openings.fail(address, self._kubelets.seconds)
+            self._dial_limiter.fail(address, self._kubelets.seconds)
             raise DialFailed(f"dial tcp {join_host_port(*address)}: i/o timeout") from error
 
     async def _connect_now(

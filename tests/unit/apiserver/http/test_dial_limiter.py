@@ -6,18 +6,18 @@ import contextlib
 import pytest
 
 from mockube.apimachinery.clock import SteppedClock
-from mockube.apiserver.http.fair_openings import FairDialLimiter
+from mockube.apiserver.http.dial_limiter import FairDialLimiter
 from tests.support.event_loop import yield_to_loop
 
 KUBELET, OTHER = ("10.0.0.1", 10250), ("10.0.0.2", 10250)
 
 
-class Connections:
-    """Connections whose opening the test completes."""
+class ScriptedConnections:
+    """Connections that stay open until the test ends them."""
 
     def __init__(self, limit):
         self.clock = SteppedClock()
-        self.openings = FairDialLimiter(limit, self.clock)
+        self.dial_limiter = FairDialLimiter(limit, self.clock)
         self.begun = []
         self.failed = []
         self.tasks = {}
@@ -28,7 +28,7 @@ class Connections:
 
     async def _open(self, name, user, address):
         try:
-            async with self.openings.turn(address, user):
+            async with self.dial_limiter.slot(address, user):
                 self.begun.append(name)
                 await asyncio.Event().wait()
         except TimeoutError:
@@ -43,13 +43,13 @@ class Connections:
 
 @pytest.fixture
 async def connections():
-    connections = Connections(2)
+    connections = ScriptedConnections(2)
     yield connections
     for name in [*connections.tasks]:
         await connections.end(name)
 
 
-async def test_openings_alternate_between_users(connections):
+async def test_dials_alternate_between_users(connections):
     for number in range(5):
         await connections.begin(f"many-{number}", "alice")
     await connections.begin("single", "bob")
@@ -78,15 +78,15 @@ async def test_cancelled_opening_starts_next_in_queue(connections):
     assert connections.begun == ["a", "b", "e"]
 
 
-async def test_timeout_fails_all_openings_that_waited_as_long(connections):
+async def test_timeout_fails_all_dials_that_waited_as_long(connections):
     for name in "abc":
         await connections.begin(name, "alice")
     connections.clock.advance(20)
     await connections.begin("late", "alice")
     connections.clock.advance(10)
-    connections.openings.fail(KUBELET, 30)
+    connections.dial_limiter.fail(KUBELET, 30)
     await yield_to_loop()
     assert connections.failed == ["c"]
     await connections.end("a")
     assert connections.begun == ["a", "b", "late"]
-    connections.openings.fail(OTHER, 30)
+    connections.dial_limiter.fail(OTHER, 30)
