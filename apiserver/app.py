@@ -74,7 +74,7 @@ from mockube.apiserver.request.rendering import Renderer
 from mockube.apiserver.request.zpages import zpages
 from mockube.apiserver.storage.consistency import ConsistencyCheck
 from mockube.apiserver.storage.resource_cache import ResourceCache
-from mockube.apiserver.storage.stored import Layout
+from mockube.apiserver.storage.stored_object import Layout
 from mockube.apiserver.supervision import TaskSupervisor
 from mockube.apiserver.wire.table import Printer
 from mockube.etcd.embedded.store import EmbeddedStore

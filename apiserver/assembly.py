@@ -35,7 +35,7 @@ from mockube.apiserver.request.flow_headers import Flows
 from mockube.apiserver.request.limits import Deadlines, InFlight
 from mockube.apiserver.storage.lease_manager import LeaseManager
 from mockube.apiserver.storage.shapes import TypeCheckedReader
-from mockube.apiserver.storage.stored import Layout
+from mockube.apiserver.storage.stored_object import Layout
 from mockube.apiserver.storage.watch_cache import WatchCache
 from mockube.etcd.kv import KV
 

@@ -12,7 +12,7 @@ from typing import BinaryIO, Final
 import orjson
 
 from mockube.apiserver.kinds.registry import GROUPS
-from mockube.apiserver.storage.stored import MASTER_LEASES, MAX_REASON, read_value
+from mockube.apiserver.storage.stored_object import MASTER_LEASES, MAX_REASON, read_value
 from mockube.apiserver.wire.protobuf import envelope
 from mockube.etcd.archive.lines import Entry, UnreadableLine
 from mockube.etcd.archive.read import Archive, check

@@ -11,7 +11,7 @@ from typing import Final
 from mockube.apimachinery.clock import Clock
 from mockube.apiserver.config.settings import StorageOptions
 from mockube.apiserver.snapshot_files import opened_snapshot, restore_target
-from mockube.apiserver.storage.stored import Layout
+from mockube.apiserver.storage.stored_object import Layout
 from mockube.etcd.archive.lines import check_restore_complete
 from mockube.etcd.archive.restore import NotEmpty, restore
 from mockube.etcd.embedded.directory import create_after, is_new

@@ -37,7 +37,7 @@ from mockube.apiserver.registry.request_context import (
     RequestContext,
     write_options,
 )
-from mockube.apiserver.storage.stored import StoredObject, canonical
+from mockube.apiserver.storage.stored_object import StoredObject, canonical
 from mockube.apiserver.user import User
 from mockube.apiserver.wire.parse import parse
 from mockube.etcd.embedded.store import MemoryStore

@@ -21,7 +21,7 @@ from mockube.apiserver.authz.rights import Rights
 from mockube.apiserver.bootstrap import rbac
 from mockube.apiserver.kinds.registry import GROUPS
 from mockube.apiserver.storage.resource_cache import Change, ChangeKind
-from mockube.apiserver.storage.stored import StoredObject
+from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.apiserver.user import User
 
 STORED: Final = frozenset(row.group_resource for group in GROUPS for row in group.resources)

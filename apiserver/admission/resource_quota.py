@@ -32,7 +32,7 @@ from mockube.apiserver.registry.request_context import (
     WriteOptions,
 )
 from mockube.apiserver.registry.update import MODIFIED
-from mockube.apiserver.storage.stored import StoredObject, canonical
+from mockube.apiserver.storage.stored_object import StoredObject, canonical
 from mockube.apiserver.user import User
 from mockube.etcd.kv import Compare, Txn
 from mockube.etcd.kv import Target as Comparand

@@ -16,7 +16,7 @@ from mockube.apiserver.registry.registry import WRONG_TYPE_ERRORS, Registry
 from mockube.apiserver.registry.request_context import RequestContext, WriteOptions
 from mockube.apiserver.registry.resource_watchers import watched_keys
 from mockube.apiserver.registry.update import guaranteed_update
-from mockube.apiserver.storage.stored import StoredObject
+from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.apiserver.user import User
 from mockube.etcd.errors import KVError
 

@@ -13,7 +13,7 @@ from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.registry import WRONG_TYPE_ERRORS, Backend
 from mockube.apiserver.storage.resource_cache import Change
-from mockube.apiserver.storage.stored import StoredObject
+from mockube.apiserver.storage.stored_object import StoredObject
 
 FindRow: TypeAlias = Callable[[str, str, str], Resource | None]
 """Returns the row of a resource by group, version and name."""

@@ -20,7 +20,7 @@ from mockube.apiserver.kinds.core.service.strategy import (
     node_ports,
 )
 from mockube.apiserver.registry.registry import Backend
-from mockube.apiserver.storage.stored import canonical
+from mockube.apiserver.storage.stored_object import canonical
 from mockube.apiserver.wire.protobuf import envelope
 from mockube.etcd.kv import Compare, Put, Range, Target
 

@@ -30,7 +30,7 @@ from mockube.apiserver.kinds.common.addresses import Network
 from mockube.apiserver.kinds.core.service.cluster_ips import check_cluster_ips
 from mockube.apiserver.kinds.core.service.strategy import needs_cluster_ip, needs_node_port
 from mockube.apiserver.registry.registry import NO_ALLOCATIONS, WRONG_TYPE_ERRORS, Allocations, Backend
-from mockube.apiserver.storage.stored import StoredObject, canonical
+from mockube.apiserver.storage.stored_object import StoredObject, canonical
 from mockube.etcd.kv import Compare, Delete, Put, Target
 
 ENDPOINTS = GroupResource("", "endpoints")

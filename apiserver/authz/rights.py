@@ -22,7 +22,7 @@ from mockube.apiserver.storage.watch_cache import WatchCache
 from mockube.apiserver.user import User
 
 if TYPE_CHECKING:
-    from mockube.apiserver.authz.configured import AuthorizationSettings, ConfiguredAuthorizers
+    from mockube.apiserver.authz.configured_authorizers import AuthorizationSettings, ConfiguredAuthorizers
 
 
 DEFAULT_MODES: Final = ("Node", "RBAC")
@@ -51,7 +51,7 @@ class Rights:
         self, settings: "AuthorizationSettings", remote: RemoteAuthorization
     ) -> "ConfiguredAuthorizers":
         """Replace the authorizers by those of a configuration; its `run` reloads the file."""
-        from mockube.apiserver.authz.configured import ConfiguredAuthorizers  # noqa: PLC0415 - few need it
+        from mockube.apiserver.authz.configured_authorizers import ConfiguredAuthorizers  # noqa: PLC0415 - few need it
 
         built_in: Mapping[str, Authorizer] = {"Node": self._node, "RBAC": self.rbac}
         return ConfiguredAuthorizers(settings, self.authorization, built_in, remote)

@@ -20,7 +20,7 @@ from mockube.apiserver.bootstrap.ensure import ensure
 from mockube.apiserver.bootstrap.required_object import GroupVersionResource, RequiredObject
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.registry import Registry
-from mockube.apiserver.storage.stored import MASTER_LEASES
+from mockube.apiserver.storage.stored_object import MASTER_LEASES
 from mockube.etcd.errors import KVError, LeaseNotFound
 from mockube.etcd.kv import NO_LEASE, Put, Range, prefix_end
 

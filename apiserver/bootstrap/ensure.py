@@ -23,7 +23,7 @@ from mockube.apiserver.registry.create import create
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import Body, RequestContext, WriteOptions
 from mockube.apiserver.registry.update import update
-from mockube.apiserver.storage.stored import canonical
+from mockube.apiserver.storage.stored_object import canonical
 from mockube.apiserver.user import User
 from mockube.etcd.errors import KVError
 from mockube.etcd.kv import Compare, Target, Txn

@@ -16,7 +16,7 @@ from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.delete import delete
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.update import update
-from mockube.apiserver.storage.stored import StoredObject
+from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.etcd.errors import KVError
 
 LOG = logging.getLogger(__name__)

@@ -15,7 +15,7 @@ from mockube.apiserver.config.upstream import AUTHORIZATION_MODES
 if TYPE_CHECKING:
     from mockube.apiserver.authz.abac import ABAC
     from mockube.apiserver.authz.configuration import AuthorizationConfiguration
-    from mockube.apiserver.authz.configured import AuthorizationSettings
+    from mockube.apiserver.authz.configured_authorizers import AuthorizationSettings
 
 
 class AuthorizationFile(Struct, frozen=True, kw_only=True):
@@ -154,7 +154,7 @@ def authorization_settings(settings: AuthorizationOptions) -> "AuthorizationSett
     if file.configuration is None and is_plain:
         return None
     from mockube.apiserver.authz.configuration import from_modes  # noqa: PLC0415 - few need it
-    from mockube.apiserver.authz.configured import AuthorizationSettings  # noqa: PLC0415 - few need it
+    from mockube.apiserver.authz.configured_authorizers import AuthorizationSettings  # noqa: PLC0415 - few need it
 
     policies = settings.authorization_policy_file
     if file.configuration is not None:

@@ -15,12 +15,12 @@ from mockube.apiserver.customresources.conversion_webhook import (
     ReviewDependencies,
     WebhookConversion,
 )
-from mockube.apiserver.customresources.custom import CustomVersion
+from mockube.apiserver.customresources.custom_version import CustomVersion
 from mockube.apiserver.event_loop import Worker
 from mockube.apiserver.kinds.api_resource import GroupVersion, Resource
 from mockube.apiserver.kinds.kind import Conversion, Group
 from mockube.apiserver.kinds.registry import Kinds
-from mockube.apiserver.storage.stored import Layout
+from mockube.apiserver.storage.stored_object import Layout
 
 GroupVersionResource: TypeAlias = tuple[str, str, str]
 """The group, version and name of a resource."""

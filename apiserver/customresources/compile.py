@@ -14,7 +14,7 @@ from mockube.apimachinery.fields import selectable
 from mockube.apimachinery.schema.model import Type
 from mockube.apiserver.customresources.columns import printer
 from mockube.apiserver.customresources.cost import cost_of
-from mockube.apiserver.customresources.custom import CustomVersion, pack_schema
+from mockube.apiserver.customresources.custom_version import CustomVersion, pack_schema
 from mockube.apiserver.customresources.scales import ScalePaths
 from mockube.apiserver.customresources.strategy import custom_strategy
 from mockube.apiserver.kinds.api_resource import SCALE, STATUS, Replicas, Resource, SelectorForm, Subresource

@@ -19,11 +19,11 @@ from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.customresources import conversion_review as review
 from mockube.apiserver.customresources.conversion_review import ConversionFailed
-from mockube.apiserver.customresources.custom import CustomVersion
+from mockube.apiserver.customresources.custom_version import CustomVersion
 from mockube.apiserver.event_loop import Worker, batches
 from mockube.apiserver.kinds.kind import NotConverted
 from mockube.apiserver.metrics.webhooks import ConversionMetrics
-from mockube.apiserver.storage.stored import StoredObject, canonical_custom
+from mockube.apiserver.storage.stored_object import StoredObject, canonical_custom
 
 MAX_OBJECTS: Final = 100
 MAX_BYTES: Final = 1 << 20

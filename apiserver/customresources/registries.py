@@ -17,7 +17,7 @@ from mockube.apimachinery.schema.model import Schemas, Type
 from mockube.apimachinery.schema.normal import Normaliser
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.customresources.catalog import Catalog
-from mockube.apiserver.customresources.custom import CustomVersion
+from mockube.apiserver.customresources.custom_version import CustomVersion
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common import objectmeta
 from mockube.apiserver.kinds.jsonschema.pruning import Prune

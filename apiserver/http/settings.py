@@ -22,7 +22,7 @@ from mockube.apiserver.request.hosts import Hosts
 from mockube.apiserver.request.limits import Budget
 
 if TYPE_CHECKING:
-    from mockube.apiserver.authz.configured import AuthorizationSettings
+    from mockube.apiserver.authz.configured_authorizers import AuthorizationSettings
 
 
 class Settings(Struct, frozen=True, kw_only=True):

@@ -17,7 +17,7 @@ from mockube.apiserver.kinds.common.defaults import Table
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.strategy import Strategy
-from mockube.apiserver.storage.stored import StoredObject
+from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.apiserver.wire.table import Printer
 
 

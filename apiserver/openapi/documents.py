@@ -15,7 +15,7 @@ from mockube.apimachinery.piecewise import ENCODED_PIECE_SIZE, encode_in_pieces
 from mockube.apimachinery.schema import minors
 from mockube.apimachinery.tree import Tree
 from mockube.apimachinery.version import openapi_version
-from mockube.apiserver.customresources.custom import CustomVersion
+from mockube.apiserver.customresources.custom_version import CustomVersion
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.strategy import Strategy
 from mockube.apiserver.openapi import gnostic

@@ -17,7 +17,7 @@ from mockube.apimachinery.yaml_decode import load
 from mockube.apiserver.admission.plugin import WRITE, Plugin
 from mockube.apiserver.customresources.catalog import Catalog
 from mockube.apiserver.customresources.compile import compile_definition
-from mockube.apiserver.customresources.custom import CustomVersion
+from mockube.apiserver.customresources.custom_version import CustomVersion
 from mockube.apiserver.customresources.registries import OBJECT_META
 from mockube.apiserver.packs.definitions import definitions
 from mockube.apiserver.packs.kruise import clone_set, stateful_set, united_deployment

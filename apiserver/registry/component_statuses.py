@@ -14,7 +14,7 @@ from mockube.apimachinery.groups import GroupResource
 from mockube.apiserver.registry.registry import Backend, OwnVerbs
 from mockube.apiserver.registry.request_context import ListResult, ObjectResult, RequestContext, list_options
 from mockube.apiserver.registry.selection import selection
-from mockube.apiserver.storage.stored import StoredObject, canonical
+from mockube.apiserver.storage.stored_object import StoredObject, canonical
 from mockube.etcd.errors import KVError
 
 

@@ -17,7 +17,7 @@ from mockube.apiserver.kinds.kind import Conversion, NotConverted, RemoteConvers
 from mockube.apiserver.registry.body import decode_as
 from mockube.apiserver.registry.registry import WRONG_TYPE_ERRORS, CorruptObject, Registry
 from mockube.apiserver.registry.request_context import ListResult, ObjectResult, RequestContext
-from mockube.apiserver.storage.stored import StoredObject, canonical, encoder
+from mockube.apiserver.storage.stored_object import StoredObject, canonical, encoder
 
 _R = TypeVar("_R")
 

@@ -32,7 +32,7 @@ from mockube.apiserver.registry.request_context import (
     write_options,
 )
 from mockube.apiserver.registry.sent_fields import canonical_with, check_with_empty_collections, sent_text
-from mockube.apiserver.storage.stored import StoredObject, encoder
+from mockube.apiserver.storage.stored_object import StoredObject, encoder
 from mockube.apiserver.wire.parse import check_format
 from mockube.etcd.errors import TooLarge
 from mockube.etcd.kv import Compare, Range, RangeResult, Target, Txn

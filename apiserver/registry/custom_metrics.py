@@ -26,7 +26,7 @@ from mockube.apiserver.registry.resource_metrics import (
     SLICE,
     UsageMeter,
 )
-from mockube.apiserver.storage.stored import StoredObject
+from mockube.apiserver.storage.stored_object import StoredObject
 
 CUSTOM_METRICS: Final = GroupResource("kwok.x-k8s.io", "custommetrics")
 EXTERNAL_METRICS: Final = GroupResource("kwok.x-k8s.io", "externalmetrics")

@@ -35,7 +35,7 @@ from mockube.apiserver.registry.request_context import (
 )
 from mockube.apiserver.registry.selection import select_by
 from mockube.apiserver.registry.sent_fields import canonical_with, stored_text
-from mockube.apiserver.storage.stored import StoredObject, encoder
+from mockube.apiserver.storage.stored_object import StoredObject, encoder
 from mockube.etcd.kv import Compare, Delete, Target, Txn
 
 COLLECTION = "deletecollection"

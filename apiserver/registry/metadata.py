@@ -23,7 +23,7 @@ from mockube.apiserver.registry.body import decode_as
 from mockube.apiserver.registry.convert import APPLY, remote_conversion
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import MAX_FIELD_MANAGER, RequestContext, WriteOptions
-from mockube.apiserver.storage.stored import encoder
+from mockube.apiserver.storage.stored_object import encoder
 
 AFTER_ADMISSION: Final = " after mutating admission happens"
 _SYSTEM_FIELDS: Final = (

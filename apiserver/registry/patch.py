@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from mockube.apimachinery import errors, gotext, status
 from mockube.apimachinery.groups import GroupKind
-from mockube.apimachinery.patch import gofmt, json_merge, json_patch, strategic, written
+from mockube.apimachinery.patch import gofmt, json_merge, json_patch, lossless_json, strategic
 from mockube.apimachinery.patch.errors import (
     PatchError,
     PatchNotApplicable,
@@ -375,15 +375,15 @@ def _patched_text(outcome: PatchResult) -> str:
     """Return the result of a patch as text, with numbers and strings as they were sent."""
     registry, patch, patched, old, is_typed = outcome
     if len(patch.data) <= MAX_WRITTEN:
-        reparsed_patch = patch._replace(tree=written.loads(patch.data))
+        reparsed_patch = patch._replace(tree=lossless_json.loads(patch.data))
         # Upstream sorts the fields of an object without a struct.
         text = (
             orjson.dumps(_in_order(registry, old))
             if is_typed
             else orjson.dumps(old, option=orjson.OPT_SORT_KEYS)
         )
-        patched = _carry_out(registry, reparsed_patch, written.loads(text))
-    return written.dumps(dict(sorted(patched.items())) if isinstance(patched, dict) else patched)
+        patched = _carry_out(registry, reparsed_patch, lossless_json.loads(text))
+    return lossless_json.dumps(dict(sorted(patched.items())) if isinstance(patched, dict) else patched)
 
 
 def _in_order(registry: Registry, tree: Tree) -> Tree:

@@ -22,7 +22,7 @@ from mockube.apiserver.registry.selection import Selection, select_by
 from mockube.apiserver.storage import continue_token
 from mockube.apiserver.storage.continue_token import LATEST, BadContinueToken, ContinueToken
 from mockube.apiserver.storage.resource_cache import ResourceCache
-from mockube.apiserver.storage.stored import StoredObject
+from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.etcd.errors import Compacted, FutureRevision
 from mockube.etcd.kv import Range, prefix_end
 

@@ -33,7 +33,7 @@ from mockube.apiserver.registry.request_context import (
 )
 from mockube.apiserver.storage.lease_manager import LeaseManager
 from mockube.apiserver.storage.resource_cache import ResourceCache
-from mockube.apiserver.storage.stored import MAX_REASON, Layout, StoredObject
+from mockube.apiserver.storage.stored_object import MAX_REASON, Layout, StoredObject
 from mockube.apiserver.storage.watch_cache import WatchCache
 from mockube.apiserver.user import User
 from mockube.etcd.kv import KV, NO_LEASE, Compare, KeyValue, LeaseId, Operation, Put, Range

@@ -20,7 +20,7 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource, Subresource
 from mockube.apiserver.kinds.common.objectmeta import check_printable
 from mockube.apiserver.memory_limit import MemoryLimit, Reservation
-from mockube.apiserver.storage.stored import StoredObject
+from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.apiserver.user import User
 from mockube.apiserver.wire.negotiation import parse_content_type
 

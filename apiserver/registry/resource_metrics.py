@@ -15,7 +15,7 @@ from mockube.apiserver.kinds.metrics.resource_metrics import GROUP_NAME, NODE_ME
 from mockube.apiserver.registry.registry import WRONG_TYPE_ERRORS, Backend, OwnVerbs
 from mockube.apiserver.registry.request_context import ListResult, ObjectResult, RequestContext, list_options
 from mockube.apiserver.registry.selection import selection
-from mockube.apiserver.storage.stored import StoredObject, canonical
+from mockube.apiserver.storage.stored_object import StoredObject, canonical
 
 WINDOW: Final = "15s"
 """The reported interval over which usage was measured: metrics-server's resolution."""

@@ -15,7 +15,7 @@ from mockube.apimachinery.labels import SelectorError
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.registry.request_context import ListOptions, RequestContext
-from mockube.apiserver.storage.stored import StoredObject
+from mockube.apiserver.storage.stored_object import StoredObject
 
 Fields: TypeAlias = Mapping[str, SelectableField]
 

@@ -15,14 +15,14 @@ import orjson
 
 from mockube.apimachinery.errors import ErrorType, FieldError
 from mockube.apimachinery.gonumbers import with_go_numbers
-from mockube.apimachinery.patch import json_merge, json_patch, written
+from mockube.apimachinery.patch import json_merge, json_patch, lossless_json
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.schema.model import Shape, Type
 from mockube.apimachinery.tree import Tree, sorted_keys
 from mockube.apiserver.kinds.common.checks import IMMUTABLE
 from mockube.apiserver.registry.body import is_empty, sent_tree
 from mockube.apiserver.registry.request_context import APPLY_TYPES, RequestContext
-from mockube.apiserver.storage.stored import canonical
+from mockube.apiserver.storage.stored_object import canonical
 from mockube.apiserver.wire.negotiation import MediaType, parse_content_type
 
 Check: TypeAlias = Callable[[Tree], Sequence[FieldError]]
@@ -138,12 +138,12 @@ def sent_text(context: RequestContext, name: str, tree: Tree) -> bytes:
         return stored_text(context.live.value, name)  # only managers were changed
     carry_out = _PATCHES.get(media_type)
     if carry_out is not None and context.live is not None:
-        patched = carry_out(written.loads(context.live.text), written.loads(context.body.data))
-        text = written.dumps(patched.get(name)).encode()
+        patched = carry_out(lossless_json.loads(context.live.text), lossless_json.loads(context.body.data))
+        text = lossless_json.dumps(patched.get(name)).encode()
     elif media_type == MediaType.JSON:
         text = bytes(_MEMBERS.decode(context.body.data).get(name, b""))
     else:
-        text = written.dumps(sorted_keys(with_go_numbers(tree[name]))).encode()
+        text = lossless_json.dumps(sorted_keys(with_go_numbers(tree[name]))).encode()
     # What admission has changed is encoded again.
     return text if text and orjson.loads(text) == tree[name] else orjson.dumps(tree[name])
 
@@ -158,7 +158,7 @@ def check_unchanged(context: RequestContext, names: tuple[str, ...], new: Tree) 
     for name in names:
         text = sent_text(context, name, new)
         if context.live is not None and text != stored_text(context.live.value, name):
-            value = written.dumps(written.loads(text)) if text else "null"
+            value = lossless_json.dumps(lossless_json.loads(text)) if text else "null"
             detail = f"{value}: {IMMUTABLE}"
             yield FieldError(type=ErrorType.INVALID, field=str(ROOT.child(name)), detail=detail)
 

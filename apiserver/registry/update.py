@@ -47,7 +47,7 @@ from mockube.apiserver.registry.sent_fields import (
     has_more_empty,
     stored_text,
 )
-from mockube.apiserver.storage.stored import StoredObject, encoder
+from mockube.apiserver.storage.stored_object import StoredObject, encoder
 from mockube.etcd.errors import TooLarge
 from mockube.etcd.kv import Compare, Delete, Target, Txn
 

@@ -19,7 +19,7 @@ from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import ListOptions, RequestContext, list_options
 from mockube.apiserver.registry.selection import Selection, select_by
 from mockube.apiserver.storage.resource_cache import Change, ChangeKind, ResourceCache, TooOldResourceVersion
-from mockube.apiserver.storage.stored import StoredObject
+from mockube.apiserver.storage.stored_object import StoredObject
 
 LOG = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.autoscaling.scale import CUSTOM_PRINTER
 from mockube.apiserver.registry.registry import MAX_WARNINGS, CorruptObject
 from mockube.apiserver.registry.request_context import ListResult, ObjectResult, RequestContext
-from mockube.apiserver.storage.stored import StoredObject
+from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.apiserver.wire import partial, table, yaml_codec
 from mockube.apiserver.wire.frames import encode_object
 from mockube.apiserver.wire.negotiation import MediaType, OutputFormat, View

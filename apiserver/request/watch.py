@@ -20,7 +20,7 @@ from mockube.apiserver.request.request import BodySink, Frame, Request
 from mockube.apiserver.request.response import PIECE, Response
 from mockube.apiserver.request.routes import NOT_STREAMED
 from mockube.apiserver.storage.resource_cache import Encode
-from mockube.apiserver.storage.stored import StoredObject
+from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.apiserver.wire.frames import FRAMES, json_text
 from mockube.apiserver.wire.negotiation import STREAMED_FORMATS, MediaType, OutputFormat, View
 

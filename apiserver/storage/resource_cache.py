@@ -13,7 +13,7 @@ from typing import Final, Protocol, TypeAlias
 
 from sortedcontainers import SortedList
 
-from mockube.apiserver.storage.stored import MAX_REASON, StoredObject
+from mockube.apiserver.storage.stored_object import MAX_REASON, StoredObject
 from mockube.etcd.kv import prefix_end
 
 

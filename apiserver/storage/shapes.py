@@ -16,7 +16,7 @@ from mockube.apimachinery.schema.decode import DecodeError, Decoder
 from mockube.apimachinery.schema.model import Field, Schemas, Shape, Type
 from mockube.apimachinery.schema.normal import OMITTED, WrongKind, absent_value, scalar_reader
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.storage.stored import UnreadableValue, canonical, read_value
+from mockube.apiserver.storage.stored_object import UnreadableValue, canonical, read_value
 
 MAX_KINDS: Final = 4096
 """The maximum of cached kinds; others are not checked. There are fewer built-in kinds."""

@@ -28,8 +28,8 @@ from mockube.etcd.kv import (
     TxnResult,
     WatchRequest,
 )
-from mockube.etcd.remote import answers
-from mockube.etcd.remote.answers import MemberStatus
+from mockube.etcd.remote import responses
+from mockube.etcd.remote.responses import MemberStatus
 
 Fields: TypeAlias = dict[str, Any]
 
@@ -168,21 +168,23 @@ class Method(Struct, Generic[T], frozen=True):
     """
 
 
-RANGE: Final[Method[RangeResult]] = Method("/kv/range", answers.decode_range, repeatable=True)
-PUT: Final[Method[PutResult]] = Method("/kv/put", answers.decode_put, repeatable=False)
-DELETE: Final[Method[DeleteResult]] = Method("/kv/deleterange", answers.decode_delete, repeatable=False)
-TXN: Final[Method[TxnResult]] = Method("/kv/txn", answers.decode_txn, repeatable=False)
-READ_TXN: Final[Method[TxnResult]] = Method("/kv/txn", answers.decode_txn, repeatable=True)
-PING: Final[Method[TxnResult]] = Method("/kv/txn", answers.decode_txn, repeatable=True)
+RANGE: Final[Method[RangeResult]] = Method("/kv/range", responses.decode_range, repeatable=True)
+PUT: Final[Method[PutResult]] = Method("/kv/put", responses.decode_put, repeatable=False)
+DELETE: Final[Method[DeleteResult]] = Method("/kv/deleterange", responses.decode_delete, repeatable=False)
+TXN: Final[Method[TxnResult]] = Method("/kv/txn", responses.decode_txn, repeatable=False)
+READ_TXN: Final[Method[TxnResult]] = Method("/kv/txn", responses.decode_txn, repeatable=True)
+PING: Final[Method[TxnResult]] = Method("/kv/txn", responses.decode_txn, repeatable=True)
 """With `EMPTY_REQUEST`: an empty transaction, which any member with a leader executes for any user."""
-COMPACT: Final[Method[None]] = Method("/kv/compaction", answers.decode_done, repeatable=False)
-GRANT: Final[Method[Lease]] = Method("/lease/grant", answers.decode_grant, repeatable=False)
-KEEP_ALIVE: Final[Method[Lease]] = Method("/lease/keepalive", answers.decode_keep_alive, repeatable=True)
-REVOKE: Final[Method[None]] = Method("/lease/revoke", answers.decode_done, repeatable=False)
-TIME_TO_LIVE: Final[Method[Lease]] = Method("/lease/timetolive", answers.decode_time_to_live, repeatable=True)
-LEASES: Final[Method[list[LeaseId]]] = Method("/lease/leases", answers.decode_leases, repeatable=True)
-STATUS: Final[Method[MemberStatus]] = Method("/maintenance/status", answers.decode_status, repeatable=True)
-LOGIN: Final[Method[str]] = Method("/auth/authenticate", answers.decode_token, repeatable=True)
+COMPACT: Final[Method[None]] = Method("/kv/compaction", responses.decode_done, repeatable=False)
+GRANT: Final[Method[Lease]] = Method("/lease/grant", responses.decode_grant, repeatable=False)
+KEEP_ALIVE: Final[Method[Lease]] = Method("/lease/keepalive", responses.decode_keep_alive, repeatable=True)
+REVOKE: Final[Method[None]] = Method("/lease/revoke", responses.decode_done, repeatable=False)
+TIME_TO_LIVE: Final[Method[Lease]] = Method(
+    "/lease/timetolive", responses.decode_time_to_live, repeatable=True
+)
+LEASES: Final[Method[list[LeaseId]]] = Method("/lease/leases", responses.decode_leases, repeatable=True)
+STATUS: Final[Method[MemberStatus]] = Method("/maintenance/status", responses.decode_status, repeatable=True)
+LOGIN: Final[Method[str]] = Method("/auth/authenticate", responses.decode_token, repeatable=True)
 
 WATCH: Final = "/watch"
 """The path of watch streams; a stream may be opened again."""

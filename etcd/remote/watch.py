@@ -20,9 +20,9 @@ from typing import Self
 
 from mockube.etcd.errors import Closed, Compacted, Interrupted, KVError, Timeout, Unavailable
 from mockube.etcd.kv import FROM_KEY, Event, Range, Revision, WatchBatch, WatchRequest
-from mockube.etcd.remote.answers import WatchAnswer
 from mockube.etcd.remote.clock import Clock
 from mockube.etcd.remote.requests import RANGE, encode_range, encode_watch
+from mockube.etcd.remote.responses import WatchResponse
 from mockube.etcd.remote.transport import Transport
 from mockube.etcd.remote.watch_stream import WatchStream
 
@@ -135,7 +135,7 @@ class RemoteWatch:
             else:
                 return
 
-    async def _take(self, answer: WatchAnswer) -> None:
+    async def _take(self, answer: WatchResponse) -> None:
         if not answer.on_demand:
             await self._accept(answer)
         elif self._order.progress_revision:
@@ -154,7 +154,7 @@ class RemoteWatch:
         finally:
             await stream.close()
 
-    async def _accept(self, answer: WatchAnswer) -> None:
+    async def _accept(self, answer: WatchResponse) -> None:
         if answer.compact_revision:
             raise Compacted(self._order.position + 1, answer.compact_revision)
         while self._inbox.qsize() >= BACKLOG:

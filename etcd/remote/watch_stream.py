@@ -13,10 +13,10 @@ from msgspec.structs import replace
 
 from mockube.etcd.errors import PermissionDenied, Timeout
 from mockube.etcd.kv import Event
-from mockube.etcd.remote.answers import WatchAnswer, decode_watch
 from mockube.etcd.remote.clock import Clock, Deadline
 from mockube.etcd.remote.gateway import Gateway
 from mockube.etcd.remote.requests import EMPTY_REQUEST, PING, PROGRESS, STATUS, Method
+from mockube.etcd.remote.responses import WatchResponse, decode_watch
 from mockube.etcd.remote.stream import Stream
 
 T = TypeVar("T")
@@ -34,7 +34,7 @@ class WatchStream:
         self._fragments: list[Event] = []
         self._in_order: bool | None = None
 
-    async def receive(self) -> WatchAnswer:
+    async def receive(self) -> WatchResponse:
         """Return the next response, with its fragments joined, so that a revision is never split."""
         while True:
             answer = decode_watch(await self._message())

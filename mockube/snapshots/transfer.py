@@ -14,7 +14,7 @@ from mockube.apimachinery.timestamps import format_time
 from mockube.apiserver.config.settings import StorageOptions
 from mockube.apiserver.request.snapshot_endpoint import PATH
 from mockube.apiserver.snapshot_files import restore_target
-from mockube.apiserver.storage.stored import Layout
+from mockube.apiserver.storage.stored_object import Layout
 from mockube.apiserver.store import STORE_FOLDER, connect, open_durable
 from mockube.connect import open_client
 from mockube.controller_manager.client.client import Client

@@ -10,7 +10,7 @@ from aiohttp import web
 
 from mockube.apiserver.authn.token_webhook import TokenWebhookSettings
 from mockube.apiserver.authz.configuration import read_configuration
-from mockube.apiserver.authz.configured import AuthorizationSettings
+from mockube.apiserver.authz.configured_authorizers import AuthorizationSettings
 from mockube.apiserver.http.settings import Settings
 from mockube.apiserver.kubeconfig import read_endpoint
 from tests.support.server import apiserver

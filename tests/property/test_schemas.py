@@ -10,7 +10,7 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.patch.apply.atoms import TypedError, atom_of_type
 from mockube.apimachinery.patch.apply.compare import compare
 from mockube.apimachinery.patch.apply.merge import merge
-from mockube.apimachinery.patch.apply.places import all_fields, applied_fields
+from mockube.apimachinery.patch.apply.typed_fields import all_fields, applied_fields
 from mockube.apimachinery.patch.apply.validate import validate
 from mockube.apimachinery.paths import ROOT
 from mockube.apiserver.customresources.defaulting import filler

@@ -15,7 +15,7 @@ from mockube.apimachinery.patch.apply.fieldset import (
     recursive_difference,
     union,
 )
-from mockube.apimachinery.patch.apply.places import all_fields
+from mockube.apimachinery.patch.apply.typed_fields import all_fields
 
 ABSENT: Final[Any] = object()
 """An absent value, which is different from null."""

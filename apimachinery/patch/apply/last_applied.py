@@ -12,7 +12,7 @@ from mockube.apimachinery import gotext, meta
 from mockube.apimachinery.patch.apply.atoms import Atom, TypedError
 from mockube.apimachinery.patch.apply.compare import compare
 from mockube.apimachinery.patch.apply.fieldset import EMPTY, FieldSet, difference
-from mockube.apimachinery.patch.apply.places import applied_fields
+from mockube.apimachinery.patch.apply.typed_fields import applied_fields
 from mockube.apimachinery.patch.apply.validate import validate
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import ANNOTATION_LAST_APPLIED

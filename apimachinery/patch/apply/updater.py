@@ -23,7 +23,7 @@ from mockube.apimachinery.patch.apply.managers import (
     VersionConverter,
 )
 from mockube.apimachinery.patch.apply.merge import merge
-from mockube.apimachinery.patch.apply.places import applied_fields, ensure_named_fields, remove
+from mockube.apimachinery.patch.apply.typed_fields import applied_fields, ensure_named_fields, remove
 from mockube.apimachinery.tree import ReadOnlyTree
 
 

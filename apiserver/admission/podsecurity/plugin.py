@@ -23,7 +23,7 @@ from mockube.apiserver.admission.podsecurity.policy import (
 from mockube.apiserver.event_loop import SLICE, yield_to_loop
 from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation, Target
-from mockube.apiserver.storage.stored import StoredObject
+from mockube.apiserver.storage.stored_object import StoredObject
 
 NAMESPACE: Final[Target] = "", "namespaces", ""
 _POD_TARGETS: Final = frozenset({POD, ("", "pods", "ephemeralcontainers"), ("", "pods", "resize")})

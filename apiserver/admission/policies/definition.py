@@ -20,7 +20,7 @@ from mockube.apiserver.admission.rules import Equivalents
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.registry.request_context import AdmissionAttributes
-from mockube.apiserver.storage.stored import StoredObject
+from mockube.apiserver.storage.stored_object import StoredObject
 
 GROUP: Final = "admissionregistration.k8s.io"
 EXEMPT: Final = frozenset(

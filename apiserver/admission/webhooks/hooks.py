@@ -12,7 +12,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.admission.rules import Equivalents, no_equivalents, row_of_rules
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation
-from mockube.apiserver.storage.stored import StoredObject
+from mockube.apiserver.storage.stored_object import StoredObject
 
 GROUP: Final = "admissionregistration.k8s.io"
 MUTATING: Final = GroupResource(GROUP, "mutatingwebhookconfigurations")

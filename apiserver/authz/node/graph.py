@@ -21,7 +21,7 @@ from mockube.apiserver.authz.node.references import (
 )
 from mockube.apiserver.event_loop import yield_to_loop
 from mockube.apiserver.storage.resource_cache import Change, ResourceCache
-from mockube.apiserver.storage.stored import StoredObject
+from mockube.apiserver.storage.stored_object import StoredObject
 
 GROUPS: Final = {POD: "", VOLUME: "", ATTACHMENT: "storage.k8s.io", SLICE: "resource.k8s.io"}
 """The API groups of the resources that are watched."""

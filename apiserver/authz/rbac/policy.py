@@ -8,7 +8,7 @@ import orjson
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.authz.rbac.rules import RuleSet
-from mockube.apiserver.storage.stored import StoredObject
+from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.apiserver.user import SERVICE_ACCOUNT, User
 
 GROUP: Final = "rbac.authorization.k8s.io"

@@ -19,7 +19,7 @@ from mockube.apiserver.registry.request_context import (
     RequestContext,
     write_options,
 )
-from mockube.apiserver.storage.stored import canonical
+from mockube.apiserver.storage.stored_object import canonical
 from mockube.etcd.kv import Compare, Target, Txn
 
 BINDING = GroupResource("", "pods/binding")

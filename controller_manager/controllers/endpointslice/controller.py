@@ -27,7 +27,7 @@ from mockube.controller_manager.control.actions import (
     Update,
 )
 from mockube.controller_manager.control.controller import Controller, Watch, key_of_object
-from mockube.controller_manager.controllers.endpointslice.desired import (
+from mockube.controller_manager.controllers.endpointslice.desired_endpoints import (
     address_types,
     group_by_ports,
     labels_of,

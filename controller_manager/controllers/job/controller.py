@@ -27,7 +27,7 @@ from mockube.controller_manager.control.actions import (
     Remember,
 )
 from mockube.controller_manager.control.controller import Controller, Watch
-from mockube.controller_manager.controllers.job import ending
+from mockube.controller_manager.controllers.job import end_conditions
 from mockube.controller_manager.controllers.job.backoff import Failures, shortest_span
 from mockube.controller_manager.controllers.job.monitor import JobMonitor
 from mockube.controller_manager.controllers.job.pods import PodChange, pod_change
@@ -75,13 +75,13 @@ def reconcile(caches: Caches, key: Key, now: datetime, memory: Failures | None) 
 
 
 def _plan(state: JobState, now: datetime) -> Plan:
-    end_condition = ending.end_of(state, now)
+    end_condition = end_conditions.end_of(state, now)
     if end_condition is not None:
         actions = (pod_deletion(state.job, state.active),) if state.active else ()
         return Plan(actions=actions, then=lambda outcome: _plan_after_end(state, end_condition, outcome, now))
     change = PodChange() if meta.is_deleting(state.job) else pod_change(state, now)
     again = None if change.requeue_after is None else max(change.requeue_after, BATCH_PERIOD)
-    waits = [span for span in (again, ending.time_left(state.job, now)) if span is not None]
+    waits = [span for span in (again, end_conditions.time_left(state.job, now)) if span is not None]
     return Plan(
         actions=change.actions,
         then=lambda outcome: _plan_after_pod_change(state, outcome, now),
@@ -107,8 +107,8 @@ def _plan_after_pod_change(state: JobState, outcome: PlanResult, now: datetime) 
     remaining_state = _without_deleted(state, outcome)
     active = len(remaining_state.active) + len(outcome.of(Create))
     status = _status(remaining_state, active, now)
-    if ending.has_enough_successes(state, active):
-        return track(_progress(remaining_state, status, ending.completion_condition(now)), now)
+    if end_conditions.has_enough_successes(state, active):
+        return track(_progress(remaining_state, status, end_conditions.completion_condition(now)), now)
     if meta.is_deleting(state.job):
         return track(_progress(remaining_state, status, None), now)
     status, events = _with_suspension(state, status, now)
@@ -138,15 +138,15 @@ def _with_suspension(
 ) -> tuple[dict[str, Any], tuple[RecordEvent, ...]]:
     """Set the condition Suspended. The start time is the time of the last resumption."""
     word = "Suspended" if is_suspended(state.job) else "Resumed"
-    desired = ending.condition(
-        ending.SUSPENDED,
+    desired = end_conditions.condition(
+        end_conditions.SUSPENDED,
         f"Job{word}",
         f"Job {word.lower()}",
         now,
         status="True" if is_suspended(state.job) else "False",
     )
     old_conditions = status.get("conditions") or ()
-    new_conditions = ending.with_condition(old_conditions, desired)
+    new_conditions = end_conditions.with_condition(old_conditions, desired)
     if new_conditions is old_conditions:
         return status, ()
     status = {**status, "conditions": new_conditions, "startTime": format_time(now)}

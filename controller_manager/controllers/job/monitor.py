@@ -12,7 +12,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.control.actions import Create, Delete, PlanResult, Update
 from mockube.controller_manager.control.controller import OutcomeMetrics
 from mockube.controller_manager.controllers.job import index_ranges
-from mockube.controller_manager.controllers.job.ending import COMPLETE, FAILED
+from mockube.controller_manager.controllers.job.end_conditions import COMPLETE, FAILED
 from mockube.controller_manager.controllers.job.state import is_finished, is_indexed, is_managed_elsewhere
 from mockube.controller_manager.metrics.durations import LabelledDurations
 

@@ -26,7 +26,7 @@ from mockube.controller_manager.control.actions import (
     Update,
 )
 from mockube.controller_manager.controllers.job import index_ranges
-from mockube.controller_manager.controllers.job.ending import (
+from mockube.controller_manager.controllers.job.end_conditions import (
     COMPLETE,
     FAILURE_TARGET,
     SUCCESS_CRITERIA_MET,

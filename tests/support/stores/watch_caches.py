@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 
-from mockube.apiserver.storage.stored import read_value
+from mockube.apiserver.storage.stored_object import read_value
 from mockube.apiserver.storage.watch_cache import WatchCache
 from mockube.etcd.kv import Put
 

@@ -115,7 +115,7 @@ asyncio.run(main())
 @pytest.mark.parametrize("size", [1, 1 << 20])
 def test_stored_objects_are_not_traversed(size):
     run(f"""
-from mockube.apiserver.storage.stored import StoredObject
+from mockube.apiserver.storage.stored_object import StoredObject
 assert not gc.is_tracked(StoredObject(b"key", b"x" * {size}, 1))
 """)
 

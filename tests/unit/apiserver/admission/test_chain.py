@@ -12,7 +12,7 @@ from mockube.apiserver.app import catalog
 from mockube.apiserver.config import admission_plugins
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation, RequestContext
 from mockube.apiserver.storage.resource_cache import ResourceCache
-from mockube.apiserver.storage.stored import StoredObject
+from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.apiserver.user import User
 
 ROWS = catalog()

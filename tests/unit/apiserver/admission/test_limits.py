@@ -12,7 +12,7 @@ from mockube.apiserver.app import catalog
 from mockube.apiserver.event_loop import Worker
 from mockube.apiserver.kinds.core.pod.defaults import aggregate
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation, RequestContext
-from mockube.apiserver.storage.stored import StoredObject
+from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.apiserver.user import User
 from mockube.controller_manager.workloads.pod_requests import pod_requests
 

@@ -9,7 +9,7 @@ from mockube.apiserver.authz.node.authorizer import NodeAuthorizer
 from mockube.apiserver.authz.node.graph import GROUPS, NodeGraph
 from mockube.apiserver.bootstrap.rbac import rules_of_nodes
 from mockube.apiserver.storage.resource_cache import Change, ChangeKind, ResourceCache
-from mockube.apiserver.storage.stored import StoredObject
+from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.apiserver.user import User
 
 NODE = User(name="system:node:n1", groups=("system:nodes",))

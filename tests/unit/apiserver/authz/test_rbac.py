@@ -10,7 +10,7 @@ from mockube.apiserver.authz.rbac.authorizer import RBAC
 from mockube.apiserver.authz.rbac.escalation import describe, escalation
 from mockube.apiserver.authz.rbac.policy import RBACPolicy
 from mockube.apiserver.storage.resource_cache import Change, ChangeKind
-from mockube.apiserver.storage.stored import StoredObject
+from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.apiserver.user import User
 
 GROUP = "rbac.authorization.k8s.io"

@@ -4,7 +4,7 @@ import pytest
 
 from mockube.apimachinery.schema.model import Shape, Type
 from mockube.apiserver.customresources.cost import INSTRUCTIONS, NODE, cost_of
-from mockube.apiserver.customresources.custom import CustomVersion, pack_schema
+from mockube.apiserver.customresources.custom_version import CustomVersion, pack_schema
 from mockube.apiserver.event_loop import LARGE
 from mockube.apiserver.kinds.api_resource import Resource
 

@@ -4,7 +4,7 @@ import orjson
 import pytest
 
 from mockube.apimachinery.paths import ROOT
-from mockube.apiserver.customresources.custom import CustomVersion, pack_schema
+from mockube.apiserver.customresources.custom_version import CustomVersion, pack_schema
 from mockube.apiserver.customresources.defaulting import filler
 from mockube.apiserver.customresources.list_types import lists_checker
 from mockube.apiserver.customresources.types import type_of

@@ -9,7 +9,7 @@ from mockube.apiserver.event_loop import SLICE
 from mockube.apiserver.kinds.registry import GROUPS, printer_of_kind
 from mockube.apiserver.registry.request_context import ListResult, RequestContext
 from mockube.apiserver.request.rendering import Renderer
-from mockube.apiserver.storage.stored import StoredObject, canonical
+from mockube.apiserver.storage.stored_object import StoredObject, canonical
 from mockube.apiserver.user import User
 from mockube.apiserver.wire.negotiation import MediaType, OutputFormat, View
 from mockube.apiserver.wire.protobuf import envelope

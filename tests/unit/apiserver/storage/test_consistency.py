@@ -9,7 +9,7 @@ import pytest
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.storage import consistency
 from mockube.apiserver.storage.consistency import INTERVAL_SECONDS, PAUSE_SECONDS, ConsistencyCheck
-from mockube.apiserver.storage.stored import read_value
+from mockube.apiserver.storage.stored_object import read_value
 from mockube.apiserver.storage.watch_cache import WatchCache
 from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.errors import Unavailable

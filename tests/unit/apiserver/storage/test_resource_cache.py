@@ -14,7 +14,7 @@ from mockube.apiserver.storage.resource_cache import (
     ResourceCache,
     TooOldResourceVersion,
 )
-from mockube.apiserver.storage.stored import StoredObject
+from mockube.apiserver.storage.stored_object import StoredObject
 
 
 @pytest.fixture

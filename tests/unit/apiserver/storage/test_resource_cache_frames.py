@@ -6,7 +6,7 @@ from mockube.apiserver.storage.resource_cache import (
     ChangeKind,
     ResourceCache,
 )
-from mockube.apiserver.storage.stored import StoredObject
+from mockube.apiserver.storage.stored_object import StoredObject
 
 
 class Encoder:

@@ -10,7 +10,7 @@ import pytest
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.registry.selection import SELECT_ALL
 from mockube.apiserver.registry.watch_stream import BACKLOG, BACKLOG_BYTES, UNCOUNTED_EVENTS, ClientWatch
-from mockube.apiserver.storage.stored import MAX_TRUSTED_BYTES, TrustedValues, read_value
+from mockube.apiserver.storage.stored_object import MAX_TRUSTED_BYTES, TrustedValues, read_value
 from mockube.apiserver.storage.watch_cache import SLICE, WatchCache
 from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.errors import Interrupted

@@ -8,8 +8,8 @@ import pytest
 from mockube.apimachinery.clock import SteppedClock
 from mockube.etcd.errors import Closed, Compacted, Interrupted, PermissionDenied, Unavailable, Unsupported
 from mockube.etcd.kv import RangeResult, WatchRequest
-from mockube.etcd.remote.answers import MemberStatus
 from mockube.etcd.remote.requests import PROGRESS, RANGE
+from mockube.etcd.remote.responses import MemberStatus
 from mockube.etcd.remote.stream import LineStream
 from mockube.etcd.remote.watch import BACKLOG, PROGRESS_RETRY_SECONDS, RESUME_RETRY_SECONDS, RemoteWatch
 from mockube.etcd.remote.watch_stream import WatchStream

@@ -4,9 +4,9 @@ import pytest
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.etcd.errors import Timeout, Unavailable
-from mockube.etcd.remote.answers import MemberStatus
 from mockube.etcd.remote.errors import TokenRejected
 from mockube.etcd.remote.requests import PING, STATUS
+from mockube.etcd.remote.responses import MemberStatus
 from mockube.etcd.remote.watch_stream import WatchStream
 from tests.support.event_loop import yield_to_loop
 from tests.support.stores.etcd_fakes import HANG, FakeGateway, FakeStream, K, watch_message

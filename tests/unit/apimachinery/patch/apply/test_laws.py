@@ -8,7 +8,7 @@ from mockube.apimachinery.patch.apply.compare import compare
 from mockube.apimachinery.patch.apply.fieldset import difference, union
 from mockube.apimachinery.patch.apply.managers import NEVER_OWNED
 from mockube.apimachinery.patch.apply.merge import merge
-from mockube.apimachinery.patch.apply.places import all_fields, applied_fields, remove
+from mockube.apimachinery.patch.apply.typed_fields import all_fields, applied_fields, remove
 from tests.support.server.fields import field_paths
 from tests.support.server.managed_objects import EMPTY, applied, managers, thing, updated
 from tests.support.server.typed import THING

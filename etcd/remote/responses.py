@@ -29,7 +29,7 @@ _ON_DEMAND = -1
 """The watch id in a response to a progress request, which concerns all watches of its stream."""
 
 
-class WatchAnswer(Struct, frozen=True, kw_only=True):
+class WatchResponse(Struct, frozen=True, kw_only=True):
     """One message of a watch stream. `revision` is the member's own, which may be ahead of the events."""
 
     revision: Revision
@@ -149,8 +149,8 @@ class _Watch(Struct):
     fragment: bool = False
     events: list[_Event] = []
 
-    def record(self) -> WatchAnswer:
-        return WatchAnswer(
+    def record(self) -> WatchResponse:
+        return WatchResponse(
             revision=self.header.revision,
             created=self.created,
             on_demand=self.watch_id == _ON_DEMAND,
@@ -216,7 +216,7 @@ def decode_txn(body: bytes) -> TxnResult:
     return _txn(body).record()
 
 
-def decode_watch(message: bytes) -> WatchAnswer:
+def decode_watch(message: bytes) -> WatchResponse:
     """Return a watch response, or raise the error of the stream or of the watch; the caller handles compaction."""
     watch = _watch(_result(message))
     if watch.canceled and not watch.compact_revision:

@@ -3,7 +3,12 @@ import pytest
 
 from mockube.apimachinery.patch.apply.atoms import atom_of_type
 from mockube.apimachinery.patch.apply.fieldset import of_paths
-from mockube.apimachinery.patch.apply.places import all_fields, applied_fields, ensure_named_fields, remove
+from mockube.apimachinery.patch.apply.typed_fields import (
+    all_fields,
+    applied_fields,
+    ensure_named_fields,
+    remove,
+)
 from tests.support.server.fields import field_paths, place
 from tests.support.server.typed import BOX, named
 

@@ -11,8 +11,8 @@ from mockube.etcd.kv import (
     RangeResult,
     TxnResult,
 )
-from mockube.etcd.remote import answers
-from mockube.etcd.remote.answers import MemberStatus, WatchAnswer
+from mockube.etcd.remote import responses
+from mockube.etcd.remote.responses import MemberStatus, WatchResponse
 
 HEADER = b'"header":{"cluster_id":"771749639456167407","member_id":"790","revision":"%d","raft_term":"2"}'
 
@@ -35,56 +35,56 @@ KV_EMPTY = KeyValue(key=b"b", value=b"", create_revision=5, mod_revision=5, vers
     ("decoded", "expected"),
     [
         pytest.param(
-            answers.decode_range(
+            responses.decode_range(
                 answer_text(9, b',"kvs":[' + A + b"," + EMPTY + b'],"more":true,"count":"12"')
             ),
             RangeResult(revision=9, kvs=[KV_A, KV_EMPTY], count=12, more=True),
             id="range",
         ),
         pytest.param(
-            answers.decode_range(answer_text(9)), RangeResult(revision=9, kvs=[], count=0), id="empty range"
+            responses.decode_range(answer_text(9)), RangeResult(revision=9, kvs=[], count=0), id="empty range"
         ),
-        pytest.param(answers.decode_put(answer_text(2)), PutResult(revision=2), id="put"),
+        pytest.param(responses.decode_put(answer_text(2)), PutResult(revision=2), id="put"),
         pytest.param(
-            answers.decode_put(answer_text(5, b',"prev_kv":' + A)),
+            responses.decode_put(answer_text(5, b',"prev_kv":' + A)),
             PutResult(revision=5, previous=KV_A),
             id="put over an existing key",
         ),
         pytest.param(
-            answers.decode_delete(answer_text(6, b',"deleted":"1","prev_kvs":[' + A + b"]")),
+            responses.decode_delete(answer_text(6, b',"deleted":"1","prev_kvs":[' + A + b"]")),
             DeleteResult(revision=6, deleted=1, previous=[KV_A]),
             id="delete",
         ),
         pytest.param(
-            answers.decode_delete(answer_text(6)),
+            responses.decode_delete(answer_text(6)),
             DeleteResult(revision=6, deleted=0, previous=[]),
             id="empty",
         ),
-        pytest.param(answers.decode_leases(answer_text(1)), [], id="no leases"),
+        pytest.param(responses.decode_leases(answer_text(1)), [], id="no leases"),
         pytest.param(
-            answers.decode_leases(answer_text(1, b',"leases":[{"ID":"9"},{"ID":"7587872436291289099"}]')),
+            responses.decode_leases(answer_text(1, b',"leases":[{"ID":"9"},{"ID":"7587872436291289099"}]')),
             [9, 7587872436291289099],
             id="leases",
         ),
         pytest.param(
-            answers.decode_grant(answer_text(1, b',"ID":"7","TTL":"5"')),
+            responses.decode_grant(answer_text(1, b',"ID":"7","TTL":"5"')),
             Lease(id=7, ttl=5, remaining=5),
             id="grant",
         ),
         pytest.param(
-            answers.decode_keep_alive(watch_result(1, b',"ID":"7","TTL":"5"')),
+            responses.decode_keep_alive(watch_result(1, b',"ID":"7","TTL":"5"')),
             Lease(id=7, ttl=5, remaining=5),
             id="keep alive",
         ),
         pytest.param(
-            answers.decode_time_to_live(
+            responses.decode_time_to_live(
                 answer_text(1, b',"ID":"7","TTL":"4","grantedTTL":"5","keys":["YQ=="]')
             ),
             Lease(id=7, ttl=5, remaining=4, keys=[b"a"]),
             id="time to live",
         ),
         pytest.param(
-            answers.decode_status(
+            responses.decode_status(
                 answer_text(4, b',"version":"3.5.1","dbSize":"28672","leader":"18446744073709551615"')
             ),
             MemberStatus(revision=4, version="3.5.1", size=28672),
@@ -104,7 +104,7 @@ def test_txn_results_have_revisions_of_their_operations():
         b'{"response_put":{"header":{"revision":"5"}}},'
         b'{"response_delete_range":{"header":{"revision":"5"},"deleted":"2"}}]',
     )
-    assert answers.decode_txn(body) == TxnResult(
+    assert responses.decode_txn(body) == TxnResult(
         revision=5,
         succeeded=True,
         results=[
@@ -116,15 +116,15 @@ def test_txn_results_have_revisions_of_their_operations():
 
 
 def test_failed_txn_without_responses_is_decoded():
-    assert answers.decode_txn(answer_text(5)) == TxnResult(revision=5, succeeded=False, results=[])
+    assert responses.decode_txn(answer_text(5)) == TxnResult(revision=5, succeeded=False, results=[])
 
 
 @pytest.mark.parametrize(
     "decoded",
     [
-        pytest.param(lambda: answers.decode_keep_alive(watch_result(1, b',"ID":"8"')), id="keep alive"),
+        pytest.param(lambda: responses.decode_keep_alive(watch_result(1, b',"ID":"8"')), id="keep alive"),
         pytest.param(
-            lambda: answers.decode_time_to_live(answer_text(1, b',"ID":"8","TTL":"-1"')), id="time to live"
+            lambda: responses.decode_time_to_live(answer_text(1, b',"ID":"8","TTL":"-1"')), id="time to live"
         ),
     ],
 )
@@ -135,7 +135,7 @@ def test_missing_lease_is_decoded(decoded):
 
 def test_events_are_decoded():
     tombstone = b'{"type":"DELETE","kv":{"key":"YQ==","mod_revision":"8"},"prev_kv":' + A + b"}"
-    decoded = answers.decode_watch(watch_result(8, b',"events":[{"kv":' + EMPTY + b"}," + tombstone + b"]"))
+    decoded = responses.decode_watch(watch_result(8, b',"events":[{"kv":' + EMPTY + b"}," + tombstone + b"]"))
     deleted = KeyValue(key=b"a", value=b"", create_revision=0, mod_revision=8, version=0)
     assert decoded.events == [
         Event(kind=EventKind.PUT, kv=KV_EMPTY),
@@ -151,7 +151,7 @@ def watch_answer(revision, **fields):
         "compact_revision": 0,
         "events": [],
     }
-    return WatchAnswer(revision=revision, **{**nothing, **fields})
+    return WatchResponse(revision=revision, **{**nothing, **fields})
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def watch_answer(revision, **fields):
     ],
 )
 def test_watch_response_is_decoded(rest, expected):
-    assert answers.decode_watch(watch_result(4, rest)) == expected
+    assert responses.decode_watch(watch_result(4, rest)) == expected
 
 
 @pytest.mark.parametrize(
@@ -199,4 +199,4 @@ def test_watch_response_is_decoded(rest, expected):
 )
 def test_cancelled_watch_response_is_an_error(message, error):
     with pytest.raises(error):
-        answers.decode_watch(message)
+        responses.decode_watch(message)

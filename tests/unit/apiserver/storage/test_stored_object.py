@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockube.apiserver.storage.stored import (
+from mockube.apiserver.storage.stored_object import (
     NotCanonical,
     StoredObject,
     UnreadableValue,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.apimachinery.patch import json_merge, written
+from mockube.apimachinery.patch import json_merge, lossless_json
 
 
 @pytest.mark.parametrize(
@@ -15,11 +15,11 @@ from mockube.apimachinery.patch import json_merge, written
     ],
 )
 def test_document_keeps_number_literals(text, expected):
-    assert written.dumps(written.loads(text)) == expected
+    assert lossless_json.dumps(lossless_json.loads(text)) == expected
 
 
 def test_patch_keeps_number_literals():
     patched = json_merge.apply(
-        written.loads(b'{"a":{"c":1,"b":"x"}}'), written.loads(rb'{"a":{"d":2.50,"b":"\u0079"}}')
+        lossless_json.loads(b'{"a":{"c":1,"b":"x"}}'), lossless_json.loads(rb'{"a":{"d":2.50,"b":"\u0079"}}')
     )
-    assert written.dumps(patched) == r'{"a":{"b":"\u0079","c":1,"d":2.50}}'
+    assert lossless_json.dumps(patched) == r'{"a":{"b":"\u0079","c":1,"d":2.50}}'
