@@ -131,10 +131,10 @@ class RBACPolicy:
         if binding is None:
             return ""
         for subject in binding.subjects:
-            place = binding.namespace, subject
-            del self._by_subject[place][key]
-            if not self._by_subject[place]:
-                del self._by_subject[place]
+            subject_key = binding.namespace, subject
+            del self._by_subject[subject_key][key]
+            if not self._by_subject[subject_key]:
+                del self._by_subject[subject_key]
         return binding.namespace
 
     def rules_of(self, kind: str, name: str, namespace: str) -> RuleSet:
@@ -148,12 +148,12 @@ class RBACPolicy:
     def granted_roles(self, user: User, namespace: str) -> Iterator[GrantedRole]:
         """Yield the roles of a user in the whole cluster, then those in the namespace, sorted by binding."""
         subjects = subjects_of(user)
-        for place in ("", namespace) if namespace else ("",):
+        for binding_namespace in ("", namespace) if namespace else ("",):
             bindings: dict[bytes, Binding] = {}
             for subject in subjects:
-                bindings |= self._by_subject.get((place, subject), {})
+                bindings |= self._by_subject.get((binding_namespace, subject), {})
             for key in sorted(bindings):
-                yield self._role_of(bindings[key], place)
+                yield self._role_of(bindings[key], binding_namespace)
 
     def _role_of(self, binding: Binding, namespace: str) -> GrantedRole:
         try:
