@@ -16,7 +16,7 @@ from msgspec.json import Decoder, decode
 
 from mockube.apimachinery.schema import minors
 from mockube.apimachinery.schema.descriptions import Descriptions
-from mockube.apimachinery.schema.model import Field, Shape, Type
+from mockube.apimachinery.schema.model import Field, SchemaType, Shape
 
 _ZEROS: Final = {Shape.STRING: "", Shape.INTEGER: 0, Shape.BOOLEAN: False}
 
@@ -71,11 +71,11 @@ class BuiltinSchemas:
         self._struct = cache(self._make_struct)
         self._fields = cache(self._make_fields)
 
-    def kind(self, api_version: str, kind: str) -> Type | None:
+    def kind(self, api_version: str, kind: str) -> SchemaType | None:
         name = self._index.kinds.get(api_version, {}).get(kind)
         return self._struct(name) if name else None
 
-    def definition(self, name: str) -> Type:
+    def definition(self, name: str) -> SchemaType:
         return self._struct(name)
 
     def has_definition(self, name: str) -> bool:
@@ -84,19 +84,19 @@ class BuiltinSchemas:
     def kinds(self) -> Iterable[tuple[str, str]]:
         return ((version, kind) for version, kinds in self._index.kinds.items() for kind in kinds)
 
-    def _make_struct(self, name: str) -> Type:
+    def _make_struct(self, name: str) -> SchemaType:
         if name not in self._index.structs:
             raise KeyError(name)
         version, struct = name.rsplit(".", 2)[-2:]
         return self._make_type(_TypeUse(go=f"{version}.{struct}", shape=Shape.STRUCT, name=name))
 
-    def _make_type(self, use: _TypeUse) -> Type:
+    def _make_type(self, use: _TypeUse) -> SchemaType:
         # The garbage collector visits each part of each type, and there are many types: scalars have few parts.
         struct_callables: dict[str, Any] = {
             "load": partial(self._fields, use.name),
             "describe": partial(self._of_type, use.name),
         }
-        return Type(
+        return SchemaType(
             shape=use.shape,
             name=use.name,
             go=use.go,

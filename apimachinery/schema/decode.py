@@ -12,7 +12,7 @@ import orjson
 from msgspec import Struct
 
 from mockube.apimachinery.schema import document, faults
-from mockube.apimachinery.schema.model import Type
+from mockube.apimachinery.schema.model import SchemaType
 from mockube.apimachinery.schema.normal import Normaliser, WrongKind
 
 MAX_DEPTH: Final = 200
@@ -46,12 +46,14 @@ class Decoder:
     def __init__(self, normaliser: Normaliser | None = None) -> None:
         self._normaliser = normaliser or Normaliser()
 
-    def decode_applied(self, type_: Type, tree: Any, *, strict: bool, before: Any = None) -> DecodedObject:
+    def decode_applied(
+        self, type_: SchemaType, tree: Any, *, strict: bool, before: Any = None
+    ) -> DecodedObject:
         """Decode the result of server-side apply, which has no text."""
         return self.decode(type_, tree, strict=strict, before=before)
 
     def decode(
-        self, type_: Type, tree: Any, *, text: bytes = b"", strict: bool = True, before: Any = None
+        self, type_: SchemaType, tree: Any, *, text: bytes = b"", strict: bool = True, before: Any = None
     ) -> DecodedObject:
         """Decode a tree without changing it, or raise DecodeError. `text` is its JSON, if any, for exact messages.
 
@@ -69,7 +71,7 @@ class Decoder:
         unknown = faults.find(type_, tree).strict if strict and pruned else ()
         return DecodedObject(normal, unknown)
 
-    def _decode_duplicates(self, type_: Type, read: Any) -> DecodedObject:
+    def _decode_duplicates(self, type_: SchemaType, read: Any) -> DecodedObject:
         """Decode a document with duplicate keys. A tree has only the last value of each, so the document itself is checked."""
         findings = faults.find(type_, read)
         if findings.error:

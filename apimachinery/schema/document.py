@@ -8,7 +8,7 @@ so are the elements of two lists with the same index; null resets only what can 
 import json  # noqa: TID251 - orjson keeps neither a key's first value nor the digits of a number
 from typing import Any, Final
 
-from mockube.apimachinery.schema.model import Field, Shape, Type
+from mockube.apimachinery.schema.model import Field, SchemaType, Shape
 
 _UNCHANGED_BY_NULL: Final = frozenset(
     (Shape.STRUCT, Shape.STRING, Shape.INTEGER, Shape.NUMBER, Shape.BOOLEAN, Shape.ANY)
@@ -45,7 +45,7 @@ def _literal(text: str) -> NumberLiteral:
 # --- duplicate fields
 
 
-def merge_repeated_fields(type_: Type, value: Any, earlier: Any = None) -> Any:
+def merge_repeated_fields(type_: SchemaType, value: Any, earlier: Any = None) -> Any:
     """Return the tree that Go decodes from a document, into `earlier` if given. The document must be without errors."""
     if type_.shape is Shape.STRUCT and value.__class__ is Members:
         return _merge_struct(type_, value, earlier or {})
@@ -59,7 +59,7 @@ def merge_repeated_fields(type_: Type, value: Any, earlier: Any = None) -> Any:
     return _to_plain(value)
 
 
-def _merge_struct(type_: Type, members: Members, earlier: dict[str, Any]) -> dict[str, Any]:
+def _merge_struct(type_: SchemaType, members: Members, earlier: dict[str, Any]) -> dict[str, Any]:
     struct = dict(earlier)
     for name, value in members:
         field = type_.fields.get(name)

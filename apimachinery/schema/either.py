@@ -8,46 +8,50 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from mockube.apimachinery.schema.model import Shape, Type
+from mockube.apimachinery.schema.model import SchemaType, Shape
 
 
 class Either(Struct, frozen=True, kw_only=True):
     """The types of such a field. Go decodes any other value as null, unless there is a `refusal`."""
 
-    types: Mapping[type, Type]
+    types: Mapping[type, SchemaType]
     """The type of a value, by the class of the JSON value."""
     refusal: str = ""
     """Go's error for a value of another class."""
 
 
-_BOOLEAN: Final = Type(shape=Shape.BOOLEAN, go="bool")
-_STRINGS: Final = Type(shape=Shape.LIST, go="[]string", element=Type(shape=Shape.STRING, go="string"))
+_BOOLEAN: Final = SchemaType(shape=Shape.BOOLEAN, go="bool")
+_STRINGS: Final = SchemaType(
+    shape=Shape.LIST, go="[]string", element=SchemaType(shape=Shape.STRING, go="string")
+)
 
 
-def _or_array(schema: Type) -> Either:
-    return Either(types={dict: schema, list: Type(shape=Shape.LIST, go=f"[]{schema.go}", element=schema)})
+def _or_array(schema: SchemaType) -> Either:
+    return Either(
+        types={dict: schema, list: SchemaType(shape=Shape.LIST, go=f"[]{schema.go}", element=schema)}
+    )
 
 
-def _or_bool(schema: Type) -> Either:
+def _or_bool(schema: SchemaType) -> Either:
     return Either(types={dict: schema, bool: _BOOLEAN}, refusal="boolean or JSON schema expected")
 
 
-def _or_string_array(schema: Type) -> Either:
+def _or_string_array(schema: SchemaType) -> Either:
     return Either(types={dict: schema, list: _STRINGS})
 
 
-_BY_GO: Final[Mapping[str, Callable[[Type], Either]]] = {
+_BY_GO: Final[Mapping[str, Callable[[SchemaType], Either]]] = {
     "JSONSchemaPropsOrArray": _or_array,
     "JSONSchemaPropsOrBool": _or_bool,
     "JSONSchemaPropsOrStringArray": _or_string_array,
 }
 
 
-def is_either(type_: Type) -> bool:
+def is_either(type_: SchemaType) -> bool:
     return type_.shape is Shape.ANY and type_.element is not None
 
 
-def either(type_: Type) -> Either:
+def either(type_: SchemaType) -> Either:
     return _BY_GO[type_.go.rpartition(".")[2]](type_.items)
 
 

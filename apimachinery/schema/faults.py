@@ -16,12 +16,12 @@ from mockube.apimachinery import gotext
 from mockube.apimachinery.paths import format_step
 from mockube.apimachinery.schema import either
 from mockube.apimachinery.schema.document import Members, NumberLiteral
-from mockube.apimachinery.schema.model import Field, Shape, Type
+from mockube.apimachinery.schema.model import Field, SchemaType, Shape
 from mockube.apimachinery.schema.normal import WrongKind, scalar_reader
 
 MAX_STRICT_ERRORS: Final = 100
 
-UNTYPED: Final = Type(shape=Shape.ANY, go="interface {}")
+UNTYPED: Final = SchemaType(shape=Shape.ANY, go="interface {}")
 """The type of a document without a schema, in which only duplicate fields are errors."""
 
 _KINDS: Final = {
@@ -48,9 +48,11 @@ _NUMBER_IN_ERROR: Final = frozenset((Shape.INTEGER, Shape.NUMBER, Shape.INT_OR_S
 """The types of numbers. Go's error for them contains the number that does not fit."""
 
 _READ_AS: Final = {
-    ("[]uint8", "array"): Type(shape=Shape.LIST, go="[]uint8", element=Type(shape=Shape.INTEGER, go="uint8")),
-    (UNTYPED.go, "object"): Type(shape=Shape.MAP, element=UNTYPED),
-    (UNTYPED.go, "array"): Type(shape=Shape.LIST, element=UNTYPED),
+    ("[]uint8", "array"): SchemaType(
+        shape=Shape.LIST, go="[]uint8", element=SchemaType(shape=Shape.INTEGER, go="uint8")
+    ),
+    (UNTYPED.go, "object"): SchemaType(shape=Shape.MAP, element=UNTYPED),
+    (UNTYPED.go, "array"): SchemaType(shape=Shape.LIST, element=UNTYPED),
 }
 """The Go types that decode one kind of JSON value as another type."""
 
@@ -69,7 +71,7 @@ class _Location(Struct, frozen=True):
     fields: tuple[str, ...] = ()
     path: str = ""
 
-    def field(self, struct: Type, field: Field) -> "_Location":
+    def field(self, struct: SchemaType, field: Field) -> "_Location":
         fields = (*self.fields, *field.embedded, field.name)
         return _Location(struct.go.rpartition(".")[2], fields, self.member(field.name))
 
@@ -115,7 +117,7 @@ def _with_location(error: _Error, location: _Location) -> _Error:
     return error.with_location(location) if isinstance(error, _TypeError) else error
 
 
-def find(type_: Type, document: Any) -> DecodingErrors:
+def find(type_: SchemaType, document: Any) -> DecodingErrors:
     """Return the errors of a document."""
     walk = _Walk()
     error = walk.error(type_, document)
@@ -129,7 +131,7 @@ class _Walk:
         self.strict: dict[str, None] = {}
         self._first_error: _Error | None = None
 
-    def error(self, type_: Type, document: Any) -> _Error | None:
+    def error(self, type_: SchemaType, document: Any) -> _Error | None:
         """Return the error that Go reports, or None if it accepts the document."""
         try:
             self._value(type_, document, _Location())
@@ -137,7 +139,7 @@ class _Walk:
             return end.error
         return self._first_error
 
-    def _value(self, type_: Type, value: Any, location: _Location) -> None:
+    def _value(self, type_: SchemaType, value: Any, location: _Location) -> None:
         """Check a value; null is valid for every type."""
         if value is None:
             return
@@ -157,7 +159,7 @@ class _Walk:
         else:
             self._scalar(type_, value, location)
 
-    def _struct(self, type_: Type, value: Any, location: _Location) -> None:
+    def _struct(self, type_: SchemaType, value: Any, location: _Location) -> None:
         seen: set[str] = set()
         for name, item in _members(value):
             field = type_.fields.get(name)
@@ -167,17 +169,17 @@ class _Walk:
             self._check_duplicate(name, seen, location)
             self._value(field.type, item, location.field(type_, field))
 
-    def _map(self, type_: Type, value: Any, location: _Location) -> None:
+    def _map(self, type_: SchemaType, value: Any, location: _Location) -> None:
         seen: set[str] = set()
         for key, item in _members(value):
             self._check_duplicate(key, seen, location)
             self._value(type_.items, item, location.key(key))
 
-    def _list(self, type_: Type, value: list[Any], location: _Location) -> None:
+    def _list(self, type_: SchemaType, value: list[Any], location: _Location) -> None:
         for index, item in enumerate(value):
             self._value(type_.items, item, location.index(index))
 
-    def _either(self, type_: Type, value: Any, location: _Location) -> None:
+    def _either(self, type_: SchemaType, value: Any, location: _Location) -> None:
         """Check a schema or another value. Go decodes it separately and not strictly."""
         choice = either.either(type_)
         chosen_type = choice.types.get(dict if value.__class__ is Members else value.__class__)
@@ -188,7 +190,7 @@ class _Walk:
         elif choice.refusal:
             raise _DecodingStopped(choice.refusal, location)
 
-    def _scalar(self, type_: Type, value: Any, location: _Location) -> None:
+    def _scalar(self, type_: SchemaType, value: Any, location: _Location) -> None:
         try:
             scalar_reader(type_)(value.number() if isinstance(value, NumberLiteral) else value)
         except WrongKind:
@@ -219,7 +221,7 @@ def _members(value: dict[str, Any] | Members) -> Iterable[tuple[str, Any]]:
     return value.items() if isinstance(value, dict) else value
 
 
-def _describe(value: Any, type_: Type) -> str:
+def _describe(value: Any, type_: SchemaType) -> str:
     json = _KINDS[value.__class__]
     if json != "number" or type_.shape not in _NUMBER_IN_ERROR:
         return json

@@ -47,7 +47,7 @@ def _no_description() -> str:
     return ""
 
 
-class Type(Struct, frozen=True, kw_only=True, eq=False, dict=True):
+class SchemaType(Struct, frozen=True, kw_only=True, eq=False, dict=True):
     """A type as one field, element or kind uses it. Types are compared by identity: two uses of a struct are two types.
 
     A struct can contain itself, so its fields are created on first use and then cached.
@@ -60,7 +60,7 @@ class Type(Struct, frozen=True, kw_only=True, eq=False, dict=True):
     """The name in errors of Go's decoder: "v1.Container", "[]v1.Container", "map[string]string", "int32"."""
     load: Callable[[], Mapping[str, "Field"]] = _no_fields
     """A function that returns `fields`; not part of the public interface."""
-    element: "Type | None" = None
+    element: "SchemaType | None" = None
     """The type of elements or values, as `items`. For ANY, the alternative schema (`either.py`)."""
     list_type: str = "atomic"
     """The merging of a list in server-side apply: "atomic", "set" or "map"."""
@@ -81,7 +81,7 @@ class Type(Struct, frozen=True, kw_only=True, eq=False, dict=True):
         return self.load()
 
     @property
-    def items(self) -> "Type":
+    def items(self) -> "SchemaType":
         """The type of a list's elements or of a map's values."""
         assert self.element is not None, f"{self.shape} has no items"
         return self.element
@@ -92,14 +92,14 @@ class Type(Struct, frozen=True, kw_only=True, eq=False, dict=True):
         return self.describe()
 
     def __repr__(self) -> str:
-        return f"Type({self.go or self.shape.value})"
+        return f"SchemaType({self.go or self.shape.value})"
 
 
 class Field(Struct, frozen=True, kw_only=True, eq=False):
     """A field of a struct."""
 
     name: str
-    type: Type
+    type: SchemaType
     required: bool = False
     """Whether OpenAPI requires the field. Go's decoder ignores it."""
     pointer: bool = False
@@ -126,10 +126,10 @@ class Schemas(Protocol):
 
     def __hash__(self) -> int: ...
 
-    def kind(self, api_version: str, kind: str) -> Type | None:
+    def kind(self, api_version: str, kind: str) -> SchemaType | None:
         """Return the type of a kind, such as ("apps/v1", "Deployment"), or None if the kind is unknown."""
 
-    def definition(self, name: str) -> Type:
+    def definition(self, name: str) -> SchemaType:
         """Return the struct of an OpenAPI definition; raise KeyError if there is none."""
 
     def kinds(self) -> Iterable[tuple[str, str]]:

@@ -15,7 +15,7 @@ from mockube.apimachinery.gonumbers import round_trip
 from mockube.apimachinery.memoize import memoize
 from mockube.apimachinery.piecewise import sorted_items
 from mockube.apimachinery.schema import base64text, either
-from mockube.apimachinery.schema.model import Field, Shape, Type
+from mockube.apimachinery.schema.model import Field, SchemaType, Shape
 
 Pruned: TypeAlias = list[str]
 """A list that collects the names of the dropped unknown fields."""
@@ -65,21 +65,21 @@ class Normaliser:
         self._compiled_structs: dict[str, Reader] = {}
         self._nested = {Shape.STRUCT: self._struct, Shape.LIST: self._list, Shape.MAP: self._map}
 
-    def normalise(self, struct: Type, tree: Any, pruned: Pruned, before: Any = None) -> Any:
+    def normalise(self, struct: SchemaType, tree: Any, pruned: Pruned, before: Any = None) -> Any:
         """Return the normalised tree, which can share parts with `tree`. Raise `WrongKind` or ValueError. Null is an empty object.
 
         `before` is the normalised tree that `tree` is a change of, if any.
         """
         return self._struct(struct)({} if tree is None else tree, before, pruned)
 
-    def _reader(self, type_: Type) -> Reader:
+    def _reader(self, type_: SchemaType) -> Reader:
         compile_nested = self._either if either.is_either(type_) else self._nested.get(type_.shape)
         if compile_nested is not None:
             return compile_nested(type_)
         read = scalar_reader(type_)
         return lambda value, _before, _pruned: read(value)
 
-    def _struct(self, struct: Type) -> Reader:
+    def _struct(self, struct: SchemaType) -> Reader:
         read = self._compiled_structs.get(struct.name)
         if read is None:
             read = self._compiled_structs[struct.name] = self._compile(struct)
@@ -94,7 +94,7 @@ class Normaliser:
             absent_value=absent_value(field),
         )
 
-    def _compile(self, struct: Type) -> Reader:
+    def _compile(self, struct: SchemaType) -> Reader:
         fields = struct.fields
         positions = {name: position for position, name in enumerate(fields)}
         always_written = [
@@ -115,7 +115,7 @@ class Normaliser:
 
         return _read_struct(compiled_fields, find_field, positions, always_written)
 
-    def _list(self, type_: Type) -> Reader:
+    def _list(self, type_: SchemaType) -> Reader:
         read, unchanged_class, null_value = self._element(type_)
 
         def read_list(value: Any, before: Any, pruned: Pruned) -> list[Any]:
@@ -133,7 +133,7 @@ class Normaliser:
 
         return read_list
 
-    def _map(self, type_: Type) -> Reader:
+    def _map(self, type_: SchemaType) -> Reader:
         read, unchanged_class, null_value = self._element(type_)
 
         def read_map(value: Any, _: Any, pruned: Pruned) -> dict[str, Any]:
@@ -151,12 +151,12 @@ class Normaliser:
 
         return read_map
 
-    def _element(self, type_: Type) -> tuple[Reader, type | None, Any]:
+    def _element(self, type_: SchemaType) -> tuple[Reader, type | None, Any]:
         # Upstream stores objects with bytes as Protocol Buffers, which do not distinguish empty bytes from null.
         absent = "" if type_.items.shape is Shape.BYTES else zero(type_.items)
         return self._reader(type_.items), _UNCHANGED_CLASSES.get(type_.items.shape), absent
 
-    def _either(self, type_: Type) -> Reader:
+    def _either(self, type_: SchemaType) -> Reader:
         choice = either.either(type_)
         readers = {json: self._reader(chosen_type) for json, chosen_type in choice.types.items()}
 
@@ -245,7 +245,7 @@ _RETAINED_EMPTY: Final = frozenset({"[]v2.HPAScalingPolicy"})
 """The types of lists that are left out only if they are absent: an empty one prevents the default."""
 
 
-def zero(type_: Type) -> Any:
+def zero(type_: SchemaType) -> Any:
     """Return the encoded zero value of a type."""
     if type_.shape is not Shape.STRUCT:
         return _ZERO.get(type_.shape)
@@ -372,6 +372,6 @@ _READERS: Final[Mapping[Shape, _ScalarReader]] = {
 _INTEGERS: Final[Mapping[str, _ScalarReader]] = {"int32": _int32, "int64": _int64, "uint8": _byte}
 
 
-def scalar_reader(type_: Type) -> _ScalarReader:
+def scalar_reader(type_: SchemaType) -> _ScalarReader:
     """Return the function that normalises the scalars of a type."""
     return _INTEGERS[type_.go] if type_.shape is Shape.INTEGER else _READERS[type_.shape]

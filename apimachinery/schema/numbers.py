@@ -7,10 +7,10 @@ integer, and an integer that is too large for its field keeps the low bits.
 from typing import Any
 
 from mockube.apimachinery.gonumbers import as_decoded_by_go, int64, is_whole, with_go_numbers
-from mockube.apimachinery.schema.model import Shape, Type
+from mockube.apimachinery.schema.model import SchemaType, Shape
 
 
-def convert_numbers(type_: Type, value: Any) -> Any:
+def convert_numbers(type_: SchemaType, value: Any) -> Any:
     """Return a value with its numbers converted; the same value if none changes."""
     if value.__class__ is dict:
         return _convert_members(type_, value)
@@ -21,7 +21,7 @@ def convert_numbers(type_: Type, value: Any) -> Any:
     return with_go_numbers(value) if type_.shape is Shape.INT_OR_STRING else value
 
 
-def _convert_members(type_: Type, value: dict[str, Any]) -> dict[str, Any]:
+def _convert_members(type_: SchemaType, value: dict[str, Any]) -> dict[str, Any]:
     if type_.shape is Shape.STRUCT:
         types = {name: field.type for name, field in type_.fields.items() if name in value}
     elif type_.shape is Shape.MAP:
@@ -36,7 +36,7 @@ def _convert_members(type_: Type, value: dict[str, Any]) -> dict[str, Any]:
     return value | changed if changed else value
 
 
-def _convert_items(type_: Type, value: list[Any]) -> list[Any]:
+def _convert_items(type_: SchemaType, value: list[Any]) -> list[Any]:
     if type_.shape is not Shape.LIST:
         return value
     items = [convert_numbers(type_.items, item) for item in value]

@@ -8,16 +8,16 @@ from typing import Any, Final
 
 from mockube.apimachinery.gonumbers import as_decoded_by_go, is_whole, with_go_numbers
 from mockube.apimachinery.schema import base64text, faults
-from mockube.apimachinery.schema.model import Shape, Type
+from mockube.apimachinery.schema.model import SchemaType, Shape
 
 _NESTED_CLASSES: Final = {Shape.STRUCT: dict, Shape.MAP: dict, Shape.LIST: list}
 _RESTORED_FROM: Final = {Shape.STRUCT: "struct from:", Shape.MAP: "map from", Shape.LIST: "slice from"}
 _GO_KINDS: Final = {Shape.STRING: "string", Shape.BOOLEAN: "bool"}
 _ACCEPTED: Final = {Shape.STRING: (str,), Shape.BOOLEAN: (bool,), Shape.NUMBER: (int, float)}
-_BYTE: Final = Type(shape=Shape.INTEGER, go="uint8")
+_BYTE: Final = SchemaType(shape=Shape.INTEGER, go="uint8")
 
 
-def conversion_error(type_: Type, value: Any) -> str:
+def conversion_error(type_: SchemaType, value: Any) -> str:
     """Return the first error of a value, or "" if Go converts it."""
     if value is None:
         return ""
@@ -34,7 +34,7 @@ def conversion_error(type_: Type, value: Any) -> str:
     return faults.find(type_, with_go_numbers(value)).error  # the type's unmarshaler gets the value as JSON
 
 
-def _nested_error(type_: Type, value: Any) -> str:
+def _nested_error(type_: SchemaType, value: Any) -> str:
     if type_.shape is Shape.STRUCT:
         pairs = ((field.type, value.get(name)) for name, field in type_.fields.items())
     else:
@@ -54,13 +54,13 @@ def _bytes_error(value: Any) -> str:
     return ""
 
 
-def _integer_error(type_: Type, value: Any) -> str:
+def _integer_error(type_: SchemaType, value: Any) -> str:
     if value.__class__ not in (int, float):
         return _conversion_failure(type_, value)
     return "" if is_whole(as_decoded_by_go(value)) else f"cannot convert float64 to {type_.go}"
 
 
-def _conversion_failure(type_: Type, value: Any) -> str:
+def _conversion_failure(type_: SchemaType, value: Any) -> str:
     # Go could convert an integer to a string of one character; the converter refuses.
     if type_.shape is Shape.STRING and _kind(value) == "int64":
         return f"cannot convert int64 to {type_.go}"

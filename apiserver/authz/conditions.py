@@ -48,7 +48,7 @@ _STRUCTS: Final[Mapping[str, Mapping[str, Type]]] = {
 }
 
 
-class ConditionsFailed(Exception):
+class AuthorizerConditionsFailed(Exception):
     """Conditions that could not be evaluated; the message contains all their errors."""
 
 
@@ -71,7 +71,7 @@ class Conditions(Struct, frozen=True):
             except (CelError, CostExceeded) as error:
                 problems.append(f"cel evaluation error: expression '{text}' resulted in error: {error}")
         if problems:
-            raise ConditionsFailed(errors.aggregate(problems))
+            raise AuthorizerConditionsFailed(errors.aggregate(problems))
         return True
 
 

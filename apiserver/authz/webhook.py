@@ -22,7 +22,7 @@ from mockube.apiserver.authz.chain import (
     RemoteAnswerNeeded,
     UserRules,
 )
-from mockube.apiserver.authz.conditions import Conditions, ConditionsFailed
+from mockube.apiserver.authz.conditions import AuthorizerConditionsFailed, Conditions
 from mockube.apiserver.outgoing import Reviewer, ReviewFailed
 from mockube.apiserver.user import User
 
@@ -149,7 +149,7 @@ class WebhookAuthorizer:
         try:
             holds = conditions.hold(for_conditions(spec))
             failed = False
-        except ConditionsFailed as error:
+        except AuthorizerConditionsFailed as error:
             raise AuthorizerFailed(str(error), self._settings.on_error) from error
         finally:
             seconds = self._clock.monotonic() - began

@@ -11,7 +11,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from mockube.apimachinery.fields import selectable
-from mockube.apimachinery.schema.model import Type
+from mockube.apimachinery.schema.model import SchemaType
 from mockube.apiserver.customresources.columns import printer
 from mockube.apiserver.customresources.cost import cost_of
 from mockube.apiserver.customresources.custom_version import CustomVersion, pack_schema
@@ -43,7 +43,7 @@ VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", 
 
 
 def compile_definition(
-    definition: Mapping[str, Any], metadata: Callable[[], Type]
+    definition: Mapping[str, Any], metadata: Callable[[], SchemaType]
 ) -> Sequence[CustomVersion]:
     """Return one `CustomVersion` for each version. `metadata` returns the type of every object's metadata."""
     accepted_names = (definition.get("status") or {}).get("acceptedNames") or {}
@@ -54,7 +54,7 @@ def compile_definition(
 
 
 def _compile(
-    spec: Mapping[str, Any], version: Mapping[str, Any], metadata: Callable[[], Type]
+    spec: Mapping[str, Any], version: Mapping[str, Any], metadata: Callable[[], SchemaType]
 ) -> CustomVersion:
     subresources = version.get("subresources") or {}
     schema = (version.get("schema") or {}).get("openAPIV3Schema") or ANY_VALUE

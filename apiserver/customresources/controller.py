@@ -15,7 +15,7 @@ from msgspec.json import Decoder
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.groups import GroupResource
-from mockube.apimachinery.schema.model import Type
+from mockube.apimachinery.schema.model import SchemaType
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.customresources import conditions
 from mockube.apiserver.customresources.catalog import Catalog
@@ -275,7 +275,7 @@ class DefinitionController:
             return_free_memory()
 
 
-def _compile(stored: StoredObject, metadata: Callable[[], Type]) -> Sequence[CustomVersion]:
+def _compile(stored: StoredObject, metadata: Callable[[], SchemaType]) -> Sequence[CustomVersion]:
     return compile_definition(stored.tree(), metadata)
 
 

@@ -16,7 +16,7 @@ from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.regexp.errors import RegexpError
 from mockube.apimachinery.regexp.matcher import compile_pattern
 from mockube.apimachinery.schema import builtin
-from mockube.apimachinery.schema.model import Type
+from mockube.apimachinery.schema.model import SchemaType
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.customresources.defaulting import Fill, defaults_filler
 from mockube.apiserver.customresources.list_types import lists_checker
@@ -83,7 +83,7 @@ class CustomVersion(Struct, frozen=True, kw_only=True, eq=False, dict=True):
     """See `pack_schema`."""
     strategy: Strategy
     printer: Printer
-    metadata: Callable[[], Type]
+    metadata: Callable[[], SchemaType]
     """Returns the type of ObjectMeta."""
     served: bool = True
     """A version that is not served may still be the one that is stored."""
@@ -137,7 +137,7 @@ class CustomVersion(Struct, frozen=True, kw_only=True, eq=False, dict=True):
         vars(self).update(property_values)
 
     @cached_property
-    def type(self) -> Type:
+    def type(self) -> SchemaType:
         return kind_type(self.definition_name, self.schema, self.metadata())
 
     @cached_property

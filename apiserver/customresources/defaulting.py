@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.schema.decode import Decoder
-from mockube.apimachinery.schema.model import Type
+from mockube.apimachinery.schema.model import SchemaType
 from mockube.apiserver.kinds.jsonschema.embedded import Coerce, coercer
 from mockube.apiserver.kinds.jsonschema.pruning import Prune, root_pruner
 from mockube.apiserver.kinds.jsonschema.schema import (
@@ -27,12 +27,12 @@ _ELEMENT: Final = 0
 """The step of a path that leads into a list."""
 
 
-def defaults_filler(schema: Schema, metadata: Type) -> Fill | None:
+def defaults_filler(schema: Schema, metadata: SchemaType) -> Fill | None:
     """Return the function that sets the defaults of a whole object; None if there are none."""
     return filler(_prune_defaults(schema, metadata))
 
 
-def _prune_defaults(schema: Schema, metadata: Type) -> Schema:
+def _prune_defaults(schema: Schema, metadata: SchemaType) -> Schema:
     """Prune the defaults of embedded objects as their values are pruned: unknown fields of their metadata are dropped."""
     if coercer(schema) is None:
         return schema
@@ -46,7 +46,7 @@ class _DefaultsPruner(Struct, frozen=True):
 
     coerce_root: Coerce
     prune_root: Prune
-    metadata: Type
+    metadata: SchemaType
 
     def prune(self, schema: Schema, steps: Sequence[str | int]) -> Schema:
         changed: dict[str, Any] = {}

@@ -13,7 +13,7 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.schema import document, faults
 from mockube.apimachinery.schema.decode import DecodedObject, Decoder, has_duplicates
-from mockube.apimachinery.schema.model import Schemas, Type
+from mockube.apimachinery.schema.model import Schemas, SchemaType
 from mockube.apimachinery.schema.normal import Normaliser
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.customresources.catalog import Catalog
@@ -34,7 +34,7 @@ class AllSchemas:
         self._catalog = catalog
         self.definition = built_in.definition
 
-    def kind(self, api_version: str, kind: str) -> Type | None:
+    def kind(self, api_version: str, kind: str) -> SchemaType | None:
         custom = self._catalog.custom_kinds.get((api_version, kind))
         return self._built_in.kind(api_version, kind) if custom is None else custom.type
 
@@ -58,14 +58,14 @@ class AllDecoder(Decoder):
         self._metadata = schemas.definition(OBJECT_META)
 
     def decode(
-        self, of: Type, tree: Any, *, text: bytes = b"", strict: bool = True, before: Any = None
+        self, of: SchemaType, tree: Any, *, text: bytes = b"", strict: bool = True, before: Any = None
     ) -> DecodedObject:
         custom = self._catalog.custom_definitions.get(of.name)
         if custom is None:
             return super().decode(of, tree, text=text, strict=strict, before=before)
         return self._decode_custom(custom, custom.prune, tree, text, strict=strict)
 
-    def decode_applied(self, of: Type, tree: Any, *, strict: bool, before: Any = None) -> DecodedObject:
+    def decode_applied(self, of: SchemaType, tree: Any, *, strict: bool, before: Any = None) -> DecodedObject:
         custom = self._catalog.custom_definitions.get(of.name)
         if custom is None:
             return super().decode(of, tree, strict=strict, before=before)

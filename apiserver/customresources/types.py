@@ -4,7 +4,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
 
-from mockube.apimachinery.schema.model import Field, Shape, Type
+from mockube.apimachinery.schema.model import Field, SchemaType, Shape
 from mockube.apiserver.kinds.jsonschema.schema import (
     LIST_TYPE,
     MAP_KEYS,
@@ -24,19 +24,19 @@ _SCALARS: Final = {
     "number": Shape.NUMBER,
     "boolean": Shape.BOOLEAN,
 }
-_ANY: Final = Type(shape=Shape.ANY)
-_ANY_SCALAR: Final = Type(shape=Shape.SCALAR)
+_ANY: Final = SchemaType(shape=Shape.ANY)
+_ANY_SCALAR: Final = SchemaType(shape=Shape.SCALAR)
 """The type of a string with a format, of which server-side apply accepts every scalar."""
-_TEXT: Final = Type(shape=Shape.STRING, go="string")
+_TEXT: Final = SchemaType(shape=Shape.STRING, go="string")
 
 
-def kind_type(name: str, schema: Schema, metadata: Type) -> Type:
+def kind_type(name: str, schema: Schema, metadata: SchemaType) -> SchemaType:
     """Return the type of a kind's objects; `metadata` is the type of ObjectMeta."""
     head = {"apiVersion": _TEXT, "kind": _TEXT, "metadata": metadata}
     return _struct(schema, head, name)
 
 
-def load_all(of: Type) -> Type:
+def load_all(of: SchemaType) -> SchemaType:
     """Load the fields of a type and of all types in it, without the lock of the cached property."""
     pending = [of]
     while pending:
@@ -49,13 +49,13 @@ def load_all(of: Type) -> Type:
     return of
 
 
-def type_of(schema: Schema) -> Type:
+def type_of(schema: Schema) -> SchemaType:
     if is_int_or_string(schema):
         return _ANY
     if is_object(schema):
         return _object(schema)
     if schema.get("type") == "array":
-        return Type(
+        return SchemaType(
             shape=Shape.LIST,
             element=type_of(items(schema)),
             list_type=schema.get(LIST_TYPE) or "atomic",
@@ -63,20 +63,20 @@ def type_of(schema: Schema) -> Type:
         )
     if schema.get("type") == "string" and schema.get("format", "") not in ("", "byte"):
         return _ANY_SCALAR
-    return Type(shape=_SCALARS.get(schema.get("type", ""), Shape.ANY))
+    return SchemaType(shape=_SCALARS.get(schema.get("type", ""), Shape.ANY))
 
 
-def _object(schema: Schema) -> Type:
+def _object(schema: Schema) -> SchemaType:
     rest = additional_properties(schema)
     if properties(schema) or rest is None:
         head = dict.fromkeys(("apiVersion", "kind", "metadata"), _ANY) if is_embedded(schema) else {}
         return _struct(schema, head)
-    return Type(shape=Shape.MAP, element=type_of(rest), map_type=_map_type(schema))
+    return SchemaType(shape=Shape.MAP, element=type_of(rest), map_type=_map_type(schema))
 
 
-def _struct(schema: Schema, head: dict[str, Type], name: str = "") -> Type:
+def _struct(schema: Schema, head: dict[str, SchemaType], name: str = "") -> SchemaType:
     rest = additional_properties(schema)
-    return Type(
+    return SchemaType(
         shape=Shape.STRUCT,
         name=name,
         load=partial(_fields, schema, head),
@@ -85,7 +85,7 @@ def _struct(schema: Schema, head: dict[str, Type], name: str = "") -> Type:
     )
 
 
-def _fields(schema: Schema, head: dict[str, Type]) -> Any:
+def _fields(schema: Schema, head: dict[str, SchemaType]) -> Any:
     required = frozenset(schema.get("required") or ())
     declared_types = {name: type_of(inner) for name, inner in properties(schema).items() if name not in head}
     return MappingProxyType(

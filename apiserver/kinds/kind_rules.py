@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.errors import DisplayedValue, FieldError
-from mockube.apimachinery.schema.model import Schemas, Shape, Type
+from mockube.apimachinery.schema.model import Schemas, SchemaType, Shape
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common import objectmeta
@@ -108,7 +108,7 @@ class Defaulter:
         if visit is not None:
             visit(tree)
 
-    def _struct(self, struct: Type) -> Visit | None:
+    def _struct(self, struct: SchemaType) -> Visit | None:
         name = struct.name
         if name not in self._structs:
             # A struct may contain itself. None of those that do has defaults.
@@ -116,7 +116,7 @@ class Defaulter:
             self._structs[name] = self._compile(struct)
         return self._structs[name]
 
-    def _compile(self, struct: Type) -> Visit | None:
+    def _compile(self, struct: SchemaType) -> Visit | None:
         own = self._table.get(struct.name, ())
         if own is NOWHERE:
             return None
@@ -129,7 +129,7 @@ class Defaulter:
             return _visit_struct(fills, inner, list(struct.fields))
         return _descend(inner) if inner else None
 
-    def _value(self, of: Type) -> Visit | None:
+    def _value(self, of: SchemaType) -> Visit | None:
         if of.go == _RESOURCE_LIST:
             return round_up
         if of.shape is Shape.STRUCT:
@@ -140,7 +140,7 @@ class Defaulter:
         return visit and (_each_item(visit) if of.shape is Shape.LIST else _each_value(visit))
 
 
-def _declared_defaults(struct: Type) -> Steps:
+def _declared_defaults(struct: SchemaType) -> Steps:
     """Return the defaults that the struct's schema declares. Zero matters for pointers only, where Go distinguishes it from absent."""
     literals = {
         name: field.default
@@ -150,11 +150,11 @@ def _declared_defaults(struct: Type) -> Steps:
     return (literals,) if literals else ()
 
 
-def _make_fills(struct: Type, steps: Steps) -> tuple[Fill, ...]:
+def _make_fills(struct: SchemaType, steps: Steps) -> tuple[Fill, ...]:
     return tuple(_write(struct, step) if isinstance(step, Mapping) else step for step in steps if step)
 
 
-def _write(struct: Type, literals: Literals) -> Fill:
+def _write(struct: SchemaType, literals: Literals) -> Fill:
     rows = tuple(
         (name, value, struct.fields[name].pointer)
         for name, value in literals.items()
@@ -170,7 +170,7 @@ def _write(struct: Type, literals: Literals) -> Fill:
     return fill
 
 
-def _drop_unknown(struct: Type) -> Fill:
+def _drop_unknown(struct: SchemaType) -> Fill:
     def drop(tree: Tree) -> None:
         for name in tree.keys() - struct.fields.keys():
             del tree[name]

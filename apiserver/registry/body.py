@@ -14,7 +14,7 @@ from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.schema import document, faults, unstructured
 from mockube.apimachinery.schema.decode import DecodedObject, DecodeError, has_duplicates
-from mockube.apimachinery.schema.model import Type
+from mockube.apimachinery.schema.model import SchemaType
 from mockube.apimachinery.schema.numbers import convert_numbers
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.registry.registry import Registry
@@ -132,7 +132,9 @@ def decode_unstructured(
     return _decode_converted(_schema(registry, *kind), tree, decode)
 
 
-def _decode_converted(schema: Type, tree: Tree, decode: Callable[[Tree], DecodedObject]) -> DecodedObject:
+def _decode_converted(
+    schema: SchemaType, tree: Tree, decode: Callable[[Tree], DecodedObject]
+) -> DecodedObject:
     """Decode the tree; if that fails, decode it again with its numbers as Go converts them."""
     try:
         return decode(tree)
@@ -143,7 +145,7 @@ def _decode_converted(schema: Type, tree: Tree, decode: Callable[[Tree], Decoded
         return decode(convert_numbers(schema, tree))
 
 
-def _schema(registry: Registry, api_version: str, kind: str) -> Type:
+def _schema(registry: Registry, api_version: str, kind: str) -> SchemaType:
     schema = registry.scheme.schemas.kind(api_version, kind)
     assert schema is not None, f"no schema of {api_version} {kind}"
     return schema

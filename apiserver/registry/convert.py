@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 
 from msgspec.structs import replace
 
-from mockube.apimachinery.schema.model import Field, Shape, Type
+from mockube.apimachinery.schema.model import Field, SchemaType, Shape
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.event_loop import yield_between_batches
 from mockube.apiserver.kinds.api_resource import Resource
@@ -137,7 +137,7 @@ def without_empty_lists(
     return stored_tree, canonical(stored_tree)
 
 
-def _without_empty_lists(of: Type, value: Any) -> Any:
+def _without_empty_lists(of: SchemaType, value: Any) -> Any:
     match of.shape, value:
         case Shape.STRUCT, dict():
             return {

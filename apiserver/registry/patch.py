@@ -22,7 +22,7 @@ from mockube.apimachinery.patch.errors import (
 )
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.schema.decode import DecodedObject, DecodeError
-from mockube.apimachinery.schema.model import Type
+from mockube.apimachinery.schema.model import SchemaType
 from mockube.apimachinery.status import ApiError, Details, UnsupportedMediaType
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
@@ -55,7 +55,7 @@ from mockube.apiserver.user import MASTERS, User
 from mockube.apiserver.wire.negotiation import parse_content_type
 from mockube.apiserver.wire.parse import UnreadableBody, parse
 
-ApplyPatch: TypeAlias = Callable[[Tree, Any, Type], Any]
+ApplyPatch: TypeAlias = Callable[[Tree, Any, SchemaType], Any]
 Decode: TypeAlias = Callable[..., DecodedObject]
 
 

@@ -17,7 +17,7 @@ from mockube.apimachinery.errors import ErrorType, FieldError
 from mockube.apimachinery.gonumbers import with_go_numbers
 from mockube.apimachinery.patch import json_merge, json_patch, lossless_json
 from mockube.apimachinery.paths import ROOT
-from mockube.apimachinery.schema.model import Shape, Type
+from mockube.apimachinery.schema.model import SchemaType, Shape
 from mockube.apimachinery.tree import Tree, sorted_keys
 from mockube.apiserver.kinds.common.checks import IMMUTABLE
 from mockube.apiserver.registry.body import is_empty, sent_tree
@@ -45,7 +45,7 @@ def check_with_empty_collections(
     ]
 
 
-def has_more_empty(context: RequestContext, of: Type, tree: Tree, names: Sequence[str]) -> bool:
+def has_more_empty(context: RequestContext, of: SchemaType, tree: Tree, names: Sequence[str]) -> bool:
     """Return whether a client sent empty collections or bytes in some of an object's fields that the object does not have."""
     sent = sent_tree(context)
     return isinstance(sent, dict) and _has_more_empty(
@@ -53,7 +53,7 @@ def has_more_empty(context: RequestContext, of: Type, tree: Tree, names: Sequenc
     )
 
 
-def _has_more_empty(of: Type, tree: Any, sent: Any) -> bool:
+def _has_more_empty(of: SchemaType, tree: Any, sent: Any) -> bool:
     if of.shape is Shape.STRUCT and isinstance(tree, dict) and isinstance(sent, dict):
         members = [
             (of.fields[name].type, tree.get(name), item) for name, item in sent.items() if name in of.fields
@@ -69,7 +69,7 @@ def _has_more_empty(of: Type, tree: Any, sent: Any) -> bool:
     return False
 
 
-def _is_missing(of: Type, value: Any, sent: Any) -> bool:
+def _is_missing(of: SchemaType, value: Any, sent: Any) -> bool:
     if of.shape is Shape.BYTES:
         return value is None and sent == ""
     return of.shape in (Shape.LIST, Shape.MAP) and not value and is_empty(sent) and value != sent

@@ -13,7 +13,7 @@ import msgspec
 import orjson
 
 from mockube.apimachinery.schema.decode import DecodeError, Decoder
-from mockube.apimachinery.schema.model import Field, Schemas, Shape, Type
+from mockube.apimachinery.schema.model import Field, Schemas, SchemaType, Shape
 from mockube.apimachinery.schema.normal import OMITTED, WrongKind, absent_value, scalar_reader
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.storage.stored_object import UnreadableValue, canonical, read_value
@@ -50,7 +50,7 @@ _INTEGERS: Final[dict[str, Any]] = {
     "uint8": Annotated[int, msgspec.Meta(ge=0, lt=2**8)],
 }
 _NULLABLE: Final = frozenset({Shape.LIST, Shape.MAP, Shape.BYTES, Shape.TIME, Shape.MICRO_TIME})
-_read_quantity = scalar_reader(Type(shape=Shape.QUANTITY))
+_read_quantity = scalar_reader(SchemaType(shape=Shape.QUANTITY))
 
 
 def _read_scalar(_: type, value: Any) -> Any:
@@ -73,7 +73,7 @@ class TypeCheckedReader:
         self._upgrades = upgrades
         self._decoder = Decoder()
         self._structs: dict[str, Any] = {}
-        self._checks: dict[bytes, tuple[Type, msgspec.json.Decoder[Any]] | None] = {}
+        self._checks: dict[bytes, tuple[SchemaType, msgspec.json.Decoder[Any]] | None] = {}
         """By the first bytes of an object's canonical text, which have kind and version."""
 
     def read(self, value: bytes) -> bytes:
@@ -105,13 +105,13 @@ class TypeCheckedReader:
                 return self._decode_again(schema, canonical(tree))
         return text
 
-    def _decode_again(self, schema: Type, text: bytes) -> bytes:
+    def _decode_again(self, schema: SchemaType, text: bytes) -> bytes:
         try:
             return canonical(self._decoder.decode(schema, orjson.loads(text), strict=False).tree)
         except (DecodeError, orjson.JSONDecodeError, RecursionError) as error:
             raise UnreadableValue(str(error)) from error
 
-    def _check_of(self, text: bytes) -> tuple[Type, msgspec.json.Decoder[Any]] | None:
+    def _check_of(self, text: bytes) -> tuple[SchemaType, msgspec.json.Decoder[Any]] | None:
         head = text[: text.find(b',"metadata"')]
         if head not in self._checks:
             if len(self._checks) >= MAX_KINDS or len(head) > MAX_HEAD:
@@ -119,7 +119,7 @@ class TypeCheckedReader:
             self._checks[head] = self._compile(head)
         return self._checks[head]
 
-    def _compile(self, head: bytes) -> tuple[Type, msgspec.json.Decoder[Any]] | None:
+    def _compile(self, head: bytes) -> tuple[SchemaType, msgspec.json.Decoder[Any]] | None:
         if b"%b," % head in self._upgrades:
             return None
         try:
@@ -132,7 +132,7 @@ class TypeCheckedReader:
         fields = {name: field for name, field in schema.fields.items() if name not in _CHECKED_BEFORE}
         return schema, msgspec.json.Decoder(self._define(schema, fields), dec_hook=_read_scalar)
 
-    def _type(self, of: Type, *, is_pointer: bool = False) -> Any:
+    def _type(self, of: SchemaType, *, is_pointer: bool = False) -> Any:
         """Return the msgspec type. Null is valid for Go's nilable types; elsewhere the decoder makes it a zero value."""
         match of.shape:
             case Shape.STRUCT:
@@ -148,14 +148,14 @@ class TypeCheckedReader:
         is_nullable = (is_pointer or of.shape in _NULLABLE) and checked_type is not _UNCHECKED
         return checked_type | None if is_nullable else checked_type
 
-    def _struct(self, of: Type) -> Any:
+    def _struct(self, of: SchemaType) -> Any:
         """Return the msgspec struct of a type. A recursive type, such as a JSON schema, is not checked inside."""
         if of.name not in self._structs:
             self._structs[of.name] = _UNCHECKED
             self._structs[of.name] = self._define(of, of.fields)
         return self._structs[of.name]
 
-    def _define(self, of: Type, fields: Mapping[str, Field]) -> Any:
+    def _define(self, of: SchemaType, fields: Mapping[str, Field]) -> Any:
         """Return a msgspec struct in which the fields that Go always writes are required."""
         types = [
             (f"f{index}", self._type(field.type, is_pointer=field.pointer))

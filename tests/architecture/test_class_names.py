@@ -10,7 +10,6 @@ SHARED = {
     "AlwaysDeny": "upstream's authorizer and upstream's plugin, whose names are read at run time",
     "Change": "a change of a cache, in both processes",
     "Clock": "protocols of the same clock: the store does not import apimachinery",
-    "ConditionsFailed": "failed matchConditions, of authorizers and of policies",
     "Config": "the flags of both processes",
     "Delete": "the action of a controller, and etcd's operation",
     "DeleteOptions": "Kubernetes' word, at the server and at the client",
@@ -20,7 +19,6 @@ SHARED = {
     "Features": "the feature gates of both processes",
     "History": "the history of revisions, of two workloads",
     "ListOptions": "Kubernetes' word, at the server and at the client",
-    "NoAddressLeft": "the same failure of two pools of addresses",
     "Patch": "a patch at the server, and the action of a controller",
     "Request": "the server's and the client's side",
     "Resource": "the server's and the client's side",
@@ -30,7 +28,6 @@ SHARED = {
     "Timeout": "the Status error, and etcd's",
     "Timer": "protocols of the same timer: the store does not import apimachinery",
     "Transport": "what sends requests, of the client and of etcd's client",
-    "Type": "a type of Go's structs, and a type of CEL",
     "Watch": "controller-runtime's word and etcd's",
 }
 

@@ -21,7 +21,7 @@ from mockube.apimachinery.patch.apply.elements import (
     of_value,
     quote_text,
 )
-from mockube.apimachinery.schema.model import Field, Shape, Type
+from mockube.apimachinery.schema.model import Field, SchemaType, Shape
 
 _NAMES: Final = 1024
 _MAX_NAME_LENGTH: Final = 100
@@ -57,7 +57,7 @@ class MapAtom:
 
     __slots__ = ("_atoms", "_element", "_fields", "atomic")
 
-    def __init__(self, kind: Type) -> None:
+    def __init__(self, kind: SchemaType) -> None:
         self.atomic = kind.map_type == "atomic"
         self._fields = kind.fields
         self._element = None if kind.element is None else atom_of_type(kind.element)
@@ -82,7 +82,7 @@ class ListAtom:
 
     __slots__ = ("_defaults", "_element_by_single_key", "atomic", "items", "keys")
 
-    def __init__(self, kind: Type) -> None:
+    def __init__(self, kind: SchemaType) -> None:
         self.atomic = kind.list_type == "atomic"
         self.items = atom_of_type(kind.items)
         self.keys = kind.map_keys if kind.list_type == "map" else ()
@@ -183,7 +183,7 @@ _SCALARS: Final[Mapping[Shape, Scalar]] = {
 }
 
 
-def atom_of_type(kind: Type | None) -> Atom:
+def atom_of_type(kind: SchemaType | None) -> Atom:
     """Return the atom of a type; for None, everything is deduced from the value."""
     if kind is None:
         return DEDUCED

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from mockube.apimachinery import gotext
 from mockube.apimachinery.patch import gofmt
 from mockube.apimachinery.patch.errors import PatchNotApplicable, Unmergeable
-from mockube.apimachinery.schema.model import Shape, Type
+from mockube.apimachinery.schema.model import SchemaType, Shape
 
 Elements: TypeAlias = Sequence[Any]
 
@@ -100,7 +100,7 @@ def _interleave(
     return merged + [item for _, item in rest[index:]]
 
 
-def member_type(parent: Type, name: str) -> Type:
+def member_type(parent: SchemaType, name: str) -> SchemaType:
     """Return the type of a struct's field."""
     if parent.shape is Shape.MAP:
         raise Unmergeable("merging an object in json but data type is not struct, instead is: map")
@@ -113,7 +113,7 @@ def member_type(parent: Type, name: str) -> Type:
     return field.type
 
 
-def list_type(parent: Type, name: str) -> Type:
+def list_type(parent: SchemaType, name: str) -> SchemaType:
     """Return the type of a struct's field, which must be a list."""
     member = member_type(parent, name)
     if member.shape is not Shape.LIST:

@@ -30,11 +30,11 @@ from mockube.apimachinery.patch.strategic.elements import (
     positions,
     wrong_type,
 )
-from mockube.apimachinery.schema.model import Type
+from mockube.apimachinery.schema.model import SchemaType
 from mockube.apimachinery.tree import ReadOnlyTree, without_nulls
 
 
-def apply(original: ReadOnlyTree, patch: Any, kind: Type | None) -> dict[str, Any]:
+def apply(original: ReadOnlyTree, patch: Any, kind: SchemaType | None) -> dict[str, Any]:
     """Apply a patch. `kind` is None for objects without a type, which do not support strategic merge patches."""
     if kind is None:
         raise UndecodablePatch("strategic merge patch format is not supported")
@@ -59,14 +59,14 @@ def _without_inner_directives(value: Any) -> Any:
     return value if isinstance(value, dict) and DIRECTIVE in value else without_directives(value)
 
 
-def _merge(original: ReadOnlyTree, patch: ReadOnlyTree, parent: Type) -> dict[str, Any]:
+def _merge(original: ReadOnlyTree, patch: ReadOnlyTree, parent: SchemaType) -> dict[str, Any]:
     """Merge a patch into an object and return the new object."""
     if DIRECTIVE in patch:
         return _replace(patch)
     return _merge_into(_retain_keys(original, patch), patch, parent)
 
 
-def _merge_into(merged: dict[str, Any], patch: ReadOnlyTree, parent: Type) -> dict[str, Any]:
+def _merge_into(merged: dict[str, Any], patch: ReadOnlyTree, parent: SchemaType) -> dict[str, Any]:
     merged_names = _merge_ordered_lists(merged, patch, parent)
     for name, value in patch.items():
         if name.startswith(DELETE_FROM_LIST):
@@ -115,7 +115,7 @@ def _list_name(directive: str, prefix: str, malformed: str) -> str:
 
 
 def _merge_member(
-    merged: dict[str, Any], name: str, value: Any, parent: Type, *, is_deletion_list: bool = False
+    merged: dict[str, Any], name: str, value: Any, parent: SchemaType, *, is_deletion_list: bool = False
 ) -> None:
     current: Any = merged.get(name)
     if value is None:
@@ -141,7 +141,7 @@ def _put(merged: dict[str, Any], name: str, value: Any) -> None:
         merged[name] = plain_value
 
 
-def _merged_object(current: ReadOnlyTree, patch: ReadOnlyTree, kind: Type) -> ReadOnlyTree:
+def _merged_object(current: ReadOnlyTree, patch: ReadOnlyTree, kind: SchemaType) -> ReadOnlyTree:
     return patch if REPLACE in kind.patch_strategy else _merge(current, patch, kind)
 
 
@@ -149,7 +149,7 @@ def _merged_object(current: ReadOnlyTree, patch: ReadOnlyTree, kind: Type) -> Re
 
 
 def _merged_list(
-    current: Elements, patch: Elements, kind: Type, *, is_deletion_list: bool = False
+    current: Elements, patch: Elements, kind: SchemaType, *, is_deletion_list: bool = False
 ) -> Elements:
     if MERGE not in kind.patch_strategy and not is_deletion_list:
         return patch
@@ -185,7 +185,7 @@ def _apply_directives(current: Elements, patch: Elements, key: str) -> tuple[Ele
     return [item for item in current if key not in item or name_of(item, key) not in deleted], plain
 
 
-def _merged_elements(current: Elements, patch: Elements, kind: Type) -> list[Any]:
+def _merged_elements(current: Elements, patch: Elements, kind: SchemaType) -> list[Any]:
     merged = list(current)
     position_by_name = positions([item for item in current if kind.merge_key in item], kind.merge_key)
     merged_copies: dict[int, dict[str, Any]] = {}
@@ -204,7 +204,7 @@ def _merged_elements(current: Elements, patch: Elements, kind: Type) -> list[Any
     return merged
 
 
-def _merge_ordered_lists(merged: dict[str, Any], patch: ReadOnlyTree, parent: Type) -> set[str]:
+def _merge_ordered_lists(merged: dict[str, Any], patch: ReadOnlyTree, parent: SchemaType) -> set[str]:
     """Merge the lists with `$setElementOrder` directives; return the members of the patch that this used."""
     merged_names = {RETAIN_KEYS}
     for directive, order in patch.items():
@@ -216,7 +216,7 @@ def _merge_ordered_lists(merged: dict[str, Any], patch: ReadOnlyTree, parent: Ty
 
 
 def _merge_ordered_list(
-    merged: dict[str, Any], name: str, patch: ReadOnlyTree, order: Any, kind: Type
+    merged: dict[str, Any], name: str, patch: ReadOnlyTree, order: Any, kind: SchemaType
 ) -> None:
     for holder in ({name: order}, merged, patch):
         if name in holder and not isinstance(holder[name], list):

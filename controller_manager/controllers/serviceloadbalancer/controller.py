@@ -72,7 +72,7 @@ class ServiceLoadBalancerController:
                 await self._delete(service)
             else:
                 await self._ensure(service)
-        except (AddressInUse, NoAddressLeft) as error:
+        except (AddressInUse, AddressPoolExhausted) as error:
             problem = f"failed to ensure load balancer: {error}"
             self._record_event(
                 service, "Warning", "SyncLoadBalancerFailed", f"Error syncing load balancer: {problem}"
@@ -178,7 +178,7 @@ class AddressInUse(Exception):
     """The requested address is invalid, or allocated to another Service."""
 
 
-class NoAddressLeft(Exception):
+class AddressPoolExhausted(Exception):
     """Every address of the range is allocated."""
 
 
@@ -230,7 +230,7 @@ class AddressPool:
             self._next = self._next % last + 1
             if address not in self._uid_by_address:
                 return address
-        raise NoAddressLeft(f"no address of {self._network} is left")
+        raise AddressPoolExhausted(f"no address of {self._network} is left")
 
 
 SERVICE_LOAD_BALANCERS: Final = Runnable(

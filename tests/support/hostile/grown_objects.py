@@ -8,7 +8,7 @@ import string
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from mockube.apimachinery.schema.model import Shape, Type
+from mockube.apimachinery.schema.model import SchemaType, Shape
 
 _PLAIN = {
     Shape.INTEGER: 1,
@@ -48,7 +48,7 @@ class GrowingObject(NamedTuple):
 
 
 def full_example(
-    of: Type, name: str = "", *, mark: str = "a", depth: int = _DEEPEST, over: tuple[str, ...] = ()
+    of: SchemaType, name: str = "", *, mark: str = "a", depth: int = _DEEPEST, over: tuple[str, ...] = ()
 ) -> Any:
     """Return a value with one of everything; a struct does not contain itself. `mark` is in each of its texts."""
     if of.shape is Shape.STRING:
@@ -88,7 +88,7 @@ def _mark(number: int) -> str:
     return f"a{digits:0>5}"
 
 
-def growing(of: Type, seen: set[tuple[str, str]], base: Any = None) -> Iterator[GrowingObject]:
+def growing(of: SchemaType, seen: set[tuple[str, str]], base: Any = None) -> Iterator[GrowingObject]:
     """Yield an object for each list and map of an unseen type: with distinct members, and with equal ones."""
     base = full_example(of) if base is None else base
     for path, field in _fields(of, (), ()):
@@ -108,7 +108,7 @@ def growing(of: Type, seen: set[tuple[str, str]], base: Any = None) -> Iterator[
             )
 
 
-def _fields(of: Type, path: tuple[tuple[str, str], ...], over: tuple[str, ...]) -> Iterator[Any]:
+def _fields(of: SchemaType, path: tuple[tuple[str, str], ...], over: tuple[str, ...]) -> Iterator[Any]:
     if of.shape in (Shape.LIST, Shape.MAP):
         yield from _fields(of.items, path, over)
     if of.shape is not Shape.STRUCT or of.name in over:
@@ -120,7 +120,7 @@ def _fields(of: Type, path: tuple[tuple[str, str], ...], over: tuple[str, ...]) 
         yield from _fields(field.type, here, (*over, of.name))
 
 
-def _many_items(of: Type, name: str, size: int, *, is_distinct: bool) -> Any:
+def _many_items(of: SchemaType, name: str, size: int, *, is_distinct: bool) -> Any:
     if of.shape is Shape.MAP:
         return {_mark(number): full_example(of.items, name, depth=2) for number in range(size)}
     if not is_distinct:

@@ -21,17 +21,17 @@ from mockube.apimachinery.patch.strategic.elements import (
     member_type,
     name_of,
 )
-from mockube.apimachinery.schema.model import Type
+from mockube.apimachinery.schema.model import SchemaType
 from mockube.apimachinery.tree import ReadOnlyTree
 
 
-def create_two_way(original: ReadOnlyTree, modified: ReadOnlyTree, kind: Type) -> dict[str, Any]:
+def create_two_way(original: ReadOnlyTree, modified: ReadOnlyTree, kind: SchemaType) -> dict[str, Any]:
     """Return the patch that changes `original` into `modified`. Objects in `modified` must have no null members."""
     return _diff(original, modified, kind, retain_keys=False)
 
 
 def _diff(
-    original: ReadOnlyTree, modified: ReadOnlyTree, parent: Type, *, retain_keys: bool
+    original: ReadOnlyTree, modified: ReadOnlyTree, parent: SchemaType, *, retain_keys: bool
 ) -> dict[str, Any]:
     """Return the patch between two objects; with `retain_keys`, it names the members to keep, and others are removed."""
     patch: dict[str, Any] = {name: None for name in original if name not in modified}
@@ -47,7 +47,7 @@ def _diff(
     return patch
 
 
-def _diff_member(name: str, current: Any, value: Any, parent: Type) -> dict[str, Any]:
+def _diff_member(name: str, current: Any, value: Any, parent: SchemaType) -> dict[str, Any]:
     """Return the patch of a member that is in both objects and differs."""
     if isinstance(value, dict):
         kind = member_type(parent, name)
@@ -60,7 +60,7 @@ def _diff_member(name: str, current: Any, value: Any, parent: Type) -> dict[str,
     return {name: value}
 
 
-def _diff_lists(name: str, current: Elements, value: Elements, kind: Type) -> dict[str, Any]:
+def _diff_lists(name: str, current: Elements, value: Elements, kind: SchemaType) -> dict[str, Any]:
     if are_objects(current, value):
         changes, deleted = _diff_objects(current, value, kind)
         changes, deleted = changes + deleted, []
@@ -74,7 +74,7 @@ def _diff_lists(name: str, current: Elements, value: Elements, kind: Type) -> di
     return {directive: items for directive, items in lists.items() if items}
 
 
-def _diff_objects(current: Elements, value: Elements, kind: Type) -> tuple[list[Any], list[Any]]:
+def _diff_objects(current: Elements, value: Elements, kind: SchemaType) -> tuple[list[Any], list[Any]]:
     """Return the patches of new and changed objects, and the directives that delete the missing ones."""
     key = kind.merge_key
     before = {name_of(item, key): item for item in current}

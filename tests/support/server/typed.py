@@ -1,13 +1,13 @@
 """Small handwritten types for type-generic code, with everything that merging distinguishes."""
 
-from mockube.apimachinery.schema.model import Field, Shape, Type
+from mockube.apimachinery.schema.model import Field, SchemaType, Shape
 
-TEXT = Type(shape=Shape.STRING, go="string")
-NUMBER = Type(shape=Shape.INTEGER, go="int32")
-FLAG = Type(shape=Shape.BOOLEAN, go="bool")
-EITHER = Type(shape=Shape.INT_OR_STRING, go="intstr.IntOrString")
-FREE = Type(shape=Shape.ANY, go="v1.JSON")
-RAW = Type(shape=Shape.ANY, go="runtime.RawExtension")
+TEXT = SchemaType(shape=Shape.STRING, go="string")
+NUMBER = SchemaType(shape=Shape.INTEGER, go="int32")
+FLAG = SchemaType(shape=Shape.BOOLEAN, go="bool")
+EITHER = SchemaType(shape=Shape.INT_OR_STRING, go="intstr.IntOrString")
+FREE = SchemaType(shape=Shape.ANY, go="v1.JSON")
+RAW = SchemaType(shape=Shape.ANY, go="runtime.RawExtension")
 
 
 def struct(go, /, *, map_type="granular", patch_strategy=(), **fields):
@@ -16,7 +16,7 @@ def struct(go, /, *, map_type="granular", patch_strategy=(), **fields):
         key: field if isinstance(field, Field) else Field(name=key, type=field)
         for key, field in fields.items()
     }
-    return Type(
+    return SchemaType(
         shape=Shape.STRUCT,
         go=f"v1.{go}",
         load=lambda: members,
@@ -26,19 +26,19 @@ def struct(go, /, *, map_type="granular", patch_strategy=(), **fields):
 
 
 def mapping(items=TEXT, *, atomic=False):
-    return Type(shape=Shape.MAP, element=items, map_type="atomic" if atomic else "granular")
+    return SchemaType(shape=Shape.MAP, element=items, map_type="atomic" if atomic else "granular")
 
 
 def atomic_list(items=TEXT):
-    return Type(shape=Shape.LIST, element=items)
+    return SchemaType(shape=Shape.LIST, element=items)
 
 
 def listed_set(items=TEXT):
-    return Type(shape=Shape.LIST, element=items, list_type="set", patch_strategy=frozenset({"merge"}))
+    return SchemaType(shape=Shape.LIST, element=items, list_type="set", patch_strategy=frozenset({"merge"}))
 
 
 def listed_map(items, *keys):
-    return Type(
+    return SchemaType(
         shape=Shape.LIST,
         element=items,
         list_type="map",

@@ -11,7 +11,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.names import check_dns1123_subdomain, mask_trailing_dash
 from mockube.apimachinery.patch import strategic
 from mockube.apimachinery.schema import builtin
-from mockube.apimachinery.schema.model import Type
+from mockube.apimachinery.schema.model import SchemaType
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.controllers.kruise.uniteddeployment.spec import SubsetSpec, UnitedView
 from mockube.controller_manager.controllers.kruise.uniteddeployment.subset import (
@@ -66,7 +66,7 @@ def _with_tolerations(spec: ReadOnlyTree, subset: SubsetSpec) -> ReadOnlyTree:
 
 
 @cache
-def _pod_template_type() -> Type:
+def _pod_template_type() -> SchemaType:
     return builtin.load().definition("io.k8s.api.core.v1.PodTemplateSpec")
 
 

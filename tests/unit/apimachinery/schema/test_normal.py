@@ -4,7 +4,7 @@ import orjson
 import pytest
 
 from mockube.apimachinery.quantity import QuantityError
-from mockube.apimachinery.schema.model import Shape, Type
+from mockube.apimachinery.schema.model import SchemaType, Shape
 from mockube.apimachinery.schema.normal import Normaliser, WrongKind, scalar_reader
 from mockube.apimachinery.timestamps import TimestampError
 
@@ -312,7 +312,7 @@ def test_normalising_with_previous_object_gives_same_result(schemas, changed):
 
 
 def read(shape, value, go=""):
-    return scalar_reader(Type(shape=shape, go=go))(value)
+    return scalar_reader(SchemaType(shape=shape, go=go))(value)
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,15 @@
 import pytest
 
-from mockube.apimachinery.schema.model import Field, Shape, Type
+from mockube.apimachinery.schema.model import Field, SchemaType, Shape
 from mockube.apimachinery.schema.normal import OMITTED, absent_value, drops_empty, zero
 
 
 def struct(*fields):
-    return Type(shape=Shape.STRUCT, load=lambda: {field.name: field for field in fields})
+    return SchemaType(shape=Shape.STRUCT, load=lambda: {field.name: field for field in fields})
 
 
 def field(shape, **facts):
-    return Field(name=shape.value, type=Type(shape=shape), **facts)
+    return Field(name=shape.value, type=SchemaType(shape=shape), **facts)
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ def field(shape, **facts):
     ],
 )  # fmt: skip
 def test_zero_value_of_type(shape, expected):
-    written = zero(Type(shape=shape))
+    written = zero(SchemaType(shape=shape))
     assert (written, type(written)) == (expected, type(expected))
 
 

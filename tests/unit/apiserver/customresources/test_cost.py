@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.apimachinery.schema.model import Shape, Type
+from mockube.apimachinery.schema.model import SchemaType, Shape
 from mockube.apiserver.customresources.cost import INSTRUCTIONS, NODE, cost_of
 from mockube.apiserver.customresources.custom_version import CustomVersion, pack_schema
 from mockube.apiserver.event_loop import LARGE
@@ -67,7 +67,7 @@ def test_prepared_kind_behaves_like_lazily_compiled_kind():
             packed_schema=pack_schema(schema),
             strategy=None,
             printer=None,
-            metadata=lambda: Type(shape=Shape.ANY),
+            metadata=lambda: SchemaType(shape=Shape.ANY),
         )
         for _ in range(2)
     )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.apimachinery.schema.model import Shape, Type
+from mockube.apimachinery.schema.model import SchemaType, Shape
 from mockube.apiserver.customresources.types import kind_type, type_of
 
 TEXT = {"type": "string"}
@@ -53,7 +53,7 @@ def test_declared_fields_have_types_with_preserved_unknown_fields():
 
 
 def test_custom_kind_type_has_object_fields():
-    metadata = Type(shape=Shape.STRUCT, name="ObjectMeta")
+    metadata = SchemaType(shape=Shape.STRUCT, name="ObjectMeta")
     schema = {
         "type": "object",
         "required": ["spec"],

@@ -3,7 +3,7 @@ import pytest
 
 from mockube.apimachinery.patch import strategic
 from mockube.apimachinery.patch.errors import PatchNotApplicable, UndecodablePatch, Unmergeable
-from mockube.apimachinery.schema.model import Shape, Type
+from mockube.apimachinery.schema.model import SchemaType, Shape
 from tests.support.server.typed import (
     FREE,
     TEXT,
@@ -28,7 +28,7 @@ BOX = struct(
     items=listed_map(NAMED, "name"),
     plain=atomic_list(NAMED),
     boxes=mapping(struct("Inner", a=TEXT)),
-    keyless=Type(shape=Shape.LIST, element=NAMED, patch_strategy=frozenset({"merge"})),
+    keyless=SchemaType(shape=Shape.LIST, element=NAMED, patch_strategy=frozenset({"merge"})),
     lists=atomic_list(atomic_list()),
     free=FREE,
 )

@@ -5,12 +5,12 @@ from hypothesis import strategies as st
 
 from mockube.apimachinery.patch import strategic
 from mockube.apimachinery.patch.errors import Unmergeable
-from mockube.apimachinery.schema.model import Shape, Type
+from mockube.apimachinery.schema.model import SchemaType, Shape
 from tests.support.server.created_patches import create_two_way
 from tests.support.server.typed import TEXT, atomic_list, listed_map, listed_set, mapping, named, struct
 
 ITEM = struct("Item", name=TEXT, value=TEXT, tags=listed_set())
-VOLUMES_TYPE = Type(
+VOLUMES_TYPE = SchemaType(
     shape=Shape.LIST,
     element=struct("Volume", name=TEXT, a=TEXT, b=TEXT),
     merge_key="name",

@@ -7,7 +7,7 @@ import pytest
 from mockube.controller_manager.controllers.serviceloadbalancer.controller import (
     AddressInUse,
     AddressPool,
-    NoAddressLeft,
+    AddressPoolExhausted,
 )
 
 
@@ -20,7 +20,7 @@ def test_addresses_are_allocated_in_order_until_exhausted(pool):
     assert [pool.allocate(uid, "") for uid in "abaefcd"] == [
         *("198.18.0.1", "198.18.0.2", "198.18.0.1", "198.18.0.3", "198.18.0.4", "198.18.0.5", "198.18.0.6")
     ]
-    with pytest.raises(NoAddressLeft, match="no address of 198"):
+    with pytest.raises(AddressPoolExhausted, match="no address of 198"):
         pool.allocate("g", "")
     pool.release("b")
     assert pool.allocate("g", "") == "198.18.0.2"
@@ -50,5 +50,5 @@ def test_requested_address_is_allocated(pool):
 
 
 def test_range_without_usable_address_is_refused():
-    with pytest.raises(NoAddressLeft):
+    with pytest.raises(AddressPoolExhausted):
         AddressPool(ip_network("198.18.0.1/32")).allocate("a", "")
