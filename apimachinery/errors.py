@@ -11,6 +11,7 @@ from typing import Any, Final, TypeVar
 from msgspec import Struct
 
 from mockube.apimachinery import gotext
+from mockube.apimachinery.cancellation import raise_if_cancelled
 from mockube.apimachinery.paths import Path
 
 MAX_VALUE_TEXT: Final = 64 * 1024
@@ -63,6 +64,10 @@ class FieldError(Struct, frozen=True, kw_only=True):
     field: str
     value: Any = OMITTED
     detail: str = ""
+
+    def __post_init__(self) -> None:
+        """Stop the validation in a thread whose request is over: rules that report many errors report them one by one."""
+        raise_if_cancelled()
 
     def body(self) -> str:
         """Return the message without the field's name, as in a status cause."""

@@ -1,7 +1,7 @@
 """Node ports: the RangeAllocation object that records them, one bit for each, and their allocation for Services."""
 
 import base64
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 import orjson
@@ -54,36 +54,59 @@ class NodePorts(Struct, kw_only=True):
     released: set[int] = field(default_factory=set)
     dry_run: bool = False
     """Nothing is stored. As upstream, a dry run does not check the range, and returns ports that are not reserved."""
+    next_dry_run_port: int = FIRST_DRY_RUN_PORT
+    """One more than the highest port of this dry run; without ports, the first that a dry run returns."""
+    free: list[list[int]] = field(default_factory=list)
+    """The ports of each band that were free at the first random allocation of this write, less those allocated since."""
 
     def allocate(self, port: int) -> str:
         """Allocate a port; return why it cannot be allocated, or ""."""
         if self.dry_run and port not in self.ports and port not in self.allocated:
-            self.allocated.add(port)
+            self._add(port)
             return ""
         if port not in self.ports and not self.dry_run:
             valid = f"{self.ports[0]}-{self.ports[-1]}"
             return f"provided port is not in the valid range. The range of valid ports is {valid}"
         if self._is_used(port):
             return ALLOCATED
-        self.allocated.add(port)
+        self._add(port)
         return ""
 
     def allocate_next(self) -> int:
         """Allocate any free port; return 0 if there is none."""
         if self.dry_run:
-            port = max(0, *self.allocated) + 1 if self.allocated else FIRST_DRY_RUN_PORT
-            self.allocated.add(port)
+            port = self.next_dry_run_port
+            self._add(port)
             return port
+        self.free = self.free or [self._free_ports(band) for band in self._bands()]
+        for ports in self.free:
+            while ports:
+                port = ports.pop(int(self.draw() * len(ports)))
+                if port not in self.allocated:  # the client may have chosen it meanwhile
+                    self._add(port)
+                    return port
+        return 0
+
+    def _add(self, port: int) -> None:
+        following = max(0, port) + 1
+        self.next_dry_run_port = max(self.next_dry_run_port, following) if self.allocated else following
+        self.allocated.add(port)
+
+    def _bands(self) -> Sequence[range]:
+        """Return the ports that are allocated first, and those that clients can choose."""
         static = min(max(MIN_STATIC, len(self.ports) // 32), MAX_STATIC)
         if len(self.ports) <= MIN_STATIC:
             static = 0
-        for band in (self.ports[static:], self.ports[:static]):
-            free = [port for port in band if not self._is_used(port)]
-            if free:
-                port = free[int(self.draw() * len(free))]
-                self.allocated.add(port)
-                return port
-        return 0
+        return self.ports[static:], self.ports[:static]
+
+    def _free_ports(self, band: range) -> list[int]:
+        first = band.start - self.ports.start
+        bits = f"{self.used >> first:b}"[::-1]  # one shift for all ports
+        return [
+            port
+            for position, port in enumerate(band)
+            if bits[position : position + 1] != "1" and port not in self.allocated
+        ]
 
     def release(self, ports: Iterable[int]) -> None:
         self.released |= {port for port in ports if port in self.ports}
@@ -179,6 +202,7 @@ def allocate_node_ports(
 def _allocate_for_new(spec: Tree, record: NodePorts) -> list[int] | FieldError:
     """Return a node port for each port. Ports with one number and several protocols share it, unless the client chose."""
     shared: dict[int, int] = {}
+    first_chosen = _first_chosen(spec["ports"])
     assigned_ports = []
     for index, port in enumerate(spec["ports"]):
         number, chosen = port.get("port", 0), port.get("nodePort", 0)
@@ -186,7 +210,7 @@ def _allocate_for_new(spec: Tree, record: NodePorts) -> list[int] | FieldError:
             assigned_ports.append(0)
             continue
         if number not in shared:
-            chosen = chosen or _first_chosen(spec["ports"], number)
+            chosen = chosen or first_chosen.get(number, 0)
         elif chosen in (0, shared[number]):
             assigned_ports.append(shared[number])
             continue
@@ -197,9 +221,13 @@ def _allocate_for_new(spec: Tree, record: NodePorts) -> list[int] | FieldError:
     return assigned_ports
 
 
-def _first_chosen(ports: Sequence[Tree], number: int) -> int:
-    chosen = (port.get("nodePort", 0) for port in ports if port.get("port", 0) == number)
-    return next(filter(None, chosen), 0)
+def _first_chosen(ports: Sequence[Tree]) -> Mapping[int, int]:
+    """Return the first node port that the client chose for each number of a port."""
+    chosen: dict[int, int] = {}
+    for port in ports:
+        if port.get("nodePort", 0):
+            chosen.setdefault(port.get("port", 0), port["nodePort"])
+    return chosen
 
 
 def _allocate_for_changed(

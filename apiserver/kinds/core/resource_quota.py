@@ -50,25 +50,19 @@ def _check_amounts(amounts: ReadOnlyTree | None, path: Path) -> Iterator[FieldEr
         yield from check_amount(name, amount, path.key(name))
 
 
-def _out_of_scope(scope: str, spec: ReadOnlyTree) -> list[str]:
-    """Return the standard resources with a limit that a scope cannot limit."""
-    scope_resources = _SCOPES.get(scope)
-    if scope_resources is None:
-        return []
-    return [
-        name
-        for name in sorted(spec.get("hard") or ())
-        if is_standard_quota_resource_name(name) and name not in scope_resources
-    ]
+def _resources_out_of_scope(spec: ReadOnlyTree) -> Mapping[str, int]:
+    """Return for each scope how many standard resources have a limit that the scope cannot limit."""
+    names = {name for name in spec.get("hard") or () if is_standard_quota_resource_name(name)}
+    return {scope: len(names - scope_resources) for scope, scope_resources in _SCOPES.items()}
 
 
 def _check_scopes(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     scopes = spec.get("scopes") or []
-    path = path.child("scopes")
+    path, out_of_scope = path.child("scopes"), _resources_out_of_scope(spec) if scopes else {}
     for scope in scopes:
         if scope not in _SCOPES:
             yield errors.invalid(path, scopes, "unsupported scope")
-        for _ in _out_of_scope(scope, spec):
+        for _ in range(out_of_scope.get(scope, 0)):
             yield errors.invalid(path, scopes, "unsupported scope applied to resource")
     for pair in _CONFLICTS:
         if pair <= {*scopes}:
@@ -104,12 +98,12 @@ def _check_scope_selector(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError
     if selector is None:
         return
     requirements = selector.get("matchExpressions") or ()
-    path = path.child("scopeSelector", "matchExpressions")
+    path, out_of_scope = path.child("scopeSelector", "matchExpressions"), _resources_out_of_scope(spec)
     for requirement in requirements:
         scope, operator = requirement.get("scopeName", ""), requirement.get("operator", "")
         if scope not in _SCOPES:
             yield errors.invalid(path.child("scopeName"), scope, "unsupported scope")
-        for _ in _out_of_scope(scope, spec):
+        for _ in range(out_of_scope.get(scope, 0)):
             yield errors.invalid(
                 path, internal("core.ScopeSelector", selector), "unsupported scope applied to resource"
             )

@@ -1,6 +1,7 @@
 """The context in which the parts of a pod are validated: the pod, and the validation options of the old pod."""
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 
 from msgspec import Struct
 
@@ -44,7 +45,7 @@ STRICT = PodValidationOptions()
 WINDOWS, LINUX = "windows", "linux"
 
 
-class PodContext(Struct, frozen=True, kw_only=True):
+class PodContext(Struct, frozen=True, kw_only=True, dict=True):
     spec: ReadOnlyTree
     metadata: ReadOnlyTree | None
     """The metadata of a pod; None in a template."""
@@ -53,6 +54,11 @@ class PodContext(Struct, frozen=True, kw_only=True):
     claims: frozenset[str]
     """The names of the resource claims."""
     options: PodValidationOptions
+
+    @cached_property
+    def claims_text(self) -> str:
+        """The names of the resource claims as in the errors of claims that are not declared: one text for all of them."""
+        return f": {', '.join(sorted(self.claims))}" if self.claims else " which is empty"
 
     @property
     def in_pod(self) -> bool:

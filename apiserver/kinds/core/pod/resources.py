@@ -118,14 +118,14 @@ def check_requirements(
         yield from _check_pages(name, amount, field_path, pod_context)
     if any(map(is_huge_page, chain(limits, requests))) and not _SMALL & {*limits, *requests}:
         yield errors.forbidden(path, "HugePages require cpu or memory")
-    yield from _check_claims(requirements.get("claims") or (), path.child("claims"), pod_context.claims)
+    yield from _check_claims(requirements.get("claims") or (), path.child("claims"), pod_context)
 
 
 # --- claims
 
 
 def _check_claims(
-    claims: Iterable[ReadOnlyTree], path: Path, declared: frozenset[str]
+    claims: Iterable[ReadOnlyTree], path: Path, pod_context: PodContext
 ) -> Iterator[FieldError]:
     """Check that claims are declared and unique: a claim is used as a whole or by request, and no part of it twice."""
     seen: set[str] = set()
@@ -135,8 +135,10 @@ def _check_claims(
             yield errors.required(claim_path)
             continue
         yield from _check_repeated(name, claim.get("request", ""), claim_path, seen)
-        if name not in declared:
-            yield _not_declared(name, claim_path, declared)
+        if name not in pod_context.claims:
+            detail = f"must be one of the names in pod.spec.resourceClaims{pod_context.claims_text}"
+            error_type = errors.ErrorType.NOT_FOUND
+            yield FieldError(type=error_type, field=str(claim_path), value=name, detail=detail)
 
 
 def _check_repeated(name: str, request: str, path: Path, seen: set[str]) -> Iterator[FieldError]:
@@ -154,12 +156,6 @@ def _check_repeated(name: str, request: str, path: Path, seen: set[str]) -> Iter
             if other.startswith(f"{name}/"):
                 yield errors.duplicate(path, name)
     seen.add(key)
-
-
-def _not_declared(name: str, path: Path, declared: frozenset[str]) -> FieldError:
-    names_text = f": {', '.join(sorted(declared))}" if declared else " which is empty"
-    detail = f"must be one of the names in pod.spec.resourceClaims{names_text}"
-    return FieldError(type=errors.ErrorType.NOT_FOUND, field=str(path), value=name, detail=detail)
 
 
 # --- pods as a whole

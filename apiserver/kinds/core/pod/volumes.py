@@ -102,7 +102,7 @@ def check_mounts(container: ReadOnlyTree, path: Path, pod_context: PodContext) -
     devices = {
         device.get("name", ""): device.get("devicePath", "") for device in container.get("volumeDevices", ())
     }
-    mount_paths: set[str] = set()
+    paths_of_devices, mount_paths = {*devices.values()}, set[str]()
     for index, mount in enumerate(container.get("volumeMounts", ())):
         item_path, name, mount_path = path.index(index), mount.get("name", ""), mount.get("mountPath", "")
         if not name:
@@ -116,7 +116,7 @@ def check_mounts(container: ReadOnlyTree, path: Path, pod_context: PodContext) -
         mount_paths.add(mount_path)
         if name in devices:
             yield errors.invalid(item_path.child("name"), name, "must not already exist in volumeDevices")
-        if mount_path in devices.values():
+        if mount_path in paths_of_devices:
             problem = "must not already exist as a path in volumeDevices"
             yield errors.invalid(item_path.child("mountPath"), mount_path, problem)
         # With one exception, the errors below are reported at the path of all mounts.
@@ -161,6 +161,7 @@ def check_devices(container: ReadOnlyTree, path: Path, pod_context: PodContext) 
     mounts = {
         mount.get("name", ""): mount.get("mountPath", "") for mount in container.get("volumeMounts", ())
     }
+    paths_of_mounts = {*mounts.values()}
     names: set[str] = set()
     device_paths: set[str] = set()
     for index, device in enumerate(container.get("volumeDevices", ())):
@@ -169,7 +170,7 @@ def check_devices(container: ReadOnlyTree, path: Path, pod_context: PodContext) 
         yield from _check_device_path(device_path, item_path.child("devicePath"), device_paths)
         if name in mounts:
             yield errors.invalid(item_path.child("name"), name, "must not already exist in volumeMounts")
-        if device_path in mounts.values():
+        if device_path in paths_of_mounts:
             problem = "must not already exist as a path in volumeMounts"
             yield errors.invalid(item_path.child("devicePath"), device_path, problem)
         if name:
