@@ -8,7 +8,7 @@ NAMESPACE = "mockube"
 INSIDE = sorted({*PACKAGES} - {NAMESPACE})
 
 
-def test_every_tool_looks_at_the_namespace():
+def test_every_tool_includes_the_namespace():
     tools = settings()["tool"]
     assert tools["mypy"]["packages"] == [NAMESPACE]
     assert tools["importlinter"]["root_package"] == NAMESPACE

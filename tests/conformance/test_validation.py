@@ -37,7 +37,7 @@ COLLECTION = re.compile(
 CREATED, INVALID = 201, 422
 
 
-class Verdict(Enum):
+class ValidationOutcome(Enum):
     SAME = "the same"
     WORDING = "apart in wording only"
     WRONG = "wrong"
@@ -136,11 +136,17 @@ def judge(refusal, answer):
     """Return our result of a creation, beside the real server's response."""
     refused = answer["status"] == "Failure" if answer["kind"] == "Status" else False
     if refusal is None or not refused:
-        return Verdict.FALSE_ALARM if refusal else Verdict.WRONG if refused else Verdict.SAME
+        return (
+            ValidationOutcome.FALSE_ALARM
+            if refusal
+            else ValidationOutcome.WRONG
+            if refused
+            else ValidationOutcome.SAME
+        )
     ours = refusal.status()
     if ours == answer or without_empty_values(ours) == without_empty_values(answer):
-        return Verdict.SAME
-    return Verdict.WORDING if causes_of(ours) == causes_of(answer) else Verdict.WRONG
+        return ValidationOutcome.SAME
+    return ValidationOutcome.WORDING if causes_of(ours) == causes_of(answer) else ValidationOutcome.WRONG
 
 
 def without_empty_values(answer):
@@ -157,10 +163,10 @@ def test_validation_errors_match_recording(resource, given):
     counts, apart = Counter(), []
     for name, request, response in given:
         refusal, answer = validation_result(resource, request), in_namespace(response["body"])
-        verdict = judge(refusal, answer)
-        counts[verdict] += 1
-        if verdict is not Verdict.SAME:
+        outcome = judge(refusal, answer)
+        counts[outcome] += 1
+        if outcome is not ValidationOutcome.SAME:
             said = answer.get("message", "it was created")
-            apart.append(f"{name}: {verdict.value}:\n  {refusal}\n  {said}")
-    summary = ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict)
+            apart.append(f"{name}: {outcome.value}:\n  {refusal}\n  {said}")
+    summary = ", ".join(f"{counts[outcome]} {outcome.value}" for outcome in ValidationOutcome)
     assert not apart, "\n".join([f"{resource.name}: {summary}", *apart])

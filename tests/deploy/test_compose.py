@@ -79,7 +79,7 @@ def test_killed_container_loses_no_acknowledged_write(project, request_sender, s
     assert load.check(request_sender) > 200
 
 
-def test_standby_manager_leads_after_leader_dies(project, request_sender):
+def test_standby_manager_leads_after_leader_is_killed(project, request_sender):
     with Load(project.kubeconfig, [URL], prefix="leader") as load:
         until(request_sender.leader, "a leader")
         before = request_sender.leader()

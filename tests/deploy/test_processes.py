@@ -36,7 +36,7 @@ def test_killed_servers_and_etcd_lose_no_acknowledged_write(project):
     assert load.check(project.request_sender) >= 600
 
 
-def test_standby_manager_leads_after_leader_dies(project):
+def test_standby_manager_leads_after_leader_is_killed(project):
     managers = project.replicas["controller-manager"]
     until(lambda: any(manager.is_leader for manager in managers), "a leader")
     (leading,) = [manager for manager in managers if manager.is_leader]

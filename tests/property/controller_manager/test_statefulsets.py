@@ -62,7 +62,7 @@ class StatefulSetStateMachine(OrdinalSetStateMachine):
             self.sets.run(at, ready=ready and phase == "Running", phase=phase)
 
     @invariant()
-    def each_pod_has_an_ordinal_of_its_own(self):
+    def each_pod_has_its_own_ordinal(self):
         view = SetView.of(STATEFUL_SETS, self.sets.set)
         slots, condemned = by_ordinal(view, map(PodView.of, self.sets.all(PODS)))
         assert len(self.sets.pods) == len([it for it in slots if it.pod]) + len(condemned)
