@@ -343,20 +343,6 @@ def test_testing(code, expected):
 @pytest.mark.parametrize(
     ("code", "expected"),
     [
-        pytest.param("def test_who_is_told(): ...", [1], id="words for persons"),
-        pytest.param("class TestPod:\n    async def test_pod_asks_nobody(self): ...", [2], id="a method"),
-        pytest.param("def test_it_is_ready(): ...\ndef test_what_is_left(): ...", [1, 2], id="pronouns"),
-        pytest.param("def test_pod_is_ready(): ...\ndef test_pod_after_it(): ...", [], id="clear subject"),
-        pytest.param("def told(): ...\ndef testing_who(): ...", [], id="other functions"),
-    ],
-)
-def test_names_of_tests(code, expected):
-    assert lines(testing.check_names, "tests/test_planted.py", code) == expected
-
-
-@pytest.mark.parametrize(
-    ("code", "expected"),
-    [
         pytest.param("from mockube.etcd.kv import Nothing", [1], id="imported name"),
         pytest.param("from mockube.etcd import nothing", [1], id="module of a package"),
         pytest.param("import mockube.etcd.nothing.kv", [1], id="dotted module"),

@@ -54,6 +54,8 @@ RULES = (
     Rule(name="imported names exist", check=stale_names.check, folders=(*TESTS, *TOOLS, "examples")),
     Rule(name="tests wait for conditions and use fakes", check=testing.check, folders=TESTS),
     Rule(name="tests are named by behaviour", check=testing.check_names, folders=TESTS),
+    Rule(name="classes of tests are nouns", check=testing.check_classes, folders=TESTS),
+    Rule(name="state machines name actions", check=testing.check_machine_rules, folders=TESTS),
 )
 
 

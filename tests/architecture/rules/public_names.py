@@ -68,6 +68,10 @@ LONE = {
 """Parts of the programming interface, attributes of a record, and a decorator."""
 
 
+def is_participle(word: str) -> bool:
+    return _PARTICIPLE.fullmatch(word) is not None and word not in _FIELD_WORDS
+
+
 def check(module: Module) -> Iterator[Finding]:
     for node in module.tree.body:
         if not isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
@@ -92,7 +96,7 @@ def check_functions(module: Module) -> Iterator[Finding]:
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             continue
         name = node.name.strip("_")
-        if _PARTICIPLE.fullmatch(name) and name not in _FIELD_WORDS and name not in LONE.get(module.path, ()):
+        if is_participle(name) and name not in LONE.get(module.path, ()):
             yield Finding(node.lineno, f"'{node.name}' does not say what the function does or returns")
 
 
