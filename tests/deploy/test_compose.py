@@ -135,8 +135,8 @@ def test_health_check_of_image_reports_process(project):
 
 
 def test_prometheus_scrapes_all_processes(project):
-    everybody = ["apiserver"] * 2 + ["controller-manager"] * 2 + ["etcd"]
-    until(lambda: sorted(one["metric"]["job"] for one in query("up == 1")) == everybody, "everybody up")
+    expected = ["apiserver"] * 2 + ["controller-manager"] * 2 + ["etcd"]
+    until(lambda: sorted(one["metric"]["job"] for one in query("up == 1")) == expected, "all targets are up")
     assert query("sum(apiserver_request_total)")[0]["value"][1] != "0"
     until(
         lambda: [one["value"][1] for one in query("sum(leader_election_master_status)")] == ["1"],

@@ -104,7 +104,7 @@ def explain(done: Replay, revision: Revision, sight: Sight, lost: list[Call]) ->
         return []
     if not sight and len(makers) > 1:
         done.faults.append(
-            f"undecided: {len(makers)} calls can have made revision {revision}, and nobody saw it"
+            f"undecided: {len(makers)} calls can have made revision {revision}, which no response shows"
         )
     maker = min(makers, key=lambda each: (len(each.events), each.called))
     done.called[revision] = maker.called

@@ -47,7 +47,7 @@ async def test_unawaited_task_logs_its_error_once(caplog):
     await until(task.done)
     del task
     await yield_to_loop(2)  # the event loop calls the task's callbacks, and forgets the task
-    gc.collect()  # asyncio logs here what nobody has seen
+    gc.collect()  # asyncio logs here an exception that was not retrieved
     assert (failures, caplog.messages) == (["leaf"], ["leaf failed"])
 
 

@@ -161,7 +161,7 @@ async def test_last_use_is_written_once_a_day(cluster):
 
 async def test_failed_write_of_last_use_does_not_refuse_token(cluster):
     async def refuse(*_):
-        raise Conflict("somebody else was faster")
+        raise Conflict("another client wrote first")
 
     tokens = LegacyTokens(KEYS, audiences=API, find=cluster.find, label=refuse, clock=cluster.clock)
     assert await tokens.authenticate_token(TOKEN, API)

@@ -141,7 +141,7 @@ async def test_deletion_of_missing_object_is_awaited_in_cache(runtime):
 
 
 async def test_conflicting_deletion_is_retried_without_event(runtime):
-    runtime.client.refusals["delete", "a"] = Conflict("another uid, or somebody else at the same moment")
+    runtime.client.refusals["delete", "a"] = Conflict("another uid, or a concurrent write")
     with pytest.raises(Conflict):
         await runtime.do(Delete(resource=PODS, objects=refs("a"), event=EVENT))
     assert runtime.sayer.events == []

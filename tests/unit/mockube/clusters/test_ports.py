@@ -30,7 +30,7 @@ def test_other_cluster_reuses_its_previous_port(environment, used_port):
     folder = cluster_folder("other", environment)
     assert ports.default_port(folder, environment) == 0
     served_before(folder, used_port)
-    assert ports.default_port(folder, environment) == 0, "somebody else has it now"
+    assert ports.default_port(folder, environment) == 0, "another process has the port now"
     served_before(folder, port := _free())
     assert ports.default_port(folder, environment) == port
 

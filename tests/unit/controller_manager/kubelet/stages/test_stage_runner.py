@@ -155,7 +155,7 @@ async def test_written_object_is_outdated_until_observed(clock):
     assert not status_writer.is_outdated(KEY, server.pod)
     assert status_writer.is_own(KEY, before, server.pod)
     others = meta.with_metadata(before, resourceVersion="0")
-    assert not status_writer.is_own(KEY, others, server.pod), "somebody else wrote between"
+    assert not status_writer.is_own(KEY, others, server.pod), "another client wrote in between"
     assert not status_writer.is_outdated(KEY, meta.with_metadata(before, uid="another"))
     status_writer.forget(KEY)
     assert not status_writer.is_outdated(KEY, before)
