@@ -3,10 +3,11 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
-from typing import Final
+from typing import Any, Final
 
 from mockube.apimachinery import errors, gotext, names
 from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.patch.gofmt import json_kind
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.common.checks import (
@@ -31,6 +32,8 @@ from mockube.apiserver.kinds.common.selectors import (
     check_term_leniently,
 )
 from mockube.apiserver.kinds.core.pod.context import PodValidationOptions
+from mockube.apiserver.wire.negotiation import MediaType
+from mockube.apiserver.wire.parse import UnreadableBody, parse
 
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -304,3 +307,75 @@ def check_tolerations(
 ) -> Iterable[FieldError]:
     """Check tolerations; if `compared`, values may be compared as numbers, which new pods may not do."""
     return _CHECKS[compared](tolerations, path)
+
+
+# --- tolerations in an annotation
+
+TOLERATIONS_ANNOTATION: Final = "scheduler.alpha.kubernetes.io/tolerations"
+
+_GO_TEXTS: Final[Mapping[str, tuple[str, str]]] = {
+    "key": ("Key", "string"),
+    "operator": ("Operator", "core.TolerationOperator"),
+    "value": ("Value", "string"),
+    "effect": ("Effect", "core.TaintEffect"),
+}
+"""The fields of a toleration that are texts, with their names and types in upstream's internal type."""
+
+_FIELDS_IN_ANY_CASE: Final = {name.lower(): name for name in (*_GO_TEXTS, "tolerationSeconds")}
+
+
+class _UndecodableToleration(ValueError):
+    """An annotation has no list of tolerations; the message is that of Go's decoder."""
+
+
+def _refuse_value(value: Any, target: str) -> _UndecodableToleration:
+    return _UndecodableToleration(f"json: cannot unmarshal {json_kind(value)} into Go {target}")
+
+
+def _decode_toleration(item: Any) -> ReadOnlyTree:
+    """Decode a toleration as Go does: names of fields in any case, others are ignored, null is absent."""
+    if item is None:
+        return {}
+    if not isinstance(item, dict):
+        raise _refuse_value(item, "value of type core.Toleration")
+    toleration = {}
+    for given_name, value in item.items():
+        name = _FIELDS_IN_ANY_CASE.get(given_name.lower())
+        if name is not None and value is not None:
+            toleration[name] = _decode_field(name, value)
+    return toleration
+
+
+def _decode_field(name: str, value: Any) -> Any:
+    if name in _GO_TEXTS:
+        if isinstance(value, str):
+            return value
+        raise _refuse_value(value, "struct field Toleration.{} of type {}".format(*_GO_TEXTS[name]))
+    target = "struct field Toleration.TolerationSeconds of type int64"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise _refuse_value(value, target)
+    if isinstance(value, float) or not -(2**63) <= value < 2**63:
+        number = gotext.format_g(value) if isinstance(value, float) else str(value)
+        raise _UndecodableToleration(f"json: cannot unmarshal number {number} into Go {target}")
+    return value
+
+
+def _decode_tolerations(text: str) -> Sequence[ReadOnlyTree]:
+    try:
+        items = parse(text.encode(), MediaType.JSON).tree
+    except UnreadableBody as problem:
+        raise _UndecodableToleration(str(problem)) from problem
+    if items is None:
+        return ()
+    if not isinstance(items, list):
+        raise _refuse_value(items, "value of type []core.Toleration")
+    return [_decode_toleration(item) for item in items]
+
+
+def check_annotated_tolerations(text: str, path: Path, *, compared: bool) -> Iterable[FieldError]:
+    """Check the annotation with tolerations; `path` is that of all annotations."""
+    try:
+        tolerations = _decode_tolerations(text)
+    except _UndecodableToleration as problem:
+        return (errors.invalid(path, TOLERATIONS_ANNOTATION, str(problem)),)
+    return check_tolerations(tolerations, path.child(TOLERATIONS_ANNOTATION), compared=compared)

@@ -3,8 +3,6 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-import orjson
-
 from mockube.apimachinery import errors, gotext, meta
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
@@ -30,7 +28,12 @@ from mockube.apiserver.kinds.core.pod.options import (
     options_from_old_annotations,
     options_from_old_pod,
 )
-from mockube.apiserver.kinds.core.pod.scheduling import REQUIRED, check_tolerations
+from mockube.apiserver.kinds.core.pod.scheduling import (
+    REQUIRED,
+    TOLERATIONS_ANNOTATION,
+    check_annotated_tolerations,
+    check_tolerations,
+)
 from mockube.apiserver.kinds.core.pod.security import (
     APPARMOR_OF_CONTAINER,
     check_apparmor_agrees,
@@ -305,8 +308,6 @@ def _check_existing_containers(spec: ReadOnlyTree, before: ReadOnlyTree) -> Iter
 
 # --- annotations
 
-_TOLERATIONS_ANNOTATION: Final = "scheduler.alpha.kubernetes.io/tolerations"
-
 
 def check_pod_annotations(
     annotations: Mapping[str, str], spec: ReadOnlyTree, path: Path, options: PodValidationOptions
@@ -316,26 +317,13 @@ def check_pod_annotations(
     if ANNOTATION_MIRROR_POD in annotations and not spec.get("nodeName"):
         problem = "must set spec.nodeName if mirror pod annotation is set"
         yield errors.invalid(path.key(ANNOTATION_MIRROR_POD), annotations[ANNOTATION_MIRROR_POD], problem)
-    if annotations.get(_TOLERATIONS_ANNOTATION):
-        yield from _check_annotated_tolerations(annotations[_TOLERATIONS_ANNOTATION], path, options)
+    if text := annotations.get(TOLERATIONS_ANNOTATION):
+        yield from check_annotated_tolerations(text, path, compared=options.comparisons)
     cost = annotations.get(DELETION_COST)
     if cost is not None and not (options.deletion_cost or is_deletion_cost(cost)):
         yield errors.invalid(path.key(DELETION_COST), cost, "must be a 32bit integer")
     yield from check_seccomp_annotations(annotations, path)
     yield from check_apparmor_annotations(annotations, spec, path)
-
-
-def _check_annotated_tolerations(
-    text: str, path: Path, options: PodValidationOptions
-) -> Iterator[FieldError]:
-    try:
-        tolerations = orjson.loads(text)
-    except orjson.JSONDecodeError as problem:
-        yield errors.invalid(path, _TOLERATIONS_ANNOTATION, str(problem))
-        return
-    yield from check_tolerations(
-        tolerations, path.child(_TOLERATIONS_ANNOTATION), compared=options.comparisons
-    )
 
 
 _IMMUTABLE_ANNOTATIONS: Final = (
