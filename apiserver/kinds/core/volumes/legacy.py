@@ -96,7 +96,7 @@ def check_fc(source: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     if targets and source.get("lun") is None:
         yield errors.required(path.child("lun"), "lun is required if targetWWNs is specified")
     elif targets:
-        yield from field("lun", _LUN)(source, path)
+        yield from pointer("lun", _LUN)(source, path)
 
 
 # --- Quobyte, Flocker, Flex
