@@ -56,9 +56,10 @@ _NOT_EXTERNAL: Final = refuse_any("may not be set for ExternalName services")
 
 
 def _check_external_name(spec: ReadOnlyTree) -> Iterator[FieldError]:
-    for name in ("clusterIPs", "ipFamilies", "ipFamilyPolicy"):
+    for name in ("clusterIPs", "ipFamilies"):
         if spec.get(name):
             yield from _NOT_EXTERNAL(spec[name], _SPEC.child(name))
+    yield from pointer("ipFamilyPolicy", _NOT_EXTERNAL)(spec, _SPEC)
     target = spec.get("externalName", "").removesuffix(".")
     path = _SPEC.child("externalName")
     yield from report(names.check_dns1123_subdomain)(target, path) if target else (errors.required(path),)
