@@ -10,10 +10,9 @@ from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.common.checks import Check, all_of, one_of, optional, report, require
 from mockube.apiserver.kinds.core.pod.context import PodContext, PodValidationOptions
+from mockube.apiserver.kinds.core.volumes.legacy import PORTAL_TOO_LONG, is_portal_too_long
 from mockube.apiserver.kinds.core.volumes.projected import check_descending, check_projected_leniently
 from mockube.apiserver.kinds.core.volumes.sources import SOURCES, check_source
-
-_MAX_ISCSI_LENGTH: Final = 64
 
 
 @cache
@@ -28,14 +27,9 @@ def _sources(*, in_pod: bool, any_token_path: bool) -> Mapping[str, Check]:
 
 
 def _check_iscsi_name(volume: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
-    source, name = volume.get("iscsi") or {}, volume.get("name", "")
-    length = len(f"{name}:{source.get('targetPortal', '')}".encode())
-    if source.get("initiatorName") is not None and length > _MAX_ISCSI_LENGTH:
-        problem = (
-            "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters "
-            "if iscsi.initiatorName is specified."
-        )
-        yield errors.invalid(path.child("name"), name, problem)
+    name = volume.get("name", "")
+    if is_portal_too_long(name, volume.get("iscsi") or {}):
+        yield errors.invalid(path.child("name"), name, PORTAL_TOO_LONG)
 
 
 def _claim_of(pod: str, volume: str) -> str:

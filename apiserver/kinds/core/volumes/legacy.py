@@ -8,7 +8,7 @@ from mockube.apimachinery import errors
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.kinds.common.checks import all_of, between, field, one_of, pointer, require
+from mockube.apiserver.kinds.common.checks import Check, all_of, between, field, one_of, pointer, require
 
 _LUN: Final = between(0, 255)
 
@@ -68,18 +68,46 @@ def _check_initiator_name(unknown_format: str) -> Callable[[ReadOnlyTree, Path],
     return check_field
 
 
-def _iscsi(unknown_format: str) -> Callable[[ReadOnlyTree, Path], Iterable[FieldError]]:
+_UNKNOWN_FORMAT: Final = f"{_WRONG_FORMAT} starting with iqn, eui, or naa"
+
+check_iscsi: Final = all_of(
+    require("targetPortal"),
+    require("iqn", _initiator(_UNKNOWN_FORMAT)),
+    field("lun", _LUN, absent=0),
+    _check_chap,
+    _check_initiator_name(_UNKNOWN_FORMAT),
+)
+
+_MAX_PORTAL_LENGTH: Final = 64
+PORTAL_TOO_LONG: Final = (
+    "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters "
+    "if iscsi.initiatorName is specified."
+)
+
+
+def is_portal_too_long(volume: str, source: ReadOnlyTree) -> bool:
+    """Return whether the kubelet cannot name the interface of an initiator after a volume and its portal."""
+    length = len(f"{volume}:{source.get('targetPortal', '')}".encode())
+    return source.get("initiatorName") is not None and length > _MAX_PORTAL_LENGTH
+
+
+def persistent_iscsi(volume: str) -> Check:
+    """Return the check of the source of a PersistentVolume with a name; "" for an inline volume."""
+
+    def check_portal_length(source: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+        if not is_portal_too_long(volume, source):
+            return ()
+        return (errors.invalid(path.child("targetportal"), source.get("targetPortal", ""), PORTAL_TOO_LONG),)
+
     return all_of(
         require("targetPortal"),
-        require("iqn", _initiator(unknown_format)),
+        check_portal_length,
+        require("iqn", _initiator(_WRONG_FORMAT)),
         field("lun", _LUN, absent=0),
         _check_chap,
-        _check_initiator_name(unknown_format),
+        pointer("secretRef", require("name")),
+        _check_initiator_name(_WRONG_FORMAT),
     )
-
-
-check_iscsi: Final = _iscsi(f"{_WRONG_FORMAT} starting with iqn, eui, or naa")
-check_persistent_iscsi: Final = _iscsi(_WRONG_FORMAT)
 
 
 # --- Fibre Channel

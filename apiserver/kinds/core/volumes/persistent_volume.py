@@ -1,7 +1,7 @@
 """PersistentVolume, and the check of a spec within a VolumeAttachment."""
 
 import posixpath
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final
 
@@ -39,10 +39,10 @@ from mockube.apiserver.kinds.common.selectors import (
 )
 from mockube.apiserver.kinds.common.validation import (
     NO_CHECKS,
+    Create,
     Validation,
     accept_update,
     as_created,
-    from_root,
     get_struct,
     in_order,
 )
@@ -54,6 +54,7 @@ from mockube.apiserver.kinds.core.volumes.claim_spec import (
     phase_text,
     storage_class_text,
 )
+from mockube.apiserver.kinds.core.volumes.legacy import persistent_iscsi
 from mockube.apiserver.kinds.core.volumes.sources import PERSISTENT_SOURCES, check_source
 from mockube.apiserver.kinds.core.volumes.warnings import volume_source_warnings
 from mockube.apiserver.kinds.kind import Kind
@@ -122,20 +123,39 @@ def _check_attributes_class(spec: ReadOnlyTree, path: Path) -> Iterator[FieldErr
         yield errors.required(path.child("csi"), "has to be specified when using volumeAttributesClassName")
 
 
-def _spec(selector: Check) -> Check:
+_AFTER_SOURCES: Final = all_of(
+    _check_local,
+    _check_recycling,
+    optional("storageClassName", _CLASS_NAME),
+    pointer("volumeMode", one_of(*VOLUME_MODES)),
+    _check_attributes_class,
+)
+
+
+def _sources_of(volume: ReadOnlyTree, spec: ReadOnlyTree) -> Mapping[str, Check]:
+    """Return the checks of the sources. That of iSCSI depends on the name of the volume."""
+    if spec.get("iscsi") is None:
+        return PERSISTENT_SOURCES
+    return {**PERSISTENT_SOURCES, "iscsi": persistent_iscsi(meta.name(volume))}
+
+
+def _create_with(selector: Check) -> Create:
+    """Return the check of a volume, in which `selector` checks the nodes."""
     affinity = require("required", selector, detail="must specify required node constraints")
-    return all_of(
+    before_sources = all_of(
         _MODES,
         _check_capacity,
         optional("persistentVolumeReclaimPolicy", one_of("Delete", _RECYCLE, "Retain")),
         pointer("nodeAffinity", affinity),
-        _check_sources,
-        _check_local,
-        _check_recycling,
-        optional("storageClassName", _CLASS_NAME),
-        pointer("volumeMode", one_of(*VOLUME_MODES)),
-        _check_attributes_class,
     )
+
+    def create(volume: ReadOnlyTree) -> Iterator[FieldError]:
+        spec, path = get_struct(volume, "spec"), ROOT.child("spec")
+        yield from before_sources(spec, path)
+        yield from check_source(spec, path, _sources_of(volume, spec), unlimited="flexVolume")
+        yield from _AFTER_SOURCES(spec, path)
+
+    return create
 
 
 # --- specs in a VolumeAttachment
@@ -213,8 +233,8 @@ def _check_same_mode_and_nodes(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator
         yield errors.forbidden(ROOT.child("spec", attributes_class), detail)
 
 
-_CREATE: Final = from_root(field("spec", _spec(check_node_selector), absent={}))
-_RECREATE: Final = from_root(field("spec", _spec(check_node_selector_leniently), absent={}))
+_CREATE: Final = _create_with(check_node_selector)
+_RECREATE: Final = _create_with(check_node_selector_leniently)
 _STRICTLY: Final = as_created(_CREATE, SUBDOMAIN, namespaced=False)
 _LENIENTLY: Final = as_created(_RECREATE, SUBDOMAIN, namespaced=False)
 

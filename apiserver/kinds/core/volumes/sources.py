@@ -190,7 +190,7 @@ PERSISTENT_SOURCES: Final[Mapping[str, Check]] = {
     "rbd": SOURCES["rbd"],
     "quobyte": SOURCES["quobyte"],
     "cephfs": SOURCES["cephfs"],
-    "iscsi": all_of(legacy.check_persistent_iscsi, pointer("secretRef", require("name"))),
+    "iscsi": legacy.persistent_iscsi(""),
     "cinder": all_of(require("volumeID"), pointer("secretRef", _SECRET)),
     "fc": SOURCES["fc"],
     "flexVolume": SOURCES["flexVolume"],
