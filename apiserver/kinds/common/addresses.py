@@ -84,6 +84,14 @@ def check_ip(
         yield errors.invalid(path, value, "must not be an IPv4-mapped IPv6 address")
 
 
+def check_canonical_ip(value: str, path: Path) -> Iterator[FieldError]:
+    """Check an address of a field that never allowed another form than the canonical one."""
+    field_errors = [*check_ip(value, path)]
+    yield from field_errors
+    if not field_errors and value != (canonical_text := str(parse_sloppily(value))):
+        yield errors.invalid(path, value, f'must be in canonical form ("{canonical_text}")')
+
+
 def check_cidr(
     value: str, path: Path, valid_old_cidrs: AbstractSet[str] = _NO_OLD_VALUES
 ) -> Iterator[FieldError]:

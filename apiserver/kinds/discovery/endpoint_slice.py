@@ -13,7 +13,13 @@ from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.address_warnings import (
     ips_warnings,
 )
-from mockube.apiserver.kinds.common.addresses import check_endpoint_ip, check_ip, check_protocol, is_ipv6
+from mockube.apiserver.kinds.common.addresses import (
+    check_canonical_ip,
+    check_endpoint_ip,
+    check_ip,
+    check_protocol,
+    is_ipv6,
+)
 from mockube.apiserver.kinds.common.cells import items, join_shortened, part, text
 from mockube.apiserver.kinds.common.checks import (
     Check,
@@ -57,9 +63,9 @@ _NODE_NAME: Final = report(names.check_dns1123_subdomain)
 # --- addresses
 
 
-def _ip_check(version: str, *, ipv6: bool) -> Check:
+def _ip_check(version: str, check_form: Check, *, ipv6: bool) -> Check:
     def check(address: str, path: Path) -> Iterator[FieldError]:
-        if ip_errors := [*check_ip(address, path)]:
+        if ip_errors := [*check_form(address, path)]:
             yield from ip_errors
             return
         if is_ipv6(address) != ipv6:  # reported at the path of all addresses, without an index
@@ -88,8 +94,8 @@ def _check_domain_name(name: str, path: Path) -> Iterable[FieldError]:
 
 _ADDRESSES: Final[Mapping[str, Check]] = {
     "FQDN": _check_domain_name,
-    "IPv4": _ip_check("IPv4", ipv6=False),
-    "IPv6": _ip_check("IPv6", ipv6=True),
+    "IPv4": _ip_check("IPv4", check_ip, ipv6=False),
+    "IPv6": _ip_check("IPv6", check_canonical_ip, ipv6=True),
 }
 
 

@@ -206,6 +206,9 @@ _OTHERS: Final[Mapping[GroupKind, tuple[MinorRule, ...]]] = {
             reword=wording.without_history_limit,
         ),
     ),
+    GroupKind("discovery.k8s.io", "EndpointSlice"): (
+        MinorRule("1.32", reword=wording.without_canonical_form),
+    ),
     GroupKind("node.k8s.io", "RuntimeClass"): (
         MinorRule("1.34", reword=wording.with_doubled_tolerations),
         MinorRule("1.35", reword=wording.of_missing_handler),

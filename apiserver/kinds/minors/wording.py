@@ -20,6 +20,11 @@ def without_history_limit(error: FieldError) -> Sequence[FieldError]:
     return (replace(error, detail=error.detail.replace(_HISTORY_LIMIT, "'updateStrategy', ", 1)),)
 
 
+def without_canonical_form(error: FieldError) -> Sequence[FieldError]:
+    """Drop the error of an address in another form, which is none before 1.33."""
+    return () if error.detail.startswith("must be in canonical form") else (error,)
+
+
 def with_doubled_tolerations(error: FieldError) -> Sequence[FieldError]:
     """Return the error with upstream's doubled path. Errors of duplicates do not have it."""
     prefix, is_duplicate = "scheduling.tolerations[", error.type is ErrorType.DUPLICATE

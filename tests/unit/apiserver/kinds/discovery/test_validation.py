@@ -2,6 +2,8 @@
 
 import pytest
 
+from mockube.apiserver.kinds import kind_rules
+from mockube.apiserver.kinds.served_kinds import kinds_of
 from tests.support.field_rules import create_errors, update_errors
 
 METADATA = {"name": "s", "namespace": "ns"}
@@ -126,6 +128,12 @@ ADDRESSES = [
           "2001:db8::ffff)")], id="invalid address"),
     pytest.param(("IPv4", "010.0.0.1"),
         ['endpoints[0].addresses[0]: Invalid value: "010.0.0.1": must not have leading 0s'], id="sloppy address"),
+    pytest.param(("IPv6", "2001:DB8:0::1"),
+        ['endpoints[0].addresses[0]: Invalid value: "2001:DB8:0::1": must be in canonical form ("2001:db8::1")'],
+        id="another form of version 6"),
+    pytest.param(("IPv6", "::ffff:10.0.0.1"),
+        ['endpoints[0].addresses[0]: Invalid value: "::ffff:10.0.0.1": must not be an IPv4-mapped IPv6 address'],
+        id="mapped address"),
     pytest.param(("IPv4", "127.0.0.1"),
         [('endpoints[0].addresses[0]: Invalid value: "127.0.0.1": may not be in the loopback range '
           "(127.0.0.0/8, ::1/128)")], id="loopback"),
@@ -242,3 +250,11 @@ SUBSETS = [
 @pytest.mark.parametrize(("change", "expected"), SUBSETS)
 def test_subsets_of_endpoints_are_validated(change, expected):
     assert subset_errors(change) == expected
+
+
+@pytest.mark.parametrize(("minor", "count"), [("1.32", 0), ("1.33", 1)])
+def test_form_of_ipv6_addresses_is_free_before_1_33(minor, count):
+    kinds = kinds_of(minor)
+    row = next(kind.resource for kind in kinds.all if kind.resource.name == "endpointslices")
+    tree = endpoint_slice(addressType="IPv6", endpoints=[{"addresses": ["2001:db8:0::1"]}])
+    assert len(kind_rules.check_create(row, tree, kinds)) == count
