@@ -34,6 +34,10 @@ def _replaced(tree: Any, steps: list[str], value: Any) -> Any:
     return {**tree, step: new}
 
 
+def is_namespaced(api_version: str, kind: str) -> bool:
+    return _RESOURCES[api_version, kind].namespaced
+
+
 def create_errors(api_version: str, kind: str, tree: Any) -> list[str]:
     """Return the errors of a new object."""
     return [*map(str, kind_rules.check_create(_RESOURCES[api_version, kind], tree))]

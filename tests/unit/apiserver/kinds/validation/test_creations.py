@@ -2,21 +2,13 @@
 
 import pytest
 
-from mockube.apiserver.kinds import kind_rules as validations
-from mockube.apiserver.kinds.api_resource import Resource
-
-CLUSTERED = {
-    "Node", "PersistentVolume", "FlowSchema", "PriorityLevelConfiguration", "CustomResourceDefinition",
-    "ValidatingWebhookConfiguration", "ResourceSlice", "IPAddress", "ServiceCIDR", "ClusterRole", "PriorityClass",
-    "CSINode", "StorageClass", "APIService", "VolumeAttachment", "MutatingAdmissionPolicy",
-}  # fmt: skip
+from tests.support import field_rules
 
 
 def create_errors(group, kind, tree, name="a"):
-    namespaced = kind not in CLUSTERED
-    where = {"namespace": "ns"} if namespaced else {}
-    row = Resource(group=group, version="v1", name=f"{kind.lower()}s", kind=kind, namespaced=namespaced)
-    return [*map(str, validations.check_create(row, {"metadata": {"name": name, **where}} | tree))]
+    api_version = f"{group}/v1".lstrip("/")
+    where = {"namespace": "ns"} if field_rules.is_namespaced(api_version, kind) else {}
+    return field_rules.create_errors(api_version, kind, {"metadata": {"name": name, **where}} | tree)
 
 
 HOST = {"hostPath": {"path": "/"}, "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"]}
