@@ -8,11 +8,11 @@ import asyncio
 import errno
 import logging
 import os
+import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from re import Pattern
 from typing import ParamSpec, TypeVar
 
 from mockube.etcd.errors import Interrupted, KVError, NoSpace, Unavailable
@@ -36,7 +36,7 @@ def store_errors_for(path: Path) -> Iterator[None]:
         raise store_error(error, path) from error
 
 
-def numbers_in_names(directory: Path, name: Pattern[str]) -> list[int]:
+def numbers_in_names(directory: Path, name: re.Pattern[str]) -> list[int]:
     """Return the numbers in the names of the files that match a pattern, in order."""
     with store_errors_for(directory):
         return sorted(int(match[1]) for path in directory.iterdir() if (match := name.fullmatch(path.name)))

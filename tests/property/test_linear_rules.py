@@ -1,7 +1,8 @@
 """Defaults, validation and warnings of every kind take linear time in the length of each list and map.
 
-Every list and map of every kind is grown, with distinct members and with equal ones; twice as many may take 2.5 times as
-long at most. A field that several kinds share is grown in the first of them.
+Every list and map of every kind is grown, with distinct members and with equal ones, alone and together with the others
+of the same struct; twice as many may take 2.5 times as long at most. A field that several kinds share is grown in the
+first of them.
 """
 
 import orjson
@@ -14,7 +15,7 @@ from mockube.apimachinery.schema.decode import Decoder
 from mockube.apiserver.kinds.kind_rules import Defaulter, check_create, check_update, warn_create, warn_update
 from mockube.apiserver.kinds.registry import GROUPS, NEWEST
 from tests.support.hostile.doubling import Growth, check_growth, size_of_run
-from tests.support.hostile.grown_objects import growing
+from tests.support.hostile.grown_objects import growing, growing_together
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(size_of_run(600, 3600))]
 
@@ -87,10 +88,11 @@ def processing_functions(resource):
 
 def cases():
     seen: set[tuple[str, str]] = set()
+    structs: set[str] = set()
     for resource in (resource for group in GROUPS for resource in group.resources):
         kind = SCHEMAS.kind(resource.api_version, resource.kind)
         if kind is not None and "create" in resource.verbs:
-            found = [*growing(kind, seen)]
+            found = [*growing(kind, seen), *growing_together(kind, structs)]
             if found:
                 yield pytest.param(resource, found, id=f"{resource.name}.{resource.group}")
 

@@ -74,7 +74,7 @@ def _text(name: str, mark: str) -> str:
     number = int(mark, 36) if mark.isalnum() else 0
     if name in ("ip", "addresses", "podIP", "hostIP"):
         return f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
-    if name == "mountPath":
+    if name in ("mountPath", "devicePath"):
         return f"/{mark}"
     return _WORDS.get(name, mark) if name in ("operator", "protocol", "effect", "whenUnsatisfiable") else mark
 
@@ -108,6 +108,36 @@ def growing(of: SchemaType, seen: set[tuple[str, str]], base: Any = None) -> Ite
             )
 
 
+def growing_together(of: SchemaType, seen: set[str], base: Any = None) -> Iterator[GrowingObject]:
+    """Yield an object for each unseen struct with several lists and maps, all of which have many members.
+
+    Members of different fields are equal, or none of one field is in another one.
+    """
+    base = full_example(of) if base is None else base
+    structs: dict[tuple[str, ...], list[tuple[str, SchemaType]]] = {}
+    for path, field in _fields(of, (), ()):
+        if path[-1][0] not in seen:
+            structs.setdefault(tuple(step for _, step in path[:-1]), []).append((path[-1][1], field))
+    for steps, fields in structs.items():
+        for way, distance in (("equal", 0), ("disjoint", 100_000)):
+            yield GrowingObject(
+                f"{'.'.join(steps)} all {way}",
+                lambda size, steps=steps, fields=fields, distance=distance: _with_values_at(
+                    base, steps, fields, size, distance
+                ),
+            )
+    seen.update(path[-1][0] for path, _ in _fields(of, (), ()))
+
+
+def _with_values_at(
+    tree: Any, steps: tuple[str, ...], fields: list[tuple[str, SchemaType]], size: int, distance: int
+) -> Any:
+    for index, (name, field) in enumerate(fields):
+        items = _many_items(field, name, size, is_distinct=True, first=index * distance)
+        tree = _with_value_at(tree, (*steps, name), items)
+    return tree
+
+
 def _fields(of: SchemaType, path: tuple[tuple[str, str], ...], over: tuple[str, ...]) -> Iterator[Any]:
     if of.shape in (Shape.LIST, Shape.MAP):
         yield from _fields(of.items, path, over)
@@ -120,12 +150,13 @@ def _fields(of: SchemaType, path: tuple[tuple[str, str], ...], over: tuple[str, 
         yield from _fields(field.type, here, (*over, of.name))
 
 
-def _many_items(of: SchemaType, name: str, size: int, *, is_distinct: bool) -> Any:
+def _many_items(of: SchemaType, name: str, size: int, *, is_distinct: bool, first: int = 0) -> Any:
+    numbers = range(first, first + size)
     if of.shape is Shape.MAP:
-        return {_mark(number): full_example(of.items, name, depth=2) for number in range(size)}
+        return {_mark(number): full_example(of.items, name, depth=2) for number in numbers}
     if not is_distinct:
         return [full_example(of.items, name, depth=2)] * size
-    return [full_example(of.items, name, mark=_mark(number), depth=2) for number in range(size)]
+    return [full_example(of.items, name, mark=_mark(number), depth=2) for number in numbers]
 
 
 def _with_value_at(tree: Any, steps: tuple[str, ...], value: Any) -> Any:

@@ -81,10 +81,9 @@ def check_env_from(sources: Iterable[ReadOnlyTree] | None, path: Path) -> Iterat
 
 
 def check_file_volumes(
-    spec_volumes: Iterable[ReadOnlyTree], variables: Iterable[ReadOnlyTree], path: Path
+    volumes: Mapping[str, ReadOnlyTree], variables: Iterable[ReadOnlyTree], path: Path
 ) -> Iterator[FieldError]:
     """Check that variables from files refer to volumes of type emptyDir."""
-    volumes = {volume.get("name"): volume for volume in spec_volumes}
     for index, variable in enumerate(variables):
         source = variable.get("valueFrom")
         if source is None or (reference := source.get("fileKeyRef")) is None:

@@ -1,5 +1,6 @@
 """Validation of resource requests and limits, of the pod and its containers, and of resource claims."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Final, TypeAlias
@@ -129,19 +130,23 @@ def _check_claims(
 ) -> Iterator[FieldError]:
     """Check that claims are declared and unique: a claim is used as a whole or by request, and no part of it twice."""
     seen: set[str] = set()
+    request_counts: Counter[str] = Counter()
     for index, claim in enumerate(claims):
         name, claim_path = claim.get("name", ""), path.index(index)
         if not name:
             yield errors.required(claim_path)
             continue
-        yield from _check_repeated(name, claim.get("request", ""), claim_path, seen)
+        yield from _check_repeated(name, claim.get("request", ""), claim_path, seen, request_counts)
         if name not in pod_context.claims:
             detail = f"must be one of the names in pod.spec.resourceClaims{pod_context.claims_text}"
             error_type = errors.ErrorType.NOT_FOUND
             yield FieldError(type=error_type, field=str(claim_path), value=name, detail=detail)
 
 
-def _check_repeated(name: str, request: str, path: Path, seen: set[str]) -> Iterator[FieldError]:
+def _check_repeated(
+    name: str, request: str, path: Path, seen: set[str], request_counts: Counter[str]
+) -> Iterator[FieldError]:
+    """Check a use of a claim. `request_counts` has the number of different seen requests of each claim."""
     if name in seen:
         yield errors.duplicate(path, name)
         return
@@ -151,10 +156,11 @@ def _check_repeated(name: str, request: str, path: Path, seen: set[str]) -> Iter
         key = f"{name}/{request}"
     if key in seen:
         yield errors.duplicate(path, key)
-    elif not request:
-        for other in seen:
-            if other.startswith(f"{name}/"):
-                yield errors.duplicate(path, name)
+    elif request:
+        request_counts[name] += 1
+    else:
+        for _ in range(request_counts[name]):
+            yield errors.duplicate(path, name)
     seen.add(key)
 
 

@@ -149,13 +149,12 @@ def _check_seccomp_annotation(profile: str, path: Path) -> Iterable[FieldError]:
 def check_apparmor_annotations(
     annotations: Mapping[str, str], spec: ReadOnlyTree, path: Path
 ) -> Iterator[FieldError]:
+    containers = {container.get("name", "") for container, _ in containers_of(spec, path)}
     for key, profile in annotations.items():
         if not key.startswith(APPARMOR_OF_CONTAINER):
             continue
         container = key.removeprefix(APPARMOR_OF_CONTAINER)
-        if all(
-            spec_container.get("name", "") != container for spec_container, _ in containers_of(spec, path)
-        ):
+        if container not in containers:
             yield errors.invalid(path.key(key), container, "container not found")
         profiles = ("", *(named[0] for named in _ANNOTATED.values()))
         if profile not in profiles and not profile.startswith(_LOCALHOST_PREFIX):

@@ -129,7 +129,7 @@ def _check_os(pod_context: PodContext, path: Path) -> Iterable[FieldError]:
 
 
 def _check_file_variables(pod_context: PodContext, path: Path) -> Iterator[FieldError]:
-    volumes = pod_context.spec.get("volumes", ())
+    volumes = {volume.get("name", ""): volume for volume in pod_context.spec.get("volumes", ())}
     for container, container_path in containers_of(pod_context.spec, path):
         yield from check_file_volumes(volumes, container.get("env", ()), container_path.child("env"))
 

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from mockube.apimachinery.status import ApiError
 from mockube.apiserver.allocation.node_ports import NodePorts, allocate_node_ports, allocated_node_ports
+from tests.support.hostile.doubling import check_linear
 
 PORTS = range(30000, 30100)
 STATIC = 16
@@ -152,3 +153,35 @@ def test_no_port_is_allocated_twice(used, wishes, draw):
     assert len({*given_out}) == len(given_out)
     assert not {*given_out} & used
     assert {*given_out} == ports.allocated
+
+
+def large_service(count, *, protocols=("TCP",)):
+    return service(*[(number, protocol, {}) for number in range(1, count + 1) for protocol in protocols])
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+@pytest.mark.parametrize("protocols", [("TCP",), ("TCP", "UDP")])
+def test_dry_run_of_many_ports_takes_linear_time(protocols, is_new):
+    def allocate_dry_run(spec):
+        ports = record()
+        ports.dry_run = True
+        assert not allocate_node_ports(spec, ports, (), is_new=is_new)
+
+    check_linear(lambda size: large_service(size, protocols=protocols), allocate_dry_run, 4_000)
+
+
+def test_many_ports_of_a_large_range_take_linear_time():
+    available = range(1024, 65536)
+    check_linear(
+        large_service,
+        lambda spec: allocate_node_ports(spec, record(ports=available), (), is_new=True),
+        4_000,
+    )
+
+
+def test_ports_of_one_write_are_distinct_and_free():
+    ports = record(30020, 30021, draw=0.5)
+    assert ports.allocate(30050) == ""
+    drawn = [ports.allocate_next() for _ in range(len(PORTS) - 3)]
+    assert {*drawn} == {*PORTS} - {30020, 30021, 30050}
+    assert ports.allocate_next() == 0
