@@ -56,9 +56,10 @@ class PodContext(Struct, frozen=True, kw_only=True, dict=True):
     options: PodValidationOptions
 
     @cached_property
-    def claims_text(self) -> str:
-        """The names of the resource claims as in the errors of claims that are not declared: one text for all of them."""
-        return f": {', '.join(sorted(self.claims))}" if self.claims else " which is empty"
+    def undeclared_claim(self) -> str:
+        """The detail of the errors of claims that are not declared: one long text for all of them."""
+        names = f": {', '.join(sorted(self.claims))}" if self.claims else " which is empty"
+        return f"must be one of the names in pod.spec.resourceClaims{names}"
 
     @property
     def in_pod(self) -> bool:

@@ -138,8 +138,7 @@ def _check_claims(
             continue
         yield from _check_repeated(name, claim.get("request", ""), claim_path, seen, request_counts)
         if name not in pod_context.claims:
-            detail = f"must be one of the names in pod.spec.resourceClaims{pod_context.claims_text}"
-            error_type = errors.ErrorType.NOT_FOUND
+            error_type, detail = errors.ErrorType.NOT_FOUND, pod_context.undeclared_claim
             yield FieldError(type=error_type, field=str(claim_path), value=name, detail=detail)
 
 
