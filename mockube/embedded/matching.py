@@ -5,11 +5,11 @@ Patterns may have the wildcards `*` and `?`. Resources are named as in RBAC rule
 """
 
 from collections.abc import Collection
-from fnmatch import fnmatchcase
 from typing import Final, TypedDict
 
 from msgspec import Struct
 
+from mockube.apimachinery.wildcards import matches_wildcards
 from mockube.apiserver.request_info import RequestInfo
 
 CONTROLLERS: Final = "system:kube-controller-manager"
@@ -46,16 +46,19 @@ class Matcher(Struct, frozen=True, kw_only=True):
     def matches(self, user: str, agent: str, info: RequestInfo) -> bool:
         return (
             self._matches_user(user)
-            and (not self.agent or fnmatchcase(agent, self.agent + "*"))
+            and (not self.agent or matches_wildcards(agent, self.agent + "*"))
             and (not self.verbs or (info.is_resource and info.verb in self.verbs))
             and (not self.resource or _matches_resource(info, self.resource))
-            and (self.namespace is None or (info.is_resource and fnmatchcase(info.namespace, self.namespace)))
-            and (not self.name or fnmatchcase(info.name, self.name))
-            and (not self.path or fnmatchcase(info.path, self.path))
+            and (
+                self.namespace is None
+                or (info.is_resource and matches_wildcards(info.namespace, self.namespace))
+            )
+            and (not self.name or matches_wildcards(info.name, self.name))
+            and (not self.path or matches_wildcards(info.path, self.path))
         )
 
     def _matches_user(self, user: str) -> bool:
-        return fnmatchcase(user, self.user) if self.user else user != CONTROLLERS
+        return matches_wildcards(user, self.user) if self.user else user != CONTROLLERS
 
 
 def matcher(criteria: Criteria) -> Matcher:
@@ -87,4 +90,4 @@ def matcher(criteria: Criteria) -> Matcher:
 def _matches_resource(info: RequestInfo, pattern: str) -> bool:
     subresource = f"/{info.subresource}" if info.subresource else ""
     names = (f"{info.resource}{subresource}", f"{info.resource}.{info.group}{subresource}")
-    return info.is_resource and any(fnmatchcase(name, pattern) for name in names)
+    return info.is_resource and any(matches_wildcards(name, pattern) for name in names)

@@ -14,13 +14,13 @@ Without `folder`, the image names may be at the top level. Pure, apart from `loa
 """
 
 from collections.abc import Mapping, Sequence
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final
 
 from msgspec import Struct, field
 
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wildcards import WildcardsTooCostly, matches_wildcards, parse_wildcards
 from mockube.apimachinery.yaml_decode import load
 from mockube.apimachinery.yaml_scalars import YamlError
 
@@ -55,7 +55,7 @@ class ImageMap(Struct, frozen=True):
         if local_image is not None:
             return local_image
         return next(
-            (local_image for pattern, local_image in self.patterns if fnmatchcase(image, pattern)), None
+            (local_image for pattern, local_image in self.patterns if matches_wildcards(image, pattern)), None
         )
 
 
@@ -97,6 +97,11 @@ def image_map(images: Any, folder: Path) -> ImageMap:
     patterns = [
         (_escape_pattern(name), local_image) for name, local_image in images_by_name.items() if "*" in name
     ]
+    for pattern, _ in patterns:
+        try:
+            parse_wildcards(pattern)
+        except WildcardsTooCostly as error:
+            raise ImageMapError(str(error)) from error
     return ImageMap(
         {name: local_image for name, local_image in images_by_name.items() if "*" not in name}, patterns
     )
