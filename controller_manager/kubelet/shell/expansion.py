@@ -4,12 +4,12 @@ import ast
 import operator
 import re
 from collections.abc import Callable, Generator, Mapping, Sequence
-from fnmatch import fnmatchcase
 from posixpath import dirname, join
 from typing import Final, Protocol
 
+from mockube.apimachinery.wildcards import WildcardsTooCostly, escape_wildcards, parse_wildcards
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
-from mockube.controller_manager.kubelet.shell.process import Effect, Process
+from mockube.controller_manager.kubelet.shell.process import CommandStart, Effect, Process, count_work
 from mockube.controller_manager.kubelet.shell.syntax import (
     Command,
     Parameter,
@@ -24,6 +24,12 @@ MAX_VALUE: Final = 1 << 20
 """The maximum number of characters of an expanded word."""
 _PATTERN: Final = re.compile(r"[*?\[]")
 _NAME: Final = re.compile(r"\$?([A-Za-z_][A-Za-z0-9_]*)")
+_CHARACTERS_PER_COMMAND: Final = 16 * 1024
+"""The length of a text whose search takes as long as a command at most."""
+_FILES_PER_COMMAND: Final = 50
+_FIELDS_PER_COMMAND: Final = 500
+_EXPRESSION_PER_COMMAND: Final = 100
+"""The length of an arithmetic expression that takes as long as a command."""
 _NUMBER_LIMIT: Final = 1 << 63
 
 
@@ -41,16 +47,21 @@ class ShellState(Protocol):
     def capture(self, script: Command) -> Generator[Effect, bytes | None, str]: ...
 
 
+_TOO_LONG: Final = "the arguments are too long"
+
 Expansion = Generator[Effect, bytes | None, str]
 
 
 def expand_words(shell: ShellState, words: Sequence[Word]) -> Generator[Effect, bytes | None, list[str]]:
     """Return the fields of all words."""
     fields: list[str] = []
+    size = 0
     for word in words:
-        fields += yield from _fields(shell, word)
-        if sum(map(len, fields)) > MAX_VALUE:
-            raise ShellSyntaxError("the arguments are too long")
+        added = yield from _fields(shell, word, MAX_VALUE - size)
+        size += sum(map(len, added)) + len(added)
+        if size > MAX_VALUE:
+            raise ShellSyntaxError(_TOO_LONG)
+        fields += added
     return fields
 
 
@@ -64,46 +75,112 @@ def expand_text(shell: ShellState, word: Word) -> Expansion:
     return text
 
 
-def _fields(shell: ShellState, word: Word) -> Generator[Effect, bytes | None, list[str]]:
+def expand_pattern(shell: ShellState, word: Word) -> Expansion:
+    """Return the expansion of a word as a pattern, in which quoted characters stand for themselves."""
+    pattern: list[str] = []
+    size = 0
+    for part in word:
+        value = yield from _value(shell, part)
+        size += len(value)
+        if size > MAX_VALUE:
+            raise ShellSyntaxError("the pattern is too long")
+        pattern.append(escape_wildcards(value) if part.quoted else value)
+    return "".join(pattern)
+
+
+def matches_pattern(text: str, pattern: str) -> Generator[Effect, bytes | None, bool]:
+    """Return whether a pattern matches all of a text."""
+    yield from count_work(len(text) + len(pattern), _CHARACTERS_PER_COMMAND)
+    try:
+        return parse_wildcards(pattern).matches(text)
+    except WildcardsTooCostly as error:
+        raise ShellSyntaxError(str(error)) from error
+
+
+def _fields(shell: ShellState, word: Word, maximum: int) -> Generator[Effect, bytes | None, list[str]]:
     """Expand a word: split unquoted values at blanks, and replace a field with an unquoted pattern by matching files."""
-    fields: list[list[tuple[str, bool]]] = []
-    is_open = False
+    split = _SplitFields(maximum)
     for part in word:
         if isinstance(part, Parameter) and part.name == "@" and part.quoted and not part.operator:
-            values = [[(value, True)] for value in shell.arguments()]
-            if values and is_open:
-                fields[-1] += values.pop(0)
-            fields += values
-            is_open = bool(values) or is_open
-            continue
-        value = yield from _value(shell, part)
+            split.add_arguments(shell.arguments())
+        else:
+            yield from split.add(part, (yield from _value(shell, part)))
+    found: list[str] = []
+    size = 0
+    for index, field in enumerate(split.fields):
+        yield from _count_field(index)
+        names = yield from _matching_files(shell.process, field)
+        size += sum(map(len, names))
+        if size > maximum:
+            raise ShellSyntaxError(_TOO_LONG)
+        found += names
+    return found
+
+
+def _count_field(index: int) -> Generator[Effect, bytes | None, None]:
+    if index % _FIELDS_PER_COMMAND == _FIELDS_PER_COMMAND - 1:
+        yield CommandStart()
+
+
+class _SplitFields:
+    """The fields of a word: their pieces, and whether each is quoted."""
+
+    def __init__(self, maximum: int) -> None:
+        self.fields: list[list[tuple[str, bool]]] = []
+        self._is_open = False
+        """Whether the next value continues the last field."""
+        self._remaining = maximum
+
+    def _reserve(self, size: int) -> None:
+        self._remaining -= size
+        if self._remaining < 0:
+            raise ShellSyntaxError(_TOO_LONG)
+
+    def add_arguments(self, arguments: Sequence[str]) -> None:
+        self._reserve(sum(map(len, arguments)) + len(arguments))
+        values = [[(value, True)] for value in arguments]
+        if values and self._is_open:
+            self.fields[-1] += values[0]
+            del values[0]
+        self.fields += values
+        self._is_open = bool(arguments) or self._is_open
+
+    def add(self, part: Part, value: str) -> Generator[Effect, bytes | None, None]:
+        self._reserve(len(value))
         if part.quoted or isinstance(part, Text):
             pieces = [value]
         else:
             pieces = value.split()
-            is_open = is_open and not value[:1].isspace()
+            self._is_open = self._is_open and not value[:1].isspace()
         for index, piece in enumerate(pieces):
-            if is_open and index == 0:
-                fields[-1].append((piece, part.quoted))
+            yield from _count_field(index)
+            if self._is_open and index == 0:
+                self.fields[-1].append((piece, part.quoted))
             else:
-                fields.append([(piece, part.quoted)])
-            is_open = True
+                self.fields.append([(piece, part.quoted)])
+            self._is_open = True
         if pieces and not part.quoted and value[-1:].isspace():
-            is_open = False
-    return [name for field in fields for name in _matching_files(shell.process, field)]
+            self._is_open = False
 
 
-def _matching_files(process: Process, field: Sequence[tuple[str, bool]]) -> Sequence[str]:
+def _matching_files(
+    process: Process, field: Sequence[tuple[str, bool]]
+) -> Generator[Effect, bytes | None, Sequence[str]]:
     text = "".join(piece for piece, _ in field)
     if not any(not quoted and _PATTERN.search(piece) for piece, quoted in field):
         return [text]
     folder = dirname(text)
     try:
-        names = process.host.files.children(process.path(folder or "."))
+        names = list(process.host.files.children(process.path(folder or ".")))
     except FileError:
         return [text]
-    pattern = text.rpartition("/")[2]
-    matches = [name for name in names if fnmatchcase(name, pattern) and not name.startswith(".")]
+    yield from count_work(len(names), _FILES_PER_COMMAND)
+    escaped = "".join(escape_wildcards(piece) if quoted else piece for piece, quoted in field)
+    try:
+        pattern = parse_wildcards(escaped.rpartition("/")[2])
+        matches = [name for name in names if not name.startswith(".") and pattern.matches(name)]
+    except WildcardsTooCostly as error:
+        raise ShellSyntaxError(str(error)) from error
     return [join(folder, name) for name in matches] or [text]
 
 
@@ -115,6 +192,7 @@ def _value(shell: ShellState, part: Part) -> Expansion:
     if isinstance(part, Substitution):
         return (yield from shell.capture(part.script))
     expression = yield from expand_text(shell, part.expression)
+    yield from count_work(len(expression), _EXPRESSION_PER_COMMAND)
     return str(evaluate(expression, shell.parameter))
 
 
@@ -126,8 +204,8 @@ def _parameter(shell: ShellState, part: Parameter) -> Expansion:
     if kind == "length":
         return str(len(value or ""))
     if kind in ("#", "##", "%", "%%"):
-        pattern = yield from expand_text(shell, part.word)
-        return _strip(value or "", kind, pattern)
+        pattern = yield from expand_pattern(shell, part.word)
+        return (yield from _strip(value or "", kind, pattern))
     is_missing = value is None or (kind.startswith(":") and not value)
     match kind[-1:]:
         case "-" if is_missing:
@@ -144,15 +222,16 @@ def _parameter(shell: ShellState, part: Parameter) -> Expansion:
     return value or ""
 
 
-def _strip(value: str, kind: str, pattern: str) -> str:
-    ends = range(len(value) + 1)
-    if kind in ("##", "%"):
-        ends = ends[::-1]
-    for end in ends:
-        part = value[:end] if kind[0] == "#" else value[end:]
-        if fnmatchcase(part, pattern):
-            return value[end:] if kind[0] == "#" else value[:end]
-    return value
+def _strip(value: str, kind: str, pattern: str) -> Expansion:
+    yield from count_work(len(value) + len(pattern), _CHARACTERS_PER_COMMAND)
+    longest = len(kind) > 1
+    try:
+        parsed = parse_wildcards(pattern)
+        if kind[0] == "#":
+            return value[parsed.prefix_end(value, longest=longest) :]
+        return value[: parsed.suffix_start(value, longest=longest)]
+    except WildcardsTooCostly as error:
+        raise ShellSyntaxError(str(error)) from error
 
 
 # --- arithmetic

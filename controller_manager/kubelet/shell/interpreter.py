@@ -1,11 +1,16 @@
 """The shell's interpreter: executes scripts, with variables, functions, pipes and redirections."""
 
 from collections.abc import Generator, Mapping, Sequence
-from fnmatch import fnmatchcase
 from typing import Final
 
 from mockube.controller_manager.kubelet.shell import parser
-from mockube.controller_manager.kubelet.shell.expansion import MAX_VALUE, expand_text, expand_words
+from mockube.controller_manager.kubelet.shell.expansion import (
+    MAX_VALUE,
+    expand_pattern,
+    expand_text,
+    expand_words,
+    matches_pattern,
+)
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
 from mockube.controller_manager.kubelet.shell.process import (
     CommandStart,
@@ -19,6 +24,7 @@ from mockube.controller_manager.kubelet.shell.process import (
     ShellExit,
     Sleep,
     UnknownProgram,
+    count_work,
     read_input,
 )
 from mockube.controller_manager.kubelet.shell.redirection import Redirections, pipe
@@ -40,6 +46,10 @@ from mockube.controller_manager.kubelet.shell.syntax import (
 ITERATION_SECONDS: Final = 0.001
 """The duration of a loop's iteration in which no command sleeps."""
 NOT_FOUND: Final = 127
+_SCRIPT_PER_COMMAND: Final = 512
+"""The length of a script that is parsed in the time of a command."""
+_READ_PER_COMMAND: Final = 256
+"""The number of bytes that are read one by one in the time of a command."""
 MAX_CALLS: Final = 50
 """The maximum depth of function calls."""
 _SPECIAL: Final = frozenset(
@@ -232,6 +242,8 @@ class Shell:
             values = yield from expand_words(self, command.words)
         code = 0
         for value in values:
+            # The body may consist of no commands that count.
+            yield CommandStart()
             self.assign(command.name, value)
             try:
                 code = yield from self._run(command.body)
@@ -246,7 +258,8 @@ class Shell:
         value = yield from expand_text(self, command.word)
         for patterns, body in command.branches:
             for pattern in patterns:
-                if fnmatchcase(value, (yield from expand_text(self, pattern))):
+                text = yield from expand_pattern(self, pattern)
+                if (yield from matches_pattern(value, text)):
                     return (yield from self._run(body))
         return 0
 
@@ -332,7 +345,9 @@ class Shell:
             case "break" | "continue":
                 raise LoopControl(int(number[:4] or 1), is_continue=name == "continue")
             case "eval":
-                return (yield from self._run(parser.parse(" ".join(arguments))))
+                text = " ".join(arguments)
+                yield from count_work(len(text), _SCRIPT_PER_COMMAND)
+                return (yield from self._run(parser.parse(text)))
             case "read":
                 return (yield from self._read(arguments))
             case "cd":
@@ -369,8 +384,10 @@ class Shell:
         return 0
 
     def _read(self, arguments: Sequence[str]) -> Run:
-        line = b""
+        line = bytearray()
         while not line.endswith(b"\n") and len(line) < MAX_VALUE:
+            if len(line) % _READ_PER_COMMAND == _READ_PER_COMMAND - 1:
+                yield CommandStart()
             data = yield from read_input(1)
             if not data:
                 break

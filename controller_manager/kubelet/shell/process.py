@@ -30,7 +30,7 @@ class Input(Struct, frozen=True):
 
 
 class CommandStart(Struct, frozen=True):
-    """The start of a command, at which the caller may count it or let other tasks run."""
+    """The start of a command, or of as much other work, at which the caller may count it or let other tasks run."""
 
 
 class RepeatedIteration(Struct, frozen=True):
@@ -120,6 +120,12 @@ Program: TypeAlias = Callable[[Process], Run]
 
 def write_text(text: str) -> Output:
     return Output(1, text.encode("utf-8", "surrogateescape"))
+
+
+def count_work(amount: int, per_command: int) -> Generator[Effect, bytes | None, None]:
+    """Count work as so many commands as it takes time, without a remainder."""
+    for _ in range(amount // per_command):
+        yield CommandStart()
 
 
 def read_input(limit: int) -> Generator[Effect, bytes | None, bytes]:
