@@ -27,7 +27,7 @@ def tar(process: Process) -> Run:
         return 1
     if mode == "c":
         return (yield from _create(process, target_process, archive, names))
-    data = b""
+    data = bytearray()
     if archive == "-":
         while block := (yield from read_input(BLOCK)):
             data += block
@@ -35,11 +35,11 @@ def tar(process: Process) -> Run:
                 yield process.error("the archive is too large")
                 return 1
     else:
-        data = yield from read_all(process, [archive])
+        data += yield from read_all(process, [archive])
     if mode not in ("x", "t"):
         yield process.error("must specify one of -c, -x, -t")
         return 1
-    return (yield from _extract(target_process, data, names, is_listed=mode == "t"))
+    return (yield from _extract(target_process, bytes(data), names, is_listed=mode == "t"))
 
 
 def _options(arguments: Sequence[str]) -> tuple[str, str, str, list[str]]:

@@ -3,12 +3,14 @@
 import base64
 import hashlib
 import re
-from collections.abc import Callable, Generator, Mapping, Sequence
+import sys
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from typing import Final
 
 from mockube.apimachinery.gotext import int_or_none
 from mockube.apimachinery.regexp.errors import RegexpError
-from mockube.apimachinery.regexp.matcher import contains_match
+from mockube.apimachinery.regexp.matcher import check, contains_match
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
 from mockube.controller_manager.kubelet.shell.process import (
     Effect,
@@ -21,7 +23,10 @@ from mockube.controller_manager.kubelet.shell.process import (
     read_input,
     write_text,
 )
+from mockube.controller_manager.kubelet.shell.syntax import ShellSyntaxError
 
+MAX_SEARCH_STEPS: Final = 200_000_000
+"""The maximum product of the instructions of a pattern and the characters of the input: 0.2 s."""
 MAX_TEXT: Final = 16 << 20
 """The maximum bytes that a program reads."""
 BLOCK: Final = 64 * 1024
@@ -44,7 +49,7 @@ Data = Generator[Effect, bytes | None, bytes]
 
 def read_all(process: Process, names: Sequence[str]) -> Data:
     """Return the concatenated files of these names, or the input; errors are written as they occur."""
-    data = b""
+    data = bytearray()
     for name in names or ["-"]:
         if name == "-":
             while block := (yield from read_input(BLOCK)):
@@ -57,16 +62,16 @@ def read_all(process: Process, names: Sequence[str]) -> Data:
             data += process.host.files.read(process.path(name))
         except FileError as error:
             yield process.error(f"{name}: {error}")
-    return data
+    return bytes(data)
 
 
 def split_options(process: Process, with_values: str = "") -> tuple[dict[str, str], list[str]]:
     """Return the options with their values, and the other arguments; letters in `with_values` have a value."""
     options: dict[str, str] = {}
     rest: list[str] = []
-    remaining = list(process.arguments)
+    remaining = deque(process.arguments)
     while remaining:
-        argument = remaining.pop(0)
+        argument = remaining.popleft()
         if argument == "--":
             rest += remaining
             break
@@ -80,17 +85,17 @@ def split_options(process: Process, with_values: str = "") -> tuple[dict[str, st
         else:
             for index, letter in enumerate(argument[1:], start=2):
                 if letter in with_values:
-                    options[letter] = argument[index:] or (remaining.pop(0) if remaining else "")
+                    options[letter] = argument[index:] or (remaining.popleft() if remaining else "")
                     break
                 options[letter] = ""
     return options, rest
 
 
 def echo(process: Process) -> Run:
-    arguments = list(process.arguments)
+    arguments = deque(process.arguments)
     newline, escapes = "\n", False
     while arguments and re.fullmatch(r"-[neE]+", arguments[0]):
-        option = arguments.pop(0)
+        option = arguments.popleft()
         newline = "" if "n" in option else newline
         escapes = "e" in option or (escapes and "E" not in option)
     text = " ".join(arguments)
@@ -117,14 +122,17 @@ def printf(process: Process) -> Run:
     if not process.arguments:
         yield process.error("usage: printf FORMAT [ARG]...")
         return 1
-    format_text, values = _unescape(process.arguments[0]), list(process.arguments[1:])
-    code = 0
+    format_text, values = _unescape(process.arguments[0]), deque(process.arguments[1:])
+    code, size = 0, 0
 
     def replace(match: re.Match[str]) -> str:
-        nonlocal code
+        nonlocal code, size
         if match[1]:
             return "%"
-        value = values.pop(0) if values else ""
+        size += int(match[3] or 0) + int(match[4] or 0)
+        if size > MAX_TEXT:
+            raise ShellSyntaxError("the output is too long")
+        value = values.popleft() if values else ""
         flags, width, precision, kind = match[2], match[3], match[4], match[5]
         if kind in "sqcb":
             value = _unescape(value) if kind == "b" else value
@@ -198,6 +206,9 @@ def grep(process: Process) -> Run:
     source = f"(?i){source}" if "i" in options else source
     lines = (yield from read_all(process, arguments)).decode("utf-8", "replace").splitlines()
     try:
+        if check(source) * sum(len(line) + 1 for line in lines) > MAX_SEARCH_STEPS:
+            yield process.error("the pattern is too large for this input")
+            return 2
         matching = [line for line in lines if contains_match(source, line) != ("v" in options)]
     except RegexpError as error:
         yield process.error(str(error))
@@ -214,21 +225,35 @@ def cut(process: Process) -> Run:
     data = yield from read_all(process, names)
     ranges = [part.partition("-") for part in (options.get("f") or options.get("c") or "1").split(",")]
     mark = options.get("d") or "\t"
+    selections = _merged(
+        (
+            (int_or_none(first or "1") or 1) - 1,
+            (int_or_none(last) or 0) if last else sys.maxsize if dash else int_or_none(first) or 0,
+        )
+        for first, dash, last in ranges
+    )
     lines = []
     for line in data.decode("utf-8", "replace").splitlines():
         parts = list(line) if "c" in options else line.split(mark)
-        selected = [
-            part
-            for first, dash, last in ranges
-            for part in parts[
-                (int_or_none(first or "1") or 1) - 1 : (
-                    int_or_none(last) if last else None if dash else int_or_none(first)
-                )
-            ]
-        ]
+        selected: list[str] = []
+        for start, end in selections:
+            if start >= len(parts):
+                break
+            selected += parts[start:end]
         lines.append(("" if "c" in options else mark).join(selected))
     yield write_text("".join(f"{line}\n" for line in lines))
     return 0
+
+
+def _merged(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return ranges without overlap in order: as in coreutils, a part is selected once."""
+    merged: list[tuple[int, int]] = []
+    for start, end in sorted(ranges):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = merged[-1][0], max(merged[-1][1], end)
+        elif start < end:
+            merged.append((max(start, 0), end))
+    return merged
 
 
 def transliterate(process: Process) -> Run:

@@ -1,0 +1,105 @@
+"""No command of the shell takes long without counting its work, at which other tasks run, nor much memory."""
+
+from time import thread_time
+
+import pytest
+
+from mockube.controller_manager.kubelet.server.execution import SLICE
+from mockube.controller_manager.kubelet.shell.invocation import run_command
+from mockube.controller_manager.kubelet.shell.process import CommandStart, Output, Sleep
+from mockube.controller_manager.kubelet.shell.syntax import ShellSyntaxError
+from tests.unit.controller_manager.kubelet.shell.test_scripts import container
+
+ENOUGH = 1.0
+"""Seconds of CPU time without a pause, on a slow machine: about 0.1 s at most is usual."""
+ALL = 8.0
+"""Seconds for all of a script."""
+KIB = "x=aaaaaaaaaaaaaaaa; x=$x$x$x$x; x=$x$x$x$x; x=$x$x$x$x; "
+LONG = KIB + "x=$x$x$x$x; x=$x$x$x$x; x=$x$x$x$x; x=$x$x$x$x; "
+WORDS = LONG.replace("aaaaaaaaaaaaaaaa", "'a a a a a a a a '")
+
+
+def longest_slice(script, *arguments):
+    """Return the CPU time of the longest slice of a script, and its output."""
+    execution = run_command(container(), ["sh", "-c", script, *arguments], {})
+    commands, longest, output = 0, 0.0, b""
+    begun = started = thread_time()
+    while True:
+        try:
+            effect = next(execution)
+        except StopIteration:
+            break
+        except ShellSyntaxError as error:
+            output += str(error).encode()
+            break
+        commands += isinstance(effect, CommandStart)
+        if isinstance(effect, Output):
+            output += effect.data[:1000]
+        if commands == SLICE or isinstance(effect, Output | Sleep):
+            now = thread_time()
+            longest, started, commands = max(longest, now - started), now, 0
+            assert now - begun < ALL
+    return max(longest, thread_time() - started), output
+
+
+@pytest.mark.parametrize(
+    ("script", "arguments"),
+    [
+        pytest.param(KIB + "y=$x$x; x=$x$x$x$x; echo ${x##*${y}b} | wc -c", [], id="a long pattern"),
+        pytest.param(LONG + "y=$x; echo ${x%%${y}b*} | wc -c", [], id="a longer pattern"),
+        pytest.param(
+            LONG + "for i in 1 2 3 4 5 6 7 8 9; do for j in 1 2 3; do y=${x##*[a-b]?c*}; done; done",
+            [],
+            id="many patterns",
+        ),
+        pytest.param(LONG + "case $x in " + "*b?c) ;; " * 1_000 + "esac", [], id="branches of a case"),
+        pytest.param(LONG + "y=" + "${x##*[a-b]?c*}" * 3_000, [], id="patterns in a word"),
+        pytest.param(WORDS + "for i in $x; do case a in b) ;; esac; done", [], id="a loop without commands"),
+        pytest.param("echo " + "a " * 32_000, [], id="words"),
+        pytest.param('echo "' + "a" * 60_000 + '"', [], id="quoted characters"),
+        pytest.param('echo "$@"' + ' "$@"' * 5_000, [""] * 100_000, id="empty arguments"),
+        pytest.param('echo "$@"' + '"$@"' * 5_000, ["aaaa"] * 100_000, id="arguments in one word"),
+        pytest.param(LONG + "echo " + "$x" * 5_000, [], id="variables in one word"),
+        pytest.param(LONG + "echo $x | { read y; echo ${#y}; }", [], id="bytes that are read one by one"),
+        pytest.param(
+            "y=1+1; y=$y+$y+$y+$y; y=$y+$y+$y+$y; y=$y+$y+$y+$y; z=" + "$(($y))" * 3_000, [], id="arithmetic"
+        ),
+        pytest.param(LONG + "echo $x | cut -c " + "1-," * 20_000 + "1- | wc -c", [], id="ranges of cut"),
+        pytest.param(LONG + f"echo $x | grep '{'(a|a?)' * 3_000}b'", [], id="a large expression"),
+        pytest.param(WORDS + "ls $x > /dev/null 2>&1", [], id="arguments of a program"),
+        pytest.param(WORDS + "printf '%s' $x", [], id="values of printf"),
+        pytest.param("printf '" + "%9999s" * 10_000 + "'", [], id="widths of printf"),
+        pytest.param(
+            "i=0; while [ $i -lt 1000 ]; do touch /data/$i; i=$((i+1)); done; cd /data; echo "
+            + "*z " * 1_000,
+            [],
+            id="patterns of files",
+        ),
+    ],
+)
+def test_work_is_divided(script, arguments):
+    seconds, _ = longest_slice(script, *arguments)
+    assert seconds < ENOUGH
+
+
+def test_pattern_that_would_take_long_is_refused():
+    _, output = longest_slice(LONG + "p=${x%${x#" + "?" * 2_000 + "}}; echo ${x##*" + "?a" * 4_000 + "}")
+    assert b"the pattern has too many wildcards for a text of this length" in output
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        ("x=a.b.c; echo ${x#*.} ${x##*.} ${x%.*} ${x%%.*}", b"b.c c a.b a\n"),
+        ("x=abc; echo ${x#?} ${x%[b-c]} ${x%[!c]} ${x#b} ${x##*} ${x%%*}end", b"bc ab abc abc end\n"),
+        ("x='a*b'; p='*'; echo ${x#\"a$p\"} ${x#a$p} ${x#a'*'} ${x%\\*b}", b"b *b b a\n"),
+        ("case 'a*' in 'b*') echo 1;; a\"*\") echo 2;; esac", b"2\n"),
+        ("case ab in 'a*') echo 1;; a?) echo 2;; esac", b"2\n"),
+        ("x='[a'; case $x in [a) echo open;; esac", b"open\n"),
+        ("cd /data; touch a1 'a*' b1; echo a* 'a*' \"a\"? a\\*", b"a* a1 a* a* a1 a*\n"),
+        ("echo abcdef | cut -c 5-,1,2-3,2", b"abcef\n"),
+        ("x='a\nb\nc'; echo ${x##*\n}${x%%\n*}", b"ca\n"),
+    ],
+)
+def test_patterns_have_results_of_shell(script, expected):
+    assert longest_slice(script)[1] == expected
