@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp import web
+from aiohttp.http_exceptions import LineTooLong
 from aiohttp.streams import EMPTY_PAYLOAD
 from aiohttp.web_protocol import ERROR, PayloadAccessError, _ErrInfo
 
@@ -303,9 +304,11 @@ class Connection(web.RequestHandler):
 
     def _begin(self, data: bytes) -> None:
         """Pass data to the parser. If a head begins with an unusual method, pass GET in its place."""
-        if len(data) > _MIN_EXCESSIVE_BYTES and data.count(b"\n", 0, data.find(_END)) > HEADERS:
-            self._refuse_head()
-            return
+        if len(data) > _MIN_EXCESSIVE_BYTES:
+            end = data.find(_END)
+            if end > HEAD_BYTES or data.count(b"\n", 0, end) > HEADERS:
+                self._refuse_head()
+                return
         if not data.startswith(methods.STANDARD_METHODS) and self._is_between_requests():
             data, self._method = methods.replace_custom_method(data)
         self._feed(data)
@@ -325,7 +328,7 @@ class Connection(web.RequestHandler):
             self._payload = None if payload is EMPTY_PAYLOAD else payload
             self.head_since = None
             if isinstance(message, _ErrInfo) and not self._refusal:
-                self._refusal = refusal_of_head(data)
+                self._refusal = TOO_LARGE if isinstance(message.exc, LineTooLong) else refusal_of_head(data)
 
     def _restore_method(self) -> None:
         """Set the method of the parsed request. It is the first one, because no data are parsed while another waits."""
@@ -360,13 +363,14 @@ class Connection(web.RequestHandler):
         text = boundary + data
         end = text.find(_END)
         self._head_lines += text.count(b"\n", len(boundary), end if end >= 0 else len(text))
-        if self._head_lines > HEADERS:
+        after_head = len(text) - end if end >= 0 else 0
+        if self._head_lines > HEADERS or size - after_head > HEAD_BYTES:
             self._refuse_head()
         elif end >= 0:
             head = bytes(self._head)
             self.release_head()
             feed(head)
-        elif size > HEAD_BYTES or (size > SMALL_HEAD and not self.server.has_room_for_heads()):
+        elif size > SMALL_HEAD and not self.server.has_room_for_heads():
             self._refuse_head()
         else:
             if self.head_since is None:

@@ -182,6 +182,39 @@ async def test_request_line_counts_as_head(recording_server):
     assert wire.sent.startswith(b"HTTP/1.1 431 ")
 
 
+TOO_LONG = b"a" * 1_200_000
+
+
+@pytest.mark.parametrize("piece", [16_384, 65_536, 250_000, 10_000_000])
+@pytest.mark.parametrize(
+    "head",
+    [
+        pytest.param(START + b"X: " + TOO_LONG + b"\r\n\r\n", id="a header"),
+        pytest.param(b"GET /" + TOO_LONG + b" HTTP/1.1\r\nHost: x\r\n\r\n", id="a path"),
+        pytest.param(START + TOO_LONG + b": a\r\n\r\n", id="a name"),
+        pytest.param(START + (b"X: " + b"a" * 7_000 + b"\r\n") * 171 + b"\r\n", id="headers"),
+    ],
+)
+async def test_complete_head_that_is_too_long_is_refused(recording_server, head, piece):
+    wire = recording_server.wire()
+    wire.receive(*split(head, piece))
+    await yield_to_loop(20)
+    assert wire.sent.startswith(b"HTTP/1.1 431 Request Header Fields Too Large\r\n")
+    assert not recording_server.requests
+    assert recording_server.server.head_bytes == 0
+
+
+async def test_head_that_begins_behind_body_is_refused_if_it_is_too_long(recording_server):
+    wire = recording_server.wire()
+    first = CHUNKED.replace(b"Transfer-Encoding: chunked", b"Content-Length: 2")
+    wire.receive(first, b"{}" + START + b"X: " + TOO_LONG[:250_000])
+    await yield_to_loop(20)
+    wire.receive(*split(TOO_LONG[250_000:] + b"\r\n\r\n", 250_000))
+    await yield_to_loop(20)
+    assert b"HTTP/1.1 431 Request Header Fields Too Large\r\n" in wire.sent
+    assert len(recording_server.requests) == 1
+
+
 async def test_malformed_request_gets_400_at_once(recording_server):
     for garbage in (b"\x16\x03\x01\x02", b"G@T / HTTP/1.1\r\n", b"SSH-2.0-OpenSSH_9.2\r\n"):
         wire = recording_server.wire()
