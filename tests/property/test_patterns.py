@@ -153,9 +153,43 @@ def test_walk_finds_patterns(text, namespace, found):
         pytest.param("from re import compile", id="a name of the module"),
         pytest.param("import re as regular", id="another name of the module"),
         pytest.param("import fnmatch\nimport re", id="another module that compiles"),
+        pytest.param("from fnmatch import fnmatchcase", id="a name of another module that compiles"),
+        pytest.param("def f():\n    from fnmatch import translate", id="a name that a function imports"),
+        pytest.param("import glob", id="a module that matches file names"),
+        pytest.param("from glob import iglob", id="a name of a module that matches file names"),
+        pytest.param("from sre_parse import parse", id="a part of re"),
+        pytest.param("import re2", id="the engine"),
+        pytest.param("import re2 as engine", id="the engine by another name"),
+        pytest.param("from re2 import compile", id="a name of the engine"),
+        pytest.param("import re._compiler", id="a module of re"),
+        pytest.param(
+            "from pathlib import PurePath\ndef f(text):\n    return PurePath('a').match(text)",
+            id="a path that matches",
+        ),
+        pytest.param(
+            "import pathlib\ndef f(path: pathlib.Path, text):\n    return list(path.rglob(f'{text}*'))",
+            id="a path that finds others",
+        ),
         pytest.param("import re\nre.compile(open('x').read())", id="not a constant"),
     ],
 )
 def test_unreadable_pattern_is_refused(text):
     with pytest.raises(pattern_walk.Unknown):
         found_patterns(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from pathlib import Path\nEND = '.tmp'\nPath('a').glob('*' + END)",
+        "import re\nfrom pathlib import Path\n_A = re.compile('a')\n_A.match(Path('a').name)",
+    ],
+)
+def test_constant_pattern_of_path_is_accepted(text):
+    found_patterns(text)
+
+
+def test_only_one_module_imports_engine():
+    assert list(pattern_walk.of_module("import re2", "apimachinery/regexp/engine.py", dict)) == []
+    for place in pattern_walk.places():
+        deque(pattern_walk.of_file(place), maxlen=0)

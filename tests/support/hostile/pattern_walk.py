@@ -28,8 +28,14 @@ _SAME_AS = {
 _FUNCTIONS = {"compile", *WAYS, *_SAME_AS}
 _HARMLESS = {"escape", "Pattern", "Match", "error", "purge"}
 _NO_USE = {"pattern", "flags", "groups", "groupindex"}
+_COMPILERS = {"fnmatch", "glob", "re2", "regex", "sre_compile", "sre_parse"}
+"""Modules that compile patterns, which this walk cannot see."""
+_ENGINE = "apimachinery/regexp/engine.py"
+"""The only module that may import re2, which is linear."""
+_MATCHES_OF_PATHS = {"match", "full_match", "glob", "rglob"}
+"""The methods of pathlib that compile their argument with fnmatch."""
 _MAY_HAVE_PATTERNS = re.compile(
-    r"import .*\b(?:re|regex|fnmatch|sre_\w+)\b|from (?:re|regex|fnmatch|sre_\w+)\b"
+    rf"(?:import .*|from )\b(?:re|pathlib|{'|'.join(sorted(_COMPILERS))})\b",
 )
 _COMPREHENSIONS = (ast.GeneratorExp, ast.ListComp, ast.SetComp, ast.DictComp)
 _FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -80,22 +86,50 @@ def of_module(text: str, place: str, namespace: Any) -> Iterator[Pattern]:
 def _imports_re(module: ast.Module, place: str) -> bool:
     found = False
     for node in ast.walk(module):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in (
-            "re",
-            "regex",
-            "sre_compile",
-        ):
-            raise Unknown(f"{place}:{node.lineno}: import the module re, not its names")
+        if isinstance(node, ast.ImportFrom) and not node.level:
+            root = (node.module or "").split(".")[0]
+            if root == "re":
+                raise Unknown(f"{place}:{node.lineno}: import the module re, not its names")
+            _refuse_compiler(root, node, place)
         if isinstance(node, ast.Import):
             for name in node.names:
-                if name.name == "re" and name.asname:
+                if name.name.startswith("re.") or (name.name == "re" and name.asname):
                     raise Unknown(f"{place}:{node.lineno}: import re by its own name")
-                if name.name in ("regex", "fnmatch", "sre_compile"):
-                    raise Unknown(
-                        f"{place}:{node.lineno}: {name.name} compiles patterns that this walk cannot see"
-                    )
+                _refuse_compiler(name.name.split(".")[0], node, place)
                 found = found or name.name == "re"
+    if _imports_pathlib(module):
+        _refuse_patterns_of_paths(module, place)
     return found
+
+
+def _refuse_compiler(name: str, node: ast.stmt, place: str) -> None:
+    if name in _COMPILERS and not (name == "re2" and place == _ENGINE):
+        raise Unknown(f"{place}:{node.lineno}: {name} compiles patterns that this walk cannot see")
+
+
+def _imports_pathlib(module: ast.Module) -> bool:
+    return any(
+        (isinstance(node, ast.ImportFrom) and node.module == "pathlib")
+        or (isinstance(node, ast.Import) and any(name.name == "pathlib" for name in node.names))
+        for node in ast.walk(module)
+    )
+
+
+def _refuse_patterns_of_paths(module: ast.Module, place: str) -> None:
+    """Refuse a pattern for paths that is not constant. Constants of modules match strings by expressions that the walk sees."""
+    for node in ast.walk(module):
+        if not (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in _MATCHES_OF_PATHS
+        ):
+            continue
+        receiver = node.func.value
+        if isinstance(receiver, ast.Name) and (receiver.id == "re" or receiver.id.isupper()):
+            continue
+        names = {part.id for each in node.args for part in ast.walk(each) if isinstance(part, ast.Name)}
+        if not all(name.isupper() for name in names):
+            raise Unknown(f"{place}:{node.lineno}: the pattern of a path is not constant")
 
 
 def _is_re(node: ast.AST) -> bool:
