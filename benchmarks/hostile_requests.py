@@ -26,6 +26,7 @@ from benchmarks.hostile_kinds import (
     stored_objects,
     wide,
 )
+from benchmarks.hostile_lists import with_related_lists
 from mockube.apiserver.wire.protobuf import envelope
 
 NAMESPACE = "/api/v1/namespaces/default"
@@ -357,6 +358,7 @@ def table(size: int) -> Mapping[str, Request]:
             _protobuf_bodies,
             _texts,
             _patches,
+            with_related_lists,
             with_large_targets,
             with_large_headers,
             of_kinds,
