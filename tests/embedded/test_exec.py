@@ -65,6 +65,21 @@ def test_files_persist_between_exec_commands(pods):
     assert session.read_stdout() == "kept\n"
 
 
+@pytest.mark.parametrize("size", [9_000, 100_000])
+def test_exec_accepts_long_arguments(pods, size):
+    session = execute(pods, "echo", "a" * size)
+    session.run_forever(timeout=10)
+    assert (session.read_stdout(), session.returncode) == ("a" * size + "\n", 0)
+
+
+def test_costly_pattern_does_not_stop_cluster(pods):
+    """Python's fnmatch takes 17 s for it, in which the manager would lose its lease."""
+    script = "x=aaaaaaaaaaaaaaaa; x=$x$x$x$x; x=$x$x$x$x; x=$x$x$x$x; y=$x$x; x=$x$x$x$x; echo ${x##*${y}b} | wc -c"
+    session = execute(pods, "sh", "-c", script)
+    session.run_forever(timeout=10)
+    assert (session.read_stdout(), session.returncode) == ("4097\n", 0)
+
+
 def test_exec_names_missing_program(pods):
     session = execute(pods, "nginx", "-t")
     session.run_forever(timeout=10)

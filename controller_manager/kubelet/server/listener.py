@@ -1,25 +1,90 @@
 """The listener of the simulated kubelets: serves their endpoints on a socket, over TLS."""
 
 import asyncio
+import logging
 import socket
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Final
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp import StreamReader, hdrs, web
 from aiohttp.abc import AbstractStreamWriter
-from aiohttp.http import RawRequestMessage, StreamWriter
-from aiohttp.web_protocol import RequestHandler
+from aiohttp.http import HttpVersion11, RawRequestMessage, StreamWriter
+from aiohttp.http_exceptions import HttpProcessingError, LineTooLong
+from aiohttp.streams import EMPTY_PAYLOAD
+from aiohttp.web_protocol import ERROR, RequestHandler, _ErrInfo
 
 from mockube.controller_manager.kubelet.server.endpoints import KubeletEndpoints
 
 if TYPE_CHECKING:
     from multidict import CIMultiDict
 
+LOG: Final = logging.getLogger(__name__)
+HEAD_BYTES: Final = (1 << 20) + 4096
+"""The limit of a request line and all headers together, as in Go: a mebibyte and some slack."""
+HEADERS: Final = 10_000
+"""The limit of the number of headers, as of the API server."""
 BACKLOG: Final = 1024
+_TOO_LARGE: Final = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
 SHUTDOWN_SECONDS: Final = 0.5
 """How long streams may continue at shutdown, in seconds."""
+
+
+class _Connection(RequestHandler):
+    """A connection whose head as a whole is limited; aiohttp limits each line and the number of headers."""
+
+    __slots__ = ("_head_bytes", "_is_refused")
+
+    def __init__(self, manager: "_Server", **settings: Any) -> None:
+        super().__init__(manager, **settings)
+        self._head_bytes = 0
+        """The number of bytes of a head that is not complete yet."""
+        self._is_refused = False
+
+    def data_received(self, data: bytes) -> None:
+        if self._is_refused:
+            return
+        super().data_received(data)
+        if self._messages or self._current_request is not None:
+            self._head_bytes = 0
+            self._is_refused = bool(self._messages) and isinstance(self._messages[-1][0], _ErrInfo)
+            return
+        self._head_bytes += len(data)
+        if self._head_bytes > HEAD_BYTES:
+            self._refuse()
+
+    def _refuse(self) -> None:
+        self._is_refused = True
+        error = LineTooLong(b"", HEAD_BYTES)
+        self._messages.append((_ErrInfo(status=400, exc=error, message=error.message), EMPTY_PAYLOAD))
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        """Respond as Go does to a request that cannot be parsed, and log one line, without its text."""
+        if not isinstance(exc, HttpProcessingError):
+            return super().handle_error(request, status, exc, message)
+        if isinstance(exc, LineTooLong):
+            answer, reason = _TOO_LARGE, f"its head has more than {HEAD_BYTES} bytes"
+        else:
+            answer, reason = HTTPStatus.BAD_REQUEST, f"it is malformed ({type(exc).__name__})"
+        LOG.warning("A request from %s is refused: %s", request.remote, reason)
+        response = web.Response(status=answer.value, text=f"{answer.value} {answer.phrase}")
+        response.force_close()
+        return response
+
+
+class _Server(web.Server):
+    def __call__(self) -> _Connection:
+        return _Connection(self, loop=self._loop, **self._kwargs)
 
 
 class _ResponseWriter(StreamWriter):
@@ -38,6 +103,8 @@ def _create_request(
     task: "asyncio.Task[None]",
 ) -> web.BaseRequest:
     loop = asyncio.get_running_loop()
+    if message is ERROR:
+        message = message._replace(version=HttpVersion11)
     return web.BaseRequest(message, payload, connection, _ResponseWriter(connection, loop), task, loop)
 
 
@@ -53,8 +120,11 @@ async def serving(
     """Serve the endpoints during the block."""
     runner = web.ServerRunner(
         # Otherwise the disconnection of a client that follows a log without output is not noticed.
-        web.Server(
+        _Server(
             endpoints.handle,
+            max_line_size=HEAD_BYTES,
+            max_field_size=HEAD_BYTES,
+            max_headers=HEADERS,
             access_log=None,
             handler_cancellation=True,
             request_factory=_create_request,
