@@ -57,7 +57,7 @@ class _Part(Struct, frozen=True):
     items: tuple[_Item, ...]
     size: int
 
-    def reversed(self) -> "_Part":
+    def mirror(self) -> "_Part":
         return _Part(
             tuple(item[::-1] if isinstance(item, str) else item for item in self.items[::-1]), self.size
         )
@@ -146,18 +146,18 @@ class _Text:
         return places
 
     def _positions_of(self, char: str | _Class) -> int:
-        found = self._positions.get(char)
-        if found is None:
+        positions = self._positions.get(char)
+        if positions is None:
             chars = self._chars()
             members = {char} if isinstance(char, str) else {each for each in chars if char.has(each)}
             if self._is_ascii:
                 table = bytes(49 if chr(code) in members else 48 for code in range(256))
-                found = int(self.text.encode().translate(table), 2)
+                positions = int(self.text.encode().translate(table), 2)
             else:
                 digits = {ord(each): "1" if each in members else "0" for each in chars}
-                found = int(self.text.translate(digits), 2)
-            self._positions[char] = found
-        return found
+                positions = int(self.text.translate(digits), 2)
+            self._positions[char] = positions
+        return positions
 
 
 class Wildcards(Struct, frozen=True):
@@ -178,8 +178,8 @@ class Wildcards(Struct, frozen=True):
         start = len(text) - last.size
         return end is not None and start >= end and searched.has_at(last, start)
 
-    def prefix_end(self, text: str, *, longest: bool) -> int | None:
-        """Return the end of the shortest or longest matching beginning of a text. Errors are those of `matches`."""
+    def prefix_end(self, text: str, *, is_greedy: bool) -> int | None:
+        """Return the end of the shortest matching beginning of a text, or of the longest if greedy. Errors are those of `matches`."""
         first, *others = self.parts
         searched = _Text(text)
         if not others:
@@ -187,13 +187,13 @@ class Wildcards(Struct, frozen=True):
         searched.check_cost(others)
         *middle, last = others
         end = _end_of(searched, first, middle)
-        start = -1 if end is None else searched.find(last, end, last=longest)
+        start = -1 if end is None else searched.find(last, end, last=is_greedy)
         return None if start < 0 else start + last.size
 
-    def suffix_start(self, text: str, *, longest: bool) -> int | None:
-        """Return the start of the shortest or longest matching end of a text. Errors are those of `matches`."""
-        mirrored = Wildcards(tuple(part.reversed() for part in self.parts[::-1]))
-        end = mirrored.prefix_end(text[::-1], longest=longest)
+    def suffix_start(self, text: str, *, is_greedy: bool) -> int | None:
+        """Return the start of the shortest matching end of a text, or of the longest if greedy. Errors are those of `matches`."""
+        mirrored = Wildcards(tuple(part.mirror() for part in self.parts[::-1]))
+        end = mirrored.prefix_end(text[::-1], is_greedy=is_greedy)
         return None if end is None else len(text) - end
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mockube.apimachinery import errors
+from mockube.apimachinery import errors, wildcards
 from mockube.apimachinery.regexp import matcher
 from mockube.apiserver import interpreter_memory, memory_limit
 from mockube.apiserver.admission import limit_ranger
@@ -19,6 +19,8 @@ from mockube.controller_manager.controllers.daemonset import pods as daemon_set_
 from mockube.controller_manager.controllers.job import pods as job_pods
 from mockube.controller_manager.controllers.kruise.cloneset import scaling
 from mockube.controller_manager.controllers.replicaset import controller as replica_sets
+from mockube.controller_manager.kubelet.server import execution, listener
+from mockube.controller_manager.kubelet.shell import expansion, text_programs
 from mockube.controller_manager.workloads.stateful import state as stateful_sets
 
 PAGE = " ".join(Path("docs/security.md").read_text().split())
@@ -43,6 +45,12 @@ FIGURES = [
     ("more than 60 s gets 504", SERVING.request_timeout, 60),
     ("may have 350,000", matcher.MAX_COST, 350_000),
     ("more than 10^10 steps", matcher.MAX_STEPS, 10**10),
+    ("the same 10,000 headers and 1 MiB", listener.HEADERS, connection.HEADERS),
+    ("headers and 1 MiB; it logs", listener.HEAD_BYTES, connection.HEAD_BYTES),
+    ("may have 5,000 wildcards", wildcards.MAX_WILDCARDS, 5_000),
+    ("after 50 commands", execution.SLICE, 50),
+    ("of a command, may have 1 MiB", expansion.MAX_VALUE, MIB),
+    ("more than 200,000,000 steps", text_programs.MAX_SEARCH_STEPS, 2 * 10**8),
     ("more than 4,000 lines", internal._MAX_COMPARED, 4_000),
     ("at most 1,000 lines of each part", internal._MAX_SHOWN, 1_000),
     ("at most 65,536 characters of a value", errors.MAX_VALUE_TEXT, 65_536),

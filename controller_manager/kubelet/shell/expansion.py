@@ -75,7 +75,7 @@ def expand_text(shell: ShellState, word: Word) -> Expansion:
     return text
 
 
-def expand_pattern(shell: ShellState, word: Word) -> Expansion:
+def _expand_pattern(shell: ShellState, word: Word) -> Expansion:
     """Return the expansion of a word as a pattern, in which quoted characters stand for themselves."""
     pattern: list[str] = []
     size = 0
@@ -88,8 +88,9 @@ def expand_pattern(shell: ShellState, word: Word) -> Expansion:
     return "".join(pattern)
 
 
-def matches_pattern(text: str, pattern: str) -> Generator[Effect, bytes | None, bool]:
-    """Return whether a pattern matches all of a text."""
+def matches_pattern(shell: ShellState, text: str, word: Word) -> Generator[Effect, bytes | None, bool]:
+    """Return whether a word is a pattern that matches all of a text."""
+    pattern = yield from _expand_pattern(shell, word)
     yield from count_work(len(text) + len(pattern), _CHARACTERS_PER_COMMAND)
     try:
         return parse_wildcards(pattern).matches(text)
@@ -105,7 +106,7 @@ def _fields(shell: ShellState, word: Word, maximum: int) -> Generator[Effect, by
             split.add_arguments(shell.arguments())
         else:
             yield from split.add(part, (yield from _value(shell, part)))
-    found: list[str] = []
+    file_names: list[str] = []
     size = 0
     for index, field in enumerate(split.fields):
         yield from _count_field(index)
@@ -113,8 +114,8 @@ def _fields(shell: ShellState, word: Word, maximum: int) -> Generator[Effect, by
         size += sum(map(len, names))
         if size > maximum:
             raise ShellSyntaxError(_TOO_LONG)
-        found += names
-    return found
+        file_names += names
+    return file_names
 
 
 def _count_field(index: int) -> Generator[Effect, bytes | None, None]:
@@ -204,7 +205,7 @@ def _parameter(shell: ShellState, part: Parameter) -> Expansion:
     if kind == "length":
         return str(len(value or ""))
     if kind in ("#", "##", "%", "%%"):
-        pattern = yield from expand_pattern(shell, part.word)
+        pattern = yield from _expand_pattern(shell, part.word)
         return (yield from _strip(value or "", kind, pattern))
     is_missing = value is None or (kind.startswith(":") and not value)
     match kind[-1:]:
@@ -224,12 +225,12 @@ def _parameter(shell: ShellState, part: Parameter) -> Expansion:
 
 def _strip(value: str, kind: str, pattern: str) -> Expansion:
     yield from count_work(len(value) + len(pattern), _CHARACTERS_PER_COMMAND)
-    longest = len(kind) > 1
+    is_greedy = len(kind) > 1
     try:
         parsed = parse_wildcards(pattern)
         if kind[0] == "#":
-            return value[parsed.prefix_end(value, longest=longest) :]
-        return value[: parsed.suffix_start(value, longest=longest)]
+            return value[parsed.prefix_end(value, is_greedy=is_greedy) :]
+        return value[: parsed.suffix_start(value, is_greedy=is_greedy)]
     except WildcardsTooCostly as error:
         raise ShellSyntaxError(str(error)) from error
 

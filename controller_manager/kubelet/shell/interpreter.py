@@ -6,7 +6,6 @@ from typing import Final
 from mockube.controller_manager.kubelet.shell import parser
 from mockube.controller_manager.kubelet.shell.expansion import (
     MAX_VALUE,
-    expand_pattern,
     expand_text,
     expand_words,
     matches_pattern,
@@ -25,7 +24,7 @@ from mockube.controller_manager.kubelet.shell.process import (
     Sleep,
     UnknownProgram,
     count_work,
-    read_input,
+    read_line,
 )
 from mockube.controller_manager.kubelet.shell.redirection import Redirections, pipe
 from mockube.controller_manager.kubelet.shell.syntax import (
@@ -48,8 +47,6 @@ ITERATION_SECONDS: Final = 0.001
 NOT_FOUND: Final = 127
 _SCRIPT_PER_COMMAND: Final = 512
 """The length of a script that is parsed in the time of a command."""
-_READ_PER_COMMAND: Final = 256
-"""The number of bytes that are read one by one in the time of a command."""
 MAX_CALLS: Final = 50
 """The maximum depth of function calls."""
 _SPECIAL: Final = frozenset(
@@ -242,8 +239,7 @@ class Shell:
             values = yield from expand_words(self, command.words)
         code = 0
         for value in values:
-            # The body may consist of no commands that count.
-            yield CommandStart()
+            yield CommandStart()  # the body may have no command that counts
             self.assign(command.name, value)
             try:
                 code = yield from self._run(command.body)
@@ -258,8 +254,7 @@ class Shell:
         value = yield from expand_text(self, command.word)
         for patterns, body in command.branches:
             for pattern in patterns:
-                text = yield from expand_pattern(self, pattern)
-                if (yield from matches_pattern(value, text)):
+                if (yield from matches_pattern(self, value, pattern)):
                     return (yield from self._run(body))
         return 0
 
@@ -345,9 +340,8 @@ class Shell:
             case "break" | "continue":
                 raise LoopControl(int(number[:4] or 1), is_continue=name == "continue")
             case "eval":
-                text = " ".join(arguments)
-                yield from count_work(len(text), _SCRIPT_PER_COMMAND)
-                return (yield from self._run(parser.parse(text)))
+                yield from count_work(sum(map(len, arguments)), _SCRIPT_PER_COMMAND)
+                return (yield from self._run(parser.parse(" ".join(arguments))))
             case "read":
                 return (yield from self._read(arguments))
             case "cd":
@@ -384,14 +378,7 @@ class Shell:
         return 0
 
     def _read(self, arguments: Sequence[str]) -> Run:
-        line = bytearray()
-        while not line.endswith(b"\n") and len(line) < MAX_VALUE:
-            if len(line) % _READ_PER_COMMAND == _READ_PER_COMMAND - 1:
-                yield CommandStart()
-            data = yield from read_input(1)
-            if not data:
-                break
-            line += data
+        line = yield from read_line(MAX_VALUE)
         names = [argument for argument in arguments if not argument.startswith("-")] or ["REPLY"]
         values = line.decode("utf-8", "surrogateescape").rstrip("\n").split(None, len(names) - 1)
         for index, name in enumerate(names):

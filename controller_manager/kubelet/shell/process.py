@@ -3,11 +3,14 @@
 from collections.abc import Callable, Generator, Mapping, Sequence
 from datetime import datetime, timedelta
 from posixpath import join, normpath
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from msgspec import Struct
 
 from mockube.controller_manager.kubelet.shell.filesystem import FileSystem
+
+_READ_PER_COMMAND: Final = 256
+"""The number of bytes that are read one by one in the time of a command."""
 
 
 class Output(Struct, frozen=True):
@@ -131,3 +134,16 @@ def count_work(amount: int, per_command: int) -> Generator[Effect, bytes | None,
 def read_input(limit: int) -> Generator[Effect, bytes | None, bytes]:
     """Read at most `limit` bytes from the standard input; return b"" at its end."""
     return (yield Input(limit)) or b""
+
+
+def read_line(limit: int) -> Generator[Effect, bytes | None, bytes]:
+    """Read at most `limit` bytes up to a newline, one by one, so that the next command reads what follows."""
+    line = bytearray()
+    while not line.endswith(b"\n") and len(line) < limit:
+        if len(line) % _READ_PER_COMMAND == _READ_PER_COMMAND - 1:
+            yield CommandStart()
+        data = yield from read_input(1)
+        if not data:
+            break
+        line += data
+    return bytes(line)

@@ -225,7 +225,7 @@ def cut(process: Process) -> Run:
     data = yield from read_all(process, names)
     ranges = [part.partition("-") for part in (options.get("f") or options.get("c") or "1").split(",")]
     mark = options.get("d") or "\t"
-    selections = _merged(
+    selections = _merge(
         (
             (int_or_none(first or "1") or 1) - 1,
             (int_or_none(last) or 0) if last else sys.maxsize if dash else int_or_none(first) or 0,
@@ -245,7 +245,7 @@ def cut(process: Process) -> Run:
     return 0
 
 
-def _merged(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+def _merge(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return ranges without overlap in order: as in coreutils, a part is selected once."""
     merged: list[tuple[int, int]] = []
     for start, end in sorted(ranges):

@@ -36,11 +36,11 @@ def test_results_are_those_of_fnmatch(text, pattern):
     parsed = parse_wildcards(pattern)
     assert parsed.matches(text) is fnmatchcase(text, pattern)
     shortest, longest = expected_ends(text, pattern, lambda end: text[:end])
-    assert parsed.prefix_end(text, longest=False) == shortest
-    assert parsed.prefix_end(text, longest=True) == longest
+    assert parsed.prefix_end(text, is_greedy=False) == shortest
+    assert parsed.prefix_end(text, is_greedy=True) == longest
     longest, shortest = expected_ends(text, pattern, lambda start: text[start:])
-    assert parsed.suffix_start(text, longest=False) == shortest
-    assert parsed.suffix_start(text, longest=True) == longest
+    assert parsed.suffix_start(text, is_greedy=False) == shortest
+    assert parsed.suffix_start(text, is_greedy=True) == longest
 
 
 @given(patterns)
@@ -48,7 +48,7 @@ def test_escaped_text_matches_itself_only(text):
     parsed = parse_wildcards(escape_wildcards(text))
     assert parsed.matches(text)
     assert not parsed.matches(text + "a")
-    assert parsed.prefix_end(text, longest=False) == len(text)
+    assert parsed.prefix_end(text, is_greedy=False) == len(text)
 
 
 HARD = {
@@ -70,9 +70,9 @@ def use(given):
     text, pattern = given
     parsed = parse_wildcards(pattern)
     parsed.matches(text)
-    for longest in (False, True):
-        parsed.prefix_end(text, longest=longest)
-        parsed.suffix_start(text, longest=longest)
+    for is_greedy in (False, True):
+        parsed.prefix_end(text, is_greedy=is_greedy)
+        parsed.suffix_start(text, is_greedy=is_greedy)
 
 
 @pytest.mark.parametrize("make", [pytest.param(make, id=name) for name, make in HARD.items()])
