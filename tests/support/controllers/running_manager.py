@@ -187,7 +187,7 @@ async def running_manager(
         if disturbance is not None:
             disturbed.disturb(disturbance)
         yield manager
-        assert not task.done(), "the manager ended unexpectedly"
+        assert not task.done(), "the manager ended by itself"
     finally:
         await kill(task)
         await transport.close()
