@@ -29,6 +29,8 @@ MAX_SEARCH_STEPS: Final = 200_000_000
 """The maximum product of the instructions of a pattern and the characters of the input: 0.2 s."""
 MAX_TEXT: Final = 16 << 20
 """The maximum bytes that a program reads."""
+MAX_LINES: Final = 200_000
+"""The maximum lines that a program processes one by one: that takes 0.3 s at most, in which nothing else runs."""
 BLOCK: Final = 64 * 1024
 _ESCAPE: Final = re.compile(r"\\(x[0-9a-fA-F]{1,2}|0[0-7]{0,3}|[0-7]{1,3}|.)", re.DOTALL)
 _ESCAPES: Final = {
@@ -63,6 +65,14 @@ def read_all(process: Process, names: Sequence[str]) -> Data:
         except FileError as error:
             yield process.error(f"{name}: {error}")
     return bytes(data)
+
+
+def read_lines(process: Process, names: Sequence[str]) -> Generator[Effect, bytes | None, list[str]]:
+    """Return the lines of these files, or of the input; those beyond the maximum are omitted with an error."""
+    lines = (yield from read_all(process, names)).decode("utf-8", "replace").splitlines()
+    if len(lines) > MAX_LINES:
+        yield process.error("the input has too many lines")
+    return lines[:MAX_LINES]
 
 
 def split_options(process: Process, with_values: str = "") -> tuple[dict[str, str], list[str]]:
@@ -174,17 +184,13 @@ def tail(process: Process) -> Run:
     data = b"" if "f" in options and not names else (yield from read_all(process, names))
     count = options.get("c") or options.get("n") or "10"
     amount = int_or_none(count.lstrip("+-")) or 0
-    parts = (
-        [data[index : index + 1] for index in range(len(data))]
-        if "c" in options
-        else data.splitlines(keepends=True)
-    )
+    parts = data if "c" in options else data.splitlines(keepends=True)
     last_parts = (
         parts[max(amount - 1, 0) :]
         if count.startswith("+")
         else parts[len(parts) - min(amount, len(parts)) :]
     )
-    yield Output(1, b"".join(last_parts))
+    yield Output(1, last_parts if isinstance(last_parts, bytes) else b"".join(last_parts))
     if {"f", "F"} & options.keys():
         yield Sleep(float("inf"))
     return 0
@@ -204,7 +210,7 @@ def grep(process: Process) -> Run:
     pattern = options["e"] if "e" in options else arguments.pop(0) if arguments else ""
     source = re.escape(pattern) if "F" in options else pattern
     source = f"(?i){source}" if "i" in options else source
-    lines = (yield from read_all(process, arguments)).decode("utf-8", "replace").splitlines()
+    lines = yield from read_lines(process, arguments)
     try:
         if check(source) * sum(len(line) + 1 for line in lines) > MAX_SEARCH_STEPS:
             yield process.error("the pattern is too large for this input")
@@ -222,7 +228,7 @@ def grep(process: Process) -> Run:
 
 def cut(process: Process) -> Run:
     options, names = split_options(process, "dfc")
-    data = yield from read_all(process, names)
+    lines = yield from read_lines(process, names)
     ranges = [part.partition("-") for part in (options.get("f") or options.get("c") or "1").split(",")]
     mark = options.get("d") or "\t"
     selections = _merge(
@@ -232,16 +238,16 @@ def cut(process: Process) -> Run:
         )
         for first, dash, last in ranges
     )
-    lines = []
-    for line in data.decode("utf-8", "replace").splitlines():
+    selected_lines = []
+    for line in lines:
         parts = list(line) if "c" in options else line.split(mark)
         selected: list[str] = []
         for start, end in selections:
             if start >= len(parts):
                 break
             selected += parts[start:end]
-        lines.append(("" if "c" in options else mark).join(selected))
-    yield write_text("".join(f"{line}\n" for line in lines))
+        selected_lines.append(("" if "c" in options else mark).join(selected))
+    yield write_text("".join(f"{line}\n" for line in selected_lines))
     return 0
 
 
@@ -285,7 +291,7 @@ def sort(process: Process) -> Run:
     options, names = split_options(process, "kt")
     if {"k", "t"} & options.keys():
         raise UnknownProgram("sort -k")
-    lines = (yield from read_all(process, names)).decode("utf-8", "replace").splitlines()
+    lines = yield from read_lines(process, names)
     ordered = sorted(lines, key=_number) if "n" in options else sorted(lines)
     ordered = list(dict.fromkeys(ordered)) if "u" in options else ordered
     yield write_text("".join(f"{line}\n" for line in (ordered[::-1] if "r" in options else ordered)))
@@ -299,7 +305,7 @@ def _number(line: str) -> tuple[float, str]:
 
 def unique(process: Process) -> Run:
     options, names = split_options(process)
-    lines = (yield from read_all(process, names)).decode("utf-8", "replace").splitlines()
+    lines = yield from read_lines(process, names)
     groups: list[list[str]] = []
     for line in lines:
         if groups and groups[-1][0] == line:
@@ -323,6 +329,9 @@ def base64_text(process: Process) -> Run:
         return 0
     encoded_data = base64.b64encode(data)
     width = int_or_none(options.get("w", "76")) or len(encoded_data) or 1
+    if len(encoded_data) > width * MAX_LINES:
+        yield process.error("the output has too many lines")
+        return 1
     yield Output(
         1,
         b"".join(encoded_data[start : start + width] + b"\n" for start in range(0, len(encoded_data), width)),

@@ -8,7 +8,7 @@ from mockube.controller_manager.kubelet.server.execution import SLICE
 from mockube.controller_manager.kubelet.shell.invocation import run_command
 from mockube.controller_manager.kubelet.shell.process import CommandStart, Output, Sleep
 from mockube.controller_manager.kubelet.shell.syntax import ShellSyntaxError
-from tests.unit.controller_manager.kubelet.shell.test_scripts import container
+from tests.unit.controller_manager.kubelet.shell.test_scripts import container, run
 
 ENOUGH = 1.0
 """Seconds of CPU time without a pause, on a slow machine: about 0.1 s at most is usual."""
@@ -103,3 +103,25 @@ def test_pattern_that_would_take_long_is_refused():
 )
 def test_patterns_have_results_of_shell(script, expected):
     assert longest_slice(script)[1] == expected
+
+
+LINES = b"a\n" * (1 << 20)
+
+
+@pytest.mark.parametrize(
+    ("command", "problem"),
+    [
+        pytest.param(["sort"], "sort: the input has too many lines", id="sort"),
+        pytest.param(["sort", "-n"], "sort: the input has too many lines", id="sort by number"),
+        pytest.param(["uniq", "-c"], "uniq: the input has too many lines", id="uniq"),
+        pytest.param(["grep", "-c", "a"], "grep: the input has too many lines", id="grep"),
+        pytest.param(["cut", "-c", "1"], "cut: the input has too many lines", id="cut"),
+        pytest.param(["base64", "-w", "1"], "base64: the output has too many lines", id="base64"),
+        pytest.param(["tail", "-c", "2"], "", id="tail"),
+    ],
+)
+def test_long_input_is_processed_quickly_or_shortened_with_an_error(command, problem):
+    begun = thread_time()
+    _, errors, _, _ = run(*command, sent=LINES)
+    assert thread_time() - begun < ENOUGH
+    assert errors.strip() == problem
