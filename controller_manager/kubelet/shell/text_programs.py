@@ -68,11 +68,11 @@ def read_all(process: Process, names: Sequence[str]) -> Data:
 
 
 def read_lines(process: Process, names: Sequence[str]) -> Generator[Effect, bytes | None, list[str]]:
-    """Return the lines of these files, or of the input; those beyond the maximum are omitted with an error."""
+    """Return the lines of these files, or of the input; raise ShellSyntaxError if there are too many."""
     lines = (yield from read_all(process, names)).decode("utf-8", "replace").splitlines()
     if len(lines) > MAX_LINES:
-        yield process.error("the input has too many lines")
-    return lines[:MAX_LINES]
+        raise ShellSyntaxError("the input has too many lines")
+    return lines
 
 
 def split_options(process: Process, with_values: str = "") -> tuple[dict[str, str], list[str]]:
@@ -330,8 +330,7 @@ def base64_text(process: Process) -> Run:
     encoded_data = base64.b64encode(data)
     width = int_or_none(options.get("w", "76")) or len(encoded_data) or 1
     if len(encoded_data) > width * MAX_LINES:
-        yield process.error("the output has too many lines")
-        return 1
+        raise ShellSyntaxError("the output has too many lines")
     yield Output(
         1,
         b"".join(encoded_data[start : start + width] + b"\n" for start in range(0, len(encoded_data), width)),
