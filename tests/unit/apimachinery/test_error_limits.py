@@ -1,8 +1,12 @@
 """Errors are truncated to the maximum size of a response, with a count of what is omitted."""
 
+import threading
+
 import orjson
+import pytest
 
 from mockube.apimachinery import errors, gotext, status
+from mockube.apimachinery.cancellation import Cancelled, cancelled_by
 from mockube.apimachinery.errors import MAX_TEXT, MAX_VALUE_TEXT
 from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.paths import MAX_STEP, ROOT
@@ -66,3 +70,12 @@ def test_long_name_is_truncated():
 
 def test_any_long_message_is_truncated():
     assert len(status.BadRequest("m" * 3 * MEGA).message) < status.MAX_MESSAGE + 100
+
+
+def test_errors_of_a_request_that_is_over_stop_its_validation():
+    request_is_over = threading.Event()
+    with cancelled_by(request_is_over):
+        errors.required(ROOT)
+        request_is_over.set()
+        with pytest.raises(Cancelled):
+            errors.required(ROOT)
