@@ -123,7 +123,7 @@ def make_registry(  # noqa: PLR0913 - each argument is a dependency
         allocators=Allocators(
             by_resource={SERVICES: services}, lease_managers=dict.fromkeys(EVENTS, event_leases)
         ),
-        permits=rights.permits,
+        authorization=rights.authorization,
         watch_list=settings.watch_list,
     )
 

@@ -8,9 +8,9 @@ from cryptography import x509
 from cryptography.x509.oid import NameOID
 
 from mockube.apimachinery import gotext
-from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.admission.plugin import UPDATE, Plugin, forbidden
+from mockube.apiserver.authz.chain import Attributes
 from mockube.apiserver.kinds.certificates.validation import parse_request
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import AdmissionAttributes
@@ -19,15 +19,19 @@ GROUP = "certificates.k8s.io"
 REQUEST, APPROVAL, STATUS = (
     (GROUP, "certificatesigningrequests", name) for name in ("", "approval", "status")
 )
-SIGNERS = GroupResource(GROUP, "signers")
 CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client"
 MASTERS = "system:masters"
 
 
 def _check(registry: Registry, attributes: AdmissionAttributes, verb: str, signer: str, refusal: str) -> None:
-    user, domain = attributes.context.user, signer.partition("/")[0]
-    if not any(registry.permits(user, verb, SIGNERS, name) for name in (signer, f"{domain}/*")):
-        raise forbidden(attributes, f"{refusal} {gotext.quote(signer)}")
+    domain = signer.partition("/")[0]
+    for name in (signer, f"{domain}/*"):
+        question = Attributes(
+            user=attributes.context.user, verb=verb, group=GROUP, version="*", resource="signers", name=name
+        )
+        if registry.authorization.is_allowed(question):
+            return
+    raise forbidden(attributes, f"{refusal} {gotext.quote(signer)}")
 
 
 def _signer(tree: Tree) -> str:

@@ -230,9 +230,12 @@ class Authorization:
         """Return the numbers of allowed and denied requests of each authorizer."""
         return {name: (counts.allowed, counts.denied) for name, counts in self.counts.items()}
 
-    def require(self, attributes: Attributes) -> None:
-        """Raise Forbidden unless the request is allowed."""
-        decision, reason = self.decide(attributes)
+    async def require(self, attributes: Attributes) -> None:
+        """Raise Forbidden unless the request is allowed, or InternalError if an authorizer failed."""
+        try:
+            decision, reason = await self.authorize(attributes)
+        except AuthorizerFailed as error:
+            raise status.internal_error(str(error)) from error
         if decision is not Decision.ALLOW:
             raise forbidden(attributes, reason)
 

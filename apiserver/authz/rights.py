@@ -8,7 +8,6 @@ from mockube.apimachinery.groups import GroupResource
 from mockube.apiserver.authz.chain import (
     AlwaysAllow,
     AlwaysDeny,
-    Attributes,
     Authorization,
     Authorizer,
     RemoteAuthorization,
@@ -19,7 +18,6 @@ from mockube.apiserver.authz.rbac.authorizer import RBAC
 from mockube.apiserver.authz.rbac.policy import GROUP, RBACPolicy
 from mockube.apiserver.storage.resource_cache import ResourceCache
 from mockube.apiserver.storage.watch_cache import WatchCache
-from mockube.apiserver.user import User
 
 if TYPE_CHECKING:
     from mockube.apiserver.authz.configured_authorizers import AuthorizationSettings, ConfiguredAuthorizers
@@ -62,30 +60,6 @@ class Rights:
         self.rbac.watch(rbac_cache)
         self.nodes.watch(node_cache)
         watch_cache.on_reset += [lambda: self.rbac.reset(rbac_cache), self.nodes.reset]
-
-    def permits(
-        self,
-        user: User,
-        verb: str,
-        resource: GroupResource,
-        name: str,
-        /,
-        *,
-        namespace: str = "",
-        subresource: str = "",
-    ) -> bool:
-        """Return whether a user may perform a verb on an object."""
-        attributes = Attributes(
-            user=user,
-            verb=verb,
-            group=resource.group,
-            version="*",
-            resource=resource.resource,
-            subresource=subresource,
-            namespace=namespace,
-            name=name,
-        )
-        return self.authorization.is_allowed(attributes)
 
 
 def authorization_of(modes: Sequence[str], rbac: RBAC, node: NodeAuthorizer) -> Authorization:

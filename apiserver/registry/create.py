@@ -11,6 +11,7 @@ from mockube.apimachinery.names import generate_name
 from mockube.apimachinery.piecewise import decode_in_pieces
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
+from mockube.apiserver.authz.chain import Attributes
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.strategy import MAIN, preserve_fields
 from mockube.apiserver.registry import metadata
@@ -147,6 +148,8 @@ async def _create_named(
     )
     await run(size, _check, registry, attributes, resource, tree)
     attributes.name = metadata.ensure_metadata(tree).get("name", "")
+    if context.verb != "create":
+        await _authorize(registry, context)
     await registry.admission.validate(registry, attributes)
     to_store = await to_storage(registry, context, tree) if resource.custom else tree
     value = await run(size, encoder(resource, context.bytes), to_store)
@@ -167,6 +170,22 @@ async def _create_named(
         if smaller is None:
             raise
         return await _insert(registry, attributes, tree, smaller, allocations)
+
+
+async def _authorize(registry: Registry, context: RequestContext) -> None:
+    """Require the verb create of an update or apply, which is authorized as such, before it creates a missing object."""
+    resource, subresource = context.resource, context.subresource
+    attributes = Attributes(
+        user=context.user,
+        verb="create",
+        group=resource.group,
+        version=resource.version,
+        resource=resource.name,
+        subresource=subresource.name if subresource else "",
+        namespace=context.namespace,
+        name=context.name,
+    )
+    await registry.authorization.require(attributes)
 
 
 def _prepare(registry: Registry, attributes: AdmissionAttributes, resource: Resource, tree: Tree) -> Tree:

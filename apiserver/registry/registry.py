@@ -19,6 +19,7 @@ from mockube.apimachinery.schema.decode import Decoder
 from mockube.apimachinery.schema.model import Schemas
 from mockube.apimachinery.status import InternalError
 from mockube.apimachinery.tree import Tree
+from mockube.apiserver.authz.chain import AlwaysAllow, Authorization
 from mockube.apiserver.event_loop import LARGE, Worker, yield_to_loop
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.kind import Conversion
@@ -35,7 +36,6 @@ from mockube.apiserver.storage.lease_manager import LeaseManager
 from mockube.apiserver.storage.resource_cache import ResourceCache
 from mockube.apiserver.storage.stored_object import MAX_REASON, Layout, StoredObject
 from mockube.apiserver.storage.watch_cache import WatchCache
-from mockube.apiserver.user import User
 from mockube.etcd.kv import KV, NO_LEASE, Compare, KeyValue, LeaseId, Operation, Put, Range
 
 _R = TypeVar("_R")
@@ -268,32 +268,14 @@ class Admission(Protocol):
     async def validate(self, registry: "Registry", attributes: AdmissionAttributes) -> None: ...
 
 
-class Permits(Protocol):
-    def __call__(
-        self,
-        user: User,
-        verb: str,
-        resource: GroupResource,
-        name: str,
-        /,
-        *,
-        namespace: str = "",
-        subresource: str = "",
-    ) -> bool:
-        """Return whether a user is allowed a verb on an object, besides the request's own authorization."""
-
-
-def _allow_all(*_about: object, **_more: object) -> bool:
-    return True
-
-
 class Registry(Backend, frozen=True, kw_only=True):
     """The dependencies of the verbs."""
 
     scheme: Scheme
     admission: Admission
     allocators: Allocators = field(default_factory=Allocators)
-    permits: Permits = _allow_all
+    authorization: Authorization = field(default_factory=partial(Authorization, (AlwaysAllow(),)))
+    """Authorizes what a request does besides what its path and method say, such as a creation by an apply."""
     watch_list: bool = True
     """Whether watches may send initial events if their clients request them."""
     memory: MemoryLimit = field(default_factory=partial(MemoryLimit, DECODED_BYTES, minimum=LARGE))

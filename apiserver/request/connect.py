@@ -1,16 +1,15 @@
 """Serve log, exec, attach, portforward and proxy, which connect to a kubelet or a pod, independent of the transport."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Final, Protocol
 from urllib.parse import quote
 
 from msgspec.structs import replace
 
 from mockube.apimachinery import gotext, status
-from mockube.apimachinery.status import BadRequest
+from mockube.apimachinery.status import ApiError, BadRequest
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.authz.chain import retry_decision
+from mockube.apiserver.authz.chain import AuthorizerFailed, Decision
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation, RequestContext
 from mockube.apiserver.registry.subresources.locations import Location, Locator, log_query
@@ -65,7 +64,7 @@ class ConnectHandler:
             {"ports": ports} if ports else {} if name == "portforward" else _streams(context, name)
         )
         options = await self._admit(context, option_fields)
-        await self._check_create(context, name)
+        await self._check_create(request, context)
         query = _port_query(options) if name == "portforward" else _stream_query(options)
         path = "portForward" if name == "portforward" else name
         location = await self._locator.kubelet(context, path, query)
@@ -93,13 +92,17 @@ class ConnectHandler:
         await self._registry.admission.validate(self._registry, attributes)
         return attributes.object or {}
 
-    async def _check_create(self, context: RequestContext, subresource: str) -> None:
+    async def _check_create(self, request: Request, context: RequestContext) -> None:
         """Require the verb create for a WebSocket, which begins with a GET, as for other protocols."""
-        resource = context.resource.group_resource
-        scope = {"namespace": context.namespace, "subresource": subresource}
-        permits = partial(self._registry.permits, context.user, "create", resource, context.name, **scope)
-        if context.verb == "get" and not await retry_decision(permits):
-            raise status.forbidden(resource, context.name, "")
+        if context.verb == "create":
+            return
+        try:
+            attributes = replace(request.attributes(), verb="create")
+            decision, reason = await self._registry.authorization.authorize(attributes)
+        except AuthorizerFailed as error:
+            raise ApiError(str(error)) from error
+        if decision is not Decision.ALLOW:
+            raise status.forbidden(context.resource.group_resource, context.name, reason)
 
     async def _proxy_request(self, request: Request, context: RequestContext) -> Response:
         locate = {"nodes": self._locator.node, "pods": self._locator.pod, "services": self._locator.service}

@@ -52,9 +52,9 @@ def test_first_decisive_authorizer_decides(authorizers, verdict):
 
 
 @pytest.mark.parametrize("decision", [DENY, PASS])
-def test_only_allow_passes_require(decision):
+async def test_only_allow_passes_require(decision):
     with pytest.raises(Forbidden):
-        Authorization([StubAuthorizer(decision)]).require(Attributes(user=BOB, verb="get"))
+        await Authorization([StubAuthorizer(decision)]).require(Attributes(user=BOB, verb="get"))
 
 
 def test_rules_of_all_authorizers_are_listed():
