@@ -28,6 +28,8 @@ _VERBS: Mapping[str, str] = {
 _NAMESPACE_SUBRESOURCES = frozenset({"status", "finalize"})
 """Subresources of a namespace itself: /namespaces/NS/status is not a resource `status` in NS."""
 _PREFIXES = frozenset({"watch", "proxy"})
+CONNECT_SUBRESOURCES: Final = frozenset({"attach", "exec", "log", "portforward", "proxy"})
+"""Subresources that lead to a node or a pod."""
 _ABNORMAL_PATH = re.compile(r"//|/\.{1,2}(?:/|$)")
 
 

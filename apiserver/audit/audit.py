@@ -4,8 +4,7 @@ Each line is written completely or not at all, in the order in which requests en
 server, and no request fails because of it.
 
 Only the owner has access to the file: it is created with mode 0600, and an existing file loses the bits that let others
-read, or anybody else write. A symbolic link is refused, so that a user who may write to its folder cannot redirect the
-log.
+read, or anybody else write. A symbolic link is refused: a user who may write to its folder cannot redirect the log.
 """
 
 import logging
@@ -149,6 +148,13 @@ NO_RESPONSE: Final = AuditedResponse(
 """Stands for the response to a client that has disconnected."""
 
 
+_ABORT: Final = (
+    b'{"status":"Failure","reason":"InternalError","message":"APIServer panic\'d: net/http: abort Handler"}'
+)
+ABORTED_RESPONSE: Final = AuditedResponse(500, _ABORT)
+"""Stands for a response that was cut after its beginning."""
+
+
 class AuditCounts:
     """Counts of the log, for metrics."""
 
@@ -188,6 +194,10 @@ class Audit:
         """Log the complete response to a request."""
         self.start(request, arrival, outcome)
         self._respond("ResponseComplete", request, arrival, outcome)
+
+    def abort(self, request: AuditedRequest, arrival: RequestProperties) -> None:
+        """Log that a response was cut, in upstream's words."""
+        self._respond("Panic", request, arrival, ABORTED_RESPONSE)
 
     def _respond(
         self, stage: str, request: AuditedRequest, arrival: RequestProperties, outcome: AuditedResponse

@@ -8,12 +8,19 @@ from http import HTTPStatus
 from typing import Any, Final, cast
 
 from mockube.apimachinery import status
+from mockube.apimachinery.status import ApiError
 from mockube.apiserver.http.adapter import SocketClient, Tunnel
 from mockube.apiserver.http.backend_connection import LIMIT, BackendConnection
 from mockube.apiserver.request.request import BodySink, Request
 from mockube.apiserver.request.response import Response
 
 LOG: Final = logging.getLogger(__name__)
+CANCELED: Final = "context canceled"
+"""Upstream's error of a request whose client has disconnected."""
+
+
+def _service_unreachable() -> ApiError:
+    return status.ServiceUnavailable(f"error trying to reach service: {CANCELED}")
 
 
 class Exchanges:
@@ -27,8 +34,16 @@ class Exchanges:
         for cut in [*self._running]:
             cut()
 
-    async def run(self, request: Request, work: Coroutine[Any, Any, Response]) -> Response:
-        """Return the result of the work; it is cancelled when its client disconnects, or by `end_all`."""
+    async def run(
+        self,
+        request: Request,
+        work: Coroutine[Any, Any, Response],
+        cancellation_error: Callable[[], ApiError] = _service_unreachable,
+    ) -> Response:
+        """Return the result of the work; it is cancelled when its client disconnects, or by `end_all`.
+
+        As upstream, the response that has begun is the one that is recorded; before that it is an error.
+        """
         task = asyncio.current_task()
         assert task is not None
         before, is_cut = task.cancelling(), False
@@ -45,8 +60,10 @@ class Exchanges:
         except asyncio.CancelledError:
             if not is_cut or task.uncancel() > before:
                 raise
-            request.is_aborted = True
-            return Response(HTTPStatus.SERVICE_UNAVAILABLE)
+            if not request.stream_status:
+                raise cancellation_error() from None
+            request.is_aborted = request.stream_status != HTTPStatus.SWITCHING_PROTOCOLS
+            return Response(request.stream_status)
         finally:
             self._running.discard(cut)
             request.client.on_lost(None)

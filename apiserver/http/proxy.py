@@ -20,7 +20,14 @@ from mockube.apiserver.http.backend_connection import (
     KubeletClient,
     ResponseHead,
 )
-from mockube.apiserver.http.exchanges import Exchanges, copy_body, copy_to, is_upgrade, switch_protocols
+from mockube.apiserver.http.exchanges import (
+    CANCELED,
+    Exchanges,
+    copy_body,
+    copy_to,
+    is_upgrade,
+    switch_protocols,
+)
 from mockube.apiserver.registry.subresources.locations import Location
 from mockube.apiserver.request.request import AUTHORIZATION, SUBPROTOCOL, Frame, Request
 from mockube.apiserver.request.response import Response
@@ -75,14 +82,23 @@ class ReverseProxy:
 
     async def stream(self, request: Request, location: Location, name: str) -> Response:
         """Forward the response of a GET request as plain text, or an error as a Status."""
-        return await self._exchanges.run(request, self._stream(request, location, name))
+        work = self._stream(request, location, name)
+        try:
+            return await self._exchanges.run(
+                request, work, lambda: ApiError(f'Get "{_url(location)}": {CANCELED}')
+            )
+        finally:
+            request.is_aborted = False  # upstream ignores what ends the copy of a log
 
     async def forward(self, request: Request, location: Location, *, upgrade_required: bool) -> Response:
         """Forward a request; an upgrade becomes a tunnel."""
         if not isinstance(request.client, SocketClient):
             raise BadRequest("proxying needs a connection")
         if is_upgrade(request):
-            return await self._exchanges.run(request, self._upgrade(request, location))
+            work = self._upgrade(request, location)
+            return await self._exchanges.run(
+                request, work, lambda: ApiError(f"error dialing backend: {CANCELED}")
+            )
         if upgrade_required:
             raise BadRequest("Upgrade request required")
         return await self._exchanges.run(request, self._forward(request, location))
@@ -90,8 +106,6 @@ class ReverseProxy:
     # --- logs
 
     async def _stream(self, request: Request, location: Location, name: str) -> Response:
-        url = f"{location.scheme}://{location.authority}{location.path}"
-        url += f"?{location.query}" if location.query else ""
         try:
             async with self._dialer.dial(location, request.user.name) as backend:
                 await backend.send_head(
@@ -105,7 +119,7 @@ class ReverseProxy:
                     return await _send_messages(request, body)
                 return await copy_body(request, Response(HTTPStatus.OK, (), "text/plain"), body)
         except DialFailed as error:
-            raise ApiError(f'Get "{url}": {error}') from error
+            raise ApiError(f'Get "{_url(location)}": {error}') from error
 
     # --- requests
 
@@ -215,6 +229,11 @@ async def _pieces(body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 
 
 # --- headers
+
+
+def _url(location: Location) -> str:
+    query = f"?{location.query}" if location.query else ""
+    return f"{location.scheme}://{location.authority}{location.path}{query}"
 
 
 def _target(location: Location) -> str:

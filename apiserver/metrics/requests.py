@@ -17,7 +17,7 @@ from prometheus_client.registry import Collector
 
 from mockube.apimachinery.exposition import cumulative_buckets
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.request_info import RequestInfo
+from mockube.apiserver.request_info import CONNECT_SUBRESOURCES, RequestInfo
 
 _MILLISECONDS = (5, 25, 50, 100, 200, 400, 600, 800, 1000, 1250, 1500)
 _SECONDS = (2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60)
@@ -28,9 +28,8 @@ SIZES: Final = tuple(10.0**power for power in range(3, 10))
 _REMOVAL: Final = re.compile(r"unavailable in v(\d+\.\d+)\+")
 
 _READ_ONLY = frozenset({"GET", "LIST", "WATCH"})
-_KNOWN_VERBS = frozenset(
-    {"GET", "LIST", "WATCH", "POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECOLLECTION"}
-)
+_LONG_RUNNING: Final = frozenset({"WATCH", "CONNECT"})
+_KNOWN_VERBS = _READ_ONLY | {"CONNECT", "POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECOLLECTION"}
 _VERBS = {"create": "POST", "update": "PUT", "deletecollection": "DELETECOLLECTION"}
 
 
@@ -67,6 +66,8 @@ def labels(info: RequestInfo, resource: Resource | None, *, dry_run: bool, appli
 
 def _labels(info: RequestInfo, resource: Resource | None, dry_run: bool, applies: bool) -> Labels:  # noqa: FBT001 - remembered by position
     verb = "APPLY" if applies else _VERBS.get(info.verb, info.verb.upper())
+    if info.subresource in CONNECT_SUBRESOURCES:
+        verb = "CONNECT"
     if verb not in _KNOWN_VERBS:
         verb = "other"
     if resource is None:
@@ -98,11 +99,21 @@ _labels_usual = lru_cache(maxsize=4096)(_labels)
 class RequestCounts:
     """The numbers of requests with the same labels."""
 
-    __slots__ = ("buckets", "bytes", "codes", "is_read", "is_watch", "kind", "labels", "sizes", "total")
+    __slots__ = (
+        "buckets",
+        "bytes",
+        "codes",
+        "is_long_running",
+        "is_read",
+        "kind",
+        "labels",
+        "sizes",
+        "total",
+    )
 
     def __init__(self, labels: Labels) -> None:
         self.labels = labels
-        self.is_watch = labels.verb == "WATCH"
+        self.is_long_running = labels.verb in _LONG_RUNNING
         self.is_read = labels.verb in ("GET", "LIST")
         self.kind = "readOnly" if labels.verb in _READ_ONLY else "mutating"
         self.codes: Counter[int] = Counter()
@@ -119,7 +130,7 @@ class RequestMetrics(Collector):
         self._find = find
         self._counts: dict[Labels, RequestCounts] = {}
         self._in_flight = {"mutating": 0, "readOnly": 0}
-        self._watches: Counter[Labels] = Counter()
+        self._long_running: Counter[Labels] = Counter()
         self._aborted: Counter[Labels] = Counter()
         self._terminated: Counter[tuple[str, str]] = Counter()
 
@@ -128,18 +139,21 @@ class RequestMetrics(Collector):
         counts = self._counts.get(labels)
         if counts is None:
             counts = self._counts[labels] = RequestCounts(labels)
-        if counts.is_watch:
-            self._watches[labels] += 1
+        if counts.is_long_running:
+            self._long_running[labels] += 1
         else:
             self._in_flight[counts.kind] += 1
         return counts
 
-    def end(self, counts: RequestCounts, code: int, seconds: float, size: int) -> None:
-        counts.codes[code] += 1
-        if counts.is_watch:
-            self._watches[counts.labels] -= 1
+    def end(self, counts: RequestCounts, code: int | None, seconds: float, size: int) -> None:
+        """Count the end of a request, which has no code if it was aborted."""
+        if counts.is_long_running:
+            self._long_running[counts.labels] -= 1
+        else:
+            self._in_flight[counts.kind] -= 1
+        if code is None:
             return
-        self._in_flight[counts.kind] -= 1
+        counts.codes[code] += 1
         counts.buckets[bisect_left(BUCKETS, seconds)] += 1
         counts.total += seconds
         if counts.is_read:
@@ -160,7 +174,7 @@ class RequestMetrics(Collector):
         yield self._collect_sizes()
         yield self._collect_deprecated()
         yield self._collect_in_flight()
-        yield self._collect_watches()
+        yield self._collect_long_running()
         yield self._collect_aborted()
         yield self._collect_terminated()
 
@@ -218,10 +232,11 @@ class RequestMetrics(Collector):
             family.add_metric([kind], count)
         return family
 
-    def _collect_watches(self) -> Metric:
+    def _collect_long_running(self) -> Metric:
         names = [name for name in Labels._fields if name != "dry_run"]
-        family = GaugeMetricFamily("apiserver_longrunning_requests", "Watches that are open.", labels=names)
-        for labels, count in self._watches.items():
+        text = "Watches and connections to nodes and pods that are open."
+        family = GaugeMetricFamily("apiserver_longrunning_requests", text, labels=names)
+        for labels, count in self._long_running.items():
             family.add_metric([getattr(labels, name) for name in names], count)
         return family
 

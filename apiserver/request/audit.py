@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Awaitable
+from http import HTTPStatus
 from typing import Final
 
 import orjson
@@ -105,16 +106,31 @@ class RequestObserver:
 
     def end(self, record: RequestRecord, request: Request, response: Response | None) -> None:
         """Record the end of a request, which has no response if it was cancelled."""
-        code, size = (0, 0) if response is None else (response.status, response.size)
+        code, size = _code_and_size(request, response)
         if request.is_aborted:
             self._metrics.abort(record.counts)
         self._metrics.end(record.counts, code, self._clock.monotonic() - record.started, size)
-        if self._audit is not None and record.audited is not None:
+        if self._audit is None or record.audited is None:
+            return
+        if _is_cut_stream(request):
+            self._audit.abort(record.audited, request)
+        else:
             self._audit.complete(record.audited, request, _outcome(record.audited, request, response))
 
     def terminate_watch(self, resource: Resource) -> None:
         """Record that a watch of a resource was ended because its client did not read."""
         self._metrics.terminate_watch(resource)
+
+
+def _code_and_size(request: Request, response: Response | None) -> tuple[int | None, int]:
+    """Return the code and size for the metrics. As upstream, an aborted stream has no code, and one that left HTTP has 0."""
+    if response is None or request.stream_status == HTTPStatus.SWITCHING_PROTOCOLS:
+        return 0, 0
+    return None if _is_cut_stream(request) else response.status, response.size
+
+
+def _is_cut_stream(request: Request) -> bool:
+    return request.is_aborted and bool(request.stream_status)
 
 
 def _outcome(audited: AuditedRequest, request: Request, response: Response | None) -> AuditedResponse:

@@ -31,7 +31,7 @@ from mockube.apiserver.registry.update import update
 from mockube.apiserver.request.connect import ConnectHandler, Proxy
 from mockube.apiserver.request.filter import FilterConfig
 from mockube.apiserver.request.health import Page, Pages
-from mockube.apiserver.request.limits import LONG_SUBRESOURCES, is_long_running
+from mockube.apiserver.request.limits import is_long_running
 from mockube.apiserver.request.rendering import Renderer
 from mockube.apiserver.request.request import ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING, Request
 from mockube.apiserver.request.response import (
@@ -50,6 +50,7 @@ from mockube.apiserver.request.routes import (
     warnings_of_refused,
 )
 from mockube.apiserver.request.watch import WatchHandler
+from mockube.apiserver.request_info import CONNECT_SUBRESOURCES
 from mockube.apiserver.wire.negotiation import EndpointType, MediaType, OutputFormat, View, negotiate
 
 MAX_BODY: Final = 3 * 1024 * 1024
@@ -134,7 +135,7 @@ class Endpoints:
         except NoSuchPath:
             return _page_not_found()
         check_route(resource, request)
-        if request.info.subresource in LONG_SUBRESOURCES:
+        if request.info.subresource in CONNECT_SUBRESOURCES:
             return await self._connect_handler.serve(request, _context(request, resource, NO_BODY))
         if not request.client.has_body:
             return await self._handle(request, resource, _no_body(request))

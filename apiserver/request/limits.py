@@ -17,7 +17,7 @@ from mockube.apimachinery.status import ApiError
 from mockube.apiserver.request.filter import FilterConfig, Handle
 from mockube.apiserver.request.request import Request
 from mockube.apiserver.request.response import Response, too_many_requests
-from mockube.apiserver.request_info import RequestInfo
+from mockube.apiserver.request_info import CONNECT_SUBRESOURCES, RequestInfo
 from mockube.apiserver.user import MASTERS, User
 
 T = TypeVar("T")
@@ -26,7 +26,6 @@ OUT_OF_TIME = "request did not complete within the allotted timeout"
 LONG_VERBS = frozenset({"watch", "proxy"})
 LONG_PATHS: Final = "/mockube/"
 """Requests below these paths have no deadline."""
-LONG_SUBRESOURCES = frozenset({"attach", "exec", "log", "portforward", "proxy"})
 READS = frozenset({"get", "list", "watch"})
 
 
@@ -42,7 +41,7 @@ class Budget(Struct, frozen=True, kw_only=True):
 
 def is_long_running(info: RequestInfo) -> bool:
     """Return whether a request may stay open for hours: it does not count as in flight, and has no deadline."""
-    return info.is_resource and (info.verb in LONG_VERBS or info.subresource in LONG_SUBRESOURCES)
+    return info.is_resource and (info.verb in LONG_VERBS or info.subresource in CONNECT_SUBRESOURCES)
 
 
 def has_no_deadline(info: RequestInfo) -> bool:

@@ -120,6 +120,7 @@ class Request:
         "query",
         "query_string",
         "resource",
+        "stream_status",
         "user",
         "version",
     )
@@ -163,6 +164,8 @@ class Request:
         """What the audit log contains of the request; None if nothing."""
         self.on_stream: Callable[[int], None] | None = None
         """Called with the status when a streamed response begins."""
+        self.stream_status = 0
+        """The status of a streamed response that has begun; 0 before."""
         self.is_aborted = False
         """Whether the connection was cut while its response was written."""
 
@@ -188,6 +191,7 @@ class Request:
 
     def begin_stream(self, status: int) -> None:
         """Report the start of a response that ends later."""
+        self.stream_status = status
         if self.on_stream is not None:
             self.on_stream(status)
 
