@@ -126,14 +126,18 @@ def batches(
         yield items
 
 
-async def filter_in_slices(test: Callable[[_T], bool], items: Sequence[_T], *, cost: int = 1) -> list[_T]:
-    """Return the items that pass a test. A test with a higher `cost` has fewer items in a slice."""
+async def filter_in_slices(
+    test: Callable[[_T], bool], items: Sequence[_T], *, cost: int = 1, limit: int = 0
+) -> list[_T]:
+    """Return the items that pass a test, or the first `limit`. A test with a higher `cost` has fewer items in a slice."""
     selected_items: list[_T] = []
     slice_ = max(1, QUICK_SLICE // cost)
     for start in range(0, len(items), slice_):
         if start:
             await yield_to_loop()
         selected_items += filter(test, items[start : start + slice_])
+        if limit and len(selected_items) >= limit:
+            return selected_items[:limit]
     return selected_items
 
 

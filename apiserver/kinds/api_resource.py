@@ -81,6 +81,8 @@ class Resource(Struct, frozen=True, kw_only=True, eq=False):
     """The warning in every response."""
     selectable: tuple[SelectableField, ...] = ()
     """The field labels of field selectors besides metadata.name and metadata.namespace."""
+    indexed: str = ""
+    """The field label for whose values upstream's watch cache has an index."""
     refused_label: str = ""
     """The error message for an unsupported `label` of a field selector, if it is not the default one."""
     replicas: Replicas = field(default_factory=Replicas)

@@ -12,8 +12,8 @@ from msgspec import Struct
 from mockube.apimachinery import status
 from mockube.apimachinery.groups import GroupResource
 from mockube.apiserver.registry.registry import Backend, OwnVerbs
-from mockube.apiserver.registry.request_context import ListResult, ObjectResult, RequestContext, list_options
-from mockube.apiserver.registry.selection import selection
+from mockube.apiserver.registry.request_context import ListResult, ObjectResult, RequestContext
+from mockube.apiserver.registry.selection import select_by
 from mockube.apiserver.storage.stored_object import StoredObject, canonical
 from mockube.etcd.errors import KVError
 
@@ -50,8 +50,8 @@ class ComponentStatuses:
         return ObjectResult(stored=await self._look(backend, context, context.name))
 
     async def list(self, backend: Backend, context: RequestContext) -> ListResult:
-        options = list_options(context)
-        matches = selection(context.resource, options.label_selector, options.field_selector).matches
+        _, chosen = await select_by(backend, context)
+        matches = chosen.matches
         statuses = await asyncio.gather(*(self._look(backend, context, name) for name in (*URLS, STORE)))
         return ListResult(
             api_version=context.resource.api_version,

@@ -31,7 +31,6 @@ from mockube.apiserver.registry.request_context import (
     ObjectResult,
     Operation,
     RequestContext,
-    list_options,
 )
 from mockube.apiserver.registry.selection import select_by
 from mockube.apiserver.registry.sent_fields import canonical_with, stored_text
@@ -59,7 +58,7 @@ def _options(registry: Registry, context: RequestContext) -> DeleteOptions:
 
 async def delete_collection(registry: Registry, context: RequestContext) -> ListResult:
     """Delete the objects of a list; return the list."""
-    await select_by(registry, context, list_options(context))  # errors of list options are reported first
+    await select_by(registry, context)  # errors of list options are reported first
     options = await registry.begin(context, _options, registry, context)
     answer = await list_objects(registry, context)
     for stored in answer.items:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from typing import Any
+from typing import Any, NamedTuple
 
 from mockube.apimachinery import errors, gotext, status
 from mockube.apimachinery.paths import ROOT
@@ -16,7 +16,6 @@ from mockube.apiserver.registry.request_context import (
     ListResult,
     ObjectResult,
     RequestContext,
-    list_options,
 )
 from mockube.apiserver.registry.selection import Selection, select_by
 from mockube.apiserver.storage import continue_token
@@ -59,15 +58,15 @@ async def get(registry: Registry, context: RequestContext) -> ObjectResult:
 
 
 async def list_objects(registry: Registry, context: RequestContext) -> ListResult:
-    options = list_options(context)
-    chosen = await select_by(registry, context, options)
+    options, chosen = await select_by(registry, context)
     if options.continue_token:
         return await _next_page(registry, context, options, chosen)
     revision = list_version(options.resource_version)
     # Upstream reads the items of a deleted collection in pages of its own size.
     in_pages = options.limit or context.verb == "deletecollection"
     if revision and (options.match == EXACT or (in_pages and not options.match)):
-        return await _page_at_revision(registry, context, options, chosen, ContinueToken(revision, ""))
+        scope = _scope(registry, context, chosen)
+        return await _page_at_revision(registry, context, options, chosen, scope, ContinueToken(revision, ""))
     if revision:
         await wait_for(registry, revision)
     elif options.resource_version != "0":
@@ -80,58 +79,81 @@ async def list_objects(registry: Registry, context: RequestContext) -> ListResul
     if not registry.watch_cache.is_consistent:
         await registry.watch_cache.wait_consistent()
     scope = _scope(registry, context, chosen)
-    registry.warn_unreadable(context, scope)
+    registry.warn_unreadable(context, scope.prefix)
     # What may be of any age is not cut into pages, as upstream has it in a cache.
     is_whole = options.resource_version == "0" and not context.resource.uncached
     limit = 0 if is_whole else options.limit
     revision = registry.watch_cache.revision  # of what is selected from now on, before others have their turn
-    items, total = await _first_items(registry, context, resource_cache, scope, chosen, limit)
-    return _page(registry, context, chosen, items, total, revision)
+    items, remaining = await _first_items(registry, context, resource_cache, scope, chosen, limit)
+    return _page(context, chosen, scope, items, remaining, revision)
+
+
+class _Scope(NamedTuple):
+    """The keys of all objects that can match: those below a prefix, or one."""
+
+    prefix: bytes
+    key: bytes | None = None
+
+    def token(self, last: bytes, revision: int) -> str:
+        """Return the token of the page after a key."""
+        start = last.removeprefix(self.prefix) + b"\x00"
+        return continue_token.encode(ContinueToken(revision, start.decode()))
+
+
+def _scope(registry: Registry, context: RequestContext, chosen: Selection) -> _Scope:
+    """Return the scope of a list's first page; later pages do not use the name or the namespace of the selection."""
+    resource = context.resource
+    namespace = context.namespace or (chosen.namespace if resource.namespaced else "")
+    prefix = registry.layout.scope(resource, namespace)
+    if chosen.name and (namespace or not resource.namespaced):
+        return _Scope(prefix, registry.layout.object(resource, namespace, chosen.name))
+    return _Scope(prefix)
 
 
 async def _first_items(
     registry: Registry,
     context: RequestContext,
     resource_cache: ResourceCache,
-    scope: bytes,
+    scope: _Scope,
     chosen: Selection,
     limit: int,
 ) -> tuple[Sequence[StoredObject], int]:
-    """Return the items of the first page and the number of all matches."""
+    """Return the items of the first page, and the number of objects after the last one, whether they match or not."""
     if chosen.matches is None:
-        return resource_cache.select(scope, limit=limit), resource_cache.count(scope)
+        items = resource_cache.select(scope.prefix, limit=limit)
+        return items, resource_cache.count(scope.prefix) - len(items)
+    if scope.key is not None:
+        named = resource_cache.get(scope.key)
+        candidates: Sequence[StoredObject] = [] if named is None else [named]
+    else:
+        candidates = resource_cache.select(scope.prefix, chosen.label)
+        if limit and chosen.indexed is not None:
+            candidates = await filter_in_slices(chosen.indexed, candidates, cost=chosen.cost)
     if remote_conversion(registry, context.resource) is not None:
-        client_objects = await objects_for_selectors(registry, context.resource, resource_cache.select(scope))
-        items = await filter_in_slices(chosen.matches, client_objects, cost=chosen.cost)
-        return items[:limit] if limit else items, len(items)
-    items = await filter_in_slices(
-        chosen.matches, resource_cache.select(scope, chosen.label), cost=chosen.cost
-    )
-    return items[:limit] if limit else items, len(items)
-
-
-def _scope(registry: Registry, context: RequestContext, chosen: Selection) -> bytes:
-    """Return the prefix of all objects that can match."""
-    prefix = registry.layout.scope(context.resource, context.namespace)
-    if chosen.name and (context.namespace or not context.resource.namespaced):
-        return prefix + chosen.name.encode()
-    return prefix
+        candidates = await objects_for_selectors(registry, context.resource, candidates)
+    items = await filter_in_slices(chosen.matches, candidates, cost=chosen.cost, limit=limit)
+    if not limit or len(items) < limit:
+        return items, 0
+    last = items[-1].key
+    if scope.key is not None or chosen.indexed is not None:
+        return items, sum(candidate.key > last for candidate in candidates)
+    return items, len(resource_cache.between(last + b"\x00", prefix_end(scope.prefix)))
 
 
 def _page(
-    registry: Registry,
     context: RequestContext,
     chosen: Selection,
+    scope: _Scope,
     items: Sequence[StoredObject],
-    total: int,
+    remaining: int,
     revision: int,
 ) -> ListResult:
     """Return the first page of a list from the watch cache at a revision."""
     metadata: dict[str, Any] = {"resourceVersion": str(revision)}
-    if total > len(items):
-        metadata["continue"] = _token(registry, context, items[-1].key, revision)
+    if remaining:
+        metadata["continue"] = scope.token(items[-1].key, revision)
         if chosen.matches is None:
-            metadata["remainingItemCount"] = total - len(items)
+            metadata["remainingItemCount"] = remaining
     return _answer(context, items, metadata)
 
 
@@ -148,11 +170,6 @@ def _answer(
     )
 
 
-def _token(registry: Registry, context: RequestContext, last: bytes, revision: int) -> str:
-    start = last.removeprefix(registry.layout.scope(context.resource, context.namespace)) + b"\x00"
-    return continue_token.encode(ContinueToken(revision, start.decode()))
-
-
 async def _next_page(
     registry: Registry, context: RequestContext, options: ListOptions, chosen: Selection
 ) -> ListResult:
@@ -163,7 +180,8 @@ async def _next_page(
         raise status.BadRequest(f"invalid continue token: {error}") from error
     if options.resource_version not in ("", "0"):
         raise status.BadRequest("specifying resource version is not allowed when using continue")
-    return await _page_at_revision(registry, context, options, chosen, position)
+    scope = _Scope(registry.layout.scope(context.resource, context.namespace))
+    return await _page_at_revision(registry, context, options, chosen, scope, position)
 
 
 async def _page_at_revision(
@@ -171,11 +189,13 @@ async def _page_at_revision(
     context: RequestContext,
     options: ListOptions,
     chosen: Selection,
+    scope: _Scope,
     position: ContinueToken,
 ) -> ListResult:
     """Return a page at an exact revision, read from the store."""
-    prefix = registry.layout.scope(context.resource, context.namespace)
-    start, end = prefix + position.start.encode(), prefix_end(prefix)
+    start, end = scope.prefix + position.start.encode(), prefix_end(scope.prefix)
+    if scope.key is not None:
+        start, end = scope.key, scope.key + b"\x00"
     items: list[StoredObject] = []
     revision, remaining, more = max(position.revision, 0), 0, True
     while more and not (options.limit and len(items) >= options.limit):
@@ -200,10 +220,10 @@ async def _page_at_revision(
         more, remaining = page.more, page.count - len(page.kvs)
         if page.kvs:
             start = page.kvs[-1].key + b"\x00"
-    registry.warn_unreadable(context, prefix)
+    registry.warn_unreadable(context, scope.prefix)
     metadata: dict[str, Any] = {"resourceVersion": str(revision)}
     if more:
-        metadata["continue"] = _token(registry, context, start.removesuffix(b"\x00"), revision)
+        metadata["continue"] = scope.token(start.removesuffix(b"\x00"), revision)
         if chosen.matches is None:
             metadata["remainingItemCount"] = remaining
     return _answer(context, items, metadata)

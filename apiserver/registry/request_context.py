@@ -309,25 +309,28 @@ def _check_patch(context: RequestContext, manager: str, *, applies: bool) -> Ite
         yield errors.forbidden(ROOT.child("force"), "may not be specified for non-apply patch")
 
 
-def list_options(context: RequestContext, *, watch_list: bool = True) -> ListOptions:
-    """Return the options of a list, a watch or a deletecollection. `watch_list`: watches may request initial events."""
-    watch = context.verb == "watch"
-    options = ListOptions(
+def list_options(context: RequestContext) -> ListOptions:
+    """Return the options of a list, a watch or a deletecollection; only their types are checked."""
+    timeout_seconds, limit = context.number("timeoutSeconds"), context.number("limit")
+    return ListOptions(
         label_selector=context.parameter("labelSelector"),
         field_selector=context.parameter("fieldSelector"),
         resource_version=context.parameter("resourceVersion"),
         match=context.parameter("resourceVersionMatch"),
-        limit=max(context.number("limit") or 0, 0),
+        limit=max(limit or 0, 0),
         continue_token=context.parameter("continue"),
-        timeout_seconds=context.number("timeoutSeconds"),
-        watch=watch,
+        timeout_seconds=timeout_seconds,
+        watch=context.verb == "watch",
         bookmarks=bool(context.flag("allowWatchBookmarks")),
         initial_events=context.flag("sendInitialEvents"),
     )
+
+
+def check_list_options(context: RequestContext, options: ListOptions, *, watch_list: bool = True) -> None:
+    """Refuse invalid options of a list, a watch or a deletecollection. `watch_list`: watches may request initial events."""
     # The old paths of watches are checked as lists, whose handler serves them.
     checked = _check_watch(options, watch_list=watch_list) if context.flag("watch") else _check_list(options)
     refuse_options("ListOptions", [*checked])
-    return options
 
 
 def refuse_options(kind: str, field_errors: Sequence[FieldError]) -> None:

@@ -13,8 +13,8 @@ from mockube.apimachinery.usage.usage import containers_usage, total
 from mockube.apiserver.event_loop import yield_to_loop
 from mockube.apiserver.kinds.metrics.resource_metrics import GROUP_NAME, NODE_METRICS, POD_METRICS
 from mockube.apiserver.registry.registry import WRONG_TYPE_ERRORS, Backend, OwnVerbs
-from mockube.apiserver.registry.request_context import ListResult, ObjectResult, RequestContext, list_options
-from mockube.apiserver.registry.selection import selection
+from mockube.apiserver.registry.request_context import ListResult, ObjectResult, RequestContext
+from mockube.apiserver.registry.selection import select_by
 from mockube.apiserver.storage.stored_object import StoredObject, canonical
 
 WINDOW: Final = "15s"
@@ -92,8 +92,8 @@ class ResourceMetrics:
         return ObjectResult(stored=metrics)
 
     async def list_pods(self, backend: Backend, context: RequestContext) -> ListResult:
-        options, measure = list_options(context), UsageMeter(backend, self._expressions)
-        matches = selection(context.resource, options.label_selector, options.field_selector).matches
+        _, chosen = await select_by(backend, context)
+        matches, measure = chosen.matches, UsageMeter(backend, self._expressions)
         items = []
         for index, stored in enumerate(backend.list_cached(PODS, context.namespace)):
             if index % SLICE == SLICE - 1:
@@ -114,11 +114,11 @@ class ResourceMetrics:
         return ObjectResult(stored=_node_metrics(backend, node, used.get(context.name, {})))
 
     async def list_nodes(self, backend: Backend, context: RequestContext) -> ListResult:
-        options, measure = list_options(context), UsageMeter(backend, self._expressions)
-        matches = selection(context.resource, options.label_selector, options.field_selector).matches
-        chosen = [stored for stored in backend.list_cached(NODES) if matches is None or matches(stored)]
+        _, chosen = await select_by(backend, context)
+        matches, measure = chosen.matches, UsageMeter(backend, self._expressions)
+        matching = [stored for stored in backend.list_cached(NODES) if matches is None or matches(stored)]
         nodes = [
-            node for stored in chosen if (node := measure.ready_node(meta.name(stored.tree()))) is not None
+            node for stored in matching if (node := measure.ready_node(meta.name(stored.tree()))) is not None
         ]
         used = await self._used_on_nodes(backend, measure, {meta.name(node) for node in nodes})
         return _list(context, [_node_metrics(backend, node, used.get(meta.name(node), {})) for node in nodes])

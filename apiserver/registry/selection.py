@@ -9,12 +9,17 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
-from mockube.apimachinery import fields, gotext, labels, status
+from mockube.apimachinery import fields, gotext, labels, names, status
 from mockube.apimachinery.fields import METADATA_NAME, METADATA_NAMESPACE, FieldSelectorError, SelectableField
 from mockube.apimachinery.labels import SelectorError
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.registry import Backend
-from mockube.apiserver.registry.request_context import ListOptions, RequestContext
+from mockube.apiserver.registry.request_context import (
+    ListOptions,
+    RequestContext,
+    check_list_options,
+    list_options,
+)
 from mockube.apiserver.storage.stored_object import StoredObject
 
 Fields: TypeAlias = Mapping[str, SelectableField]
@@ -23,16 +28,23 @@ _NOT_SUPPORTED: Final = "field label not supported: {label}"
 _NOT_KNOWN: Final = '{quoted} is not a known field selector: only "metadata.name", "metadata.namespace"'
 
 
+class UnsupportedFieldLabel(status.BadRequest):
+    """The objects of the resource cannot be selected by a field."""
+
+
 class Selection(Struct, frozen=True, kw_only=True):
     """The compiled selectors of a request.
 
-    `name` is the required metadata.name, if the selector has one; `matches` is None if every object matches.
+    `name` and `namespace` are those that the selector requires, if it does; `matches` is None if every object matches.
     """
 
     name: str = ""
+    namespace: str = ""
     label: tuple[str, str] | None = None
     """A label and its required value, if the selector has one: the key of an index."""
     matches: Callable[[StoredObject], bool] | None = None
+    indexed: Callable[[StoredObject], bool] | None = None
+    """Selects the objects that upstream's index of a field has for the required value, if the selector has one."""
     cost: int = 1
     """How much longer than a short selector it takes to match an object."""
 
@@ -45,11 +57,23 @@ def selection(resource: Resource, label_selector: str, field_selector: str) -> S
     return (_select_usual if is_usual else _select)(resource, label_selector, field_selector)
 
 
-async def select_by(backend: Backend, context: RequestContext, options: ListOptions) -> Selection:
-    """Return the selection of a request's selectors."""
+async def select_by(
+    backend: Backend, context: RequestContext, *, watch_list: bool = True
+) -> tuple[ListOptions, Selection]:
+    """Return the options of a list, a watch or a deletecollection, and the selection of its selectors.
+
+    As upstream, selectors are parsed before the options are checked, and the labels of fields are checked last.
+    """
+    options = list_options(context)
     by_label, by_field = options.label_selector, options.field_selector
     size = len(by_label) + len(by_field)
-    return await backend.worker.run(size, selection, context.resource, by_label, by_field)
+    try:
+        chosen = await backend.worker.run(size, selection, context.resource, by_label, by_field)
+    except UnsupportedFieldLabel:
+        check_list_options(context, options, watch_list=watch_list)
+        raise
+    check_list_options(context, options, watch_list=watch_list)
+    return options, chosen
 
 
 def _select(resource: Resource, label_selector: str, field_selector: str) -> Selection:
@@ -63,12 +87,28 @@ def _select(resource: Resource, label_selector: str, field_selector: str) -> Sel
             by_field.empty or by_field.matches(stored.selectable(labels_by_field))
         )
 
+    name = by_field.requires_exact_match("metadata.name") or ""
+    namespace = by_field.requires_exact_match("metadata.namespace") or ""
     return Selection(
-        name=by_field.requires_exact_match("metadata.name") or "",
+        name="" if names.check_path_segment_name(name) else name,
+        namespace="" if names.check_dns1123_label(namespace) else namespace,
         label=_exact_label(by_label),
         matches=None if by_label.empty and by_field.empty else matches,
+        indexed=_indexed(resource, by_field),
         cost=1 + (len(label_selector) + len(field_selector)) // _USUAL_LENGTH,
     )
+
+
+def _indexed(resource: Resource, by_field: fields.Selector) -> Callable[[StoredObject], bool] | None:
+    by_label = selectable_fields(resource)
+    if resource.indexed not in by_label:
+        return None
+    paths = by_label[resource.indexed].paths  # a field may have two labels
+    required = (term.value for term in by_field.terms if term.equal and by_label[term.field].paths == paths)
+    value = next(required, None)
+    if value is None:
+        return None
+    return lambda stored: stored.selectable(by_label)[resource.indexed] == value
 
 
 # Clients repeat a few selectors. Long ones are rare, and are not cached, because they would fill the memory.
@@ -102,7 +142,7 @@ def _fields(resource: Resource, text: str) -> fields.Selector:
     supported_fields = selectable_fields(resource)
     for term in selector.terms:
         if term.field not in supported_fields:
-            raise status.BadRequest(_unsupported_message(resource, term.field))
+            raise UnsupportedFieldLabel(_unsupported_message(resource, term.field))
     return selector
 
 

@@ -16,7 +16,7 @@ from mockube.apiserver.kinds.kind import RemoteConversion
 from mockube.apiserver.registry.convert import remote_conversion, tolerant_client_version_converter
 from mockube.apiserver.registry.read import get_version, wait_for
 from mockube.apiserver.registry.registry import Registry
-from mockube.apiserver.registry.request_context import ListOptions, RequestContext, list_options
+from mockube.apiserver.registry.request_context import ListOptions, RequestContext
 from mockube.apiserver.registry.selection import Selection, select_by
 from mockube.apiserver.storage.resource_cache import Change, ChangeKind, ResourceCache, TooOldResourceVersion
 from mockube.apiserver.storage.stored_object import StoredObject
@@ -265,8 +265,7 @@ class ClientWatch:
 
 
 async def watch(registry: Registry, context: RequestContext) -> tuple[ClientWatch, ListOptions]:
-    options = list_options(context, watch_list=registry.watch_list)
-    chosen = await select_by(registry, context, options)
+    options, chosen = await select_by(registry, context, watch_list=registry.watch_list)
     if context.name and options.field_selector and chosen.name != context.name:
         raise BadRequest("fieldSelector metadata.name doesn't match requested name")
     version = get_version(options.resource_version)

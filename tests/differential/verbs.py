@@ -158,7 +158,8 @@ class _Case:
 
     def _collection(self):
         random = self.random
-        options = random.choice((self._selector_option(), self._options(), random.choice(LISTED)))
+        choices = (self._selector_option(), self._options(), random.choice(LISTED))
+        options = "&".join(random.sample(choices, random.choice((1, 1, 2))))
         if random.random() < 0.7:  # so that some remain
             options = "&".join(filter(None, (options, "dryRun=All")))
         return request("DELETE", self._collection_path, options, copy.deepcopy(random.choice(DELETED)))
@@ -176,7 +177,9 @@ class _Case:
 
     def _list_request(self):
         random = self.random
-        options = random.choice((self._selector_option(), random.choice(LISTED)))
+        # Together, they show which error is reported first, and which pages have more after them.
+        choices = (self._selector_option(), random.choice(LISTED))
+        options = "&".join(random.sample(choices, random.choice((1, 2))))
         path = self.path if random.random() < 0.85 else self.path.replace("/namespaces/${ns}", "")
         return request("GET", path, options)
 
@@ -191,6 +194,8 @@ class _Case:
     def _watch_request(self):
         random = self.random
         options = random.choice(WATCHED)
+        if random.random() < 0.3:
+            options += "&" + self._selector_option()
         if "${ns}" not in self.path:
             options += "&fieldSelector=metadata.name%3D" + self.name
         return request("GET", self.path, f"watch=true&{options}")

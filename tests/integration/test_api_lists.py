@@ -51,6 +51,83 @@ async def test_pages_show_one_revision_despite_writes(client):
     assert rest.body["metadata"]["resourceVersion"] == first.body["metadata"]["resourceVersion"]
 
 
+@pytest.mark.parametrize(
+    ("query", "found", "has_more"),
+    [
+        ("labelSelector=odd=1&limit=4", "c1 c3 c5 c7", True),
+        ("labelSelector=odd=1&limit=5", "c1 c3 c5 c7 c9", False),
+        ("labelSelector=odd=0&limit=5", "c0 c2 c4 c6 c8", True),
+        ("labelSelector=odd=0&limit=6", "c0 c2 c4 c6 c8", False),
+        ("labelSelector=n=3&limit=1", "c3", True),
+        ("labelSelector=n=3&limit=1&resourceVersion=0", "c3", False),
+        ("labelSelector=n=3&limit=1&resourceVersion=1&resourceVersionMatch=NotOlderThan", "c3", True),
+        ("fieldSelector=metadata.name=c3&limit=1", "c3", False),
+        ("fieldSelector=metadata.name!=c0&limit=8", "c1 c2 c3 c4 c5 c6 c7 c8", True),
+        ("fieldSelector=metadata.namespace=default&limit=10", "c0 c1 c2 c3 c4 c5 c6 c7 c8 c9", False),
+    ],
+)
+async def test_page_of_selector_has_more_if_objects_follow_whether_they_match_or_not(
+    client, query, found, has_more
+):
+    answer = await client.get(f"{MAPS}?{query}")
+    assert " ".join(names(answer)) == found
+    assert bool(answer.body["metadata"].get("continue")) is has_more
+    assert "remainingItemCount" not in answer.body["metadata"]
+
+
+async def test_page_of_name_at_revision_has_no_more(client):
+    version = (await client.get(MAPS)).body["metadata"]["resourceVersion"]
+    answer = await client.get(f"{MAPS}?fieldSelector=metadata.name=c3&limit=1&resourceVersion={version}")
+    assert names(answer) == ["c3"]
+    assert "continue" not in answer.body["metadata"]
+
+
+async def test_namespace_selector_of_all_namespaces_limits_what_follows(client):
+    await client.post("/api/v1/namespaces", {"metadata": {"name": "other"}})
+    await client.post("/api/v1/namespaces/other/configmaps", {"metadata": {"name": "c"}})
+    whole = "/api/v1/configmaps?labelSelector=n=9&limit=1"
+    answer = await client.get(whole)
+    assert answer.body["metadata"]["continue"]
+    answer = await client.get(f"{whole}&fieldSelector=metadata.namespace=default")
+    assert names(answer) == ["c9"]
+    assert "continue" not in answer.body["metadata"]
+
+
+@pytest.mark.parametrize("label", ["spec.nodeName", "spec.host"])
+async def test_page_of_node_has_no_more_if_only_pods_of_other_nodes_follow(client, label):
+    pods = "/api/v1/namespaces/default/pods"
+    await client.post("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}})
+    for name, node in (("a", "n1"), ("b", "n1"), ("c", "n2")):
+        spec = {"nodeName": node, "containers": [{"name": "c", "image": "i"}]}
+        assert (await client.post(pods, {"metadata": {"name": name}, "spec": spec})).status == 201
+    for limit, has_more in ((1, True), (2, False)):
+        answer = await client.get(f"{pods}?fieldSelector={label}=n1&limit={limit}")
+        assert names(answer) == ["a", "b"][:limit]
+        assert bool(answer.body["metadata"].get("continue")) is has_more
+
+
+@pytest.mark.parametrize(
+    ("query", "code", "message"),
+    [
+        ("labelSelector=a+b&limit=x&timeoutSeconds=y", 400, 'strconv.ParseInt: parsing "y": invalid syntax'),
+        ("labelSelector=a+b&limit=x", 400, 'strconv.ParseInt: parsing "x": invalid syntax'),
+        ("labelSelector=a+b&resourceVersionMatch=Exact", 400, "unable to parse requirement: found 'b'"),
+        ("fieldSelector=a&resourceVersionMatch=Exact", 400, "invalid selector: 'a'; can't understand 'a'"),
+        ("fieldSelector=a&labelSelector=a+b", 400, "unable to parse requirement: found 'b'"),
+        ("fieldSelector=a=b&resourceVersionMatch=Exact", 422, 'ListOptions.meta.k8s.io "" is invalid'),
+        ("fieldSelector=a=b", 400, '"a" is not a known field selector'),
+    ],
+)
+@pytest.mark.parametrize("verb", ["list", "watch", "deletecollection"])
+async def test_first_error_of_options_is_upstreams(client, verb, query, code, message):
+    if verb == "watch":
+        query = f"watch=true&{query}"
+    method = "DELETE" if verb == "deletecollection" else "GET"
+    answer = await client.send(method, f"{MAPS}?{query}")
+    assert answer.status == code
+    assert answer.body["message"].startswith(message)
+
+
 async def test_list_by_label_contains_no_write_after_its_revision(client):
     """The first list by a label indexes it in steps, and writes happen between two steps."""
 

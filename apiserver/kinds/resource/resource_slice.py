@@ -184,6 +184,7 @@ KIND: Final = Kind(
         kind="ResourceSlice",
         namespaced=False,
         refused_label="field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: {label}",
+        indexed="spec.nodeName",
         selectable=(selectable("spec.nodeName"), selectable("spec.driver")),
     ),
     strategy=Strategy(generation=SPEC, first_generation=1, disabled=_DISABLED, returns_deleted=True),

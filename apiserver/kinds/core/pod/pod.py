@@ -26,6 +26,7 @@ KIND: Final = Kind(
         kind="Pod",
         short_names=("po",),
         categories=("all",),
+        indexed="spec.nodeName",
         selectable=(
             selectable("spec.nodeName"),
             selectable("spec.host", "spec.nodeName"),
