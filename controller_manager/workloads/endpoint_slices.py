@@ -6,11 +6,13 @@ fullest slice with enough space for the rest, then to new slices. Also the index
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from msgspec import Struct, field
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.fnv import fnv1a
 from mockube.apimachinery.names import check_dns1123_subdomain
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import LABEL_ENDPOINT_SLICE_MANAGED_BY, LABEL_SERVICE_NAME
@@ -19,7 +21,7 @@ from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.controller import ToKeys
 
 Ports = tuple[tuple[str, int, str, str], ...]
-"""The name, number, protocol and application protocol of each port, in the service's order."""
+"""The name, number, protocol and application protocol of each port, as `sort_ports` sorts them."""
 Endpoints = dict[str, dict[str, Any]]
 """Endpoints by the uid of their pod, or by their address if they have no pod."""
 NewSlice = Callable[[Ports, Iterable[Any]], dict[str, Any]]
@@ -32,8 +34,6 @@ class SliceOptions(Struct, frozen=True, kw_only=True):
     new_slice: NewSlice
     max_endpoints: int
     """The maximum number of endpoints in a slice."""
-    placeholder: bool = True
-    """Whether an owner without endpoints has an empty slice."""
 
 
 class SliceChanges(Struct):
@@ -67,7 +67,7 @@ def reconcile_slices(
         changes = changes + _reconcile_group(by_ports.pop(ports, []), endpoints, ports, options)
     unwanted = [endpoint_slice for slices in by_ports.values() for endpoint_slice in slices]
     changes.delete += unwanted
-    if options.placeholder and len(changes.delete) == len(present) and not changes.create:
+    if len(changes.delete) == len(present) and not changes.create:
         _keep_placeholder(changes, unwanted, options)
     return _reuse_slices(changes, owner)
 
@@ -236,7 +236,25 @@ def _port(name: str, number: int, protocol: str, app_protocol: str) -> dict[str,
 
 
 def ports_of(endpoint_slice: ReadOnlyTree) -> Ports:
-    return tuple(
-        (port.get("name") or "", port["port"], port.get("protocol", "TCP"), port.get("appProtocol") or "")
-        for port in endpoint_slice.get("ports") or ()
+    """Return the ports of a slice, or of a subset of Endpoints, sorted."""
+    return sort_ports(
+        tuple(
+            (port.get("name") or "", port.get("port", 0), port.get("protocol", "TCP"), port.get("appProtocol") or "")
+            for port in endpoint_slice.get("ports") or ()
+        )
     )
+
+
+@lru_cache(1024)
+def sort_ports(ports: Ports) -> Ports:
+    """Sort as upstream's NewPortMapKey does: by the 128-bit FNV-1a hash of go-spew's text of each port."""
+    return tuple(sorted(ports, key=_port_hash)) if len(ports) > 1 else ports
+
+
+def _port_hash(port: tuple[str, int, str, str]) -> int:
+    name, number, protocol, app_protocol = port
+    text = (
+        f"(v1.EndpointPort){{Name:(*string){name} Protocol:(*v1.Protocol){protocol} "
+        f"Port:(*int32){number} AppProtocol:(*string){app_protocol or '<nil>'}}}"
+    )
+    return fnv1a(text.encode(), 128)

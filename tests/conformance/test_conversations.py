@@ -39,6 +39,7 @@ JOBS = {
     "answers": 1,
     "rights": 6,
     "controllers": 4,
+    "controllers/mirroring": 8,
     "controllers/steps": 14,
     **dict.fromkeys(OLDER, 1),
 }

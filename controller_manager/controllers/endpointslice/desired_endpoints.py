@@ -16,7 +16,7 @@ from mockube.apimachinery.wellknown import (
 )
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.workloads import services
-from mockube.controller_manager.workloads.endpoint_slices import Endpoints, Ports
+from mockube.controller_manager.workloads.endpoint_slices import Endpoints, Ports, sort_ports
 
 _RESERVED_LABELS: Final = {LABEL_SERVICE_NAME, LABEL_ENDPOINT_SLICE_MANAGED_BY, LABEL_HEADLESS_SERVICE}
 
@@ -44,7 +44,7 @@ def group_by_ports(
         if not services.is_reachable(pod, even_deleting=True):
             continue
         node = node_of(pod.node)
-        group = groups.setdefault(pod_ports.of(pod), {})
+        group = groups.setdefault(sort_ports(pod_ports.of(pod)), {})
         if node is None and not services.publishes_not_ready(service):
             continue  # the creation of the node requeues the service
         addresses = [

@@ -4,7 +4,7 @@ import pytest
 
 from mockube.controller_manager.client.kinds import ENDPOINT_SLICES, ENDPOINTS, SERVICES
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.control.actions import Create, Delete, Update
+from mockube.controller_manager.control.actions import Create, Delete, RecordEvent, Update
 from mockube.controller_manager.controllers.endpointslicemirroring.controller import (
     BY_MIRRORED,
     by_mirrored,
@@ -95,6 +95,47 @@ def test_changed_endpoints_update_mirror():
     (update,) = planned_actions(endpoints("10.1.1.2"), slices)
     assert isinstance(update, Update)
     assert [one["addresses"] for one in update.body["endpoints"]] == [["10.1.1.2"]]
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        pytest.param({"annotations": {"lock": "two"}}, id="annotations"),
+        pytest.param({"labels": {"team": "b"}, "annotations": {"lock": "one"}}, id="labels"),
+        pytest.param({"uid": "uid-other", "annotations": {"lock": "one"}}, id="owner"),
+    ],
+)
+def test_changed_metadata_updates_mirror(metadata):
+    slices = created_slices(planned_actions(endpoints("10.1.1.1", annotations={"lock": "one"})))
+    (update,) = planned_actions(endpoints("10.1.1.1", **metadata), slices)
+    (created,) = created_slices(planned_actions(endpoints("10.1.1.1", **metadata)))
+    assert update.body["metadata"] | {"generateName": "web-"} == created["metadata"]
+
+
+def test_subsets_with_equal_addresses_share_slice_with_sorted_ports():
+    mirrored = endpoints()
+    subset = {"addresses": [{"ip": "10.1.1.1"}]}
+    ports = [{"name": "a", "port": 80, "protocol": "TCP"}, {"name": "b", "port": 81, "protocol": "TCP"}]
+    mirrored["subsets"] = [subset | {"ports": [port]} for port in ports]
+    (slice_,) = created_slices(planned_actions(mirrored))
+    assert slice_["ports"] == ports[::-1]
+    assert planned_actions(mirrored, [slice_ | {"ports": ports}]) == ()
+
+
+def test_deleted_endpoints_have_no_new_slices():
+    assert planned_actions(endpoints("10.1.1.1", deletionTimestamp="2030-01-01T00:00:00Z")) == ()
+
+
+def test_addresses_over_maximum_are_skipped_with_event():
+    addresses = [f"10.1.{at // 250}.{at % 250 + 1}" for at in range(1003)]
+    create, event = planned_actions(endpoints(*addresses))
+    assert len(create.bodies[0]["endpoints"]) == 1000
+    assert isinstance(event, RecordEvent)
+    assert event.reason == "TooManyAddressesToMirror"
+    assert event.message == (
+        "A max of 1000 addresses can be mirrored to EndpointSlices per Endpoints subset. "
+        "3 addresses were skipped"
+    )
 
 
 @pytest.mark.parametrize(
