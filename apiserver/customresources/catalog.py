@@ -7,6 +7,8 @@ are notified of changes.
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias, cast
 
+from msgspec.structs import replace
+
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.customresources.compile import by_maturity
@@ -120,9 +122,7 @@ class Catalog:
         self._custom[resource] = custom_versions
         webhook = self._webhook(custom_versions)
         for custom in custom_versions:
-            self._put(custom.row, served=custom.served)
-            self.custom_kinds[custom.row.api_version, custom.row.kind] = custom
-            self.custom_definitions[custom.definition_name] = custom
+            self._put_custom(custom)
             if webhook is not None:
                 conversion = _webhook_conversion(webhook, custom)
             elif custom.row.storage_version != custom.row.group_version or changed_at:
@@ -133,6 +133,18 @@ class Catalog:
         self.strategies[resource] = custom_versions[0].strategy
         self._notify_change(resource)
 
+    def set_terminating(self, resource: GroupResource, *, terminating: bool) -> None:
+        """Refuse the creation of objects of a custom resource, or allow it again. Its watches and conversions stay."""
+        if resource not in self._custom:
+            return
+        self._custom[resource] = [
+            replace(custom, row=replace(custom.row, terminating=terminating))
+            for custom in self._custom[resource]
+        ]
+        for custom in self._custom[resource]:
+            self._put_custom(custom)
+        self._notify_documents()
+
     def unlist(self, resource: GroupResource) -> None:
         """Omit a custom resource from discovery and OpenAPI from its next `add` until `list_resource`."""
         self._unlisted.add(resource)
@@ -141,8 +153,7 @@ class Catalog:
         """Describe a custom resource in discovery and OpenAPI."""
         if resource in self._unlisted:
             self._unlisted.discard(resource)
-            for handler in self.on_change:
-                handler()
+            self._notify_documents()
 
     def remove(self, resource: GroupResource) -> None:
         """Stop serving a custom resource."""
@@ -171,6 +182,11 @@ class Catalog:
         if row.storage_version in (None, row.group_version):
             self.stored_rows[row.group_resource] = row
 
+    def _put_custom(self, custom: CustomVersion) -> None:
+        self._put(custom.row, served=custom.served)
+        self.custom_kinds[custom.row.api_version, custom.row.kind] = custom
+        self.custom_definitions[custom.definition_name] = custom
+
     def _forget(self, resource: GroupResource) -> None:
         for custom in self._custom.pop(resource, ()):
             row = custom.row
@@ -184,6 +200,9 @@ class Catalog:
     def _notify_change(self, resource: GroupResource) -> None:
         for notify in self.on_resource:
             notify(resource)
+        self._notify_documents()
+
+    def _notify_documents(self) -> None:
         for handler in self.on_change:
             handler()
 

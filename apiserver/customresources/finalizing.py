@@ -4,8 +4,6 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from msgspec.structs import replace
-
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import ApiError, NotFound
@@ -106,22 +104,12 @@ class DefinitionFinalizer:
         A definition with other finalizers is served again.
         """
         try:
-            self._serve(resource, terminating=True)
+            self._catalog.set_terminating(resource, terminating=True)
             while not await self._finish_deletion(name, resource):
                 await self._registry.clock.sleep(RETRY_SECONDS)
-            self._serve(resource, terminating=False)
+            self._catalog.set_terminating(resource, terminating=False)
         finally:
             self._running.discard(name)
-
-    def _serve(self, resource: GroupResource, *, terminating: bool) -> None:
-        custom_versions = self._catalog.versions_of(resource)
-        if custom_versions:
-            self._catalog.add(
-                [
-                    replace(custom, row=replace(custom.row, terminating=terminating))
-                    for custom in custom_versions
-                ]
-            )
 
     async def _finish_deletion(self, name: str, resource: GroupResource) -> bool:
         await self._update_status(name, IN_PROGRESS)

@@ -24,6 +24,36 @@ async def test_definition_change_ends_watches(client):
         assert [event async for event in events] == []
 
 
+async def test_watches_see_objects_of_deleted_definition_until_their_end(client):
+    """As recorded from a real server: while objects remain they are served, but no new ones are created."""
+    await define(client, definition(version(), version("v2", storage=False)))
+    held = {"metadata": {"name": "held", "finalizers": ["example.com/hold"]}}
+    for sent in (held, {"metadata": {"name": "free"}}):
+        await client.post(WIDGETS, {"apiVersion": f"{GROUP}/v1", "kind": "Widget", **sent})
+    async with (
+        client.watch(f"{WIDGETS}?watch=1") as events,
+        client.watch(f"/apis/{GROUP}/v2/widgets?watch=1") as events_v2,
+    ):
+        await client.delete(f"{DEFINITIONS}/widgets.{GROUP}")
+        expected = [("ADDED", "free"), ("ADDED", "held"), ("DELETED", "free"), ("MODIFIED", "held")]
+        for stream in (events, events_v2):
+            received = [await anext(stream) for _ in expected]
+            assert [(event["type"], event["object"]["metadata"]["name"]) for event in received] == expected
+        sent = {"apiVersion": f"{GROUP}/v1", "kind": "Widget", "metadata": {"name": "new"}}
+        refused = await client.post(WIDGETS, sent)
+        assert refused.status == 403
+        assert refused.body["message"] == (
+            f'widgets.{GROUP} "new" is forbidden: '
+            "create not allowed while custom resource definition is terminating"
+        )
+        assert [item["metadata"]["name"] for item in (await client.get(WIDGETS)).body["items"]] == ["held"]
+        await client.patch(f"{WIDGETS}/held", {"metadata": {"finalizers": None}})
+        for stream in (events, events_v2):
+            rest = [(event["type"], event["object"]["metadata"]["name"]) async for event in stream]
+            assert rest == [("DELETED", "held")]
+    assert (await client.get(WIDGETS)).status == 404
+
+
 async def test_manager_of_replicas_only_is_kept_across_versions(client):
     """As on a real server: each version declares its replicas path, and fields that are managed stay managed."""
     scales = {

@@ -67,14 +67,14 @@ def _is_up_to_date(
     labels = _without(meta.labels(endpoint_slice), _OWN_LABELS)
     return (
         present.keys() == desired.keys()
-        and all(_compared(present[key]) == _compared(endpoint) for key, endpoint in desired.items())
+        and all(_compared_fields(present[key]) == _compared_fields(endpoint) for key, endpoint in desired.items())
         and labels == meta.labels(endpoints)
         and meta.annotations(endpoint_slice) == _mirrored_annotations(endpoints)
         and not _belongs_to_predecessor(endpoint_slice, endpoints)
     )
 
 
-def _compared(endpoint: ReadOnlyTree) -> dict[str, Any]:
+def _compared_fields(endpoint: ReadOnlyTree) -> dict[str, Any]:
     """Return the fields that upstream compares: not those of the key, hints, or the target's resourceVersion."""
     conditions = endpoint.get("conditions") or {}
     return {
@@ -87,12 +87,17 @@ def _compared(endpoint: ReadOnlyTree) -> dict[str, Any]:
 
 def _belongs_to_predecessor(endpoint_slice: ReadOnlyTree, endpoints: ReadOnlyTree) -> bool:
     """Return whether the slice's owner is a deleted Endpoints object of the same name."""
+    own = meta.controller_reference(_with_type(endpoints))
     return any(
-        owner.get("kind") == "Endpoints"
-        and owner.get("name") == meta.name(endpoints)
-        and owner.get("uid") != meta.uid(endpoints)
+        owner.get("kind") == own["kind"]
+        and owner.get("name") == own["name"]
+        and owner.get("uid") != own["uid"]
         for owner in meta.owner_references(endpoint_slice)
     )
+
+
+def _with_type(endpoints: ReadOnlyTree) -> dict[str, Any]:
+    return {**endpoints, "apiVersion": "v1", "kind": "Endpoints"}
 
 
 def _reuse_slices(changes: SliceChanges) -> SliceChanges:
@@ -123,8 +128,7 @@ def _new_slice(endpoints: ReadOnlyTree, key: GroupKey, mirrored: Iterable[Any]) 
         LABEL_SERVICE_NAME: meta.name(endpoints),
         LABEL_ENDPOINT_SLICE_MANAGED_BY: MANAGER,
     }
-    owner = {**endpoints, "apiVersion": "v1", "kind": "Endpoints"}
-    endpoint_slice = slice_of(owner, labels, *key, [*mirrored][:MAX_ENDPOINTS])
+    endpoint_slice = slice_of(_with_type(endpoints), labels, *key, [*mirrored][:MAX_ENDPOINTS])
     return meta.with_metadata(endpoint_slice, annotations=_mirrored_annotations(endpoints))
 
 
