@@ -239,7 +239,12 @@ def ports_of(endpoint_slice: ReadOnlyTree) -> Ports:
     """Return the ports of a slice, or of a subset of Endpoints, sorted."""
     return sort_ports(
         tuple(
-            (port.get("name") or "", port.get("port", 0), port.get("protocol", "TCP"), port.get("appProtocol") or "")
+            (
+                port.get("name") or "",
+                port.get("port", 0),
+                port.get("protocol", "TCP"),
+                port.get("appProtocol") or "",
+            )
             for port in endpoint_slice.get("ports") or ()
         )
     )

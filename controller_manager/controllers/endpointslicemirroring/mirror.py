@@ -38,9 +38,7 @@ EndpointKey = tuple[str, str, str, str]
 Groups = dict[GroupKey, dict[EndpointKey, dict[str, Any]]]
 
 
-def mirror_changes(
-    endpoints: ReadOnlyTree, present: Iterable[ReadOnlyTree], groups: Groups
-) -> SliceChanges:
+def mirror_changes(endpoints: ReadOnlyTree, present: Iterable[ReadOnlyTree], groups: Groups) -> SliceChanges:
     """Return the changes from the present slices to the desired ones."""
     slices: defaultdict[GroupKey, list[ReadOnlyTree]] = defaultdict(list)
     for endpoint_slice in present:
@@ -67,7 +65,9 @@ def _is_up_to_date(
     labels = _without(meta.labels(endpoint_slice), _OWN_LABELS)
     return (
         present.keys() == desired.keys()
-        and all(_compared_fields(present[key]) == _compared_fields(endpoint) for key, endpoint in desired.items())
+        and all(
+            _compared_fields(present[key]) == _compared_fields(endpoint) for key, endpoint in desired.items()
+        )
         and labels == meta.labels(endpoints)
         and meta.annotations(endpoint_slice) == _mirrored_annotations(endpoints)
         and not _belongs_to_predecessor(endpoint_slice, endpoints)
