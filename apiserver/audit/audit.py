@@ -1,7 +1,6 @@
 """The audit log: a line of JSON for each request, as upstream's.
 
-Each line is written completely or not at all, in the order in which requests end. A failed write is logged by the
-server, and no request fails because of it.
+Each line is written completely or not at all, in the order in which requests end. A failed write is logged.
 
 Only the owner has access to the file: it is created with mode 0600, and an existing file loses the bits that let others
 read, or anybody else write. A symbolic link is refused: a user who may write to its folder cannot redirect the log.
@@ -138,8 +137,7 @@ class AuditedResponse(NamedTuple):
     code: int
     status: bytes = b""
     """The Status that it contains, as JSON; b"" for other objects."""
-    object: bytes = b""
-    """Its object as JSON, if the policy wants it."""
+    object: bytes = b""  # as JSON, if the policy wants it
 
 
 NO_RESPONSE: Final = AuditedResponse(
