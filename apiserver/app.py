@@ -57,6 +57,7 @@ from mockube.apiserver.metrics.webhooks import ConversionMetrics
 from mockube.apiserver.openapi.documents import DocumentCache, Documents
 from mockube.apiserver.registry.component_statuses import ComponentStatuses
 from mockube.apiserver.registry.custom_metrics import CustomMetrics
+from mockube.apiserver.registry.metric_names import MetricNames
 from mockube.apiserver.registry.patch import patch_as_server
 from mockube.apiserver.registry.resource_metrics import ResourceMetrics
 from mockube.apiserver.registry.reviews.verbs import review_verbs
@@ -91,6 +92,8 @@ class ApiServer:
 
     stopping = False
     """Whether the server is shutting down: it still serves requests, but it is not ready."""
+    _metrics_pages: MetricsPages | None = None
+    """The custom and external metrics, if they are simulated."""
 
     def __init__(
         self,
@@ -202,19 +205,16 @@ class ApiServer:
         }
         reviews = review_verbs(authentication.bearer, authorization, authentication.accounts)
         own_verbs = BINDINGS | ComponentStatuses(probe).verbs() | reviews
-        groups: Pages = {}
         if settings.simulate_metrics:
             expressions = Expressions(backend.clock, backend.random)
-            metrics = MetricsPages(CustomMetrics(backend, expressions))
             own_verbs |= ResourceMetrics(expressions).verbs()
-            groups = metrics.groups(self.aggregator.replaced_metrics)
-            others |= metrics.versions()
+            self._metrics_pages = self._simulated_metrics(CustomMetrics(backend, expressions))
         routes = Routes(
             own_verbs=own_verbs,
             pages=self._renewed_pages(settings.address, others),
             remote=self.aggregator.page,
             built_in={group.name for group in self.catalog.kinds.groups},
-            groups=groups,
+            groups={} if self._metrics_pages is None else self._metrics_pages.groups(),
             proxy=self.proxy,
             kubelet_addresses=settings.kubelet_addresses,
         )
@@ -245,17 +245,21 @@ class ApiServer:
         report = backend.watch_cache.report_malformed
         return Renderer(self._printer, backend.clock, report, backend.worker)
 
-    def _renewed_pages(self, address: str, others: Pages) -> Pages:
-        def make_pages() -> Pages:
-            replaced_prefixes = tuple(f"/apis/{group}/" for group in self.aggregator.replaced_metrics())
-            local_pages = {
-                path: page for path, page in others.items() if not path.startswith(replaced_prefixes)
-            }
-            return with_index({**self._pages(address), **local_pages})
+    def _simulated_metrics(self, metrics: CustomMetrics) -> MetricsPages:
+        names = MetricNames(self.registry, metrics)
+        self.catalog.on_resource.append(names.handle_definition)
+        return MetricsPages(metrics, names, self.aggregator.replaced_metrics)
 
-        pages = RenewedPages(make_pages)
-        for changes in (self.catalog.on_change, self.aggregator.remotes.on_change):
-            changes.append(pages.invalidate)
+    def _renewed_pages(self, address: str, others: Pages) -> Pages:
+        metrics = self._metrics_pages
+
+        def make_pages() -> Pages:
+            return with_index({**self._pages(address), **others, **(metrics.versions() if metrics else {})})
+
+        pages = RenewedPages(make_pages, metrics.refresh if metrics else None)
+        changes = [self.catalog.on_change, self.aggregator.remotes.on_change]
+        for on_change in (*changes, *([metrics.on_change] if metrics else [])):
+            on_change.append(pages.invalidate)
         return pages
 
     def _zpages(self, settings: Settings) -> Pages:
@@ -268,6 +272,8 @@ class ApiServer:
         """Return the discovery and OpenAPI pages of all served resources."""
         catalog = self.catalog
         kinds, others = catalog.kinds, self.aggregator.other_groups()
+        if self._metrics_pages is not None:
+            others = self._metrics_pages.add_to(others)
         foreign, replaced = [*self.aggregator.foreign_documents()], self.aggregator.replaced_metrics()
         groups = [group for group in catalog.groups if group.name not in replaced]
         rows, custom_versions = documented_resources(catalog), catalog.listed_versions

@@ -45,7 +45,7 @@ EVENTS = (GroupResource("", "events"), GroupResource("events.k8s.io", "events"))
 
 def make_catalog(settings: Settings, schemas: Schemas, reviews: ReviewDependencies) -> Catalog:
     kinds = kinds_of(settings.minor, settings.overrides)
-    groups = (*kinds.groups, *resource_metrics.GROUPS) if settings.simulate_metrics else kinds.groups
+    groups = (*kinds.groups, resource_metrics.GROUP) if settings.simulate_metrics else kinds.groups
     catalog = Catalog(groups, kinds=kinds, reviews=reviews)
     for custom_versions in pack_kinds(settings.packs, schemas):
         catalog.add(custom_versions)

@@ -18,6 +18,7 @@ from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.timestamps import format_time
 from mockube.apiserver.admission.chain import PluginSelection
 from mockube.apiserver.app import ApiServer
+from mockube.apiserver.bootstrap.apiservices import API_SERVICES, delete_unserved
 from mockube.apiserver.bootstrap.cluster import (
     ServerProperties,
     authentication_config_map,
@@ -92,7 +93,10 @@ async def running(config: Config, dependencies: Dependencies) -> AsyncIterator[A
             *packed_definitions(config.features.packs),
         )
 
+        api_service_names = {each.name for each in required_objects if each.resource == API_SERVICES}
+
         async def ensure_system_objects() -> None:
+            await delete_unserved(server.registry, api_service_names)
             created_count = await ensure(server.registry, server.stored_row, required_objects)
             LOG.info("System objects: %d created", created_count)
 

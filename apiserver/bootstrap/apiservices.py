@@ -1,12 +1,28 @@
-"""An APIService for each group and version that the server serves itself, which `kubectl get apiservices` shows as Local."""
+"""An APIService for each group and version that the server serves itself, which `kubectl get apiservices` shows as Local.
 
-from collections.abc import Mapping, Sequence
+Simulated metrics have none, so that the charts of metrics-server, KEDA and adapters can create theirs.
+"""
 
+import logging
+from collections.abc import Collection, Mapping, Sequence
+
+from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.status import ApiError
+from mockube.apiserver.aggregation.registration import AUTOMANAGED, SYSTEM
 from mockube.apiserver.bootstrap.required_object import RequiredObject
 from mockube.apiserver.kinds.kind import Group
+from mockube.apiserver.kinds.metrics import resource_metrics
+from mockube.apiserver.registry.delete import delete
+from mockube.apiserver.registry.registry import Registry
+from mockube.apiserver.registry.request_context import Body, RequestContext
+from mockube.etcd.errors import KVError
+
+LOG = logging.getLogger(__name__)
 
 API_SERVICES = ("apiregistration.k8s.io", "v1", "apiservices")
-AUTOREGISTERED = {"kube-aggregator.kubernetes.io/automanaged": "onstart"}
+ON_START = "onstart"
+"""The label of an APIService that is created when the server starts."""
+_SIMULATED = frozenset(group.name for group in resource_metrics.GROUPS)
 
 GROUP_PRIORITY: Mapping[str, int] = {
     "": 18000,
@@ -56,7 +72,7 @@ USUAL_VERSION_PRIORITY = 15
 
 def api_services(groups: Sequence[Group]) -> Sequence[RequiredObject]:
     """Return the APIServices of the built-in groups; those of custom resources are registered with their definitions."""
-    built_in = [group for group in groups if group.name in GROUP_PRIORITY]
+    built_in = [group for group in groups if group.name in GROUP_PRIORITY.keys() - _SIMULATED]
     return [_api_service(group.name, version) for group in built_in for version in group.versions]
 
 
@@ -67,6 +83,24 @@ def _api_service(group: str, version: str) -> RequiredObject:
     return RequiredObject(
         resource=API_SERVICES,
         name=f"{version}.{group}",
-        content={"metadata": {"labels": AUTOREGISTERED}, "spec": ({"group": group} if group else {}) | spec},
+        content={
+            "metadata": {"labels": {AUTOMANAGED: ON_START}},
+            "spec": ({"group": group} if group else {}) | spec,
+        },
         skips_admission=True,
     )
+
+
+async def delete_unserved(registry: Registry, required: Collection[str]) -> None:
+    """Delete the APIServices that a server created at its start, and that this one does not serve, as upstream does."""
+    await registry.watch_cache.fresh()
+    row = registry.rows[GroupResource("apiregistration.k8s.io", "apiservices")]
+    for stored in [*registry.list_cached(row.group_resource)]:
+        name = stored.key.rpartition(b"/")[2].decode()
+        if name in required or stored.labels.get(AUTOMANAGED) != ON_START:
+            continue
+        context = RequestContext(verb="delete", resource=row, name=name, body=Body(data=b""), user=SYSTEM)
+        try:
+            await delete(registry, context)
+        except (ApiError, KVError) as error:
+            LOG.warning("the APIService %s was not deleted: %s", name, error)

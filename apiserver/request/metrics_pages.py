@@ -1,66 +1,89 @@
 """Serve custom.metrics.k8s.io and external.metrics.k8s.io, whose resources are named after metrics."""
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterator
 
 import orjson
+from msgspec.structs import replace
 
-from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.groups import GroupResource, GroupVersion
 from mockube.apimachinery.status import Details, MethodNotSupported, NotFound
 from mockube.apimachinery.tree import Tree
+from mockube.apiserver.aggregation.discovery import resources_of
+from mockube.apiserver.aggregation.merging import OtherGroups
+from mockube.apiserver.aggregation.remotes import RemoteAPIService, RemoteDocuments
+from mockube.apiserver.bootstrap.apiservices import GROUP_PRIORITY, VERSION_PRIORITY
+from mockube.apiserver.kinds.kind import Group
 from mockube.apiserver.kinds.metrics.resource_metrics import CUSTOM, EXTERNAL
 from mockube.apiserver.registry.custom_metrics import CustomMetrics, resource_list
+from mockube.apiserver.registry.metric_names import MetricNames
 from mockube.apiserver.request.health import Page, Pages
+from mockube.apiserver.request.pages import document
 from mockube.apiserver.request.request import Request
 from mockube.apiserver.request.response import Response, json_body, text_response
-from mockube.apiserver.request.routes import NOT_ALLOWED
-from mockube.apiserver.wire.negotiation import MediaType
+from mockube.apiserver.request.routes import NOT_ALLOWED, get_only
+from mockube.apiserver.wire.negotiation import FORMATS, MediaType
 
 
 class MetricsPages:
-    def __init__(self, metrics: CustomMetrics) -> None:
+    """The groups are served while they have metrics, until another server serves a version of them."""
+
+    def __init__(
+        self, metrics: CustomMetrics, names: MetricNames, replaced: Callable[[], Container[str]]
+    ) -> None:
         self._metrics = metrics
+        self._names = names
+        self._replaced = replaced
+        self.refresh, self.on_change = names.refresh, names.on_change
 
     def versions(self) -> Pages:
-        """Return the discovery document of each version."""
-
-        def make_page(group: str, version: str) -> Page:
-            async def page(request: Request) -> Response:
-                return _json(request, self._resources(group, version))
-
-            return page
-
+        """Return the discovery document of each served version."""
         return {
-            f"/apis/{group.name}/{version}": make_page(group.name, version)
-            for group in (CUSTOM, EXTERNAL)
+            f"/apis/{group.name}/{version}": get_only(
+                document(self._resource_list(group, version)), consumed=FORMATS
+            )
+            for group in self._served_groups()
             for version in group.versions
         }
 
-    def groups(self, replaced: Callable[[], Container[str]]) -> Pages:
-        """Return the handler of the resource paths of each group; it returns 404 if another server replaces the group."""
+    def add_to(self, others: OtherGroups) -> OtherGroups:
+        """Add the groups to those of other servers: discovery has them as if an adapter served them."""
+        remotes, documents = [*others.remotes], {**others.documents}
+        for group in self._served_groups():
+            for version in group.versions:
+                served = GroupVersion(group.name, version)
+                name, priority = (
+                    f"{version}.{group.name}",
+                    (GROUP_PRIORITY[group.name], VERSION_PRIORITY[served]),
+                )
+                remotes.append(
+                    RemoteAPIService(name=name, served=served, service=("", "", 0), priority=priority)
+                )
+                resources = resources_of(orjson.dumps(self._resource_list(group, version)))
+                documents[name] = RemoteDocuments(resources=resources)
+        return replace(others, remotes=remotes, documents=documents)
 
-        def unless_replaced(group: str, page: Page) -> Page:
+    def groups(self) -> Pages:
+        """Return the handler of the resource paths of each group; it returns 404 while the group is not served."""
+
+        def if_served(group: Group, page: Page) -> Page:
             async def answer(request: Request) -> Response:
-                if group in replaced():
+                if group not in self._served_groups():
                     return text_response("404 page not found\n", 404)
                 return await page(request)
 
             return answer
 
-        pages = {CUSTOM.name: self._custom, EXTERNAL.name: self._external}
-        return {group: unless_replaced(group, page) for group, page in pages.items()}
+        return {
+            CUSTOM.name: if_served(CUSTOM, self._custom),
+            EXTERNAL.name: if_served(EXTERNAL, self._external),
+        }
 
-    def _resources(self, group: str, version: str) -> Tree:
-        if group == EXTERNAL.name:
-            kind = "ExternalMetricValueList"
-            names = [
-                {"name": name, "namespaced": True, "kind": kind} for name in self._metrics.external_names()
-            ]
-        else:
-            names = [
-                {"name": name, "namespaced": namespaced, "kind": "MetricValueList"}
-                for name, namespaced in self._metrics.metric_names()
-            ]
-        return resource_list(version, group, names)
+    def _served_groups(self) -> Iterator[Group]:
+        entries, replaced = self._names.entries, self._replaced()
+        return (group for group in (CUSTOM, EXTERNAL) if group.name in entries and group.name not in replaced)
+
+    def _resource_list(self, group: Group, version: str) -> Tree:
+        return resource_list(version, group.name, self._names.entries[group.name])
 
     async def _custom(self, request: Request) -> Response:
         info, selector = request.info, _parameter(request, "labelSelector")

@@ -31,8 +31,10 @@ _DOCUMENTS: Final = "/openapi/v3/"
 class RenewedPages(Mapping[str, Page]):
     """Pages that are built again at the first request after their content was outdated."""
 
-    def __init__(self, make: Callable[[], Pages]) -> None:
+    def __init__(self, make: Callable[[], Pages], refresh: Callable[[], None] | None = None) -> None:
+        """Create pages; `refresh` is called before each use, and may invalidate them."""
         self._make = make
+        self._refresh = refresh
         self._pages: Pages | None = None
 
     def invalidate(self) -> None:
@@ -48,6 +50,8 @@ class RenewedPages(Mapping[str, Page]):
         return len(self._build_pages())
 
     def _build_pages(self) -> Pages:
+        if self._refresh is not None:
+            self._refresh()
         if self._pages is None:
             self._pages = self._make()
         return self._pages

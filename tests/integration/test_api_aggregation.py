@@ -279,30 +279,6 @@ async def test_deleted_api_service_is_no_longer_served(available):
     assert GROUP not in groups
 
 
-async def test_aggregated_metrics_server_replaces_simulated_metrics(server):
-    """As metrics-server, an adapter or KEDA does, whichever version of a group it serves."""
-    async with client_of(server, simulate_metrics=True) as client:
-        assert (await client.get("/apis/custom.metrics.k8s.io/v1beta2")).status == 200
-        await register(client, server)
-        for group, version in (("metrics.k8s.io", "v1beta1"), ("custom.metrics.k8s.io", "v1beta1")):
-            service = server.api_service(group=group, version=version)
-            service["metadata"]["name"] = f"{version}.{group}"
-            assert (await client.post(SERVICES, service)).status == 201
-            path = f"{SERVICES}?watch=1&fieldSelector=metadata.name%3D{version}.{group}"
-            async with client.watch(path) as events:
-                async for event in events:
-                    found = event["object"].get("status", {}).get("conditions", ())
-                    if any(one["reason"] == "Passed" for one in found):
-                        break
-        nodes = await client.get("/apis/metrics.k8s.io/v1beta1/nodes")
-        assert nodes.body["kind"] == "Echo"
-        group = await client.get("/apis/custom.metrics.k8s.io")
-        assert [one["version"] for one in group.body["versions"]] == ["v1beta1"]
-        for path in ("", "/namespaces/default/pods/p/m"):
-            assert (await client.get(f"/apis/custom.metrics.k8s.io/v1beta2{path}")).status == 404
-        assert (await client.get("/apis/external.metrics.k8s.io/v1beta1")).body["kind"] == "APIResourceList"
-
-
 # --- upgrades and long bodies
 
 PROTOCOLS = ("v5.channel.k8s.io", "base64url.bearer.authorization.k8s.io.YWRtaW4")
