@@ -74,7 +74,7 @@ class Application(Struct, frozen=True, kw_only=True):
             merged = manager.apply(live, config, manager=name, time=self.time, force=force)
             self.context.patched = merged
             # Upstream neither decodes nor defaults an unchanged object again: its zero times stay null.
-            is_unchanged = _is_same(merged, live)
+            is_unchanged = is_same(merged, live)
             tree = (
                 orjson.loads(orjson.dumps(merged))
                 if is_unchanged
@@ -178,7 +178,7 @@ def _may_create(registry: Registry, context: RequestContext) -> bool:
     )
 
 
-def _is_same(merged: Tree, live: Tree) -> bool:
+def is_same(merged: Tree, live: Tree) -> bool:
     """Return whether an object equals the live one, except for its managers."""
     new, old = dict(merged.get("metadata") or {}), dict(live.get("metadata") or {})
     for metadata_ in (new, old):

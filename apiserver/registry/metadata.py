@@ -235,7 +235,8 @@ def _new_manager(registry: Registry, resource: Resource, subresource: str) -> Fi
             api_version: atom_of_type(registry.scheme.schemas.kind(api_version, kind))
             for api_version in all_versions
         },
-        reset_fields=dict.fromkeys(all_versions, resets),
+        # The strategy of a custom resource names its own version only; of its status, all versions are collected.
+        reset_fields=dict.fromkeys(all_versions if subresource or not resource.custom else [version], resets),
         convert=_converter(registry, resource),
         unknown_version=_UNKNOWN_VERSION if resource.custom else "",
     )

@@ -49,10 +49,61 @@ async def test_uid_is_precondition_of_update_but_not_of_patch(client):
     assert (patched.status, patched.body["spec"]) == (200, {"replicas": 2})
 
 
-async def test_apply_is_refused(client):
+NOT_CONVERTED = "to proper version: request to convert CR to an invalid group/version: autoscaling/v1"
+
+
+@pytest.mark.parametrize(
+    ("scale", "query", "status", "message"),
+    [
+        pytest.param(
+            {"spec": {"replicas": 3}},
+            "",
+            409,
+            'Apply failed with 1 conflict: conflict with "maker" using autoscaling/v1: .spec.replicas',
+            id="conflict",
+        ),
+        pytest.param(
+            {"spec": {"replicas": 3}},
+            "&force=true",
+            500,
+            f"failed to convert new object (/a; autoscaling/v1, Kind=Scale) {NOT_CONVERTED}",
+            id="changed",
+        ),
+        pytest.param(
+            {"spec": {"replicas": 0}},
+            "&force=true",
+            500,
+            f"failed to convert new object (/a; autoscaling/v1, Kind=Scale) {NOT_CONVERTED}",
+            id="zero, which is absent in a Scale",
+        ),
+        pytest.param({}, "", 200, None, id="unchanged"),
+    ],
+)
+async def test_apply_can_only_change_managers(client, scale, query, status, message):
+    await client.patch(f"{WIDGETS}/a?fieldManager=maker", {"spec": {"replicas": 7}})
+    await client.patch(f"{WIDGETS}/a?fieldManager=maker", {"spec": {"replicas": 0}})
+    applied = await client.patch(f"{PATH}?fieldManager=m{query}", SCALE | scale, kind="apply-patch+yaml")
+    assert (applied.status, applied.body.get("message")) == (status, message)
+
+
+async def test_equal_applied_replicas_are_shared(client):
+    await client.patch(f"{WIDGETS}/a?fieldManager=maker", {"spec": {"replicas": 7}})
+    equal = SCALE | {"spec": {"replicas": 7}}
+    applied = await client.patch(f"{PATH}?fieldManager=m", equal, kind="apply-patch+yaml")
+    assert (applied.status, applied.body["spec"]) == (200, {"replicas": 7})
+    managers = (await client.get(f"{WIDGETS}/a")).body["metadata"]["managedFields"]
+    owners = [one["manager"] for one in managers if one["fieldsV1"]["f:spec"].get("f:replicas") is not None]
+    assert owners == ["m", "maker"]
+
+
+async def test_apply_without_managers_is_refused(client):
+    await client.patch(f"{WIDGETS}/a", {"metadata": {"managedFields": [{}]}})
     refused = await client.patch(f"{PATH}?fieldManager=m&force=true", SCALE, kind="apply-patch+yaml")
     assert refused.status == 500
-    assert "request to convert CR to an invalid group/version: autoscaling/v1" in refused.body["message"]
+    assert refused.body["message"] == (
+        "failed to create manager for existing fields: "
+        f"failed to convert live object (/; autoscaling/v1, Kind=Scale) {NOT_CONVERTED}"
+    )
     refused = await client.patch(f"{PATH}?fieldManager=m", {"kind": "Scale"}, kind="apply-patch+yaml")
     assert (refused.status, refused.body["message"]) == (400, "invalid object type: /, Kind=Scale")
 

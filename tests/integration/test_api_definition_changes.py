@@ -8,6 +8,11 @@ from tests.support.event_loop import WAIT_TIMEOUT
 from tests.support.server import apiserver
 from tests.support.server.definitions import DEFINITIONS, GROUP, WIDGETS, define, definition, version
 
+COUNTED = {
+    "type": "object",
+    "properties": {"status": {"type": "object", "properties": {"count": {"type": "integer"}}}},
+}
+
 
 @pytest.fixture
 async def client():
@@ -78,6 +83,29 @@ async def test_manager_of_replicas_only_is_kept_across_versions(client):
         ("scaler", {"f:spec": {"f:replicas": {}}}),
         ("maker", {"f:spec": {}}),
     ]
+
+
+async def test_status_sent_to_object_conflicts_with_its_manager_in_another_version(client):
+    """As on a real server: only the version of the request drops the status before it is compared."""
+    versions = [
+        version(name, storage=name == "v1", subresources={"status": {}}, schema=COUNTED)
+        for name in ("v1", "v2")
+    ]
+    await define(client, definition(*versions))
+    sent = {"apiVersion": f"{GROUP}/v1", "kind": "Widget", "metadata": {"name": "a", "labels": {"a": "b"}}}
+    await client.post(WIDGETS, sent)
+    await client.patch(f"{WIDGETS}/a/status?fieldManager=m", {"status": {"count": 2}})
+    answers = {}
+    for name in ("v1", "v2"):
+        applied = {"apiVersion": f"{GROUP}/{name}", "kind": "Widget", "status": {"count": 0}}
+        path = f"/apis/{GROUP}/{name}/namespaces/default/widgets/a?fieldManager=m"
+        answers[name] = await client.patch(path, applied, kind="apply-patch+yaml")
+    assert answers["v1"].status == 200, answers["v1"].body
+    assert answers["v2"].status == 409
+    assert answers["v2"].body["message"] == (
+        'Apply failed with 1 conflict: conflict with "m" with subresource "status" '
+        f"using {GROUP}/v1: .status.count"
+    )
 
 
 @pytest.mark.parametrize(

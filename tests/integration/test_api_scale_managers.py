@@ -76,6 +76,24 @@ async def test_managers_after_scale(client, requests, expected):
     assert managers((await client.get(f"{REPLICA_SETS}/x")).body) == sorted(expected)
 
 
+@pytest.mark.parametrize(
+    ("scale", "expected"),
+    [
+        pytest.param({"spec": {}}, [REST, scale_entry("m", "Apply")], id="another field"),
+        pytest.param({}, [REST], id="nothing"),
+    ],
+)
+async def test_applier_of_scale_keeps_replicas_while_it_applies_any_field(client, scale, expected):
+    spec = {"replicas": 3, "selector": {"matchLabels": {"a": "b"}}, "template": TEMPLATE}
+    await client.post(REPLICA_SETS, {"metadata": {"name": "x"}, "spec": spec}, **{"User-Agent": "creator/1"})
+    await send(client, "force", 5, "m")
+    body = {"apiVersion": "autoscaling/v1", "kind": "Scale"} | scale
+    path = f"{REPLICA_SETS}/x/scale?fieldManager=m"
+    applied = await client.patch(path, body, kind="apply-patch+yaml")
+    assert applied.status == 200, applied.data
+    assert managers((await client.get(f"{REPLICA_SETS}/x")).body) == sorted(expected)
+
+
 async def test_apply_after_scale_conflicts_with_before_first_apply(client):
     """If the replicas have no manager, an apply finds them managed by `before-first-apply`."""
     spec = {"replicas": 3, "selector": {"matchLabels": {"a": "b"}}, "template": TEMPLATE}

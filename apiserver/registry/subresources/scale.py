@@ -16,6 +16,7 @@ from mockube.apimachinery.groups import GroupKind, GroupResource
 from mockube.apimachinery.labels import Selector
 from mockube.apimachinery.patch.apply import FieldManager, VersionConverter, managers
 from mockube.apimachinery.patch.apply.atoms import atom_of_type
+from mockube.apimachinery.patch.apply.field_manager import describe_object
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
@@ -23,7 +24,7 @@ from mockube.apiserver.kinds.api_resource import Resource, SelectorForm
 from mockube.apiserver.kinds.common import objectmeta
 from mockube.apiserver.registry import metadata, read
 from mockube.apiserver.registry import patch as patches
-from mockube.apiserver.registry.apply import read_application
+from mockube.apiserver.registry.apply import is_same, read_application
 from mockube.apiserver.registry.body import read_object
 from mockube.apiserver.registry.convert import to_client_version
 from mockube.apiserver.registry.registry import Registry
@@ -204,11 +205,14 @@ async def update(registry: Registry, context: RequestContext) -> ObjectResult:
 
 
 _NOT_REGISTERED = 'no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"'
-_NOT_CONVERTED = (
+_UNMANAGED = (
     "failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, Kind=Scale) "
     "to proper version: request to convert CR to an invalid group/version: autoscaling/v1"
 )
-"""Upstream cannot apply a Scale of a custom object, whatever it contains."""
+_NOT_CONVERTED = (
+    "failed to convert new object ({}) "
+    "to proper version: request to convert CR to an invalid group/version: autoscaling/v1"
+)
 
 
 def _read_scale(registry: Registry, context: RequestContext, options: WriteOptions) -> Tree:
@@ -234,10 +238,13 @@ async def _apply(registry: Registry, context: RequestContext) -> ObjectResult:
 
     async def transform(old: Tree) -> Tree:
         live = _scale_with_managers(old, context.resource)
-        if context.resource.custom:
+        if context.resource.custom and not _managed_fields(live):
             application.check_type()
-            raise ApiError(_NOT_CONVERTED)
+            raise ApiError(_UNMANAGED)
         scale = await registry.worker.run(context.size, application.merge_into, live)
+        if context.resource.custom and not is_same(context.patched, live):
+            # Upstream converts a changed Scale as a custom object, which fails; only the managers can be changed.
+            raise ApiError(_NOT_CONVERTED.format(describe_object(application.config)))
         return _with_managers(view.update_object(old, scale), _managed_fields(old), scale, context.resource)
 
     return view.view_result(await guaranteed_update(registry, context, application.options, transform))
@@ -272,10 +279,11 @@ def _object_entries(
 
     As upstream: the updater of the object and the updater of its Scale are two managers, even if they are the same
     program on the same endpoint, because the API versions differ. The replicas then have an entry of their own,
-    without a time. Of entries that differ only in their fields the last one is used by the next change, and an entry
-    of a version that does not exist any more is removed.
+    without a time. An applier of the Scale keeps the replicas as long as it applies any field of a Scale. Of entries
+    that differ only in their fields the last one is used by the next change, and an entry of a version that does not
+    exist any more is removed.
     """
-    scale_entries_by_identity = {_identity(entry): entry for entry in of_scale if _owns(entry, _SCALE_PATH)}
+    scale_entries_by_identity = {_identity(entry): entry for entry in of_scale}
     managers = []
     for entry in _unique_entries(entries):
         path = path_in(entry.get("apiVersion") or "")
@@ -289,6 +297,7 @@ def _object_entries(
         {name: value for name, value in entry.items() if name != "time"}
         | {"apiVersion": api_version, "fieldsV1": _fields_of(path_in(api_version) or ())}
         for entry in scale_entries_by_identity.values()
+        if _owns(entry, _SCALE_PATH)
     )
     return sorted(managers, key=_sort_key)
 
