@@ -2,7 +2,7 @@
 
 import operator
 from base64 import b64decode, b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
@@ -10,6 +10,7 @@ import orjson
 from msgspec import Struct
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.launch_priority import launch_priority
 from mockube.apimachinery.patch import json_merge
 from mockube.apimachinery.patch.draft import equal
 from mockube.apimachinery.timestamps import TimestampError, after, format_time, parse_time, span_of
@@ -78,16 +79,97 @@ class DelayedChange(NamedTuple):
 # --- the state of the update
 
 
-def state_text(pod: PodView, change: TemplateChange, started_at: datetime, *, is_applied: bool) -> str:
-    """Return the state annotation of an update. After the change is applied, it contains the ids of replaced images."""
-    state: dict[str, Any] = {
+class Batch(NamedTuple):
+    """The new images of the containers to update now, and those of containers with a lower launch priority."""
+
+    images: Mapping[str, str]
+    later_images: Mapping[str, str]
+    awaited: Sequence[str]
+    """The containers that must be ready before the later ones are updated."""
+
+
+def next_batch(pod: PodView) -> Batch:
+    """Return the next batch of an update: the containers without a launch priority, and those of the highest one."""
+    images = remaining_images(pod)
+    first = _first_containers(pod, images)
+    return _batch(images, first, sorted(first))
+
+
+def first_batch(pod: PodView, change: TemplateChange) -> Batch:
+    """Return the first batch of a new update. Containers that the last one has not reached still wait for the others."""
+    remaining = remaining_images(pod)
+    images = {**remaining, **change.images}
+    first = [name for name in _first_containers(pod, images) if name not in remaining]
+    return _batch(images, first, sorted({*first, *(awaited_containers(pod) if remaining else ())}))
+
+
+def _batch(images: Mapping[str, str], first: Collection[str], awaited: Sequence[str]) -> Batch:
+    now, later = (
+        {name: image for name, image in images.items() if (name in first) is is_first}
+        for is_first in (True, False)
+    )
+    return Batch(now, later, awaited)
+
+
+def _first_containers(pod: PodView, images: Mapping[str, str]) -> list[str]:
+    priorities = {
+        container["name"]: launch_priority(container)
+        for container in pod.object["spec"]["containers"]
+        if container["name"] in images
+    }
+    highest = max((priority for priority in priorities.values() if priority is not None), default=None)
+    return [name for name, priority in priorities.items() if priority in (None, highest)]
+
+
+def delayed_state_text(pod: PodView, change: TemplateChange, started_at: datetime) -> str:
+    """Return the state annotation of an update whose change is applied later."""
+    return orjson.dumps(_state(pod, change, started_at)).decode()
+
+
+def state_text(
+    pod: PodView, change: TemplateChange, batch: Batch, started_at: datetime, now: datetime
+) -> str:
+    """Return the state annotation of an update whose first batch is applied now."""
+    return _text_of_batch(pod, _state(pod, change, started_at), batch, now)
+
+
+def next_state_text(pod: PodView, batch: Batch, now: datetime) -> str:
+    """Return the state annotation of an update whose next batch is applied now."""
+    return _text_of_batch(pod, _read(pod, ANNOTATION_STATE), batch, now)
+
+
+_STATE_OF_REST: Final = ("nextContainerImages", "preCheckBeforeNext")
+
+
+def _state(pod: PodView, change: TemplateChange, started_at: datetime) -> dict[str, Any]:
+    """Return the state of a new update, with what the last one has not finished."""
+    last = _read(pod, ANNOTATION_STATE) if remaining_images(pod) else {}
+    return {
         "revision": change.revision,
         "updateTimestamp": format_time(started_at),
-        "lastContainerStatuses": (_replaced_images(pod, change.images) or None) if is_applied else None,
+        "lastContainerStatuses": last.get("lastContainerStatuses"),
+        **({"updateImages": True} if change.images or last else {}),
+        **{field: last[field] for field in _STATE_OF_REST if field in last},
     }
-    if change.images:
-        state["updateImages"] = True
-    return orjson.dumps(state).decode()
+
+
+def _text_of_batch(pod: PodView, state: ReadOnlyTree, batch: Batch, now: datetime) -> str:
+    """Return a state annotation with a batch: the ids of the images that it replaces, and the images that remain."""
+    replaced = {**(state.get("lastContainerStatuses") or {}), **_replaced_images(pod, batch.images)}
+    rest = {
+        "nextContainerImages": batch.later_images,
+        "preCheckBeforeNext": {"containersRequiredReady": batch.awaited},
+    }
+    record = {
+        **{field: value for field, value in state.items() if field not in _STATE_OF_REST},
+        "lastContainerStatuses": replaced or None,
+        **(rest if batch.later_images else {}),
+        "containerBatchesRecord": [
+            *_list(state.get("containerBatchesRecord")),
+            {"timestamp": format_time(now), "containers": sorted(batch.images)},
+        ],
+    }
+    return orjson.dumps(record).decode()
 
 
 def _replaced_images(pod: PodView, images: Mapping[str, str]) -> dict[str, ReadOnlyTree]:
@@ -97,6 +179,32 @@ def _replaced_images(pod: PodView, images: Mapping[str, str]) -> dict[str, ReadO
         for status in container_statuses(pod)
         if status["name"] in images
     }
+
+
+def remaining_images(pod: PodView) -> Mapping[str, str]:
+    """Return the images of the pod's containers that the later batches of its update change."""
+    images = _read(pod, ANNOTATION_STATE).get("nextContainerImages")
+    if not isinstance(images, dict):
+        return {}
+    names = [container["name"] for container in pod.object["spec"]["containers"]]
+    return {name: images[name] for name in names if isinstance(images.get(name), str)}
+
+
+def awaited_containers(pod: PodView) -> Sequence[str]:
+    """Return the containers that must be ready before the next batch."""
+    check = _read(pod, ANNOTATION_STATE).get("preCheckBeforeNext")
+    names = _list(check.get("containersRequiredReady")) if isinstance(check, dict) else []
+    return [name for name in names if isinstance(name, str)]
+
+
+def is_ready_for_next_batch(pod: PodView) -> bool:
+    ready = [status["name"] for status in container_statuses(pod) if status.get("ready")]
+    return all(name in ready for name in awaited_containers(pod))
+
+
+def _list(value: Any) -> Sequence[Any]:
+    """Return a list; anything else counts as empty."""
+    return value if isinstance(value, list) else []
 
 
 def replaced_images(pod: PodView) -> Mapping[str, str]:

@@ -1,5 +1,7 @@
 """Update a pod in place: take it out of service, change it, and put it back when its new containers run.
 
+Containers with launch priorities are changed in batches: each batch waits until the containers of the one before are ready.
+
 A readiness gate takes the pod out of service. It is open for all pods that are not being updated, including new ones.
 """
 
@@ -48,7 +50,7 @@ def is_in_service(pod: PodView, min_ready_seconds: int, now: datetime) -> bool:
 
 def is_finished(pod: PodView) -> bool:
     """Return whether no in-place update of the pod is in progress."""
-    return not record.has_delayed_change(pod) and _runs_new_images(pod)
+    return not record.has_delayed_change(pod) and _runs_new_images(pod) and not record.remaining_images(pod)
 
 
 def _runs_new_images(pod: PodView) -> bool:
@@ -84,29 +86,37 @@ def start_update(
     has_open_gate = readiness.has_gate(pod.object, GATE) and not is_out_of_service
     gate_patches = (_close_gate(pod, now),) if has_open_gate else ()
     change = request.change
-    annotations: dict[str, str | None] = {**lifecycle.annotations_of(now)}
-    if request.grace_seconds > 0:
-        annotations[record.ANNOTATION_STATE] = record.state_text(pod, change, now, is_applied=False)
-        annotations[record.ANNOTATION_GRACE] = record.delayed_change_text(change, request.grace_seconds)
-        labels = {**request.labels, **lifecycle.labels_of(LifecycleState.UPDATING)}
-        return (*gate_patches, _patch(pod, {"labels": labels, "annotations": annotations}, {}, event))
     labels = {**request.labels, **lifecycle.labels_of(LifecycleState.UPDATING)}
-    return (
-        *gate_patches,
-        _update_patch(pod, change, now, labels=labels, annotations=annotations, event=event),
-    )
+    annotations: dict[str, str | None] = {**lifecycle.annotations_of(now)}
+    metadata: dict[str, Mapping[str, str | None]] = {"labels": labels, "annotations": annotations}
+    if request.grace_seconds > 0:
+        annotations[record.ANNOTATION_STATE] = record.delayed_state_text(pod, change, now)
+        annotations[record.ANNOTATION_GRACE] = record.delayed_change_text(change, request.grace_seconds)
+        return (*gate_patches, _patch(pod, metadata, {}, event))
+    return (*gate_patches, _update_patch(pod, change, (now, now), metadata, event))
 
 
 def next_step(pod: PodView, now: datetime, *, revision: str) -> PodStep:
     """Return the next step of a pod's update: apply a delayed change, or open the gate. `revision` is that of the pod."""
     if record.has_delayed_change(pod):
         return _delayed_change_step(pod, now, revision)
-    is_open = not readiness.has_gate(pod.object, GATE) or conditions.is_true(pod.object, GATE)
-    if is_open or not _runs_new_images(pod):
+    if not _runs_new_images(pod):
+        return NO_STEP
+    if record.remaining_images(pod):
+        return _next_batch_step(pod, now)
+    if not readiness.has_gate(pod.object, GATE) or conditions.is_true(pod.object, GATE):
         return NO_STEP
     return PodStep(
         patches=(readiness.readiness_patch(pod, readiness.condition(pod, GATE, {"status": "True"}, now)),)
     )
+
+
+def _next_batch_step(pod: PodView, now: datetime) -> PodStep:
+    if not record.is_ready_for_next_batch(pod):
+        return NO_STEP
+    batch = record.next_batch(pod)
+    annotations = {record.ANNOTATION_STATE: record.next_state_text(pod, batch, now)}
+    return PodStep(patches=(_patch(pod, {"annotations": annotations}, _spec(batch.images)),))
 
 
 def _delayed_change_step(pod: PodView, now: datetime, revision: str) -> PodStep:
@@ -118,28 +128,33 @@ def _delayed_change_step(pod: PodView, now: datetime, revision: str) -> PodStep:
     if due is not None and due > now:
         return PodStep(requeue_after=due - now)
     started_at = record.update_time(pod) or now
-    return PodStep(
-        patches=(_update_patch(pod, delayed.change, started_at, annotations={record.ANNOTATION_GRACE: None}),)
-    )
+    metadata = {"annotations": {record.ANNOTATION_GRACE: None}}
+    return PodStep(patches=(_update_patch(pod, delayed.change, (started_at, now), metadata),))
 
 
 def _update_patch(
     pod: PodView,
     change: TemplateChange,
-    started_at: datetime,
-    *,
-    annotations: Mapping[str, str | None],
-    labels: Mapping[str, str] | None = None,
+    times: tuple[datetime, datetime],
+    metadata: Mapping[str, Mapping[str, str | None]],
     event: EventTemplate | None = None,
 ) -> Patch:
-    """Return the patch that applies a change. Labels of the workload and the record override those of the template."""
-    state = record.state_text(pod, change, started_at, is_applied=True)
-    metadata = {
-        "labels": {**change.labels, **(labels or {})},
-        "annotations": {**change.annotations, **annotations, record.ANNOTATION_STATE: state},
+    """Return the patch that applies a change. Labels of the workload and the record override those of the template.
+
+    `times` are the start of the update and the present.
+    """
+    batch = record.first_batch(pod, change)
+    state = {record.ANNOTATION_STATE: record.state_text(pod, change, batch, *times)}
+    new_metadata = {
+        "labels": {**change.labels, **metadata.get("labels", {})},
+        "annotations": {**change.annotations, **metadata["annotations"], **state},
     }
-    containers = [{"name": name, "image": image} for name, image in change.images.items()]
-    return _patch(pod, metadata, {"spec": {"containers": containers}} if containers else {}, event)
+    return _patch(pod, new_metadata, _spec(batch.images), event)
+
+
+def _spec(images: Mapping[str, str]) -> ReadOnlyTree:
+    containers = [{"name": name, "image": image} for name, image in images.items()]
+    return {"spec": {"containers": containers}} if containers else {}
 
 
 def _patch(

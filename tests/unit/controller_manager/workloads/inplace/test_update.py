@@ -85,6 +85,7 @@ def test_update_patch_has_labels_and_images():
         "updateTimestamp": LATER,
         "lastContainerStatuses": {"c": {"imageID": "id-1"}},
         "updateImages": True,
+        "containerBatchesRecord": [{"timestamp": LATER, "containers": ["c"]}],
     }
 
 

@@ -113,7 +113,8 @@ def test_image_is_updated_in_place():
     assert conditions.is_false(pod, "Ready")
     assert meta.annotations(pod)[STATE] == (
         f'{{"revision":"{clones.status["updateRevision"]}","updateTimestamp":"2030-01-01T00:00:00Z",'
-        '"lastContainerStatuses":{"c":{"imageID":"id-a:1"}},"updateImages":true}'
+        '"lastContainerStatuses":{"c":{"imageID":"id-a:1"}},"updateImages":true,'
+        '"containerBatchesRecord":[{"timestamp":"2030-01-01T00:00:00Z","containers":["c"]}]}'
     )
     assert clones.round() == [], "nothing before its container runs anew"
     clones.run(name)
