@@ -157,11 +157,15 @@ def _container_id(container: Container, restarts: int) -> str:
 
 
 def _image_id(container: Container) -> str:
-    image = container.spec["image"]
-    repository, _, tag = image.rpartition(":")
-    # A colon before the last slash separates a port, not a tag.
-    repository = image if not repository or "/" in tag else repository
-    return f"{repository}@sha256:{_digest(image)}"
+    """Return the id of the container's image. Tags without a digit, such as latest, name the same image, as often in registries."""
+    name, at, digest = container.spec["image"].partition("@")
+    repository, _, tag = name.rpartition(":")
+    if not repository or "/" in tag:  # a colon before the last slash separates a port
+        repository, tag = name, ""
+    if at:
+        return f"{repository}@{digest}"
+    version = tag if any(map(str.isdecimal, tag)) else ""
+    return f"{repository}@sha256:{_digest(repository, version)}"
 
 
 def _digest(*parts: str) -> str:

@@ -1,6 +1,8 @@
 """A simulated kubelet restarts a container when the image of its pod changes."""
 
-from tests.support.controllers.pods import SimulatedPod, container, pod
+import pytest
+
+from tests.support.controllers.pods import SimulatedPod, container, node_context, pod
 
 
 def test_changed_image_restarts_container():
@@ -20,3 +22,30 @@ def test_changed_image_ends_crash_loop_backoff():
     status = simulated.change(containers=[container(image="nginx:1.26")]).status["containerStatuses"][0]
     assert (status["image"], status["restartCount"]) == ("nginx:1.26", restarts + 1)
     assert simulated.ready
+
+
+def image_id(image):
+    simulated = SimulatedPod(pod(container("c", image=image)), context=node_context(details=True))
+    return simulated.status["containerStatuses"][0]["imageID"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_same"),
+    [
+        pytest.param("nginx:alpine", "nginx:mainline-alpine", True, id="tags that are no versions"),
+        pytest.param("nginx", "nginx:latest", True, id="no tag"),
+        pytest.param("nginx:1.28", "nginx:1.29", False, id="versions"),
+        pytest.param("nginx:1.28", "nginx:latest", False, id="a version and another tag"),
+        pytest.param("nginx:1.28-alpine", "nginx:1.28", False, id="variants of a version"),
+        pytest.param("nginx", "redis", False, id="two images"),
+        pytest.param("host:5000/app", "host:5000/app:latest", True, id="the port of a registry"),
+    ],
+)
+def test_tags_of_one_image_have_one_id(one, other, is_same):
+    assert (image_id(one) == image_id(other)) is is_same
+
+
+@pytest.mark.parametrize("name", ["app", "app:1.2", "host:5000/team/app"])
+def test_image_id_has_digest_of_reference(name):
+    digest = f"sha256:{'a' * 64}"
+    assert image_id(f"{name}@{digest}") == f"{name.removesuffix(':1.2')}@{digest}"
