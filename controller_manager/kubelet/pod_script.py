@@ -12,8 +12,6 @@ from mockube.apimachinery.durations import DurationError, parse_duration
 
 PREFIX: Final = "mockube.dev/"
 NEVER: Final = float("inf")
-_PREFIXED_FIELDS: Final = {"run": "runs", "answer": "answers"}
-"""The fields of annotations whose names end with the name of a container or a port."""
 
 
 class Script(Struct, frozen=True, kw_only=True):
@@ -29,6 +27,10 @@ class Script(Struct, frozen=True, kw_only=True):
     """The time after each start from which readiness probes fail."""
     fail_liveness_after: float = NEVER
     """The time after each start from which liveness probes fail."""
+    fail_start: bool = False
+    """Whether the containers fail at their start, before their commands run."""
+    failing_starts: Mapping[str, bool] = field(default_factory=dict)
+    """The same for single containers, by the names in `fail-start.NAME`."""
     fail_post_start: bool = False
     """Whether the containers' postStart hooks fail."""
     fail_pre_stop: bool = False
@@ -62,6 +64,11 @@ class Script(Struct, frozen=True, kw_only=True):
         """Return the script that a container runs instead of its command; None if there is none."""
         return self.runs.get(container, self.run)
 
+    def fails_at_start(self, container: str, restarts: int) -> bool:
+        """Return whether a container fails at its start after `restarts` restarts."""
+        fails = self.failing_starts.get(container, self.fail_start)
+        return fails and (self.crash_times is None or restarts < self.crash_times)
+
 
 def script_of(annotations: Mapping[str, str]) -> Script:
     fields: dict[str, Any] = {}
@@ -71,11 +78,13 @@ def script_of(annotations: Mapping[str, str]) -> Script:
             continue
         name = key.removeprefix(PREFIX)
         kind, dot, suffix = name.partition(".")
-        if dot and kind in _PREFIXED_FIELDS:
-            fields[_PREFIXED_FIELDS[kind]] = {**fields.get(_PREFIXED_FIELDS[kind], {}), suffix: text}
-            continue
         try:
-            fields[name.replace("-", "_")] = _PARSERS.get(name, _reject_unknown)(text)
+            if dot and kind in _SUFFIXED:
+                dest, parse = _SUFFIXED[kind]
+                value = parse(text)
+                fields.setdefault(dest, {})[suffix] = value
+            else:
+                fields[name.replace("-", "_")] = _PARSERS.get(name, _reject_unknown)(text)
         except ValueError as error:
             problems.append(f"{key}: {text!r}: {error}")
     return Script(**fields, problems=tuple(problems)) if fields or problems else _DEFAULT
@@ -127,6 +136,7 @@ _PARSERS: Final[Mapping[str, Callable[[str], Any]]] = {
     "startup-after": _duration_or_never,
     "fail-readiness-after": _duration,
     "fail-liveness-after": _duration,
+    "fail-start": _boolean,
     "fail-post-start": _boolean,
     "fail-pre-stop": _boolean,
     "exit-after": _duration,
@@ -138,6 +148,14 @@ _PARSERS: Final[Mapping[str, Callable[[str], Any]]] = {
     "resize-after": _duration,
     "run": str,
 }
-assert {name.replace("-", "_") for name in _PARSERS} | {"problems", "runs", "answers"} == {
-    *Script.__struct_fields__
+_SUFFIXED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
+    "run": ("runs", str),
+    "answer": ("answers", str),
+    "fail-start": ("failing_starts", _boolean),
 }
+"""The fields and parsers of annotations whose names end with the name of a container or a port."""
+assert {
+    *(name.replace("-", "_") for name in _PARSERS),
+    *(dest for dest, _ in _SUFFIXED.values()),
+    "problems",
+} == {*Script.__struct_fields__}

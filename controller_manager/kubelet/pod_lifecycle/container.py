@@ -44,6 +44,10 @@ BACKOFF_RESET: Final = timedelta(minutes=10)
 """The duration of a run that resets the back-off."""
 _DOUBLINGS: Final = 5
 _SIGKILL_CODE: Final = 137
+_START_ERROR: Final = "StartError"
+_START_ERROR_CODE: Final = 128
+_START_MESSAGE: Final = "failed to create containerd task: failed to create shim task: the annotation mockube.dev/fail-start is set"
+_NEVER_STARTED: Final = "1970-01-01T00:00:00Z"
 _LOST_MESSAGE: Final = (
     "The container could not be located when the pod was synchronized. The container used to be Running"
 )
@@ -204,7 +208,8 @@ def _back_off(
 ) -> ContainerUpdate:
     """Wait for the back-off between two runs, and then start the next run."""
     finished = parse_time(end["finishedAt"])
-    delay = backoff(status["restartCount"], finished - parse_time(end["startedAt"]))
+    ran = timedelta() if end["reason"] == _START_ERROR else finished - parse_time(end["startedAt"])
+    delay = backoff(status["restartCount"], ran)
     if status["image"] != container.spec["image"]:
         delay = timedelta()  # The container with the new image has not failed yet.
     if after(finished, delay) <= now:
@@ -235,6 +240,8 @@ def _back_off(
 def _start(
     container: Container, now: datetime, *, restarts: int, last: ReadOnlyTree | None = None
 ) -> ContainerUpdate:
+    if container.process is None and container.script.fails_at_start(container.name, restarts):
+        return _failed_start(container, now, restarts=restarts, last=last)
     state = {"running": {"startedAt": format_time(now)}}
     status = running_status(container, restarts=restarts, state=state, last=last)
     probes = probed_run(container.spec, container.script)
@@ -243,16 +250,35 @@ def _start(
             "ready": counts_for_readiness(container) and probes.is_ready(0),
             "started": probes.started_at <= 0,
         }
-    image = container.spec["image"]
-    pulled_message = f'Container image "{image}" already present on machine and can be accessed by the pod'
     events = (
-        EmitEvent("Normal", "Pulled", pulled_message, container.field),
-        EmitEvent("Normal", "Created", "Container created", container.field),
+        *_creation_events(container),
         EmitEvent("Normal", "Started", "Container started", container.field),
         *_first_probe_failure(container),
         *_hook_failure(container, "postStart", "FailedPostStartHook", "PostStartHook failed"),
     )
     return ContainerUpdate(status=status, events=events)
+
+
+def _creation_events(container: Container) -> tuple[EmitEvent, ...]:
+    image = container.spec["image"]
+    pulled_message = f'Container image "{image}" already present on machine and can be accessed by the pod'
+    return (
+        EmitEvent("Normal", "Pulled", pulled_message, container.field),
+        EmitEvent("Normal", "Created", "Container created", container.field),
+    )
+
+
+def _failed_start(
+    container: Container, now: datetime, *, restarts: int, last: ReadOnlyTree | None
+) -> ContainerUpdate:
+    """Return the end of a container that was created and cannot be started. Its time of start is that of Unix."""
+    state = {"running": {"startedAt": _NEVER_STARTED}}
+    created = running_status(container, restarts=restarts, state=state, last=last)
+    status = end_container(
+        container, created, exit_code=_START_ERROR_CODE, at=now, message=_START_MESSAGE, reason=_START_ERROR
+    )
+    failed_event = EmitEvent("Warning", "Failed", f"Error: {_START_MESSAGE}", container.field)
+    return ContainerUpdate(status=status, events=(*_creation_events(container), failed_event))
 
 
 # --- a container that is a local process
