@@ -31,6 +31,9 @@ from mockube.controller_manager.controllers.job.controller import JOB
 from mockube.controller_manager.controllers.job.orphans import JOB_ORPHAN_PODS
 from mockube.controller_manager.controllers.kruise.advancedstatefulset.controller import ADVANCED_STATEFUL_SET
 from mockube.controller_manager.controllers.kruise.cloneset.controller import CLONE_SET
+from mockube.controller_manager.controllers.kruise.containerlaunchpriority.controller import (
+    CONTAINER_LAUNCH_PRIORITY,
+)
 from mockube.controller_manager.controllers.kruise.uniteddeployment.controller import UNITED_DEPLOYMENT
 from mockube.controller_manager.controllers.legacytokencleaner.controller import LEGACY_TOKEN_CLEANER
 from mockube.controller_manager.controllers.namespace.controller import NAMESPACE
@@ -77,6 +80,7 @@ CONTROLLERS: Final[tuple[Controller, ...]] = (
     ADVANCED_STATEFUL_SET,
     CLONE_SET,
     UNITED_DEPLOYMENT,
+    CONTAINER_LAUNCH_PRIORITY,
     DEVICE_TAINT_EVICTION,
     DISRUPTION,
     STALE_POD_DISRUPTION,

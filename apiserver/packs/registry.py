@@ -11,7 +11,6 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.schema.decode import DecodeError
 from mockube.apimachinery.schema.model import Schemas
-from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apimachinery.yaml_decode import load
 from mockube.apiserver.admission.plugin import WRITE, Plugin
@@ -20,7 +19,9 @@ from mockube.apiserver.customresources.compile import compile_definition
 from mockube.apiserver.customresources.custom_version import CustomVersion
 from mockube.apiserver.customresources.registries import OBJECT_META
 from mockube.apiserver.packs.definitions import definitions
+from mockube.apiserver.packs.denial import denial_error
 from mockube.apiserver.packs.kruise import clone_set, stateful_set, united_deployment
+from mockube.apiserver.packs.kruise.launch_priority import LaunchPriority
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import AdmissionAttributes
 
@@ -55,7 +56,7 @@ class Webhook(Plugin):
         try:
             self._set_defaults(registry, custom_object, attributes.old)
         except DecodeError as error:
-            raise _denial_error(f"m{self._name}.kb.io", str(error), BAD_REQUEST) from error
+            raise denial_error(f"m{self._name}.kb.io", str(error), BAD_REQUEST) from error
         new_object["spec"] = custom_object["spec"]
 
     async def validate(self, registry: Registry, attributes: AdmissionAttributes) -> None:
@@ -63,13 +64,9 @@ class Webhook(Plugin):
         try:
             field_errors = [*self._validate(registry, attributes.object, attributes.old)]
         except DecodeError as error:
-            raise _denial_error(f"v{self._name}.kb.io", str(error), BAD_REQUEST) from error
+            raise denial_error(f"v{self._name}.kb.io", str(error), BAD_REQUEST) from error
         if field_errors:
-            raise _denial_error(f"v{self._name}.kb.io", errors.aggregate(field_errors), UNPROCESSABLE)
-
-
-def _denial_error(name: str, problem: str, code: int) -> ApiError:
-    return ApiError(f'admission webhook "{name}" denied the request: {problem}', code=code)
+            raise denial_error(f"v{self._name}.kb.io", errors.aggregate(field_errors), UNPROCESSABLE)
 
 
 WEBHOOKS: Final[Mapping[str, Mapping[GroupResource, tuple[SetDefaults, Validate]]]] = {
@@ -83,9 +80,12 @@ WEBHOOKS: Final[Mapping[str, Mapping[GroupResource, tuple[SetDefaults, Validate]
     }
 }
 
+_POD_WEBHOOKS: Final[Mapping[str, Sequence[type[Plugin]]]] = {"kruise": (LaunchPriority,)}
 
-def pack_webhooks(packs: Iterable[str], catalog: Catalog) -> Iterator[Webhook]:
+
+def pack_webhooks(packs: Iterable[str], catalog: Catalog) -> Iterator[Plugin]:
     for pack in packs:
+        yield from (webhook() for webhook in _POD_WEBHOOKS.get(pack, ()))
         for resource, (set_defaults, validate) in WEBHOOKS.get(pack, {}).items():
             row = catalog.stored_rows[resource]
             custom = catalog.custom_kinds.get((row.api_version, row.kind))

@@ -82,8 +82,9 @@ async def create_tree(
     attributes.object = metadata.without_duplicate_owners(
         attributes.object, context, when=metadata.AFTER_ADMISSION
     )
+    object_meta = metadata.ensure_metadata(attributes.object)  # a webhook may have set the name
     return await _create(
-        registry, attributes, "" if name else metadata.ensure_metadata(tree).get("generateName", "")
+        registry, attributes, "" if object_meta.get("name") else object_meta.get("generateName", "")
     )
 
 
