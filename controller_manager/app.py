@@ -208,8 +208,9 @@ def _no_problem() -> str:
 
 
 def _controllers(config: Config) -> list[Controller]:
+    gates = config.controllers.kruise_feature_gates
     return [
-        replace(controller, workers=_workers(controller, config))
+        replace(catalog.with_gates(controller, gates), workers=_workers(controller, config))
         for controller in catalog.CONTROLLERS
         if _is_enabled(controller.name, config)
     ]

@@ -1,8 +1,9 @@
 """The list of all controllers and runnables."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
 
+from mockube.controller_manager.config.kruise_gates import PREPARING_UPDATE_AS_UPDATE
 from mockube.controller_manager.control.controller import Controller
 from mockube.controller_manager.control.runnable import Runnable
 from mockube.controller_manager.controllers.attachdetach.controller import ATTACH_DETACH
@@ -29,8 +30,14 @@ from mockube.controller_manager.controllers.horizontalpodautoscaler.controller i
 )
 from mockube.controller_manager.controllers.job.controller import JOB
 from mockube.controller_manager.controllers.job.orphans import JOB_ORPHAN_PODS
-from mockube.controller_manager.controllers.kruise.advancedstatefulset.controller import ADVANCED_STATEFUL_SET
-from mockube.controller_manager.controllers.kruise.cloneset.controller import CLONE_SET
+from mockube.controller_manager.controllers.kruise.advancedstatefulset.controller import (
+    ADVANCED_STATEFUL_SET,
+    ADVANCED_STATEFUL_SET_COUNTING_PREPARED,
+)
+from mockube.controller_manager.controllers.kruise.cloneset.controller import (
+    CLONE_SET,
+    CLONE_SET_COUNTING_PREPARED,
+)
 from mockube.controller_manager.controllers.kruise.containerlaunchpriority.controller import (
     CONTAINER_LAUNCH_PRIORITY,
 )
@@ -150,6 +157,12 @@ WITH_SIMULATED_NODES: Final = frozenset(
 DISABLED_BY_DEFAULT: Final = frozenset({BOOTSTRAP_SIGNER.name, TOKEN_CLEANER.name})
 """Controllers that run only if `--controllers` names them, as upstream."""
 
+_COUNTING_PREPARED: Final = (ADVANCED_STATEFUL_SET_COUNTING_PREPARED, CLONE_SET_COUNTING_PREPARED)
+GATED: Final[Mapping[str, Mapping[str, Controller]]] = {
+    PREPARING_UPDATE_AS_UPDATE: {controller.name: controller for controller in _COUNTING_PREPARED}
+}
+"""The controllers that OpenKruise's feature gates replace, by gate and name."""
+
 WORKERS: Final[Mapping[str, str]] = {
     "deployment-controller": "concurrent_deployment_syncs",
     "replicaset-controller": "concurrent_replicaset_syncs",
@@ -171,6 +184,13 @@ WORKERS: Final[Mapping[str, str]] = {
 NAMES: Final = frozenset(
     [*(controller.name for controller in CONTROLLERS), *(runnable.name for runnable in RUNNABLES)]
 )
+
+
+def with_gates(controller: Controller, gates: Collection[str]) -> Controller:
+    """Return the controller, or the one that replaces it if these feature gates are on."""
+    for gate in gates:
+        controller = GATED.get(gate, {}).get(controller.name, controller)
+    return controller
 
 
 def runs_by_default(name: str, *, simulates: bool) -> bool:

@@ -25,6 +25,7 @@ from mockube.apimachinery.flags import (
     seconds,
 )
 from mockube.apimachinery.klog import Logging
+from mockube.controller_manager.config.kruise_gates import read_kruise_gates
 from mockube.controller_manager.config.signing import CertificateSigningOptions
 
 SIMULATED, PROCESS = "simulated", "process"
@@ -87,6 +88,14 @@ class Controllers(Struct, frozen=True, kw_only=True):
     concurrent_uniteddeployment_syncs: Annotated[
         int, Flag("united deployments at a time (3)", positive_int)
     ] = 3
+    kruise_feature_gates: Annotated[
+        tuple[str, ...],
+        Flag(
+            "feature gates of OpenKruise's controllers, as A=true,B=false (none)",
+            read_kruise_gates,
+            metavar="GATES",
+        ),
+    ] = ()
     concurrent_gc_syncs: Annotated[int, Flag("objects to collect at a time (20)", positive_int)] = 20
     concurrent_namespace_syncs: Annotated[int, Flag("namespaces at a time (10)", positive_int)] = 10
     concurrent_resource_quota_syncs: Annotated[int, Flag("quotas at a time (5)", positive_int)] = 5

@@ -18,7 +18,8 @@ from mockube.controller_manager.controllers.kruise.advancedstatefulset.strategy 
     max_unavailable_pods,
     ordinals,
 )
-from mockube.controller_manager.workloads.inplace.lifecycle import Lifecycle
+from mockube.controller_manager.workloads.inplace import lifecycle
+from mockube.controller_manager.workloads.inplace.lifecycle import Lifecycle, LifecycleState
 from mockube.controller_manager.workloads.ownership import BY_OWNER, owner_of, owner_of_pod
 from mockube.controller_manager.workloads.stateful import identity
 from mockube.controller_manager.workloads.stateful.reconciliation import StatefulSetKind, reconcile
@@ -46,7 +47,9 @@ def _pod_handling(owner: SetView, newest: str, now: datetime) -> LifecycleHooks:
     return LifecycleHooks(lifecycle=Lifecycle.of(owner.object["spec"]), newest=newest, now=now)
 
 
-def _current_ordinals(owner: SetView, slots: Sequence[Slot], newest: str) -> Collection[int]:
+def _current_ordinals(
+    owner: SetView, slots: Sequence[Slot], newest: str, *, counts_prepared: bool = False
+) -> Collection[int]:
     """Return the ordinals whose new pods get the current revision.
 
     An ordered update keeps it for the first pods, up to the partition. An unordered update keeps it for missing pods,
@@ -60,7 +63,12 @@ def _current_ordinals(owner: SetView, slots: Sequence[Slot], newest: str) -> Col
     if not strategy.unordered:
         return {slot.ordinal for slot in slots[: strategy.partition]}
     missing = [slot.ordinal for slot in slots if slot.pod is None]
-    outdated = sum(slot.pod is not None and identity.revision_of(slot.pod) != newest for slot in slots)
+    outdated = sum(
+        slot.pod is not None
+        and identity.revision_of(slot.pod) != newest
+        and not (counts_prepared and lifecycle.state_of(slot.pod) == LifecycleState.PREPARING_UPDATE)
+        for slot in slots
+    )
     return {*missing[: max(strategy.partition - outdated, 0)]}
 
 
@@ -88,3 +96,16 @@ ADVANCED_STATEFUL_SET: Final = Controller(
     reconcile=partial(reconcile, _ADVANCED_STATEFUL_SET_KIND),
     workers=3,
 )
+
+ADVANCED_STATEFUL_SET_COUNTING_PREPARED: Final = replace(
+    ADVANCED_STATEFUL_SET,
+    reconcile=partial(
+        reconcile,
+        replace(
+            _ADVANCED_STATEFUL_SET_KIND,
+            current_ordinals=partial(_current_ordinals, counts_prepared=True),
+            roll=partial(rolling_update, counts_prepared=True),
+        ),
+    ),
+)
+"""The controller with the feature gate PreparingUpdateAsUpdate: pods that are prepared for their update count as updated."""

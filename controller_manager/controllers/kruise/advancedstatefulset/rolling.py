@@ -41,7 +41,8 @@ class _UnavailabilityBudget:
         return True
 
 
-def rolling_update(state: StatefulSetState) -> RolloutResult:
+def rolling_update(state: StatefulSetState, *, counts_prepared: bool = False) -> RolloutResult:
+    """Return the actions; `counts_prepared`: pods that are prepared for their update count as updated."""
     strategy = UpdateStrategy.of(state.owner.object["spec"])
     if state.owner.on_delete or strategy.paused:
         return RolloutResult()
@@ -52,7 +53,8 @@ def rolling_update(state: StatefulSetState) -> RolloutResult:
         if _is_specified_for_deletion(pod) and budget.reserve(pod)
     ]
     removed = _delete_pods(state, specified)
-    updated = _update_pods(state, strategy, budget, specified)
+    ordered = pods_in_update_order(state, strategy, counts_prepared=counts_prepared)
+    updated = _update_pods(state, strategy, budget, ordered, specified)
     return RolloutResult((*removed.actions, *updated.actions), (*removed.replaced, *updated.replaced))
 
 
@@ -74,13 +76,20 @@ def _pods_by_descending_ordinal(state: StatefulSetState) -> list[PodView]:
 # --- the order of updates
 
 
-def pods_in_update_order(state: StatefulSetState, strategy: UpdateStrategy) -> list[PodView]:
+def pods_in_update_order(
+    state: StatefulSetState, strategy: UpdateStrategy, *, counts_prepared: bool = False
+) -> list[PodView]:
     """Return the pods beyond the partition in update order, including updated ones."""
     if not strategy.unordered:
         return [slot.pod for slot in reversed(state.slots[strategy.partition :]) if slot.pod is not None]
     pods = _pods_by_descending_ordinal(state)
-    outdated = [pod for pod in pods if state.is_outdated(pod)]
-    updated = [pod for pod in pods if not state.is_outdated(pod)]
+
+    def is_updated(pod: PodView) -> bool:
+        is_prepared = lifecycle.state_of(pod) == LifecycleState.PREPARING_UPDATE
+        return not state.is_outdated(pod) or (counts_prepared and is_prepared)
+
+    outdated = [pod for pod in pods if not is_updated(pod)]
+    updated = [pod for pod in pods if is_updated(pod)]
     to_create = sum(slot.pod is None and slot.ordinal not in state.current_ordinals for slot in state.slots)
     count = max(len(state.slots) - strategy.partition - to_create, 0)
     return [*updated, *by_priority(outdated, strategy.priority)][:count]
@@ -93,12 +102,13 @@ def _update_pods(
     state: StatefulSetState,
     strategy: UpdateStrategy,
     budget: _UnavailabilityBudget,
+    ordered: Sequence[PodView],
     specified: Sequence[PodView],
 ) -> RolloutResult:
     patches: list[Action] = []
     in_place: list[PodView] = []
     to_recreate: list[PodView] = []
-    for pod in pods_in_update_order(state, strategy):
+    for pod in ordered:
         if not state.is_outdated(pod):
             continue
         if not budget.reserve(pod):

@@ -5,6 +5,8 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
+from msgspec.structs import replace
+
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.labels import SelectorError
 from mockube.apimachinery.status import ApiError, Conflict
@@ -51,7 +53,8 @@ from mockube.controller_manager.workloads.ownership import (
 from mockube.controller_manager.workloads.revisions import DesiredRevision, SyncedRevision
 
 
-def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
+def reconcile(caches: Caches, key: Key, now: datetime, *, counts_prepared: bool = False) -> Plan:
+    """Return the plan; `counts_prepared`: scaling counts pods that are prepared for their update as updated."""
     tree = caches.of(CLONE_SETS).get(*key)
     if tree is None:
         return EMPTY_PLAN
@@ -65,7 +68,9 @@ def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
         return Plan(actions=first)
     history = state.history(caches, owner)
     synced = _sync_revision(caches, owner, history)
-    snapshot = _state_of(caches, owner, pods.owned, history, synced, now)
+    snapshot = replace(
+        _state_of(caches, owner, pods.owned, history, synced, now), counts_prepared=counts_prepared
+    )
     if owner.deleting:
         return (
             EMPTY_PLAN
@@ -120,6 +125,7 @@ def _state_of(
         update=synced.revision,
         node_labels=partial(state.node_labels, caches),
         now=now,
+        counts_prepared=False,
     )
 
 
@@ -235,3 +241,6 @@ CLONE_SET: Final = Controller(
     reconcile=reconcile,
     workers=3,
 )
+
+CLONE_SET_COUNTING_PREPARED: Final = replace(CLONE_SET, reconcile=partial(reconcile, counts_prepared=True))
+"""The controller with the feature gate PreparingUpdateAsUpdate."""

@@ -40,7 +40,7 @@ def plan(state: CloneSetState) -> CloneSetActions:
     """Return the actions that bring the number of pods closer to the spec."""
     if cancellations := _cancel_deletions(state):
         return CloneSetActions(actions=cancellations, changes_pods=True)
-    diffs = state.diffs()
+    diffs = state.diffs(state.counts_as_updated)
     if diffs.scale_up:
         creations = _creation(state, diffs)
         return CloneSetActions(
@@ -101,8 +101,8 @@ def _deletable_pods(state: CloneSetState, pods: Iterable[PodView], ready_limit: 
 
 def _choose_pods(state: CloneSetState, diffs: Diffs) -> list[PodView]:
     """Return the pods to delete: first pods of the current revision beyond the partition, then updated ones."""
-    old = [pod for pod in state.pods if not state.is_updated(pod)]
-    new = [pod for pod in state.pods if state.is_updated(pod)]
+    old = [pod for pod in state.pods if not state.counts_as_updated(pod)]
+    new = [pod for pod in state.pods if state.counts_as_updated(pod)]
     from_old = min(diffs.scale_down_old, diffs.scale_down)
     return [*_select_pods(state, old, from_old), *_select_pods(state, new, diffs.scale_down - from_old)]
 

@@ -38,6 +38,8 @@ class CloneSetState(Struct, frozen=True, kw_only=True):
     node_labels: Callable[[str], ReadOnlyTree]
     """Returns the labels of a node by its name; none if it is unknown."""
     now: datetime
+    counts_prepared: bool
+    """Whether scaling counts pods that are prepared for their update as updated."""
 
     @property
     def current_name(self) -> str:
@@ -50,6 +52,11 @@ class CloneSetState(Struct, frozen=True, kw_only=True):
     def is_updated(self, pod: PodView) -> bool:
         return identity.has_revision(pod, self.update_name)
 
+    def counts_as_updated(self, pod: PodView) -> bool:
+        """Return whether scaling counts the pod as updated."""
+        is_prepared = lifecycle.state_of(pod) == LifecycleState.PREPARING_UPDATE
+        return self.is_updated(pod) or (self.counts_prepared and is_prepared)
+
     def is_specified(self, pod: PodView) -> bool:
         """Return whether a user specified the pod for deletion."""
         return LABEL_SPECIFIED_DELETE in pod.labels or pod.key.name in self.owner.pods_to_delete
@@ -61,9 +68,10 @@ class CloneSetState(Struct, frozen=True, kw_only=True):
     def is_available(self, pod: PodView) -> bool:
         return lifecycle.is_settled(pod) and is_in_service(pod, self.owner.min_ready_seconds, self.now)
 
-    def diffs(self) -> Diffs:
-        new = [pod for pod in self.pods if self.is_updated(pod)]
-        old = [pod for pod in self.pods if not self.is_updated(pod)]
+    def diffs(self, is_new: Callable[[PodView], bool]) -> Diffs:
+        """Return the differences from the spec; `is_new` returns whether a pod counts as updated."""
+        new = [pod for pod in self.pods if is_new(pod)]
+        old = [pod for pod in self.pods if not is_new(pod)]
         return diffs.diffs(self.owner.limits, self._count_pods(new), self._count_pods(old))
 
     def _count_pods(self, pods: Sequence[PodView]) -> PodCounts:

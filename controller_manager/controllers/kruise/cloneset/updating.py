@@ -57,7 +57,7 @@ def _observe_pod(state: CloneSetState, pod: PodView) -> PodStep:
 
 
 def _choose_pods(state: CloneSetState) -> list[PodView]:
-    diffs = state.diffs()
+    diffs = state.diffs(state.is_updated)
     return _limit(state, diffs, _in_order(state, _candidates(state))) if diffs.update else []
 
 
