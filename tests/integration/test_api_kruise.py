@@ -2,7 +2,6 @@
 
 import pytest
 
-from mockube.apiserver.admission.chain import PluginSelection
 from mockube.apiserver.http.settings import Settings
 from tests.support.controllers.kruise import (
     CLONES,
@@ -354,88 +353,3 @@ async def test_advanced_stateful_set_fields_are_immutable(client):
     assert (
         "updates to statefulset spec for fields other than 'replicas', 'ordinals'" in answer.body["message"]
     )
-
-
-# --- launch priorities of a pod's containers
-
-
-PODS = "/api/v1/namespaces/default/pods"
-NO_ACCOUNTS = PluginSelection(disabled=("ServiceAccount",))
-PRIORITY = "KRUISE_CONTAINER_PRIORITY"
-
-
-@pytest.fixture
-async def pods_client():
-    async with apiserver.running(settings=Settings(packs=("kruise",), plugins=NO_ACCOUNTS)) as client:
-        yield client
-
-
-def pod_with_priorities(*values, metadata=None):
-    containers = [
-        {"name": f"c{number}", "image": "app"}
-        | ({} if value is None else {"env": [{"name": PRIORITY, "value": value}]})
-        for number, value in enumerate(values)
-    ]
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": metadata or {"name": "web"},
-        "spec": {"containers": containers, "automountServiceAccountToken": False},
-    }
-
-
-def barriers_of(pod):
-    """Return the name and the key of the barrier for which each container waits, or None."""
-    selectors = [
-        [
-            variable["valueFrom"]["configMapKeyRef"]
-            for variable in container.get("env", ())
-            if variable["name"] == "KRUISE_CONTAINER_BARRIER"
-        ]
-        for container in pod["spec"]["containers"]
-    ]
-    return [(found[0]["name"], found[0]["key"]) if found else None for found in selectors]
-
-
-@pytest.mark.parametrize(
-    ("values", "expected"),
-    [
-        pytest.param(("0", "10"), ["p_0", "p_10"], id="two"),
-        pytest.param((None, "-3"), ["p_0", "p_-3"], id="none counts as 0"),
-        pytest.param((None, None), None, id="none"),
-        pytest.param(("5", "5"), None, id="the same"),
-        pytest.param(("5",), None, id="one container"),
-    ],
-)
-async def test_containers_with_priorities_wait_for_barrier(pods_client, values, expected):
-    created = await pods_client.post(PODS, pod_with_priorities(*values))
-    assert created.status == 201, created.body
-    barriers = [None] * len(values) if expected is None else [("web-barrier", key) for key in expected]
-    assert barriers_of(created.body) == barriers
-
-
-async def test_annotation_orders_containers(pods_client):
-    metadata = {"name": "web", "annotations": {"apps.kruise.io/container-launch-priority": "Ordered"}}
-    created = await pods_client.post(PODS, pod_with_priorities(None, "10", None, metadata=metadata))
-    assert [key for _, key in barriers_of(created.body)] == ["p_0", "p_-1", "p_-2"]
-
-
-async def test_barrier_has_generated_name_of_pod(pods_client):
-    created = await pods_client.post(PODS, pod_with_priorities("0", "1", metadata={"generateName": "web-"}))
-    name = created.body["metadata"]["name"]
-    assert len(name) == len("web-") + 5
-    assert barriers_of(created.body) == [(f"{name}-barrier", "p_0"), (f"{name}-barrier", "p_1")]
-
-
-async def test_priority_that_is_no_number_is_denied(pods_client):
-    answer = await pods_client.post(PODS, pod_with_priorities("high", "1"))
-    assert answer.status == 500
-    assert answer.body["message"] == (
-        'admission webhook "mpod.kb.io" denied the request: strconv.Atoi: parsing "high": invalid syntax'
-    )
-
-
-async def test_pod_has_no_barrier_without_pack():
-    async with apiserver.running(settings=Settings(plugins=NO_ACCOUNTS)) as client:
-        created = await client.post(PODS, pod_with_priorities("0", "1"))
-        assert barriers_of(created.body) == [None, None]

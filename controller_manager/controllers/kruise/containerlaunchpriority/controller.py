@@ -58,7 +58,7 @@ def _ready_containers(pod: PodView) -> set[str]:
 
 def _is_of_earlier_pod(barrier: ReadOnlyTree, pod: PodView) -> bool:
     """Return whether the barrier belongs to an earlier pod of the same name."""
-    owners = [owner for owner in meta.owner_references(barrier) if owner["kind"] == "Pod"]
+    owners = meta.owner_references(barrier)
     return bool(owners) and all(owner["uid"] != pod.uid for owner in owners)
 
 
