@@ -112,7 +112,7 @@ def node(
             "capacity": amounts,
             "conditions": _initial_conditions(format_time(now)),
             "declaredFeatures": [*DECLARED_FEATURES],
-            "nodeInfo": {**_node_info(version), **machine_ids(name)},
+            "nodeInfo": node_info({"metadata": {"name": name, "labels": labels}}, version),
         },
     }
 
@@ -130,16 +130,21 @@ def machine_ids(name: str) -> dict[str, str]:
     return {"machineID": machine.hex, "systemUUID": str(system), "bootID": str(boot)}
 
 
-def _node_info(version: str) -> dict[str, str]:
-    return {
-        "architecture": "amd64",
+def node_info(node: ReadOnlyTree, version: str) -> dict[str, str]:
+    """Return the nodeInfo of a node: what it has, and for the rest what its labels and its kubelet's version say."""
+    labels = meta.labels(node)
+    info = {
+        "architecture": labels.get(LABEL_ARCH) or "amd64",
         "containerRuntimeVersion": f"{RUNTIME}://0.1.0",
         "kernelVersion": RUNTIME,
         "kubeProxyVersion": "",
         "kubeletVersion": version,
-        "operatingSystem": "linux",
+        "operatingSystem": labels.get(LABEL_OS) or "linux",
         "osImage": RUNTIME,
+        **machine_ids(meta.name(node)),
     }
+    present = (node.get("status") or {}).get("nodeInfo") or {}
+    return {**info, **{name: value for name, value in present.items() if value}}
 
 
 def lease(owner: ReadOnlyTree, now: datetime) -> dict[str, Any]:

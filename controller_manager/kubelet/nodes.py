@@ -61,12 +61,14 @@ class SimulatedNodes:
         self._stages = StageRunner(
             stages,
             self._status_writer,
-            TemplateContext.of(registry, context.clock).node_functions,
+            TemplateContext.of(registry, context.clock, lambda: self._version).node_functions,
             clock=context.clock,
             random=context.random,
         )
         self._leases = self._loop(context, "simulated-leases", self._heartbeat)
         self._statuses = self._loop(context, "simulated-nodes", self._sync)
+        self._version = ""
+        """The version of the API server, which is that of the simulated kubelets."""
         self._nodes_to_register: dict[str, dict[str, Any]] = {}
         """The nodes to register, by name."""
         self._desired = DesiredNodes(nodes=self._options.simulate_nodes)
@@ -83,11 +85,11 @@ class SimulatedNodes:
     async def _sync_all(self) -> None:
         """Find the nodes to register, and queue all nodes."""
         desired = desired_nodes(self._config_maps.lister.get(*NODES_CONFIG_MAP), self._options)
-        version = (await self._client.raw("GET", "/version")).get("gitVersion") or ""
+        self._version = (await self._client.raw("GET", "/version")).get("gitVersion") or ""
         registered = {meta.name(csi_node) for csi_node in (await self._client.list(CSI_NODES)).items}
         capacity = dict(self._options.simulate_node_capacity)
         self._nodes_to_register = {
-            name: node(number, desired, capacity=capacity, version=version, now=self._clock.now())
+            name: node(number, desired, capacity=capacity, version=self._version, now=self._clock.now())
             for number in range(1, desired.nodes + 1)
             if self._needs_registration(name := node_name(number), registered)
         }

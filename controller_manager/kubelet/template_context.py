@@ -10,7 +10,12 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.kubelet.node_objects import KUBELET_PORT, NODE_CONDITIONS, machine_ids
+from mockube.controller_manager.kubelet.node_objects import (
+    KUBELET_PORT,
+    NODE_CONDITIONS,
+    machine_ids,
+    node_info,
+)
 from mockube.controller_manager.kubelet.node_registry import NodeRegistry
 from mockube.controller_manager.kubelet.template.expression import Environment
 
@@ -22,10 +27,13 @@ class TemplateContext(Struct, frozen=True, kw_only=True):
     registry: NodeRegistry
     clock: Clock
     started: datetime
+    kubelet_version: Callable[[], str] = str
 
     @classmethod
-    def of(cls, registry: NodeRegistry, clock: Clock) -> "TemplateContext":
-        return cls(registry=registry, clock=clock, started=clock.now())
+    def of(
+        cls, registry: NodeRegistry, clock: Clock, kubelet_version: Callable[[], str] = str
+    ) -> "TemplateContext":
+        return cls(registry=registry, clock=clock, started=clock.now(), kubelet_version=kubelet_version)
 
     def node_functions(self, node: ReadOnlyTree) -> Environment:
         name = meta.name(node)
@@ -37,6 +45,7 @@ class TemplateContext(Struct, frozen=True, kw_only=True):
             "MachineID": lambda: machine_ids(name)["machineID"],
             "SystemUUID": lambda: machine_ids(name)["systemUUID"],
             "BootID": lambda: machine_ids(name)["bootID"],
+            "NodeInfo": lambda: node_info(node, self.kubelet_version()),
         }
 
     def pod_functions(self, pod: ReadOnlyTree) -> Environment:

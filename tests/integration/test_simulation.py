@@ -57,6 +57,24 @@ async def test_nodes_are_registered_and_ready(cluster):
     assert csi_node["metadata"]["ownerReferences"][0]["uid"] == node["metadata"]["uid"]
 
 
+async def test_node_of_another_program_gets_node_info(cluster):
+    """As Karpenter's, which has labels and the annotation of a simulated node, and what its program knows of the machine."""
+    own = (await cluster.get(f"{NODES}/node-1"))["status"]["nodeInfo"]
+    labels = {"kubernetes.io/arch": "arm64", "kubernetes.io/os": "windows"}
+    metadata = {"name": "other", "labels": labels, "annotations": {"kwok.x-k8s.io/node": "fake"}}
+    present = dict.fromkeys(own, "") | {"osImage": "Bottlerocket"}
+    await cluster.server.post(NODES, {"metadata": metadata, "status": {"nodeInfo": present}})
+    await cluster.manager.settle()
+    info = (await cluster.get(f"{NODES}/other"))["status"]["nodeInfo"]
+    described = {"architecture": "arm64", "operatingSystem": "windows", "osImage": "Bottlerocket"}
+    ids = ("machineID", "systemUUID", "bootID")
+    assert {name: value for name, value in info.items() if name not in ids} == {
+        name: value for name, value in (own | described).items() if name not in ids
+    }
+    assert [len(info[name]) for name in ids] == [32, 36, 36]
+    assert all(info[name] != own[name] for name in ids)
+
+
 async def test_node_leases_are_renewed_every_ten_seconds(cluster):
     for _ in range(3):
         lease = await cluster.get(f"{LEASES}/node-2")

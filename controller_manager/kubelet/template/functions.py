@@ -22,6 +22,7 @@ FROM_ENVIRONMENT: Final = frozenset(
         "MachineID",
         "SystemUUID",
         "BootID",
+        "NodeInfo",
         "NodePort",
         "NodeIPWith",
         "NodeIPsWith",
@@ -29,7 +30,7 @@ FROM_ENVIRONMENT: Final = frozenset(
         "PodIPsWith",
     }
 )
-"""The names of kwok's functions that the environment provides."""
+"""The functions that the environment provides: kwok's, and NodeInfo."""
 
 
 _MAX_INDENT: Final = 100
