@@ -238,7 +238,7 @@ def _settings(config: Config, dependencies: Dependencies) -> Settings:
         authorization_modes=config.authorization.types,
         authorization=authorization_settings(config.authorization),
         minor=config.features.kubernetes_version,
-        overrides=read_overrides(config.features.runtime_config),
+        overrides=read_overrides(config.features.runtime_config, config.features.kubernetes_version),
         names_flows=config.features.enable_priority_and_fairness,
         git_version=config.features.git_version,
         packs=config.features.packs,

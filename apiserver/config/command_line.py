@@ -68,7 +68,10 @@ class Config(Struct, frozen=True, kw_only=True):
         return (
             *(f"--feature-gates={gate}" for gate in ignored_settings(*_gates(self))),
             *tls.values_without_effect(self.serving.tls_min_version, self.serving.tls_cipher_suites),
-            *(f"--runtime-config={name}=true" for name in left_out(self.features.runtime_config)),
+            *(
+                f"--runtime-config={name}=true"
+                for name in left_out(self.features.runtime_config, self.features.kubernetes_version)
+            ),
             *(() if store.watch_cache else ("--watch-cache=false",)),
             *(() if store.default_watch_cache_size else ("--default-watch-cache-size=0",)),
             *(f"--watch-cache-sizes={name}#0" for name, size in store.watch_cache_sizes if not size),

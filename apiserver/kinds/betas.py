@@ -1,86 +1,182 @@
-"""Versions that `--runtime-config` enables. Their objects are stored in the stable version."""
+"""Versions that `--runtime-config` enables."""
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Final, TypeAlias
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
 from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.schema import minors
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.kinds.api_resource import GroupVersion
 from mockube.apiserver.kinds.common.defaults import Table, defaults_table
 from mockube.apiserver.kinds.kind import Conversion, Group, Kind
 from mockube.apiserver.kinds.registry import NEWEST, Kinds
 from mockube.apiserver.kinds.resource import v1beta1 as resource_v1beta1
-from mockube.apiserver.kinds.resource_config import REGISTERED, Overrides
+from mockube.apiserver.kinds.resource_config import Overrides, registered_versions
 
 _Convert: TypeAlias = Callable[[Tree], Tree]
 _POLICIES: Final = ("mutatingadmissionpolicies", "mutatingadmissionpolicybindings")
 _DEVICES: Final = ("deviceclasses", "resourceclaims", "resourceclaimtemplates", "resourceslices")
 
-BETAS: Final[Mapping[GroupVersion, tuple[tuple[str, ...], str]]] = {
-    ("admissionregistration.k8s.io", "v1beta1"): (
+_CLASSES: Final = ("volumeattributesclasses",)
+_VALIDATING_POLICIES: Final = ("validatingadmissionpolicies", "validatingadmissionpolicybindings")
+
+
+class Beta(NamedTuple):
+    """Resources of a version that is off by default."""
+
+    group: str
+    version: str
+    resources: tuple[str, ...]
+    minors: tuple[str, str]
+    """The first and the last minor release in which this server serves them."""
+    lifecycle: str
+    """The end of the warning for its clients."""
+
+
+BETAS: Final = (
+    Beta(
+        "admissionregistration.k8s.io",
+        "v1beta1",
         _POLICIES,
+        ("1.34", "1.36"),
         "is deprecated in v1.37+, unavailable in v1.40+; use {group}/v1 {kind}",
     ),
-    ("admissionregistration.k8s.io", "v1alpha1"): (
+    Beta(
+        "admissionregistration.k8s.io",
+        "v1beta1",
+        _VALIDATING_POLICIES,
+        ("1.29", "1.33"),
+        "is deprecated in v1.31+, unavailable in v1.34+",
+    ),
+    Beta(
+        "admissionregistration.k8s.io",
+        "v1alpha1",
         _POLICIES,
+        ("1.32", "1.36"),
         "is deprecated in v1.35+, unavailable in v1.38+",
     ),
-    ("networking.k8s.io", "v1beta1"): (
+    Beta(
+        "admissionregistration.k8s.io",
+        "v1alpha1",
+        _VALIDATING_POLICIES,
+        ("1.29", "1.31"),
+        "is deprecated in v1.29+, unavailable in v1.32+",
+    ),
+    Beta(
+        "networking.k8s.io",
+        "v1beta1",
         ("ipaddresses", "servicecidrs"),
+        ("1.33", "1.36"),
         "is deprecated in v1.34+, unavailable in v1.37+",
     ),
-    ("resource.k8s.io", "v1beta2"): (_DEVICES, "is deprecated in v1.36+, unavailable in v1.39+"),
-    ("resource.k8s.io", "v1beta1"): (_DEVICES, "is deprecated in v1.35+, unavailable in v1.38+"),
-    ("storage.k8s.io", "v1beta1"): (
-        ("volumeattributesclasses",),
+    Beta(
+        "resource.k8s.io",
+        "v1beta2",
+        _DEVICES,
+        ("1.33", "1.36"),
+        "is deprecated in v1.36+, unavailable in v1.39+",
+    ),
+    Beta(
+        "resource.k8s.io",
+        "v1beta1",
+        _DEVICES,
+        ("1.33", "1.36"),
+        "is deprecated in v1.35+, unavailable in v1.38+",
+    ),
+    Beta(
+        "storage.k8s.io",
+        "v1beta1",
+        _CLASSES,
+        ("1.31", "1.36"),
         "is deprecated in v1.34+, unavailable in v1.37+; use {group}/v1 {kind}",
     ),
-}
-"""By version, the resources, and the deprecation warning for their clients."""
+    Beta(
+        "storage.k8s.io",
+        "v1alpha1",
+        _CLASSES,
+        ("1.29", "1.34"),
+        "is deprecated in v1.32+, unavailable in v1.35+",
+    ),
+)
+"""The most stable first. Objects are stored in the stable version, or, before the minor release that has it, in the first of these."""
 
 
-def switched_kinds(kinds: Kinds, overrides: Overrides) -> Kinds:
+def switched_kinds(kinds: Kinds, overrides: Overrides, of_minor: Callable[[Kind], Kind]) -> Kinds:
     """Return the kinds of a minor release with the kinds that are switched on, and without those that are switched off.
 
-    The server itself can still read the kinds that are switched off.
+    The server itself can still read the kinds that are switched off. `of_minor` changes a kind of the newest release to
+    what the minor has.
     """
-    groups = [_group(group, overrides, has_betas=kinds is NEWEST) for group in kinds.groups]
-    served = {kind.resource for group in groups for kind in group.kinds}
-    disabled_kinds = [kind for kind in kinds.all if kind.resource not in served]
-    return Kinds((group for group in groups if group.kinds), kinds.hidden, kinds.minor, disabled_kinds)
+    served = {group.name: group for group in kinds.groups}
+    disabled_kinds: list[Kind] = []
+    groups = []
+    for newest in NEWEST.groups:
+        group = served.get(newest.name, Group(name=newest.name, versions=(), defaults=newest.defaults))
+        betas = [*_betas(group, newest, kinds.minor, of_minor)]
+        stable = [kind for kind in group.kinds if _is_on(kind, overrides, default=True)]
+        enabled = [kind for kind in betas if _is_on(kind, overrides, default=False)]
+        served_names = {kind.resource.name for kind in (*stable, *enabled)}
+        disabled_kinds += [kind for kind in group.kinds if kind not in stable]
+        disabled_kinds += [
+            kind
+            for kind in betas
+            if kind not in enabled and kind.conversion is None and kind.resource.name in served_names
+        ]
+        if stable or enabled:
+            groups.append(_with_betas(group, stable, enabled, kinds.minor))
+    return Kinds(groups, kinds.hidden, kinds.minor, disabled_kinds)
 
 
-def _group(group: Group, overrides: Overrides, *, has_betas: bool) -> Group:
-    def is_on(kind: Kind, *, default: bool) -> bool:
-        row = kind.resource
-        return overrides.is_enabled(row.group, row.version, row.name, default=default)
+def _is_on(kind: Kind, overrides: Overrides, *, default: bool) -> bool:
+    row = kind.resource
+    return overrides.is_enabled(row.group, row.version, row.name, default=default)
 
-    betas = [kind for kind in _betas(group) if is_on(kind, default=False)] if has_betas else []
-    stable = [kind for kind in group.kinds if is_on(kind, default=True)]
-    versions = dict.fromkeys((*group.versions, *REGISTERED[group.name]))
-    served_versions = {kind.resource.version for kind in (*stable, *betas)}
+
+def _with_betas(group: Group, stable: Sequence[Kind], enabled: Sequence[Kind], minor: str) -> Group:
+    versions = dict.fromkeys((*group.versions, *registered_versions(minor).get(group.name, ())))
+    served_versions = {kind.resource.version for kind in (*stable, *enabled)}
     defaults = dict(group.defaults)
-    for version in {kind.resource.version for kind in betas}:
+    for version in {kind.resource.version for kind in enabled}:
         defaults |= _of_version(group.defaults, version)
     return Group(
         name=group.name,
         versions=tuple(version for version in versions if version in served_versions),
-        kinds=(*stable, *betas),
+        kinds=(*stable, *enabled),
         defaults=defaults,
     )
 
 
-def _betas(group: Group) -> Iterator[Kind]:
-    for (name, version), (resources, lifecycle) in BETAS.items():
-        if name == group.name:
-            stable = {kind.resource.name: kind for kind in group.kinds}
-            yield from (_beta_kind(stable[resource], version, lifecycle) for resource in resources)
+def _betas(group: Group, newest: Group, minor: str, of_minor: Callable[[Kind], Kind]) -> Iterator[Kind]:
+    """Yield the kinds of all versions that are off by default, in the order of `BETAS`."""
+    stored = {kind.resource.name: kind for kind in group.kinds if kind.conversion is None}
+    stable = {kind.resource.name: kind for kind in newest.kinds}
+    for beta in BETAS:
+        if beta.group != group.name or not _is_within(minor, beta.minors):
+            continue
+        for name in beta.resources:
+            if name in stored:
+                yield of_minor(_beta_kind(stored[name], beta))
+            else:
+                stored[name] = _stored_kind(stable[name], beta)
+                yield of_minor(stored[name])
 
 
-def _beta_kind(kind: Kind, version: str, lifecycle: str) -> Kind:
-    row = kind.resource
+def _is_within(minor: str, bounds: tuple[str, str]) -> bool:
+    return not minors.is_before(minor, bounds[0]) and not minors.is_before(bounds[1], minor)
+
+
+def _stored_kind(kind: Kind, beta: Beta) -> Kind:
+    """Return the kind of a version that is stored as it is, because its minor release has no stable version."""
+    converted = _beta_kind(kind, beta)
+    resource = replace(converted.resource, storage_version=None)
+    own = {"defaults": converted.defaults, "timed_defaults": converted.timed_defaults}
+    return replace(kind, resource=resource, **own)
+
+
+def _beta_kind(kind: Kind, beta: Beta) -> Kind:
+    """Return the kind of a version whose objects are stored as another kind."""
+    row, version, lifecycle = kind.resource, beta.version, beta.lifecycle
     api_version = f"{row.group}/{version}"
     resource = replace(
         row,

@@ -1,7 +1,8 @@
 """The APIs that `--runtime-config` enables and disables: kube-apiserver's rules, defaults and errors."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import cache
 from typing import Final, TypeAlias
 
 from msgspec import Struct, field
@@ -47,15 +48,60 @@ REGISTERED: Final[Mapping[str, tuple[str, ...]]] = {
     group: tuple(versions.split()) for group, versions in _VERSIONS.items()
 }
 """By group, the versions that kube-apiserver has types for, in the order of discovery. It serves few of the old ones."""
-NOT_SERVED: Final[tuple[GroupVersionResource, ...]] = (
-    ("coordination.k8s.io", "v1beta1", "leasecandidates"),
-    ("coordination.k8s.io", "v1alpha2", "leasecandidates"),
-    ("internal.apiserver.k8s.io", "v1alpha1", "storageversions"),
-    ("resource.k8s.io", "v1beta2", "devicetaintrules"),
-    ("resource.k8s.io", "v1alpha3", "devicetaintrules"),
-    ("resource.k8s.io", "v1alpha3", "resourcepoolstatusrequests"),
-)
-"""Resources that kube-apiserver can serve and this server cannot."""
+_NOT_SERVED: Final = """
+authentication.k8s.io/v1beta1 selfsubjectreviews 1.29 1.32
+authentication.k8s.io/v1alpha1 selfsubjectreviews 1.29 1.31
+coordination.k8s.io/v1beta1 leasecandidates 1.33 1.36
+coordination.k8s.io/v1alpha2 leasecandidates 1.32 1.36
+coordination.k8s.io/v1alpha1 leasecandidates 1.31 1.31
+internal.apiserver.k8s.io/v1alpha1 storageversions 1.29 1.36
+networking.k8s.io/v1beta1 ipaddresses servicecidrs 1.31 1.32
+networking.k8s.io/v1alpha1 ipaddresses servicecidrs 1.29 1.30
+resource.k8s.io/v1beta2 devicetaintrules 1.36 1.36
+resource.k8s.io/v1beta1 deviceclasses resourceclaims resourceclaimtemplates resourceslices 1.32 1.32
+resource.k8s.io/v1alpha3 devicetaintrules 1.33 1.36
+resource.k8s.io/v1alpha3 resourcepoolstatusrequests 1.36 1.36
+resource.k8s.io/v1alpha3 deviceclasses resourceclaims resourceclaimtemplates resourceslices 1.31 1.33
+resource.k8s.io/v1alpha3 podschedulingcontexts 1.31 1.31
+resource.k8s.io/v1alpha2 podschedulingcontexts resourceclaims resourceclaimtemplates resourceclasses 1.29 1.30
+resource.k8s.io/v1alpha2 resourceclaimparameters resourceclassparameters resourceslices 1.30 1.30
+"""
+_ONLY_OLDER: Final = {
+    "coordination.k8s.io": ("v1alpha1",),
+    "networking.k8s.io": ("v1alpha1",),
+    "resource.k8s.io": ("v1alpha2",),
+    "scheduling.k8s.io": ("v1alpha1",),
+    "storagemigration.k8s.io": ("v1alpha1",),
+}
+"""Versions that only older minor releases have types for."""
+
+
+def _read_not_served(text: str) -> Iterator[tuple[GroupVersionResource, str, str]]:
+    for line in text.split("\n"):
+        api_version, *names, since, until = line.split() or ("", "", "")
+        group, _, version = api_version.partition("/")
+        for name in filter(None, names):
+            yield (group, version, name), since, until
+
+
+@cache
+def not_served(minor: str) -> Collection[GroupVersionResource]:
+    """Return the resources that kube-apiserver of a minor release can serve and this server cannot."""
+    return [
+        name
+        for name, since, until in _read_not_served(_NOT_SERVED)
+        if not minors.is_before(minor, since) and not minors.is_before(until, minor)
+    ]
+
+
+@cache
+def registered_versions(minor: str) -> Mapping[str, tuple[str, ...]]:
+    """Return the versions of each group that a minor release has types for; an older one has those of the newest, too."""
+    if minor == minors.NEWEST:
+        return REGISTERED
+    return {group: (*versions, *_ONLY_OLDER.get(group, ())) for group, versions in REGISTERED.items()}
+
+
 _SERVED_IN_PART: Final = frozenset({("resource.k8s.io", "v1beta2")})
 """Versions of which this server can serve other resources."""
 _NEEDED: Final[tuple[GroupVersion, ...]] = (
@@ -118,20 +164,17 @@ def runtime_config_problem(
         if has_priority_and_fairness:
             _check_flow_control(settings)
         _check_keys(settings)
-        overrides = _overrides(settings)
-        _check_groups_needed(overrides)
-        _check_served(settings)
-        if minor != minors.NEWEST:
-            _check_minor(overrides, minor)
+        _check_groups_needed(_overrides(settings, minor))
+        _check_served(settings, minor)
     except ValueError as error:
         return str(error)
     return ""
 
 
-def read_overrides(pairs: Iterable[Pair]) -> Overrides:
+def read_overrides(pairs: Iterable[Pair], minor: str = minors.NEWEST) -> Overrides:
     """Return the overrides of a valid flag; of a repeated key the last value counts."""
     settings = _normalized_settings(pairs)
-    return _overrides(settings) if settings else NO_OVERRIDES
+    return _overrides(settings, minor) if settings else NO_OVERRIDES
 
 
 def _normalized_settings(pairs: Iterable[Pair]) -> dict[str, str]:
@@ -145,12 +188,12 @@ def _normalized_settings(pairs: Iterable[Pair]) -> dict[str, str]:
     return settings
 
 
-def left_out(pairs: Iterable[Pair]) -> list[str]:
+def left_out(pairs: Iterable[Pair], minor: str = minors.NEWEST) -> list[str]:
     """Return the resources that kube-apiserver would serve with these settings and this server does not."""
-    overrides = read_overrides(pairs)
+    overrides = read_overrides(pairs, minor)
     return [
         f"{group}/{version}/{name}"
-        for group, version, name in NOT_SERVED
+        for group, version, name in not_served(minor)
         if overrides.is_enabled(group, version, name, default=False)
     ]
 
@@ -179,7 +222,9 @@ def _check_keys(settings: Mapping[str, str]) -> None:
         raise ValueError(f"unknown api groups {','.join(sorted(unknown))}")
 
 
-def _overrides(settings: Mapping[str, str]) -> Overrides:
+def _overrides(settings: Mapping[str, str], minor: str) -> Overrides:
+    registered = registered_versions(minor)
+    every_version = [(group, version) for group, versions in registered.items() for version in versions]
     versions: dict[GroupVersion, bool] = {}
     resources: dict[GroupVersionResource, bool] = {}
     for key, matches in _GROUPS_OF_VERSIONS.items():
@@ -187,10 +232,10 @@ def _overrides(settings: Mapping[str, str]) -> Overrides:
         if value not in (None, "true", "false"):
             raise ValueError(f"invalid value {key}={value}")
         if value is not None:
-            versions.update({each: value == "true" for each in _every_version() if matches(each[1])})
+            versions.update({each: value == "true" for each in every_version if matches(each[1])})
     for key in sorted(settings.keys() - _GROUPS_OF_VERSIONS.keys()):
         group, version, *resource = key.split("/")
-        if version not in REGISTERED.get(group, ()):
+        if version not in registered.get(group, ()):
             raise ValueError(
                 f"group version {'/'.join(filter(None, (group, version)))} that has not been registered"
             )
@@ -205,10 +250,6 @@ def _overrides(settings: Mapping[str, str]) -> Overrides:
         else:
             resources[group, version, resource[0]] = enabled
     return Overrides(versions, resources)
-
-
-def _every_version() -> Iterator[GroupVersion]:
-    return ((group, version) for group, versions in REGISTERED.items() for version in versions)
 
 
 def _boolean(key: str, value: str) -> bool:
@@ -231,25 +272,15 @@ def _check_groups_needed(overrides: Overrides) -> None:
             )
 
 
-def _check_served(settings: Mapping[str, str]) -> None:
+def _check_served(settings: Mapping[str, str], minor: str) -> None:
     """Refuse a resource that is set by name and cannot be served; one of a group of versions is a warning only."""
-    named_overrides = _overrides(
-        {key: value for key, value in settings.items() if key not in _GROUPS_OF_VERSIONS}
-    )
-    for name in NOT_SERVED:
+    by_name = {key: value for key, value in settings.items() if key not in _GROUPS_OF_VERSIONS}
+    named_overrides = _overrides(by_name, minor)
+    suffix = "" if minor == minors.NEWEST else f" with --kubernetes-version={minor}"
+    for name in not_served(minor):
         group, version, resource = name
         is_whole = (group, version) not in _SERVED_IN_PART
         if named_overrides.resources.get(name) or (
             is_whole and named_overrides.versions.get((group, version))
         ):
-            raise ValueError(f"--runtime-config: {group}/{version}/{resource} is not supported")
-
-
-def _check_minor(overrides: Overrides, minor: str) -> None:
-    """Refuse to enable what an older minor does not serve by default: only the newest has conversions for it."""
-    for name, is_on in (*overrides.versions.items(), *overrides.resources.items()):
-        if is_on and not _STABLE(name[1]):
-            api_name = "/".join(name)
-            raise ValueError(
-                f"--runtime-config: {api_name} is not supported with --kubernetes-version={minor}"
-            )
+            raise ValueError(f"--runtime-config: {group}/{version}/{resource} is not supported{suffix}")

@@ -72,16 +72,17 @@ _NEWEST: Final = frozenset(
 
 def _kind(kind: Kind, minor: str) -> Kind:
     row = kind.resource
-    resource = replace(
-        row,
-        subresources=tuple(
-            subresource for subresource in row.subresources if _is_served(row, minor, subresource.name)
-        ),
-        deprecated=_deprecation(row.deprecated, minor),
+    subresources = tuple(
+        subresource for subresource in row.subresources if _is_served(row, minor, subresource.name)
     )
+    return older_kind(replace(kind, resource=replace(row, subresources=subresources)), minor)
+
+
+def older_kind(kind: Kind, minor: str) -> Kind:
+    """Return a kind with the rules, columns and warnings of an older minor release."""
     return replace(
         kind,
-        resource=resource,
+        resource=replace(kind.resource, deprecated=_deprecation(kind.resource.deprecated, minor)),
         strategy=_strategy(kind, minor),
         validation=older_validation(kind, minor),
         warnings=older_warnings(kind, minor),

@@ -369,11 +369,3 @@ def test_runtime_config_accepted_upstream_is_accepted(given):
 def test_unsupported_apis_of_runtime_config_are_named():
     named = read("--runtime-config=api/beta=true").ignored_flags()
     assert "--runtime-config=coordination.k8s.io/v1beta1/leasecandidates=true" in named
-
-
-def test_older_minor_refuses_other_versions_in_runtime_config(capsys):
-    flags = ["--kubernetes-version=1.33", "--runtime-config=resource.k8s.io/v1beta1=true"]
-    with pytest.raises(SystemExit):
-        read(*flags)
-    says = "resource.k8s.io/v1beta1 is not supported with --kubernetes-version=1.33"
-    assert says in capsys.readouterr().err
