@@ -8,6 +8,7 @@ import asyncio
 import errno
 import logging
 import socket
+import ssl
 from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from functools import partial
@@ -43,6 +44,7 @@ SHUTDOWN_SECONDS = 0.02
 """How long a shutdown waits after its deadline for responses and for open connections."""
 RECOVERY_SECONDS = 0.1
 """The pause of accepting connections when the system has no socket left."""
+REPORT_SECONDS = 60.0
 READ_BUFFER: Final = 64 * 1024
 """Bytes of a body that are read ahead; twice as many at most."""
 ALL_HEADS_BYTES: Final = 64 << 20
@@ -302,6 +304,7 @@ class Acceptor:
         self._listener = listener
         self._clock = clock
         self._opening: set[asyncio.Task[None]] = set()
+        self._quiet_until = 0.0
 
     async def run(self) -> None:
         loop, listening_socket = asyncio.get_running_loop(), self._listener.socket
@@ -350,8 +353,20 @@ class Acceptor:
                 ssl=None if tls is None else tls.context,
                 ssl_handshake_timeout=None if tls is None else HEAD_SECONDS,
             )
+        except ssl.SSLCertVerificationError as error:
+            self._report_untrusted(error.verify_message)
         except (OSError, TimeoutError) as error:
             LOG.debug("a TLS handshake failed: %s", error)
+
+    def _report_untrusted(self, problem: str) -> None:
+        """Log, at most once a minute, that an untrusted client certificate ended a connection, as Python's ssl requires."""
+        now = self._clock.monotonic()
+        if now >= self._quiet_until:
+            self._quiet_until = now + REPORT_SECONDS
+            LOG.warning(
+                "closed a connection, whose requests may have a valid token: its client certificate is not trusted: %s",
+                problem,
+            )
 
 
 def _is_not_malformed_request(record: logging.LogRecord) -> bool:

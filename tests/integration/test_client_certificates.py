@@ -10,7 +10,7 @@ from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver.pki.cert_dir import AUTHORITY, CLIENT, SERVER, Folder
 from mockube.apiserver.pki.issue import CertificateIssuer, Pair, Subject, make_authority
-from tests.support.processes.process import ApiServerProcess, tls
+from tests.support.processes.process import ApiServerProcess, tls, token
 
 pytestmark = pytest.mark.slow
 
@@ -94,6 +94,14 @@ async def test_forged_certificates_are_refused(server, tmp_path):
         "a server's": server.pki.pair(SERVER),
     }
     assert {name: await user_of(server, pair, tmp_path) for name, pair in made.items()} == dict.fromkeys(made)
+
+
+async def test_untrusted_certificate_closes_connection_with_token_and_is_logged(server, tmp_path):
+    stranger = issue_certificate(other_authority())
+    valid = {"Authorization": f"Bearer {token(server.kubeconfig)}"}
+    assert (await user_of(server, None, tmp_path, **valid))["groups"][0] == "system:masters"
+    assert await user_of(server, stranger, tmp_path, **valid) is None
+    server.wait_logged("client certificate is not trusted: ")
 
 
 @pytest.fixture(scope="module")
