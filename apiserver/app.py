@@ -216,6 +216,7 @@ class ApiServer:
             built_in={group.name for group in self.catalog.kinds.groups},
             groups={} if self._metrics_pages is None else self._metrics_pages.groups(),
             proxy=self.proxy,
+            websockets_need_create=not minors.is_before(settings.minor, "1.35"),
             kubelet_addresses=settings.kubelet_addresses,
         )
         config = make_filter_config(

@@ -8,7 +8,8 @@ from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.schema import builtin, minors
 from mockube.apimachinery.schema.model import Schemas
 from mockube.apiserver.admission.chain import Admission, AdmissionChainMetrics, plugins
-from mockube.apiserver.admission.device_admin_access import DeviceAdminAccess
+from mockube.apiserver.admission.policies.param_access import PolicyParamAccess
+from mockube.apiserver.admission.resource_claim_access import ResourceClaimAccess
 from mockube.apiserver.admission.role_escalation import RoleEscalation
 from mockube.apiserver.admission.webhooks.dispatch import WebhookDependencies
 from mockube.apiserver.allocation.services import ServiceAllocator
@@ -64,7 +65,11 @@ def make_admission(
         webhooks, rights.authorization, metrics, settings.plugins, settings.minor, outbound
     )
     escalation = RoleEscalation(rights.authorization, rights.rbac.policy)
-    own = (escalation, DeviceAdminAccess())
+    own = (
+        escalation,
+        PolicyParamAccess(webhooks.equivalents),
+        ResourceClaimAccess(authorizes_status=not minors.is_before(settings.minor, "1.36")),
+    )
     return Admission([*enabled_plugins, *pack_webhooks(settings.packs, catalog), *own], metrics.admission)
 
 
@@ -153,5 +158,6 @@ def make_filter_config(  # noqa: PLR0913 - each argument is a dependency
         seconds=settings.budget.seconds,
         watch_seconds=settings.budget.watch_seconds,
         middleware=settings.middleware,
+        constrained_impersonation=not minors.is_before(settings.minor, "1.36"),
         request_headers=request_headers,
     )

@@ -289,6 +289,13 @@ class Admission:
             (plugin, plugin.validate) for plugin in plugins if type(plugin).validate is not Plugin.validate
         ]
         self._mutating = _Step(ADMIT, mutating, metrics)
+        self._authorizing = {
+            target: plugin
+            for plugin in plugins
+            if type(plugin).authorize is not Plugin.authorize
+            for target in plugin.targets
+        }
+        """By target, the plugin that authorizes its writes."""
         self._validating = _Step(VALIDATE, validating, metrics)
 
     async def mutate(self, registry: Registry, attributes: AdmissionAttributes) -> None:
@@ -302,6 +309,11 @@ class Admission:
         if attributes.reinvocation.is_wanted:
             attributes.reinvocation.is_reinvocation = True
             await _run(plugin_set, registry, attributes)
+
+    async def authorize(self, registry: Registry, attributes: AdmissionAttributes) -> None:
+        plugin = self._authorizing.get(attributes.target)
+        if plugin is not None:
+            await plugin.authorize(registry, attributes)
 
     async def validate(self, registry: Registry, attributes: AdmissionAttributes) -> None:
         if not attributes.context.is_internal:

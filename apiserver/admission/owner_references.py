@@ -6,7 +6,7 @@ from typing import Final
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.admission.plugin import WRITE, Plugin, forbidden
-from mockube.apiserver.admission.rules import Equivalents
+from mockube.apiserver.admission.rules import Equivalents, rows_of_kind
 from mockube.apiserver.authz.chain import Attributes, Authorization, Decision
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.registry import Backend
@@ -49,14 +49,7 @@ class OwnerReferencesPermissionEnforcement(Plugin):
         self, backend: Backend, attributes: AdmissionAttributes, owner: ReadOnlyTree
     ) -> Sequence[Resource]:
         api_version, kind = owner.get("apiVersion", ""), owner.get("kind", "")
-        group = api_version.rpartition("/")[0]
-        of_kind = [row for row in backend.rows.values() if (row.group, row.kind) == (group, kind)]
-        rows = [
-            equivalent
-            for row in of_kind
-            for equivalent in self._equivalents(row)
-            if (equivalent.api_version, equivalent.kind) == (api_version, kind)
-        ]
+        rows = rows_of_kind(backend, self._equivalents, api_version, kind)
         if not rows:
             problem = "cannot set blockOwnerDeletion in this case because cannot find RESTMapping for"
             mapping_problem = f"no matches for kind {quote(kind)} in version {quote(api_version)}"

@@ -38,6 +38,9 @@ class Plugin:
     async def mutate(self, registry: Registry, attributes: AdmissionAttributes) -> None:
         """Change the object, or reject the write. Before a create, the watch cache contains all earlier writes."""
 
+    async def authorize(self, registry: Registry, attributes: AdmissionAttributes) -> None:
+        """Require what a write needs besides the permission for its request. The object is complete, but not yet valid."""
+
     async def validate(self, registry: Registry, attributes: AdmissionAttributes) -> None:
         """Raise an error to reject the write."""
 

@@ -1,10 +1,11 @@
-"""The rules of webhooks and policies: the row of a resource that they match."""
+"""The rules of webhooks and policies: the row of a resource that they match, and the rows of a kind that objects name."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.registry.request_context import Operation
 
 Equivalents: TypeAlias = Callable[[Resource], Sequence[Resource]]
@@ -13,6 +14,20 @@ Equivalents: TypeAlias = Callable[[Resource], Sequence[Resource]]
 
 def no_equivalents(_: Resource) -> Sequence[Resource]:
     return ()
+
+
+def rows_of_kind(
+    backend: Backend, equivalents: Equivalents, api_version: str, kind: str
+) -> Sequence[Resource]:
+    """Return the rows of a kind in a version; several resources may have the same kind."""
+    group = api_version.rpartition("/")[0]
+    return [
+        row
+        for stored in backend.rows.values()
+        if (stored.group, stored.kind) == (group, kind)
+        for row in equivalents(stored)
+        if (row.api_version, row.kind) == (api_version, kind)
+    ]
 
 
 def row_of_rules(

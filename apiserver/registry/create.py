@@ -7,6 +7,7 @@ import orjson
 
 from mockube.apimachinery import gotext, meta, status
 from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.groups import NAMESPACES
 from mockube.apimachinery.names import generate_name
 from mockube.apimachinery.piecewise import decode_in_pieces
 from mockube.apimachinery.status import ApiError
@@ -147,6 +148,7 @@ async def _create_named(
     allocations = await registry.allocators.allocate(
         registry, resource, tree, None, dry_run=attributes.dry_run
     )
+    await registry.admission.authorize(registry, attributes)
     await run(size, _check, registry, attributes, resource, tree)
     attributes.name = metadata.ensure_metadata(tree).get("name", "")
     if context.verb != "create":
@@ -176,6 +178,7 @@ async def _create_named(
 async def _authorize(registry: Registry, context: RequestContext) -> None:
     """Require the verb create of an update or apply, which is authorized as such, before it creates a missing object."""
     resource, subresource = context.resource, context.subresource
+    is_namespace = resource.group_resource == NAMESPACES  # a request for one is authorized in it
     attributes = Attributes(
         user=context.user,
         verb="create",
@@ -183,7 +186,7 @@ async def _authorize(registry: Registry, context: RequestContext) -> None:
         version=resource.version,
         resource=resource.name,
         subresource=subresource.name if subresource else "",
-        namespace=context.namespace,
+        namespace=context.name if is_namespace else context.namespace,
         name=context.name,
     )
     await registry.authorization.require(attributes)

@@ -265,6 +265,9 @@ class Allocators(Struct, frozen=True, kw_only=True):
 class Admission(Protocol):
     async def mutate(self, registry: "Registry", attributes: AdmissionAttributes) -> None: ...
 
+    async def authorize(self, registry: "Registry", attributes: AdmissionAttributes) -> None:
+        """Require what a write needs besides the permission for its request, before its object is validated."""
+
     async def validate(self, registry: "Registry", attributes: AdmissionAttributes) -> None: ...
 
 

@@ -240,6 +240,7 @@ async def _prepare(
     run = registry.worker.run
     new = attributes.object = await run(context.size, _prepare_update, registry, context, new, old)
     allocations = await registry.allocators.allocate(registry, resource, new, old, dry_run=options.dry_run)
+    await registry.admission.authorize(registry, attributes)
     await run(context.size, _check, registry, context, new, old)
     await registry.admission.validate(registry, attributes)
     return new, allocations

@@ -90,7 +90,10 @@ def _without_users(headers: MultiMapping[str], proxy: RequestHeaders) -> MultiMa
 def with_impersonation(handle: Handle, config: FilterConfig) -> Handle:
     """Set the user that the Impersonate headers name, or refuse the request with Forbidden or BadRequest."""
     impersonator = impersonation.Impersonator(
-        config.authorization, config.access.impersonation, config.access.monotonic
+        config.authorization,
+        config.access.impersonation,
+        config.access.monotonic,
+        constrained=config.constrained_impersonation,
     )
 
     async def handle_impersonation(request: Request) -> Response:

@@ -45,9 +45,12 @@ class Proxy(Protocol):
 
 
 class ConnectHandler:
-    def __init__(self, registry: Registry, proxy: Proxy, addresses: Sequence[str]) -> None:
+    def __init__(
+        self, registry: Registry, proxy: Proxy, addresses: Sequence[str], *, websockets_need_create: bool
+    ) -> None:
         self._registry = registry
         self._proxy = proxy
+        self._websockets_need_create = websockets_need_create
         self._locator = Locator(registry, addresses)
 
     async def serve(self, request: Request, context: RequestContext) -> Response:
@@ -94,7 +97,7 @@ class ConnectHandler:
 
     async def _check_create(self, request: Request, context: RequestContext) -> None:
         """Require the verb create for a WebSocket, which begins with a GET, as for other protocols."""
-        if context.verb == "create":
+        if context.verb == "create" or not self._websockets_need_create:
             return
         try:
             attributes = replace(request.attributes(), verb="create")

@@ -97,6 +97,8 @@ class Routes(Struct, frozen=True, kw_only=True):
     """The names of the groups that are not of custom resources."""
     groups: Pages = field(default_factory=dict)
     """By API group, the page of resources without rows."""
+    websockets_need_create: bool = True
+    """Whether a WebSocket of exec, attach or portforward needs the verb create; minors before 1.35 do not require it."""
     kubelet_addresses: Sequence[str] = PREFERRED_ADDRESSES
     """The types of node addresses, the preferred one first."""
 
@@ -117,7 +119,12 @@ class Endpoints:
         self._renderer = renderer
         self._watch_handler = watch_handler
         self._bodies = MemoryLimit(BODIES_BYTES, minimum=SMALL_BODY)
-        self._connect_handler = ConnectHandler(registry, routes.proxy, routes.kubelet_addresses)
+        self._connect_handler = ConnectHandler(
+            registry,
+            routes.proxy,
+            routes.kubelet_addresses,
+            websockets_need_create=routes.websockets_need_create,
+        )
         self._deadlines = config.deadlines
         self._seconds = config.seconds
 

@@ -45,6 +45,7 @@ class FilterConfig(Struct, frozen=True, kw_only=True):
     watch_seconds: int
     """The minimum duration of a watch without timeoutSeconds."""
     middleware: Middleware | None = None
+    constrained_impersonation: bool = True
     request_headers: "RequestHeaders | None" = None
     """The headers in which front proxies send users."""
 

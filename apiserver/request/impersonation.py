@@ -65,16 +65,22 @@ def read(headers: Sequence[tuple[str, str]]) -> Impersonation | None:
 
 
 class Impersonator:
-    """Authorizes impersonation. As upstream, the mode that a user was last successful with is tried first."""
+    """Authorizes impersonation. As upstream, the mode that a user was last successful with is tried first.
+
+    `constrained` is whether the constrained modes are tried; minors before 1.36 have only the legacy one.
+    """
 
     def __init__(
         self,
         authorization: Authorization,
         metrics: ImpersonationMetrics,
         monotonic: Callable[[], float],
+        *,
+        constrained: bool = True,
     ) -> None:
         self._authorization = authorization
         self._metrics = metrics
+        self._all_modes: Sequence[_Mode] = _MODES if constrained else _MODES[-1:]
         self._monotonic = monotonic
         self._last: dict[str, _Mode] = {}
 
@@ -95,7 +101,9 @@ class Impersonator:
         first: Forbidden | None = None
         name = request.user.name
         last = self._last.get(name)
-        modes = _MODES if last is None else (last, *(mode for mode in _MODES if mode is not last))
+        modes = self._all_modes
+        if last is not None:
+            modes = (last, *(mode for mode in modes if mode is not last))
         for mode in modes:
             if not mode.applies(impersonation, request.user):
                 continue
@@ -304,6 +312,8 @@ def _extra_problem(extra: Mapping[str, Sequence[str]]) -> str:
         problem = _key_problem(key)
         if problem:
             return f"impersonating an invalid key in extra is not allowed: {problem}"
+        if key != key.lower():
+            return f"impersonating a non-lowercase key in extra is not allowed: {quote(key)}"
         if "" in values:
             return "impersonating the empty string value in extra is not allowed"
     return ""

@@ -94,3 +94,41 @@ async def test_apply_of_missing_custom_object_needs_create(admin, alice):
     assert (answer.status, answer.body["details"]["group"]) == (403, "example.com")
     await grant(admin, ["create"], "widgets")
     assert (await apply(alice, f"{definitions.WIDGETS}/new", body)).status == 201
+
+
+@pytest.mark.parametrize(("minor", "groups"), [("1.36", ["system:nodes"]), ("1.35", [])])
+async def test_impersonated_node_has_group_in_constrained_mode_only(minor, groups):
+    async with apiserver.running_with_roles(minor=minor) as admin:
+        review = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+        answer = await admin.post(review, {}, Impersonate_User="system:node:n1")
+        assert answer.body["status"]["userInfo"]["groups"] == [*groups, "system:authenticated"]
+
+
+@pytest.mark.parametrize(("minor", "status"), [("1.35", 403), ("1.34", 400)])
+async def test_websocket_of_exec_needs_create_since_its_minor(minor, status):
+    async with apiserver.running_with_roles(minor=minor) as admin:
+        await grant(admin, ["get"], "pods/exec")
+        pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+        account = {"metadata": {"name": "default"}}
+        await admin.post("/api/v1/namespaces/default/serviceaccounts", account)
+        assert (await admin.post("/api/v1/namespaces/default/pods", pod)).status == 201
+        alice = Client(admin.session, admin.url, authorization="Bearer alice")
+        answer = await alice.get("/api/v1/namespaces/default/pods/p/exec?command=ls&stdout=1")
+        assert answer.status == status, answer.body
+
+
+CLAIMS = "/apis/resource.k8s.io/{}/namespaces/default/resourceclaims"
+
+
+@pytest.mark.parametrize(("minor", "version", "status"), [("1.36", "v1", 422), ("1.35", "v1", 200)])
+async def test_allocation_of_claim_needs_binding_since_its_minor(minor, version, status):
+    async with apiserver.running_with_roles(minor=minor) as admin:
+        await grant(admin, ["patch"], "resourceclaims/status")
+        path = CLAIMS.format(version)
+        request = {"name": "r", "exactly": {"deviceClassName": "k"}}
+        claim = {"metadata": {"name": "c"}, "spec": {"devices": {"requests": [request]}}}
+        assert (await admin.post(path, claim)).status == 201
+        alice = Client(admin.session, admin.url, authorization="Bearer alice")
+        result = {"request": "r", "driver": "d.example", "pool": "p", "device": "x"}
+        allocation = {"status": {"allocation": {"devices": {"results": [result]}}}}
+        assert (await alice.patch(f"{path}/c/status", allocation)).status == status

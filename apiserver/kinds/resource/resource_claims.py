@@ -57,7 +57,7 @@ from mockube.apiserver.kinds.resource.values import (
     check_uid,
     items,
 )
-from mockube.apiserver.kinds.strategy import STATUS_ALONE, Strategy
+from mockube.apiserver.kinds.strategy import STATUS_ALONE, Strategy, StrategyContext
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 # --- defaults
@@ -254,6 +254,28 @@ def _template_cells(template: Tree, now: datetime) -> list[Any]:
     return [meta.name(template), age(template, now)]
 
 
+def _drop_deallocated(new: Tree, old: Tree, _request: StrategyContext) -> None:
+    """Drop the status of devices that are no longer allocated, for clients that do not know these fields."""
+    status = new.get("status") or {}
+    deallocated = _allocated_devices(old) - _allocated_devices(new)
+    if not deallocated or "devices" not in status:
+        return
+    status = dict(status)
+    status["devices"] = [device for device in status["devices"] if _device_id(device) not in deallocated]
+    if not status["devices"]:
+        del status["devices"]
+    new["status"] = status
+
+
+def _allocated_devices(claim: ReadOnlyTree) -> set[tuple[str, ...]]:
+    allocation = (claim.get("status") or {}).get("allocation") or {}
+    return {_device_id(result) for result in (allocation.get("devices") or {}).get("results") or ()}
+
+
+def _device_id(device: ReadOnlyTree) -> tuple[str, ...]:
+    return tuple(device.get(name) or "" for name in _ID)
+
+
 RESOURCE_CLAIM: Final = Kind(
     resource=Resource(
         group="resource.k8s.io",
@@ -262,7 +284,9 @@ RESOURCE_CLAIM: Final = Kind(
         kind="ResourceClaim",
         subresources=(STATUS_WITHOUT_TABLE,),
     ),
-    strategy=Strategy(resets=STATUS_ALONE, returns_deleted=True),
+    strategy=Strategy(
+        resets=STATUS_ALONE, returns_deleted=True, prepare_update={"status": _drop_deallocated}
+    ),
     validation=Validation(
         repeated_checks=METADATA_AND_CHANGE,
         create=_CREATE_CLAIM,

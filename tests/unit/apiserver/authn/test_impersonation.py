@@ -257,6 +257,14 @@ async def test_impersonated_groups_need_one_wildcard_or_each_permission():
             '(such as "acme.io/foo")',
             id="a key without a domain",
         ),
+        pytest.param(
+            ("impersonate-on:user-info:list", "impersonate:user-info"),
+            [BOB, ("impersonate-extra-acme.io%2f%41", "view")],
+            'userextras.authentication.k8s.io is forbidden: User "real" cannot impersonate:user-info resource '
+            '"userextras" in API group "authentication.k8s.io" at the cluster scope: impersonating a non-lowercase '
+            'key in extra is not allowed: "acme.io/A"',
+            id="a key with a capital letter",
+        ),
     ],
 )
 async def test_refused_impersonation_has_upstreams_message(verbs, headers, message):
