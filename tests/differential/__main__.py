@@ -22,7 +22,18 @@ from functools import cache
 from pathlib import Path
 
 from tests.conformance.golden import golden
-from tests.differential import admission, custom, expressions, fields, managers, table, updates, users, verbs
+from tests.differential import (
+    admission,
+    custom,
+    expressions,
+    fields,
+    managers,
+    rights,
+    table,
+    updates,
+    users,
+    verbs,
+)
 from tests.differential.answers import (
     comparable,
     generated_name,
@@ -63,8 +74,10 @@ def main() -> int:
     ):
         real, ours = options.real, options.ours
         if not (real and ours):
-            real, ours = _start(stack, Path(folder))
+            real, ours = _start(stack, Path(folder), rights.tokens() if options.rights else "")
         servers = golden.Server(real, TOKEN), golden.Server(ours, TOKEN)
+        if options.rights:
+            rights.prepare(servers)
         found, settings = _cases(options, servers)
         if options.stop:
             settings["goes_on"] = False
@@ -80,19 +93,19 @@ def main() -> int:
     if not report.requests:
         raise SystemExit("no requests were sent; resources are named by their plural, such as jobs")
     print(report.summary())
-    return int(report.same < report.requests * options.minimum / 100)
+    too_different = report.same < report.requests * options.minimum / 100
+    return int(too_different or (options.rights and report.decisions > 0))
 
 
 def _cases(options, servers):
     """Return the selected conversations, and the arguments of `run` for them."""
     seed, real = options.seed, servers[0]
     many = {"requests": options.requests}
-    for module in (custom, admission, expressions):
+    for module in (custom, admission, expressions, rights, users):
         name = module.__name__.rpartition(".")[2]
         if getattr(options, name):
-            return module.cases(seed), many | {"prefix": f"{name[0]}{seed}", "goes_on": True}
-    if options.users:
-        return users.cases(seed, _resources(real)), many | {"prefix": f"u{seed}", "goes_on": True}
+            arguments = (_resources(real),) if module in (rights, users) else ()
+            return module.cases(seed, *arguments), many | {"prefix": f"{name[0]}{seed}", "goes_on": True}
     if options.managers:
         found = managers.cases(seed, _resources(real), _schemas(real))
         return found, many | {"prefix": f"m{seed}"}
@@ -161,6 +174,9 @@ def _converse(servers, requests: Iterator[dict], namespace, report, lock, *, goe
         if "wait" in filled:
             custom.wait_for(servers, filled["wait"])
             continue
+        if "roles" in filled:
+            rights.wait_for_roles(servers, filled["roles"])
+            continue
         sent = filled, translated(filled, identities)
         answers = [_answer(server, each) for server, each in zip(servers, sent, strict=True)]
         record_identities(identities, *(answer["body"] for answer in answers))
@@ -176,11 +192,12 @@ def _converse(servers, requests: Iterator[dict], namespace, report, lock, *, goe
         resource = "/".join(resource.split("/")[3 if resource.startswith("/api/") else 4 :][:1])
         with lock:
             if not found:
-                report.add_same()
+                report.add_same(refused=rights.is_refused(wanted))
                 continue
             rows = [{"at": at, "want": want, "got": here} for at, want, here in found[:6]]
             case = {"case": namespace, "steps": steps, "differences": rows}
-            report.add_different(resource, request, found, case)
+            refused = rights.is_refused(wanted), rights.is_refused(got)
+            report.add_different(resource, request, found, case, refused=refused)
         if not goes_on:
             break
     for server in servers:
@@ -239,18 +256,23 @@ def _resources(server):
     return found
 
 
-def _start(stack, folder):
+def _start(stack, folder, more_tokens=""):
     etcd = stack.enter_context(EtcdServer(options=QUICK))
     homes = folder / "real", folder / "ours"
     for home in homes:
         home.mkdir()
-    real = stack.enter_context(RealApiServer(homes[0], etcd))
-    tokens = write_tokens(homes[1] / "tokens.csv")
+    tokens = write_tokens(folder / "tokens.csv")
+    plugins = ()
+    if more_tokens:
+        tokens.write_text(tokens.read_text() + more_tokens)
+        plugins = (rights.PLUGINS,)
+    real = stack.enter_context(RealApiServer(homes[0], etcd, tokens=tokens, flags=plugins))
     ours = stack.enter_context(
         ApiServerProcess(
             homes[1],
             *("--token-auth-file", tokens, "--service-cluster-ip-range=10.0.0.0/16"),
             "--allow-privileged=false",  # the default of upstream
+            *plugins,
         )
     )
     return real.url, ours.url
@@ -287,6 +309,9 @@ def _options():
         help="several field managers, each of which applies parts of objects",
     )
     parser.add_argument("--users", action="store_true", help="users with few permissions")
+    parser.add_argument(
+        "--rights", action="store_true", help="users with random roles, and nested permissions"
+    )
     parser.add_argument("--jobs", type=int, default=4)
     parser.add_argument("--groups", type=int, default=40, help="number of groups to print")
     parser.add_argument("--seconds", type=int, help="the time after which no conversation is started")

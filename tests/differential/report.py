@@ -32,28 +32,42 @@ class Report:
         self.same = 0
         self.worded = 0
         """The number of responses that differ only in the texts of messages."""
+        self.refused = 0
+        """The number of requests that both servers refuse for a missing permission."""
+        self.decisions = 0
+        """The number of requests that one server refuses for a missing permission, and the other one does not."""
         self.groups: dict[str, Group] = {}
 
-    def add_same(self):
+    def add_same(self, *, refused=False):
         self.requests += 1
         self.same += 1
+        self.refused += refused
 
-    def add_different(self, resource, request, found, case):
+    def add_different(self, resource, request, found, case, *, refused=(False, False)):
+        """Add a difference; `refused` is whether each server refuses the request for a missing permission."""
         self.requests += 1
+        decision = refused[0] != refused[1]
+        self.refused += all(refused)
         only_words = all(is_words(at) for at, _, _ in found)
         self.worded += only_words
-        signature = f"{_verb(request)} {'wording ' if only_words else ''}{_signature(found)}"
+        self.decisions += decision
+        sort = "DECISION " if decision else "wording " if only_words else ""
+        signature = f"{_verb(request)} {sort}{_signature(found)}"
         self.groups.setdefault(signature, Group(signature)).add(resource, case)
 
     def summary(self):
         share = 100 / max(self.requests, 1)
         return (
             f"{self.requests} requests: {self.same * share:.2f} % answered the same,"
-            f" {(self.same + self.worded) * share:.2f} % but for wording"
+            f" {(self.same + self.worded) * share:.2f} % but for wording,"
+            f" {self.refused} refused by both, {self.decisions} let in or refused by one server only"
         )
 
     def sorted(self):
-        return sorted(self.groups.values(), key=lambda group: -group.count)
+        """Return the groups: different decisions first, then those with most differences."""
+        return sorted(
+            self.groups.values(), key=lambda group: ("DECISION" not in group.signature, -group.count)
+        )
 
 
 def is_words(at):

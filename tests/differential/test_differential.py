@@ -74,7 +74,10 @@ def test_differences_are_grouped_and_smallest_example_is_kept():
     first, second = report.sorted()
     assert (first.count, first.smallest()) == (3, [{"steps": ["xxx"]}])
     assert second.signature == "POST wording body.message: a against b"
-    assert report.summary() == "5 requests: 20.00 % answered the same, 40.00 % but for wording"
+    assert (
+        report.summary()
+        == "5 requests: 20.00 % answered the same, 40.00 % but for wording, 0 refused by both, 0 let in or refused by one server only"
+    )
 
 
 def test_requests_to_second_server_use_its_own_generated_values():
