@@ -83,8 +83,8 @@ def _escape(character: str) -> str:
     if character.isprintable():
         return character
     point = ord(character)
-    if point < 0x80:
-        return f"\\x{point:02x}"
+    if point < 0x80 or 0xDC80 <= point <= 0xDCFF:  # the latter are bytes that are not UTF-8 (surrogateescape)
+        return f"\\x{point & 0xFF:02x}"
     return f"\\u{point:04x}" if point < 0x10000 else f"\\U{point:08x}"
 
 

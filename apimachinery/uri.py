@@ -8,6 +8,7 @@ from mockube.apimachinery import gotext
 
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*+):")
+_AUTHORITY: Final = re.compile(f"{_SCHEME.pattern}//")
 _BAD_ESCAPE: Final = re.compile("%(?![0-9a-fA-F]{2})")
 _ASCII_ESCAPE: Final = re.compile("%(?!25)[0-7]")
 """Escapes that are invalid in a host: those of ASCII characters other than the percent sign."""
@@ -15,6 +16,7 @@ _NOT_IN_HOST: Final = re.compile(r"""[\x00-\x7f](?<![A-Za-z0-9\-_.~!$&'()*+,;=:\
 _ESCAPED_IN_ZONE: Final = re.compile("%([0-9a-fA-F]{2})")
 _USER: Final = re.compile(r"[A-Za-z0-9\-._:~!$&'()*+,;=%@]*")
 _PORT: Final = re.compile("(?::[0-9]*)?")
+_NOT_FOR_REQUEST: Final = "invalid URI for request"
 _MAX_PARAMETERS: Final = 10_000
 
 
@@ -118,3 +120,78 @@ def _is_zone(zone: str) -> bool:
         character.isascii() and (character in "% " or not _NOT_IN_HOST.match(character))
         for character in escaped
     )
+
+
+# --- errors
+
+
+def request_uri_problem(text: str) -> str:
+    """Return the error of Go's `url.ParseRequestURI` for a text; "" if it is valid."""
+    if is_request_uri(text):
+        return ""
+    return f"parse {gotext.quote(text)}: {_reason(text)}"
+
+
+def _reason(text: str) -> str:
+    if not text:
+        return "empty url"
+    if _CONTROL.search(text):
+        return "net/url: invalid control character in URL"
+    if text.startswith(":"):
+        return "missing protocol scheme"
+    match = _SCHEME.match(text)
+    rest = (text[match.end() :] if match else text).partition("?")[0]
+    if not match and not rest.startswith("/"):
+        return _NOT_FOR_REQUEST
+    authority = rest[2:].partition("/")[0] if match and rest.startswith("//") else ""
+    return _authority_reason(match[1].lower() if match else "", authority, rest)
+
+
+def _authority_reason(scheme: str, authority: str, rest: str) -> str:
+    host = authority.rpartition("@")[2]
+    if host.startswith("[") and "]" not in host:
+        return "missing ']' in host"
+    port = _port(scheme, host)
+    if not _PORT.fullmatch(port):
+        return f"invalid port {gotext.quote(port)} after host"
+    bad = _BAD_ESCAPE.search(rest)
+    if bad:
+        return f"invalid URL escape {gotext.quote(rest[bad.start() : bad.start() + 3])}"
+    unexpected = re.search(r"""[^A-Za-z0-9\-_.~!$&'()*+,;=:\[\]<>"%\x80-\U0010ffff]""", host)
+    if unexpected:
+        return f"invalid character {gotext.quote(unexpected[0])} in host name"
+    return "net/url: invalid userinfo" if "@" in authority else _NOT_FOR_REQUEST
+
+
+def _port(scheme: str, host: str) -> str:
+    """Return what follows the host, with the colon. For http and https, that is all from the first colon on."""
+    _, bracket, rest = host.rpartition("]")
+    if bracket:
+        return rest
+    colon = rest.find(":") if scheme in ("http", "https") else rest.rfind(":")
+    return rest[colon:] if colon >= 0 else ""
+
+
+def parse_problem(text: str) -> str:
+    """Return the error of Go's `url.Parse` for a text; "" if it is valid."""
+    before_fragment, _, fragment = text.partition("#")
+    if _AUTHORITY.match(before_fragment):
+        if problem := request_uri_problem(before_fragment):
+            return problem
+    elif before_fragment.startswith(":") or _CONTROL.search(before_fragment):
+        return request_uri_problem(before_fragment)
+    elif not _SCHEME.match(before_fragment) and ":" in before_fragment.partition("?")[0].partition("/")[0]:
+        return f"parse {gotext.quote(before_fragment)}: first path segment in URL cannot contain colon"
+    if bad := _BAD_ESCAPE.search(fragment):
+        return f"parse {gotext.quote(text)}: invalid URL escape {gotext.quote(fragment[bad.start() : bad.start() + 3])}"
+    return ""
+
+
+def host(text: str) -> str:
+    """Return the host and the port of a valid URL; "" without them."""
+    rest = text.partition("#")[0]
+    scheme = _SCHEME.match(rest)
+    rest = (rest[scheme.end() :] if scheme else rest).partition("?")[0]
+    if not rest.startswith("//") or (not scheme and rest.startswith("///")):
+        return ""
+    return unescape(rest[2:].partition("/")[0].rpartition("@")[2])

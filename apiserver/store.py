@@ -2,13 +2,16 @@
 
 import asyncio
 import logging
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.clock import Clock, RealClock
+from mockube.apimachinery.x509.system_roots import trusted_pool
+from mockube.apimachinery.x509.tls import client_context
 from mockube.apiserver.config.settings import StorageOptions
 from mockube.apiserver.snapshot_files import opened_snapshot, restore_target
 from mockube.apiserver.storage.stored_object import Layout
@@ -84,18 +87,20 @@ def _refuse_unsafe(data_dir: Path) -> None:
 async def connect(settings: StorageOptions, clock: Clock) -> KV:
     """Connect to the etcd that the flags name."""
     # The import of the etcd client takes a sixth of the start-up time, so it is imported only if there is an etcd.
-    from mockube.etcd.remote.gateway import TLS  # noqa: PLC0415 - see above
     from mockube.etcd.remote.store import RemoteStore  # noqa: PLC0415 - see above
 
-    tls = None
-    if settings.etcd_cafile is not None:
-        certificate, key = _text(settings.etcd_certfile), _text(settings.etcd_keyfile)
-        tls = TLS(ca=str(settings.etcd_cafile), cert=certificate, key=key)
+    has_tls = any(url.startswith("https:") for url in settings.etcd_servers)
+    tls = etcd_context(settings) if has_tls else None
     return await RemoteStore.connect(settings.etcd_servers, clock=clock, tls=tls)
 
 
-def _text(path: Path | None) -> str | None:
-    return None if path is None else str(path)
+def etcd_context(settings: StorageOptions) -> ssl.SSLContext:
+    """Return the TLS context of connections to etcd."""
+    authority = b"" if settings.etcd_cafile is None else settings.etcd_cafile.read_bytes()
+    context = client_context(trusted_pool(authority), RealClock().now)
+    if settings.etcd_certfile is not None:
+        context.load_cert_chain(settings.etcd_certfile, settings.etcd_keyfile)
+    return context
 
 
 _UNIX_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)

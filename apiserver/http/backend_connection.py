@@ -16,6 +16,9 @@ from msgspec import Struct
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.hosts import join_host_port
 from mockube.apimachinery.status import ApiError, Timeout
+from mockube.apimachinery.x509.der import CertificateError
+from mockube.apimachinery.x509.system_roots import trusted_pool
+from mockube.apimachinery.x509.tls import VerificationError, client_context
 from mockube.apiserver.http.dial_limiter import FairDialLimiter
 from mockube.apiserver.pki.private import load_client_certificate
 from mockube.apiserver.registry.subresources.locations import KubeletGateway, Location, check_address
@@ -126,6 +129,7 @@ class Dialer:
 
     def __init__(self, kubelets: KubeletClient, clock: Clock) -> None:
         self._kubelets = kubelets
+        self._clock = clock
         self._deadlines = Deadlines(clock)
         self._dial_limiter = FairDialLimiter(MAX_DIALS, clock)
         self._contexts: OrderedDict[tuple[str, bool], ssl.SSLContext] = OrderedDict()
@@ -193,7 +197,7 @@ class Dialer:
         except socket.gaierror as error:
             raise DialFailed(f"dial tcp: lookup {host}: no such host") from error
         except ssl.SSLError as error:
-            raise DialFailed(_tls_problem(error, host)) from error
+            raise DialFailed(_tls_problem(error)) from error
         except OSError as error:
             reason = os.strerror(error.errno).lower() if error.errno else str(error)
             raise DialFailed(f"dial tcp {join_host_port(host, port)}: connect: {reason}") from error
@@ -245,18 +249,12 @@ class Dialer:
         if key in self._contexts:
             self._contexts.move_to_end(key)
             return self._contexts[key]
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.minimum_version = ssl.TLSVersion.TLSv1_2
-        context.check_hostname = bool(authority)
-        context.verify_mode = ssl.CERT_REQUIRED if authority else ssl.CERT_NONE
         try:
-            if authority:
-                context.load_verify_locations(cadata=authority)
-                context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-                context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+            roots = trusted_pool(authority.encode()) if authority else None
+            context = client_context(roots, self._clock.now)
             if presents_certificate and self._kubelets.certificate:
                 load_client_certificate(context, self._kubelets.certificate, self._kubelets.key)
-        except (ssl.SSLError, OSError) as error:
+        except (CertificateError, OSError) as error:
             raise ApiError(f"the credentials for kubelets are invalid: {error}") from error
         self._contexts[key] = context
         if len(self._contexts) > MAX_CONTEXTS:
@@ -275,23 +273,9 @@ def _is_link_local(host: str) -> bool:
         return False
 
 
-def certificate_problem(error: Exception, host: str) -> str:
-    """Return Go's message for a certificate of a server that could not be verified."""
-    problem = getattr(error, "verify_message", "") or str(error)
-    if "expired" in problem or "not yet valid" in problem:
-        reason = "certificate has expired or is not yet valid"
-    elif "ostname mismatch" in problem or "IP address mismatch" in problem:
-        reason = f"certificate is not valid for any names, but wanted to match {host}"
-    elif any(sign in problem for sign in ("signature failure", "issuer", "self-signed", "self signed")):
-        reason = "certificate signed by unknown authority"
-    else:
-        reason = problem
-    return f"tls: failed to verify certificate: x509: {reason}"
-
-
-def _tls_problem(error: ssl.SSLError, host: str) -> str:
-    if isinstance(error, ssl.SSLCertVerificationError):
-        return certificate_problem(error, host)
+def _tls_problem(error: ssl.SSLError) -> str:
+    if isinstance(error, VerificationError):
+        return str(error)
     if "WRONG_VERSION_NUMBER" in str(error):
         return "tls: first record does not look like a TLS handshake"
     return f"remote error: tls: {error.reason or error}"

@@ -13,6 +13,9 @@ from prometheus_client.registry import Collector
 from yarl import URL
 
 from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.x509.der import CertificateError
+from mockube.apimachinery.x509.system_roots import trusted_pool
+from mockube.apimachinery.x509.tls import client_context
 from mockube.apiserver.authn.chain import RemoteDependencies
 from mockube.apiserver.authz.chain import RemoteAuthorization
 from mockube.apiserver.http.webhook_client import failure_reason
@@ -28,7 +31,9 @@ _CONNECTIONS: Final = 100
 class OutgoingClient:
     """Sends requests; its connections belong to the event loop of its first request."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock) -> None:
+        """Create a client; `clock` is that of sockets."""
+        self._clock = clock
         self._session: ClientSession | None = None
         self._contexts: OrderedDict[Tls, ssl.SSLContext] = OrderedDict()
 
@@ -43,7 +48,7 @@ class OutgoingClient:
         except TimeoutError as error:
             raise CallFailed(f"{operation}: context deadline exceeded") from error
         except (ClientError, OSError, ValueError) as error:
-            raise CallFailed(f"{operation}: {failure_reason(error, request.url)}") from error
+            raise CallFailed(f"{operation}: {failure_reason(error)}") from error
 
     async def _send(self, request: OutgoingRequest) -> RemoteResponse:
         url = URL(request.url)
@@ -82,42 +87,37 @@ class OutgoingClient:
         if tls in self._contexts:
             self._contexts.move_to_end(tls)
             return self._contexts[tls]
-        context = self._contexts[tls] = tls_context(tls)
+        context = self._contexts[tls] = tls_context(tls, self._clock)
         if len(self._contexts) > MAX_CONTEXTS:
             self._contexts.popitem(last=False)
         return context
 
 
-def tls_context(tls: Tls) -> ssl.SSLContext:
+def tls_context(tls: Tls, clock: Clock) -> ssl.SSLContext:
     """Return the TLS context of a client; raise CallFailed if a certificate cannot be parsed."""
     try:
-        context = ssl.create_default_context(cadata=tls.authority.decode() or None)
+        context = client_context(None if tls.insecure else trusted_pool(tls.authority), clock.now)
         if tls.certificate:
             with tempfile.NamedTemporaryFile(prefix="mockube-") as file:  # ssl loads keys from files only
                 Path(file.name).write_bytes(tls.certificate + b"\n" + tls.key)
                 context.load_cert_chain(file.name)
-    except (ssl.SSLError, UnicodeDecodeError) as error:
+    except CertificateError as error:
+        raise CallFailed(str(error)) from error
+    except ssl.SSLError as error:
         raise CallFailed(f"tls: failed to parse certificates: {error}") from error
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    # As in Go, a trusted certificate needs no issuer, and need not be that of a CA.
-    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-    if tls.insecure:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
     return context
 
 
 class RemoteServices(Collector):
     """The dependencies of authenticators and authorizers that call other servers; metrics are created when needed.
 
-    `server` is the identity of this server.
+    `server` is the identity of this server, and `sockets` the clock of connections.
     """
 
-    def __init__(self, server: str, clock: Clock) -> None:
+    def __init__(self, server: str, clock: Clock, sockets: Clock) -> None:
         self._server = server
         self._clock = clock
-        self._client = OutgoingClient()
+        self._client = OutgoingClient(sockets)
         self._metrics: list[Collector] = []
         self.authorization = RemoteAuthorization(self._client.send, self._observe_authorization, clock)
         self.outbound = OutgoingDependencies(self._client.send, clock)

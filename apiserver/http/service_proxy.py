@@ -20,6 +20,9 @@ from mockube.apimachinery import status
 from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.hosts import join_host_port
 from mockube.apimachinery.status import Timeout
+from mockube.apimachinery.x509.der import CertificateError
+from mockube.apimachinery.x509.system_roots import trusted_pool
+from mockube.apimachinery.x509.tls import VerificationError, client_context
 from mockube.apiserver.aggregation.availability import ServerUnreachable
 from mockube.apiserver.aggregation.remotes import RemoteAPIService
 from mockube.apiserver.authn.authenticators import token_of_subprotocols
@@ -78,9 +81,11 @@ class ServiceProxy:
         self._resolve = resolve
         self._dialer = dialer
         self._certificate = certificate
+        self._contexts: dict[tuple[bytes, bool], ssl.SSLContext] = {}
         self._sessions: dict[tuple[bytes, bool, bool], ClientSession] = {}
         self._exchanges = Exchanges()
-        self._deadlines = Deadlines(RealClock())  # of sockets
+        self._clock = RealClock()  # of sockets
+        self._deadlines = Deadlines(self._clock)
         self._streams: set[ClientResponse] = set()
 
     async def close(self) -> None:
@@ -98,7 +103,10 @@ class ServiceProxy:
         if not remote.is_available:
             return text_response("service unavailable\n", HTTPStatus.SERVICE_UNAVAILABLE)
         try:
+            self._context(remote)
             address = self._resolve(remote)
+        except CertificateError as error:
+            return text_response(f"{error}\n", HTTPStatus.INTERNAL_SERVER_ERROR)
         except ServerUnreachable:
             return text_response("service unavailable\n", HTTPStatus.SERVICE_UNAVAILABLE)
         path, _, query = request.uri.partition("?")
@@ -117,7 +125,7 @@ class ServiceProxy:
                 server_hostname=remote.host,
             )  # fmt: skip
         except (ClientError, OSError, TimeoutError, ValueError) as error:
-            reason = failure_reason(error, f"https://{remote.host}")
+            reason = failure_reason(error)
             return text_response(f"error trying to reach service: {reason}\n", HTTPStatus.SERVICE_UNAVAILABLE)
         return await self._response_of(request, response)
 
@@ -220,7 +228,7 @@ class ServiceProxy:
                     url, response.status, response.headers, await response.content.read(MAX_DOCUMENT)
                 )
         except (ClientError, DialFailed, OSError, TimeoutError, Timeout, ValueError) as error:
-            reason = failure_reason(error, f"https://{remote.host}")
+            reason = failure_reason(error)
             if isinstance(error, (TimeoutError, Timeout)):
                 reason = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
             problem = f'failing or missing response from {url}: Get "{url}": {reason}'
@@ -259,13 +267,12 @@ class ServiceProxy:
         return self._sessions[key]
 
     def _context(self, remote: RemoteAPIService) -> ssl.SSLContext:
-        context = ssl.create_default_context(cadata=remote.authority.decode("ascii", "ignore") or None)
-        context.minimum_version = ssl.TLSVersion.TLSv1_2
-        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-        context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-        if remote.is_insecure:
-            context.check_hostname = False
-            context.verify_mode = ssl.CERT_NONE
+        """Return the TLS context for servers with this CA; raise CertificateError if it is invalid."""
+        key = remote.authority, remote.is_insecure
+        if key in self._contexts:
+            return self._contexts[key]
+        roots = None if remote.is_insecure else trusted_pool(remote.authority)
+        context = self._contexts[key] = client_context(roots, self._clock.now)
         if self._certificate is not None:
             load_client_certificate(context, self._certificate.certificate, self._certificate.key)
         return context
@@ -311,6 +318,8 @@ async def _body(
 
 
 def _dial_problem(error: OSError, host: str) -> str:
+    if isinstance(error, VerificationError):
+        return str(error)
     if isinstance(error, ssl.SSLError):
         return f"remote error: tls: {error.reason or error}"
     reason = os.strerror(error.errno).lower() if error.errno else str(error)

@@ -31,9 +31,12 @@ from yarl import URL
 from mockube.apimachinery import gotext, status
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import Timeout
+from mockube.apimachinery.x509.der import CertificateError
+from mockube.apimachinery.x509.system_roots import trusted_pool
+from mockube.apimachinery.x509.tls import VerificationError, client_context
 from mockube.apiserver.admission.webhooks.review import WebhookCallFailed
 from mockube.apiserver.admission.webhooks.services import WebhookEndpoint
-from mockube.apiserver.http.backend_connection import Dialer, DialFailed, certificate_problem
+from mockube.apiserver.http.backend_connection import Dialer, DialFailed
 from mockube.apiserver.request.limits import Deadlines
 
 MAX_RESPONSE: Final = 16 * 1024 * 1024
@@ -55,6 +58,7 @@ class WebhookClient:
     def __init__(self, dialer: Dialer, clock: Clock) -> None:
         """Create a client; `dialer` opens connections to pods, and `clock` is that of sockets."""
         self._dialer = dialer
+        self._clock = clock
         self._deadlines = Deadlines(clock)
         self._session: ClientSession | None = None
         self._contexts: OrderedDict[bytes, ssl.SSLContext] = OrderedDict()
@@ -75,7 +79,7 @@ class WebhookClient:
             is_refused = str(error).endswith("connection refused")
             raise _call_error(post_url, endpoint.hint if is_refused else str(error)) from error
         except (ClientError, OSError, ValueError) as error:
-            raise _call_error(post_url, failure_reason(error, endpoint.url)) from error
+            raise _call_error(post_url, failure_reason(error)) from error
 
     async def _post(
         self, endpoint: WebhookEndpoint, post_url: str, body: bytes, limit: ClientTimeout
@@ -134,14 +138,9 @@ class WebhookClient:
             self._contexts.move_to_end(authority)
             return self._contexts[authority]
         try:
-            context = ssl.create_default_context(cadata=authority.decode() or None)
-        except (ssl.SSLError, UnicodeDecodeError) as error:
-            problem = "unable to load root certificates: unable to parse bytes as PEM block"
-            raise WebhookCallFailed(f"could not get REST client: {problem}") from error
-        context.minimum_version = ssl.TLSVersion.TLSv1_2
-        # As in Go, a trusted certificate needs no issuer, and need not be that of a CA.
-        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-        context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+            context = client_context(trusted_pool(authority), self._clock.now)
+        except CertificateError as error:
+            raise WebhookCallFailed(f"could not get REST client: {error}") from error
         self._contexts[authority] = context
         if len(self._contexts) > MAX_CONTEXTS:
             self._contexts.popitem(last=False)
@@ -198,12 +197,12 @@ def _call_error(post_url: str, reason: str) -> WebhookCallFailed:
     return WebhookCallFailed(f'failed to call webhook: Post "{post_url}": {reason}')
 
 
-def failure_reason(error: Exception, url: str) -> str:
+def failure_reason(error: Exception) -> str:
     """Return Go's message for a failed connection."""
     if isinstance(error, ClientConnectorCertificateError):
         error = error.certificate_error
-    if isinstance(error, ssl.SSLCertVerificationError):
-        return certificate_problem(error, URL(url).host or "")
+    if isinstance(error, VerificationError):
+        return str(error)
     if isinstance(error, ssl.SSLError):
         return "tls: first record does not look like a TLS handshake"
     if isinstance(error, ClientConnectorSSLError):

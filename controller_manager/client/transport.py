@@ -17,6 +17,9 @@ from aiohttp import ClientConnectorError, ConnectionTimeoutError
 from yarl import URL
 
 from mockube.apimachinery.clock import Clock, RealClock
+from mockube.apimachinery.x509.der import CertificateError
+from mockube.apimachinery.x509.system_roots import trusted_pool
+from mockube.apimachinery.x509.tls import client_context
 from mockube.controller_manager.client.connections import (
     CONNECT_SECONDS,
     Address,
@@ -24,7 +27,7 @@ from mockube.controller_manager.client.connections import (
     Connections,
     NotConnected,
 )
-from mockube.controller_manager.client.kubeconfig import Access
+from mockube.controller_manager.client.kubeconfig import Access, KubeconfigError
 from mockube.controller_manager.client.wire import (
     NoResponse,
     Request,
@@ -36,13 +39,14 @@ from mockube.controller_manager.client.wire import (
 )
 
 
-def tls_context(access: Access) -> ssl.SSLContext:
-    ssl_context = ssl.create_default_context(cadata=access.authority.decode() or None)
-    ssl_context.minimum_version = ssl.TLSVersion.TLSv1_2
+def tls_context(access: Access, clock: Clock) -> ssl.SSLContext:
+    """Return the TLS context of a client; `clock` is that of sockets."""
+    try:
+        roots = None if access.insecure else trusted_pool(access.authority)
+    except CertificateError as error:
+        raise KubeconfigError(f"the CA of {access.server}: {error}") from error
+    ssl_context = client_context(roots, clock.now)
     ssl_context.set_alpn_protocols(["http/1.1"])
-    if access.insecure:
-        ssl_context.check_hostname = False
-        ssl_context.verify_mode = ssl.CERT_NONE
     if access.certificate:
         _load_client_certificate(ssl_context, access)
     return ssl_context
@@ -83,7 +87,7 @@ class HttpTransport:
         self._path = origin.raw_path.rstrip("/")
         self._host_header = f"Host: {origin.host_port_subcomponent}"
         self._server_name = access.server_name or None
-        ssl_context = tls_context(access) if origin.scheme == "https" else None
+        ssl_context = tls_context(access, clock) if origin.scheme == "https" else None
         self._connections = Connections(
             Address(
                 host=origin.raw_host or "",

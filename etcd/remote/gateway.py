@@ -16,7 +16,6 @@ from urllib.parse import urlsplit
 import aiohttp
 import msgspec
 from etcd3 import AioClient
-from msgspec import Struct
 
 from mockube.etcd.errors import Interrupted
 from mockube.etcd.remote.errors import error_of_answer
@@ -33,20 +32,6 @@ LARGE = 2**20
 
 KEEPALIVE = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
 """A stream may be silent for long; these options detect a vanished peer, on systems that have them."""
-
-
-class TLS(Struct, frozen=True, kw_only=True):
-    """Paths of PEM files: the CA of the serving certificates, and the client certificate if one is required."""
-
-    ca: str
-    cert: str | None = None
-    key: str | None = None
-
-    def context(self) -> ssl.SSLContext:
-        context = ssl.create_default_context(cafile=self.ca)
-        if self.cert is not None:
-            context.load_cert_chain(self.cert, self.key)
-        return context
 
 
 class _Client(AioClient):  # type: ignore[misc]  # etcd3 has no types
@@ -75,7 +60,7 @@ class Gateway:
         self._session.headers.update(NEEDS_LEADER)
         self._base = f"{self._client.baseurl}/v3"
         # etcd3-py's own context would accept a certificate of another host.
-        self._tls = tls or True
+        self._tls: ssl.SSLContext | bool = tls or True
         self._timeout = aiohttp.ClientTimeout(total=None, connect=connect_timeout)
 
     @property

@@ -1,5 +1,6 @@
 """A `KV` over etcd, either a single member or a cluster."""
 
+import ssl
 from collections.abc import Awaitable, Sequence
 from contextlib import suppress
 from typing import Self, TypeVar
@@ -26,7 +27,7 @@ from mockube.etcd.kv import (
 from mockube.etcd.remote import requests
 from mockube.etcd.remote.clock import Clock
 from mockube.etcd.remote.errors import RevisionCompacted, RevisionInFuture
-from mockube.etcd.remote.gateway import TLS, Gateway, is_endpoint
+from mockube.etcd.remote.gateway import Gateway, is_endpoint
 from mockube.etcd.remote.transport import EtcdCredentials, Transport
 from mockube.etcd.remote.watch import RemoteWatch
 
@@ -44,20 +45,19 @@ class RemoteStore:
         endpoints: Sequence[str],
         *,
         clock: Clock,
-        tls: TLS | None = None,
+        tls: ssl.SSLContext | None = None,
         credentials: EtcdCredentials | None = None,
         deadline: float = 5.0,
     ) -> Self:
         """Connect to at least one member, or raise the error of a first request.
 
-        `deadline` is the limit of any call in seconds, including its retries.
+        `tls` is the context of connections to https URLs. `deadline` is the limit of any call in seconds, including its retries.
         """
         if not endpoints or not all(map(is_endpoint, endpoints)):
             raise InvalidRequest(f"endpoints must be http or https URLs, at least one, not {endpoints!r}")
-        context = tls.context() if tls is not None else None
         # Attempts to connect to an unreachable member leave time for all others.
         connect_timeout = deadline / (len(endpoints) + 1)
-        gateways = [Gateway(endpoint, tls=context, connect_timeout=connect_timeout) for endpoint in endpoints]
+        gateways = [Gateway(endpoint, tls=tls, connect_timeout=connect_timeout) for endpoint in endpoints]
         transport = Transport(gateways, credentials=credentials, deadline=deadline, clock=clock)
         try:
             await transport.call(requests.PING, requests.EMPTY_REQUEST)

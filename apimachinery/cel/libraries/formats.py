@@ -3,9 +3,8 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from mockube.apimachinery import formats, names
+from mockube.apimachinery import formats, names, uri
 from mockube.apimachinery.cel.declarations import declare
-from mockube.apimachinery.cel.libraries import urls
 from mockube.apimachinery.cel.values import NONE, CelError, Opaque, Optional
 
 Check = Callable[[str], list[str]]
@@ -38,7 +37,7 @@ def _format_check(name: str, problem: str) -> Check:
 
 
 def _uri(text: str) -> list[str]:
-    problem = urls.request_uri_problem(text)
+    problem = uri.request_uri_problem(text)
     return [problem] if problem else []
 
 

@@ -5,10 +5,15 @@ from collections.abc import Callable
 from typing import Any, Final
 from urllib.parse import quote
 
-from mockube.apimachinery import gotext
 from mockube.apimachinery.cel.declarations import declare
 from mockube.apimachinery.cel.values import CelError, Opaque
-from mockube.apimachinery.uri import is_request_uri, parse_query, unescape, unescape_bytes
+from mockube.apimachinery.uri import (
+    is_request_uri,
+    parse_query,
+    request_uri_problem,
+    unescape,
+    unescape_bytes,
+)
 
 DECLARED: Final = declare(
     """
@@ -24,7 +29,6 @@ DECLARED: Final = declare(
 )
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 _NO_PATH_ESCAPE = "$&+,/:;=@-_.~!*'()[]"
-_BAD_ESCAPE = re.compile("%(?![0-9a-fA-F]{2})")
 
 
 class URL(Opaque):
@@ -74,46 +78,6 @@ class URL(Opaque):
 
 def _is_escaped(path: str) -> bool:
     return re.fullmatch(r"(?:[A-Za-z0-9\-_.~!$&'()*+,;=:@/\[\]]|%[0-9A-Fa-f]{2})*", path) is not None
-
-
-def request_uri_problem(text: str) -> str:
-    """Return the error of Go's `url.ParseRequestURI` for a text; "" if it is valid."""
-    if is_request_uri(text):
-        return ""
-    return f"parse {gotext.quote(text)}: {_reason(text)}"
-
-
-def _reason(text: str) -> str:
-    if not text:
-        return "empty url"
-    if re.search(r"[\x00-\x1f\x7f]", text):
-        return "net/url: invalid control character in URL"
-    if text.startswith(":"):
-        return "missing protocol scheme"
-    match = _SCHEME.match(text)
-    rest = (text[match.end() :] if match else text).partition("?")[0]
-    if not match and not rest.startswith("/"):
-        return _NOT_FOR_REQUEST
-    return _authority_reason(rest[2:].partition("/")[0] if match and rest.startswith("//") else "", rest)
-
-
-_NOT_FOR_REQUEST = "invalid URI for request"
-
-
-def _authority_reason(authority: str, rest: str) -> str:
-    host = authority.rpartition("@")[2]
-    port = re.search(r":[^\]:]*$", host)
-    if port and not re.fullmatch(":[0-9]*", port[0]):
-        return f"invalid port {gotext.quote(port[0])} after host"
-    if host.startswith("[") and "]" not in host:
-        return "missing ']' in host"
-    bad = _BAD_ESCAPE.search(rest)
-    if bad:
-        return f"invalid URL escape {gotext.quote(rest[bad.start() : bad.start() + 3])}"
-    unexpected = re.search(r"""[^A-Za-z0-9\-_.~!$&'()*+,;=:\[\]<>"%\x80-\U0010ffff]""", host)
-    if unexpected:
-        return f"invalid character {gotext.quote(unexpected[0])} in host name"
-    return "net/url: invalid userinfo" if "@" in authority else _NOT_FOR_REQUEST
 
 
 def _url(text: str) -> URL:

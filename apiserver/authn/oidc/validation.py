@@ -8,9 +8,9 @@ from cryptography.x509 import load_pem_x509_certificates
 
 from mockube.apimachinery import errors, names
 from mockube.apimachinery.admission_expressions import BadExpression
-from mockube.apimachinery.cel.libraries.urls import request_uri_problem
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
+from mockube.apimachinery.uri import request_uri_problem
 from mockube.apiserver.authn.oidc.configuration import (
     AuthenticationConfiguration,
     ClaimMappings,

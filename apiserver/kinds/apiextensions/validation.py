@@ -11,13 +11,14 @@ from mockube.apimachinery.cel.language import FULL_LANGUAGE, Language
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.x509 import pool
 from mockube.apiserver.kinds.apiextensions.versions import (
     common_check,
     has_status,
     to_internal,
     version_check,
 )
-from mockube.apiserver.kinds.common import objectmeta, pem
+from mockube.apiserver.kinds.common import objectmeta
 from mockube.apiserver.kinds.common.checks import (
     Check,
     all_of,
@@ -150,7 +151,7 @@ def authorities_problem(definition: ReadOnlyTree) -> str:
 
 
 def _bundle_problem(client_config: ReadOnlyTree) -> str:
-    return pem.authorities_problem(base64.b64decode(client_config.get("caBundle") or ""))
+    return pool.authorities_problem(base64.b64decode(client_config.get("caBundle") or ""))
 
 
 def _conversion(*, any_accepted: bool, any_authorities: bool) -> Check:

@@ -8,12 +8,13 @@ from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from msgspec import Struct
 
-from mockube.apimachinery import errors, names
+from mockube.apimachinery import errors, names, pem
 from mockube.apimachinery.certificate_requests import signature_problem
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.kinds.common import objectmeta, pem
+from mockube.apimachinery.x509.pool import certificate_problem
+from mockube.apiserver.kinds.common import objectmeta
 from mockube.apiserver.kinds.common.checks import pointer, require_that, unique
 from mockube.apiserver.kinds.common.objectmeta import NameRule
 from mockube.apiserver.kinds.common.validation import Update, Validation, get_struct
@@ -181,7 +182,7 @@ def _block_problem(block: pem.Block) -> str:
         return f'only CERTIFICATE PEM blocks are allowed, found "{block.type}"'
     if block.headers:
         return "no PEM block headers are permitted"
-    return pem.certificate_problem(block.data)
+    return certificate_problem(block.data)
 
 
 # --- the object

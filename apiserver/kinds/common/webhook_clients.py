@@ -5,18 +5,14 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 from urllib.parse import SplitResult
 
-from mockube.apimachinery import errors, gotext, names
-from mockube.apimachinery.cel.libraries.urls import request_uri_problem
+from mockube.apimachinery import errors, names
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apimachinery.uri import unescape
+from mockube.apimachinery.uri import parse_problem, unescape
 from mockube.apiserver.kinds.common.checks import Check
 
-_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 _SCHEME: Final = re.compile("[A-Za-z][A-Za-z0-9+.-]*+:")
-_AUTHORITY: Final = re.compile(f"{_SCHEME.pattern}//")
-_BAD_ESCAPE: Final = re.compile("%(?![0-9a-fA-F]{2}).{0,2}")
 _FORM: Final = "; desired format: https://host[/path]"
 
 
@@ -32,21 +28,6 @@ def _check_parts(url: SplitResult, path: Path) -> Iterator[FieldError]:
         yield errors.invalid(path, url.fragment, "fragments are not permitted in the URL")
     if url.query:
         yield errors.invalid(path, url.query, "query parameters are not permitted in the URL")
-
-
-def _parse_problem(text: str) -> str:
-    """Return the error of Go's `url.Parse` for a text; "" if it is valid."""
-    before_fragment, _, fragment = text.partition("#")
-    if _AUTHORITY.match(before_fragment):
-        if problem := request_uri_problem(before_fragment):
-            return problem
-    elif before_fragment.startswith(":") or _CONTROL.search(before_fragment):
-        return request_uri_problem(before_fragment)
-    elif not _SCHEME.match(before_fragment) and ":" in before_fragment.partition("?")[0].partition("/")[0]:
-        return f"parse {gotext.quote(before_fragment)}: first path segment in URL cannot contain colon"
-    if invalid_escape := _BAD_ESCAPE.search(fragment):
-        return f"parse {gotext.quote(text)}: invalid URL escape {gotext.quote(invalid_escape[0])}"
-    return ""
 
 
 def _split(text: str) -> SplitResult:
@@ -65,7 +46,7 @@ def _split(text: str) -> SplitResult:
 
 
 def _check_url(text: str, path: Path) -> Iterable[FieldError]:
-    if problem := _parse_problem(text):
+    if problem := parse_problem(text):
         return (errors.required(path, f"url must be a valid URL: {problem}{_FORM}"),)
     return _check_parts(_split(text), path)
 

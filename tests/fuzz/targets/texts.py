@@ -14,6 +14,7 @@ from mockube.apimachinery import (
     jsonpath,
     labels,
     names,
+    pem,
     quantity,
     timestamps,
 )
@@ -22,7 +23,7 @@ from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.quantity import QuantityError
 from mockube.apimachinery.resource_names import is_extended, is_native
 from mockube.apimachinery.schema import base64text
-from mockube.apiserver.kinds.common import addresses, pem, resource_names
+from mockube.apiserver.kinds.common import addresses, resource_names
 from mockube.apiserver.request_info import parse as parse_url
 from mockube.apiserver.storage import continue_token
 from mockube.apiserver.wire import negotiation

@@ -274,7 +274,7 @@ async def test_untrusted_server_receives_no_request(pki, tls, access):
     if "authority" in access:
         access = {**access, "authority": authority.certificate}
     async with serving(tls=tls) as server, transport_to(server.url, **access) as transport:
-        with pytest.raises(Unreachable, match="certificate verify failed"):
+        with pytest.raises(Unreachable, match="tls: failed to verify certificate: x509: "):
             await transport.send(request("POST"), SAID)
     assert server.requests == []
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from mockube.apimachinery import pem
 from mockube.apimachinery.paths import ROOT
-from mockube.apiserver.kinds.common import pem
 from mockube.apiserver.kinds.common.field_references import check_field_of_volume
 from mockube.apiserver.kinds.core.pod.context import STRICT
 from mockube.apiserver.kinds.core.pod.scheduling import check_spread_constraints

@@ -7,7 +7,6 @@ import base64
 from collections.abc import Iterator
 from typing import Final
 
-from cryptography import x509
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -91,28 +90,3 @@ def _line(text: bytes, position: int) -> tuple[bytes, int]:
     if stop < 0:
         return text[position:].rstrip(b" \t"), len(text)
     return text[position:stop].removesuffix(b"\r").rstrip(b" \t"), stop + 1
-
-
-def certificate_problem(data: bytes) -> str:
-    """Return why the data of a block is no certificate; "" if it is one."""
-    try:
-        x509.load_der_x509_certificate(data)
-    except ValueError:
-        return "x509: malformed certificate"
-    return ""
-
-
-def authorities_problem(text: bytes) -> str:
-    """Return why a client cannot trust these certificates, in client-go's words; "" if it can."""
-    if not text:
-        return ""
-    pem_blocks = blocks(text)
-    certificates = [block.data for block in pem_blocks if block.type == "CERTIFICATE" and not block.headers]
-    problems = [certificate_problem(data) for data in certificates]
-    if "" in problems:
-        return ""
-    if problems:
-        return f"unable to load root certificates: failed to parse certificate: {problems[0]}"
-    if not pem_blocks or pem_blocks[-1].end < len(text):
-        return "unable to load root certificates: unable to parse bytes as PEM block"
-    return "unable to load root certificates: no valid certificate authority data seen"

@@ -1,0 +1,3 @@
+module mockube/tools/certificates
+
+go 1.26
