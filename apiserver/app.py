@@ -72,7 +72,7 @@ from mockube.apiserver.request.metrics_pages import MetricsPages
 from mockube.apiserver.request.openapi import openapi_pages, openid_pages
 from mockube.apiserver.request.pages import RenewedPages, api_pages, with_index
 from mockube.apiserver.request.rendering import Renderer
-from mockube.apiserver.request.zpages import zpages
+from mockube.apiserver.request.zpages import debug_pages, zpages
 from mockube.apiserver.storage.consistency import ConsistencyCheck
 from mockube.apiserver.storage.resource_cache import ResourceCache
 from mockube.apiserver.storage.stored_object import Layout
@@ -93,7 +93,6 @@ class ApiServer:
     stopping = False
     """Whether the server is shutting down: it still serves requests, but it is not ready."""
     _metrics_pages: MetricsPages | None = None
-    """The custom and external metrics, if they are simulated."""
 
     def __init__(
         self,
@@ -264,10 +263,11 @@ class ApiServer:
         return pages
 
     def _zpages(self, settings: Settings) -> Pages:
-        """Return the zpages; none for older minors, whose feature gates for them are off."""
+        """Return the pages for debugging; no zpages for older minors, whose feature gates for them are off."""
+        pages = debug_pages(has_flow_control=settings.names_flows)
         if settings.minor != minors.NEWEST:
-            return {}
-        return zpages(self.registry.clock, settings.flags, lambda: self.handler.pages)
+            return pages
+        return {**pages, **zpages(self.registry.clock, settings.flags, lambda: self.handler.pages)}
 
     def _pages(self, address: str) -> Pages:
         """Return the discovery and OpenAPI pages of all served resources."""

@@ -18,7 +18,7 @@ from mockube.apimachinery.version import openapi_version
 from mockube.apiserver.customresources.custom_version import CustomVersion
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.strategy import Strategy
-from mockube.apiserver.openapi import gnostic
+from mockube.apiserver.openapi import gnostic, gnostic_v3
 from mockube.apiserver.openapi.paths import META, PathBuilder, group_tag, group_title
 from mockube.apiserver.openapi.paths_v2 import SharedParameters, paths_v2, references
 from mockube.apiserver.openapi.schemas import V2, V3, Definitions
@@ -106,6 +106,16 @@ class DocumentCache:
         self._built_in: dict[str, EncodedDocument] = {}
         self._hashes: dict[str, tuple[Sequence[CustomVersion], str]] = {}
         self._texts: dict[str, EncodedDocument] = {}
+        self._protobufs: dict[str, bytes] = {}
+        """By the hash of the text, the last documents in protobuf."""
+
+    def protobuf(self, text: EncodedDocument) -> bytes:
+        """Return a document in protobuf."""
+        encoded = self._protobufs.pop(text.digest, None) or gnostic_v3.encode(orjson.loads(text.body))
+        self._protobufs[text.digest] = encoded
+        if len(self._protobufs) > MAX_TEXTS:
+            self._protobufs.pop(next(iter(self._protobufs)))
+        return encoded
 
     def text(
         self, folder: str, custom_versions: Sequence[CustomVersion], make: Callable[[str], EncodedDocument]
@@ -176,10 +186,11 @@ class Documents:
             {"api", "apis", "version", _KEYS, _WELL_KNOWN} | groups | self._rows.keys()
         )
 
-    def v3(self, folder: str) -> EncodedDocument:
+    def v3(self, folder: str, *, protobuf: bool = False) -> EncodedDocument:
+        """Return a document with the hash of its JSON, whatever its format."""
         text = self._document_cache.text(folder, self._customs_of(folder), self._make_v3)
         self._release_definitions()
-        return text
+        return EncodedDocument(self._document_cache.protobuf(text), text.digest) if protobuf else text
 
     def _release_definitions(self) -> None:
         """Release the parsed definitions: they need many times the memory of the encoded documents."""

@@ -11,7 +11,7 @@ import orjson
 from mockube.apimachinery.clock import Clock
 from mockube.apiserver.authn.serviceaccount.tokens import ServiceAccounts
 from mockube.apiserver.event_loop import LARGE, Worker
-from mockube.apiserver.openapi import gnostic
+from mockube.apiserver.openapi import gnostic, gnostic_v3
 from mockube.apiserver.openapi.documents import Documents
 from mockube.apiserver.request.content import Content, http_date, serve_content
 from mockube.apiserver.request.health import Page, Pages
@@ -21,6 +21,7 @@ from mockube.apiserver.request.routes import get_only
 from mockube.apiserver.wire.negotiation import parse_accept
 
 PROTOBUF_2: Final = ("application/com.github.proto-openapi.spec.v2@v1.0+protobuf", gnostic.MEDIA_TYPE)
+PROTOBUF_3: Final = (gnostic_v3.MEDIA_TYPE, "application/com.github.proto-openapi.spec.v3@v1.0+protobuf")
 IMMUTABLE_CACHE_CONTROL: Final = "public, immutable"
 YEAR: Final = timedelta(days=365)
 _SECOND: Final = timedelta(seconds=1)
@@ -98,19 +99,22 @@ def _hashed_page(documents: Documents, folder: str, worker: Worker, clock: Clock
     async def page(request: Request) -> Response:
         if not parse_accept(request.header(ACCEPT) or "*/*"):
             return Response(200, (), "", headers={**NOT_CACHED, "Vary": "Accept"})
-        if wanted_type(request.header(ACCEPT), (JSON,)) is None:
+        media_type = wanted_type(request.header(ACCEPT), (JSON, *PROTOBUF_3))
+        if media_type is None:
             return _not_acceptable("Accept")
+        protobuf = media_type != JSON
+        content_type = gnostic_v3.MEDIA_TYPE if protobuf else JSON
         requested_hash = request.query.get("hash", ("",))[0]
-        body, digest = await worker.run(LARGE, documents.v3, folder)
+        body, digest = await worker.run(LARGE, partial(documents.v3, folder, protobuf=protobuf))
         headers = {**NOT_CACHED, "Vary": "Accept"}
         if requested_hash and requested_hash != digest:
             hashed_url = f"/openapi/v3/{folder}?hash={digest}"
-            headers |= {"Location": hashed_url, "Content-Type": JSON, "Etag": f'"{digest}"'}
+            headers |= {"Location": hashed_url, "Content-Type": content_type, "Etag": f'"{digest}"'}
             return Response(301, headers=headers)
         if requested_hash:
             expires = (clock.now() + YEAR).strftime("%a, %d %b %Y %H:%M:%S UTC")
             headers |= {"Cache-Control": IMMUTABLE_CACHE_CONTROL, "Expires": expires}
-        content = Content(body=body, content_type=JSON, modified=modified, etag=f'"{digest}"')
+        content = Content(body=body, content_type=content_type, modified=modified, etag=f'"{digest}"')
         return serve_content(request, content, headers)
 
     return page

@@ -26,6 +26,7 @@ from mockube.apiserver.wire.negotiation import (
 )
 
 _DOCUMENTS: Final = "/openapi/v3/"
+_UNLISTED: Final = "/debug/"
 
 
 class RenewedPages(Mapping[str, Page]):
@@ -100,7 +101,7 @@ _AGGREGATOR_GROUP: Final = "apiregistration.k8s.io"
 
 def with_index(pages: Pages) -> Pages:
     """Return the pages with an index of their paths."""
-    paths = {_index_path(path) for path in pages} | {"/apis/"}
+    paths = {_index_path(path) for path in pages if not path.startswith(_UNLISTED)} | {"/apis/"}
     index = raw_document({"paths": sorted(paths)})
     return {**pages, "/": index, "/index.html": index}
 

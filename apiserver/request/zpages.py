@@ -1,7 +1,11 @@
-"""Serve /statusz (uptime and versions) and /flagz (flags) as text, or as JSON or YAML on request."""
+"""Serve /statusz (uptime and versions) and /flagz (flags) as text, or as JSON or YAML on request.
+
+Pages below /debug/ that are not implemented say so.
+"""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
+from http import HTTPStatus
 from typing import Final
 
 from mockube.apimachinery.clock import Clock
@@ -10,7 +14,7 @@ from mockube.apimachinery.tree import Tree
 from mockube.apimachinery.version import MAJOR, MINOR, PATCH, version_document
 from mockube.apiserver.request.health import Page, Pages
 from mockube.apiserver.request.request import ACCEPT, Request
-from mockube.apiserver.request.response import NOT_CACHED, Response, json_body
+from mockube.apiserver.request.response import NOT_CACHED, Response, json_body, text_response
 from mockube.apiserver.wire.frames import encode_object
 from mockube.apiserver.wire.negotiation import Clause, MediaType, parse_accept
 
@@ -25,7 +29,13 @@ _HEAD: Final = """
 {component} {name}
 Warning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees and is for debugging purposes only.
 """
-_NOT_LISTED: Final = frozenset({"index.html", "apis", "api", "openid", "openapi", ".well-known", "mockube"})
+_NOT_LISTED: Final = frozenset(
+    {"index.html", "apis", "api", "openid", "openapi", ".well-known", "mockube", "debug"}
+)
+_PROFILES: Final = (
+    "allocs", "block", "cmdline", "goroutine", "heap", "mutex", "profile", "symbol", "threadcreate", "trace",
+)  # fmt: skip
+_DUMPS: Final = ("dump_priority_levels", "dump_queues", "dump_requests")
 _UNIX_DATE: Final = "%a %b %e %H:%M:%S UTC %Y"
 
 
@@ -38,6 +48,27 @@ def zpages(
         "/flagz": _page("Flagz", lambda: {"flags": dict(sorted(flags().items()))}, _flags_text),
         "/statusz": _page("Statusz", lambda: _status(started, clock.now(), paths()), _status_text),
     }
+
+
+def debug_pages(*, has_flow_control: bool) -> Pages:
+    """Return pages that name what is not implemented: Go's profiles, and the queues of priority and fairness."""
+    profiles = ("/debug/pprof", *(f"/debug/pprof/{name}" for name in _PROFILES), "/debug/flags/v")
+    pages = dict.fromkeys(profiles, _not_implemented("it is specific to Go"))
+    if has_flow_control:
+        folder, reason = (
+            "/debug/api_priority_and_fairness",
+            "requests are not limited by priority and fairness",
+        )
+        pages |= dict.fromkeys([f"{folder}/{name}" for name in _DUMPS], _not_implemented(reason))
+    return pages
+
+
+def _not_implemented(reason: str) -> Page:
+    async def page(request: Request) -> Response:
+        text = f"{request.path} is not implemented by mockube: {reason}\n"
+        return text_response(text, HTTPStatus.NOT_IMPLEMENTED)
+
+    return page
 
 
 def _page(kind: str, fields: Callable[[], Tree], text: Callable[[Tree], str]) -> Page:
