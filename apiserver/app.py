@@ -308,8 +308,7 @@ class ApiServer:
         if row is None:
             return
         prefix = self.registry.layout.prefix(row)
-        versions, relabels = self.catalog.api_versions(name), self.catalog.is_relabelled(name)
-        self.registry.watch_cache.expect_kind(prefix, row.kind, versions, relabels=relabels)
+        self.registry.watch_cache.expect_kind(prefix, row.kind, self.catalog.api_versions(name))
         if prefix not in self._resource_caches:
             self.registry.watch_cache.resource_cache(prefix)
             self._resource_caches[prefix] = name

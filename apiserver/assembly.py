@@ -111,7 +111,8 @@ def make_registry(  # noqa: PLR0913 - each argument is a dependency
         schemas=AllSchemas(schemas, catalog),
         decoder=AllDecoder(schemas, catalog),
         rules=AllRules(rules, catalog),
-        strategies=catalog.strategies,
+        strategies=kinds.strategies,
+        version_strategies=catalog.version_strategies,
         conversions=catalog.conversions,
         prepare=catalog.prepare,
     )

@@ -22,6 +22,7 @@ from mockube.apiserver.event_loop import Worker
 from mockube.apiserver.kinds.api_resource import GroupVersion, Resource
 from mockube.apiserver.kinds.kind import Conversion, Group
 from mockube.apiserver.kinds.registry import Kinds
+from mockube.apiserver.kinds.strategy import Strategy
 from mockube.apiserver.storage.stored_object import Layout
 
 GroupVersionResource: TypeAlias = tuple[str, str, str]
@@ -53,7 +54,8 @@ class Catalog:
         self.rows: dict[GroupVersionResource, Resource] = {}
         self.stored_rows: dict[GroupResource, Resource] = {}
         """The rows of the storage versions."""
-        self.strategies = dict(kinds.strategies)
+        self.version_strategies: dict[tuple[GroupVersion, str], Strategy] = {}
+        """The strategies of custom resources."""
         self.conversions: Conversions = dict(kinds.conversions)
         self.on_change: list[Callable[[], None]] = []
         self.on_resource: list[Callable[[GroupResource], None]] = []
@@ -126,11 +128,10 @@ class Catalog:
             if webhook is not None:
                 conversion = _webhook_conversion(webhook, custom)
             elif custom.row.storage_version != custom.row.group_version or changed_at:
-                conversion = _conversion(custom, _stored_version(custom_versions), changed_at)
+                conversion = _conversion(custom, custom_versions, changed_at)
             else:
                 continue
             self.conversions[custom.row.group_version, custom.row.name] = conversion
-        self.strategies[resource] = custom_versions[0].strategy
         self._notify_change(resource)
 
     def set_terminating(self, resource: GroupResource, *, terminating: bool) -> None:
@@ -172,10 +173,6 @@ class Catalog:
             return None
         return ConversionWebhook(self._reviews, custom_versions)
 
-    def is_relabelled(self, resource: GroupResource) -> bool:
-        """Return whether objects in other versions than the stored one differ only in the name of the version."""
-        return not any(custom.webhook is not None for custom in self._custom.get(resource, ()))
-
     def _put(self, row: Resource, *, served: bool = True) -> None:
         if served:
             self.rows[row.group, row.version, row.name] = row
@@ -186,6 +183,7 @@ class Catalog:
         self._put(custom.row, served=custom.served)
         self.custom_kinds[custom.row.api_version, custom.row.kind] = custom
         self.custom_definitions[custom.definition_name] = custom
+        self.version_strategies[custom.row.group_version, custom.row.name] = custom.strategy
 
     def _forget(self, resource: GroupResource) -> None:
         for custom in self._custom.pop(resource, ()):
@@ -195,7 +193,7 @@ class Catalog:
             self.custom_kinds.pop((row.api_version, row.kind))
             self.custom_definitions.pop(custom.definition_name)
             self.conversions.pop((row.group_version, row.name), None)
-        self.strategies.pop(resource, None)
+            self.version_strategies.pop((row.group_version, row.name), None)
 
     def _notify_change(self, resource: GroupResource) -> None:
         for notify in self.on_resource:
@@ -232,9 +230,12 @@ def _refuse_conversion(_tree: Tree) -> Tree:
     raise AssertionError("a webhook converts it")
 
 
-def _conversion(custom: CustomVersion, stored: CustomVersion, changed_at: int) -> Conversion:
+def _conversion(
+    custom: CustomVersion, custom_versions: Sequence[CustomVersion], changed_at: int
+) -> Conversion:
     """Convert only the apiVersion between versions of a custom resource; each version has the fields of its schema."""
-    is_stored = custom is stored
+    stored = _stored_version(custom_versions)
+    by_api_version = {each.row.api_version: each for each in custom_versions}
 
     def to_stored(tree: Tree) -> Tree:
         # Upstream sets the defaults of the stored version when the object is read; so only a later default is set.
@@ -243,17 +244,21 @@ def _conversion(custom: CustomVersion, stored: CustomVersion, changed_at: int) -
         return pruned
 
     def from_stored(tree: Tree) -> Tree:
-        old = stored.prune(tree, [])
-        stored.default(old)
-        if is_stored:
-            return cast(Tree, old)
-        return cast(Tree, custom.prune({**old, "apiVersion": custom.row.api_version}, []))
+        """Return an object with the fields and the defaults of the version in which it was stored."""
+        own = by_api_version.get(tree["apiVersion"])
+        if own is None:
+            raise ValueError(f"request to convert CR from an invalid group/version: {tree['apiVersion']}")
+        pruned: Tree = own.prune(tree, [])
+        own.default(pruned)
+        if own is custom:
+            return pruned
+        return cast(Tree, custom.prune({**pruned, "apiVersion": custom.row.api_version}, []))
 
     return Conversion(
         to_stored=to_stored,
         from_stored=from_stored,
         at_storage=True,
-        stored_before=changed_at if is_stored else None,
+        stored_before=changed_at if custom is stored else None,
     )
 
 

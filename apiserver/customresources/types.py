@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from mockube.apimachinery.schema.model import Field, SchemaType, Shape
 from mockube.apiserver.kinds.jsonschema.schema import (
+    ANY_VALUE,
     LIST_TYPE,
     MAP_KEYS,
     MAP_TYPE,
@@ -17,6 +18,7 @@ from mockube.apiserver.kinds.jsonschema.schema import (
     items,
     properties,
 )
+from mockube.apiserver.kinds.jsonschema.structural import PRESERVE
 
 _SCALARS: Final = {
     "string": Shape.STRING,
@@ -33,7 +35,7 @@ _TEXT: Final = SchemaType(shape=Shape.STRING, go="string")
 def kind_type(name: str, schema: Schema, metadata: SchemaType) -> SchemaType:
     """Return the type of a kind's objects; `metadata` is the type of ObjectMeta."""
     head = {"apiVersion": _TEXT, "kind": _TEXT, "metadata": metadata}
-    return _struct(schema, head, name)
+    return _struct(schema, head, name, preserves=_preserves(schema))
 
 
 def load_all(of: SchemaType) -> SchemaType:
@@ -49,15 +51,21 @@ def load_all(of: SchemaType) -> SchemaType:
     return of
 
 
-def type_of(schema: Schema) -> SchemaType:
+def _preserves(schema: Schema) -> bool:
+    return bool(schema.get(PRESERVE))
+
+
+def type_of(schema: Schema, *, preserves: bool = False) -> SchemaType:
+    """Return the type of a value. `preserves`: a value that contains it preserves unknown fields, as all values in it do here."""
+    preserves = preserves or _preserves(schema)
     if is_int_or_string(schema):
         return _ANY
     if is_object(schema):
-        return _object(schema)
+        return _object(schema, preserves=preserves)
     if schema.get("type") == "array":
         return SchemaType(
             shape=Shape.LIST,
-            element=type_of(items(schema)),
+            element=type_of(items(schema), preserves=preserves),
             list_type=schema.get(LIST_TYPE) or "atomic",
             map_keys=tuple(schema.get(MAP_KEYS) or ()),
         )
@@ -66,28 +74,36 @@ def type_of(schema: Schema) -> SchemaType:
     return SchemaType(shape=_SCALARS.get(schema.get("type", ""), Shape.ANY))
 
 
-def _object(schema: Schema) -> SchemaType:
+def _object(schema: Schema, *, preserves: bool) -> SchemaType:
     rest = additional_properties(schema)
     if properties(schema) or rest is None:
         head = dict.fromkeys(("apiVersion", "kind", "metadata"), _ANY) if is_embedded(schema) else {}
-        return _struct(schema, head)
-    return SchemaType(shape=Shape.MAP, element=type_of(rest), map_type=_map_type(schema))
+        return _struct(schema, head, preserves=preserves)
+    return SchemaType(shape=Shape.MAP, element=type_of(rest, preserves=preserves), map_type=_map_type(schema))
 
 
-def _struct(schema: Schema, head: dict[str, SchemaType], name: str = "") -> SchemaType:
+def _struct(
+    schema: Schema, head: dict[str, SchemaType], name: str = "", *, preserves: bool = False
+) -> SchemaType:
     rest = additional_properties(schema)
+    if rest is None and preserves:
+        rest = ANY_VALUE
     return SchemaType(
         shape=Shape.STRUCT,
         name=name,
-        load=partial(_fields, schema, head),
-        element=None if rest is None else type_of(rest),
+        load=partial(_fields, schema, head, preserves=preserves),
+        element=None if rest is None else type_of(rest, preserves=preserves),
         map_type=_map_type(schema),
     )
 
 
-def _fields(schema: Schema, head: dict[str, SchemaType]) -> Any:
+def _fields(schema: Schema, head: dict[str, SchemaType], *, preserves: bool) -> Any:
     required = frozenset(schema.get("required") or ())
-    declared_types = {name: type_of(inner) for name, inner in properties(schema).items() if name not in head}
+    declared_types = {
+        name: type_of(inner, preserves=preserves)
+        for name, inner in properties(schema).items()
+        if name not in head
+    }
     return MappingProxyType(
         {
             name: Field(

@@ -50,16 +50,24 @@ async def old_object(
     return (client_tree if conversion.at_storage else tree), client_tree
 
 
-async def deleted_object(registry: Registry, resource: Resource, tree: Tree) -> Tree:
+async def deleted_object(registry: Registry, resource: Resource, tree: Tree, size: int) -> Tree:
     """Return a stored object in the version in which its deletion is admitted. It fails if a webhook does not convert it."""
-    remote = remote_conversion(registry, resource)
-    return tree if remote is None else await remote.from_stored(tree)
+    conversion = registry.scheme.conversion(resource)
+    if conversion is None or not conversion.at_storage:
+        return tree
+    if conversion.remote is not None:
+        return await conversion.remote.from_stored(tree)
+    return await registry.worker.run(size, conversion.from_stored, tree)
 
 
-async def marked_object(registry: Registry, resource: Resource, tree: Tree) -> Tree:
+async def marked_object(registry: Registry, resource: Resource, tree: Tree, size: int) -> Tree:
     """Return an object that is marked as being deleted in stored form."""
-    remote = remote_conversion(registry, resource)
-    return tree if remote is None else await remote.to_stored(tree)
+    conversion = registry.scheme.conversion(resource)
+    if conversion is None or not conversion.at_storage:
+        return tree
+    if conversion.remote is not None:
+        return await conversion.remote.to_stored(tree)
+    return await registry.worker.run(size, conversion.to_stored, tree)
 
 
 async def objects_for_selectors(
@@ -173,9 +181,11 @@ def client_version_converter(
         return None
 
     encode = encoder(resource)
+    head = b'{"kind":"%b","apiVersion":"%b",' % (resource.kind.encode(), resource.api_version.encode())
 
     def convert(stored: StoredObject) -> StoredObject:
-        if conversion.stored_before is not None and stored.revision > conversion.stored_before:
+        is_new = conversion.stored_before is not None and stored.revision > conversion.stored_before
+        if is_new and stored.value.startswith(head):
             return stored
         return StoredObject(stored.key, encode(conversion.from_stored(stored.tree())), stored.revision)
 

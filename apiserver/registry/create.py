@@ -100,7 +100,7 @@ def _to_stored(registry: Registry, context: RequestContext, tree: Tree, options:
 async def _create(registry: Registry, attributes: AdmissionAttributes, name_prefix: str) -> ObjectResult:
     """Create an object with its name, or with a generated one; retry if that or an allocated value is in use."""
     assert attributes.object is not None
-    tree, row = attributes.object, registry.stored_row(attributes.resource)
+    tree, row = attributes.object, registry.admitted_row(attributes.resource)
     may_repeat = bool(name_prefix) or registry.allocators.has_allocator(row)
     size, run = attributes.context.size, registry.worker.run
     original = await run(size, orjson.dumps, tree) if may_repeat else b""
@@ -143,7 +143,7 @@ async def _create_named(
 ) -> ObjectResult | None:
     """Prepare, check and store an object; return None if an allocation failed."""
     context, run = attributes.context, registry.worker.run
-    resource, size = registry.stored_row(attributes.resource), context.size
+    resource, size = registry.admitted_row(attributes.resource), context.size
     tree = await run(size, _prepare, registry, attributes, resource, tree)
     allocations = await registry.allocators.allocate(
         registry, resource, tree, None, dry_run=attributes.dry_run

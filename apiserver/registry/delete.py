@@ -182,7 +182,8 @@ async def _delete_stored(
     """Admit the deletion, and delete or mark the object; return None if another write came between."""
     strategy = registry.scheme.strategy(context.resource)
     old = await registry.worker.run(len(stored.value), stored.tree)
-    await _admit(registry, context, options, await deleted_object(registry, context.resource, old))
+    old = await deleted_object(registry, context.resource, old, len(stored.value))
+    await _admit(registry, context, options, old)
     if strategy.checks_preconditions:
         check_own_preconditions(context.resource.group_resource, context.name, options, old["metadata"])
     about = GroupResource(registry.stored_row(context.resource).group, context.resource.kind)
@@ -266,7 +267,7 @@ async def _carry_out(
     waits = strategy.pending(marked) or meta.get("deletionGracePeriodSeconds", 0) > 0
     waits = waits or (strategy.marks_first and ending is None)
     if waits:
-        marked = await marked_object(registry, context.resource, marked)
+        marked = await marked_object(registry, context.resource, marked, len(stored.value))
     value, revision = stored.value, stored.revision
     # An object that is removed at once, without grace, is returned unchanged.
     if waits or meta.get("deletionTimestamp") != ending:

@@ -21,7 +21,7 @@ from mockube.apimachinery.status import InternalError
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.authz.chain import AlwaysAllow, Authorization
 from mockube.apiserver.event_loop import LARGE, Worker, yield_to_loop
-from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.kinds.api_resource import GroupVersion, Resource
 from mockube.apiserver.kinds.kind import Conversion
 from mockube.apiserver.kinds.registry import Conversions
 from mockube.apiserver.kinds.strategy import DEFAULT, Strategy, StrategyContext
@@ -82,6 +82,10 @@ class Backend(Struct, frozen=True, kw_only=True):
         if (group, version) == resource.group_version:
             return resource
         return self.rows[GroupResource(group, resource.name)]
+
+    def admitted_row(self, resource: Resource) -> Resource:
+        """Return the row of the version in which objects are admitted and validated: custom ones in that of the request."""
+        return resource if resource.custom else self.stored_row(resource)
 
     def find_cached(self, resource: GroupResource, namespace: str, name: str) -> StoredObject | None:
         """Return an object from the watch cache, which must be fresh; None if it does not exist."""
@@ -181,6 +185,8 @@ class Scheme(Struct, frozen=True, kw_only=True):
     decoder: Decoder
     rules: Rules
     strategies: Mapping[GroupResource, Strategy]
+    version_strategies: Mapping[tuple[GroupVersion, str], Strategy]
+    """The strategies of custom resources, whose versions may have different subresources."""
     conversions: Conversions = field(default_factory=dict)
     prepare: Callable[[Worker, Resource], Awaitable[None]] | None = None
     """Compiles the functions of a custom resource before its first object is handled."""
@@ -188,6 +194,8 @@ class Scheme(Struct, frozen=True, kw_only=True):
     """By resource and subresource; created at the first write."""
 
     def strategy(self, resource: Resource) -> Strategy:
+        if resource.custom:
+            return self.version_strategies.get((resource.group_version, resource.name), DEFAULT)
         return self.strategies.get(resource.group_resource, DEFAULT)
 
     def conversion(self, resource: Resource) -> Conversion | None:

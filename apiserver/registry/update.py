@@ -151,7 +151,7 @@ async def _replace(
     new, allocations = await _prepare(registry, context, options, new, old)
     new = await run(size, _without_versions, raw, old, new)
     to_store = await to_storage(registry, context, new) if context.resource.custom else new
-    encoded = await run(size, _encode, registry, context, to_store, None if stored.is_outdated else raw)
+    encoded = await run(size, _encode, registry, context, to_store, raw)
     if encoded is None:
         return ObjectResult(stored=stored)
     to_store, value = encoded
@@ -182,7 +182,7 @@ def _encode(
     value = encoder(context.resource, context.bytes)(tree)
     if context.resource.custom or value.find(EMPTY_LIST) < 0:
         return tree, value
-    tree, value = without_empty_lists(registry, registry.stored_row(context.resource), tree, value)
+    tree, value = without_empty_lists(registry, registry.admitted_row(context.resource), tree, value)
     return None if tree == stored else (tree, value)
 
 
@@ -224,7 +224,7 @@ async def _prepare(
     registry: Registry, context: RequestContext, options: WriteOptions, new: Tree, old: Tree
 ) -> tuple[Tree, Allocations]:
     """Admit, prepare and validate an updated object; return it with its allocations."""
-    resource = registry.stored_row(context.resource)
+    resource = registry.admitted_row(context.resource)
     attributes = AdmissionAttributes(
         operation=Operation.UPDATE,
         context=context,
@@ -248,7 +248,7 @@ async def _prepare(
 
 def _prepare_update(registry: Registry, context: RequestContext, new: Tree, old: Tree) -> Tree:
     """Return the new object with only those changes that this endpoint may make, and with the fields that the server sets."""
-    strategy = registry.scheme.strategy(registry.stored_row(context.resource))
+    strategy = registry.scheme.strategy(registry.admitted_row(context.resource))
     subresource = context.subresource.name if context.subresource else ""
     new = _reset_fields(strategy, subresource, new, old)
     metadata.keep_immutable(new, old)
@@ -273,7 +273,7 @@ def _has_more_empty(registry: Registry, context: RequestContext, strategy: Strat
 def _check(registry: Registry, context: RequestContext, new: Tree, old: Tree) -> None:
     """Refuse an invalid object, and normalize a valid one."""
     resource, subresource = (
-        registry.stored_row(context.resource),
+        registry.admitted_row(context.resource),
         context.subresource.name if context.subresource else "",
     )
     if context.type_error is not None:

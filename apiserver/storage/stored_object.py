@@ -141,8 +141,6 @@ class StoredObject(msgspec.Struct, eq=False, gc=False):
     key: bytes
     value: bytes
     revision: int
-    is_outdated: bool = False
-    """Whether it is not stored in the storage version, so that even a write without a change stores it again."""
     _item: bytes | None = None
     _labels: Mapping[str, str] | None = None
     _selectable: tuple[object, Mapping[str, str]] | None = None
@@ -384,10 +382,3 @@ class TrustedValues:
 
 def other_kind(text: bytes) -> UnreadableValue:
     return UnreadableValue(f"it is of another kind or version: {text[:100]!r}")
-
-
-def relabel(text: bytes, heads: tuple[bytes, ...]) -> bytes:
-    """Return the text of an object in the first of its versions, which differ in their names only."""
-    if text.startswith(heads[0]):
-        return text
-    return heads[0] + next(text[len(head) :] for head in heads if text.startswith(head))

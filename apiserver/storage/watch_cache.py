@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from mockube.apimachinery.clock import Clock
 from mockube.apiserver.event_loop import batches, yield_to_loop
 from mockube.apiserver.storage.resource_cache import Change, ChangeKind, ResourceCache, UnreadableObjects
-from mockube.apiserver.storage.stored_object import StoredObject, TrustedValues, other_kind, relabel
+from mockube.apiserver.storage.stored_object import StoredObject, TrustedValues, other_kind
 from mockube.etcd.errors import Compacted, KVError
 from mockube.etcd.kv import KV, Event, EventKind, KeyValue, Range, Watch, WatchBatch, WatchRequest, prefix_end
 
@@ -51,81 +51,53 @@ class WatchCache:
         self._trusted = TrustedValues()
         self._kinds: dict[bytes, tuple[bytes, ...]] = {}
         """The start of the text of every object in a folder, for folders in which it is constant."""
-        self._as_stored: set[bytes] = set()
-        """The folders whose objects are returned in the version in which they are stored, which a webhook converts."""
+        self._to_check: dict[bytes, tuple[bytes, ...]] = {}
+        """The folders whose cached objects may be of another kind or version than is expected, with what is expected."""
         self._is_outdated = False
         """Whether unreadable values may be readable now."""
-        self._to_read_again: dict[bytes, bytes] = {}
-        """Keys of objects whose stored version may not exist any more, with their folders."""
         self._watched_batches = 0  # batches with a change that a watcher had to send
         self._last_in_sync = clock.monotonic()
         """The last time at which the cache was known to have the store's revision."""
 
-    def expect_kind(
-        self, prefix: bytes, kind: str, api_versions: Sequence[str] = (), *, relabels: bool = True
-    ) -> None:
+    def expect_kind(self, prefix: bytes, kind: str, api_versions: Sequence[str] = ()) -> None:
         """Treat values in a folder as unreadable unless they are of a kind, in one of some versions.
 
-        Objects of the other versions are served as the first one with `relabels`. Call `rebuild_if_outdated` afterwards, since
-        unreadable values may be valid now.
+        Call `rebuild_if_outdated` afterwards, since unreadable values may be valid now.
         """
         begin = b'{"kind":"%b",' % kind.encode()
         heads = tuple(b'%b"apiVersion":"%b",' % (begin, version.encode()) for version in api_versions) or (
             begin,
         )
-        before, relabelled = self._kinds.get(prefix, ()), prefix not in self._as_stored
-        if before == heads and relabelled == relabels:
+        if self._kinds.get(prefix, ()) == heads:
             return
         self._kinds[prefix] = heads
-        (self._as_stored.discard if relabels else self._as_stored.add)(prefix)
-        resource_cache = self._resource_caches.get(prefix)
         self._is_outdated = self._is_outdated or bool(self.unreadable.below(prefix))
-        if resource_cache is None:
-            return
-        # An object in the cache may have been relabelled from a removed version, or from a version that a webhook
-        # converts now: then its stored value is read again.
-        if not {*before} <= {*heads} or (relabelled and not relabels):
-            self._to_read_again |= {stored.key: prefix for stored in resource_cache if stored.is_outdated}
-        for stored in [*resource_cache]:
-            if not stored.value.startswith(heads):
-                self.unreadable.add(prefix, stored.key, stored.revision, other_kind(stored.value))
-                tombstone = stored.at(max(self.revision, resource_cache.newest))
-                resource_cache.apply(Change(ChangeKind.DELETED, tombstone, stored, self._clock.monotonic()))
-            elif relabels and not stored.value.startswith(heads[0]):
-                text = relabel(stored.value, heads)
-                resource_cache.replace(StoredObject(stored.key, text, stored.revision, is_outdated=True))
+        if prefix in self._resource_caches:
+            self._to_check[prefix] = heads
 
     async def rebuild_if_outdated(self) -> None:
         """List everything again if values that could not be read may be readable by the present definitions.
 
-        If necessary, objects that are returned in another version than they are stored in are read again one by one.
+        Otherwise only objects that are not expected any more are removed, a few at a time.
         """
         if self._is_outdated:
             self._is_outdated = False
-            self._to_read_again.clear()
+            self._to_check.clear()
             await self.rebuild()
-        while self._to_read_again:
-            key, prefix = next(iter(self._to_read_again.items()))
-            await self._read_again(prefix, key)
-            self._to_read_again.pop(key, None)  # after success: the store may fail
-            await yield_to_loop()  # a read of the store in memory does not yield
+        while self._to_check:
+            prefix, heads = self._to_check.popitem()
+            for stored in [*self._resource_caches[prefix]]:
+                if not stored.value.startswith(heads):
+                    self._remove_unexpected(prefix, stored)
+                    await yield_to_loop()
 
-    async def _read_again(self, prefix: bytes, key: bytes) -> None:
-        """Read the stored value of a cached object again, unless the object changes at the same time."""
+    def _remove_unexpected(self, prefix: bytes, stored: StoredObject) -> None:
+        """Remove an object of another kind or version from the cache, unless it has changed meanwhile."""
         resource_cache = self._resource_caches[prefix]
-        cached = resource_cache.get(key)
-        result = await self._kv.range(Range(key=key))
-        if cached is None or resource_cache.get(key) is not cached:
-            return
-        (kv,) = result.kvs or (None,)
-        if kv is None or kv.mod_revision != cached.revision:
-            return
-        stored = self._read_stored(prefix, kv)
-        if stored is not None:
-            resource_cache.replace(stored)
-            return
-        tombstone = cached.at(max(self.revision, resource_cache.newest))
-        resource_cache.apply(Change(ChangeKind.DELETED, tombstone, cached, self._clock.monotonic()))
+        if resource_cache.get(stored.key) is stored:
+            self.unreadable.add(prefix, stored.key, stored.revision, other_kind(stored.value))
+            tombstone = stored.at(max(self.revision, resource_cache.newest))
+            resource_cache.apply(Change(ChangeKind.DELETED, tombstone, stored, self._clock.monotonic()))
 
     def resource_cache(self, prefix: bytes) -> ResourceCache:
         """Return the cache of a folder, such as /registry/pods/. Folders of one segment must be requested before `run`."""
@@ -358,15 +330,12 @@ class WatchCache:
         return stored
 
     def read(self, folder: bytes, kv: KeyValue) -> StoredObject:
-        """Return the object of a value, in the storage version; raise any error if it cannot be read."""
+        """Return the object of a value; raise any error if it cannot be read."""
         text = kv.value if self._trusted.has(kv.key, kv.value) else self._read(kv.value)
         heads = self._kinds.get(folder)
         if heads is not None and not text.startswith(heads):
             raise other_kind(text)
-        if heads is None or folder in self._as_stored:
-            return StoredObject(kv.key, text, kv.mod_revision)
-        current_text = relabel(text, heads)
-        return StoredObject(kv.key, current_text, kv.mod_revision, is_outdated=current_text is not text)
+        return StoredObject(kv.key, text, kv.mod_revision)
 
     def _advance(self, revision: int) -> None:
         self.revision = max(self.revision, revision)

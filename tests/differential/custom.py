@@ -80,9 +80,10 @@ def _definition(random):
             "type": "object",
             "properties": {"spec": _struct(random, 0), "status": _struct(random, 1)},
         }
-        spec["versions"].append(
-            version | {"name": "v2", "storage": False, "schema": {"openAPIV3Schema": schemas["v2"]}}
-        )
+        second = version | {"name": "v2", "storage": False, "schema": {"openAPIV3Schema": schemas["v2"]}}
+        if random.random() < 0.3:
+            second["subresources"] = {} if "subresources" in version else {"status": {}}
+        spec["versions"].append(second)
     if random.random() < 0.3:
         _add_scale(spec["versions"])
     metadata = {"name": f"things.{group}"}
@@ -113,7 +114,25 @@ def _case(random):
     subresources = [*body["spec"]["versions"][0].get("subresources", ())]
     for number in range(random.choice((6, 10, 14))):
         yield from _object(random, changes, f"x{number}", subresources)
+        if len(changes) > 1 and random.random() < 0.3:
+            yield from _change_versions(random, definitions, body["spec"]["versions"], number)
+            for path in changes:
+                yield request("GET", path)
     yield request("DELETE", f"{definitions}/things.${{ns}}.example.com")
+
+
+def _change_versions(random, definitions, versions, number):
+    """Store objects in another version, or change the defaults of one; a new version shows when the definition is in use."""
+    if random.random() < 0.7:
+        for version in versions:
+            version["storage"] = not version["storage"]
+    else:
+        spec = random.choice(versions)["schema"]["openAPIV3Schema"]["properties"]["spec"]
+        spec["properties"]["added"] = TEXT | random.choice(({}, {"default": "e"}))
+    marker = versions[0] | {"name": f"m{number}", "storage": False}
+    patch = {"spec": {"versions": [*versions, marker]}}
+    yield request("PATCH", f"{definitions}/things.${{ns}}.example.com", "", patch, content=MERGE)
+    yield {"wait": f"/apis/${{ns}}.example.com/m{number}/namespaces/${{ns}}/things"}
 
 
 def _object(random, changes, name, subresources):

@@ -13,11 +13,9 @@ from mockube.apiserver.registry.watch_stream import BACKLOG, BACKLOG_BYTES, UNCO
 from mockube.apiserver.storage.stored_object import MAX_TRUSTED_BYTES, TrustedValues, read_value
 from mockube.apiserver.storage.watch_cache import SLICE, WatchCache
 from mockube.etcd.embedded.store import MemoryStore
-from mockube.etcd.errors import Interrupted
 from mockube.etcd.kv import Event, Txn, WatchBatch
 from tests.support.event_loop import until, yield_to_loop
 from tests.support.stores.watch_caches import FOLDER, mirroring, put
-from tests.support.stores.wrapped import WrappedStore
 
 MANY = 3 * SLICE
 
@@ -302,11 +300,11 @@ async def test_large_difference_is_applied_by_watch(store):
 
 
 @contextlib.asynccontextmanager
-async def cache_without_old_version(store, behind):
-    """A watch cache that shows objects as v2, whose stored version v1 is not expected any more."""
+async def cache_without_old_version(store):
+    """A watch cache of objects whose version v1 is not expected any more."""
     for number in range(MANY):
         await store.put(put(number))
-    watch_cache = WatchCache(behind, b"/registry/", clock=SteppedClock(), read=read_value)
+    watch_cache = WatchCache(store, b"/registry/", clock=SteppedClock(), read=read_value)
     watch_cache.expect_kind(FOLDER, "ConfigMap", ("v2", "v1"))
     resource_cache = watch_cache.resource_cache(FOLDER)
     running = asyncio.create_task(watch_cache.run())
@@ -320,8 +318,8 @@ async def cache_without_old_version(store, behind):
         await asyncio.wait([running])
 
 
-async def test_objects_of_lost_version_are_read_again_in_slices(store):
-    async with cache_without_old_version(store, store) as (watch_cache, resource_cache):
+async def test_objects_of_lost_version_are_removed_in_slices(store):
+    async with cache_without_old_version(store) as (watch_cache, resource_cache):
         reading, sizes = asyncio.create_task(watch_cache.rebuild_if_outdated()), [MANY]
         while not reading.done():
             await yield_to_loop()
@@ -329,22 +327,3 @@ async def test_objects_of_lost_version_are_read_again_in_slices(store):
         await reading
     assert sizes[-1] == 0
     assert max(before - after for before, after in itertools.pairwise(sizes)) <= 20
-
-
-async def test_objects_of_lost_version_are_read_after_the_store_failed(store):
-    class FailsOnce(WrappedStore):
-        is_failing = False
-
-        async def range(self, request):
-            if self.is_failing:
-                self.is_failing = False
-                raise Interrupted("the store failed")
-            return await self.store.range(request)
-
-    failing = FailsOnce(store)
-    async with cache_without_old_version(store, failing) as (watch_cache, resource_cache):
-        failing.is_failing = True
-        with pytest.raises(Interrupted):
-            await watch_cache.rebuild_if_outdated()
-        await watch_cache.rebuild_if_outdated()
-        assert len(resource_cache) == 0
