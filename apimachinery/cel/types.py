@@ -74,6 +74,8 @@ NULL: Final = Type("null", "null_type")
 STRING: Final = Type("string", "string")
 TIMESTAMP: Final = Type("timestamp", "google.protobuf.Timestamp")
 UINT: Final = Type("uint", "uint")
+UNSPECIFIED: Final = Type("unspecified", "")
+"""The type of a field that its struct claims to have, without saying which type it has."""
 
 
 def list_of(element: Type) -> Type:

@@ -1,7 +1,9 @@
 """Convert the object of a write to the version that webhooks and policies receive, and back."""
 
-from typing import Final
+from contextlib import suppress
+from typing import Any, Final
 
+from mockube.apimachinery.schema.decode import DecodeError
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import SCALE, Resource
 from mockube.apiserver.kinds.kind import NotConverted
@@ -11,6 +13,7 @@ from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation
 from mockube.apiserver.registry.subresources import scale
 
+OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 _SYSTEM_FIELDS: Final = ("uid", "creationTimestamp")
 
 
@@ -75,9 +78,14 @@ def to_admitted_version(
 ) -> Tree:
     """Return the object after a webhook or a policy: decoded, with defaults, in the version that is admitted.
 
+    A custom object is not decoded, as upstream: its unknown fields are validated, and dropped when it is stored.
     Raise `NotConverted` if a conversion webhook must be called first.
     """
-    decoded: Tree = {"kind": tree["kind"], "apiVersion": tree["apiVersion"]} | decode_as(registry, tree).tree
+    if row.custom and tree["kind"] == row.kind:
+        decoded = tree | {"metadata": _readable_metadata(registry, tree.get("metadata"))}
+        attributes.context.is_unpruned = True
+    else:
+        decoded = {"kind": tree["kind"], "apiVersion": tree["apiVersion"]} | decode_as(registry, tree).tree
     registry.scheme.rules.default(decoded["apiVersion"], decoded["kind"], decoded)
     before = attributes.object
     assert before is not None
@@ -95,3 +103,13 @@ def to_admitted_version(
         return remote.at_version(decoded, attributes.resource.api_version)
     conversion = registry.scheme.conversion(row)
     return decoded if conversion is None else to_stored(registry, conversion, decoded)
+
+
+def _readable_metadata(registry: Registry, metadata: Any) -> Tree:
+    """Return the fields of metadata that have the right types, as upstream reads those of an object without a struct."""
+    of = registry.scheme.schemas.definition(OBJECT_META)
+    readable: Tree = {}
+    for name, value in metadata.items() if isinstance(metadata, dict) else ():
+        with suppress(DecodeError):
+            readable |= registry.scheme.decoder.decode(of, {name: value}, strict=False).tree
+    return readable

@@ -127,7 +127,7 @@ class Catalog:
             self._put_custom(custom)
             if webhook is not None:
                 conversion = _webhook_conversion(webhook, custom)
-            elif custom.row.storage_version != custom.row.group_version or changed_at:
+            elif len(custom_versions) > 1 or changed_at:
                 conversion = _conversion(custom, custom_versions, changed_at)
             else:
                 continue

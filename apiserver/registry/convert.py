@@ -105,6 +105,8 @@ async def to_storage(registry: Registry, context: RequestContext, tree: Tree) ->
 
 def _to_storage(registry: Registry, context: RequestContext, tree: Tree) -> Tree:
     conversion = registry.scheme.conversion(context.resource)
+    if context.is_unpruned:
+        tree = {"kind": tree["kind"], "apiVersion": tree["apiVersion"]} | decode_as(registry, tree).tree
     if conversion is not None and conversion.at_storage:
         return conversion.to_stored(tree)
     if "status" not in tree and registry.scheme.strategy(context.resource).has_default_status:
@@ -121,7 +123,7 @@ async def dry_run_result(registry: Registry, context: RequestContext, tree: Tree
     """Return the object of a dry run as it would be read after it was stored: without fields that the stored version lacks."""
     conversion = registry.scheme.conversion(context.resource)
     if conversion is None or not conversion.at_storage:
-        return tree
+        return to_store if context.is_unpruned else tree
     if conversion.remote is not None:
         return await conversion.remote.from_stored(to_store)
     return await registry.worker.run(context.size, from_stored, registry, context.resource, to_store)

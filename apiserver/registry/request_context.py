@@ -69,6 +69,8 @@ class RequestContext(Struct, kw_only=True):
     """The result of a patch, before it is decoded as the object's kind."""
     type_error: ApiError | None = None
     """The error of a body of another kind that has no struct upstream; upstream returns it when it validates objects."""
+    is_unpruned: bool = False
+    """Whether admission has changed a custom object, whose unknown fields are dropped only when it is stored."""
     growth: int = 0
     """The number of bytes by which the object may grow, besides the size of the body."""
     bytes: int = 0

@@ -207,6 +207,8 @@ class ClientWatch:
         if self._converter is None or event.stored is None:
             return event
         client_object = self._converter(event.stored)
+        if client_object is event.stored:
+            return event
         return None if client_object is None else event._replace(stored=client_object, change=None)
 
     def end(self, error: ApiError | None) -> None:

@@ -189,3 +189,19 @@ async def test_duration_of_plugins_and_steps_is_observed(client):
     rejected = [labels for labels in await metric_samples(client, name) if 'rejected="true"' in labels]
     (labels,) = rejected
     assert 'name="ValidatingAdmissionPolicy"' in labels
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "problem"),
+    [
+        ("message", "a\nb", "must not contain line breaks"),
+        ("message", " ", "must be non-empty if specified"),
+        ("messageExpression", " ", "must be non-empty if specified"),
+    ],
+)
+async def test_message_of_validation_is_one_line(client, field, text, problem):
+    validation = {"expression": "true", field: text}
+    body = {"metadata": {"name": "p"}, "spec": {"validations": [validation]}}
+    refused = await client.post("/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies", body)
+    causes = {cause["field"]: cause["message"] for cause in refused.body["details"]["causes"]}
+    assert causes[f"spec.validations[0].{field}"].endswith(f": {problem}")

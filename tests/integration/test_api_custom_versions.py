@@ -9,7 +9,7 @@ TEXT = {"type": "string"}
 COMMON = {"a": TEXT}
 
 
-def _schema(preserves=False, **properties):
+def _schema(*, preserves=False, **properties):
     spec = {"type": "object", "properties": COMMON | properties}
     if preserves:
         spec["x-kubernetes-preserve-unknown-fields"] = True

@@ -3,6 +3,8 @@
 import pytest
 
 from tests.support.server import apiserver
+from tests.support.server.definitions import GROUP as DEFINED
+from tests.support.server.definitions import WIDGETS, define, definition, version
 from tests.support.server.webhook_server import MUTATING, webhook_server
 
 GROUP = "/apis/admissionregistration.k8s.io/v1"
@@ -293,3 +295,83 @@ async def test_mutations_are_counted(client):
     page = (await client.get("/metrics")).data.decode()
     labels = 'error_type="no_error",policy="p",policy_binding="b"'
     assert f"apiserver_mutating_admission_policy_check_total{{{labels}}} 1" in page
+
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "spec": {"type": "object", "properties": {"a": {"type": "string"}, "n": {"type": "integer"}}},
+        "status": {"type": "object", "properties": {"s": {"type": "string"}}},
+    },
+}
+CUSTOM_RULE = RULE | {"apiGroups": [DEFINED], "resources": ["widgets"]}
+
+
+async def write_custom(client, mutation, **options):
+    await define(client, definition(version(schema=SCHEMA)))
+    await policy(client, mutation, matchConstraints={"resourceRules": [CUSTOM_RULE]})
+    body = {"apiVersion": f"{DEFINED}/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {}}
+    return await client.post(f"{WIDGETS}?{options.get('query', '')}", body)
+
+
+@pytest.mark.parametrize("path", ["/spec/unknown", "/unknown", "/metadata/unknown", "/metadata/labels"])
+@pytest.mark.parametrize("query", ["", "fieldValidation=Strict", "dryRun=All"])
+async def test_field_that_a_patch_adds_to_a_custom_object_is_dropped_if_it_is_unknown(client, path, query):
+    written = await write_custom(client, add(path, "5"), query=query)
+    assert written.status == 201, written.body
+    assert written.body["spec"] == {}
+    assert not {"unknown", "labels"} & {*written.body, *written.body["metadata"]}
+    if query != "dryRun=All":
+        read = await client.get(f"{WIDGETS}/w")
+        assert read.body == written.body
+
+
+async def test_unknown_field_of_custom_object_is_seen_by_validating_policies(client):
+    body = {
+        "metadata": {"name": "v"},
+        "spec": {
+            "matchConstraints": {"resourceRules": [CUSTOM_RULE]},
+            "validations": [{"expression": "!has(object.unknown)"}],
+        },
+    }
+    await client.post(f"{GROUP}/validatingadmissionpolicies", body)
+    bound = {"policyName": "v", "validationActions": ["Deny"]}
+    await client.post(
+        f"{GROUP}/validatingadmissionpolicybindings", {"metadata": {"name": "v"}, "spec": bound}
+    )
+    refused = await write_custom(client, add("/unknown", "5"))
+    assert refused.status == 422
+    assert "failed expression: !has(object.unknown)" in refused.body["message"]
+
+
+@pytest.mark.parametrize(
+    ("operation", "code", "message"),
+    [
+        ("op: 'add', path: '/spec/a', value: null", 422, 'spec.a: Invalid value: "null"'),
+        ("op: 'replace', path: '/kind', value: 'Other'", 422, 'kind: Invalid value: "Other": must be Widget'),
+        ("op: 'remove', path: '/kind'", 500, "Object 'Kind' is missing in '{"),
+        (
+            "op: 'replace', path: '/apiVersion', value: 'v1'",
+            500,
+            f'/v1, Kind=Widget is unstructured and is not suitable for converting to "{DEFINED}/v1"',
+        ),
+    ],
+)
+async def test_custom_object_is_refused_after_a_patch_with_upstreams_error(client, operation, code, message):
+    refused = await write_custom(client, patch(f"[JSONPatch{{{operation}}}]"))
+    assert refused.status == code
+    assert message in refused.body["message"]
+
+
+async def test_patch_that_changes_the_kind_of_a_built_in_object_is_refused(client):
+    await policy(client, patch("[JSONPatch{op: 'replace', path: '/kind', value: 'Other'}]"))
+    refused = await write(client)
+    problem = 'no kind "Other" is registered for version "v1" in scheme "pkg/runtime/scheme.go:111"'
+    assert (refused.status, refused.body["message"]) == (500, f"Internal error occurred: {problem}")
+
+
+async def test_unknown_field_of_a_json_patch_has_no_type(client):
+    expression = "[JSONPatch{op: 'add', path: '/data/a', valu: 'x'}]"
+    body = {"metadata": {"name": "p"}, "spec": {"mutations": [patch(expression)]}}
+    refused = await client.post(f"{GROUP}/mutatingadmissionpolicies", body)
+    assert "expected type of field 'valu' is '' but provided type is 'string'" in refused.body["message"]

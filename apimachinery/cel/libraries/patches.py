@@ -50,13 +50,23 @@ class _AnyField(Mapping[str, Type]):
         return True
 
 
+class _PatchFields(dict[str, Type]):
+    """The fields of a JSONPatch. As upstream, any other name is a field of a type without a name."""
+
+    def __missing__(self, name: str) -> Type:
+        return types.UNSPECIFIED
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+
 def is_object(name: str) -> bool:
     return name == OBJECT or name.startswith(f"{OBJECT}.")
 
 
 def struct_fields(name: str) -> Mapping[str, Type] | None:
     if name == JSON_PATCH:
-        return _PATCH_FIELDS
+        return _PatchFields(_PATCH_FIELDS)
     return _AnyField() if is_object(name) else None
 
 
@@ -91,6 +101,8 @@ class PatchOperation(Opaque):
     type_name = JSON_PATCH
 
     def __init__(self, fields: dict[str, Any]) -> None:
+        if unknown := fields.keys() - _PATCH_FIELDS.keys():
+            raise CelError(f"unexpected JSONPatchType field: {min(unknown)}")
         for name in ("op", "path", "from"):
             if not isinstance(fields.get(name, ""), str):
                 raise CelError(f"unexpected type {type_name(fields[name])} for JSONPatchType '{name}' field")

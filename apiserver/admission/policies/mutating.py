@@ -171,7 +171,7 @@ class _Write:
         """Apply one mutation and count it; return its error."""
         began, problem = self._registry.clock.monotonic(), None
         try:
-            self._seen["object"] = policy.mutate(self._registry, mutation, seen)
+            self._seen["object"] = policy.mutate(self._registry, self._row, mutation, seen)
             self._is_patched = self._is_dirty = True
         except MutationFailed as error:
             problem = str(error)

@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from mockube.apimachinery import status
+import orjson
+
+from mockube.apimachinery import errors, gotext, meta, status
 from mockube.apimachinery.admission_expressions import (
     JSON_PATCHES,
     OBJECT,
@@ -12,15 +14,18 @@ from mockube.apimachinery.admission_expressions import (
 )
 from mockube.apimachinery.cel.libraries import patches
 from mockube.apimachinery.cel.values import CelError
+from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.patch import json_patch
 from mockube.apimachinery.patch.apply.atoms import TypedError, atom_of_type, atomic_paths
 from mockube.apimachinery.patch.apply.merge import merge
 from mockube.apimachinery.patch.apply.validate import validate
 from mockube.apimachinery.patch.errors import PatchError, TestFailed
+from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.schema.decode import DecodeError
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.admission.policies.definition import PolicyDefinition
 from mockube.apiserver.admission.policies.evaluation import Evaluation, Expression, OutOfBudget
+from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.body import decode_applied, decode_as
 from mockube.apiserver.registry.registry import Registry
 
@@ -59,7 +64,9 @@ class MutatingPolicy(PolicyDefinition):
             expression=self.compile(mutation["jsonPatch"]["expression"], JSON_PATCHES, optional_variables),
         )
 
-    def mutate(self, registry: Registry, mutation: Mutation, activation: Mapping[str, Any]) -> Tree:
+    def mutate(
+        self, registry: Registry, row: Resource, mutation: Mutation, activation: Mapping[str, Any]
+    ) -> Tree:
         """Return the object after a mutation, or raise MutationFailed; ApiError if the result is not an object of the kind."""
         tree: Tree = activation["object"]
         value = self._evaluate(mutation.expression, activation)
@@ -72,6 +79,8 @@ class MutatingPolicy(PolicyDefinition):
             return tree
         except PatchError as error:
             raise MutationFailed(f"JSON Patch: {error}") from error
+        if row.custom and tree["kind"] == row.kind:
+            return _check_custom(registry, tree, patched)
         return _decode_patched(registry, tree, patched)
 
     def _evaluate(self, expression: Expression, activation: Mapping[str, Any]) -> Any:
@@ -114,13 +123,33 @@ def _apply_configuration(registry: Registry, tree: Tree, value: patches.ObjectVa
     return _set_defaults(registry, api_version, kind, decoded)
 
 
+def _check_custom(registry: Registry, before: Tree, patched: Any) -> Tree:
+    """Return a custom object after a JSON patch. It has no struct upstream, so that it may have unknown fields."""
+    api_version, kind = before["apiVersion"], before["kind"]
+    if not isinstance(patched, dict) or not patched.get("kind"):
+        text = gotext.decode_utf8(orjson.dumps(patched, option=orjson.OPT_SORT_KEYS))
+        raise status.internal_error(f"Object 'Kind' is missing in '{text}'")
+    new_kind, new_version = patched["kind"], patched.get("apiVersion", "")
+    if new_version != api_version:
+        group, _, version = new_version.rpartition("/")
+        problem = f'{group}/{version}, Kind={new_kind} is unstructured and is not suitable for converting to "{api_version}"'
+        raise status.internal_error(f"failed to convert object: {problem}")
+    if new_kind != kind:
+        wrong = errors.invalid(ROOT.child("kind"), new_kind, f"must be {kind}")
+        group_kind = GroupKind(api_version.rpartition("/")[0], new_kind)
+        raise status.invalid(group_kind, meta.name(before), [wrong])
+    return _set_defaults(registry, api_version, kind, patched)
+
+
 def _decode_patched(registry: Registry, before: Tree, patched: Any) -> Tree:
     """Return the object after a JSON patch; unlike in other patches, an unknown field is an error."""
     api_version, kind = before["apiVersion"], before["kind"]
     if not isinstance(patched, dict):
         raise status.internal_error("the patch leaves no object")
-    if patched.get("kind", kind) != kind or patched.get("apiVersion", api_version) != api_version:
-        raise status.internal_error("the patch changes the kind of the object")
+    new_kind, new_version = patched.get("kind", kind), patched.get("apiVersion", api_version)
+    if (new_version, new_kind) != (api_version, kind):
+        about = f"no kind {gotext.quote(str(new_kind))} is registered for version {gotext.quote(str(new_version))}"
+        raise status.internal_error(f'{about} in scheme "pkg/runtime/scheme.go:111"')
     try:
         decoded = decode_as(registry, patched, (api_version, kind), strict=True)
     except DecodeError as error:

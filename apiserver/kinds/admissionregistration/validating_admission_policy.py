@@ -60,11 +60,11 @@ def _check_one_line(validation: ReadOnlyTree, path: Path) -> Iterable[FieldError
     message = validation.get("message", "")
     if not {"\n", "\r"} & {*message.strip()}:
         return ()
-    return (errors.invalid(path.child("message"), message, "message must not contain line breaks"),)
+    return (errors.invalid(path.child("message"), message, "must not contain line breaks"),)
 
 
 _MESSAGE_AND_REASON: Final = all_of(
-    _not_blank("message", "message must be non-empty if specified"),
+    _not_blank("message", "must be non-empty if specified"),
     _check_one_line,
     pointer("reason", one_of("Forbidden", "Invalid", "RequestEntityTooLarge")),
 )
