@@ -14,7 +14,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.workloads.inplace.lifecycle import Lifecycle
 
-UpdateType = Literal["ReCreate", "InPlaceIfPossible", "InPlaceOnly"]
+UpdateType = Literal["ReCreate", "InPlaceIfPossible", "InPlaceOnly", "OnDelete"]
 
 LABEL_EXCLUDE_PREPARING_DELETE: Final = "apps.kruise.io/cloneset-scaling-exclude-preparing-delete"
 
@@ -96,6 +96,11 @@ class CloneSetView(Struct, frozen=True, kw_only=True, eq=False):
     @property
     def status(self) -> ReadOnlyTree:
         return self.object.get("status") or {}
+
+    @property
+    def updates_pods(self) -> bool:
+        """Whether pods of other revisions are updated; if not, they are replaced only when others delete them."""
+        return not self.paused and self.update_type != "OnDelete"
 
 
 def _limits(

@@ -35,7 +35,7 @@ class _StartedUpdates(NamedTuple):
 def plan(state: CloneSetState) -> CloneSetActions:
     """Return the patches of pods. Lifecycle changes are written before updates start, also while updates are paused."""
     steps = [_observe_pod(state, pod) for pod in state.pods]
-    started = _StartedUpdates() if state.owner.paused else _start_updates(state, _choose_pods(state))
+    started = _start_updates(state, _choose_pods(state)) if state.owner.updates_pods else _StartedUpdates()
     step_patches = patches_besides_updates(
         (patch for step in steps for patch in step.patches), started.patches
     )

@@ -80,6 +80,16 @@ def test_paused_set_scales_without_updating():
     assert clones.images == ["a:1", "a:1", "a:2"]
 
 
+def test_pods_of_set_on_delete_are_replaced_when_others_delete_them():
+    clones = settled_clones(replicas=3, updateStrategy={"type": "OnDelete"})
+    clones.roll()
+    clones.settle()
+    assert clones.images == ["a:1"] * 3
+    clones.lose(meta.name(clones.pods[0]))
+    clones.settle()
+    assert clones.images == ["a:1", "a:1", "a:2"]
+
+
 def test_surge_pods_are_created_first():
     clones = settled_clones(replicas=3, updateStrategy={"maxUnavailable": 0, "maxSurge": 1})
     clones.roll()
