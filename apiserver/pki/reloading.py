@@ -161,6 +161,8 @@ class ServingCertificates:
         for authorities in filter(None, (self.client_ca, self.request_headers_ca)):
             with _temporary_file(authorities) as path:
                 context.load_verify_locations(path)
+        # As in Go, a trusted authority needs no issuer that is trusted, too.
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
         context.verify_mode = ssl.CERT_OPTIONAL
         return context
 

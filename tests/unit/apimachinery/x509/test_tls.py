@@ -12,6 +12,7 @@ from mockube.apimachinery.x509.pool import pool_from_pem
 from mockube.apimachinery.x509.tls import ServerVerifier, VerificationError, client_context
 from tests.support.chains import builder
 from tests.support.chains.builder import key
+from tests.support.chains.memory_connection import MemoryConnection
 from tests.support.chains.served import pem, server_context
 from tests.support.chains.shapes import HOST, leaf, root
 
@@ -22,37 +23,6 @@ VERSIONS = [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]
 
 def client(roots=TRUSTED):
     return client_context(pool_from_pem(roots), lambda: builder.NOW)
-
-
-class MemoryConnection:
-    """Both sides of a connection; bytes are passed on only by `exchange`."""
-
-    def __init__(self, context, server):
-        self.to_client, self.to_server = ssl.MemoryBIO(), ssl.MemoryBIO()
-        self.client = context.wrap_bio(self.to_client, self.to_server, server_hostname=HOST)
-        self.incoming, outgoing = ssl.MemoryBIO(), self.to_client
-        self.server = server.wrap_bio(self.incoming, outgoing, server_side=True)
-
-    def step(self, side):
-        """Continue the handshake of a side; return whether it is complete."""
-        try:
-            side.do_handshake()
-        except ssl.SSLWantReadError:
-            return False
-        return True
-
-    def send_to_server(self):
-        data = self.to_server.read()
-        self.incoming.write(data)
-        return data
-
-    def connect(self):
-        """Complete the handshake."""
-        while not self.step(self.client):
-            self.send_to_server()
-            self.step(self.server)
-        self.send_to_server()
-        self.step(self.server)
 
 
 @pytest.fixture(params=VERSIONS, ids=lambda version: version.name)

@@ -1,15 +1,22 @@
 """Reload of certificate files: new connections use the new contents if these are valid."""
 
 import ssl
+from datetime import timedelta
 
 import pytest
 
 from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.randomness import SeededRandom
+from mockube.apimachinery.x509.tls import client_context
 from mockube.apiserver.pki.issue import CertificateIssuer, Pair, Subject, make_authority
 from mockube.apiserver.pki.reloading import CertificateFiles, ServingCertificates
+from tests.support.chains import builder, shapes
+from tests.support.chains.builder import key
+from tests.support.chains.memory_connection import MemoryConnection
+from tests.support.chains.served import pem, server_context
 
 NOW = RealClock().now()
+VALID = {"not_before": NOW - timedelta(days=1), "not_after": NOW + timedelta(days=1)}
 
 
 def authority(name):
@@ -53,6 +60,22 @@ def files(tmp_path):
 
 def subjects(context):
     return {dict(part[0] for part in one["subject"])["commonName"] for one in context.get_ca_certs()}
+
+
+@pytest.mark.parametrize("trusted", ["root", "middle", "leaf"])
+def test_any_certificate_of_clients_chain_can_be_trusted(tmp_path, trusted):
+    chain = {
+        "leaf": shapes.below_middle(usages=[builder.CLIENT], **VALID).der(),
+        "middle": shapes.middle(**VALID).der(),
+        "root": shapes.root(**VALID).der(),
+    }
+    context = ServingCertificates(server_pair(authority("servers")), pem(chain[trusted])).context
+    server_context(tmp_path, [chain["leaf"], chain["middle"]], key("p256-leaf"))
+    client = client_context(None, RealClock().now)
+    client.load_cert_chain(tmp_path / "chain.pem")
+    connection = MemoryConnection(client, context)
+    connection.connect()
+    assert dict(part[0] for part in connection.server.getpeercert()["subject"]) == {"commonName": "leaf"}
 
 
 async def test_unchanged_files_change_nothing(files):
