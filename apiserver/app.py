@@ -56,8 +56,6 @@ from mockube.apiserver.metrics.storage import ConsistencyMetrics, DecodeMetrics,
 from mockube.apiserver.metrics.webhooks import ConversionMetrics
 from mockube.apiserver.openapi.documents import DocumentCache, Documents
 from mockube.apiserver.registry.component_statuses import ComponentStatuses
-from mockube.apiserver.registry.custom_metrics import CustomMetrics
-from mockube.apiserver.registry.metric_names import MetricNames
 from mockube.apiserver.registry.patch import patch_as_server
 from mockube.apiserver.registry.resource_metrics import ResourceMetrics
 from mockube.apiserver.registry.reviews.verbs import review_verbs
@@ -131,8 +129,7 @@ class ApiServer:
         self._document_worker = Worker()
         """Builds OpenAPI documents. It is separate, so that requests for objects do not wait for them."""
         self.audit = open_log(settings.audit_log, settings.audit_policy, clock)
-        self.supervisor = TaskSupervisor(clock)
-        watch_cache = self.registry.watch_cache
+        self.supervisor, watch_cache = TaskSupervisor(clock), self.registry.watch_cache
         self._resource_caches: dict[bytes, GroupResource] = {}
         self._claim_resource_caches()
         self._consistency = ConsistencyMetrics(self._resource_caches)
@@ -207,7 +204,10 @@ class ApiServer:
         if settings.simulate_metrics:
             expressions = Expressions(backend.clock, backend.random)
             own_verbs |= ResourceMetrics(expressions).verbs()
-            self._metrics_pages = self._simulated_metrics(CustomMetrics(backend, expressions))
+            self._metrics_pages = metrics = MetricsPages(
+                backend, expressions, self.aggregator.replaced_metrics
+            )
+            self.catalog.on_resource.append(metrics.handle_definition)
         routes = Routes(
             own_verbs=own_verbs,
             pages=self._renewed_pages(settings.address, others),
@@ -237,6 +237,7 @@ class ApiServer:
             is_stopping=lambda: self.stopping,
             roles_problem=self.bootstrap_roles.problem if "RBAC" in settings.authorization_modes else None,
             task_problem=self.supervisor.problem,
+            has_flow_control=settings.names_flows,
         )
         return HealthChecks(checks, settings.connection_clock)
 
@@ -244,11 +245,6 @@ class ApiServer:
         backend = self.registry
         report = backend.watch_cache.report_malformed
         return Renderer(self._printer, backend.clock, report, backend.worker)
-
-    def _simulated_metrics(self, metrics: CustomMetrics) -> MetricsPages:
-        names = MetricNames(self.registry, metrics)
-        self.catalog.on_resource.append(names.handle_definition)
-        return MetricsPages(metrics, names, self.aggregator.replaced_metrics)
 
     def _renewed_pages(self, address: str, others: Pages) -> Pages:
         metrics = self._metrics_pages

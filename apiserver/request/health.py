@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from msgspec import Struct
@@ -41,12 +41,17 @@ ONLY_FOR_READINESS = frozenset(
 )
 """Checks that may recover without a restart, so /livez omits them."""
 NOT_FOR_READINESS = frozenset({"loopback-serving-certificate"})
-ROLES_HOOK: Final = "poststarthook/rbac/bootstrap-roles"
-HOOKS: Final = (
-    "poststarthook/start-apiserver-admission-initializer",
-    "poststarthook/generic-apiserver-start-informers",
+_FLOW_CONTROL_HOOKS: Final = (
     "poststarthook/priority-and-fairness-config-consumer",
     "poststarthook/priority-and-fairness-filter",
+)
+_IN_FLIGHT_HOOK: Final = "poststarthook/max-in-flight-filter"
+"""The hook of a server without priority and fairness, in their place."""
+ROLES_HOOK: Final = "poststarthook/rbac/bootstrap-roles"
+HOOKS: Final[Sequence[str]] = (
+    "poststarthook/start-apiserver-admission-initializer",
+    "poststarthook/generic-apiserver-start-informers",
+    *_FLOW_CONTROL_HOOKS,
     "poststarthook/storage-object-count-tracker-hook",
     "poststarthook/start-apiextensions-informers",
     "poststarthook/start-apiextensions-controllers",
@@ -160,6 +165,7 @@ def server_checks(
     is_stopping: Callable[[], bool],
     roles_problem: Check | None,
     task_problem: Callable[[str], str],
+    has_flow_control: bool = True,
 ) -> Mapping[str, Check]:
     """Return every check of a server, in upstream's order. Without RBAC there is no check of the bootstrap roles."""
 
@@ -175,7 +181,11 @@ def server_checks(
     async def check_started() -> str:
         return "" if is_started() else "not finished"
 
-    hooks: dict[str, Check] = dict.fromkeys(HOOKS, check_started)
+    names = [*HOOKS]
+    if not has_flow_control:
+        first = HOOKS.index(_FLOW_CONTROL_HOOKS[0])
+        names[first : first + len(_FLOW_CONTROL_HOOKS)] = [_IN_FLIGHT_HOOK]
+    hooks: dict[str, Check] = dict.fromkeys(names, check_started)
     if roles_problem is None:
         del hooks[ROLES_HOOK]
     else:

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from mockube.apimachinery.groups import GroupResource, GroupVersion
 from mockube.apimachinery.status import Details, MethodNotSupported, NotFound
 from mockube.apimachinery.tree import Tree
+from mockube.apimachinery.usage.expressions import Expressions
 from mockube.apiserver.aggregation.discovery import resources_of
 from mockube.apiserver.aggregation.merging import OtherGroups
 from mockube.apiserver.aggregation.remotes import RemoteAPIService, RemoteDocuments
@@ -16,6 +17,7 @@ from mockube.apiserver.kinds.kind import Group
 from mockube.apiserver.kinds.metrics.resource_metrics import CUSTOM, EXTERNAL
 from mockube.apiserver.registry.custom_metrics import CustomMetrics, resource_list
 from mockube.apiserver.registry.metric_names import MetricNames
+from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.request.health import Page, Pages
 from mockube.apiserver.request.pages import document
 from mockube.apiserver.request.request import Request
@@ -28,12 +30,14 @@ class MetricsPages:
     """The groups are served while they have metrics, until another server serves a version of them."""
 
     def __init__(
-        self, metrics: CustomMetrics, names: MetricNames, replaced: Callable[[], Container[str]]
+        self, backend: Backend, expressions: Expressions, replaced: Callable[[], Container[str]]
     ) -> None:
-        self._metrics = metrics
-        self._names = names
+        """Create pages; `replaced` returns the groups that other servers serve."""
+        self._metrics = CustomMetrics(backend, expressions)
+        self._names = names = MetricNames(backend, self._metrics)
         self._replaced = replaced
         self.refresh, self.on_change = names.refresh, names.on_change
+        self.handle_definition = names.handle_definition
 
     def versions(self) -> Pages:
         """Return the discovery document of each served version."""
