@@ -155,3 +155,18 @@ async def test_deprecation_warning_needs_acceptable_format(client):
     unwarned = await client.get(path, Accept="text/html")
     assert ("Warning" in warned.headers, "Warning" in unwarned.headers) == (True, False)
     assert (warned.status, unwarned.status) == (406, 406)
+
+
+async def test_status_update_without_labels_keeps_those_of_job_template(client):
+    spec = {"template": {"spec": {"containers": [{"name": "c", "image": "i"}], "restartPolicy": "Never"}}}
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}, "spec": spec}
+    path = "/apis/batch/v1/namespaces/default/jobs"
+    created = (await client.post(path, job)).body
+    updated = await client.put(f"{path}/j/status", job)
+    assert (updated.status, updated.body["metadata"]["labels"]) == (200, created["metadata"]["labels"])
+    managers = [
+        entry["fieldsV1"]["f:metadata"]
+        for entry in updated.body["metadata"]["managedFields"]
+        if "f:metadata" in entry["fieldsV1"]
+    ]
+    assert managers == []

@@ -47,6 +47,13 @@ def set_labels(metadata: Tree, labels: Mapping[str, str]) -> None:
             metadata[field] = metadata.pop(field)
 
 
+def restore_template_labels(new: Tree, _old: Tree, _request: object) -> None:
+    """Give an object without labels those of its template: upstream does so whenever it reads a stored object."""
+    template_metadata = new.get("spec", {}).get("template", {}).get("metadata") or {}
+    if template_metadata.get("labels") and not new["metadata"].get("labels"):
+        set_labels(new["metadata"], template_metadata["labels"])
+
+
 def round_up(resources: Tree) -> None:
     """Round each amount away from zero to whole thousandths."""
     for name, amount in resources.items():

@@ -14,7 +14,7 @@ from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import SCALE, STATUS, Replicas, Resource, SelectorForm
 from mockube.apiserver.kinds.common.cells import labels_text
 from mockube.apiserver.kinds.common.checks import all_of, field, non_negative, require
-from mockube.apiserver.kinds.common.defaults import defaults_table, set_labels
+from mockube.apiserver.kinds.common.defaults import defaults_table, restore_template_labels, set_labels
 from mockube.apiserver.kinds.common.objectmeta import NameRule
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.warnings import Warnings
@@ -119,7 +119,13 @@ KIND: Final = Kind(
             STATUS,
         ),
     ),
-    strategy=Strategy(generation=SPEC, first_generation=1, disabled=DISABLED_IN_TEMPLATE, dependents=ORPHAN),
+    strategy=Strategy(
+        generation=SPEC,
+        first_generation=1,
+        disabled=DISABLED_IN_TEMPLATE,
+        dependents=ORPHAN,
+        prepare_update={"status": restore_template_labels},
+    ),
     validation=Validation(
         name=_NAMES,
         create=_create,

@@ -29,7 +29,12 @@ from mockube.apiserver.kinds.common.cells import (
     selector_text,
     time,
 )
-from mockube.apiserver.kinds.common.defaults import FILLED_BY_OWNER, defaults_table, set_labels
+from mockube.apiserver.kinds.common.defaults import (
+    FILLED_BY_OWNER,
+    defaults_table,
+    restore_template_labels,
+    set_labels,
+)
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.core.pod.defaults import INTERNAL_CHANGES_OF_TEMPLATE
@@ -79,6 +84,7 @@ _STRATEGY = Strategy(
     first_generation=1,
     disabled=DISABLED_IN_TEMPLATE,
     prepare_create=_select_own_pods,
+    prepare_update={"status": restore_template_labels},
     dependents=ORPHAN,
     dependents_warning=_ORPHANED_PODS,
 )
