@@ -154,10 +154,8 @@ class ApiServer:
 
     def _admission(self, settings: Settings, clock: Clock) -> Admission:
         """Create the admission plugins, their metrics, and the client of plugins that call other servers."""
-        self._admission_metrics, self._remote = (
-            AdmissionChainMetrics(),
-            RemoteServices(settings.identity, clock, settings.connection_clock),
-        )
+        self._admission_metrics = AdmissionChainMetrics()
+        self._remote = RemoteServices(settings.identity, clock, settings.connection_clock)
         metrics, outbound = self._admission_metrics, self._remote.outbound
         return make_admission(settings, self.catalog, self._webhooks, self.rights, metrics, outbound)
 

@@ -132,3 +132,12 @@ async def test_allocation_of_claim_needs_binding_since_its_minor(minor, version,
         result = {"request": "r", "driver": "d.example", "pool": "p", "device": "x"}
         allocation = {"status": {"allocation": {"devices": {"results": [result]}}}}
         assert (await alice.patch(f"{path}/c/status", allocation)).status == status
+
+
+async def test_cluster_role_binding_to_role_is_bad_request_before_rights_are_compared(admin, alice):
+    await grant(admin, ["create"], "clusterrolebindings")
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "nope"}
+    answer = await alice.post(
+        f"{RBAC}/clusterrolebindings", {"metadata": {"name": "b"}, "roleRef": reference}
+    )
+    assert (answer.status, answer.body["message"]) == (400, "Namespace parameter required.")

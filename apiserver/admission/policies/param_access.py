@@ -101,19 +101,19 @@ class PolicyParamAccess(Plugin):
             lacks = f'user {_go_user(user)} does not have "{verb}" permission for all groups, versions and resources'
             return f"unable to {params.unknown} to determine minimum required permissions and {lacks}"
         # Upstream swaps the two for mutating ones.
-        who, what = (_go_user(user), verb) if is_validating else (verb, _go_user(user))
-        return f'user {who} does not have "{what}" permission on the object referenced by paramRef'
+        parts = (_go_user(user), verb) if is_validating else (verb, _go_user(user))
+        return f'user {parts[0]} does not have "{parts[1]}" permission on the object referenced by paramRef'
 
     def _params(self, backend: Backend, kind: ReadOnlyTree) -> _Params:
         """Return the resource of a paramKind."""
         api_version, name = kind.get("apiVersion", ""), kind.get("kind", "")
-        shown = f"paramKind &{{{api_version} {name}}}"
+        kind_text = f"paramKind &{{{api_version} {name}}}"
         if api_version.count("/") > 1:
-            return _Params(unknown=f"parse {shown}")
+            return _Params(unknown=f"parse {kind_text}")
         group, _, version = api_version.rpartition("/")
         rows = rows_of_kind(backend, self._equivalents, api_version, name)
         if not rows:
-            return _Params(group, version, unknown=f"resolve {shown}")
+            return _Params(group, version, unknown=f"resolve {kind_text}")
         return _Params(group, version, rows[0].name)
 
 

@@ -85,7 +85,7 @@ AUTHORIZERS = {
 
 
 @pytest.mark.parametrize("owner", sorted({*OWNERS.values()}))
-def test_function_that_corresponds_to_upstream_asks_authorizer(owner):
+def test_function_of_upstream_question_calls_authorizer(owner):
     module, _, names = owner.partition(":")
     found = importlib.import_module(f"mockube.{module}")
     for name in names.split("."):
