@@ -8,7 +8,7 @@ import argparse
 import dataclasses
 import math
 from argparse import ArgumentTypeError
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from ipaddress import AddressValueError, NetmaskValueError, ip_address, ip_network
 from typing import Any, Final, get_type_hints
 
@@ -257,13 +257,22 @@ class Sections:
         """
         values = vars(
             self.parser.parse_args(
-                [*self._from_environment(environment, prefix), *map(_with_dashes, arguments)]
+                [*self._from_environment(environment, prefix), *self._joined(map(_with_dashes, arguments))]
             )
         )
         records = {
             section: record(**_section_values(values, section)) for section, record in self._sections.items()
         }
         return records, [name for dest, name in self._ignored.items() if dest in values]
+
+    def _joined(self, arguments: Iterable[str]) -> Iterator[str]:
+        """Join each flag that needs a value with the next argument, as pflag does: the value may begin with a dash."""
+        rest = iter(arguments)
+        for argument in rest:
+            action = self.parser._option_string_actions.get(argument)  # noqa: SLF001 - argparse has no public way
+            needs_value = argument.startswith("--") and action is not None and action.nargs is None
+            value = next(rest, None) if needs_value else None
+            yield argument if value is None else f"{argument}={value}"
 
     def _from_environment(self, environment: Mapping[str, str], prefix: str) -> list[str]:
         names = [name for record in self._sections.values() for name in flags_of(record)]

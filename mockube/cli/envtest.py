@@ -18,16 +18,31 @@ _HELP_CASES: Final = """\
   --version) echo "Kubernetes v{version}"; exit 0 ;;
   esac"""
 
+_PYTHON: Final = """\
+python={executable}
+[ -x "$python" ] || python=python3  # another machine, or another environment\
+"""
 _SERVER: Final = """\
 #!/bin/sh
 {mark}
+{python}
 certs=
-for flag; do
-{help}
+left=$#
+while [ "$left" -gt 0 ]; do
+  flag=$1
   shift
+  left=$((left - 1))
   case "$flag" in
-  --cert-dir=*) certs=${{flag#*=}} ;;
-  --etcd-servers=* | --insecure-port=* | --insecure-bind-address=*) ;;  # objects are kept in memory
+  --cert[-_]dir | --etcd[-_]servers | --insecure[-_]port | --insecure[-_]bind[-_]address)
+    [ "$left" -gt 0 ] || {{ echo "flag needs an argument: $flag" >&2; exit 1; }}
+    flag=$flag=$1
+    shift
+    left=$((left - 1)) ;;
+  esac
+{help}
+  case "$flag" in
+  --cert[-_]dir=*) certs=${{flag#*=}} ;;
+  --etcd[-_]servers=* | --insecure[-_]port=* | --insecure[-_]bind[-_]address=*) ;;  # objects are kept in memory
   *) set -- "$@" "$flag" ;;
   esac
 done
@@ -40,16 +55,16 @@ if [ -f "$certs/apiserver.crt" ]; then
 fi
 {run}
 """
-_RUN_SERVER: Final = 'exec {python} -m mockube.apiserver "$@"'
+_RUN_SERVER: Final = 'exec "$python" -P -m mockube.apiserver "$@"'
 _RUN_SERVER_AND_MANAGER: Final = """\
 kubeconfig=$own/controller-manager.kubeconfig
 rm -f "$kubeconfig"
-{python} -m mockube.apiserver --write-manager-kubeconfig="$kubeconfig" "$@" &
+"$python" -P -m mockube.apiserver --write-manager-kubeconfig="$kubeconfig" "$@" &
 server=$!
 manager=
 trap 'kill $server $manager 2>/dev/null' TERM INT
 while kill -0 $server 2>/dev/null && [ ! -s "$kubeconfig" ]; do sleep 0.05; done
-{python} -m mockube.controller_manager --kubeconfig="$kubeconfig" --use-service-account-credentials=true \\
+"$python" -P -m mockube.controller_manager --kubeconfig="$kubeconfig" --use-service-account-credentials=true \\
   --simulate-nodes={nodes} --secure-port=0 --metrics-port=0 &
 manager=$!
 wait $server
@@ -62,27 +77,37 @@ exit $status"""
 _ETCD: Final = """\
 #!/bin/sh
 {mark}
+{python}
 for flag; do
 {help}
 done
-exec {python} -I -S {script} "$@"
+# It serves etcd's health endpoint; the API server stores its objects itself.
+exec "$python" -I -S -c {script} "$@"
 """
-_ETCD_SCRIPT: Final = '''\
-"""{mark} Serves etcd's health endpoint; the API server stores its objects itself."""
-
+_ETCD_SCRIPT: Final = """\
+import selectors
 import signal
 import socket
 import sys
 
-url = next((flag.partition("=")[2] for flag in sys.argv if flag.startswith("--listen-client-urls=")), "")
-host, _, port = (url or "http://127.0.0.1:2379").partition("//")[2].rpartition(":")
+urls = "http://127.0.0.1:2379"
+for flag, following in zip(sys.argv[1:], [*sys.argv[2:], ""]):
+    name, equals, value = flag.partition("=")
+    if name.lstrip("-") == "listen-client-urls":
+        urls = value if equals else following
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
 signal.signal(signal.SIGINT, lambda *_: sys.exit(0))
-BODY = b'{{"health":"true","reason":""}}'
+BODY = b'{"health":"true","reason":""}'
 HEAD = b"HTTP/1.1 200 OK\\r\\nContent-Type: application/json\\r\\nConnection: close\\r\\nContent-Length: %d\\r\\n\\r\\n"
-with socket.create_server((host.strip("[]") or "127.0.0.1", int(port)), backlog=16) as server:
-    while True:
-        client, _ = server.accept()
+servers = selectors.DefaultSelector()
+for url in urls.split(","):
+    host, _, port = url.partition("//")[2].rpartition(":")
+    host = host.strip("[]") or "127.0.0.1"
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    servers.register(socket.create_server((host, int(port)), family=family, backlog=16), selectors.EVENT_READ)
+while True:
+    for ready, _ in servers.select():
+        client, _ = ready.fileobj.accept()
         with client:
             client.settimeout(5)
             try:
@@ -90,7 +115,7 @@ with socket.create_server((host.strip("[]") or "127.0.0.1", int(port)), backlog=
                 client.sendall(HEAD % len(BODY) + BODY)
             except OSError:
                 pass
-'''
+"""
 _KUBECTL: Final = """\
 #!/bin/sh
 {mark}
@@ -119,7 +144,7 @@ def add_flags(parser: CommandParser) -> None:
 def run(options: argparse.Namespace) -> int:
     folder: Path = options.folder
     folder.mkdir(parents=True, exist_ok=True)
-    for name, text in launchers(folder.resolve(), options).items():
+    for name, text in launchers(options).items():
         path = folder / name
         if path.exists() and _MARK not in path.read_text(errors="replace"):
             print(
@@ -133,31 +158,30 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def launchers(folder: Path, options: argparse.Namespace) -> Mapping[str, str]:
+def launchers(options: argparse.Namespace) -> Mapping[str, str]:
     """Return the texts of the files to write, by file name."""
     from mockube.apimachinery.version import version  # noqa: PLC0415 - only the command needs it, not its help
 
-    python = f"{shlex.quote(sys.executable)} -P"
+    python = _PYTHON.format(executable=shlex.quote(sys.executable))
     header = {"mark": _MARK, "version": version(options.kubernetes_version)}
-    run_server = (_RUN_SERVER_AND_MANAGER if options.with_controllers else _RUN_SERVER).format(
-        python=python, nodes=options.nodes
-    )
+    run_server = _RUN_SERVER
+    if options.with_controllers:
+        run_server = _RUN_SERVER_AND_MANAGER.format(nodes=options.nodes)
     kubectl = shutil.which("kubectl")
     start = _NO_KUBECTL if kubectl is None else f'exec {shlex.quote(kubectl)} "$@"'
-    script = folder / "etcd.py"
     return {
         "kube-apiserver": _SERVER.format(
             mark=_MARK,
+            python=python,
             help=_HELP_CASES.format(name="kube-apiserver", **header),
             flags=shlex.join(version_flags(options)),
             run=run_server,
         ),
         "etcd": _ETCD.format(
             mark=_MARK,
+            python=python,
             help=_HELP_CASES.format(name="etcd", **header),
-            python=shlex.quote(sys.executable),
-            script=shlex.quote(str(script)),
+            script=shlex.quote(_ETCD_SCRIPT),
         ),
-        "etcd.py": _ETCD_SCRIPT.format(mark=_MARK),
         "kubectl": _KUBECTL.format(mark=_MARK, run=start),
     }

@@ -55,6 +55,36 @@ def test_envtest_etcd_is_healthy_until_sigterm(assets):
         assert etcd.wait(10) == 0
 
 
+def test_moved_launchers_take_values_as_separate_arguments(assets, tmp_path):
+    """As pflag and Go's flag package: `--flag value` and `--flag=value` are the same."""
+    moved = assets.rename(tmp_path / "moved elsewhere")
+    assert all(str(assets) not in path.read_text() for path in moved.iterdir())
+    etcd_url, port, certificates = f"http://127.0.0.1:{free_port()}", str(free_port()), tmp_path / "certs"
+    certificates.mkdir()
+    etcd_flags = ("-listen-client-urls", etcd_url, "--advertise-client-urls", etcd_url, "--data-dir", "/no")
+    flags = ("--etcd-servers", etcd_url, "--cert-dir", certificates, "--secure-port", port, "-v", "2")
+    with (
+        subprocess.Popen([moved / "etcd", *etcd_flags]) as etcd,
+        subprocess.Popen([moved / "kube-apiserver", *flags]) as server,
+    ):
+        try:
+            assert b'"health":"true"' in healthy(f"{etcd_url}/health", etcd)
+            url = f"https://127.0.0.1:{port}/version"
+            assert healthy(url, server, context=ssl._create_unverified_context())
+        finally:
+            for process in (etcd, server):
+                process.send_signal(signal.SIGTERM)
+        assert (etcd.wait(10), server.wait(10)) == (0, 0)
+    assert (certificates / "mockube").is_dir()
+
+
+def test_launcher_names_flag_without_value(assets):
+    done = subprocess.run(
+        [assets / "kube-apiserver", "--cert-dir"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (1, "flag needs an argument: --cert-dir\n")
+
+
 def healthy(url, process, context=None):
     while process.poll() is None:
         try:

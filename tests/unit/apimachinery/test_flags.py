@@ -1,10 +1,36 @@
 """Parsers of flag values, and the errors for invalid values."""
 
+import dataclasses
 from argparse import ArgumentTypeError
+from typing import Annotated
 
 import pytest
 
-from mockube.apimachinery.flags import labels
+from mockube.apimachinery.flags import Flag, Sections, boolean, labels
+
+
+@dataclasses.dataclass(frozen=True)
+class Writing:
+    """Writing"""
+
+    log_file: Annotated[str, Flag("file")] = ""
+    quick: Annotated[bool, Flag("quick", boolean)] = False
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--log-file", "-", "--quick"], Writing("-", quick=True)),
+        (["--log-file", "--quick"], Writing("--quick")),
+        (["--log_file", "-x=1"], Writing("-x=1")),
+        (["--quick=false", "--log-file=-"], Writing("-")),
+        (["--quick", "--log-file", "a"], Writing("a", quick=True)),
+    ],
+)
+def test_flag_takes_next_argument_as_its_value(arguments, expected):
+    """As pflag: the value of a flag may begin with a dash, and a boolean has no separate value."""
+    records, _ = Sections({"writing": Writing}, ignored=()).parse(arguments, {}, "TEST")
+    assert records == {"writing": expected}
 
 
 @pytest.mark.parametrize(
