@@ -11,6 +11,7 @@ from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.randomness import Random
 from mockube.controller_manager.cache.informer import Informers, InformerSettings
 from mockube.controller_manager.client.client import Client
+from mockube.controller_manager.client.service_accounts import create_missing_accounts
 from mockube.controller_manager.config.settings import Config
 from mockube.controller_manager.control.controller import Controller
 from mockube.controller_manager.control.events.recorder import EventWriter, Recorders
@@ -57,6 +58,7 @@ class ManagerRun:
         self.services = {"informers": self.informers.run, "events": self.events.run}
         """What controllers and runnables depend on: it is stopped after them."""
         self._shared: dict[type, Any] = {}
+        self._accounts = {part.service_account for part in (*controllers, *runnables)} - {""}
         self.failures: dict[str, str] = {}
         """The errors of failed parts, by name. A failure ends the manager."""
         self.runners: dict[str, Runner] = {
@@ -78,9 +80,10 @@ class ManagerRun:
             ]
             stack.push_async_callback(cancel_and_wait, services)
             runners = start("running", self._run_all(), endless=True)
-            stack.push_async_callback(cancel_and_wait, [runners])
+            accounts = start("service-accounts", self._create_accounts(), on_failure=self._fail)
+            stack.push_async_callback(cancel_and_wait, [runners, accounts])
             try:
-                await first_failure([runners, *services])
+                await first_failure([runners, accounts, *services])
             except Exception:
                 while not runners.done():
                     runners.cancel()
@@ -99,6 +102,11 @@ class ManagerRun:
                 for name, runner in self.runners.items()
             ]
         )
+
+    async def _create_accounts(self) -> None:
+        client = self._dependencies.client
+        if client.needs_service_accounts:
+            await create_missing_accounts(client, self._dependencies.clock, self._accounts)
 
     def _fail(self, name: str, error: Exception) -> None:
         self.failures[name] = f"{type(error).__name__}: {error}"

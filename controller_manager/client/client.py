@@ -90,6 +90,11 @@ class DeleteOptions(TypedDict, total=False):
 class Identities(Protocol):
     """Provides the senders of controllers, by service account."""
 
+    @property
+    def need_accounts(self) -> bool:
+        """Whether the senders authenticate as the service accounts, so that these have to exist."""
+        ...
+
     def of(self, service_account: str) -> Sender: ...
 
 
@@ -98,6 +103,11 @@ class Client:
         self._sender = sender
         self._identities = identities
         self._timeout = timeout
+
+    @property
+    def needs_service_accounts(self) -> bool:
+        """Whether controllers have credentials of their own."""
+        return self._identities.need_accounts
 
     def for_service_account(self, service_account: str) -> "Client":
         """Return the client of a controller, with its own user agent and, if configured, its own credentials."""

@@ -1,13 +1,15 @@
 """Service accounts of controllers: their tokens, and the senders with their credentials."""
 
 import asyncio
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Collection
 from contextlib import suppress
-from typing import Final
+from typing import ClassVar, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from mockube.apimachinery import meta
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import AlreadyExists, ApiError, NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -17,6 +19,8 @@ from mockube.controller_manager.client.kinds import NAMESPACES, SERVICE_ACCOUNTS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.sender import Credential, Sender
 from mockube.controller_manager.client.wire import NoResponse, Unreachable
+
+LOG: Final = logging.getLogger(__name__)
 
 NAMESPACE: Final = "kube-system"
 EXPIRATION_SECONDS: Final = 3600
@@ -72,7 +76,7 @@ class ServiceAccountToken:
         try:
             return await self._request_token()
         except NotFound:
-            await self._create_account()
+            await _create_account(self._client, self._key)
             return await self._request_token()
 
     async def _request_token(self) -> tuple[str, float]:
@@ -86,19 +90,35 @@ class ServiceAccountToken:
         )
         return response["status"]["token"], float(response["spec"]["expirationSeconds"])
 
-    async def _create_account(self) -> None:
-        """Create the account, and its namespace only if that is missing: upstream's role may not create namespaces."""
-        account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": self._key._asdict()}
-        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self._key.namespace}}
-        try:
-            await self._ensure(SERVICE_ACCOUNTS, account)
-        except NotFound:
-            await self._ensure(NAMESPACES, namespace)
-            await self._ensure(SERVICE_ACCOUNTS, account)
 
-    async def _ensure(self, resource: AnyResource, body: ReadOnlyTree) -> None:
-        with suppress(AlreadyExists):
-            await self._client.create(resource, body)
+async def create_missing_accounts(client: Client, clock: Clock, names: Collection[str]) -> None:
+    """Create the service accounts that do not exist, as upstream when a controller starts; retry until all exist."""
+    while True:
+        try:
+            accounts = await client.list(SERVICE_ACCOUNTS, NAMESPACE)
+            for name in sorted({*names}.difference(map(meta.name, accounts.items))):
+                await _create_account(client, Key(NAMESPACE, name))
+        except (ApiError, NoResponse) as error:
+            LOG.warning("not all service accounts of controllers were created: %s", error)
+            await clock.sleep(RETRY_SECONDS)
+        else:
+            return
+
+
+async def _create_account(client: Client, key: Key) -> None:
+    """Create the account, and its namespace only if that is missing: upstream's role may not create namespaces."""
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": key._asdict()}
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": key.namespace}}
+    try:
+        await _ensure(client, SERVICE_ACCOUNTS, account)
+    except NotFound:
+        await _ensure(client, NAMESPACES, namespace)
+        await _ensure(client, SERVICE_ACCOUNTS, account)
+
+
+async def _ensure(client: Client, resource: AnyResource, body: ReadOnlyTree) -> None:
+    with suppress(AlreadyExists):
+        await client.create(resource, body)
 
 
 class SharedIdentity(Struct, frozen=True, kw_only=True):
@@ -106,6 +126,7 @@ class SharedIdentity(Struct, frozen=True, kw_only=True):
 
     sender: Sender
     rate: Rate | None
+    need_accounts: ClassVar[bool] = False
 
     def of(self, service_account: str) -> Sender:
         return _named_sender(self.sender, service_account, self.rate)
@@ -118,6 +139,7 @@ class OwnIdentities(Struct, frozen=True, kw_only=True):
     """A sender without credentials: a client certificate would take precedence over the token."""
     credential: Callable[[str], Credential]
     rate: Rate | None
+    need_accounts: ClassVar[bool] = True
 
     def of(self, service_account: str) -> Sender:
         sender = replace(self.anonymous, credential=self.credential(service_account))

@@ -8,7 +8,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.controller_manager.cache.informer import InformerSettings
-from mockube.controller_manager.client.kinds import CONFIG_MAPS
+from mockube.controller_manager.client.kinds import CONFIG_MAPS, SERVICE_ACCOUNTS
 from mockube.controller_manager.config.settings import Config
 from mockube.controller_manager.control.runnable import Runnable
 from mockube.controller_manager.metrics.controllers import Metrics
@@ -53,6 +53,10 @@ async def client():
 
 @pytest.fixture
 def work(client):
+    return work_of(client)
+
+
+def work_of(client):
     clock = SteppedClock()
     outfit = Dependencies(
         client=client,
@@ -97,6 +101,29 @@ async def test_failed_runnable_ends_all_and_is_named(client, work, caplog):
     assert [record.exc_info is not None for record in caplog.records if record.levelname == "ERROR"] == [True]
     assert (work.problem("one"), work.problem("other")) == ("ValueError: why", "")
     assert len((await client.list(CONFIG_MAPS, "default")).items) == 2
+
+
+async def test_service_accounts_are_created_when_controllers_start():
+    """As upstream, which does not wait for a controller's first request."""
+    async with running() as server, client_of(server.url, use_service_account_credentials=True) as client:
+        task = asyncio.create_task(work_of(client).run())
+        names = set()
+        while not names >= {"one", "other"}:
+            names = {account["metadata"]["name"] for account in await accounts_of(client)}
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_service_accounts_are_not_created_without_credentials_of_their_own(client, work):
+    task = asyncio.create_task(work.run())
+    await until(lambda: all(engine.began for engine in work.runners.values()))
+    assert await accounts_of(client) == []
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+async def accounts_of(client):
+    return (await client.list(SERVICE_ACCOUNTS, "kube-system")).items
 
 
 async def test_manager_without_runnables_waits(work):
