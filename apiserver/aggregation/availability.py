@@ -12,6 +12,7 @@ from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.aggregation.remotes import RemoteAPIService, RemoteDocuments, Remotes, remote_of
 from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.registry import WRONG_TYPE_ERRORS, Registry
 from mockube.apiserver.registry.request_context import RequestContext, WriteOptions
 from mockube.apiserver.registry.resource_watchers import watched_keys
@@ -135,13 +136,16 @@ class Availability:
             subresource=self._api_services.subresource("status"),
             name=tree["metadata"]["name"],
             user=SYSTEM,
+            user_agent="kube-apiserver",
         )
+        options = WriteOptions()
 
         async def transform(old: Tree) -> Tree:
-            return _with_condition(old, available, self._registry.clock)
+            new = _with_condition(old, available, self._registry.clock)
+            return metadata.manage_change(self._registry, context, new, old, options)
 
         try:
-            await guaranteed_update(self._registry, context, WriteOptions(), transform)
+            await guaranteed_update(self._registry, context, options, transform)
         except (ApiError, KVError) as error:
             LOG.warning("availability of %s was not stored: %s", context.name, error)
 

@@ -16,6 +16,17 @@ IP_ADDRESSES = GroupResource("networking.k8s.io", "ipaddresses")
 MIN_STATIC, MAX_STATIC = 16, 256
 """Bounds of the number of addresses at the start of a range that are allocated last, so that clients can choose them."""
 
+_FIELDS = {
+    "f:metadata": {
+        "f:labels": {
+            ".": {},
+            "f:ipaddress.kubernetes.io/ip-family": {},
+            "f:ipaddress.kubernetes.io/managed-by": {},
+        }
+    },
+    "f:spec": {"f:parentRef": {".": {}, "f:name": {}, "f:namespace": {}, "f:resource": {}}},
+}
+
 
 def family(network: Network) -> str:
     return f"IPv{network.version}"
@@ -61,18 +72,28 @@ def _candidates(network: Network, band: range, limit: int, source: Random) -> It
 
 
 def record(address: str, *, namespace: str, name: str, uid: str, now: datetime) -> Tree:
-    """Return the IPAddress object of a Service's address."""
+    """Return the IPAddress object of a Service's address, with the server as the manager of its fields."""
+    time = format_time(now)
+    manager = {
+        "manager": "kube-apiserver",
+        "operation": "Update",
+        "apiVersion": "networking.k8s.io/v1",
+        "time": time,
+        "fieldsType": "FieldsV1",
+        "fieldsV1": _FIELDS,
+    }
     return {
         "kind": "IPAddress",
         "apiVersion": "networking.k8s.io/v1",
         "metadata": {
             "name": address,
             "uid": uid,
-            "creationTimestamp": format_time(now),
+            "creationTimestamp": time,
             "labels": {
                 "ipaddress.kubernetes.io/ip-family": f"IPv{ip_address(address).version}",
                 "ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io",
             },
+            "managedFields": [manager],
         },
         "spec": {"parentRef": {"resource": "services", "namespace": namespace, "name": name}},
     }

@@ -44,3 +44,13 @@ async def test_service_without_endpoints_is_named(client):
     condition = await available_condition(client, "example.com", service=service, insecureSkipTLSVerify=True)
     assert (condition["status"], condition["reason"]) == ("False", "EndpointsNotFound")
     assert condition["message"] == 'cannot find endpointslices for service/metrics in "default"'
+
+
+async def test_condition_is_managed_by_the_server(client):
+    service = {"name": "metrics", "namespace": "default"}
+    await available_condition(client, "example.com", service=service, insecureSkipTLSVerify=True)
+    present = (await client.get(f"{API_SERVICES}/v1.example.com")).body
+    (manager,) = [one for one in present["metadata"]["managedFields"] if one.get("subresource") == "status"]
+    assert (manager["manager"], manager["operation"]) == ("kube-apiserver", "Update")
+    conditions_ = manager["fieldsV1"]["f:status"]["f:conditions"]
+    assert [*conditions_] == [".", 'k:{"type":"Available"}']

@@ -205,3 +205,22 @@ async def test_two_servers_never_allocate_same_address():
         assert len({spec["clusterIP"] for spec in created}) == 33
         assert len({spec["ports"][0]["nodePort"] for spec in created}) == 33
         assert (await addresses(clients[0])).keys() == {spec["clusterIP"] for spec in created}
+
+
+async def test_address_is_managed_by_the_server(client):
+    """As recorded from a real server."""
+    created = await client.post(SERVICES, service("managed"))
+    address = (await client.get(f"{ADDRESSES}/{created.body['spec']['clusterIP']}")).body
+    (manager,) = address["metadata"]["managedFields"]
+    assert manager.pop("time") == address["metadata"]["creationTimestamp"]
+    labels = {".": {}} | {f"f:ipaddress.kubernetes.io/{name}": {} for name in ("ip-family", "managed-by")}
+    assert manager == {
+        "manager": "kube-apiserver",
+        "operation": "Update",
+        "apiVersion": "networking.k8s.io/v1",
+        "fieldsType": "FieldsV1",
+        "fieldsV1": {
+            "f:metadata": {"f:labels": labels},
+            "f:spec": {"f:parentRef": {".": {}, "f:name": {}, "f:namespace": {}, "f:resource": {}}},
+        },
+    }
