@@ -58,7 +58,10 @@ class ManagerRun:
         self.services = {"informers": self.informers.run, "events": self.events.run}
         """What controllers and runnables depend on: it is stopped after them."""
         self._shared: dict[type, Any] = {}
-        self._accounts = {part.service_account for part in (*controllers, *runnables)} - {""}
+        self._accounts = {
+            *(controller.service_account for controller in controllers),
+            *(runnable.service_account for runnable in runnables),
+        } - {""}
         self.failures: dict[str, str] = {}
         """The errors of failed parts, by name. A failure ends the manager."""
         self.runners: dict[str, Runner] = {

@@ -299,7 +299,9 @@ class Informers:
         self._client = client
         self._settings = settings
         self._informers: dict[AnyResource, Informer[Any]] = {}
-        self._rows: dict[GroupResource, AnyResource] = {row.group_resource: row for row in rows()}
+        self._known_rows: dict[GroupResource, AnyResource] = {row.group_resource: row for row in rows()}
+        self._rows = dict(self._known_rows)
+        """The rows that are watched: known ones, and those that discovery found."""
         self._tasks: dict[AnyResource, asyncio.Task[None]] = {}
         self._group: asyncio.TaskGroup | None = None
         self.caches = _Caches(self)
@@ -318,8 +320,28 @@ class Informers:
         return informer
 
     def row(self, resource: AnyResource) -> AnyResource:
-        """Return the row for a discovered resource: an existing one, so that no resource is watched twice."""
-        return self._rows.setdefault(resource.group_resource, resource)
+        """Return the row for a discovered resource: an existing one, so that no resource is watched twice.
+
+        A row that discovery found in another version before is replaced.
+        """
+        name = resource.group_resource
+        row = self._rows.setdefault(name, resource)
+        if name not in self._known_rows and row.api_version != resource.api_version:
+            self.stop(row)
+            row = self._rows[name] = resource
+        return row
+
+    def find(self, row: AnyResource) -> Informer[Any] | None:
+        """Return the informer of a discovered row; None if it was stopped."""
+        return self.of(row) if self._rows.get(row.group_resource) is row else None
+
+    def stop(self, row: AnyResource) -> None:
+        """Stop the informer of a row that discovery no longer finds, if it runs. Known rows may have other watchers."""
+        name = row.group_resource
+        if name not in self._known_rows and self._rows.get(name) is row:
+            del self._rows[name]
+            if row in self._informers:
+                self.forget(row)
 
     def forget(self, resource: AnyResource) -> None:
         """Stop the informer of a resource that is no longer served, such as one of a deleted definition."""

@@ -8,10 +8,12 @@ from mockube.apimachinery.clock import SteppedClock
 from mockube.controller_manager.controllers.garbagecollector.collector import GARBAGE_COLLECTOR
 from tests.support.controllers.running_manager import running_cluster, running_manager
 from tests.support.server.apiserver import running
-from tests.support.server.definitions import GROUP, WIDGETS, define, definition
+from tests.support.server.definitions import DEFINITIONS, GROUP, WIDGETS, define, definition
+from tests.support.server.definitions import until as until_definition
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 SECRETS = "/api/v1/namespaces/default/secrets"
+DISCOVERY_SECONDS = 31
 KIND = {"apiVersion": f"{GROUP}/v1", "kind": "Widget"}
 
 
@@ -182,3 +184,22 @@ async def test_unchanged_objects_cause_no_requests(cluster):
     before = len(cluster.manager.transport.writes)
     await cluster.manager.step(300)
     assert len(cluster.manager.transport.writes) == before
+
+
+async def test_kind_of_deleted_definition_is_not_watched(cluster):
+    """As upstream, whose monitors follow discovery; a definition that is created again is watched again."""
+    name = f"widgets.{GROUP}"
+    for _ in range(2):
+        await define(cluster.server, definition())
+        await cluster.manager.settle()
+        assert "widgets" in watched_plurals(cluster.manager)
+        answer = await cluster.server.delete(f"{DEFINITIONS}/{name}")
+        assert answer.status == 200, answer.body
+        await until_definition(cluster.server, name, lambda tree: tree is None)
+        await cluster.manager.step(DISCOVERY_SECONDS)
+        await cluster.manager.settle()
+        assert "widgets" not in watched_plurals(cluster.manager)
+
+
+def watched_plurals(manager):
+    return {resource.plural for resource in manager.work.informers._informers}

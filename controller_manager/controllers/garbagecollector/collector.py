@@ -20,6 +20,7 @@ from mockube.controller_manager.client.kinds import CUSTOM_RESOURCE_DEFINITIONS
 from mockube.controller_manager.client.resources import Key, Resource
 from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.control.runner import ReconcileLoop
+from mockube.controller_manager.control.watched_kinds import WatchedKinds
 from mockube.controller_manager.controllers.garbagecollector.decision import (
     Disown,
     Keep,
@@ -30,6 +31,7 @@ from mockube.controller_manager.controllers.garbagecollector.decision import (
 )
 from mockube.controller_manager.controllers.garbagecollector.graph import Graph, GraphStep, Node
 from mockube.controller_manager.controllers.garbagecollector.references import (
+    IGNORED_RESOURCES,
     AbsentOwnerCache,
     KindMap,
     OwnerReference,
@@ -52,7 +54,10 @@ class GarbageCollector:
         self._informers = context.informers
         self._recorder = context.recorder.of("garbage-collector-controller")
         self._graph = Graph()
-        self._kinds = KindMap(self._informers.row)
+        self._kinds = KindMap()
+        self._watched = WatchedKinds(
+            self._informers, verbs=("delete", "list", "watch"), ignored=IGNORED_RESOURCES
+        )
         self._absent_owners = AbsentOwnerCache()
         workers = context.options.controllers.concurrent_gc_syncs
         loop = partial(ReconcileLoop, workers=workers, clock=context.clock, metrics=context.metrics)
@@ -76,7 +81,9 @@ class GarbageCollector:
     # --- watches
 
     async def _discover(self, _: Key) -> timedelta:
-        for resource in self._kinds.add_discovered(await discover(self._client)):
+        discovery = await discover(self._client)
+        self._kinds.update(discovery)
+        for resource in self._watched.update(discovery):
             informer = self._informers.of(resource)
             informer.add_handler(partial(self._on_change, resource))
             if resource is CUSTOM_RESOURCE_DEFINITIONS:
@@ -137,10 +144,11 @@ class GarbageCollector:
         return latest if meta.uid(latest) == uid else None
 
     def _find_cached(self, resource: Resource[ReadOnlyTree], key: Key) -> ReadOnlyTree | None:
-        watched = self._kinds.watched_row(resource)
-        if watched is None:
+        watched = self._watched.row(resource.group_resource)
+        informer = None if watched is None else self._informers.find(watched)
+        if watched is None or informer is None:
             return None
-        view = self._informers.of(watched).lister.get(*key)
+        view = informer.lister.get(*key)
         return None if view is None else watched.tree(view)
 
     async def _finish_foreground_deletion(

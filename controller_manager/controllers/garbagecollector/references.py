@@ -4,7 +4,7 @@ Absent owners are cached by uid, because a uid is never used again.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from mockube.apimachinery import meta
@@ -77,35 +77,22 @@ def with_owners_patch(obj: ReadOnlyTree, owners: Sequence[ReadOnlyTree]) -> dict
     }
 
 
-_IGNORED_RESOURCES: Final = {GroupResource("", "events"), GroupResource("events.k8s.io", "events")}
+IGNORED_RESOURCES: Final = {GroupResource("", "events"), GroupResource("events.k8s.io", "events")}
 """The resources that are not watched: they have many objects, and none has an owner."""
 
 
 class KindMap:
-    """The resources of kinds, from discovery, and the resources that are watched."""
+    """The resources of kinds, from discovery."""
 
-    def __init__(self, row: Callable[[Resource[Any]], Resource[Any]]) -> None:
-        """Create an empty map; `row` returns the row by which other controllers watch a resource."""
-        self._row = row
+    def __init__(self) -> None:
         self._by_kind: dict[GroupKind, Resource[ReadOnlyTree]] = {}
-        self._watched: dict[GroupResource, Resource[Any]] = {}
 
-    def add_discovered(self, discovery: Discovery) -> list[Resource[Any]]:
-        """Add discovered resources; return the new ones to watch."""
+    def update(self, discovery: Discovery) -> None:
+        """Add the discovered resources, in the versions in which they are served now."""
+        served: dict[GroupKind, Resource[ReadOnlyTree]] = {}
         for entry in discovery.resources:
-            self._by_kind.setdefault(entry.resource.group_kind, entry.resource)
-        return [*self._new_resources(discovery.with_verbs("delete", "list", "watch"))]
-
-    def _new_resources(self, resources: Iterable[Resource[ReadOnlyTree]]) -> Iterator[Resource[Any]]:
-        for resource in resources:
-            name = resource.group_resource
-            if name not in self._watched and name not in _IGNORED_RESOURCES:
-                self._watched[name] = self._row(resource)
-                yield self._watched[name]
-
-    def watched_row(self, resource: Resource[ReadOnlyTree]) -> Resource[Any] | None:
-        """Return the row whose informer watches the resource."""
-        return self._watched.get(resource.group_resource)
+            served.setdefault(entry.resource.group_kind, entry.resource)
+        self._by_kind |= served
 
     def resource(self, api_version: str, kind: str) -> Resource[ReadOnlyTree] | None:
         """Return the resource of a kind, to read metadata of objects; None if the server does not serve the kind."""

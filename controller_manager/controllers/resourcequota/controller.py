@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.quantity import ZERO, Quantity
 from mockube.apimachinery.quota.amounts import Amounts, add, mask, read, to_tree
 from mockube.apimachinery.quota.evaluator import Evaluator, is_counted, requirements_of
@@ -25,6 +24,7 @@ from mockube.controller_manager.client.kinds import (
 from mockube.controller_manager.client.resources import Key, Resource
 from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.control.runner import ReconcileLoop
+from mockube.controller_manager.control.watched_kinds import WatchedKinds
 from mockube.controller_manager.supervision import run_all
 
 _DISCOVERY_PERIOD: Final = timedelta(seconds=30)
@@ -53,7 +53,9 @@ class ResourceQuotaController:
         self._clock = context.clock
         controllers = context.options.controllers
         self._period = timedelta(seconds=controllers.resource_quota_sync_period)
-        self._watched: dict[GroupResource, Resource[Any]] = {}
+        self._watched = WatchedKinds(
+            self._informers, verbs=("create", "list", "watch", "delete"), ignored=IGNORED
+        )
         self._evaluators = Evaluators(self)
         self._last_changes: dict[Key, datetime] = {}
         """The times of the last observed change, by quota."""
@@ -71,15 +73,12 @@ class ResourceQuotaController:
 
     async def _discover(self, _: Key) -> timedelta:
         """Watch all resources that quotas may count. This starts with the first quota."""
-        previous_count = len(self._watched)
-        for resource in (await discover(self._client)).with_verbs("create", "list", "watch", "delete"):
-            name = resource.group_resource
-            if name not in self._watched and name not in IGNORED:
-                row = self._watched[name] = self._informers.row(resource)
-                self._informers.of(row).add_handler(partial(self._on_object_change, row))
-                if row is CUSTOM_RESOURCE_DEFINITIONS:
-                    self._informers.of(row).add_handler(self._on_definition)
-        for quota in self._quotas.lister.all() if len(self._watched) > previous_count else ():
+        new_rows = self._watched.update(await discover(self._client))
+        for row in new_rows:
+            self._informers.of(row).add_handler(partial(self._on_object_change, row))
+            if row is CUSTOM_RESOURCE_DEFINITIONS:
+                self._informers.of(row).add_handler(self._on_definition)
+        for quota in self._quotas.lister.all() if new_rows else ():
             self._loop.add(Key.of(quota))
         return _DISCOVERY_PERIOD
 
@@ -137,9 +136,9 @@ class ResourceQuotaController:
     def _counted_resources(self, quota: ReadOnlyTree) -> Iterator[CountedResource | None]:
         """Yield the resources that the quota counts; None for one whose cache is not synced."""
         hard = (quota.get("spec") or {}).get("hard") or ()
-        for name, row in self._watched.items():
-            evaluator, informer = self._evaluators[name], self._informers.of(row)
-            if not row.namespaced or not evaluator.matching_resources(hard):
+        for row in self._watched.rows():
+            evaluator, informer = self._evaluators[row.group_resource], self._informers.find(row)
+            if informer is None or not row.namespaced or not evaluator.matching_resources(hard):
                 continue
             objects = informer.lister.in_namespace(meta.namespace(quota)) if informer.is_synced else ()
             yield CountedResource(evaluator, map(row.tree, objects)) if informer.is_synced else None

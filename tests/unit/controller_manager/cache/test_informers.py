@@ -11,6 +11,7 @@ from mockube.controller_manager.cache.informer import Informers, InformerSetting
 from mockube.controller_manager.cache.reflector import Reflector
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.kinds import CONFIG_MAPS
+from mockube.controller_manager.client.resources import Resource, whole_tree
 from mockube.controller_manager.client.sender import FixedToken, Sender
 from mockube.controller_manager.client.service_accounts import SharedIdentity
 from mockube.controller_manager.metrics.client import ClientMetrics, InformerMetrics
@@ -185,3 +186,39 @@ async def test_removed_informer_ends_its_watch(informers, transport):
             "informer of configmaps",
             "reflector of configmaps",
         }
+
+
+def discovered(version="v1"):
+    return Resource(
+        group="example.com",
+        version=version,
+        plural="widgets",
+        kind="Widget",
+        namespaced=True,
+        view=whole_tree,
+        metadata_only=True,
+    )
+
+
+def test_discovered_row_is_replaced_when_its_version_changes(informers):
+    row = informers.row(discovered())
+    assert informers.row(discovered()) is row
+    informers.of(row)
+    newer = informers.row(discovered("v2"))
+    assert (newer.version, informers.find(row)) == ("v2", None)
+
+
+def test_stopped_row_has_no_informer(informers):
+    row = informers.row(discovered())
+    assert informers.find(row) is informers.of(row)
+    informers.stop(row)
+    informers.stop(row)
+    assert informers.find(row) is None
+    assert informers.row(discovered()) is not row
+
+
+def test_known_row_is_not_stopped(informers):
+    """Controllers that do not follow discovery may watch it."""
+    informer = informers.of(CONFIG_MAPS)
+    informers.stop(CONFIG_MAPS)
+    assert informers.find(CONFIG_MAPS) is informer
