@@ -16,7 +16,7 @@ IP_ADDRESSES = GroupResource("networking.k8s.io", "ipaddresses")
 MIN_STATIC, MAX_STATIC = 16, 256
 """Bounds of the number of addresses at the start of a range that are allocated last, so that clients can choose them."""
 
-_FIELDS = {
+_FIELDS: Tree = {
     "f:metadata": {
         "f:labels": {
             ".": {},
