@@ -20,10 +20,10 @@ _TOKEN_TYPES: Final = frozenset({"kubernetes.io/service-account-token", "bootstr
 
 
 def _without_unused_data(secret: ReadOnlyTree) -> ReadOnlyTree:
-    """Return a Secret without its data, unless it contains a token: controllers read no other data, which can be large."""
-    if secret.get("type") in _TOKEN_TYPES:
+    """Return a Secret with the keys of its data only, unless it contains a token: other values can be large, and are not read."""
+    if secret.get("type") in _TOKEN_TYPES or not secret.get("data"):
         return secret
-    return {field: value for field, value in secret.items() if field not in ("data", "stringData")}
+    return {**secret, "data": dict.fromkeys(secret["data"])}
 
 
 PODS: Final = Resource(

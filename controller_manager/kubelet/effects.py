@@ -57,6 +57,8 @@ class Step(Struct, frozen=True, kw_only=True):
     actions: tuple[ContainerAction, ...] = ()
     """The starts and stops of containers that run as local processes."""
     requeue_at: datetime | None = None
+    is_blocked: bool = False
+    """Whether the pod waits for a ConfigMap or a Secret."""
 
 
 NO_STEP = Step()

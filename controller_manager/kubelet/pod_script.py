@@ -42,6 +42,8 @@ class Script(Struct, frozen=True, kw_only=True):
     """The number of each container's first runs that crash; later runs are as without the script."""
     waiting_reason: str = ""
     """The reason for which containers wait without starting, such as `ImagePullBackOff`."""
+    ignore_missing: bool = False
+    """Whether containers start although a ConfigMap, a Secret or a key that they refer to is missing."""
     terminate_after: float = 0
     """The duration of the termination, at most the grace period."""
     hang_terminating: bool = False
@@ -143,6 +145,7 @@ _PARSERS: Final[Mapping[str, Callable[[str], Any]]] = {
     "fail-with-code": _exit_code,
     "crash-times": _count,
     "waiting-reason": str,
+    "ignore-missing": _boolean,
     "terminate-after": _duration,
     "hang-terminating": _boolean,
     "resize-after": _duration,

@@ -27,8 +27,10 @@ from mockube.controller_manager.kubelet.node_objects import is_disconnected, is_
 from mockube.controller_manager.kubelet.node_registry import NodeRegistry
 from mockube.controller_manager.kubelet.nodes import EVENT_SOURCE
 from mockube.controller_manager.kubelet.pod_lifecycle import pod as pod_lifecycle
+from mockube.controller_manager.kubelet.pod_lifecycle.pod import NodeContext
 from mockube.controller_manager.kubelet.pod_lifecycle.preemption import PREEMPTED_MESSAGE, PREEMPTING
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import ProcessState
+from mockube.controller_manager.kubelet.pod_objects import PodObjects
 from mockube.controller_manager.kubelet.server.interactive import interactive_containers
 from mockube.controller_manager.kubelet.stages.files import load_stages, of_kind
 from mockube.controller_manager.kubelet.stages.runner import StageRunner
@@ -87,6 +89,7 @@ class SimulatedPods:
         self._loop = ReconcileLoop(
             "simulated-pods", self._reconcile, workers=WORKERS, clock=context.clock, metrics=context.metrics
         )
+        self._objects = PodObjects(context.client, context.informers, self._loop.add)
         self._admitted_pods = AdmittedPods(self._pods.lister, preempt=self._preempt, enqueue=self._loop.add)
         self._nodes.add_handler(self._on_node_change)
         self._pods.add_handler(self._on_pod_change)
@@ -110,6 +113,7 @@ class SimulatedPods:
         self._admitted_pods.on_change(change)
         if old is not None and (new is None or new.uid != old.uid):
             self._registry.addresses.release(old.uid)
+            self._objects.forget(old.uid)
             self._status_writer.forget(old.key)
             self._stages.forget(old.key)
             self._interactive.forget(old.uid)
@@ -157,15 +161,26 @@ class SimulatedPods:
 
     async def _sync_by_model(self, key: Key, pod: PodView, node: ReadOnlyTree) -> timedelta | None:
         now = self._clock.now()
-        step = self._admitted_pods.admit(pod, node, now) or self._step(pod, node, now)
+        step = self._admitted_pods.admit(pod, node, now) or await self._step(pod, node, now)
         await self._status_writer.execute(key, pod.object, step.effects)
         self._interactive.apply(pod.object, step.actions)
         if self._processes is not None:
             self._processes.apply(pod.object, step.actions)
         return None if step.requeue_at is None else step.requeue_at - now
 
-    def _step(self, pod: PodView, node: ReadOnlyTree, now: datetime) -> Step:
-        context = self._registry.context_of(pod, node)
+    async def _step(self, pod: PodView, node: ReadOnlyTree, now: datetime) -> Step:
+        objects = self._objects.of(pod)
+        context = replace(
+            self._registry.context_of(pod, node), objects=objects, retry_at=self._objects.retry_at(pod.uid)
+        )
+        step = self._next_step(pod, context, now)
+        while objects.unknown:
+            await objects.find_unknown()
+            step = self._next_step(pod, context, now)
+        self._objects.note_step(pod, objects.used, step.requeue_at if step.is_blocked else None)
+        return step
+
+    def _next_step(self, pod: PodView, context: NodeContext, now: datetime) -> Step:
         states = self._process_states(pod.object)
         if states:
             context = replace(context, processes=states)

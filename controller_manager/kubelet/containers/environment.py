@@ -33,6 +33,12 @@ class References(Struct, frozen=True, kw_only=True):
     allocatable: Mapping[str, str] = field(default_factory=dict)
     """The allocatable resources of the pod's node."""
 
+    def config_map(self, name: str) -> ReadOnlyTree | None:
+        return self.config_maps.get(name)
+
+    def secret(self, name: str) -> ReadOnlyTree | None:
+        return self.secrets.get(name)
+
 
 _NO_REFERENCES: Final = References()
 

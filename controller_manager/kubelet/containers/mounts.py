@@ -70,7 +70,7 @@ def referenced_names(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[set[st
         source = entry.get("valueFrom") or {}
         maps.add((source.get("configMapKeyRef") or {}).get("name") or "")
         secrets.add((source.get("secretKeyRef") or {}).get("name") or "")
-    for volume in _mounted_volumes(pod, container):
+    for volume in mounted_volumes(pod, container):
         maps.add((volume.get("configMap") or {}).get("name") or "")
         secrets.add((volume.get("secret") or {}).get("secretName") or "")
         for source in (volume.get("projected") or {}).get("sources") or ():
@@ -82,18 +82,28 @@ def referenced_names(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[set[st
 def token_requests(pod: ReadOnlyTree, container: ReadOnlyTree) -> set[tuple[str, int]]:
     """Return the audience and the expiration seconds of each mounted token."""
     return {
-        _token_key(source["serviceAccountToken"])
-        for volume in _mounted_volumes(pod, container)
+        token_key(source["serviceAccountToken"])
+        for volume in mounted_volumes(pod, container)
         for source in (volume.get("projected") or {}).get("sources") or ()
         if source.get("serviceAccountToken")
     }
 
 
-def _token_key(source: ReadOnlyTree) -> tuple[str, int]:
+def token_key(source: ReadOnlyTree) -> tuple[str, int]:
     return source.get("audience") or "", source.get("expirationSeconds") or 3600
 
 
-def _mounted_volumes(pod: ReadOnlyTree, container: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
+def missing_token(pod: ReadOnlyTree, volume: ReadOnlyTree, references: References) -> str:
+    """Return why a volume lacks a token of the pod's account; "" if it has all."""
+    for source in (volume.get("projected") or {}).get("sources") or ():
+        token = source.get("serviceAccountToken")
+        if token and token_key(token) not in references.tokens:
+            account = pod["spec"].get("serviceAccountName") or "default"
+            return f"failed to fetch token: no token for the service account {account}"
+    return ""
+
+
+def mounted_volumes(pod: ReadOnlyTree, container: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
     names = {mount["name"] for mount in container.get("volumeMounts") or ()}
     return (volume for volume in pod["spec"].get("volumes") or () if volume["name"] in names)
 
@@ -260,7 +270,7 @@ def _content(
                 for item in source.get("items") or ()
             }
         case "serviceAccountToken":
-            token = references.tokens.get(_token_key(source))
+            token = references.tokens.get(token_key(source))
             return {} if token is None else {source["path"]: FileProjection(token.encode(), mode)}
         case "projected":
             files: dict[str, FileProjection] = {}

@@ -8,11 +8,15 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from mockube.apimachinery import meta
 from mockube.apimachinery.durations import format_duration
 from mockube.apimachinery.timestamps import after, format_time, parse_time, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.kubelet.containers.program import RunBehavior, scripted_program
+from mockube.controller_manager.kubelet.containers.start_checks import (
+    StartFailure,
+    pod_reference,
+    start_failure,
+)
 from mockube.controller_manager.kubelet.effects import (
     EmitEvent,
     StartContainer,
@@ -42,6 +46,8 @@ INITIAL_BACKOFF: Final = timedelta(seconds=10)
 MAX_BACKOFF: Final = timedelta(minutes=5)
 BACKOFF_RESET: Final = timedelta(minutes=10)
 """The duration of a run that resets the back-off."""
+SYNC_PERIOD: Final = timedelta(seconds=10)
+"""The delay after which a container that could not be created is tried again."""
 _DOUBLINGS: Final = 5
 _SIGKILL_CODE: Final = 137
 _START_ERROR: Final = "StartError"
@@ -84,16 +90,10 @@ def backoff(restarts: int, ran: timedelta) -> timedelta:
 def advance(container: Container, status: ReadOnlyTree | None, now: datetime) -> ContainerUpdate:
     """Return the status up to now of a container that may run, from its last status."""
     if status is None or never_ran(status):
-        if container.config_error:
-            waiting_update = waiting_status(container, "CreateContainerConfigError", container.config_error)
-            return ContainerUpdate(status=waiting_update)
-        if container.process is not None:
-            update = _start_process(container, container.process, status, restarts=0)
-        else:
-            update = _start(container, now, restarts=0)
+        update = _start(container, status, now, restarts=0)
     else:
         update = _next_change(container, status, now)
-    while not update.actions and update.status is not status:
+    while not update.actions and not update.is_blocked and update.status is not status:
         status = update.status
         next_update = _next_change(container, status, now)
         update = replace(next_update, events=update.events + next_update.events)
@@ -213,14 +213,10 @@ def _back_off(
     if status["image"] != container.spec["image"]:
         delay = timedelta()  # The container with the new image has not failed yet.
     if after(finished, delay) <= now:
-        restarts = status["restartCount"] + 1
-        if container.process is not None:
-            return _start_process(container, container.process, status, restarts=restarts, last=end)
-        return _start(container, now, restarts=restarts, last=end)
+        return _start(container, status, now, restarts=status["restartCount"] + 1, last=end)
     if "waiting" in status["state"]:
         return ContainerUpdate(status=status, due=after(finished, delay))
-    pod = container.pod
-    pod_ref = f"{meta.name(pod)}_{meta.namespace(pod)}({meta.uid(pod)})"
+    pod_ref = pod_reference(container.pod)
     span = format_duration(int(delay.total_seconds()) * 10**9)
     message = f"back-off {span} restarting failed container={container.name} pod={pod_ref}"
     backed_off = {
@@ -238,6 +234,53 @@ def _back_off(
 
 
 def _start(
+    container: Container,
+    status: ReadOnlyTree | None,
+    now: datetime,
+    *,
+    restarts: int,
+    last: ReadOnlyTree | None = None,
+) -> ContainerUpdate:
+    """Start the run that is due, or report why the container is not created; `last` is the end of the last run."""
+    failure = _start_failure(container, restarts)
+    if failure is not None:
+        return _not_created(container, status, failure, now, last=last)
+    if container.process is not None:
+        return _start_process(container, container.process, status, restarts=restarts, last=last)
+    return _start_simulated(container, now, restarts=restarts, last=last)
+
+
+def _start_failure(container: Container, restarts: int) -> StartFailure | None:
+    has_process = container.process is not None and container.process.restarts == restarts
+    if has_process or container.script.ignore_missing:
+        return None
+    return start_failure(container.pod, container.spec, container.objects)
+
+
+def _not_created(
+    container: Container,
+    status: ReadOnlyTree | None,
+    failure: StartFailure,
+    now: datetime,
+    *,
+    last: ReadOnlyTree | None,
+) -> ContainerUpdate:
+    before = status or waiting_status(container, "ContainerCreating")
+    waiting = {
+        **before,
+        "image": container.spec["image"],
+        "state": {"waiting": {"message": failure.message, "reason": failure.reason}},
+        "lastState": {"terminated": last} if last else before["lastState"],
+    }
+    if waiting == before and container.retry_at is not None and container.retry_at > now:
+        return ContainerUpdate(status=before, due=container.retry_at, is_blocked=True)
+    events = tuple(
+        EmitEvent("Warning", reason, message, container.field) for reason, message in failure.events
+    )
+    return ContainerUpdate(status=waiting, due=now + SYNC_PERIOD, is_blocked=True, events=events)
+
+
+def _start_simulated(
     container: Container, now: datetime, *, restarts: int, last: ReadOnlyTree | None = None
 ) -> ContainerUpdate:
     if container.process is None and container.script.fails_at_start(container.name, restarts):
@@ -323,7 +366,7 @@ def _start_process(
     if process.restarts != restarts:
         return ContainerUpdate(status=before, actions=(StartContainer(container.name, restarts),))
     if process.started is not None:
-        update = _start(container, process.started, restarts=restarts, last=last)
+        update = _start_simulated(container, process.started, restarts=restarts, last=last)
         readiness = {
             "ready": counts_for_readiness(container) and process.is_ready,
             "started": process.passed_startup,
@@ -368,12 +411,13 @@ def _definition_changed_message(container: Container) -> str:
 def _restart_with_new_image(container: Container, status: ReadOnlyTree, now: datetime) -> ContainerUpdate:
     """Restart a container whose image was changed, whatever its restart policy."""
     old = end_container(container, status, exit_code=container.program.stop_code, at=now)
-    new = _start(container, now, restarts=status["restartCount"] + 1, last=old["state"]["terminated"])
+    new = _start(container, old, now, restarts=status["restartCount"] + 1, last=old["state"]["terminated"])
     event = EmitEvent("Normal", "Killing", _definition_changed_message(container), container.field)
-    return ContainerUpdate(status=new.status, events=(event, *new.events))
+    return replace(new, events=(event, *new.events))
 
 
 def restart_container(container: Container, status: ReadOnlyTree, now: datetime) -> ReadOnlyTree:
     """Return the status after an immediate restart, for a resize with RestartContainer."""
     old = end_container(container, status, exit_code=container.program.stop_code, at=now)
-    return _start(container, now, restarts=status["restartCount"] + 1, last=old["state"]["terminated"]).status
+    end = old["state"]["terminated"]
+    return _start_simulated(container, now, restarts=status["restartCount"] + 1, last=end).status

@@ -12,6 +12,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.timestamps import format_time, parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.kubelet.containers.program import RunBehavior
+from mockube.controller_manager.kubelet.containers.start_checks import NO_OBJECTS, ReferencedObjects
 from mockube.controller_manager.kubelet.effects import ContainerAction, EmitEvent
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import ProcessState
 from mockube.controller_manager.kubelet.pod_script import Script
@@ -49,8 +50,10 @@ class Container(Struct, frozen=True, kw_only=True):
     script: Script
     has_ids: bool
     """Whether the status has the ids of the container and of its image."""
-    config_error: str = ""
-    """The reason why the container cannot be created; empty if there is none."""
+    objects: ReferencedObjects = NO_OBJECTS
+    """The objects that the container refers to."""
+    retry_at: datetime | None = None
+    """The time of the next attempt to create it, if the last one failed."""
     process: ProcessState | None = None
     """The recorded state of a container that runs as a local process; None for a simulated container."""
 
@@ -69,6 +72,8 @@ class ContainerUpdate(Struct, frozen=True, kw_only=True):
 
     status: ReadOnlyTree
     due: datetime | None = None
+    is_blocked: bool = False
+    """Whether the container cannot be created until another object changes."""
     events: tuple[EmitEvent, ...] = ()
     actions: tuple[ContainerAction, ...] = ()
 

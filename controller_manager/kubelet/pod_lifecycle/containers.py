@@ -18,11 +18,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import LABEL_JOB_NAME
 from mockube.controller_manager.client.podview import FAILED, PENDING, RUNNING, SUCCEEDED
 from mockube.controller_manager.kubelet.containers.environment import identity_of, known_environment
-from mockube.controller_manager.kubelet.containers.mounts import (
-    config_error,
-    shared_mount_paths,
-    writable_paths,
-)
+from mockube.controller_manager.kubelet.containers.mounts import shared_mount_paths, writable_paths
 from mockube.controller_manager.kubelet.containers.program import (
     EXITS_IMMEDIATELY,
     SERVICE,
@@ -33,6 +29,7 @@ from mockube.controller_manager.kubelet.containers.program import (
     invocation_of,
     program_of,
 )
+from mockube.controller_manager.kubelet.containers.start_checks import NO_OBJECTS, ReferencedObjects
 from mockube.controller_manager.kubelet.effects import ContainerAction, EmitEvent, StopContainer
 from mockube.controller_manager.kubelet.pod_lifecycle import container as lifecycle
 from mockube.controller_manager.kubelet.pod_lifecycle.container_status import (
@@ -81,6 +78,10 @@ class PodUpdate(Struct, frozen=True, kw_only=True):
     """The earliest time at which a container changes without an external cause."""
     events: tuple[EmitEvent, ...]
     actions: tuple[ContainerAction, ...] = ()
+    is_blocked: bool = False
+    """Whether a container cannot be created until another object changes."""
+    has_sandbox: bool = True
+    """Whether the pod has its volumes and its network."""
 
 
 def earliest(*times: datetime | None) -> datetime | None:
@@ -91,7 +92,13 @@ def earliest(*times: datetime | None) -> datetime | None:
 
 
 def containers_of(
-    pod: ReadOnlyTree, script: Script, *, has_ids: bool, processes: Mapping[str, ProcessState] = _NO_PROCESSES
+    pod: ReadOnlyTree,
+    script: Script,
+    *,
+    has_ids: bool,
+    processes: Mapping[str, ProcessState] = _NO_PROCESSES,
+    objects: ReferencedObjects = NO_OBJECTS,
+    retry_at: datetime | None = None,
 ) -> PodContainers:
     """Return the containers of a pod with their programs and last statuses.
 
@@ -114,7 +121,8 @@ def containers_of(
             program_of_run=program_of_run if program.leaves_files else None,
             script=script,
             has_ids=has_ids,
-            config_error=config_error(pod, container),
+            objects=objects,
+            retry_at=retry_at,
             process=process,
         )
 
@@ -123,21 +131,15 @@ def containers_of(
             return create(container, Role.SIDECAR, "Always")
         return create(container, Role.INIT, _INIT_POLICY[policy])
 
+    init = map(create_init, spec.get("initContainers") or ())
+    main = (create(container, Role.MAIN, policy) for container in spec["containers"])
+    ephemeral = (
+        create(container, Role.EPHEMERAL, "Never") for container in spec.get("ephemeralContainers") or ()
+    )
     return PodContainers(
-        init=_with_statuses(
-            map(create_init, spec.get("initContainers") or ()), status.get("initContainerStatuses")
-        ),
-        main=_with_statuses(
-            (create(container, Role.MAIN, policy) for container in spec["containers"]),
-            status.get("containerStatuses"),
-        ),
-        ephemeral=_with_statuses(
-            (
-                create(container, Role.EPHEMERAL, "Never")
-                for container in spec.get("ephemeralContainers") or ()
-            ),
-            status.get("ephemeralContainerStatuses"),
-        ),
+        init=_with_statuses(init, status.get("initContainerStatuses")),
+        main=_with_statuses(main, status.get("containerStatuses")),
+        ephemeral=_with_statuses(ephemeral, status.get("ephemeralContainerStatuses")),
     )
 
 
@@ -200,6 +202,14 @@ def _with_new_statuses(
     containers: Sequence[tuple[Container, ReadOnlyTree | None]], updates: Sequence[ContainerUpdate]
 ) -> Sequence[tuple[Container, ReadOnlyTree]]:
     return [(container, update.status) for (container, _), update in zip(containers, updates, strict=True)]
+
+
+def has_run(containers: PodContainers) -> bool:
+    """Return whether a container of the pod has started once."""
+    return any(
+        status is not None and not lifecycle.never_ran(status)
+        for _, status in (*containers.init, *containers.main, *containers.ephemeral)
+    )
 
 
 # --- running and stopping them
@@ -379,4 +389,5 @@ def _summary(
         due=earliest(*(update.due for update in all_updates)),
         events=tuple(event for update in all_updates for event in update.events),
         actions=tuple(action for update in all_updates for action in update.actions),
+        is_blocked=any(update.is_blocked for update in all_updates),
     )

@@ -5,7 +5,7 @@ time, like a real one. The phase is computed in `phase`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from msgspec import Struct, field
@@ -16,6 +16,12 @@ from mockube.apimachinery.timestamps import after, format_time, parse_time, span
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.podview import FAILED, PENDING, SUCCEEDED
 from mockube.controller_manager.kubelet.containers.program import KILLED
+from mockube.controller_manager.kubelet.containers.start_checks import (
+    NO_OBJECTS,
+    ReferencedObjects,
+    missing_pull_secrets,
+    mount_failures,
+)
 from mockube.controller_manager.kubelet.effects import (
     NO_STEP,
     DeleteObject,
@@ -30,6 +36,7 @@ from mockube.controller_manager.kubelet.pod_lifecycle.containers import (
     containers_of,
     earliest,
     grace_seconds,
+    has_run,
     keep_waiting,
     processes_to_stop,
     run_containers,
@@ -42,6 +49,10 @@ from mockube.controller_manager.kubelet.pod_lifecycle.resize import NodeResource
 from mockube.controller_manager.kubelet.pod_lifecycle.status_patch import status_patch
 from mockube.controller_manager.kubelet.pod_script import NEVER, Script, script_of
 
+MIN_MOUNT_DELAY: Final = timedelta(milliseconds=500)
+MAX_MOUNT_DELAY: Final = timedelta(minutes=2, seconds=2)
+MOUNT_TIMEOUT: Final = timedelta(minutes=2, seconds=3)
+"""The time after which a kubelet also reports which volumes of a pod are not mounted."""
 _DEADLINE_EXCEEDED: Final = {
     "reason": "DeadlineExceeded",
     "message": "Pod was active on the node longer than the specified deadline",
@@ -58,6 +69,10 @@ class NodeContext(Struct, frozen=True, kw_only=True):
     details: bool
     """Whether the kubelet also writes what kwok omits: events, ids, the sandbox's condition, and the last status of a
     deleted pod."""
+    objects: ReferencedObjects = NO_OBJECTS
+    """The objects that the pod refers to."""
+    retry_at: datetime | None = None
+    """The time of the next attempt to start the pod, if the last one failed; its failure is reported again then."""
     processes: Mapping[str, ProcessState] = field(default_factory=dict)
     """The states of the pod's containers that run as local processes, by container name."""
 
@@ -65,7 +80,14 @@ class NodeContext(Struct, frozen=True, kw_only=True):
 def step(pod: ReadOnlyTree, context: NodeContext, now: datetime) -> Step:
     """Return the kubelet's next step for a pod that is bound to its node."""
     script = script_of(meta.annotations(pod))
-    containers = containers_of(pod, script, has_ids=context.details, processes=context.processes)
+    containers = containers_of(
+        pod,
+        script,
+        has_ids=context.details,
+        processes=context.processes,
+        objects=context.objects,
+        retry_at=context.retry_at,
+    )
     if meta.is_deleting(pod):
         return _terminate(pod, containers, script, context, now)
     if _has_ended(pod):
@@ -102,9 +124,12 @@ def _advance(
     pod: ReadOnlyTree, containers: PodContainers, script: Script, context: NodeContext, now: datetime
 ) -> Step:
     starts_at = after(_start_time(pod, now), span_of(script.start_after))
-    if _current_phase(pod) == PENDING and (starts_at > now or script.waiting_reason):
+    is_pending = _current_phase(pod) == PENDING
+    if is_pending and (starts_at > now or script.waiting_reason):
         update = keep_waiting(containers, script.waiting_reason or "ContainerCreating")
         update = replace(update, due=starts_at if starts_at > now else None)
+    elif is_pending and (mount := _mount(pod, containers, script, context, now)) is not None:
+        update = mount
     else:
         update = run_containers(containers, now)
     resized = resize(
@@ -115,11 +140,58 @@ def _advance(
     effects: list[Effect] = [*_writes(pod, _status(resized_pod, update, context, now))]
     if "startTime" not in (pod.get("status") or {}):
         effects += [EmitEvent("Warning", "InvalidAnnotation", problem) for problem in script.problems]
+        if context.details and not update.is_blocked:
+            effects += _pull_secret_warning(pod, context.objects)
     if context.details:
         effects += update.events
     has_ended = update.phase in (SUCCEEDED, FAILED)
     requeue_at = None if has_ended else earliest(update.due, _deadline(pod, now))
-    return Step(effects=tuple(effects), actions=update.actions, requeue_at=requeue_at)
+    return Step(
+        effects=tuple(effects), actions=update.actions, requeue_at=requeue_at, is_blocked=update.is_blocked
+    )
+
+
+def _mount(
+    pod: ReadOnlyTree, containers: PodContainers, script: Script, context: NodeContext, now: datetime
+) -> PodUpdate | None:
+    """Return the update of a pod whose volumes cannot be mounted now; None if they can, or are mounted already."""
+    if script.ignore_missing or has_run(containers):
+        return None
+    failures = mount_failures(pod, context.objects)
+    if not failures:
+        return None
+    update = replace(keep_waiting(containers, "ContainerCreating"), is_blocked=True, has_sandbox=False)
+    if context.retry_at is not None and context.retry_at > now:
+        return replace(update, due=context.retry_at)
+    waited = now - _start_time(pod, now)
+    events = [
+        EmitEvent("Warning", "FailedMount", f'MountVolume.SetUp failed for volume "{name}" : {message}')
+        for name, message in failures.items()
+    ]
+    if waited >= MOUNT_TIMEOUT:
+        message = (
+            f"Unable to attach or mount volumes: unmounted volumes=[{' '.join(failures)}], unattached volumes=[], "
+            "failed to process volumes=[]: context deadline exceeded"
+        )
+        events.append(EmitEvent("Warning", "FailedMount", message))
+    return replace(update, due=now + next_mount_delay(waited), events=tuple(events))
+
+
+def next_mount_delay(waited: timedelta) -> timedelta:
+    """Return the time until volumes are mounted again: it doubles with each attempt, up to a limit."""
+    attempt, delay = timedelta(), MIN_MOUNT_DELAY
+    while attempt + delay <= waited and delay < MAX_MOUNT_DELAY:
+        attempt, delay = attempt + delay, min(2 * delay, MAX_MOUNT_DELAY)
+    return delay if delay == MAX_MOUNT_DELAY else attempt + delay - waited
+
+
+def _pull_secret_warning(pod: ReadOnlyTree, objects: ReferencedObjects) -> list[EmitEvent]:
+    missing = missing_pull_secrets(pod, objects)
+    message = (
+        f"Unable to retrieve some image pull secrets ({', '.join(missing)}); "
+        "attempting to pull the image may not succeed."
+    )
+    return [EmitEvent("Warning", "FailedToRetrieveImagePullSecret", message)] if missing else []
 
 
 def _terminate(
@@ -179,8 +251,8 @@ def _status(pod: ReadOnlyTree, update: PodUpdate, context: NodeContext, now: dat
         not_initialized=update.not_initialized,
         not_ready=update.not_ready,
         has_sandbox_condition=context.details,
+        has_sandbox=update.has_sandbox,
     )
-    pod_ips = _pod_ips(pod, old, context)
     status = {
         **old,
         "conditions": kubelet_conditions(pod, state, now),
@@ -189,8 +261,7 @@ def _status(pod: ReadOnlyTree, update: PodUpdate, context: NodeContext, now: dat
         "hostIPs": [{"ip": context.ip}],
         "observedGeneration": meta.generation(pod),
         "phase": update.phase,
-        "podIP": pod_ips[0]["ip"],
-        "podIPs": pod_ips,
+        **_addresses(pod, old, context, has_sandbox=update.has_sandbox),
         "startTime": old.get("startTime") or format_time(now),
     }
     if update.init:
@@ -198,6 +269,16 @@ def _status(pod: ReadOnlyTree, update: PodUpdate, context: NodeContext, now: dat
     if update.ephemeral:
         status["ephemeralContainerStatuses"] = update.ephemeral
     return status
+
+
+def _addresses(
+    pod: ReadOnlyTree, old: ReadOnlyTree, context: NodeContext, *, has_sandbox: bool
+) -> dict[str, Any]:
+    """Return the pod's addresses, which it has from the creation of its sandbox; on the host's network always."""
+    if not has_sandbox and not pod["spec"].get("hostNetwork"):
+        return {}
+    pod_ips = _pod_ips(pod, old, context)
+    return {"podIP": pod_ips[0]["ip"], "podIPs": pod_ips}
 
 
 def _pod_ips(pod: ReadOnlyTree, old: ReadOnlyTree, context: NodeContext) -> Sequence[ReadOnlyTree]:

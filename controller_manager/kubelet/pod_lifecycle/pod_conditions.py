@@ -29,6 +29,7 @@ class PodState(Struct, frozen=True, kw_only=True):
     """The names of the main containers and sidecars that are not ready."""
     has_sandbox_condition: bool
     """Whether the pod has the condition PodReadyToStartContainers."""
+    has_sandbox: bool = True
 
 
 def kubelet_conditions(pod: ReadOnlyTree, state: PodState, now: datetime) -> list[ReadOnlyTree]:
@@ -40,7 +41,7 @@ def kubelet_conditions(pod: ReadOnlyTree, state: PodState, now: datetime) -> lis
         _true_condition(CONDITION_POD_SCHEDULED),
     ]
     if state.has_sandbox_condition:
-        runs = state.phase not in (SUCCEEDED, FAILED)
+        runs = state.has_sandbox and state.phase not in (SUCCEEDED, FAILED)
         desired.insert(0, {"type": CONDITION_READY_TO_START, "status": "True" if runs else "False"})
     present: list[ReadOnlyTree] = list(conditions.of(pod))
     for condition in desired:

@@ -22,8 +22,8 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.control.events.recorder import Recorder
 from mockube.controller_manager.kubelet.containers.environment import References
-from mockube.controller_manager.kubelet.containers.missing import missing_variable, missing_volume
 from mockube.controller_manager.kubelet.containers.program import MAX_LOG_MESSAGE, MAX_MESSAGE
+from mockube.controller_manager.kubelet.containers.start_checks import environment_failure, unmounted_volume
 from mockube.controller_manager.kubelet.pod_lifecycle.probe_totals import ProbeTotals
 from mockube.controller_manager.kubelet.pod_lifecycle.probing import Probe
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import Exit, ProcessState
@@ -256,14 +256,14 @@ class ProcessRun:
     def _start_problem(self, references: References) -> str:
         pod, container = self.pod, self.container
         return (
-            missing_volume(pod, container, references)[1]
+            unmounted_volume(pod, container, references)[1]
             or volume_problem(pod, container)
             or identity_problem(pod, container)
-            or missing_variable(pod, container, references)
+            or environment_failure(pod, container, references)
         )
 
     def _report_problem(self, problem: str, references: References) -> None:
-        volume, _ = missing_volume(self.pod, self.container, references)
+        volume, _ = unmounted_volume(self.pod, self.container, references)
         if volume:
             message = f'MountVolume.SetUp failed for volume "{volume}" : {problem}'
             self.record_event("Warning", "FailedMount", message)

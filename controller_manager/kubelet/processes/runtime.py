@@ -20,7 +20,7 @@ from mockube.controller_manager.client.kubeconfig import access_of
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.control.runnable import Context
-from mockube.controller_manager.kubelet.containers.missing import missing_volume
+from mockube.controller_manager.kubelet.containers.start_checks import unmounted_volume
 from mockube.controller_manager.kubelet.effects import ContainerAction, StartContainer, StopContainer
 from mockube.controller_manager.kubelet.pod_lifecycle.containers import grace_seconds
 from mockube.controller_manager.kubelet.pod_lifecycle.probe_totals import ProbeTotals
@@ -208,7 +208,7 @@ class ProcessRuntime:
             new_references = await references.load(run.container)
         except (ApiError, NoResponse):
             return
-        if not missing_volume(references.pod, run.container, new_references)[1]:
+        if not unmounted_volume(references.pod, run.container, new_references)[1]:
             write_volumes(self._context.folder, references.pod, run.container, new_references)
 
     async def _clean_up(self, uid: str, record: _PodRecord) -> None:

@@ -2,9 +2,12 @@
 
 from datetime import UTC, datetime, timedelta
 
+from msgspec.structs import replace
+
 from mockube.apimachinery import quantity
 from mockube.apimachinery.meta import with_metadata
 from mockube.apimachinery.timestamps import format_time
+from mockube.controller_manager.kubelet.containers.environment import References
 from mockube.controller_manager.kubelet.effects import DeleteObject, EmitEvent, PatchObject
 from mockube.controller_manager.kubelet.pod_lifecycle.pod import NodeContext, step
 from mockube.controller_manager.kubelet.pod_lifecycle.resize import NodeResources
@@ -37,11 +40,12 @@ def scheduled():
     return {"type": "PodScheduled", "status": "True", "lastTransitionTime": format_time(START)}
 
 
-def node_context(*, details=False, allocatable=None, used=None):
+def node_context(*, details=False, allocatable=None, used=None, config_maps=None, secrets=None):
     amounts = {name: quantity.parse(text) for name, text in (allocatable or {"cpu": "4"}).items()}
     used_amounts = {name: quantity.parse(text) for name, text in (used or {}).items()}
     resources = NodeResources(allocatable=lambda: amounts, used=lambda: used_amounts)
-    return NodeContext(ip="172.18.0.2", pod_ips=[IP], resources=resources, details=details)
+    objects = References(config_maps=config_maps or {}, secrets=secrets or {})
+    return NodeContext(ip="172.18.0.2", pod_ips=[IP], resources=resources, details=details, objects=objects)
 
 
 def patched(value, patch):
@@ -85,6 +89,7 @@ class SimulatedPod:
         self.events = []
         self.removed = False
         self.due = None
+        self.retry_at = None
         self.step_until_idle()
 
     def step_until_idle(self):
@@ -97,8 +102,10 @@ class SimulatedPod:
     def _step_once(self):
         if self.removed:
             return False
-        next_step = step(self.pod, self.context, self.now)
+        context = replace(self.context, retry_at=self.retry_at)
+        next_step = step(self.pod, context, self.now)
         self.due = next_step.requeue_at
+        self.retry_at = self.due if next_step.is_blocked else None
         assert self.due is None or self.due > self.now
         for effect in next_step.effects:
             self._do(effect)

@@ -3,7 +3,7 @@
 import pytest
 
 from mockube.apimachinery.meta import with_metadata
-from tests.support.controllers.pods import SimulatedPod, container, pod
+from tests.support.controllers.pods import SimulatedPod, container, node_context, pod
 
 
 def index(number):
@@ -62,7 +62,10 @@ def test_command_runs_as_user_of_security_context(context, own, code):
     ],
 )
 def test_termination_message_is_read(script, fields, message):
-    simulated = SimulatedPod(pod(container("c", "sh", "-c", script, **fields), policy="Never"))
+    context = node_context(config_maps={"m": {"data": {"a": "1"}}})
+    simulated = SimulatedPod(
+        pod(container("c", "sh", "-c", script, **fields), policy="Never"), context=context
+    )
     assert simulated.status["containerStatuses"][0]["state"]["terminated"].get("message") == message
 
 

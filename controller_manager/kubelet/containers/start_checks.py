@@ -1,0 +1,201 @@
+"""What a kubelet checks before it starts the containers of a pod, in its order and with its messages. Pure.
+
+First the volumes of the whole pod are mounted. Then each container is created when its turn comes, also at a restart: its image,
+its user, its mounts and its environment are checked. A check that fails is repeated later.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, Protocol
+
+from msgspec import Struct
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.images import InvalidImage, parse_image
+from mockube.apimachinery.pods import every_container
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.kubelet.containers.environment import References, decoded_data
+from mockube.controller_manager.kubelet.containers.mounts import config_error, missing_token, mounted_volumes
+
+CONFIG_ERROR: Final = "CreateContainerConfigError"
+
+
+class ReferencedObjects(Protocol):
+    """The ConfigMaps and Secrets of a pod's namespace."""
+
+    def config_map(self, name: str) -> ReadOnlyTree | None: ...
+
+    def secret(self, name: str) -> ReadOnlyTree | None: ...
+
+
+class _NoObjects:
+    def config_map(self, _: str) -> ReadOnlyTree | None:
+        return None
+
+    def secret(self, _: str) -> ReadOnlyTree | None:
+        return None
+
+
+NO_OBJECTS: Final[ReferencedObjects] = _NoObjects()
+
+
+class StartFailure(Struct, frozen=True, kw_only=True):
+    """Why a container is not created: the reason and message of its waiting state, and what its events report."""
+
+    reason: str
+    message: str
+    events: tuple[tuple[str, str], ...]
+    """The reasons and the messages of the Warning events."""
+
+
+def pod_reference(pod: ReadOnlyTree) -> str:
+    """Return a pod as a kubelet's messages name it: NAME_NAMESPACE(UID)."""
+    return f"{meta.name(pod)}_{meta.namespace(pod)}({meta.uid(pod)})"
+
+
+# --- the volumes of a pod
+
+
+def mount_failures(pod: ReadOnlyTree, objects: ReferencedObjects) -> dict[str, str]:
+    """Return the message of each volume that cannot be mounted, by the volume's name."""
+    volumes = pod["spec"].get("volumes")
+    if not volumes:
+        return {}
+    mounted = {
+        mount["name"]
+        for container in every_container(pod["spec"])
+        for mount in container.get("volumeMounts") or ()
+    }
+    failures = {
+        volume["name"]: volume_failure(volume, objects) for volume in volumes if volume["name"] in mounted
+    }
+    return {name: message for name, message in failures.items() if message}
+
+
+def volume_failure(volume: ReadOnlyTree, objects: ReferencedObjects) -> str:
+    """Return why the ConfigMaps and Secrets in a volume cannot be read; "" if they can."""
+    projected = volume.get("projected")
+    if projected is None:
+        return next(_source_failures(volume, objects), "")
+    messages = [
+        message for source in projected.get("sources") or () for message in _source_failures(source, objects)
+    ]
+    distinct = [*dict.fromkeys(messages)]
+    return distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]" if distinct else ""
+
+
+def _source_failures(source: ReadOnlyTree, objects: ReferencedObjects) -> Iterator[str]:
+    for field, prefix in (("configMap", "configmap references non-existent config key"), _SECRET):
+        selector = source.get(field)
+        if not selector or selector.get("optional"):
+            continue
+        name = selector.get("secretName") or selector.get("name") or ""
+        keys = _config_map_keys(name, objects) if field == "configMap" else _secret_keys(name, objects)
+        if keys is None:
+            yield f'{field.lower()} "{name}" not found'
+            continue
+        items = selector.get("items") or ()
+        missing = next((item["key"] for item in items if item["key"] not in keys), None)
+        if missing is not None:
+            yield f"{prefix}: {missing}"
+
+
+_SECRET: Final = ("secret", "references non-existent secret key")
+
+
+def unmounted_volume(pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> tuple[str, str]:
+    """Return a container's first volume that cannot be mounted, also for lack of a token, and the reason; ("", "") if all can."""
+    for volume in mounted_volumes(pod, container):
+        message = volume_failure(volume, references) or missing_token(pod, volume, references)
+        if message:
+            return volume["name"], message
+    return "", ""
+
+
+def missing_pull_secrets(pod: ReadOnlyTree, objects: ReferencedObjects) -> list[str]:
+    """Return the names of the pull secrets that do not exist; the pod starts without them."""
+    names = [reference.get("name") or "" for reference in pod["spec"].get("imagePullSecrets") or ()]
+    return [name for name in names if objects.secret(name) is None]
+
+
+# --- one container
+
+
+def start_failure(
+    pod: ReadOnlyTree, container: ReadOnlyTree, objects: ReferencedObjects
+) -> StartFailure | None:
+    """Return why a container cannot be created now; None if it can."""
+    image = container.get("image") or ""
+    try:
+        parse_image(image)
+    except InvalidImage as error:
+        problem = (
+            f'Failed to apply default image tag "{image}": couldn\'t parse image name "{image}": {error}'
+        )
+        events = (("InspectFailed", problem), ("Failed", "Error: InvalidImageName"))
+        return StartFailure(reason="InvalidImageName", message=problem, events=events)
+    message = (
+        environment_failure(pod, container, objects)
+        or config_error(pod, container)
+        or _identity_failure(pod, container)
+    )
+    if not message:
+        return None
+    return StartFailure(reason=CONFIG_ERROR, message=message, events=(("Failed", f"Error: {message}"),))
+
+
+def _identity_failure(pod: ReadOnlyTree, container: ReadOnlyTree) -> str:
+    """Return whether the container must not run as root, and does. Nobody knows the user of a simulated image."""
+    context = {**(pod["spec"].get("securityContext") or {}), **(container.get("securityContext") or {})}
+    if not context.get("runAsNonRoot") or context.get("runAsUser") != 0:
+        return ""
+    reference = f'(pod: "{pod_reference(pod)}", container: {container["name"]})'
+    return f"container's runAsUser breaks non-root policy {reference}"
+
+
+def environment_failure(pod: ReadOnlyTree, container: ReadOnlyTree, objects: ReferencedObjects) -> str:
+    """Return why a variable of the environment cannot be set; "" if all can."""
+    return next(_environment_failures(meta.namespace(pod), container, objects), "")
+
+
+def _environment_failures(
+    namespace: str, container: ReadOnlyTree, objects: ReferencedObjects
+) -> Iterator[str]:
+    for source in container.get("envFrom") or ():
+        for field, find_keys in (("configMapRef", _config_map_values), ("secretRef", _secret_keys)):
+            selector = source.get(field)
+            if selector and not selector.get("optional"):
+                name = selector.get("name") or ""
+                if find_keys(name, objects) is None:
+                    yield f'{field.removesuffix("Ref").lower()} "{name}" not found'
+    for entry in container.get("env") or ():
+        value = entry.get("valueFrom") or {}
+        for field, kind, find_keys in (
+            ("configMapKeyRef", "ConfigMap", _config_map_values),
+            ("secretKeyRef", "Secret", _secret_keys),
+        ):
+            selector = value.get(field)
+            if not selector or selector.get("optional"):
+                continue
+            name, keys = selector.get("name") or "", find_keys(selector.get("name") or "", objects)
+            if keys is None:
+                yield f'{kind.lower()} "{name}" not found'
+            elif selector["key"] not in keys:
+                yield f"couldn't find key {selector['key']} in {kind} {namespace}/{name}"
+
+
+def _config_map_values(name: str, objects: ReferencedObjects) -> Mapping[str, Any] | None:
+    """Return the texts of a ConfigMap; variables cannot have its binary data."""
+    config_map = objects.config_map(name)
+    return None if config_map is None else config_map.get("data") or {}
+
+
+def _config_map_keys(name: str, objects: ReferencedObjects) -> Mapping[str, Any] | None:
+    config_map = objects.config_map(name)
+    if config_map is None:
+        return None
+    return {**(config_map.get("data") or {}), **(config_map.get("binaryData") or {})}
+
+
+def _secret_keys(name: str, objects: ReferencedObjects) -> Mapping[str, Any] | None:
+    secret = objects.secret(name)
+    return None if secret is None else decoded_data(secret)

@@ -1,0 +1,150 @@
+"""The ConfigMaps and Secrets that pods on simulated nodes refer to, and the pods that wait for one of them.
+
+All pods share one cache of each kind, which is watched from the first pod that refers to an object of the kind. The caches
+follow the server independently of the pods' cache, so the server is asked once whether an object is really missing.
+"""
+
+from collections.abc import Callable
+from datetime import datetime
+from functools import partial
+from typing import Final, NamedTuple
+
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.cache.informer import Informer, Informers
+from mockube.controller_manager.cache.store import Change
+from mockube.controller_manager.client.client import AnyResource, Client
+from mockube.controller_manager.client.kinds import CONFIG_MAPS, SECRETS
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.kubelet.shared_work import SharedWork
+
+_Object = tuple[AnyResource, Key]
+MAX_ABSENCES: Final = 10_000
+"""The number of missing objects that are remembered."""
+
+
+class _FailedStart(NamedTuple):
+    pod: Key
+    retry_at: datetime
+    objects: frozenset[_Object]
+
+
+class PodObjects:
+    """The caches that all pods share."""
+
+    def __init__(self, client: Client, informers: Informers, enqueue: Callable[[Key], None]) -> None:
+        """`enqueue` is called with the key of a pod when an object that it waits for has changed."""
+        self._client = client
+        self._informers = informers
+        self._enqueue = enqueue
+        self._watched: dict[AnyResource, Informer[ReadOnlyTree]] = {}
+        self._waiting: dict[_Object, set[Key]] = {}
+        self._failed_starts: dict[str, _FailedStart] = {}
+        """The last attempts of the pods that could not start, by uid."""
+        self._absent_at: dict[_Object, int] = {}
+        """The latest revision at which the server did not have an object."""
+        self._requests = SharedWork[ReadOnlyTree | None]()
+
+    def of(self, pod: PodView) -> "ObjectsOfPod":
+        return ObjectsOfPod(self, pod)
+
+    def informer(self, resource: AnyResource) -> Informer[ReadOnlyTree]:
+        """Return the cache of a kind; it is watched from the first call."""
+        informer = self._watched.get(resource)
+        if informer is None:
+            informer = self._watched[resource] = self._informers.of(resource)
+            informer.add_handler(partial(self._on_change, resource))
+        return informer
+
+    def retry_at(self, uid: str) -> datetime | None:
+        """Return the time of the next attempt to start a pod whose last attempt failed."""
+        start = self._failed_starts.get(uid)
+        return start.retry_at if start else None
+
+    def note_step(self, pod: PodView, objects: "set[_Object]", retry_at: datetime | None) -> None:
+        """Note whether the pod's last step has failed; if so, the pod is enqueued when one of the objects changes."""
+        self.forget(pod.uid)
+        if retry_at is not None:
+            self._failed_starts[pod.uid] = _FailedStart(pod.key, retry_at, frozenset(objects))
+            for obj in objects:
+                self._waiting.setdefault(obj, set()).add(pod.key)
+
+    def forget(self, uid: str) -> None:
+        start = self._failed_starts.pop(uid, None)
+        if start is None:
+            return
+        for obj in start.objects:
+            pods = self._waiting[obj]
+            pods.discard(start.pod)
+            if not pods:
+                del self._waiting[obj]
+
+    def _on_change(self, resource: AnyResource, change: Change) -> None:
+        if not self._waiting:
+            return
+        for pod in [*self._waiting.get((resource, Key.of(change.last_known)), ())]:
+            self._enqueue(pod)
+
+    def is_absent(self, obj: _Object, revision: int) -> bool:
+        """Return whether the server did not have the object at the revision, or later."""
+        return self._absent_at.get(obj, -1) >= revision
+
+    async def find(self, obj: _Object) -> ReadOnlyTree | None:
+        """Return the object when the cache is filled, from the cache or from the server."""
+        informer = self.informer(obj[0])
+        await informer.wait_synced()
+        return informer.lister.get(*obj[1]) or await self._requests.run(obj, partial(self._request, obj))
+
+    async def _request(self, obj: _Object) -> ReadOnlyTree | None:
+        resource, key = obj
+        # A list has a revision also when it is empty.
+        object_list = await self._client.list(
+            resource, key.namespace, field_selector=f"metadata.name={key.name}"
+        )
+        if object_list.items:
+            return object_list.items[0]
+        if len(self._absent_at) >= MAX_ABSENCES:
+            self._absent_at.clear()
+        self._absent_at[obj] = int(object_list.resource_version)
+        return None
+
+
+class ObjectsOfPod:
+    """The objects of one pod's namespace during one step of the pod: `ReferencedObjects` of the start checks."""
+
+    def __init__(self, shared: PodObjects, pod: PodView) -> None:
+        self._shared = shared
+        self._pod = pod
+        self._found: dict[_Object, ReadOnlyTree] = {}
+        """Objects that the caches did not contain yet."""
+        self._absent: set[_Object] = set()
+        self.used: set[_Object] = set()
+        self.unknown: set[_Object] = set()
+        """Objects that the caches do not contain, and that the server may have."""
+
+    def config_map(self, name: str) -> ReadOnlyTree | None:
+        return self._get((CONFIG_MAPS, Key(self._pod.key.namespace, name)))
+
+    def secret(self, name: str) -> ReadOnlyTree | None:
+        return self._get((SECRETS, Key(self._pod.key.namespace, name)))
+
+    def _get(self, obj: _Object) -> ReadOnlyTree | None:
+        self.used.add(obj)
+        informer = self._shared.informer(obj[0])
+        tree = informer.lister.get(*obj[1]) or self._found.get(obj)
+        if tree is None and obj[1].name and not (obj in self._absent or self._is_absent(informer, obj)):
+            self.unknown.add(obj)
+        return tree
+
+    def _is_absent(self, informer: Informer[ReadOnlyTree], obj: _Object) -> bool:
+        return informer.is_synced and self._shared.is_absent(obj, int(self._pod.resource_version))
+
+    async def find_unknown(self) -> None:
+        """Find out which of the unknown objects exist."""
+        unknown, self.unknown = self.unknown, set()
+        for obj in sorted(unknown, key=str):
+            tree = await self._shared.find(obj)
+            if tree is None:
+                self._absent.add(obj)
+            else:
+                self._found[obj] = tree
