@@ -8,7 +8,7 @@ from msgspec import Struct, field
 
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.kubelet.pod_lifecycle.probing import Probe, ProbeTimes, probe_times
-from mockube.controller_manager.kubelet.pod_lifecycle.scripted_probes import probed_run
+from mockube.controller_manager.kubelet.pod_lifecycle.scripted_probes import attempt_time, probed_run
 from mockube.controller_manager.kubelet.pod_script import Script
 
 BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -46,7 +46,7 @@ def simulated_totals(container: ReadOnlyTree, script: Script, seconds: float) ->
         if not handler:
             continue
         times = probe_times(handler)
-        first = max(started_at if probe is not Probe.STARTUP else 0.0, float(times.initial_delay))
+        first = attempt_time(probe, times, 0.0 if probe is Probe.STARTUP else started_at)
         if probe is Probe.STARTUP:
             succeeds_from, fails_from = started_at, inf
             attempts = _count_attempts(times, first, min(end, started_at))

@@ -1,6 +1,7 @@
 """The settings and thresholds of probes, and the messages of failed probes. Pure."""
 
 from enum import Enum
+from math import ceil, floor
 from typing import Final
 
 from msgspec import Struct
@@ -41,6 +42,18 @@ def probe_times(probe: ReadOnlyTree) -> ProbeTimes:
         successes=probe.get("successThreshold") or 1,
         failures=probe.get("failureThreshold") or 3,
     )
+
+
+def first_attempt(probe: Probe, times: ProbeTimes, begin: float) -> float:
+    """Return when a kubelet first runs a probe that may run from `begin` on, in seconds from the container's start.
+
+    Its worker has a ticker that starts before the container does, so a tick that is as late as the initial delay comes
+    too early. A readiness probe is also run, and its ticker started again, when the container has started up.
+    """
+    if probe is Probe.READINESS:
+        ticks = ceil(max(times.initial_delay - begin, 0.0) / times.period)
+        return begin + ticks * times.period
+    return (floor(max(begin, times.initial_delay) / times.period) + 1) * times.period
 
 
 class ProbeCount(Struct):

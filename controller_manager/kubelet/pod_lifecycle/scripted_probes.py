@@ -13,10 +13,15 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.kubelet.pod_lifecycle.probing import (
     Probe,
     ProbeTimes,
+    first_attempt,
     probe_times,
     unhealthy_message,
 )
 from mockube.controller_manager.kubelet.pod_script import Script
+
+
+_ROUNDING: Final = 1.0
+"""A status has the second of a start; without it, a probe might succeed before the initial delay is over."""
 
 
 class ProbedRun(Struct, frozen=True):
@@ -61,9 +66,9 @@ def _is_scripted(container: ReadOnlyTree, script: Script) -> bool:
 
 def _has_delayed_probes(container: ReadOnlyTree) -> bool:
     """Return whether a probe's settings delay the container's startup or readiness."""
-    startup, readiness = container.get("startupProbe"), container.get("readinessProbe")
-    if startup and startup.get("initialDelaySeconds"):
-        return True
+    readiness = container.get("readinessProbe")
+    if container.get("startupProbe"):
+        return True  # it is first run after its period
     if not readiness:
         return False
     return bool(readiness.get("initialDelaySeconds")) or (readiness.get("successThreshold") or 1) > 1
@@ -75,35 +80,33 @@ def _probed_run(
 ) -> ProbedRun:
     startup, readiness, liveness = times
     startup_after, fail_readiness_after, fail_liveness_after = after
-    started_at = _first_attempt_time(startup, 0.0, startup_after) if startup else 0.0
-    startup_failed_at = _failure_time(startup, 0.0, 0.0) if startup and startup_after else inf
+    started_at = attempt_time(Probe.STARTUP, startup, 0.0, startup_after) if startup else 0.0
+    startup_failed_at = _failure_time(Probe.STARTUP, startup, 0.0, 0.0) if startup and startup_after else inf
     if started_at > startup_failed_at or started_at == inf:
         return ProbedRun(inf, inf, inf, startup_failed_at, Probe.STARTUP)
-    killed_at = _failure_time(liveness, started_at, fail_liveness_after) if liveness else inf
+    killed_at = _failure_time(Probe.LIVENESS, liveness, started_at, fail_liveness_after) if liveness else inf
     ready_at, unready_at = max(started_at, ready_after), inf
     if readiness:
-        ready_at = max(_success_time(readiness, started_at), ready_after)
-        unready_at = _failure_time(readiness, started_at, fail_readiness_after)
+        successes = attempt_time(Probe.READINESS, readiness, started_at)
+        ready_at = max(successes + (readiness.successes - 1) * readiness.period, ready_after)
+        unready_at = _failure_time(Probe.READINESS, readiness, started_at, fail_readiness_after)
         ready_at = inf if unready_at <= ready_at or fail_readiness_after <= ready_at else ready_at
     return ProbedRun(started_at, ready_at, unready_at, killed_at, Probe.LIVENESS)
 
 
-def _first_attempt_time(times: ProbeTimes, begin: float, after: float) -> float:
-    """Return the time of the first attempt at or after `after`."""
-    first = max(begin, float(times.initial_delay))
-    if after == inf:
+def attempt_time(probe: Probe, times: ProbeTimes, begin: float, after: float = 0.0) -> float:
+    """Return the time of the first attempt at or after `after`, of a probe that may run from `begin` on."""
+    if inf in (begin, after):
         return inf
-    return first if after <= first else first + ceil((after - first) / times.period) * times.period
+    first = first_attempt(probe, times, begin)
+    if begin < first and probe is Probe.READINESS:
+        first += _ROUNDING
+    return first + max(ceil((after - first) / times.period), 0) * times.period
 
 
-def _success_time(times: ProbeTimes, begin: float) -> float:
-    """Return the time at which the success threshold is reached."""
-    return _first_attempt_time(times, begin, begin) + (times.successes - 1) * times.period
-
-
-def _failure_time(times: ProbeTimes, begin: float, after: float) -> float:
+def _failure_time(probe: Probe, times: ProbeTimes, begin: float, after: float) -> float:
     """Return the time at which the failure threshold is reached, if all attempts from `after` fail."""
-    return _first_attempt_time(times, begin, after) + (times.failures - 1) * times.period
+    return attempt_time(probe, times, begin, after) + (times.failures - 1) * times.period
 
 
 _FAILURE_OUTPUTS: Final = {

@@ -11,6 +11,7 @@ from mockube.controller_manager.kubelet.pod_lifecycle.containers import grace_se
 from mockube.controller_manager.kubelet.pod_lifecycle.probing import (
     Probe,
     ProbeCount,
+    first_attempt,
     probe_times,
     restart_message,
     unhealthy_message,
@@ -108,7 +109,8 @@ class ContainerChecks:
         if probe is not Probe.STARTUP:
             await self._startup_passed.wait()
         elapsed = (self._clock.now() - started).total_seconds()
-        await self._clock.sleep(max(times.initial_delay - elapsed, 0.0))
+        begin = elapsed if probe is not Probe.STARTUP and self._probes[Probe.STARTUP] else 0.0
+        await self._clock.sleep(max(first_attempt(probe, times, begin) - elapsed, 0.0))
         while True:
             attempt_start = self._clock.monotonic()
             result = await run_handler(handler, self._run.target(), self._clock, times.timeout)

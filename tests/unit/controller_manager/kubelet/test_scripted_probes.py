@@ -28,31 +28,37 @@ def warnings_and_kills(simulated):
 
 
 def test_probes_succeed_at_once_by_default():
-    probed = simulated_pod({}, **PROBED)
+    probed = simulated_pod({}, readinessProbe=GET, livenessProbe=GET)
     assert now(probed) == ("running", True, True, 0)
     assert probed.writes == 1
     assert probed.due is None
 
 
+def test_startup_probe_is_run_after_its_period():
+    probed = simulated_pod({}, **PROBED).pass_time(9)
+    assert now(probed) == ("running", False, False, 0)
+    assert now(probed.pass_time(1)) == ("running", True, True, 0)
+
+
 @pytest.mark.parametrize(
     ("fields", "changes"),
     [
-        ({"readinessProbe": {**GET, "initialDelaySeconds": 5}}, [(5, True, True)]),
+        ({"readinessProbe": {**GET, "initialDelaySeconds": 5}}, [(11, True, True)]),
         ({"readinessProbe": {**GET, "successThreshold": 3}}, [(20, True, True)]),
-        ({"startupProbe": {**GET, "initialDelaySeconds": 7}}, [(7, True, True)]),
+        ({"startupProbe": {**GET, "initialDelaySeconds": 7}}, [(10, True, True)]),
         (
             {
                 "startupProbe": {**GET, "initialDelaySeconds": 3},
                 "readinessProbe": {**GET, "initialDelaySeconds": 5, "successThreshold": 2},
             },
-            [(3, True, False), (15, True, True)],
+            [(10, True, False), (20, True, True)],
         ),
         (
             {
                 "startupProbe": {**GET, "initialDelaySeconds": 9},
                 "readinessProbe": {**GET, "initialDelaySeconds": 5},
             },
-            [(9, True, True)],
+            [(10, True, True)],
         ),
     ],
 )
@@ -120,7 +126,7 @@ def test_slow_startup_probe_delays_readiness():
 
 def test_failing_startup_probe_restarts_container_with_backoff():
     probed = simulated_pod({"startup-after": "never"}, startupProbe=GET)
-    probed.pass_time(19)
+    probed.pass_time(29)
     assert now(probed) == ("running", False, False, 0)
     probed.pass_time(1)
     assert now(probed) == ("running", False, False, 1)
@@ -128,7 +134,7 @@ def test_failing_startup_probe_restarts_container_with_backoff():
         ("Unhealthy", "Startup probe failed: HTTP probe failed with statuscode: 500"),
         ("Killing", "Container c failed startup probe, will be restarted"),
     ]
-    probed.pass_time(20)
+    probed.pass_time(30)
     assert now(probed) == ("waiting", False, False, 1)
     assert probed.status["containerStatuses"][0]["state"]["waiting"]["reason"] == "CrashLoopBackOff"
 
@@ -138,7 +144,7 @@ def test_failing_liveness_probe_ends_run(policy, state):
     probed = simulated_pod(
         {"fail-liveness-after": "0s"}, policy=policy, livenessProbe={**GET, "initialDelaySeconds": 5}
     )
-    probed.pass_time(24)
+    probed.pass_time(29)
     assert now(probed) == ("running", True, True, 0)
     probed.pass_time(1)
     assert now(probed)[0] == state
