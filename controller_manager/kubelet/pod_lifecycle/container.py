@@ -9,18 +9,22 @@ from typing import Final
 from msgspec.structs import replace
 
 from mockube.apimachinery.durations import format_duration
-from mockube.apimachinery.timestamps import after, format_time, parse_time, span_of
+from mockube.apimachinery.timestamps import after, parse_time, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.kubelet.containers.program import RunBehavior, scripted_program
 from mockube.controller_manager.kubelet.containers.start_checks import (
-    StartFailure,
     pod_reference,
-    start_failure,
 )
 from mockube.controller_manager.kubelet.effects import (
     EmitEvent,
-    StartContainer,
     StopContainer,
+)
+from mockube.controller_manager.kubelet.pod_lifecycle.container_start import (
+    START_ERROR,
+    hook_failure,
+    start_run,
+    start_simulated,
+    unhealthy_event,
 )
 from mockube.controller_manager.kubelet.pod_lifecycle.container_status import (
     Container,
@@ -30,15 +34,12 @@ from mockube.controller_manager.kubelet.pod_lifecycle.container_status import (
     end_container,
     last_end,
     running_since,
-    running_status,
-    waiting_status,
 )
 from mockube.controller_manager.kubelet.pod_lifecycle.probing import Probe, restart_message
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import ProcessState
 from mockube.controller_manager.kubelet.pod_lifecycle.scripted_probes import (
     ProbedRun,
     probed_run,
-    scripted_failure_message,
 )
 from mockube.controller_manager.kubelet.pod_script import NEVER
 
@@ -46,14 +47,8 @@ INITIAL_BACKOFF: Final = timedelta(seconds=10)
 MAX_BACKOFF: Final = timedelta(minutes=5)
 BACKOFF_RESET: Final = timedelta(minutes=10)
 """The duration of a run that resets the back-off."""
-SYNC_PERIOD: Final = timedelta(seconds=10)
-"""The delay after which a container that could not be created is tried again."""
 _DOUBLINGS: Final = 5
 _SIGKILL_CODE: Final = 137
-_START_ERROR: Final = "StartError"
-_START_ERROR_CODE: Final = 128
-_START_MESSAGE: Final = "failed to create containerd task: failed to create shim task: the annotation mockube.dev/fail-start is set"
-_NEVER_STARTED: Final = "1970-01-01T00:00:00Z"
 _LOST_MESSAGE: Final = (
     "The container could not be located when the pod was synchronized. The container used to be Running"
 )
@@ -90,7 +85,7 @@ def backoff(restarts: int, ran: timedelta) -> timedelta:
 def advance(container: Container, status: ReadOnlyTree | None, now: datetime) -> ContainerUpdate:
     """Return the status up to now of a container that may run, from its last status."""
     if status is None or never_ran(status):
-        update = _start(container, status, now, restarts=0)
+        update = start_run(container, status, now, restarts=0)
     else:
         update = _next_change(container, status, now)
     while not update.actions and not update.is_blocked and update.status is not status:
@@ -123,7 +118,7 @@ def _run(container: Container, status: ReadOnlyTree, started: datetime, now: dat
     program_without_script, restarts = container.program, status["restartCount"]
     if restarts and container.program_of_run:
         program_without_script = container.program_of_run(restarts=restarts) or program_without_script
-    if _hook_failure(container, "postStart", "", ""):
+    if hook_failure(container, "postStart", "", ""):
         program_without_script = RunBehavior(seconds=0, exit_code=_SIGKILL_CODE)
     program = scripted_program(container.script, program_without_script, restarts)
     ends_at = None if program.seconds is None else after(started, span_of(program.seconds))
@@ -160,7 +155,7 @@ def _run_probed(
     if probes.killed_at <= seconds:
         at = after(started, span_of(probes.killed_at))
         ended_status = end_container(container, status, exit_code=container.program.stop_code, at=at)
-        failed = _unhealthy(container, probes.killed_by)
+        failed = unhealthy_event(container, probes.killed_by)
         message = restart_message(probes.killed_by, container.name)
         killing_event = EmitEvent("Normal", "Killing", message, container.field)
         return ContainerUpdate(status=ended_status, events=(failed, killing_event))
@@ -168,7 +163,9 @@ def _run_probed(
         "ready": counts_for_readiness(container) and probes.is_ready(seconds),
         "started": probes.started_at <= seconds,
     }
-    events = (_unhealthy(container, Probe.READINESS),) if status["ready"] and not readiness["ready"] else ()
+    events = (
+        (unhealthy_event(container, Probe.READINESS),) if status["ready"] and not readiness["ready"] else ()
+    )
     dues = [after(started, span_of(change)) for change in probes.changes if seconds < change < NEVER]
     due = min([*dues, *([ends_at] if ends_at is not None else [])], default=None)
     if readiness.items() <= status.items():
@@ -176,31 +173,9 @@ def _run_probed(
     return ContainerUpdate(status={**status, **readiness}, due=due, events=events)
 
 
-def _unhealthy(container: Container, probe: Probe) -> EmitEvent:
-    return EmitEvent("Warning", "Unhealthy", scripted_failure_message(container.spec, probe), container.field)
-
-
-def _first_probe_failure(container: Container) -> tuple[EmitEvent, ...]:
-    """Return the event of a probe that fails from the start; its later failures repeat the same event."""
-    probes = probed_run(container.spec, container.script)
-    if probes is None or container.process is not None:
-        return ()
-    if probes.started_at > 0 and container.script.startup_after:
-        return (_unhealthy(container, Probe.STARTUP),)
-    fails = container.spec.get(Probe.READINESS.value) and probes.ready_at == NEVER
-    return (_unhealthy(container, Probe.READINESS),) if fails else ()
-
-
-def _hook_failure(container: Container, hook: str, reason: str, message: str) -> tuple[EmitEvent, ...]:
-    fails = container.script.fail_post_start if hook == "postStart" else container.script.fail_pre_stop
-    if not fails or container.process is not None or not (container.spec.get("lifecycle") or {}).get(hook):
-        return ()
-    return (EmitEvent("Warning", reason, message, container.field),)
-
-
 def pre_stop_failure(container: Container) -> tuple[EmitEvent, ...]:
     """Return the event of a preStop hook that is scripted to fail."""
-    return _hook_failure(container, "preStop", "FailedPreStopHook", "PreStopHook failed")
+    return hook_failure(container, "preStop", "FailedPreStopHook", "PreStopHook failed")
 
 
 def _back_off(
@@ -208,12 +183,12 @@ def _back_off(
 ) -> ContainerUpdate:
     """Wait for the back-off between two runs, and then start the next run."""
     finished = parse_time(end["finishedAt"])
-    ran = timedelta() if end["reason"] == _START_ERROR else finished - parse_time(end["startedAt"])
+    ran = timedelta() if end["reason"] == START_ERROR else finished - parse_time(end["startedAt"])
     delay = backoff(status["restartCount"], ran)
     if status["image"] != container.spec["image"]:
         delay = timedelta()  # The container with the new image has not failed yet.
     if after(finished, delay) <= now:
-        return _start(container, status, now, restarts=status["restartCount"] + 1, last=end)
+        return start_run(container, status, now, restarts=status["restartCount"] + 1, last=end)
     if "waiting" in status["state"]:
         return ContainerUpdate(status=status, due=after(finished, delay))
     pod_ref = pod_reference(container.pod)
@@ -231,97 +206,6 @@ def _back_off(
         container.field,
     )
     return ContainerUpdate(status=backed_off, events=(event,))
-
-
-def _start(
-    container: Container,
-    status: ReadOnlyTree | None,
-    now: datetime,
-    *,
-    restarts: int,
-    last: ReadOnlyTree | None = None,
-) -> ContainerUpdate:
-    """Start the run that is due, or report why the container is not created; `last` is the end of the last run."""
-    failure = _start_failure(container, restarts)
-    if failure is not None:
-        return _not_created(container, status, failure, now, last=last)
-    if container.process is not None:
-        return _start_process(container, container.process, status, restarts=restarts, last=last)
-    return _start_simulated(container, now, restarts=restarts, last=last)
-
-
-def _start_failure(container: Container, restarts: int) -> StartFailure | None:
-    has_process = container.process is not None and container.process.restarts == restarts
-    if has_process or container.script.ignore_missing:
-        return None
-    return start_failure(container.pod, container.spec, container.objects)
-
-
-def _not_created(
-    container: Container,
-    status: ReadOnlyTree | None,
-    failure: StartFailure,
-    now: datetime,
-    *,
-    last: ReadOnlyTree | None,
-) -> ContainerUpdate:
-    before = status or waiting_status(container, "ContainerCreating")
-    waiting = {
-        **before,
-        "image": container.spec["image"],
-        "state": {"waiting": {"message": failure.message, "reason": failure.reason}},
-        "lastState": {"terminated": last} if last else before["lastState"],
-    }
-    if waiting == before and container.retry_at is not None and container.retry_at > now:
-        return ContainerUpdate(status=before, due=container.retry_at, is_blocked=True)
-    events = tuple(
-        EmitEvent("Warning", reason, message, container.field) for reason, message in failure.events
-    )
-    return ContainerUpdate(status=waiting, due=now + SYNC_PERIOD, is_blocked=True, events=events)
-
-
-def _start_simulated(
-    container: Container, now: datetime, *, restarts: int, last: ReadOnlyTree | None = None
-) -> ContainerUpdate:
-    if container.process is None and container.script.fails_at_start(container.name, restarts):
-        return _failed_start(container, now, restarts=restarts, last=last)
-    state = {"running": {"startedAt": format_time(now)}}
-    status = running_status(container, restarts=restarts, state=state, last=last)
-    probes = probed_run(container.spec, container.script)
-    if probes is not None:
-        status |= {
-            "ready": counts_for_readiness(container) and probes.is_ready(0),
-            "started": probes.started_at <= 0,
-        }
-    events = (
-        *_creation_events(container),
-        EmitEvent("Normal", "Started", "Container started", container.field),
-        *_first_probe_failure(container),
-        *_hook_failure(container, "postStart", "FailedPostStartHook", "PostStartHook failed"),
-    )
-    return ContainerUpdate(status=status, events=events)
-
-
-def _creation_events(container: Container) -> tuple[EmitEvent, ...]:
-    image = container.spec["image"]
-    pulled_message = f'Container image "{image}" already present on machine and can be accessed by the pod'
-    return (
-        EmitEvent("Normal", "Pulled", pulled_message, container.field),
-        EmitEvent("Normal", "Created", "Container created", container.field),
-    )
-
-
-def _failed_start(
-    container: Container, now: datetime, *, restarts: int, last: ReadOnlyTree | None
-) -> ContainerUpdate:
-    """Return the end of a container that was created and cannot be started. Its time of start is that of Unix."""
-    state = {"running": {"startedAt": _NEVER_STARTED}}
-    created = running_status(container, restarts=restarts, state=state, last=last)
-    status = end_container(
-        container, created, exit_code=_START_ERROR_CODE, at=now, message=_START_MESSAGE, reason=_START_ERROR
-    )
-    failed_event = EmitEvent("Warning", "Failed", f"Error: {_START_MESSAGE}", container.field)
-    return ContainerUpdate(status=status, events=(*_creation_events(container), failed_event))
 
 
 # --- a container that is a local process
@@ -353,35 +237,6 @@ def _run_process(
     return ContainerUpdate(status=status if readiness.items() <= status.items() else {**status, **readiness})
 
 
-def _start_process(
-    container: Container,
-    process: ProcessState,
-    status: ReadOnlyTree | None,
-    *,
-    restarts: int,
-    last: ReadOnlyTree | None = None,
-) -> ContainerUpdate:
-    """Start the process of the run that is due, or report why it has not started."""
-    before = status or waiting_status(container, "ContainerCreating")
-    if process.restarts != restarts:
-        return ContainerUpdate(status=before, actions=(StartContainer(container.name, restarts),))
-    if process.started is not None:
-        update = _start_simulated(container, process.started, restarts=restarts, last=last)
-        readiness = {
-            "ready": counts_for_readiness(container) and process.is_ready,
-            "started": process.passed_startup,
-        }
-        return replace(update, status={**update.status, **readiness})
-    if not process.waiting_reason:
-        return ContainerUpdate(status=before)
-    reason = {"message": process.waiting_message, "reason": process.waiting_reason}
-    state = {"waiting": {field: text for field, text in reason.items() if text}}
-    new_fields = {"state": state, **({"lastState": {"terminated": last}} if last else {})}
-    return ContainerUpdate(
-        status=before if new_fields.items() <= before.items() else {**before, **new_fields}
-    )
-
-
 def end_process(container: Container, status: ReadOnlyTree, now: datetime) -> ReadOnlyTree:
     """Return the status after the end of the container's process; a lost process counts as killed."""
     exit_state = container.process.exit if container.process is not None else None
@@ -411,7 +266,7 @@ def _definition_changed_message(container: Container) -> str:
 def _restart_with_new_image(container: Container, status: ReadOnlyTree, now: datetime) -> ContainerUpdate:
     """Restart a container whose image was changed, whatever its restart policy."""
     old = end_container(container, status, exit_code=container.program.stop_code, at=now)
-    new = _start(container, old, now, restarts=status["restartCount"] + 1, last=old["state"]["terminated"])
+    new = start_run(container, old, now, restarts=status["restartCount"] + 1, last=old["state"]["terminated"])
     event = EmitEvent("Normal", "Killing", _definition_changed_message(container), container.field)
     return replace(new, events=(event, *new.events))
 
@@ -420,4 +275,4 @@ def restart_container(container: Container, status: ReadOnlyTree, now: datetime)
     """Return the status after an immediate restart, for a resize with RestartContainer."""
     old = end_container(container, status, exit_code=container.program.stop_code, at=now)
     end = old["state"]["terminated"]
-    return _start_simulated(container, now, restarts=status["restartCount"] + 1, last=end).status
+    return start_simulated(container, now, restarts=status["restartCount"] + 1, last=end).status

@@ -19,7 +19,6 @@ from mockube.controller_manager.kubelet.pod_lifecycle.probing import (
 )
 from mockube.controller_manager.kubelet.pod_script import Script
 
-
 _ROUNDING: Final = 1.0
 """A status has the second of a start; without it, a probe might succeed before the initial delay is over."""
 

@@ -91,7 +91,7 @@ async def test_object_that_cache_lacks_is_read_from_server(objects, server):
     assert await resolved(objects, pod(), "m") == (config_map("m"), set())
 
 
-async def test_server_is_asked_once_for_all_pods_that_it_has_seen(objects, server):
+async def test_missing_object_is_requested_once_for_all_older_pods(objects, server):
     for version in range(11):
         assert await resolved(objects, pod(version=version), "m") == (None, set())
     assert server.requests == [("configmaps", "ns", "m")]

@@ -1,0 +1,175 @@
+"""The start of a container's run, from the checks of a kubelet to its first probes. Pure."""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from msgspec.structs import replace
+
+from mockube.apimachinery.timestamps import format_time
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.kubelet.containers.start_checks import StartFailure, start_failure
+from mockube.controller_manager.kubelet.effects import EmitEvent, StartContainer
+from mockube.controller_manager.kubelet.pod_lifecycle.container_status import (
+    Container,
+    ContainerUpdate,
+    counts_for_readiness,
+    end_container,
+    running_status,
+    waiting_status,
+)
+from mockube.controller_manager.kubelet.pod_lifecycle.probing import Probe
+from mockube.controller_manager.kubelet.pod_lifecycle.process_state import ProcessState
+from mockube.controller_manager.kubelet.pod_lifecycle.scripted_probes import (
+    probed_run,
+    scripted_failure_message,
+)
+from mockube.controller_manager.kubelet.pod_script import NEVER
+
+START_ERROR: Final = "StartError"
+_START_ERROR_CODE: Final = 128
+_START_MESSAGE: Final = "failed to create containerd task: failed to create shim task: the annotation mockube.dev/fail-start is set"
+_NEVER_STARTED: Final = "1970-01-01T00:00:00Z"
+SYNC_PERIOD: Final = timedelta(seconds=10)
+"""The delay after which a container that could not be created is tried again."""
+
+
+def start_run(
+    container: Container,
+    status: ReadOnlyTree | None,
+    now: datetime,
+    *,
+    restarts: int,
+    last: ReadOnlyTree | None = None,
+) -> ContainerUpdate:
+    """Start the run that is due, or report why the container is not created; `last` is the end of the last run."""
+    failure = _start_failure(container, restarts)
+    if failure is not None:
+        return _not_created(container, status, failure, now, last=last)
+    if container.process is not None:
+        return _start_process(container, container.process, status, restarts=restarts, last=last)
+    return start_simulated(container, now, restarts=restarts, last=last)
+
+
+def _start_failure(container: Container, restarts: int) -> StartFailure | None:
+    has_process = container.process is not None and container.process.restarts == restarts
+    if has_process or container.script.ignore_missing:
+        return None
+    return start_failure(container.pod, container.spec, container.objects)
+
+
+def _not_created(
+    container: Container,
+    status: ReadOnlyTree | None,
+    failure: StartFailure,
+    now: datetime,
+    *,
+    last: ReadOnlyTree | None,
+) -> ContainerUpdate:
+    before = status or waiting_status(container, "ContainerCreating")
+    waiting = {
+        **before,
+        "image": container.spec["image"],
+        "state": {"waiting": {"message": failure.message, "reason": failure.reason}},
+        "lastState": {"terminated": last} if last else before["lastState"],
+    }
+    if waiting == before and container.retry_at is not None and container.retry_at > now:
+        return ContainerUpdate(status=before, due=container.retry_at, is_blocked=True)
+    events = tuple(
+        EmitEvent("Warning", reason, message, container.field) for reason, message in failure.events
+    )
+    return ContainerUpdate(status=waiting, due=now + SYNC_PERIOD, is_blocked=True, events=events)
+
+
+def _start_process(
+    container: Container,
+    process: ProcessState,
+    status: ReadOnlyTree | None,
+    *,
+    restarts: int,
+    last: ReadOnlyTree | None = None,
+) -> ContainerUpdate:
+    """Start the process of the run that is due, or report why it has not started."""
+    before = status or waiting_status(container, "ContainerCreating")
+    if process.restarts != restarts:
+        return ContainerUpdate(status=before, actions=(StartContainer(container.name, restarts),))
+    if process.started is not None:
+        update = start_simulated(container, process.started, restarts=restarts, last=last)
+        readiness = {
+            "ready": counts_for_readiness(container) and process.is_ready,
+            "started": process.passed_startup,
+        }
+        return replace(update, status={**update.status, **readiness})
+    if not process.waiting_reason:
+        return ContainerUpdate(status=before)
+    reason = {"message": process.waiting_message, "reason": process.waiting_reason}
+    state = {"waiting": {field: text for field, text in reason.items() if text}}
+    new_fields = {"state": state, **({"lastState": {"terminated": last}} if last else {})}
+    return ContainerUpdate(
+        status=before if new_fields.items() <= before.items() else {**before, **new_fields}
+    )
+
+
+def start_simulated(
+    container: Container, now: datetime, *, restarts: int, last: ReadOnlyTree | None = None
+) -> ContainerUpdate:
+    if container.process is None and container.script.fails_at_start(container.name, restarts):
+        return _failed_start(container, now, restarts=restarts, last=last)
+    state = {"running": {"startedAt": format_time(now)}}
+    status = running_status(container, restarts=restarts, state=state, last=last)
+    probes = probed_run(container.spec, container.script)
+    if probes is not None:
+        status |= {
+            "ready": counts_for_readiness(container) and probes.is_ready(0),
+            "started": probes.started_at <= 0,
+        }
+    events = (
+        *_creation_events(container),
+        EmitEvent("Normal", "Started", "Container started", container.field),
+        *_first_probe_failure(container),
+        *hook_failure(container, "postStart", "FailedPostStartHook", "PostStartHook failed"),
+    )
+    return ContainerUpdate(status=status, events=events)
+
+
+def _creation_events(container: Container) -> tuple[EmitEvent, ...]:
+    image = container.spec["image"]
+    pulled_message = f'Container image "{image}" already present on machine and can be accessed by the pod'
+    return (
+        EmitEvent("Normal", "Pulled", pulled_message, container.field),
+        EmitEvent("Normal", "Created", "Container created", container.field),
+    )
+
+
+def _failed_start(
+    container: Container, now: datetime, *, restarts: int, last: ReadOnlyTree | None
+) -> ContainerUpdate:
+    """Return the end of a container that was created and cannot be started. Its time of start is that of Unix."""
+    state = {"running": {"startedAt": _NEVER_STARTED}}
+    created = running_status(container, restarts=restarts, state=state, last=last)
+    status = end_container(
+        container, created, exit_code=_START_ERROR_CODE, at=now, message=_START_MESSAGE, reason=START_ERROR
+    )
+    failed_event = EmitEvent("Warning", "Failed", f"Error: {_START_MESSAGE}", container.field)
+    return ContainerUpdate(status=status, events=(*_creation_events(container), failed_event))
+
+
+def _first_probe_failure(container: Container) -> tuple[EmitEvent, ...]:
+    """Return the event of a probe that fails from the start; its later failures repeat the same event."""
+    probes = probed_run(container.spec, container.script)
+    if probes is None or container.process is not None:
+        return ()
+    if probes.started_at > 0 and container.script.startup_after:
+        return (unhealthy_event(container, Probe.STARTUP),)
+    fails = container.spec.get(Probe.READINESS.value) and probes.ready_at == NEVER
+    return (unhealthy_event(container, Probe.READINESS),) if fails else ()
+
+
+def hook_failure(container: Container, hook: str, reason: str, message: str) -> tuple[EmitEvent, ...]:
+    fails = container.script.fail_post_start if hook == "postStart" else container.script.fail_pre_stop
+    if not fails or container.process is not None or not (container.spec.get("lifecycle") or {}).get(hook):
+        return ()
+    return (EmitEvent("Warning", reason, message, container.field),)
+
+
+def unhealthy_event(container: Container, probe: Probe) -> EmitEvent:
+    return EmitEvent("Warning", "Unhealthy", scripted_failure_message(container.spec, probe), container.field)
