@@ -14,6 +14,7 @@ from msgspec import Struct
 from yaml.cyaml import CParser  # type: ignore[attr-defined]  # the stubs leave it out
 from yaml.events import (
     AliasEvent,
+    DocumentEndEvent,
     MappingEndEvent,
     MappingStartEvent,
     ScalarEvent,
@@ -79,8 +80,7 @@ def _documents(parser: Any) -> Iterator[LoadedDocument]:
         parser.get_event()  # the stream's start
         while type(parser.get_event()) is not StreamEndEvent:
             document = _Document(parser.get_event)
-            tree = document.value(parser.get_event(), 0)
-            parser.get_event()  # the document's end, or an error if the document continues
+            tree = document.read()
             yield LoadedDocument(tree, document.strict_errors())
     finally:
         parser.dispose()
@@ -108,6 +108,14 @@ def _problem(error: Exception) -> str:
     elif context is not None:
         line = context.line
     return f"line {line}: {problem}" if line else problem
+
+
+class SyntaxProblem(YamlError):
+    """An error in a text rather than in a value; upstream finds these before it decodes values."""
+
+
+def _syntax_problem(problem: str) -> SyntaxProblem:
+    return SyntaxProblem(f"error converting YAML to JSON: yaml: {problem}")
 
 
 class _Anchor:
@@ -140,6 +148,27 @@ class _Document:
             return ()
         return ("yaml: unmarshal errors:\n  " + "\n  ".join(self._duplicate_keys),)
 
+    def read(self) -> Any:
+        """Return the value of the document. As upstream, errors of syntax anywhere in it come before those of values."""
+        try:
+            tree = self.value(self._read(), 0)
+        except SyntaxProblem:
+            raise
+        except YamlError:
+            self._check_rest()
+            raise
+        self._read()  # the document's end, or an error if the document continues
+        return tree
+
+    def _check_rest(self) -> None:
+        """Parse the rest of the document after an error in a value, and find anchors that are not defined."""
+        anchors = {*self._anchors}
+        while type(event := self._read()) not in (DocumentEndEvent, StreamEndEvent):
+            if type(event) is AliasEvent and event.anchor not in anchors:
+                raise _syntax_problem(f"unknown anchor '{event.anchor}' referenced")
+            if getattr(event, "anchor", None) is not None:
+                anchors.add(event.anchor)
+
     def value(self, event: Any, depth: int) -> Any:
         """Return the value that starts with an event."""
         kind, self._nodes = type(event), self._nodes + 1
@@ -154,7 +183,7 @@ class _Document:
         collection: Any = {} if kind is MappingStartEvent else []
         anchor = None if event.anchor is None else self._open(event, collection)
         if depth >= MAX_DEPTH:
-            raise yaml_error("exceeded max depth")
+            raise _syntax_problem("exceeded max depth")
         if kind is MappingStartEvent:
             self._fill_mapping(collection, depth + 1)
         else:
@@ -224,7 +253,7 @@ class _Document:
     def _find_anchor(self, event: Any) -> _Anchor:
         anchor = self._anchors.get(event.anchor)
         if anchor is None:
-            raise yaml_error(f"unknown anchor '{event.anchor}' referenced")
+            raise _syntax_problem(f"unknown anchor '{event.anchor}' referenced")
         return anchor
 
     def _expand(self, event: Any, anchor: _Anchor) -> Any:

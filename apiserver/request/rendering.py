@@ -147,10 +147,9 @@ class Renderer:
         return _join_items(head, "rows", rows, output.format)
 
     def event_object(
-        self, resource: Resource, include: str, stored: StoredObject, output: OutputFormat, *, header: bool
+        self, resource: Resource, include: str, tree: Tree, output: OutputFormat, *, header: bool
     ) -> Tree:
         """Return the object of a watch event; only the table of the first event has columns."""
-        tree = stored.tree()
         if output.view is View.PARTIAL:
             return partial.to_partial_metadata(tree, output.version)
         if output.view is View.TABLE:

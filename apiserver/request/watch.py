@@ -144,7 +144,8 @@ class WatchHandler:
                     return b""
                 kind, stored, change = client_event.kind, client_event.stored, client_event.change
                 if stored is None:
-                    encoded = FRAMES[output.format](kind, self._bookmark(context, client_event, output))
+                    bookmark = self._bookmark(context, client_event, output, header=encode is not encode_next)
+                    encoded = FRAMES[output.format](kind, bookmark)
                 elif change is None:
                     encoded = encode(kind, stored)
                 else:
@@ -167,31 +168,29 @@ class WatchHandler:
         frame, render = FRAMES[output.format], self._renderer.event_object
 
         def encode(kind: str, stored: StoredObject) -> bytes:
-            return frame(kind, render(resource, include, stored, output, header=header))
+            return frame(kind, render(resource, include, stored.tree(), output, header=header))
 
         return encode
 
-    def _bookmark(self, context: RequestContext, event: WatchEvent, output: OutputFormat) -> Tree:
-        """Return an object of the kind with a resourceVersion only."""
+    def _bookmark(
+        self, context: RequestContext, event: WatchEvent, output: OutputFormat, *, header: bool
+    ) -> Tree:
+        """Return an object of the kind with a resourceVersion only, or its table or metadata."""
         metadata: Tree = {"resourceVersion": str(event.version)}
         if event.ends_initial:
             metadata["annotations"] = INITIAL_EVENTS_END
-        if output.view is View.PARTIAL:
-            return {
-                "kind": "PartialObjectMetadata",
-                "apiVersion": f"meta.k8s.io/{output.version}",
-                "metadata": metadata,
-            }
-        if output.view is View.TABLE:
-            kind = {"kind": "Table", "apiVersion": f"meta.k8s.io/{output.version}"}
-            return kind | {"metadata": {}, "columnDefinitions": [], "rows": []}
         bare = {
             "kind": context.resource.kind,
             "apiVersion": context.resource.api_version,
             "metadata": metadata,
         }
         decoded: Tree = decode_as(self._registry, bare).tree
-        return {"kind": bare["kind"], "apiVersion": bare["apiVersion"]} | decoded
+        tree = {"kind": bare["kind"], "apiVersion": bare["apiVersion"]} | decoded
+        # The end of the initial events is in the metadata, which are in the table even if no objects were requested.
+        include = context.parameter("includeObject")
+        if event.ends_initial and include == "None":
+            include = "Metadata"
+        return self._renderer.event_object(context.resource, include, tree, output, header=header)
 
     def _seconds(self, options: ListOptions) -> float:
         if options.timeout_seconds:

@@ -117,6 +117,33 @@ async def test_initial_events_end_with_annotated_bookmark(client):
     assert int(metadata["resourceVersion"]) >= int(created["resourceVersion"])
 
 
+@pytest.mark.parametrize("include", ["", "None", "Metadata", "Object"])
+async def test_bookmark_in_a_table_is_a_row_of_an_empty_object(client, include):
+    """As upstream, whose bookmarks are objects that are printed like others; the first event has the columns."""
+    query = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+    accept = "application/json;as=Table;v=v1;g=meta.k8s.io"
+    async with client.watch(f"{MAPS}?{query}&includeObject={include}", Accept=accept) as events:
+        (bookmark,) = await take(events, 1)
+    assert bookmark["type"] == "BOOKMARK"
+    table = bookmark["object"]
+    assert [column["name"] for column in table["columnDefinitions"]] == ["Name", "Data", "Age"]
+    (row,) = table["rows"]
+    version = table["metadata"]["resourceVersion"]
+    kind = ("ConfigMap", "v1") if include == "Object" else ("PartialObjectMetadata", "meta.k8s.io/v1")
+    metadata = {"resourceVersion": version, "annotations": {"k8s.io/initial-events-end": "true"}}
+    assert row["cells"] == ["", 0, "<unknown>"]
+    assert row["object"] == {"kind": kind[0], "apiVersion": kind[1], "metadata": metadata}
+
+
+async def test_bookmark_of_metadata_has_the_annotation(client):
+    query = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+    accept = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
+    async with client.watch(f"{MAPS}?{query}", Accept=accept) as events:
+        (bookmark,) = await take(events, 1)
+    assert bookmark["object"].pop("metadata").keys() == {"resourceVersion", "annotations"}
+    assert bookmark["object"] == {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1"}
+
+
 async def test_selector_transitions_are_added_and_deleted_events(client):
     first = await create(client, "a", colour="red")
     query = f"watch=1&labelSelector=colour%3Dred&resourceVersion={first['resourceVersion']}"

@@ -92,6 +92,17 @@ def test_yaml_mappings_are_merged_in_key_order(text, tree):
         pytest.param("a: 'x\n\n", "yaml: line 3: found unexpected end of stream", id="cut off"),
         pytest.param("a\nb: c", "yaml: line 2: mapping values are not allowed in this context", id="after the end"),
         pytest.param("a: \x01", "yaml: control characters are not allowed", id="a control character"),
+        pytest.param(
+            "<<: a\nb: c: d",
+            "yaml: line 2: mapping values are not allowed in this context",
+            id="in the text after an error in a value",
+        ),
+        pytest.param("a: !!int x\nb: *c", "yaml: unknown anchor 'c' referenced", id="anchor after an error in a value"),
+        pytest.param(
+            "a: !!int x\nb: &c d\ne: *c\n---\n[",
+            "yaml: cannot decode !!str `x` as a !!int",
+            id="in a value before another document",
+        ),
         pytest.param("[" * 300, "yaml: exceeded max depth", id="deep"),
         pytest.param("- " * 300, "yaml: exceeded max depth", id="deep in blocks"),
     ],
