@@ -69,7 +69,7 @@ class RoleEscalation(Plugin):
             raise status.internal_error(f'unsupported role reference kind: "{kind}"')
         if self._is_allowed(attributes, _BIND, resource, name, group=role.get("apiGroup", "")):
             return
-        if kind == "Role" and not attributes.namespace:
+        if resource == ROLES and not attributes.namespace:
             raise status.BadRequest("Namespace parameter required.")  # as upstream's storage of Roles
         try:
             rules = self._policy.rules_of(kind, name, attributes.namespace).trees
