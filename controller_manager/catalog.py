@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from mockube.controller_manager.config.kruise_gates import PREPARING_UPDATE_AS_UPDATE
+from mockube.controller_manager.config.selection import PACKS
 from mockube.controller_manager.control.controller import Controller
 from mockube.controller_manager.control.runnable import Runnable
 from mockube.controller_manager.controllers.attachdetach.controller import ATTACH_DETACH
@@ -193,6 +194,8 @@ def with_gates(controller: Controller, gates: Collection[str]) -> Controller:
     return controller
 
 
-def runs_by_default(name: str, *, simulates: bool) -> bool:
+def runs_by_default(name: str, *, simulates: bool, packs: Collection[str]) -> bool:
     """Return whether `*` in `--controllers` includes a controller; `simulates` is whether nodes are simulated."""
-    return name not in DISABLED_BY_DEFAULT and (simulates or name not in WITH_SIMULATED_NODES)
+    if name in DISABLED_BY_DEFAULT or (name in WITH_SIMULATED_NODES and not simulates):
+        return False
+    return not any(name in names for pack, names in PACKS.items() if pack not in packs)

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from mockube.apimachinery.flags import Sections
 from mockube.controller_manager.config.networks import allocates, node_ranges
-from mockube.controller_manager.config.selection import unimplemented_names, unknown_names
+from mockube.controller_manager.config.selection import PACKS, unimplemented_names, unknown_names
 from mockube.controller_manager.config.settings import (
     PROCESS,
     SECTIONS,
@@ -65,6 +65,7 @@ def _problem(config: Config, controller_names: Collection[str]) -> str:
     names_problem = _names_problem(config.controllers.controllers, controller_names)
     if (
         problem := names_problem
+        or _packs_problem(config.controllers.packs)
         or _simulation_problem(config.simulation)
         or _files_and_ranges_problem(config)
     ):
@@ -91,6 +92,11 @@ def _names_problem(selection: Sequence[str], controller_names: Collection[str]) 
         f'"{name}" is not implemented by mockube; remove it' for name in unimplemented_names(selection)
     ]
     return "; ".join(f"--controllers: {problem}" for problem in (*unknown, *unimplemented))
+
+
+def _packs_problem(packs: Sequence[str]) -> str:
+    unknown = [pack for pack in packs if pack not in PACKS]
+    return f'--packs: unknown pack "{unknown[0]}", must be one of {", ".join(PACKS)}' if unknown else ""
 
 
 def _simulation_problem(simulation: Simulation) -> str:

@@ -69,6 +69,11 @@ DISABLED_UPSTREAM: Final = {
 UNIMPLEMENTED: Final = frozenset({"selinux-warning-controller"})
 """Controllers that upstream runs and mockube does not implement."""
 
+PACKS: Final = {
+    "kruise": ("advancedstatefulset-controller", "cloneset-controller", "uniteddeployment-controller")
+}
+"""The controllers of each pack. They do not run without it, because the project's own controllers may run instead."""
+
 ALL_CONTROLLERS: Final = "*"
 
 

@@ -71,6 +71,14 @@ class Controllers(Struct, frozen=True, kw_only=True):
             repeats=True,
         ),
     ] = ("*",)
+    packs: Annotated[
+        tuple[str, ...],
+        Flag(
+            "packs whose controllers run when their kinds are served: kruise (none)",
+            comma_separated,
+            repeats=True,
+        ),
+    ] = ()
     concurrent_deployment_syncs: Annotated[int, Flag("deployments at a time (5)", positive_int)] = 5
     concurrent_replicaset_syncs: Annotated[int, Flag("replica sets at a time (5)", positive_int)] = 5
     concurrent_rc_syncs: Annotated[int, Flag("replication controllers at a time (5)", positive_int)] = 5

@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.flags import comma_separated
 from mockube.apimachinery.randomness import SystemRandom
 from mockube.apimachinery.schema import minors
 from mockube.cluster_client import NAME, ServerClient
@@ -114,7 +115,11 @@ def _manager_config(options: ClusterOptions, folder: Path) -> Config:
     return replace(
         config,
         server=replace(config.server, kubeconfig=kubeconfig),
-        controllers=replace(config.controllers, controller_shutdown_timeout=SHUTDOWN_SECONDS),
+        controllers=replace(
+            config.controllers,
+            controller_shutdown_timeout=SHUTDOWN_SECONDS,
+            packs=comma_separated(options.packs),
+        ),
         leading=replace(config.leading, leader_elect=False),
         simulation=replace(config.simulation, simulate_nodes=options.nodes),
     )

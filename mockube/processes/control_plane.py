@@ -201,7 +201,7 @@ def control_plane(launch: Launch, *, clock: Clock, report: Report) -> ControlPla
         *(*plugin_flags(launch.flags), *launch.flags),
     ]
     manager = [
-        *("--kubeconfig", kubeconfig, "--simulate-nodes", str(launch.nodes)),
+        *("--kubeconfig", kubeconfig, "--simulate-nodes", str(launch.nodes), "--packs", launch.packs),
         *("--use-service-account-credentials", "true"),
         *("--secure-port", "0", "--metrics-port", "0"),
         *(*_signing_flags(launch.flags, launch.manager_flags), *launch.manager_flags),

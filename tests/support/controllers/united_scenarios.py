@@ -4,7 +4,7 @@ import contextlib
 
 from mockube.apiserver.http.settings import Settings
 from mockube.apiserver.packs.definitions import definitions
-from mockube.controller_manager.config.settings import Config, Simulation
+from mockube.controller_manager.config.settings import Config, Controllers, Simulation
 from mockube.controller_manager.controllers.deployment.controller import DEPLOYMENT
 from mockube.controller_manager.controllers.garbagecollector.collector import GARBAGE_COLLECTOR
 from mockube.controller_manager.controllers.kruise.advancedstatefulset.controller import ADVANCED_STATEFUL_SET
@@ -37,7 +37,10 @@ ZONE = "topology.kubernetes.io/zone"
 
 @contextlib.asynccontextmanager
 async def united_scenario(*, zones=(), settings=KRUISE):
-    config = Config(simulation=Simulation(simulate_nodes=max(len(zones), 1), simulate_node_zones=zones))
+    config = Config(
+        simulation=Simulation(simulate_nodes=max(len(zones), 1), simulate_node_zones=zones),
+        controllers=Controllers(packs=("kruise",)),
+    )
     manager = {"controllers": CONTROLLERS, "runnables": RUNNABLES, "config": config}
     async with running_cluster(settings=settings, **manager) as (server, manager):
         scenario = Scenario(server, manager)

@@ -3,6 +3,7 @@
 import pytest
 
 from mockube.controller_manager import catalog
+from mockube.controller_manager.config.selection import PACKS
 
 ACCOUNTS = frozenset(
     {
@@ -76,14 +77,24 @@ def test_simulating_controllers_have_no_service_account(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "simulates", "expected"),
+    ("name", "simulates", "packs", "expected"),
     [
-        ("token-cleaner-controller", True, False),
-        ("bootstrap-signer-controller", True, False),
-        ("kube-scheduler", True, True),
-        ("kube-scheduler", False, False),
-        ("legacy-serviceaccount-token-cleaner-controller", False, True),
+        ("token-cleaner-controller", True, (), False),
+        ("bootstrap-signer-controller", True, (), False),
+        ("kube-scheduler", True, (), True),
+        ("kube-scheduler", False, (), False),
+        ("legacy-serviceaccount-token-cleaner-controller", False, (), True),
+        ("cloneset-controller", True, (), False),
+        ("uniteddeployment-controller", True, (), False),
+        ("advancedstatefulset-controller", True, ("kruise",), True),
     ],
 )
-def test_default_controllers(name, simulates, expected):
-    assert catalog.runs_by_default(name, simulates=simulates) is expected
+def test_default_controllers(name, simulates, packs, expected):
+    assert catalog.runs_by_default(name, simulates=simulates, packs=packs) is expected
+
+
+def test_controllers_with_needs_of_other_projects_belong_to_packs():
+    of_packs = {name for names in PACKS.values() for name in names}
+    assert of_packs == {
+        one.name for one in catalog.CONTROLLERS if any(need.group.endswith(".kruise.io") for need in one.needs)
+    }
