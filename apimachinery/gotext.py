@@ -233,6 +233,40 @@ def parse_uint(text: str, *, bits: int = 64) -> int:
     return _parse_int_within(text, 0, (1 << bits) - 1, "ParseUint")
 
 
+_INFINITIES: Final = frozenset(("inf", "infinity"))
+
+
+def parse_float(text: str) -> float:
+    """Parse a 64-bit float as strconv.ParseFloat does, except hexadecimal mantissas with underscores."""
+    value = _parse_float(text)
+    if value is None:
+        raise NumberError("ParseFloat", text, "invalid syntax")
+    is_named = text.lstrip("+-").lower() in _INFINITIES
+    if math.isinf(value) and not is_named:
+        raise NumberError("ParseFloat", text, "value out of range")
+    return value
+
+
+def _parse_float(text: str) -> float | None:
+    """Return an infinity for a number that is too large, and None for a text that is no number."""
+    bare = text[1:] if text[:1] in ("+", "-") else text
+    lower = bare.lower()
+    if lower in _INFINITIES:
+        return -math.inf if text[0] == "-" else math.inf
+    if lower == "nan":
+        return math.nan if bare == text else None
+    if not text.isascii() or "_" in text or text.strip() != text:
+        return None
+    try:
+        if lower.startswith("0x"):
+            return float.fromhex(text) if "p" in lower else None
+        return float(text)
+    except OverflowError:
+        return math.inf
+    except ValueError:
+        return None
+
+
 def int_or_none(text: str, *, bits: int = 64) -> int | None:
     """Parse a signed decimal number that fits into `bits` bits; return None for any other text."""
     try:

@@ -28,7 +28,7 @@ from mockube.apiserver.kinds.metrics import resource_metrics
 from mockube.apiserver.kinds.served_kinds import kinds_of
 from mockube.apiserver.metrics.requests import AccessMetrics
 from mockube.apiserver.outgoing import OutgoingDependencies
-from mockube.apiserver.packs.registry import pack_kinds, pack_webhooks
+from mockube.apiserver.packs.registry import pack_conversions, pack_kinds, pack_webhooks
 from mockube.apiserver.registry.registry import Allocators, Registry, Scheme
 from mockube.apiserver.request.audit import AuditIds, RequestObserver
 from mockube.apiserver.request.filter import FilterConfig
@@ -47,7 +47,7 @@ EVENTS = (GroupResource("", "events"), GroupResource("events.k8s.io", "events"))
 def make_catalog(settings: Settings, schemas: Schemas, reviews: ReviewDependencies) -> Catalog:
     kinds = kinds_of(settings.minor, settings.overrides)
     groups = (*kinds.groups, resource_metrics.GROUP) if settings.simulate_metrics else kinds.groups
-    catalog = Catalog(groups, kinds=kinds, reviews=reviews)
+    catalog = Catalog(groups, kinds=kinds, reviews=reviews, functions=pack_conversions(settings.packs))
     for custom_versions in pack_kinds(settings.packs, schemas):
         catalog.add(custom_versions)
     return catalog

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from typing import Any, Final
 
-from mockube.apimachinery import durations
+from mockube.apimachinery import durations, gotext
 from mockube.apimachinery.cel import times
 from mockube.apimachinery.cel.values import (
     INT_MAX,
@@ -86,30 +86,10 @@ def _uint_of_text(text: str) -> Uint:
 
 
 def _double_of_text(text: str) -> float:
-    value = _parse_float(text)
-    if value is None:
-        raise _conversion_error("string", "double")
-    return value
-
-
-_INFINITIES = frozenset(("inf", "infinity"))
-
-
-def _parse_float(text: str) -> float | None:
-    """Parse a number as `strconv.ParseFloat` does, except hexadecimal mantissas with underscores; None if it is invalid."""
-    bare = text.lstrip("+-") if text[:1] in ("+", "-") and text[1:2] not in ("+", "-") else text
-    lower = bare.lower()
-    if lower in _INFINITIES:
-        return -math.inf if text[0] == "-" else math.inf
-    if lower == "nan":
-        return math.nan if bare == text else None
     try:
-        if lower.startswith("0x"):
-            return float.fromhex(text) if "p" in lower and "_" not in text else None
-        value = float(text) if text.isascii() and "_" not in text and text.strip() == text else None
-    except (ValueError, OverflowError):
-        return None
-    return None if value is not None and math.isinf(value) else value
+        return gotext.parse_float(text)
+    except gotext.NumberError:
+        raise _conversion_error("string", "double") from None
 
 
 def _int_of_double(value: float) -> int:

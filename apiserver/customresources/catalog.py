@@ -4,7 +4,7 @@ Callers get mappings of rows, strategies and conversions that always contain the
 are notified of changes.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias, cast
 
 from msgspec.structs import replace
@@ -14,6 +14,8 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.customresources.compile import by_maturity
 from mockube.apiserver.customresources.conversion_webhook import (
     ConversionWebhook,
+    Converter,
+    FunctionConverter,
     ReviewDependencies,
     WebhookConversion,
 )
@@ -38,12 +40,15 @@ class Catalog:
         *,
         kinds: Kinds,
         reviews: ReviewDependencies | None = None,
+        functions: Mapping[GroupResource, Callable[[Tree, str], Tree]] | None = None,
     ) -> None:
+        """`functions` convert objects of custom resources whose definitions name no webhook to an apiVersion."""
         self._built_in = tuple(groups)
         self.kinds = kinds
         """The built-in kinds."""
         self._built_in_names = frozenset(group.name for group in groups)
         self._reviews = reviews
+        self._functions = functions or {}
         self._custom: dict[GroupResource, Sequence[CustomVersion]] = {}
         self._unlisted: set[GroupResource] = set()
         """Custom resources that are served, but that neither discovery nor OpenAPI describes."""
@@ -122,11 +127,11 @@ class Catalog:
             return
         self._forget(resource)
         self._custom[resource] = custom_versions
-        webhook = self._webhook(custom_versions)
+        converter = self._converter(custom_versions)
         for custom in custom_versions:
             self._put_custom(custom)
-            if webhook is not None:
-                conversion = _webhook_conversion(webhook, custom)
+            if converter is not None:
+                conversion = _remote_conversion(converter, custom)
             elif len(custom_versions) > 1 or changed_at:
                 conversion = _conversion(custom, custom_versions, changed_at)
             else:
@@ -167,11 +172,14 @@ class Catalog:
         """Return the row of the version that objects of a custom resource are stored in."""
         return self.stored_rows.get(resource) if resource in self._custom else None
 
-    def _webhook(self, custom_versions: Sequence[CustomVersion]) -> ConversionWebhook | None:
-        """Return the conversion webhook of a definition, or None."""
-        if custom_versions[0].webhook is None or self._reviews is None:
+    def _converter(self, custom_versions: Sequence[CustomVersion]) -> Converter | None:
+        """Return the conversion of a definition's objects by its webhook or by a function, or None."""
+        if custom_versions[0].webhook is not None:
+            return None if self._reviews is None else ConversionWebhook(self._reviews, custom_versions)
+        convert = self._functions.get(custom_versions[0].row.group_resource)
+        if convert is None or len(custom_versions) == 1:
             return None
-        return ConversionWebhook(self._reviews, custom_versions)
+        return FunctionConverter(convert, custom_versions)
 
     def _put(self, row: Resource, *, served: bool = True) -> None:
         if served:
@@ -217,12 +225,12 @@ def _stored_version(custom_versions: Sequence[CustomVersion]) -> CustomVersion:
     )
 
 
-def _webhook_conversion(webhook: ConversionWebhook, custom: CustomVersion) -> Conversion:
+def _remote_conversion(converter: Converter, custom: CustomVersion) -> Conversion:
     return Conversion(
         to_stored=_refuse_conversion,
         from_stored=_refuse_conversion,
         at_storage=True,
-        remote=WebhookConversion(webhook, custom),
+        remote=WebhookConversion(converter, custom),
     )
 
 

@@ -5,6 +5,7 @@ all reads at its revision, and concurrent reads wait for the same call.
 """
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
@@ -23,6 +24,7 @@ from mockube.apiserver.customresources.custom_version import CustomVersion
 from mockube.apiserver.event_loop import Worker, batches
 from mockube.apiserver.kinds.kind import NotConverted
 from mockube.apiserver.metrics.webhooks import ConversionMetrics
+from mockube.apiserver.registry.registry import WRONG_TYPE_ERRORS
 from mockube.apiserver.storage.stored_object import StoredObject, canonical_custom
 
 MAX_OBJECTS: Final = 100
@@ -44,10 +46,52 @@ class ReviewDependencies(Struct, frozen=True, kw_only=True):
     metrics: ConversionMetrics
 
 
-class ConversionWebhook:
+class Converter(ABC):
+    """Converts the objects of one definition at one generation."""
+
+    def __init__(self, custom_versions: Sequence[CustomVersion]) -> None:
+        row = custom_versions[0].row
+        self.custom_versions: Mapping[str, CustomVersion] = {
+            custom.row.api_version: custom for custom in custom_versions
+        }
+        group, version = row.storage_version or row.group_version
+        self.stored = self.custom_versions[f"{group}/{version}"]
+        self.worker = Worker()
+
+    @abstractmethod
+    async def convert(self, trees: Sequence[Tree], api_version: str) -> Sequence[Tree]:
+        """Return the objects in a version; those already in it are unchanged."""
+
+
+class FunctionConverter(Converter):
+    """Converts by a function of this server; used for the kinds of packs."""
+
+    def __init__(
+        self, convert: Callable[[Tree, str], Tree], custom_versions: Sequence[CustomVersion]
+    ) -> None:
+        super().__init__(custom_versions)
+        self._convert = convert
+
+    async def convert(self, trees: Sequence[Tree], api_version: str) -> Sequence[Tree]:
+        return await self.worker.run(
+            sum(map(_text_size, trees)), lambda: [self._convert_tree(tree, api_version) for tree in trees]
+        )
+
+    def _convert_tree(self, tree: Tree, api_version: str) -> Tree:
+        if tree["apiVersion"] == api_version:
+            return tree
+        try:
+            return self._convert(tree, api_version)
+        except WRONG_TYPE_ERRORS as error:
+            problem = f"conversion webhook for {review.format_kind(tree)} failed: a field has another type"
+            raise ApiError(problem) from error
+
+
+class ConversionWebhook(Converter):
     """The webhook of one definition at one generation."""
 
     def __init__(self, reviews: ReviewDependencies, custom_versions: Sequence[CustomVersion]) -> None:
+        super().__init__(custom_versions)
         config = custom_versions[0].webhook
         assert config is not None
         self._reviews = reviews
@@ -55,12 +99,6 @@ class ConversionWebhook:
         self._version = review.review_version(config.get("conversionReviewVersions") or ())
         row = custom_versions[0].row
         self._name = f"{row.name}.{row.group}"
-        self.custom_versions: Mapping[str, CustomVersion] = {
-            custom.row.api_version: custom for custom in custom_versions
-        }
-        group, version = row.storage_version or row.group_version
-        self.stored = self.custom_versions[f"{group}/{version}"]
-        self.worker = Worker()
 
     async def convert(self, trees: Sequence[Tree], api_version: str) -> Sequence[Tree]:
         """Return the objects in a version, as the webhook converted them; those already in it are unchanged."""
@@ -106,7 +144,7 @@ def _text_size(tree: Tree) -> int:
 class WebhookConversion:
     """The `RemoteConversion` between one version of a definition and the stored one."""
 
-    def __init__(self, webhook: ConversionWebhook, custom: CustomVersion) -> None:
+    def __init__(self, webhook: Converter, custom: CustomVersion) -> None:
         self._webhook = webhook
         self._custom = custom
         self._api_version = custom.row.api_version

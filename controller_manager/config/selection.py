@@ -70,7 +70,12 @@ UNIMPLEMENTED: Final = frozenset({"selinux-warning-controller"})
 """Controllers that upstream runs and mockube does not implement."""
 
 PACKS: Final = {
-    "kruise": ("advancedstatefulset-controller", "cloneset-controller", "uniteddeployment-controller")
+    "kruise": (
+        "advancedstatefulset-controller",
+        "cloneset-controller",
+        "container-launch-priority-controller",
+        "uniteddeployment-controller",
+    )
 }
 """The controllers of each pack. They do not run without it, because the project's own controllers may run instead."""
 

@@ -103,7 +103,7 @@ def _check_strategy(strategy: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
 
 _RETENTION: Final = one_of("Retain", "Delete")
 
-_POLICIES: Final = all_of(
+POLICIES: Final = all_of(
     _check_management,
     field("updateStrategy", _check_strategy, absent={}),
     pointer(
@@ -119,7 +119,7 @@ def _check_ordinals(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     return non_negative((spec.get("ordinals") or {}).get("start"), path.child("ordinals.start"))
 
 
-_NUMBERS: Final = all_of(
+NUMBERS: Final = all_of(
     field("replicas", non_negative), field("minReadySeconds", non_negative), _check_ordinals
 )
 _SERVICE_NAME: Final = optional("serviceName", report(names.check_dns1123_label))
@@ -170,16 +170,16 @@ def _check_changeable(
     spec: ReadOnlyTree, path: Path, options: PodValidationOptions, *, old_is_invalid: bool
 ) -> Iterator[FieldError]:
     """Check the fields that an update can change."""
-    yield from _POLICIES(spec, path)
-    yield from _NUMBERS(spec, path)
+    yield from POLICIES(spec, path)
+    yield from NUMBERS(spec, path)
     yield from _check_template(spec, path, options, old_is_invalid=old_is_invalid)
 
 
 def _create(stateful_set: ReadOnlyTree) -> Iterator[FieldError]:
     spec = stateful_set.get("spec") or {}
-    yield from _POLICIES(spec, _SPEC)
+    yield from POLICIES(spec, _SPEC)
     yield from _CLAIMS(spec, _SPEC)
-    yield from _NUMBERS(spec, _SPEC)
+    yield from NUMBERS(spec, _SPEC)
     yield from _SERVICE_NAME(spec, _SPEC)
     yield from _check_template(spec, _SPEC, STRICT, old_is_invalid=False)
 

@@ -4,19 +4,24 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from mockube.apimachinery import errors, intstr
+from msgspec.structs import replace
+
+from mockube.apimachinery import errors, gotext
 from mockube.apimachinery.errors import FieldError
-from mockube.apimachinery.intstr import IntOrString, IntOrStringError
+from mockube.apimachinery.intstr import IntOrString
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.common.checks import NOT_NEGATIVE, all_of, field, non_negative, one_of
 from mockube.apiserver.kinds.core.pod.pod_template import check_template_metadata
 from mockube.apiserver.kinds.core.pod.workloads import check_amount
-from mockube.apiserver.packs.kruise.clone_set import IN_PLACE_IF_POSSIBLE, IN_PLACE_ONLY, RECREATE
+from mockube.apiserver.packs.kruise.beta import RECREATE
+from mockube.apiserver.packs.kruise.clone_set import IN_PLACE_IF_POSSIBLE, IN_PLACE_ONLY
+from mockube.apiserver.packs.kruise.go_form import go_int_or_string
 from mockube.apiserver.packs.kruise.workloads import (
     check_own_template,
     check_priorities,
     has_other_changes,
+    pod_template,
     set_template_defaults,
 )
 from mockube.apiserver.registry.registry import Registry
@@ -31,20 +36,19 @@ _SPEC: Final = ROOT.child("spec")
 _ROLLING: Final = {"partition": 0, "maxUnavailable": 1, "podUpdatePolicy": RECREATE, "minReadySeconds": 0}
 
 
-def set_defaults(registry: Registry, tree: Tree, old: ReadOnlyTree | None) -> None:
+def set_defaults(tree: Tree, old: ReadOnlyTree | None) -> None:
     spec = tree["spec"]
     spec["podManagementPolicy"] = spec.get("podManagementPolicy") or _ORDERED
-    strategy = spec.setdefault("updateStrategy", {})
+    strategy = spec["updateStrategy"]
     strategy["type"] = strategy.get("type") or _ROLLING_UPDATE
     if strategy["type"] == _ROLLING_UPDATE:
         strategy["rollingUpdate"] = _ROLLING | strategy.get("rollingUpdate", {})
     retention = spec.setdefault("persistentVolumeClaimRetentionPolicy", {})
     retention.setdefault("whenDeleted", "Retain")
     retention.setdefault("whenScaled", "Retain")
-    spec.setdefault("volumeClaimUpdateStrategy", {})
     spec.setdefault("replicas", 1)
     spec.setdefault("revisionHistoryLimit", 10)
-    set_template_defaults(registry, spec, old and old["spec"])
+    set_template_defaults(spec, old and old["spec"])
 
 
 def validate(_registry: Registry, new: ReadOnlyTree, old: ReadOnlyTree | None) -> Iterator[FieldError]:
@@ -61,7 +65,7 @@ def validate(_registry: Registry, new: ReadOnlyTree, old: ReadOnlyTree | None) -
     if spec["replicas"] < 0:
         yield errors.invalid(_SPEC.child("replicas"), spec["replicas"], NOT_NEGATIVE)
     yield from check_own_template(
-        spec, old and old["spec"], spec["template"], _NAMES, check_template_metadata
+        spec, old and old["spec"], pod_template(spec["template"]), _NAMES, check_template_metadata
     )
     if old is not None and has_other_changes(spec, old["spec"], _CHANGEABLE):
         yield errors.forbidden(_SPEC, _UNCHANGEABLE)
@@ -78,26 +82,37 @@ def _check_management(spec: ReadOnlyTree) -> Iterable[FieldError]:
 
 # --- reserved ordinals
 
-_RANGE: Final = re.compile(r"(\d+)-(\d+)")
+_RANGE: Final = re.compile(r"[0-9]+-[0-9]+")
 
 
 def _check_reserved(spec: ReadOnlyTree) -> Iterator[FieldError]:
     """Check the reserved ordinals. In upstream's errors the field is the whole spec."""
     ordinals = spec.get("reserveOrdinals") or ()
     for index, ordinal in enumerate(ordinals):
-        problem = _reserved_problem(ordinal)
-        if problem:
+        for problem in _reserved_problems(ordinal):
             yield errors.invalid(_SPEC, ordinals, f"{index} th reserve ordinal is {problem}")
 
 
-def _reserved_problem(ordinal: IntOrString) -> str:
+def _reserved_problems(ordinal: IntOrString) -> Iterator[str]:
     if isinstance(ordinal, int):
-        return f"negative: {ordinal}" if ordinal < 0 else ""
-    match = _RANGE.fullmatch(ordinal)
-    if match is None:
-        return f"not a valid range: {ordinal}"
-    start, end = map(int, match.groups())
-    return "" if start <= end else f"invalid: {ordinal}, err = invalid range {ordinal}: start > end"
+        if ordinal < 0:
+            yield f"negative: {ordinal}"
+        return
+    if not _RANGE.fullmatch(ordinal):
+        yield f"not a valid range: {ordinal}"
+    if problem := _range_problem(ordinal):
+        yield f"invalid: {ordinal}, err = {problem}"
+
+
+def _range_problem(ordinal: str) -> str:
+    ends = ordinal.split("-")
+    try:
+        if len(ends) != 2:
+            return f"invalid range {ordinal}"
+        start, end = (gotext.parse_int(each, function="Atoi") for each in ends)
+    except gotext.NumberError as error:
+        return str(error)
+    return f"invalid range {ordinal}" if start > end else ""
 
 
 # --- update strategy
@@ -136,14 +151,23 @@ def _check_rolling(spec: ReadOnlyTree, update: ReadOnlyTree, path: Path) -> Iter
 
 
 def _check_unavailable(value: IntOrString, spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
-    yield from check_amount(value, path)
+    go_value = go_int_or_string(value)
+    for error in check_amount(value, path):
+        yield error if isinstance(value, int) else replace(error, value=go_value)
     try:
-        if intstr.scaled_value(value, 1, round_up=True) < 1:
-            yield errors.invalid(path, value, "should not be less than 1")
-    except IntOrStringError as error:
-        yield errors.invalid(path, value, f"getValueFromIntOrPercent error: {error}")
+        number = _percent_of_one(value) if isinstance(value, str) else value
+        if number < 1:
+            yield errors.invalid(path, number, "should not be less than 1")
+    except gotext.NumberError as error:
+        problem = f"invalid value for IntOrString: invalid value {gotext.quote(str(value))}: {error}"
+        yield errors.invalid(path, 0, f"getValueFromIntOrPercent error: {problem}")
     if spec["podManagementPolicy"] != _PARALLEL and value != 1:
-        yield errors.invalid(path, value, "can only work with Parallel PodManagementPolicyType")
+        yield errors.invalid(path, go_value, "can only work with Parallel PodManagementPolicyType")
+
+
+def _percent_of_one(text: str) -> int:
+    """Return a percentage of 1, rounded up, as the old function of Go's intstr, to which percent signs do not matter."""
+    return -(-gotext.parse_int(text.replace("%", ""), function="Atoi") // 100)
 
 
 def _check_policy(spec: ReadOnlyTree, policy: str, path: Path) -> Iterable[FieldError]:

@@ -1,10 +1,14 @@
 """Rules that OpenKruise workloads share: defaults and validation of pod templates, update order, and changes."""
 
+import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
-from mockube.apimachinery import errors
+import orjson
+
+from mockube.apimachinery import errors, gotext
 from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.intstr import IntOrString, IntOrStringError
 from mockube.apimachinery.labels.selector import SelectorError, from_label_selector
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
@@ -17,51 +21,24 @@ from mockube.apiserver.kinds.core.pod.workloads import (
     check_selected_template,
     selector_of,
 )
-from mockube.apiserver.registry.body import decode_as
-from mockube.apiserver.registry.registry import Registry
+from mockube.apiserver.packs.kruise.pod_defaults import set_claim_defaults, set_pod_defaults
 
 # --- defaults of templates
 
 
-def _read(registry: Registry, kind: tuple[str, str], tree: Tree) -> Tree:
-    """Return the tree as Go decodes and encodes it. Raises DecodeError if it is not of that kind."""
-    decoded: Tree = decode_as(registry, tree, kind).tree
-    return decoded
+def pod_template(template: ReadOnlyTree) -> Tree:
+    """Return a pod template with OpenKruise's defaults."""
+    defaulted: Tree = orjson.loads(orjson.dumps(template))
+    set_pod_defaults(defaulted["spec"])
+    return defaulted
 
 
-def _with_defaults(registry: Registry, kind: tuple[str, str], tree: Tree) -> Tree:
-    defaulted_tree = {"apiVersion": kind[0], "kind": kind[1]} | _read(registry, kind, tree)
-    registry.scheme.rules.default(*kind, defaulted_tree)
-    return defaulted_tree
-
-
-def pod_template(registry: Registry, template: Any) -> Tree:
-    """Return a pod template with the defaults of pods."""
-    defaulted_template: Tree = _with_defaults(registry, ("v1", "PodTemplate"), {"template": template})[
-        "template"
-    ]
-    return defaulted_template
-
-
-def _claims(registry: Registry, claims: Iterable[ReadOnlyTree]) -> list[Tree]:
-    """Return claims with their defaults. Kind and apiVersion are optional."""
-    return [_claim(registry, claim) for claim in claims]
-
-
-def _claim(registry: Registry, claim: ReadOnlyTree) -> Tree:
-    defaulted_claim = _with_defaults(registry, ("v1", "PersistentVolumeClaim"), dict(claim))
-    return {name: value for name, value in defaulted_claim.items() if name in claim or name not in _TYPE_META}
-
-
-_TYPE_META: Final = frozenset({"apiVersion", "kind"})
-
-
-def set_template_defaults(registry: Registry, spec: Tree, old: ReadOnlyTree | None) -> None:
+def set_template_defaults(spec: Tree, old: ReadOnlyTree | None) -> None:
     """Set the defaults of pod and claim templates in a workload's spec, unless the pod template is unchanged."""
-    if "template" in spec and (old is None or spec["template"] != old["template"]):
-        spec["template"] = pod_template(registry, spec["template"])
-        if "volumeClaimTemplates" in spec:
-            spec["volumeClaimTemplates"] = _claims(registry, spec["volumeClaimTemplates"])
+    if old is None or spec["template"] != old["template"]:
+        set_pod_defaults(spec["template"]["spec"])
+        for claim in spec.get("volumeClaimTemplates") or ():
+            set_claim_defaults(claim)
 
 
 # --- validation of templates and selectors
@@ -132,6 +109,30 @@ def _scatter_problem(terms: Sequence[ReadOnlyTree]) -> str:
             return f"duplicated key={key} value={value}"
         seen.add((key, value))
     return ""
+
+
+# --- numbers
+
+_OVERFLOW: Final = -(2**63)
+"""Go's conversion of a float that is no 64-bit number to an integer."""
+
+
+def scaled_share(value: IntOrString | None, total: int) -> int:
+    """Return a number unchanged, or a percentage of the total, which may have a fraction, rounded up.
+
+    Raise `IntOrStringError` with OpenKruise's message if it is neither.
+    """
+    if value is None:
+        raise IntOrStringError("nil value for IntOrString")
+    if isinstance(value, int):
+        return value
+    if not value.endswith("%"):
+        raise IntOrStringError("invalid type: string is not a percentage")
+    try:
+        share = gotext.parse_float(value[:-1]) * total / 100
+    except gotext.NumberError as error:
+        raise IntOrStringError(str(error)) from error
+    return math.ceil(share) if abs(share) < -_OVERFLOW else _OVERFLOW
 
 
 # --- changes

@@ -85,7 +85,7 @@ class CloneSetHarness(FakeApiServer):
         return [message for _, event_reason, message in self.events if event_reason == reason]
 
     def count(self, *names):
-        return [self.status[name] for name in names]
+        return [self.status.get(name, 0) for name in names]
 
     def round(self):
         writes, self.error = self.reconcile(WEB)

@@ -3,6 +3,8 @@
 NAMESPACE = "/apis/apps.kruise.io/{version}/namespaces/default/{plural}"
 UNITED = NAMESPACE.format(version="v1alpha1", plural="uniteddeployments")
 CLONES = NAMESPACE.format(version="v1alpha1", plural="clonesets")
+BETA_UNITED = NAMESPACE.format(version="v1beta1", plural="uniteddeployments")
+BETA_CLONES = NAMESPACE.format(version="v1beta1", plural="clonesets")
 STATEFUL = NAMESPACE.format(version="v1beta1", plural="statefulsets")
 
 LABELS = {"app": "foo"}

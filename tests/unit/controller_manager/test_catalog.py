@@ -96,5 +96,7 @@ def test_default_controllers(name, simulates, packs, expected):
 def test_controllers_with_needs_of_other_projects_belong_to_packs():
     of_packs = {name for names in PACKS.values() for name in names}
     assert of_packs == {
-        one.name for one in catalog.CONTROLLERS if any(need.group.endswith(".kruise.io") for need in one.needs)
+        one.name
+        for one in catalog.CONTROLLERS
+        if any(need.group.endswith(".kruise.io") for need in one.needs)
     }

@@ -75,12 +75,19 @@ def _counts(state: CloneSetState) -> dict[str, int]:
     }
 
 
+_OMITTED_IF_ZERO: Final = ("updatedAvailableReplicas", "expectedUpdatedReplicas")
+"""Go encodes the other counts even if they are 0."""
+
+
 def status_update(state: CloneSetState, new: ReadOnlyTree) -> tuple[Update, ...]:
     """Return the update of the status; none if the status is the same."""
     old = state.owner.status
     if _is_same_status(old, new):
         return ()
-    body = {**state.owner.object, "status": {**old, **new}}
+    status = {
+        name: value for name, value in {**old, **new}.items() if value != 0 or name not in _OMITTED_IF_ZERO
+    }
+    body = {**state.owner.object, "status": status}
     return (Update(resource=CLONE_SETS, body=body, subresource="status"),)
 
 

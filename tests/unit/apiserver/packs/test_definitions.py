@@ -6,6 +6,7 @@ from mockube.apimachinery.yaml_decode import load
 from mockube.apiserver.app import catalog
 from mockube.apiserver.kinds.kind_rules import check_create
 from mockube.apiserver.packs.definitions import PACKS, definitions
+from mockube.apiserver.packs.registry import definition_trees
 
 TREES = {
     tree["metadata"]["name"]: tree
@@ -26,6 +27,19 @@ def test_pack_definitions_pass_validation(name):
     (version,) = TREES[name]["spec"]["versions"]
     stored = {"storedVersions": [version["name"]]}
     assert [str(error) for error in check_create(ROW, TREES[name] | {"status": stored})] == []
+
+
+def test_short_names_of_packs_are_not_those_of_kubernetes():
+    """kubectl warns about a short name that stands for two resources."""
+    short_names = {name for row in catalog().values() for name in row.short_names}
+    assert not short_names & {name for tree in TREES.values() for name in tree["spec"]["names"]["shortNames"]}
+
+
+@pytest.mark.parametrize("tree", definition_trees("kruise"), ids=lambda tree: tree["metadata"]["name"])
+def test_definitions_of_this_server_pass_validation_with_all_versions(tree):
+    (stored,) = (version["name"] for version in tree["spec"]["versions"] if version["storage"])
+    stored_tree = tree | {"status": {"storedVersions": [stored]}}
+    assert (stored, [str(error) for error in check_create(ROW, stored_tree)]) == ("v1beta1", [])
 
 
 @pytest.mark.parametrize(

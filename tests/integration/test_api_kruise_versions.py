@@ -1,0 +1,79 @@
+"""OpenKruise's workloads in the versions v1alpha1 and v1beta1, between which this server converts them."""
+
+import pytest
+
+from mockube.apiserver.http.settings import Settings
+from tests.support.controllers.kruise import (
+    BETA_CLONES,
+    BETA_UNITED,
+    CLONES,
+    UNITED,
+    clone_set,
+    subset,
+    united_deployment,
+    workload,
+)
+from tests.support.server import apiserver
+
+
+@pytest.fixture
+async def client():
+    async with apiserver.running(settings=Settings(packs=("kruise",))) as client:
+        yield client
+
+
+async def test_empty_in_place_strategy_exists_only_in_v1beta1(client):
+    """As with OpenKruise, the conversion from the stored version drops it."""
+    tree = clone_set(updateStrategy={"type": "InPlaceIfPossible"})
+    alpha = (await client.post(CLONES, tree)).body["spec"]["updateStrategy"]
+    assert (alpha["type"], "inPlaceUpdateStrategy" in alpha) == ("InPlaceIfPossible", False)
+    beta = (await client.get(f"{BETA_CLONES}/foo")).body["spec"]["updateStrategy"]["rollingUpdate"]
+    assert (beta["podUpdatePolicy"], beta["inPlaceUpdateStrategy"]) == ("InPlaceIfPossible", {})
+
+
+async def test_clone_set_of_v1beta1_is_defaulted(client):
+    created = await client.post(BETA_CLONES, clone_set() | {"apiVersion": "apps.kruise.io/v1beta1"})
+    assert created.body["spec"]["scaleStrategy"] == {"enablePVCReuse": False}
+    assert created.body["spec"]["updateStrategy"] == {
+        "type": "RollingUpdate",
+        "rollingUpdate": {
+            "podUpdatePolicy": "ReCreate",
+            "partition": 0,
+            "maxUnavailable": "20%",
+            "maxSurge": 0,
+        },
+    }
+    alpha = (await client.get(f"{CLONES}/foo")).body["spec"]
+    assert alpha["scaleStrategy"] == {"disablePVCReuse": True}
+    assert alpha["updateStrategy"]["type"] == "ReCreate"
+
+
+async def test_clone_set_template_may_have_the_form_of_either_version(client):
+    strategy = {"type": "RollingUpdate", "rollingUpdate": {"podUpdatePolicy": "InPlaceOnly"}}
+    template = {"cloneSetTemplate": workload(updateStrategy=strategy)}
+    tree = united_deployment(subset("a"))
+    tree["spec"]["template"] = template
+    created = (await client.post(UNITED, tree)).body["spec"]["template"]["cloneSetTemplate"]["spec"]
+    assert created["updateStrategy"] == {"type": "InPlaceOnly"}
+    beta = (await client.get(f"{BETA_UNITED}/foo")).body["spec"]["template"]["cloneSetTemplate"]["spec"]
+    assert beta["updateStrategy"] == strategy
+
+
+async def test_status_of_united_deployment_is_converted(client):
+    await client.post(UNITED, united_deployment(subset("a")))
+    status = {"replicas": 2, "updatedReplicas": 1, "currentRevision": "r", "subsetReplicas": {"a": 2}}
+    update = {"updateStatus": {"updatedRevision": "s", "currentPartitions": {"a": 1}}}
+    body = (await client.get(f"{UNITED}/foo")).body | {"status": status | update}
+    assert (await client.put(f"{UNITED}/foo/status", body)).body["status"]["subsetReplicas"] == {"a": 2}
+    beta = (await client.get(f"{BETA_UNITED}/foo")).body["status"]
+    assert beta["subsetStatuses"] == [{"name": "a", "replicas": 2, "partition": 1}]
+    assert (beta["updatedRevision"], "subsetReplicas" in beta) == ("s", False)
+
+
+async def test_watch_of_other_version_is_converted(client):
+    await client.post(BETA_CLONES, clone_set() | {"apiVersion": "apps.kruise.io/v1beta1"})
+    listed = (await client.get(CLONES)).body["items"][0]
+    assert (listed["apiVersion"], listed["spec"]["updateStrategy"]["type"]) == (
+        "apps.kruise.io/v1alpha1",
+        "ReCreate",
+    )
