@@ -94,12 +94,12 @@ def _select(resource: Resource, label_selector: str, field_selector: str) -> Sel
         namespace="" if names.check_dns1123_label(namespace) else namespace,
         label=_exact_label(by_label),
         matches=None if by_label.empty and by_field.empty else matches,
-        indexed=_indexed(resource, by_field),
+        indexed=_index_filter(resource, by_field),
         cost=1 + (len(label_selector) + len(field_selector)) // _USUAL_LENGTH,
     )
 
 
-def _indexed(resource: Resource, by_field: fields.Selector) -> Callable[[StoredObject], bool] | None:
+def _index_filter(resource: Resource, by_field: fields.Selector) -> Callable[[StoredObject], bool] | None:
     by_label = selectable_fields(resource)
     if resource.indexed not in by_label:
         return None
