@@ -32,8 +32,8 @@ up: environment ## Start a cluster, and print the next commands
 test: environment ## Run every test
 	@$(PYTEST) -n auto --dist worksteal $(ARGS)
 
-test-all: definitions ## Run every test with all its cases, as before a release: a fault at every write, 50,000 hostile requests
-	@MOCKUBE_EVERY_DISTURBANCE=1 MOCKUBE_FULL_SIZE=1 MOCKUBE_HOSTILE_REQUESTS=50000 HYPOTHESIS_PROFILE=release \
+test-all: definitions ## Run every test with all its cases, as before a release: a fault at every write, 50,000 hostile requests, 10,000 streams
+	@MOCKUBE_EVERY_DISTURBANCE=1 MOCKUBE_FULL_SIZE=1 MOCKUBE_HOSTILE_REQUESTS=50000 MOCKUBE_STREAM_ROUNDS=10000 HYPOTHESIS_PROFILE=release \
 		$(PYTEST) -n auto --dist worksteal $(ARGS)
 
 conformance: environment ## Replay the recorded responses of a real cluster; CONFORMANCE_DIR names another folder of recordings

@@ -187,6 +187,19 @@ async def run_with(work: Coroutine[Any, Any, _T], *, background_tasks: "Sequence
         await cancel_and_wait([main, *background_tasks])
 
 
+async def run_until(end: Coroutine[Any, Any, Any], work: Coroutine[Any, Any, _T]) -> _T | None:
+    """Return the result of the work; cancel it and return None if `end` returns before that."""
+    worker, ending = asyncio.create_task(work), asyncio.create_task(end)
+    try:
+        await asyncio.wait({worker, ending}, return_when=asyncio.FIRST_COMPLETED)
+        if worker.done():
+            return worker.result()
+        ending.result()
+        return None
+    finally:
+        await cancel_and_wait([worker, ending])
+
+
 async def first_failure(tasks: "Sequence[asyncio.Task[None]]") -> None:
     """Wait until a task fails, and raise its error, or until all have ended."""
     if not tasks:

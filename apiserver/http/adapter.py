@@ -44,7 +44,7 @@ class _TunnelProtocol(asyncio.StreamReaderProtocol):
         self._connection = connection
 
     def connection_lost(self, exc: Exception | None) -> None:
-        super().connection_lost(exc)
+        super().connection_lost(None)  # with an error, the reader would lose what it has not read
         self._connection.connection_lost(exc)
 
 

@@ -7,13 +7,13 @@ import socket
 import ssl
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from http import HTTPStatus
 from typing import Final
 
 from msgspec import Struct
 
-from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.clock import Clock, RealClock
 from mockube.apimachinery.hosts import join_host_port
 from mockube.apimachinery.status import ApiError, Timeout
 from mockube.apimachinery.x509.der import CertificateError
@@ -29,6 +29,8 @@ LIMIT: Final = 64 * 1024
 MAX_CONTEXTS: Final = 50
 MAX_DIALS: Final = 32
 """Connections to one address that are opened at the same time, so that they do not delay each other."""
+FINISH_SECONDS: Final = 300.0
+"""How long a backend may take to read the rest of what a client has sent that has left, in seconds of the real time."""
 _NO_BODY: Final = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
 _PORTS: Final = {"http": 80, "https": 443}
 
@@ -58,17 +60,54 @@ class ResponseHead(Struct, frozen=True, kw_only=True):
         return next((value for key, value in self.headers if key.lower() == name), "")
 
 
+async def flush(writer: asyncio.StreamWriter) -> None:
+    """Wait until the other side has read so much that nothing is buffered."""
+    writer.transport.set_write_buffer_limits(high=1, low=0)
+    await writer.drain()
+
+
+class _Ending(asyncio.Protocol):
+    """Discards what is received until the end of the connection."""
+
+    def __init__(self) -> None:
+        self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def connection_lost(self, _: Exception | None) -> None:
+        if not self.done.done():
+            self.done.set_result(None)
+
+
 class BackendConnection:
     """The bytes of a connection in both directions, with the heads and bodies of HTTP."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, socket_transport: asyncio.Transport
+    ) -> None:
+        """`socket_transport` is the transport below that of TLS."""
         self.reader = reader
         self.writer = writer
+        self._socket_transport = socket_transport
 
     async def send_head(self, method: str, target: str, headers: Sequence[tuple[str, str]]) -> None:
         lines = [f"{method} {target} HTTP/1.1", *(f"{name}: {value}" for name, value in headers)]
         self.writer.write("\r\n".join([*lines, "", ""]).encode("utf-8", "surrogateescape"))
         await self.writer.drain()
+
+    async def finish(self) -> None:
+        """Send what is buffered and the end, and discard what is received, until the backend ends, too.
+
+        A connection that is closed with unread data is reset, and the backend may lose what it has not read. A
+        transport of TLS cannot end only its sending side, so the one below does.
+        """
+        await flush(self.writer)
+        transport, ending = self._socket_transport, _Ending()
+        transport.set_protocol(ending)
+        if transport.is_closing():
+            return
+        transport.write_eof()
+        transport.resume_reading()
+        with suppress(Timeout):
+            await Deadlines(RealClock()).within(FINISH_SECONDS, ending.done)
 
     async def read_head(self) -> ResponseHead:
         while True:
@@ -112,6 +151,28 @@ class BackendConnection:
                 await self.reader.readexactly(2)
         except (ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError) as error:
             raise ConnectionError("the body is not chunked as its header states") from error
+
+
+async def connect(
+    host: str, port: int, context: ssl.SSLContext | None, server_name: str | None
+) -> BackendConnection:
+    """Open a connection, over TLS if there is a context."""
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader(limit=LIMIT, loop=loop)
+    protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
+    if context is None:
+        transport, _ = await loop.create_connection(lambda: protocol, host, port)
+        return BackendConnection(reader, asyncio.StreamWriter(transport, protocol, reader, loop), transport)
+    below, _ = await loop.create_connection(asyncio.Protocol, host, port)
+    try:
+        over_tls = await loop.start_tls(below, protocol, context, server_hostname=server_name)
+    except BaseException:
+        below.abort()
+        raise
+    if over_tls is None:
+        raise ConnectionResetError("the connection was lost")
+    protocol.connection_made(over_tls)
+    return BackendConnection(reader, asyncio.StreamWriter(over_tls, protocol, reader, loop), below)
 
 
 def _parse_head(raw: bytes) -> ResponseHead:
@@ -184,14 +245,11 @@ class Dialer:
     async def _connect_now(
         self, host: str, port: int, context: ssl.SSLContext | None, server_name: str
     ) -> BackendConnection:
-        opening = asyncio.open_connection(
-            host, port, ssl=context, server_hostname=server_name if context else None, limit=LIMIT
-        )
+        opening = connect(host, port, context, server_name)
         try:
             if self._kubelets.seconds:
-                reader, writer = await self._deadlines.within(self._kubelets.seconds, opening)
-            else:
-                reader, writer = await opening
+                return await self._deadlines.within(self._kubelets.seconds, opening)
+            return await opening
         except (TimeoutError, Timeout):
             raise
         except socket.gaierror as error:
@@ -201,7 +259,6 @@ class Dialer:
         except OSError as error:
             reason = os.strerror(error.errno).lower() if error.errno else str(error)
             raise DialFailed(f"dial tcp {join_host_port(host, port)}: connect: {reason}") from error
-        return BackendConnection(reader, writer)
 
     async def _tunnel(
         self, connection: BackendConnection, gateway: KubeletGateway, location: Location

@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 from mockube.apimachinery import status
 from mockube.apimachinery.status import ApiError
 from mockube.apiserver.http.adapter import SocketClient, Tunnel
-from mockube.apiserver.http.backend_connection import LIMIT, BackendConnection
+from mockube.apiserver.http.backend_connection import LIMIT, BackendConnection, flush
 from mockube.apiserver.request.request import BodySink, Request
 from mockube.apiserver.request.response import Response
 
@@ -79,16 +79,17 @@ async def switch_protocols(request: Request, backend: BackendConnection) -> Resp
         return await copy_body(request, response, backend.body(head, request.method))
     request.begin_stream(head.code)
     tunnel = cast("SocketClient", request.client).take_over()
+    request.client.on_lost(None)  # what the client has sent before is still forwarded
     tunnel.writer.write(head.raw)
     await _pipe(tunnel, backend)
     return Response(HTTPStatus.SWITCHING_PROTOCOLS)
 
 
 async def _pipe(tunnel: Tunnel, backend: BackendConnection) -> None:
-    """Copy both ways until one side is closed."""
+    """Copy both ways until the backend ends. When the client leaves, the backend still gets all that it sent."""
     directions = (
-        asyncio.create_task(_copy_bytes(tunnel.reader, backend.writer), name="from the client"),
-        asyncio.create_task(_copy_bytes(backend.reader, tunnel.writer), name="from the backend"),
+        asyncio.create_task(_copy_to_backend(tunnel.reader, backend), name="from the client"),
+        asyncio.create_task(_copy_to_client(backend.reader, tunnel.writer), name="from the backend"),
     )
     try:
         await asyncio.wait(directions, return_when=asyncio.FIRST_COMPLETED)
@@ -101,11 +102,26 @@ async def _pipe(tunnel: Tunnel, backend: BackendConnection) -> None:
         tunnel.writer.close()
 
 
-async def _copy_bytes(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def _copy_to_backend(reader: asyncio.StreamReader, backend: BackendConnection) -> None:
+    """Copy until the client leaves, and wait until the backend has received everything."""
     with suppress(ConnectionError):
         while data := await reader.read(LIMIT):
-            writer.write(data)
-            await writer.drain()
+            backend.writer.write(data)
+            await backend.writer.drain()
+        await backend.finish()
+        return
+    while await reader.read(LIMIT):  # the backend reads no more, but what it has sent is still forwarded
+        pass
+
+
+async def _copy_to_client(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Copy until the backend ends; discard what the client does not read: it may have sent something before it left."""
+    with suppress(ConnectionError):
+        while data := await reader.read(LIMIT):
+            with suppress(ConnectionError):
+                writer.write(data)
+                await writer.drain()
+        await flush(writer)
 
 
 async def send_body(

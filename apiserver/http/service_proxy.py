@@ -3,7 +3,6 @@
 Bodies are streamed, so that watches work; redirects are not followed, and link-local addresses are never called.
 """
 
-import asyncio
 import os
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -27,7 +26,7 @@ from mockube.apiserver.aggregation.availability import ServerUnreachable
 from mockube.apiserver.aggregation.remotes import RemoteAPIService
 from mockube.apiserver.authn.authenticators import token_of_subprotocols
 from mockube.apiserver.http.adapter import SocketClient
-from mockube.apiserver.http.backend_connection import LIMIT, BackendConnection, Dialer, DialFailed
+from mockube.apiserver.http.backend_connection import BackendConnection, Dialer, DialFailed, connect
 from mockube.apiserver.http.exchanges import Exchanges, copy_body, is_upgrade, send_body, switch_protocols
 from mockube.apiserver.http.webhook_client import CheckedResolver, check_address, failure_reason
 from mockube.apiserver.pki.issue import Pair
@@ -178,12 +177,12 @@ class ServiceProxy:
             return
         host, port = address
         check_address(host)
-        opening = asyncio.open_connection(host, port, ssl=context, server_hostname=remote.host, limit=LIMIT)
-        reader, writer = await self._deadlines.within(CONNECT_SECONDS, opening)
+        opening = connect(host, port, context, remote.host)
+        connection = await self._deadlines.within(CONNECT_SECONDS, opening)
         try:
-            yield BackendConnection(reader, writer)
+            yield connection
         finally:
-            writer.transport.abort()
+            connection.writer.transport.abort()
 
     async def _response_of(self, request: Request, service_response: ClientResponse) -> Response:
         if service_response.status in _REDIRECTS:

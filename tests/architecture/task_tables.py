@@ -115,10 +115,9 @@ _BY_TEST = {
         "controller_manager/kubelet/processes/runtime.py::_start start 'volumes of *'",
     ),
     _EXEC: (
-        "controller_manager/kubelet/server/interactive.py::attach start 'input of a container'",
+        "controller_manager/kubelet/server/attach.py::attach start 'input of a container'",
         "controller_manager/kubelet/server/process_streams.py::run_exec start 'input of a command'",
         "controller_manager/kubelet/server/process_streams.py::run_exec start 'sizes of a terminal'",
-        "controller_manager/kubelet/server/process_streams.py::attach_to start 'input of a container'",
         "controller_manager/kubelet/server/process_streams.py::attach_to start 'sizes of a terminal'",
         "controller_manager/kubelet/server/process_streams.py::_copy_outputs start 'output of a command'",
         "controller_manager/kubelet/server/remote_command.py::_with_terminal start 'input of a terminal'",
@@ -129,11 +128,15 @@ _BY_TEST = {
     _FORWARDED: (
         "controller_manager/kubelet/server/port_forward.py::_add start 'a forwarded connection'",
         "controller_manager/kubelet/server/process_streams.py::connect_port start 'a connection to a process'",
+        "controller_manager/kubelet/server/process_streams.py::connect_port start 'a connection from a process'",
     ),
     f"{_STREAMS}test_failed_task_of_forwarded_ports_ends_websocket": (
         "controller_manager/kubelet/server/port_forward.py::_serve_channels start 'a forwarded connection'",
         "controller_manager/kubelet/server/port_forward.py::_serve_channels start 'channels of a client'",
         "controller_manager/kubelet/server/port_forward.py::_serve_channels start 'forwarded connections'",
+    ),
+    f"{_STREAMS}test_failed_session_ends_its_connection_and_command": (
+        "controller_manager/kubelet/server/sessions.py::start start",
     ),
     f"{_STREAMS}test_failed_task_of_exec_ends_it_over_spdy": (
         "controller_manager/kubelet/server/remote_command.py::_run start 'streams of a client'",
@@ -164,6 +167,10 @@ _BY_TEST = {
     ),
     f"{_SUPERVISED}test_failed_background_task_cancels_work": (
         "controller_manager/supervision.py::run_with create_task",
+    ),
+    f"{_SUPERVISED}test_work_is_cancelled_by_its_end": (
+        "controller_manager/supervision.py::run_until create_task",
+        "controller_manager/supervision.py::run_until create_task 2",
     ),
     f"{_STORE}test_failed_checkpoint_ends_store": (
         "etcd/embedded/checkpoint.py::__init__ DiskThread 'snapshot'",
@@ -264,6 +271,10 @@ _BY_SUPERVISOR = {
         "controller_manager/supervision.py::start add_done_callback",
     ),
     "`run_with` raises its error": ("controller_manager/supervision.py::run_with create_task",),
+    "`run_until` raises its error": (
+        "controller_manager/supervision.py::run_until create_task",
+        "controller_manager/supervision.py::run_until create_task 2",
+    ),
     "the store fails: its task `supervise` raises the error": (
         "etcd/embedded/checkpoint.py::__init__ DiskThread 'snapshot'",
         "etcd/embedded/durable.py::_start_sweep _spawn 'checkpoint'",

@@ -126,7 +126,9 @@ async def test_failed_task_of_exec_ends_it_over_spdy(cluster, pods, caplog, name
     assert len(logged_faults(caplog)) == 1
 
 
-@pytest.mark.parametrize("name", ["a forwarded connection", "a connection to a process"])
+@pytest.mark.parametrize(
+    "name", ["a forwarded connection", "a connection to a process", "a connection from a process"]
+)
 async def test_failed_task_of_forwarded_port_is_reported_over_spdy(cluster, pods, caplog, name):
     path = (await asyncio.to_thread(path_of, pods, SERVER, "portforward", {})).rstrip("?")
     async with SpdyClient.upgrade(cluster, path, [], protocol="portforward.k8s.io") as (client, _):
@@ -154,6 +156,15 @@ async def test_failed_task_of_forwarded_ports_ends_websocket(cluster, pods, capl
     assert received[2:] == [b"\x01" + f"an internal error: {FAULT}".encode()]
     assert len(logged_faults(caplog)) == 1
     assert not tasks(cluster, "a forwarded connection")
+
+
+async def test_failed_session_ends_its_connection_and_command(cluster, pods, caplog):
+    path = await asyncio.to_thread(path_of, pods, SIMULATED, "exec", STREAMS | WAITS)
+    await received_after_failure(cluster, path, [V5], "a session of a client")
+    assert "a session of a client failed" in " ".join(logged_faults(caplog))
+    await asyncio.to_thread(
+        until, lambda: not tasks(cluster, "a command for a client"), "the end of the command"
+    )
 
 
 @pytest.mark.parametrize("name", ["from the client", "from the backend"])

@@ -94,8 +94,11 @@ class LocalProcess:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
 
-    def close_input(self) -> None:
-        if self.stdin is not None and self._terminal is None:
+    async def end_input(self) -> None:
+        """End the standard input after what was written; a terminal sends its character for the end."""
+        if self._terminal is not None:
+            await self._terminal.end_input()
+        elif self.stdin is not None:
             self.stdin.close()
 
     def resize(self, width: int, height: int) -> None:

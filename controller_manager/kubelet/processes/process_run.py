@@ -7,8 +7,8 @@ import asyncio
 import logging
 import signal
 import socket
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,6 +21,7 @@ from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.control.events.recorder import Recorder
+from mockube.controller_manager.kubelet.container_output import ContainerOutput
 from mockube.controller_manager.kubelet.containers.environment import References
 from mockube.controller_manager.kubelet.containers.program import MAX_LOG_MESSAGE, MAX_MESSAGE
 from mockube.controller_manager.kubelet.containers.start_checks import environment_failure, unmounted_volume
@@ -63,10 +64,6 @@ DRAIN_SECONDS: Final = 1.0
 """How long output is read after the end of the process."""
 MAX_OUTPUT: Final = 10 << 10
 """The maximum bytes of the output of a probe's command."""
-LISTENER_QUEUE: Final = 1024
-OUTPUT_END: Final = (0, b"")
-
-Output = asyncio.Queue[tuple[int, bytes]]
 
 
 class RunContext(Struct, frozen=True, kw_only=True):
@@ -111,7 +108,7 @@ class ProcessRun:
         self.ports: dict[int, int] = {}
         self._deadline: float | None = None
         self._stop_requested = asyncio.Event()
-        self._listeners: set[Output] = set()
+        self.output = ContainerOutput()
 
     @property
     def pod(self) -> ReadOnlyTree:
@@ -126,16 +123,6 @@ class ProcessRun:
             self._deadline = deadline
             self._stop_requested.set()
             self.update_state(is_stopping=True)
-
-    @contextmanager
-    def listen(self) -> Iterator[Output]:
-        """Queue the output from now on, up to `OUTPUT_END`; a slow reader loses output beyond the limit."""
-        output: Output = asyncio.Queue(LISTENER_QUEUE)
-        self._listeners.add(output)
-        try:
-            yield output
-        finally:
-            self._listeners.discard(output)
 
     async def start_exec(
         self, command: Sequence[str], *, stdin: bool = False, terminal: bool = False
@@ -220,8 +207,7 @@ class ProcessRun:
             self.record_event("Warning", "Failed", f"Error: {message}")
             self._end(128, reason="StartError", message=message)
         finally:
-            for queue in self._listeners:
-                _put_unless_full(queue, OUTPUT_END)
+            self.output.end()
 
     def _end(self, code: int, *, reason: str = "", message: str = "", started: bool | None = True) -> None:
         now = self._context.clock.now()
@@ -323,6 +309,7 @@ class ProcessRun:
         self._end(code, message=self._termination_message(code))
 
     async def _drain(self, readers: "Sequence[asyncio.Task[None]]") -> None:
+        self.output.release()
         with suppress(TimeoutError):
             async with timeout(self._context.clock, DRAIN_SECONDS):
                 await asyncio.gather(*readers)
@@ -330,9 +317,8 @@ class ProcessRun:
     async def _copy(self, number: int, stream: asyncio.StreamReader, log: LogWriter) -> None:
         while data := await read_chunk(stream):
             log.write(number, data)
-            for queue in self._listeners:
-                _put_unless_full(queue, (number, data))
             self._context.on_output(self.pod)
+            await self.output.send(number, data)
 
     async def _stop_when_requested(self, process: LocalProcess, checks: ContainerChecks) -> None:
         await self._stop_requested.wait()
@@ -377,15 +363,6 @@ async def _wait_for_process(process: "asyncio.Task[int]", check_tasks: "Sequence
     finally:
         process.cancel()
         await asyncio.wait([process])
-
-
-def _put_unless_full(queue: Output, piece: tuple[int, bytes]) -> None:
-    """Queue a piece of output, or drop it if the queue is full. The end of the output is never dropped."""
-    if queue.full():
-        if piece is not OUTPUT_END:
-            return
-        queue.get_nowait()
-    queue.put_nowait(piece)
 
 
 def _free_port() -> int:

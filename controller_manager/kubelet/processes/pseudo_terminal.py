@@ -18,9 +18,11 @@ class _TerminalInput:
         self._controller = controller
         self._unsent = b""
         self._is_closed = False
+        self.has_open_line = False
 
     def write(self, data: bytes) -> None:
         self._unsent += data
+        self.has_open_line = not data.endswith((b"\n", b"\r"))
 
     async def drain(self) -> None:
         """Wait until all data is written to the terminal."""
@@ -66,6 +68,13 @@ class PseudoTerminal(asyncio.ReadTransport):
             size = struct.pack("HHHH", height, width, 0, 0)
             with suppress(OSError):
                 fcntl.ioctl(self.controller, termios.TIOCSWINSZ, size)
+
+    async def end_input(self) -> None:
+        """Send the character that ends the input at the begin of a line, and elsewhere only the line."""
+        if self.controller >= 0:
+            end = termios.tcgetattr(self.controller)[6][termios.VEOF]
+            self.input.write(end * 2 if self.input.has_open_line else end)
+            await self.input.drain()
 
     def finish(self) -> None:
         """Read the rest of the output after the end of the process."""

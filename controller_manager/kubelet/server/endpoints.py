@@ -4,6 +4,7 @@ The node of a request is that of the pod in the path, or else the one in the hea
 """
 
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Final
@@ -12,9 +13,7 @@ import orjson
 from aiohttp import web
 from msgspec.structs import replace
 
-from mockube.apimachinery import meta
 from mockube.apimachinery.clock import Clock
-from mockube.apimachinery.gotext import int_or_none
 from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -25,6 +24,7 @@ from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.kubelet.containers.environment import environment_of
 from mockube.controller_manager.kubelet.containers.logs import LogReplay
 from mockube.controller_manager.kubelet.containers.mounts import files_of, shared_mounts
+from mockube.controller_manager.kubelet.containers.program import KILLED
 from mockube.controller_manager.kubelet.containers.runs import (
     ContainerRun,
     NoLogs,
@@ -54,25 +54,25 @@ from mockube.controller_manager.kubelet.server.http_errors import HttpError
 from mockube.controller_manager.kubelet.server.interactive import InteractiveContainers
 from mockube.controller_manager.kubelet.server.kwok_objects import HostLog, KwokKind, KwokObjects
 from mockube.controller_manager.kubelet.server.node_health import NodeHealthEndpoints
-from mockube.controller_manager.kubelet.server.port_forward import serve_port_forward
-from mockube.controller_manager.kubelet.server.ports import is_open, serve_port
+from mockube.controller_manager.kubelet.server.port_endpoints import PortEndpoints
 from mockube.controller_manager.kubelet.server.remote_command import (
     StreamOptions,
-    Work,
-    serve_streams,
+    StreamServer,
     stream_options,
 )
-from mockube.controller_manager.kubelet.server.spdy_session import ByteStream
-from mockube.controller_manager.kubelet.server.streams import STDOUT, Streams, success_status
-from mockube.controller_manager.kubelet.server.upgrade import UpgradedResponse, upgrade
+from mockube.controller_manager.kubelet.server.sessions import Sessions
+from mockube.controller_manager.kubelet.server.streams import STDOUT, Streams, exit_status, success_status
 from mockube.controller_manager.kubelet.shell.filesystem import FileSystem
 from mockube.controller_manager.kubelet.shell.invocation import run_command
+from mockube.controller_manager.kubelet.shell.process import Run
+from mockube.controller_manager.supervision import run_until
 from mockube.controller_manager.workloads.indexes import BY_NODE
 
 if TYPE_CHECKING:
     from mockube.controller_manager.kubelet.processes.process_run import ProcessRun
     from mockube.controller_manager.kubelet.processes.runtime import ProcessRuntime
     from mockube.controller_manager.kubelet.server.node_pages import NodePages
+    from mockube.controller_manager.kubelet.server.process_streams import CommandRunner
 
 NODE_HEADER: Final = "Mockube-Node"
 _POD_PATHS: Final = frozenset({"containerLogs", "exec", "attach", "portForward"})
@@ -105,6 +105,15 @@ class KubeletEndpoints:
         self._authorizer = authorizer
         self._clock = clock
         self._files = interactive.files
+        self._sessions = Sessions()
+        self._streams = StreamServer(clock, self._sessions)
+
+    async def end(self) -> None:
+        """End all streams of clients, and their commands."""
+        await self._sessions.end()
+
+    def _ports(self) -> PortEndpoints:
+        return PortEndpoints(self._pods, self.processes, self.kwok, self._sessions, self._clock)
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         try:
@@ -132,11 +141,11 @@ class KubeletEndpoints:
             case ("GET" | "POST", ["exec", _, name, *_, container]):
                 return await self._exec(request, self._require_pod(pod, name), container)
             case ("GET" | "POST", ["portForward", _, name, *_]):
-                return await self._port_forward(request, self._require_pod(pod, name))
+                return await self._ports().forward(request, self._require_pod(pod, name))
             case ("GET", ["metrics", *_] | ["stats", "summary"] | ["configz"]):
                 return await self._node_page(request, node)
             case ("GET", ["connect", address, port]):
-                return await self._connect(request, address, port, node)
+                return await self._ports().connect(request, address, port, node)
             case ("GET" | "POST", ["attach", _, name, *_, container]):
                 return await self._attach(request, self._require_pod(pod, name), container)
             case _:
@@ -197,20 +206,36 @@ class KubeletEndpoints:
         command = request.query.getall("command", [])
         if not command:
             raise HttpError(400, "you must specify a command")
+        process = await self._command_runner(pod, name)
+        if process is not None:
+            work = partial(_process_streams().run_exec, process, command, has_terminal=options.tty)
+            options = replace(options, tty=False)  # a process has a real terminal
+        else:
+            execution = await self._simulated_command(pod, container, run, command, options)
+            work = partial(execute, execution, self._clock)
+
+        async def run_within_container(streams: Streams) -> bytes:
+            status = await run_until(self._end_of_run(pod, name, run), work(streams))
+            return exit_status(KILLED) if status is None else status
+
+        return await self._streams.serve(request, options, run_within_container)
+
+    async def _command_runner(self, pod: PodView, name: str) -> "CommandRunner | None":
+        """Return what runs the commands of a container on this machine; None if they are simulated."""
         process = self._process(pod, name)
         if process is not None:
-            return await self._serve_process(
-                request,
-                options,
-                lambda streams: _streams().run_exec(process, command, options, streams),
-            )
-        if (entry := await self._kwok_entry(KwokKind.EXEC, pod.object, name)) is not None:
-            commands = _streams().HostCommands(entry)
-            return await self._serve_process(
-                request,
-                options,
-                lambda streams: _streams().run_exec(commands, command, options, streams),
-            )
+            return process
+        entry = await self._kwok_entry(KwokKind.EXEC, pod.object, name)
+        return None if entry is None else _process_streams().HostCommands(entry)
+
+    async def _simulated_command(
+        self,
+        pod: PodView,
+        container: ReadOnlyTree,
+        run: ContainerRun,
+        command: list[str],
+        options: StreamOptions,
+    ) -> Run:
         references = await self._references.load_shared(pod.object, container)
         files = await self._files.file_system(pod.object, container)
         host = host_of(pod.object, container, references, run.started, files=files)
@@ -218,11 +243,16 @@ class KubeletEndpoints:
         environment = environment_of(pod.object, container, references)
         if options.tty:
             environment.setdefault("TERM", "xterm")
-        directory = container.get("workingDir") or "/"
-        execution = run_command(host, command, environment, directory)
-        return await serve_streams(
-            request, options, lambda streams: execute(execution, streams, self._clock), self._clock
-        )
+        return run_command(host, command, environment, container.get("workingDir") or "/")
+
+    async def _end_of_run(self, pod: PodView, name: str, run: ContainerRun) -> None:
+        """Wait until the container has ended, with which all its commands end."""
+        with self._watchers.subscribe(pod.key) as pod_changed:
+            while (latest := current_run(self._object(pod.key), pod.uid, name, run)) is not None:
+                if latest.finished is not None:
+                    return
+                pod_changed.clear()
+                await pod_changed.wait()
 
     async def _attach(self, request: web.BaseRequest, pod: PodView, name: str) -> web.StreamResponse:
         """Stream the container's output from now on; only a process or an interactive container reads input."""
@@ -230,20 +260,21 @@ class KubeletEndpoints:
         options = stream_options(request.query)
         process = self._process(pod, name)
         if process is not None:
-            with process.listen() as output:
-                return await self._serve_process(
-                    request, options, lambda streams: _streams().attach_to(process, output, streams)
+            options = replace(options, tty=False)  # a process has a real terminal
+            with process.output.listen() as output:
+                return await self._streams.serve(
+                    request, options, partial(_process_streams().attach_to, process, output)
                 )
         interactive = self._interactive.run_of(pod.object, name)
         if interactive is not None:
             with interactive.listen() as output:
-                return await serve_streams(
-                    request, options, lambda streams: interactive.attach(output, streams), self._clock
-                )
+                return await self._streams.serve(request, options, partial(interactive.attach, output))
         attach_time = self._clock.now()
         log_source = await self._log_source(pod, container, run, KwokKind.ATTACH)
 
         async def attach(streams: Streams) -> bytes:
+            if streams.stdin is not None:
+                streams.stdin.discard()
             with closing(log_source), self._watchers.subscribe(pod.key) as pod_changed:
                 stream = LogStream(
                     LogOptions(follow=True, since=attach_time),
@@ -253,10 +284,11 @@ class KubeletEndpoints:
                     latest_run=lambda: current_run(self._object(pod.key), pod.uid, name, run),
                     pod_changed=pod_changed,
                 )
-                await stream.write_to(lambda data: streams.write(STDOUT, data))
+                sending = stream.write_to(partial(streams.write, STDOUT))
+                await run_until(streams.left.wait(), sending)
             return success_status()
 
-        return await serve_streams(request, options, attach, self._clock)
+        return await self._streams.serve(request, options, attach)
 
     def _process(self, pod: PodView, name: str) -> "ProcessRun | None":
         """Return the run of a container that is a process; None if the container is simulated."""
@@ -266,67 +298,6 @@ class KubeletEndpoints:
         if run is None or run.spec is None or run.state.exit is not None:
             raise HttpError(500, f'container not found ("{name}")')
         return run
-
-    async def _serve_process(
-        self, request: web.BaseRequest, options: StreamOptions, work: Work
-    ) -> web.StreamResponse:
-        """Serve the streams of a process without a simulated terminal, because a process has a real one."""
-        return await serve_streams(request, replace(options, tty=False), work, self._clock)
-
-    def _local_port(self, pod: ReadOnlyTree, port: int) -> int | None:
-        """Return the port of this machine for a pod's port; None if no process of the pod runs."""
-        runs = self.processes.runs_of(meta.uid(pod)) if self.processes is not None else ()
-        alive = [run for run in runs if run.state.is_alive]
-        local_port = next((run.ports[port] for run in alive if port in run.ports), None)
-        return local_port or (port if alive else None)
-
-    async def _port_forward(self, request: web.BaseRequest, pod: PodView) -> web.StreamResponse:
-        async def connect(port: int, stream: ByteStream) -> str:
-            current = self._object(pod.key)
-            problem = f"failed to connect to localhost:{port}"
-            failed = f"error forwarding port {port} to pod {pod.uid}, uid : {problem}"
-            local = self._local_port(current, port) if current is not None else None
-            if local is not None:
-                problem = await _streams().connect_port(local, stream)
-                return f"{failed}: {problem}" if problem else ""
-            try:
-                entry = await self._kwok_entry(KwokKind.PORT_FORWARD, current or {}, port)
-            except HttpError as error:
-                return str(error)
-            if entry is not None:
-                return str(await _streams().connect_target(entry, stream))
-            if current is None or not is_open(current, port):
-                refused = f"dial tcp4 127.0.0.1:{port}: connect: connection refused"
-                return f"{failed} inside the simulated pod: {refused}"
-            await serve_port(current, port, stream)
-            return ""
-
-        return await serve_port_forward(request, connect)
-
-    async def _connect(
-        self, request: web.BaseRequest, address: str, port: str, node: str
-    ) -> web.StreamResponse:
-        """Connect the client to a port of a pod of the node, by the pod's address."""
-        number = int_or_none(port) or 0
-        pods = [pod for pod in self._pods.by_index(BY_NODE, node) if not pod.is_terminal]
-        target_pod = next(
-            (pod.object for pod in pods if (pod.object.get("status") or {}).get("podIP") == address), None
-        )
-        local = self._local_port(target_pod, number) if target_pod is not None else None
-        is_simulated = local is None and request.query.get("only") != "processes"
-        if target_pod is None or (local is None and not (is_simulated and is_open(target_pod, number))):
-            raise HttpError(502, "connection refused")
-        connection = upgrade(request, {"Upgrade": "tcp"})
-        try:
-            if local is None:
-                await serve_port(target_pod, number, connection)
-            else:
-                await _streams().connect_port(local, connection)
-        except ConnectionError:
-            pass
-        finally:
-            connection.close()
-        return UpgradedResponse()
 
     async def _logs(self, request: web.BaseRequest, pod: PodView, name: str) -> web.StreamResponse:
         container = container_spec(pod.object, name)
@@ -368,7 +339,7 @@ class KubeletEndpoints:
                 raise HttpError(
                     500, f"unable to retrieve container logs for container {name!r} of pod {pod.key}"
                 )
-            process_log: LogSource = _streams().open_log(path)
+            process_log: LogSource = _process_streams().open_log(path)
             return process_log
         if (interactive_log := self._interactive.log_of(pod.object, name, run.restarts)) is not None:
             return interactive_log
@@ -393,7 +364,7 @@ class KubeletEndpoints:
         return None if pod is None else pod.object
 
 
-def _streams() -> ModuleType:
+def _process_streams() -> ModuleType:
     """Import the module that only processes and kwok's objects need."""
     from mockube.controller_manager.kubelet.server import process_streams  # noqa: PLC0415 - for few
 

@@ -13,6 +13,7 @@ from mockube.controller_manager.kubelet.containers.runs import (
 from mockube.controller_manager.kubelet.server.http_errors import HttpError
 from mockube.controller_manager.kubelet.server.streams import (
     InputStream,
+    ProgramStreams,
     Streams,
     exit_status,
     failure_status,
@@ -54,10 +55,10 @@ class CommandStreams(Protocol):
     async def write(self, stream: int, data: bytes) -> None: ...
 
 
-async def execute(execution: Run, streams: Streams, clock: Clock) -> bytes:
+async def execute(execution: Run, clock: Clock, streams: Streams) -> bytes:
     """Execute a command to its end; return the Status for the client."""
     try:
-        return exit_status(await run_to_end(execution, streams, clock))
+        return exit_status(await run_to_end(execution, ProgramStreams(streams), clock))
     except UnknownProgram as error:
         return failure_status(
             "error executing command in container: the container is simulated, and has no program "

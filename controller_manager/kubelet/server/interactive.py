@@ -24,6 +24,7 @@ from mockube.controller_manager.client.kinds import NODES
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.control.runnable import Context
+from mockube.controller_manager.kubelet.container_output import AttachedOutput, ContainerOutput
 from mockube.controller_manager.kubelet.containers.environment import environment_of
 from mockube.controller_manager.kubelet.containers.logs import LogLine
 from mockube.controller_manager.kubelet.containers.program import KILLED, expand_references
@@ -31,14 +32,15 @@ from mockube.controller_manager.kubelet.containers.runs import host_of, interact
 from mockube.controller_manager.kubelet.effects import ContainerAction, StartContainer, StopContainer
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import NEVER_RAN, Exit, ProcessState
 from mockube.controller_manager.kubelet.references import ReferenceLoader
+from mockube.controller_manager.kubelet.server.attach import attach
 from mockube.controller_manager.kubelet.server.execution import run_to_end
 from mockube.controller_manager.kubelet.server.http_errors import HttpError
 from mockube.controller_manager.kubelet.server.pod_files import PodFiles
-from mockube.controller_manager.kubelet.server.streams import InputStream, Streams, success_status
+from mockube.controller_manager.kubelet.server.streams import InputStream, Streams
 from mockube.controller_manager.kubelet.shell.invocation import run_command
 from mockube.controller_manager.kubelet.shell.process import UnknownProgram
 from mockube.controller_manager.kubelet.shell.syntax import ShellSyntaxError
-from mockube.controller_manager.supervision import cancel_and_wait, run_with, start
+from mockube.controller_manager.supervision import cancel_and_wait, start
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -47,11 +49,7 @@ MAX_LOG: Final = 1 << 20
 READ: Final = 4096
 LINES: Final = 500
 """The maximum number of lines of a log that one call reads."""
-LISTENER_QUEUE: Final = 1024
-OUTPUT_END: Final = (0, b"")
 NOT_STARTED: Final = 128
-
-Output = asyncio.Queue[tuple[int, bytes]]
 
 
 class RunLog:
@@ -121,18 +119,21 @@ class InteractiveRun:
         self.task: asyncio.Task[None] | None = None
         self._clock = clock
         self._on_output = on_output
-        self._listeners: set[Output] = set()
+        self._output = ContainerOutput()
 
     async def write(self, stream: int, data: bytes) -> None:
         self.log.write(self._clock.now(), stream, data)
-        self._send((stream, data))
+        self._on_output()
+        await self._output.send(stream, data)
 
     def end(self, code: int, reason: str = "", message: str = "") -> None:
         now = self._clock.now()
         self.log.flush(now)
         end = Exit(code=code, at=now, reason=reason, message=message)
         self.state = replace(self.state, exit=end, is_ready=False)
-        self._send(OUTPUT_END)
+        self.stdin.discard()
+        self._output.end()
+        self._on_output()
 
     def stop(self) -> None:
         if self.task is not None and self.state.exit is None and not self.state.is_stopping:
@@ -140,48 +141,25 @@ class InteractiveRun:
             self.task.cancel()
 
     @contextmanager
-    def listen(self) -> Iterator[Output]:
+    def listen(self) -> Iterator[AttachedOutput]:
         """Queue the output from now on, up to `OUTPUT_END`.
 
         It raises `HttpError` if the run has ended; kubectl then reads the log.
         """
         if self.state.exit is not None:
             raise HttpError(500, f'container not found ("{self.container["name"]}")')
-        output: Output = asyncio.Queue(LISTENER_QUEUE)
-        self._listeners.add(output)
-        try:
+        with self._output.listen() as output:
             yield output
-        finally:
-            self._listeners.discard(output)
 
-    async def attach(self, output: Output, streams: Streams) -> bytes:
+    async def attach(self, output: AttachedOutput, streams: Streams) -> bytes:
         """Send the output to a client, and receive its input."""
-        tasks = [start("input of a container", self._forward_input(streams.stdin))] if streams.stdin else []
-        try:
-            await run_with(_copy_output(output, streams), background_tasks=tasks)
-        finally:
-            if tasks and self.container.get("stdinOnce"):
-                self.stdin.abort()
-        return success_status()
+        return await attach(output, streams, self._forward_input)
 
     async def _forward_input(self, source: InputStream) -> None:
         while data := await source.read(READ):
             await self.stdin.feed(data)
         if self.container.get("stdinOnce"):
             await self.stdin.end()
-
-    def _send(self, piece: tuple[int, bytes]) -> None:
-        """Queue a piece of output for all listeners; a slow listener loses the oldest pieces, but not the end."""
-        for queue in self._listeners:
-            if queue.full():
-                queue.get_nowait()
-            queue.put_nowait(piece)
-        self._on_output()
-
-
-async def _copy_output(output: Output, streams: Streams) -> None:
-    while (piece := await output.get()) != OUTPUT_END:
-        await streams.write(*piece)
 
 
 class InteractiveContainers:

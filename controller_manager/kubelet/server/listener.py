@@ -137,3 +137,4 @@ async def serving(
         yield
     finally:
         await runner.cleanup()
+        await endpoints.end()

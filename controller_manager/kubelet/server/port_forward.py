@@ -9,10 +9,16 @@ from aiohttp import web
 
 from mockube.apimachinery.gotext import int_or_none
 from mockube.controller_manager.kubelet.server.http_errors import HttpError
+from mockube.controller_manager.kubelet.server.sessions import Sessions
 from mockube.controller_manager.kubelet.server.spdy_session import ByteStream, SpdySession, SpdyStream
-from mockube.controller_manager.kubelet.server.streams import InputStream, StreamsClosed
+from mockube.controller_manager.kubelet.server.streams import ClientConnection, InputStream, StreamsClosed
 from mockube.controller_manager.kubelet.server.upgrade import UpgradedResponse, upgrade
-from mockube.controller_manager.kubelet.server.websocket_streams import CLOSE_TYPES, websocket
+from mockube.controller_manager.kubelet.server.websocket_streams import (
+    CLOSE_TYPES,
+    decode_message,
+    websocket,
+    write_message,
+)
 from mockube.controller_manager.supervision import cancel_and_wait, log_failure, start
 
 PROTOCOL: Final = "portforward.k8s.io"
@@ -21,11 +27,13 @@ CHANNELS: Final = ("v4.channel.k8s.io", "v4.base64.channel.k8s.io")
 MAX_CONNECTIONS: Final = 500
 MAX_PORTS: Final = 64
 
-Connect = Callable[[int, ByteStream], Awaitable[str]]
+Connect = Callable[[int, ClientConnection], Awaitable[str]]
 """Connects a client to a port of the pod; returns the error, or ""."""
 
 
-async def serve_port_forward(request: web.BaseRequest, connect: Connect) -> web.StreamResponse:
+async def serve_port_forward(
+    request: web.BaseRequest, connect: Connect, sessions: Sessions
+) -> web.StreamResponse:
     kind = request.headers.get("Upgrade", "").lower()
     if kind == "spdy/3.1":
         client_protocols = request.headers.get("X-Stream-Protocol-Version", PROTOCOL)
@@ -34,10 +42,7 @@ async def serve_port_forward(request: web.BaseRequest, connect: Connect) -> web.
                 403, f"unable to upgrade: unable to negotiate protocol: client supports {client_protocols}"
             )
         connection = upgrade(request, {"Upgrade": "SPDY/3.1", "X-Stream-Protocol-Version": PROTOCOL})
-        try:
-            await _SpdyForwarder(connect).run(connection)
-        finally:
-            connection.close()
+        await sessions.run_apart(_SpdyForwarder(connect).run(connection, connection.close))
         return UpgradedResponse()
     if kind != "websocket":
         raise HttpError(400, "unable to upgrade: missing upgrade headers in request")
@@ -45,11 +50,14 @@ async def serve_port_forward(request: web.BaseRequest, connect: Connect) -> web.
     if TUNNEL in offered_protocols:
         socket = websocket([TUNNEL])
         await socket.prepare(request)
-        with suppress(StreamsClosed):
-            await _SpdyForwarder(connect).run(_TunnelStream(socket))
-        await socket.close()
+        tunnel = _TunnelStream(socket)
+        await sessions.run_apart(_SpdyForwarder(connect).run(tunnel, tunnel.close))
         return socket
-    return await _serve_channels(request, connect)
+    ports = _ports(request.query.getall("port", []))
+    socket = websocket(CHANNELS)
+    await socket.prepare(request)
+    await sessions.run_apart(_serve_channels(socket, ports, connect))
+    return socket
 
 
 class _TunnelStream:
@@ -68,12 +76,16 @@ class _TunnelStream:
     async def write(self, data: bytes) -> None:
         await self._socket.send_bytes(data)
 
+    async def close(self) -> None:
+        await self._socket.close()
+
 
 class _ForwardedConnection:
     """The data stream of one connection over SPDY."""
 
     def __init__(self, stream: SpdyStream) -> None:
         self._stream = stream
+        self.left = stream.left
 
     async def read(self, limit: int) -> bytes:
         return await self._stream.received.read(limit)
@@ -81,35 +93,48 @@ class _ForwardedConnection:
     async def write(self, data: bytes) -> None:
         await self._stream.write(data)
 
+    async def end(self) -> bool:
+        await self._stream.end()
+        return True
+
 
 class _SpdyForwarder:
     """The connections of one SPDY session: each has a data and an error stream with its id in the headers."""
 
     def __init__(self, connect: Connect) -> None:
         self._connect = connect
-        self._errors: dict[str, SpdyStream] = {}
+        self._first_streams: dict[str, SpdyStream] = {}
+        """The first of the two streams of each connection."""
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def run(self, carrier: ByteStream) -> None:
+    async def run(self, carrier: ByteStream, close: Callable[[], Awaitable[None]]) -> None:
+        """Serve the session, and close it; what the client has sent is delivered after it has left."""
         self._session = SpdySession(carrier, self._add)
         try:
             with suppress(StreamsClosed):
                 await self._session.run()
+            await close()
+            await asyncio.gather(*self._tasks)
         finally:
             await cancel_and_wait(list(self._tasks))
 
     async def _add(self, stream: SpdyStream) -> None:
-        headers = stream.headers
-        number = headers.get("requestid", "") or headers.get("port", "")
-        if headers.get("streamtype") == "error" and len(self._errors) < MAX_CONNECTIONS:
-            self._errors[number] = stream
-            return
-        error = self._errors.pop(number, None)
-        port = int_or_none(headers.get("port", ""))
-        if headers.get("streamtype") != "data" or error is None or port is None or not 0 < port < 65536:
+        kind, port = stream.headers.get("streamtype"), int_or_none(stream.headers.get("port", ""))
+        if kind not in ("data", "error") or port is None or not 0 < port < 65536:
             await stream.reset()
             return
-        task = start("a forwarded connection", self._forward(port, stream, error))
+        if kind == "error":
+            stream.received.discard()
+        number = stream.headers.get("requestid") or str(stream.number - (2 if kind == "data" else 0))
+        other = self._first_streams.pop(number, None)
+        if other is None and len(self._first_streams) < MAX_CONNECTIONS:
+            self._first_streams[number] = stream
+            return
+        if other is None or other.headers["streamtype"] == kind:
+            await stream.reset()
+            return
+        data, error = (stream, other) if kind == "data" else (other, stream)
+        task = start("a forwarded connection", self._forward(port, data, error))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -120,6 +145,7 @@ class _SpdyForwarder:
                 await error.write(problem.encode())
             await data.end()
             await error.end()
+        data.received.discard()
         self._session.forget(data)
         self._session.forget(error)
 
@@ -127,59 +153,70 @@ class _SpdyForwarder:
 class _Channel:
     """A channel of a WebSocket, which carries the data or the errors of one connection."""
 
-    def __init__(self, socket: web.WebSocketResponse, number: int) -> None:
+    def __init__(self, socket: web.WebSocketResponse, number: int, left: asyncio.Event) -> None:
         self._socket = socket
         self._number = number
+        self.left = left
         self.received = InputStream()
 
     async def read(self, limit: int) -> bytes:
         return await self.received.read(limit)
 
     async def write(self, data: bytes) -> None:
-        try:
-            await self._socket.send_bytes(bytes([self._number]) + data)
-        except ConnectionError as error:
-            raise StreamsClosed from error
+        await write_message(self._socket, self._number, data)
+
+    async def end(self) -> bool:
+        return True
 
 
-async def _serve_channels(request: web.BaseRequest, connect: Connect) -> web.StreamResponse:
+async def _serve_channels(socket: web.WebSocketResponse, ports: Sequence[int], connect: Connect) -> None:
     """Serve two channels for each port of the query; each starts with the port's number."""
-    ports = _ports(request.query.getall("port", []))
-    socket = websocket([CHANNELS[0]])
-    await socket.prepare(request)
-    channels = [_Channel(socket, number) for number in range(2 * len(ports))]
+    left = asyncio.Event()
+    channels = [_Channel(socket, number, left) for number in range(2 * len(ports))]
+    for error_channel in channels[1::2]:
+        error_channel.received.discard()
     with suppress(StreamsClosed):
-        for channel in channels:
-            await channel.write(ports[channel._number // 2].to_bytes(2, "little"))  # noqa: SLF001 - of the same module
-        forward_tasks = [
-            start(
-                "a forwarded connection",
-                _forward_channel(connect, port, channels[2 * index], channels[2 * index + 1]),
-            )
-            for index, port in enumerate(ports)
-        ]
-        listener = start("channels of a client", _listen(socket, channels))
-        all_forwards = start("forwarded connections", _wait_for_all(forward_tasks))
-        try:
-            done, _ = await asyncio.wait([listener, all_forwards], return_when=asyncio.FIRST_COMPLETED)
-            for failure in filter(None, (task.exception() for task in done)):
+        for number, channel in enumerate(channels):
+            await channel.write(ports[number // 2].to_bytes(2, "little"))
+    forward_tasks = [
+        start(
+            "a forwarded connection",
+            _forward_channel(connect, port, channels[2 * index], channels[2 * index + 1]),
+        )
+        for index, port in enumerate(ports)
+    ]
+    listener = start("channels of a client", _listen(socket, channels, left))
+    all_forwards = start("forwarded connections", _wait_for_all(forward_tasks))
+    try:
+        done, _ = await asyncio.wait([listener, all_forwards], return_when=asyncio.FIRST_COMPLETED)
+        failures = list(filter(None, (task.exception() for task in done)))
+        if failures:
+            await cancel_and_wait([all_forwards, *forward_tasks])
+        with suppress(StreamsClosed):
+            for failure in failures:
                 for channel in channels[1::2]:
                     await channel.write(_internal_error(failure).encode())
-        finally:
-            await cancel_and_wait([all_forwards, *forward_tasks, listener])
+        for channel in channels if all_forwards.done() else ():
+            channel.received.discard()
         await socket.close()
-    return socket
+        if not failures:
+            await asyncio.wait([all_forwards])
+    finally:
+        await cancel_and_wait([all_forwards, *forward_tasks, listener])
 
 
 async def _wait_for_all(tasks: "Sequence[asyncio.Task[None]]") -> None:
     await asyncio.gather(*tasks)
 
 
-async def _listen(socket: web.WebSocketResponse, channels: Sequence[_Channel]) -> None:
+async def _listen(socket: web.WebSocketResponse, channels: Sequence[_Channel], left: asyncio.Event) -> None:
     while (message := await socket.receive()).type not in CLOSE_TYPES:
-        data = message.data if isinstance(message.data, bytes) else str(message.data).encode()
+        data = decode_message(socket, message.data)
         if data and data[0] < len(channels):
             await channels[data[0]].received.feed(data[1:])
+    for channel in channels:
+        await channel.received.end()
+    left.set()
 
 
 def _ports(texts: Sequence[str]) -> Sequence[int]:
@@ -195,9 +232,10 @@ async def _forward_channel(connect: Connect, port: int, data: _Channel, error: _
         problem = await _try_connect(connect, port, data)
         if problem:
             await error.write(problem.encode())
+    data.received.discard()
 
 
-async def _try_connect(connect: Connect, port: int, data: ByteStream) -> str:
+async def _try_connect(connect: Connect, port: int, data: ClientConnection) -> str:
     """Connect a client to a port; return the error, or ""."""
     try:
         return await connect(port, data)

@@ -4,12 +4,13 @@ import asyncio
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Final, Protocol
 
-import orjson
-
+from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.kubelet.container_output import AttachedOutput
 from mockube.controller_manager.kubelet.processes.command import Identity, StartError, find_program
 from mockube.controller_manager.kubelet.processes.local_process import (
     LocalProcess,
@@ -17,23 +18,24 @@ from mockube.controller_manager.kubelet.processes.local_process import (
     start_process,
 )
 from mockube.controller_manager.kubelet.processes.log_files import LogFile
-from mockube.controller_manager.kubelet.processes.process_run import OUTPUT_END, Output, ProcessRun
+from mockube.controller_manager.kubelet.processes.process_run import ProcessRun
+from mockube.controller_manager.kubelet.server.attach import attach
 from mockube.controller_manager.kubelet.server.container_logs import LogSource
 from mockube.controller_manager.kubelet.server.kwok_objects import exec_variables
-from mockube.controller_manager.kubelet.server.remote_command import StreamOptions
-from mockube.controller_manager.kubelet.server.spdy_session import ByteStream
 from mockube.controller_manager.kubelet.server.streams import (
+    ClientConnection,
     InputStream,
+    ProgramStreams,
     Streams,
     StreamsClosed,
+    TerminalSizes,
     exit_status,
     failure_status,
-    success_status,
 )
-from mockube.controller_manager.supervision import cancel_and_wait, run_with, start
+from mockube.controller_manager.supervision import cancel_and_wait, run_until, run_with, start, timeout
 
 READ: Final = 32 << 10
-MAX_RESIZE: Final = 1024
+LEAVE_SECONDS: Final = 1.0
 
 
 def open_log(path: Path) -> LogSource:
@@ -78,21 +80,24 @@ class HostCommands:
         await process.end()
 
 
-async def run_exec(run: CommandRunner, command: list[str], options: StreamOptions, streams: Streams) -> bytes:
+async def run_exec(
+    run: CommandRunner, command: Sequence[str], streams: Streams, *, has_terminal: bool
+) -> bytes:
     """Run a command in a container; return the Status for the client."""
     try:
-        process = await run.start_exec(command, stdin=streams.stdin is not None, terminal=options.tty)
+        process = await run.start_exec(command, stdin=streams.stdin is not None, terminal=has_terminal)
     except (StartError, OSError) as error:
         return failure_status(
             "error executing command in container: failed to exec in container: failed to start exec: OCI runtime exec "
             f"failed: exec failed: unable to start container process: {error}"
         )
-    tasks = [start("input of a command", _copy_input(process, streams.stdin))] if streams.stdin else []
-    if options.tty:
-        tasks.append(start("sizes of a terminal", _resize_terminal(process, streams.resize)))
+    program = ProgramStreams(streams)
+    tasks = [start("input of a command", _copy_input(process, program.stdin))] if program.stdin else []
+    if has_terminal:
+        tasks.append(start("sizes of a terminal", _resize_terminal(process, program.sizes)))
 
     async def run_to_end() -> bytes:
-        await _copy_outputs(process.outputs, streams)
+        await _copy_outputs(process.outputs, program)
         return exit_status(await process.wait())
 
     try:
@@ -101,26 +106,19 @@ async def run_exec(run: CommandRunner, command: list[str], options: StreamOption
         await run.end_exec(process)
 
 
-async def attach_to(run: ProcessRun, output: Output, streams: Streams) -> bytes:
+async def attach_to(run: ProcessRun, output: AttachedOutput, streams: Streams) -> bytes:
     """Send the output of a container to a client, and receive its input."""
-    tasks = []
-    if run.process is not None and streams.stdin is not None and run.process.stdin is not None:
-        closes_input = bool(run.container.get("stdinOnce"))
-        tasks.append(
-            start("input of a container", _copy_input(run.process, streams.stdin, close=closes_input))
-        )
-    if run.process is not None and run.container.get("tty"):
-        tasks.append(start("sizes of a terminal", _resize_terminal(run.process, streams.resize)))
-
-    async def copy_output() -> None:
-        while (piece := await output.get()) != OUTPUT_END:
-            await streams.write(*piece)
-
-    await run_with(copy_output(), background_tasks=tasks)
-    return success_status()
+    process, has_terminal = run.process, bool(run.container.get("tty"))
+    forward_input = sizes = None
+    if process is not None and process.stdin is not None:
+        closes_input = bool(run.container.get("stdinOnce")) and not has_terminal
+        forward_input = partial(_copy_input, process, close=closes_input)
+    if process is not None and has_terminal:
+        sizes = start("sizes of a terminal", _resize_terminal(process, streams.sizes))
+    return await attach(output, streams, forward_input, background_tasks=[sizes] if sizes else [])
 
 
-async def _copy_outputs(outputs: Mapping[int, asyncio.StreamReader], streams: Streams) -> None:
+async def _copy_outputs(outputs: Mapping[int, asyncio.StreamReader], streams: ProgramStreams) -> None:
     async def copy(number: int, reader: asyncio.StreamReader) -> None:
         while data := await read_chunk(reader):
             await streams.write(number, data)
@@ -134,51 +132,75 @@ async def _copy_outputs(outputs: Mapping[int, asyncio.StreamReader], streams: St
 
 async def _copy_input(process: LocalProcess, source: InputStream, *, close: bool = True) -> None:
     assert process.stdin is not None
-    with suppress(ConnectionError, OSError):
+    try:
         while data := await source.read(READ):
             process.stdin.write(data)
             await process.stdin.drain()
         if close:
-            process.close_input()
+            await process.end_input()
+    except (ConnectionError, OSError):  # the process reads no more
+        source.discard()
 
 
-async def _resize_terminal(process: LocalProcess, sizes: InputStream) -> None:
-    """Resize the terminal for each size, a JSON object with `Width` and `Height`."""
-    while data := await sizes.read(MAX_RESIZE):
-        with suppress(ValueError, KeyError, TypeError, OverflowError):
-            size = orjson.loads(data)
-            process.resize(int(size["Width"]) & 0xFFFF, int(size["Height"]) & 0xFFFF)
+async def _resize_terminal(process: LocalProcess, sizes: TerminalSizes) -> None:
+    while size := await sizes.next():
+        process.resize(size.width & 0xFFFF, size.height & 0xFFFF)
 
 
-async def connect_port(port: int, stream: ByteStream, host: str = "127.0.0.1") -> str:
-    """Connect a stream to a port of this machine until it ends; return the error, or ""."""
+async def connect_port(port: int, client: ClientConnection, clock: Clock, host: str = "127.0.0.1") -> str:
+    """Connect a client to a port of this machine until both have ended; return the error, or "".
+
+    When one has left, all that it sent is delivered. The other one can still send for a second, as with containerd.
+    """
     try:
         reader, writer = await asyncio.open_connection(host, port)
     except OSError:
         return f"dial tcp4 {host}:{port}: connect: connection refused"
+    sender = start("a connection to a process", _send_to(writer, client))
+    receiver = start("a connection from a process", _receive_from(reader, client))
 
-    async def send() -> None:
-        with suppress(ConnectionError, StreamsClosed):
-            while data := await stream.read(READ):
-                writer.write(data)
-                await writer.drain()
-            writer.write_eof()
-
-    async def receive() -> None:
-        with suppress(ConnectionError, StreamsClosed):
-            while data := await reader.read(READ):
-                await stream.write(data)
+    async def run() -> None:
+        await run_until(client.left.wait(), asyncio.wait({receiver}))
+        if not receiver.done():
+            await asyncio.wait({sender})
+            await _wait(receiver, clock)
+        elif await client.end():
+            await _wait(sender, clock)
 
     try:
-        await run_with(receive(), background_tasks=[start("a connection to a process", send())])
+        await run_with(run(), background_tasks=[sender, receiver])
     finally:
         writer.close()
     return ""
 
 
-async def connect_target(entry: ReadOnlyTree, stream: ByteStream) -> str:
-    """Connect a stream to the target of kwok's PortForward until it ends; return the error, or ""."""
+async def _wait(task: "asyncio.Task[None]", clock: Clock) -> None:
+    with suppress(TimeoutError):
+        async with timeout(clock, LEAVE_SECONDS):
+            await asyncio.wait({task})
+
+
+async def _send_to(writer: asyncio.StreamWriter, stream: ClientConnection) -> None:
+    with suppress(ConnectionError, StreamsClosed):
+        while data := await stream.read(READ):
+            writer.write(data)
+            await writer.drain()
+        writer.write_eof()
+
+
+async def _receive_from(reader: asyncio.StreamReader, stream: ClientConnection) -> None:
+    """Forward what a port sends, or discard it when the client has left: its input may not be delivered yet."""
+    with suppress(ConnectionError):
+        with suppress(StreamsClosed):
+            while data := await reader.read(READ):
+                await stream.write(data)
+        while await reader.read(READ):
+            pass
+
+
+async def connect_target(entry: ReadOnlyTree, stream: ClientConnection, clock: Clock) -> str:
+    """Connect a client to the target of kwok's PortForward until it ends; return the error, or ""."""
     target = entry.get("target")
     if entry.get("command") or not target:
         return "a PortForward with a command is not supported: give it a target"
-    return await connect_port(target["port"], stream, target.get("address") or "127.0.0.1")
+    return await connect_port(target["port"], stream, clock, target.get("address") or "127.0.0.1")

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 from aiohttp import web
@@ -10,6 +11,7 @@ from msgspec import Struct
 from mockube.apimachinery.clock import Clock
 from mockube.controller_manager.kubelet.server import spdy_streams, websocket_streams
 from mockube.controller_manager.kubelet.server.http_errors import HttpError
+from mockube.controller_manager.kubelet.server.sessions import Sessions
 from mockube.controller_manager.kubelet.server.spdy_session import SpdySession
 from mockube.controller_manager.kubelet.server.spdy_streams import SpdyStreams
 from mockube.controller_manager.kubelet.server.streams import (
@@ -25,10 +27,14 @@ from mockube.controller_manager.kubelet.server.streams import (
 from mockube.controller_manager.kubelet.server.terminal import Terminal
 from mockube.controller_manager.kubelet.server.upgrade import UpgradedResponse, upgrade
 from mockube.controller_manager.kubelet.server.websocket_streams import WebSocketStreams, websocket
-from mockube.controller_manager.supervision import cancel_and_wait, run_with, start
+from mockube.controller_manager.supervision import cancel_and_wait, run_with, start, timeout
 
 CREATION_SECONDS: Final = 30.0
 """The maximum time in seconds in which a client opens its streams."""
+LEAVE_SECONDS: Final = 2.0
+"""How long a client that has left can receive the end of its command."""
+LINGER_SECONDS: Final = 30.0
+"""How long a client may take to receive what was sent before the connection is closed."""
 SPDY: Final = "SPDY/3.1"
 PROTOCOL_HEADER: Final = "X-Stream-Protocol-Version"
 _NAMES: Final = {"input": STDIN, "output": STDOUT, "error": STDERR}
@@ -52,91 +58,124 @@ def stream_options(query: Mapping[str, str]) -> StreamOptions:
     return StreamOptions(frozenset(streams | ({RESIZE} if tty else set())), tty)
 
 
-async def serve_streams(
-    request: web.BaseRequest, options: StreamOptions, work: Work, clock: Clock
-) -> web.StreamResponse:
-    """Negotiate the protocol, and run the work until it is done or the client disconnects."""
-    kind = request.headers.get("Upgrade", "")
-    if kind.lower() == "websocket":
-        return await _over_websocket(request, options, work)
-    if kind.upper() == SPDY:
-        return await _over_spdy(request, options, work, clock)
-    raise HttpError(400, "unable to upgrade: missing upgrade headers in request")
+class StreamServer:
+    """Serves the streams of clients; a command continues when its client has left."""
 
+    def __init__(self, clock: Clock, sessions: Sessions) -> None:
+        self._clock = clock
+        self._sessions = sessions
 
-async def _over_websocket(request: web.BaseRequest, options: StreamOptions, work: Work) -> web.StreamResponse:
-    client_protocols = [
-        protocol.strip()
-        for line in request.headers.getall("Sec-WebSocket-Protocol", ())
-        for protocol in line.split(",")
-    ]
-    if client_protocols and not set(client_protocols) & set(websocket_streams.PROTOCOLS):
-        raise HttpError(
-            403,
-            f"requested protocol(s) are not supported: {client_protocols}; supports {websocket_streams.PROTOCOLS}",
+    async def serve(self, request: web.BaseRequest, options: StreamOptions, work: Work) -> web.StreamResponse:
+        """Negotiate the protocol, and run the work until it is done or the client leaves."""
+        kind = request.headers.get("Upgrade", "")
+        if kind.lower() == "websocket":
+            return await self._over_websocket(request, options, work)
+        if kind.upper() == SPDY:
+            return await self._over_spdy(request, options, work)
+        raise HttpError(400, "unable to upgrade: missing upgrade headers in request")
+
+    async def _over_websocket(
+        self, request: web.BaseRequest, options: StreamOptions, work: Work
+    ) -> web.StreamResponse:
+        client_protocols = [
+            protocol.strip()
+            for line in request.headers.getall("Sec-WebSocket-Protocol", ())
+            for protocol in line.split(",")
+        ]
+        if client_protocols and not set(client_protocols) & set(websocket_streams.PROTOCOLS):
+            raise HttpError(
+                403,
+                f"requested protocol(s) are not supported: {client_protocols}; supports {websocket_streams.PROTOCOLS}",
+            )
+        socket = websocket(websocket_streams.PROTOCOLS)
+        await socket.prepare(request)
+        streams = WebSocketStreams(socket, options.streams)
+        with suppress(StreamsClosed):
+            await streams.start()
+        await self._sessions.run_apart(
+            self._run(streams, _run_work(streams, options, work), streams.listen())
         )
-    socket = websocket(websocket_streams.PROTOCOLS)
-    await socket.prepare(request)
-    streams = WebSocketStreams(socket, options.streams)
-    try:
-        await streams.start()
-        await _run(streams, options, work, streams.listen())
-    except StreamsClosed:
-        pass
-    return socket
+        return socket
 
+    async def _over_spdy(
+        self, request: web.BaseRequest, options: StreamOptions, work: Work
+    ) -> web.StreamResponse:
+        client_protocols = [
+            name.strip() for line in request.headers.getall(PROTOCOL_HEADER, ()) for name in line.split(",")
+        ]
+        protocol = next((name for name in client_protocols if name in spdy_streams.PROTOCOLS), "")
+        if client_protocols and not protocol:
+            raise HttpError(
+                403, f"unable to upgrade: unable to negotiate protocol: client supports {client_protocols}"
+            )
+        headers = {"Upgrade": SPDY} | ({PROTOCOL_HEADER: protocol} if protocol else {})
+        connection = upgrade(request, headers)
+        streams = SpdyStreams(options.streams, protocol)
+        session = SpdySession(connection, streams.add)
 
-async def _over_spdy(
-    request: web.BaseRequest, options: StreamOptions, work: Work, clock: Clock
-) -> web.StreamResponse:
-    client_protocols = [
-        name.strip() for line in request.headers.getall(PROTOCOL_HEADER, ()) for name in line.split(",")
-    ]
-    protocol = next((name for name in client_protocols if name in spdy_streams.PROTOCOLS), "")
-    if client_protocols and not protocol:
-        raise HttpError(
-            403, f"unable to upgrade: unable to negotiate protocol: client supports {client_protocols}"
-        )
-    headers = {"Upgrade": SPDY} | ({PROTOCOL_HEADER: protocol} if protocol else {})
-    connection = upgrade(request, headers)
-    streams = SpdyStreams(options.streams, protocol)
-    session = SpdySession(connection, streams.add)
+        async def listen() -> None:
+            await session.run()
+            streams.time_out()
 
-    async def run_when_complete(_: Streams) -> bytes:
-        timer = clock.call_later(CREATION_SECONDS, streams.time_out)
+        async def run_when_complete() -> bytes:
+            timer = self._clock.call_later(CREATION_SECONDS, streams.time_out)
+            try:
+                await streams.complete.wait()
+            finally:
+                timer.cancel()
+            if streams.is_timed_out:
+                return failure_status("timed out waiting for client to create streams")
+            return await _run_work(streams, options, work)
+
+        async def run() -> None:
+            try:
+                await self._run(streams, run_when_complete(), listen())
+            finally:
+                await connection.close()
+
+        await self._sessions.run_apart(run())
+        return UpgradedResponse()
+
+    async def _run(
+        self,
+        streams: Streams,
+        work: Coroutine[Any, Any, bytes],
+        listen: Coroutine[Any, Any, None],
+    ) -> None:
+        """Run the work until it is done, or until the client leaves: the work continues then without a connection."""
+        listener = start("streams of a client", _listen(streams, listen))
+        worker = self._sessions.start("a command for a client", work)
         try:
-            await streams.complete.wait()
+            await asyncio.wait({listener, worker}, return_when=asyncio.FIRST_COMPLETED)
+            if streams.left.is_set():
+                await self._wait(worker, LEAVE_SECONDS)
+            status = _final_status(listener, worker)
+            if status:
+                await cancel_and_wait([worker])
+            await self._finish(streams, status)
+            await self._wait(listener, LINGER_SECONDS)
+        except BaseException:
+            worker.cancel()
+            raise
         finally:
-            timer.cancel()
-        if streams.is_timed_out:
-            return failure_status("timed out waiting for client to create streams")
-        return await _with_terminal(streams, options, work)
+            await cancel_and_wait([listener])
 
-    try:
-        await _run(streams, StreamOptions(options.streams, tty=False), run_when_complete, session.run())
-    finally:
-        connection.close()
-    return UpgradedResponse()
-
-
-async def _run(
-    streams: Streams, options: StreamOptions, work: Work, listen: Coroutine[Any, Any, None]
-) -> None:
-    """Run the work until it is done; cancel it if the client disconnects."""
-    listener = start("streams of a client", listen)
-    worker = start("a command for a client", _run_work(streams, options, work))
-    try:
-        await asyncio.wait({listener, worker}, return_when=asyncio.FIRST_COMPLETED)
-        status = _final_status(listener, worker)
-        if status:
-            await cancel_and_wait([worker])
+    async def _finish(self, streams: Streams, status: bytes) -> None:
+        if not streams.left.is_set():
             await streams.finish(status)
-    finally:
-        await cancel_and_wait([worker, listener])
+            return
+        with suppress(TimeoutError):  # a client that has left may read nothing
+            async with timeout(self._clock, LEAVE_SECONDS):
+                await streams.finish(status)
+
+    async def _wait(self, task: "asyncio.Task[Any]", seconds: float) -> None:
+        with suppress(TimeoutError):
+            async with timeout(self._clock, seconds):
+                await asyncio.wait([task])
 
 
 def _final_status(listener: "asyncio.Task[None]", worker: "asyncio.Task[bytes]") -> bytes:
-    """Return the Status for the client; b"" if it has disconnected.
+    """Return the Status for the client; b"" if the worker continues.
 
     A failed listener has precedence: it also ends the input of the command, which may succeed with the partial input.
     """
@@ -145,6 +184,14 @@ def _final_status(listener: "asyncio.Task[None]", worker: "asyncio.Task[bytes]")
         if error is not None:
             return error_status(error)
     return worker.result() if worker.done() else b""
+
+
+async def _listen(streams: Streams, listen: Coroutine[Any, Any, None]) -> None:
+    await listen
+    if streams.stdin is not None:
+        await streams.stdin.end()
+    await streams.sizes.end()
+    streams.left.set()
 
 
 async def _run_work(streams: Streams, options: StreamOptions, work: Work) -> bytes:

@@ -26,31 +26,46 @@ class ByteStream(Protocol):
         """Write the data; wait while the other side does not read."""
 
 
+class Receiver(Protocol):
+    """What receives the data of a stream."""
+
+    async def feed(self, data: bytes) -> None: ...
+
+    async def end(self) -> None: ...
+
+
 class SpdyStream:
-    """One stream; received data is read from `received`."""
+    """One stream. Its data is read from `received`, unless it has another receiver."""
 
     def __init__(self, session: "SpdySession", number: int, headers: Mapping[str, str]) -> None:
         self._session = session
         self.number = number
         self.headers = headers
         self.received = InputStream()
-        self.is_reset = False
+        self.receiver: Receiver = self.received
+        self.left = asyncio.Event()
+        """Set when the client has reset the stream, or has left the session. What it sent has ended then."""
         self._is_ended = False
 
     async def write(self, data: bytes) -> None:
         for start in range(0, len(data), MAX_FRAME_DATA):
-            if self.is_reset:
+            if self.left.is_set():
                 raise StreamsClosed
             await self._session.send_data(self.number, data[start : start + MAX_FRAME_DATA])
 
     async def end(self) -> None:
         """End the writing side of the stream."""
-        if not self._is_ended and not self.is_reset:
+        if not self._is_ended and not self.left.is_set():
             self._is_ended = True
             await self._session.send_data(self.number, b"", last=True)
 
     async def reset(self) -> None:
         await self._session.send_reset(self.number)
+
+    async def leave(self) -> None:
+        """End what the client sends and receives."""
+        await self.receiver.end()
+        self.left.set()
 
 
 OnStream = Callable[[SpdyStream], Awaitable[None]]
@@ -67,34 +82,36 @@ class SpdySession:
 
     async def run(self) -> None:
         """Receive frames until the client ends the session or sends invalid SPDY."""
-        reader = FrameReader()
         try:
-            while data := await self._carrier.read(READ):
-                for frame in reader.feed(data):
-                    if isinstance(frame, ControlFrame) and frame.type == spdy.GOAWAY:
-                        return
-                    await self._receive(frame)
+            await self._receive_all()
         except SpdyError:
             with suppress(StreamsClosed):
                 await self._send(self._writer.goaway(0, PROTOCOL_ERROR))
-        finally:
-            for stream in self._streams.values():
-                stream.received.abort()
+        for stream in self._streams.values():
+            await stream.leave()
+
+    async def _receive_all(self) -> None:
+        reader = FrameReader()
+        while data := await self._carrier.read(READ):
+            for frame in reader.feed(data):
+                if isinstance(frame, ControlFrame) and frame.type == spdy.GOAWAY and not self._streams:
+                    return
+                with suppress(StreamsClosed):  # what the client has sent before it left is still received
+                    await self._receive(frame)
 
     async def _receive(self, frame: Frame) -> None:
         if isinstance(frame, DataFrame):
             stream = self._streams.get(frame.stream)
             if stream is not None:
-                await stream.received.feed(frame.data)
+                await stream.receiver.feed(frame.data)
                 if frame.is_last:
-                    await stream.received.end()
+                    await stream.receiver.end()
         elif frame.type == spdy.SYN_STREAM:
             await self._open(frame)
         elif frame.type == spdy.RST_STREAM:
             stream = self._streams.pop(frame.stream, None)
             if stream is not None:
-                stream.is_reset = True
-                stream.received.abort()
+                await stream.leave()
         elif frame.type == spdy.PING:
             await self._send(self._writer.ping(frame.value))
 
@@ -105,9 +122,9 @@ class SpdySession:
         stream = SpdyStream(self, frame.stream, frame.headers or {})
         self._streams[frame.stream] = stream
         await self._send(self._writer.syn_reply(frame.stream, {}))
-        if frame.flags & spdy.FIN:
-            await stream.received.end()
         await self._on_stream(stream)
+        if frame.flags & spdy.FIN:
+            await stream.receiver.end()
 
     def forget(self, stream: SpdyStream) -> None:
         """Remove a stream that both sides have ended."""

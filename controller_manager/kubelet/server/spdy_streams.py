@@ -12,6 +12,7 @@ from mockube.controller_manager.kubelet.server.streams import (
     STDIN,
     InputStream,
     StreamsClosed,
+    TerminalSizes,
     plain_status,
 )
 
@@ -35,7 +36,8 @@ class SpdyStreams:
         """Set when the client has opened all requested streams, or has taken too long."""
         self.is_timed_out = False
         self.stdin: InputStream | None = None
-        self.resize = InputStream()
+        self.sizes = TerminalSizes()
+        self.left = asyncio.Event()
 
     def time_out(self) -> None:
         """Stop waiting for streams: the client has taken too long."""
@@ -53,7 +55,9 @@ class SpdyStreams:
         if number == STDIN:
             self.stdin = stream.received
         elif number == RESIZE:
-            self.resize = stream.received
+            stream.receiver = self.sizes
+        else:
+            stream.received.discard()
         if not self._missing:
             self.complete.set()
 
@@ -63,7 +67,10 @@ class SpdyStreams:
             await spdy_stream.write(data)
 
     async def finish(self, status: bytes) -> None:
+        if status and self.stdin is not None:
+            self.stdin.discard()
         with suppress(StreamsClosed):
-            await self.write(ERROR, status if self._has_status else plain_status(status))
+            if status:
+                await self.write(ERROR, status if self._has_status else plain_status(status))
             for stream in self._streams.values():
                 await stream.end()

@@ -1,5 +1,6 @@
 """A simulated terminal between a client and a command: it echoes input, edits lines, and translates line ends."""
 
+from contextlib import suppress
 from typing import Final
 
 from mockube.controller_manager.kubelet.server.streams import STDOUT, InputStream, Streams, StreamsClosed
@@ -15,7 +16,8 @@ class Terminal:
     def __init__(self, streams: Streams) -> None:
         self._streams = streams
         self.stdin: InputStream | None = InputStream() if streams.stdin is not None else None
-        self.resize = streams.resize
+        self.sizes = streams.sizes
+        self.left = streams.left
 
     async def write(self, _: int, data: bytes) -> None:
         await self._streams.write(STDOUT, data.replace(b"\n", b"\r\n"))
@@ -28,13 +30,11 @@ class Terminal:
         raw, line = self._streams.stdin, bytearray()
         assert raw is not None
         assert self.stdin is not None
-        try:
-            while data := await raw.read(MAX_LINE):
-                for byte in data:
-                    await self._handle_byte(byte, line)
-            await self.stdin.end()
-        except StreamsClosed:
-            self.stdin.abort()
+        while data := await raw.read(MAX_LINE):
+            for byte in data:
+                await self._handle_byte(byte, line)
+        await self.stdin.feed(bytes(line))
+        await self.stdin.end()
 
     async def _handle_byte(self, byte: int, line: bytearray) -> None:
         assert self.stdin is not None
@@ -53,9 +53,12 @@ class Terminal:
         elif byte == _END_OF_TRANSMISSION:
             if not line:
                 await self.stdin.end()
+            await self.stdin.feed(bytes(line))
+            line.clear()
         elif len(line) < MAX_LINE:
             line.append(byte)
             await self._echo(bytes([byte]))
 
     async def _echo(self, data: bytes) -> None:
-        await self._streams.write(STDOUT, data)
+        with suppress(StreamsClosed):  # the command still reads its input
+            await self._streams.write(STDOUT, data)

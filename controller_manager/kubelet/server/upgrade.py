@@ -6,6 +6,7 @@ from aiohttp import web
 from aiohttp.abc import AbstractStreamWriter
 
 from mockube.controller_manager.kubelet.server.spdy_session import READ
+from mockube.controller_manager.kubelet.server.streams import StreamsClosed
 
 
 class UpgradedConnection:
@@ -14,18 +15,25 @@ class UpgradedConnection:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
         self._writer = writer
+        self.left = asyncio.Event()
 
     async def read(self, limit: int) -> bytes:
-        try:
-            return await self._reader.read(limit)
-        except ConnectionError:
-            return b""
+        data = await self._reader.read(limit)
+        if not data:  # over TLS a client cannot end only what it sends
+            self.left.set()
+        return data
 
     async def write(self, data: bytes) -> None:
-        self._writer.write(data)
-        await self._writer.drain()
+        try:
+            self._writer.write(data)
+            await self._writer.drain()
+        except ConnectionError as error:
+            raise StreamsClosed from error
 
-    def close(self) -> None:
+    async def end(self) -> bool:
+        return False
+
+    async def close(self) -> None:
         self._writer.close()
 
 
@@ -56,7 +64,7 @@ class _Protocol(asyncio.StreamReaderProtocol):
         self._replaced_protocol = replaced_protocol
 
     def connection_lost(self, exc: Exception | None) -> None:
-        super().connection_lost(exc)
+        super().connection_lost(None)  # with an error, the reader would lose what it has not read
         self._replaced_protocol.connection_lost(exc)
 
 

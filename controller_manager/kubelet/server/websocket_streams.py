@@ -1,5 +1,6 @@
 """Streams over a WebSocket: each message starts with its channel's number; some protocols encode messages in base64."""
 
+import asyncio
 import base64
 from collections.abc import Sequence
 from contextlib import suppress
@@ -15,6 +16,7 @@ from mockube.controller_manager.kubelet.server.streams import (
     STDOUT,
     InputStream,
     StreamsClosed,
+    TerminalSizes,
     plain_status,
 )
 
@@ -28,7 +30,8 @@ PROTOCOLS: Final = (
 CLOSE: Final = 255
 """The channel with which a client of version 5 ends another channel."""
 MAX_MESSAGE: Final = 4 << 20
-_CLOSE_SECONDS: Final = 2.0
+_CLOSE_SECONDS: Final = 30.0
+"""How long a client may take to read the rest of the output, and to acknowledge the end."""
 CLOSE_TYPES: Final = frozenset({WSMsgType.CLOSE, WSMsgType.CLOSING, WSMsgType.CLOSED, WSMsgType.ERROR})
 
 
@@ -38,16 +41,42 @@ def websocket(protocols: Sequence[str]) -> web.WebSocketResponse:
     )
 
 
+def _is_text(socket: web.WebSocketResponse) -> bool:
+    return "base64" in (socket.ws_protocol or "")
+
+
+def decode_message(socket: web.WebSocketResponse, data: str | bytes) -> bytes:
+    """Return the channel's number and the content of a message; b"" if it is invalid."""
+    if not _is_text(socket):
+        return data if isinstance(data, bytes) else data.encode()
+    text = data.decode("ascii", "replace") if isinstance(data, bytes) else data
+    try:
+        return bytes([int(text[:1])]) + base64.b64decode(text[1:])
+    except ValueError:
+        return b""
+
+
+async def write_message(socket: web.WebSocketResponse, channel: int, data: bytes) -> None:
+    try:
+        if _is_text(socket):
+            await socket.send_str(f"{channel}{base64.b64encode(data).decode()}")
+        else:
+            await socket.send_bytes(bytes([channel]) + data)
+    except ConnectionError as error:
+        raise StreamsClosed from error
+
+
 class WebSocketStreams:
     def __init__(self, socket: web.WebSocketResponse, requested: frozenset[int]) -> None:
         """`requested` has the numbers of the streams that the client requested."""
         self._socket = socket
         self._requested = requested
         protocol = socket.ws_protocol or ""
-        self._is_text = "base64" in protocol
         self._has_status = protocol.startswith(("v4", "v5"))
+        self._can_end_streams = protocol.startswith("v5")
         self.stdin = InputStream() if STDIN in requested else None
-        self.resize = InputStream()
+        self.sizes = TerminalSizes()
+        self.left = asyncio.Event()
 
     async def start(self) -> None:
         """Send the empty message with which the session starts for the client."""
@@ -55,42 +84,31 @@ class WebSocketStreams:
         await self.write(lowest, b"", sends_empty=True)
 
     async def listen(self) -> None:
-        """Read messages until the client has closed the socket."""
-        try:
-            while (message := await self._socket.receive()).type not in CLOSE_TYPES:
-                data = self._decode(message.data)
-                if data[:1] == bytes([CLOSE]):
-                    if data[1:2] == bytes([STDIN]) and self.stdin is not None:
-                        await self.stdin.end()
-                elif data[:1] == bytes([STDIN]) and self.stdin is not None:
-                    await self.stdin.feed(data[1:])
-                elif data[:1] == bytes([RESIZE]):
-                    self.resize.feed_nowait(data[1:])
-        finally:
-            if self.stdin is not None:
-                self.stdin.abort()
-
-    def _decode(self, data: str | bytes) -> bytes:
-        if not self._is_text:
-            return data if isinstance(data, bytes) else data.encode()
-        text = data.decode("ascii", "replace") if isinstance(data, bytes) else data
-        try:
-            return bytes([int(text[:1])]) + base64.b64decode(text[1:])
-        except ValueError:
-            return b""
+        """Read messages until the client closes the socket, or sends an invalid end of a stream."""
+        while (message := await self._socket.receive()).type not in CLOSE_TYPES:
+            data = decode_message(self._socket, message.data)
+            if not data:
+                continue
+            channel, content = data[0], data[1:]
+            if channel == CLOSE and self._can_end_streams:
+                if len(content) != 1 or content[0] > RESIZE:
+                    return
+                if content[0] == STDIN and self.stdin is not None:
+                    await self.stdin.end()
+            elif channel == STDIN and self.stdin is not None:
+                await self.stdin.feed(content)
+            elif channel == RESIZE:
+                await self.sizes.feed(content)
 
     async def write(self, stream: int, data: bytes, *, sends_empty: bool = False) -> None:
-        if not data and not sends_empty:
+        if (not data and not sends_empty) or (stream != ERROR and stream not in self._requested):
             return
-        try:
-            if self._is_text:
-                await self._socket.send_str(f"{stream}{base64.b64encode(data).decode()}")
-            else:
-                await self._socket.send_bytes(bytes([stream]) + data)
-        except ConnectionError as error:
-            raise StreamsClosed from error
+        await write_message(self._socket, stream, data)
 
     async def finish(self, status: bytes) -> None:
+        if status and self.stdin is not None:
+            self.stdin.discard()
         with suppress(StreamsClosed):
-            await self.write(ERROR, status if self._has_status else plain_status(status))
+            if status:
+                await self.write(ERROR, status if self._has_status else plain_status(status))
         await self._socket.close()

@@ -10,6 +10,7 @@ from mockube.apimachinery.clock import SteppedClock
 from mockube.controller_manager.supervision import (
     first_cause,
     run_all,
+    run_until,
     run_with,
     start,
     start_in,
@@ -156,6 +157,17 @@ async def test_failed_background_task_cancels_work(caplog):
     assert cancelled == [True]
     assert other.cancelled()
     assert caplog.messages == ["beside failed"]
+
+
+async def test_work_is_cancelled_by_its_end():
+    async def work():
+        return 5
+
+    assert await run_until(wait_forever(), work()) == 5
+    assert await run_until(return_at_once(), wait_forever()) is None
+    for end, failing in ((raise_error(), wait_forever()), (wait_forever(), raise_error())):
+        with pytest.raises(ValueError, match="why"):
+            await run_until(end, failing)
 
 
 @pytest.mark.parametrize("is_cancelled", [False, True], ids=["only late", "cancelled too"])

@@ -5,8 +5,9 @@ import asyncio
 import pytest
 
 from mockube.apimachinery.clock import SteppedClock
+from mockube.controller_manager.kubelet.container_output import OUTPUT_END
 from mockube.controller_manager.kubelet.server.http_errors import HttpError
-from mockube.controller_manager.kubelet.server.interactive import OUTPUT_END, InteractiveRun
+from mockube.controller_manager.kubelet.server.interactive import InteractiveRun
 
 
 def test_attach_to_ended_run_is_refused():

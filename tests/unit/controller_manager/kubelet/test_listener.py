@@ -23,9 +23,12 @@ async def port():
     async def handle(request):
         return web.Response(text=f"{len(request.rel_url.raw_path)} {len(await request.read())}")
 
+    async def end():
+        pass
+
     tls = self_signed_tls_context("127.0.0.1", now=NOW, random=SeededRandom())
     listener = listen("127.0.0.1", 0)
-    async with serving(SimpleNamespace(handle=handle), listener, tls):
+    async with serving(SimpleNamespace(handle=handle, end=end), listener, tls):
         yield listener.getsockname()[1]
 
 
