@@ -96,6 +96,9 @@ _BY_TEST = {
         "mockube/embedded/control_plane.py::_run_manager TaskGroup",
         "mockube/embedded/control_plane.py::_run_manager start 'manager'",
     ),
+    "tests/integration/test_manager_work.py::test_failed_creation_of_service_accounts_ends_manager": (
+        "controller_manager/running.py::run start 'service-accounts'",
+    ),
     "tests/integration/test_manager_planning.py::test_failed_wait_for_own_writes_ends_manager_and_is_named": (
         "controller_manager/control/runner.py::_park start_in '*/parked'",
     ),

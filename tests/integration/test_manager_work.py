@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from msgspec.structs import replace
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.clock import SteppedClock
@@ -112,6 +113,26 @@ async def test_service_accounts_are_created_when_controllers_start():
             names = {account["metadata"]["name"] for account in await accounts_of(client)}
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
+
+
+class ClientWithoutLists:
+    """A client with own accounts for controllers whose lists are broken; the informers have another client."""
+
+    needs_service_accounts = True
+
+    def __init__(self, client):
+        self.for_service_account = client.for_service_account
+
+    async def list(self, *_):
+        raise ValueError("why")
+
+
+async def test_failed_creation_of_service_accounts_ends_manager(client, work, caplog):
+    work._dependencies = replace(work._dependencies, client=ClientWithoutLists(client))
+    with pytest.raises(ValueError, match="why"):
+        await work.run()
+    assert "service-accounts failed" in caplog.messages
+    assert work.problem("service-accounts") == "ValueError: why"
 
 
 async def test_service_accounts_are_not_created_without_credentials_of_their_own(client, work):
