@@ -131,10 +131,10 @@ def test_remembered_chain_is_refused_after_its_end():
 
 
 def test_remembered_chain_is_of_one_host():
-    verifier = ServerVerifier(pool_from_pem(TRUSTED), lambda: builder.NOW)
-    verifier.check([leaf().der()], HOST)
+    verifier, chain = ServerVerifier(pool_from_pem(TRUSTED), lambda: builder.NOW), [leaf().der()]
+    verifier.check(chain, HOST)
     with pytest.raises(VerificationError, match=f"certificate is valid for {HOST}, not other"):
-        verifier.check([leaf().der()], "other")
+        verifier.check(chain, "other")
 
 
 def test_refused_chain_is_checked_again():
