@@ -23,7 +23,7 @@ class AttachedOutput:
         self._is_closed = False
         self._added = asyncio.Event()
         self.unread = 0
-        self.taken = asyncio.Event()
+        self.progress = asyncio.Event()
 
     async def get(self) -> Piece:
         while not self._pieces:
@@ -31,7 +31,7 @@ class AttachedOutput:
             await self._added.wait()
         piece = self._pieces.popleft()
         self.unread -= len(piece[1])
-        self.taken.set()
+        self.progress.set()
         return piece
 
     def add(self, piece: Piece) -> None:
@@ -43,7 +43,7 @@ class AttachedOutput:
     def close(self) -> None:
         """Drop the output, because the client has left."""
         self._is_closed, self.unread = True, 0
-        self.taken.set()
+        self.progress.set()
 
 
 class ContainerOutput:
@@ -66,15 +66,15 @@ class ContainerOutput:
         """Queue a piece for all clients; wait while one of them has too much unread."""
         for client in tuple(self._clients):
             while client.unread >= self._limit:
-                client.taken.clear()
-                await client.taken.wait()
+                client.progress.clear()
+                await client.progress.wait()
             client.add((stream, data))
 
     def release(self) -> None:
         """Let the rest of the output be queued after the end of the container's process."""
         self._limit = MAX_REST
         for client in self._clients:
-            client.taken.set()
+            client.progress.set()
 
     def end(self) -> None:
         for client in self._clients:

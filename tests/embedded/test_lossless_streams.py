@@ -172,9 +172,9 @@ async def open_connection(clients, pods, kind):
     if kind == TUNNEL:
         return await clients.over_tunnel(f"{pod}/portforward", streams)
     if kind == "pods/proxy":
-        return await clients.upgraded(f"{pod}:8443/proxy/")
+        return await clients.over_upgrade(f"{pod}:8443/proxy/")
     if kind == "services/proxy":
-        return await clients.upgraded("/api/v1/namespaces/default/services/streams:8443/proxy/")
+        return await clients.over_upgrade("/api/v1/namespaces/default/services/streams:8443/proxy/")
     return await clients.forwarded_over_channels(f"{pod}/portforward", "8443")
 
 

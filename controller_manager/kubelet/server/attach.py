@@ -31,7 +31,7 @@ async def attach(
         streams.stdin.discard()
 
     async def serve() -> None:
-        has_ended = await run_until(streams.left.wait(), _send_output(output, streams))
+        has_ended = await run_until(streams.departure.wait(), _send_output(output, streams))
         output.close()
         if not has_ended and input_task is not None:
             await asyncio.wait([input_task])

@@ -285,7 +285,7 @@ class KubeletEndpoints:
                     pod_changed=pod_changed,
                 )
                 sending = stream.write_to(partial(streams.write, STDOUT))
-                await run_until(streams.left.wait(), sending)
+                await run_until(streams.departure.wait(), sending)
             return success_status()
 
         return await self._streams.serve(request, options, attach)

@@ -85,7 +85,7 @@ class _ForwardedConnection:
 
     def __init__(self, stream: SpdyStream) -> None:
         self._stream = stream
-        self.left = stream.left
+        self.departure = stream.departure
 
     async def read(self, limit: int) -> bytes:
         return await self._stream.received.read(limit)
@@ -153,10 +153,10 @@ class _SpdyForwarder:
 class _Channel:
     """A channel of a WebSocket, which carries the data or the errors of one connection."""
 
-    def __init__(self, socket: web.WebSocketResponse, number: int, left: asyncio.Event) -> None:
+    def __init__(self, socket: web.WebSocketResponse, number: int, departure: asyncio.Event) -> None:
         self._socket = socket
         self._number = number
-        self.left = left
+        self.departure = departure
         self.received = InputStream()
 
     async def read(self, limit: int) -> bytes:
@@ -171,8 +171,8 @@ class _Channel:
 
 async def _serve_channels(socket: web.WebSocketResponse, ports: Sequence[int], connect: Connect) -> None:
     """Serve two channels for each port of the query; each starts with the port's number."""
-    left = asyncio.Event()
-    channels = [_Channel(socket, number, left) for number in range(2 * len(ports))]
+    departure = asyncio.Event()
+    channels = [_Channel(socket, number, departure) for number in range(2 * len(ports))]
     for error_channel in channels[1::2]:
         error_channel.received.discard()
     with suppress(StreamsClosed):
@@ -185,7 +185,7 @@ async def _serve_channels(socket: web.WebSocketResponse, ports: Sequence[int], c
         )
         for index, port in enumerate(ports)
     ]
-    listener = start("channels of a client", _listen(socket, channels, left))
+    listener = start("channels of a client", _listen(socket, channels, departure))
     all_forwards = start("forwarded connections", _wait_for_all(forward_tasks))
     try:
         done, _ = await asyncio.wait([listener, all_forwards], return_when=asyncio.FIRST_COMPLETED)
@@ -209,14 +209,16 @@ async def _wait_for_all(tasks: "Sequence[asyncio.Task[None]]") -> None:
     await asyncio.gather(*tasks)
 
 
-async def _listen(socket: web.WebSocketResponse, channels: Sequence[_Channel], left: asyncio.Event) -> None:
+async def _listen(
+    socket: web.WebSocketResponse, channels: Sequence[_Channel], departure: asyncio.Event
+) -> None:
     while (message := await socket.receive()).type not in CLOSE_TYPES:
         data = decode_message(socket, message.data)
         if data and data[0] < len(channels):
             await channels[data[0]].received.feed(data[1:])
     for channel in channels:
         await channel.received.end()
-    left.set()
+    departure.set()
 
 
 def _ports(texts: Sequence[str]) -> Sequence[int]:

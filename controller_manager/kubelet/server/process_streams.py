@@ -160,7 +160,7 @@ async def connect_port(port: int, client: ClientConnection, clock: Clock, host: 
     receiver = start("a connection from a process", _receive_from(reader, client))
 
     async def run() -> None:
-        await run_until(client.left.wait(), asyncio.wait({receiver}))
+        await run_until(client.departure.wait(), asyncio.wait({receiver}))
         if not receiver.done():
             await asyncio.wait({sender})
             await _wait(receiver, clock)

@@ -147,7 +147,7 @@ class StreamServer:
         worker = self._sessions.start("a command for a client", work)
         try:
             await asyncio.wait({listener, worker}, return_when=asyncio.FIRST_COMPLETED)
-            if streams.left.is_set():
+            if streams.departure.is_set():
                 await self._wait(worker, LEAVE_SECONDS)
             status = _final_status(listener, worker)
             if status:
@@ -161,7 +161,7 @@ class StreamServer:
             await cancel_and_wait([listener])
 
     async def _finish(self, streams: Streams, status: bytes) -> None:
-        if not streams.left.is_set():
+        if not streams.departure.is_set():
             await streams.finish(status)
             return
         with suppress(TimeoutError):  # a client that has left may read nothing
@@ -191,7 +191,7 @@ async def _listen(streams: Streams, listen: Coroutine[Any, Any, None]) -> None:
     if streams.stdin is not None:
         await streams.stdin.end()
     await streams.sizes.end()
-    streams.left.set()
+    streams.departure.set()
 
 
 async def _run_work(streams: Streams, options: StreamOptions, work: Work) -> bytes:

@@ -43,19 +43,19 @@ class SpdyStream:
         self.headers = headers
         self.received = InputStream()
         self.receiver: Receiver = self.received
-        self.left = asyncio.Event()
+        self.departure = asyncio.Event()
         """Set when the client has reset the stream, or has left the session. What it sent has ended then."""
         self._is_ended = False
 
     async def write(self, data: bytes) -> None:
         for start in range(0, len(data), MAX_FRAME_DATA):
-            if self.left.is_set():
+            if self.departure.is_set():
                 raise StreamsClosed
             await self._session.send_data(self.number, data[start : start + MAX_FRAME_DATA])
 
     async def end(self) -> None:
         """End the writing side of the stream."""
-        if not self._is_ended and not self.left.is_set():
+        if not self._is_ended and not self.departure.is_set():
             self._is_ended = True
             await self._session.send_data(self.number, b"", last=True)
 
@@ -65,7 +65,7 @@ class SpdyStream:
     async def leave(self) -> None:
         """End what the client sends and receives."""
         await self.receiver.end()
-        self.left.set()
+        self.departure.set()
 
 
 OnStream = Callable[[SpdyStream], Awaitable[None]]

@@ -37,7 +37,7 @@ class SpdyStreams:
         self.is_timed_out = False
         self.stdin: InputStream | None = None
         self.sizes = TerminalSizes()
-        self.left = asyncio.Event()
+        self.departure = asyncio.Event()
 
     def time_out(self) -> None:
         """Stop waiting for streams: the client has taken too long."""

@@ -118,7 +118,7 @@ class Streams(Protocol):
 
     stdin: InputStream | None
     sizes: TerminalSizes
-    left: asyncio.Event
+    departure: asyncio.Event
     """Set when the client has left: it has closed its side, or its connection is lost. Its input has ended then."""
 
     async def write(self, stream: int, data: bytes) -> None:
@@ -131,7 +131,7 @@ class Streams(Protocol):
 class ClientConnection(Protocol):
     """A client's connection to a port."""
 
-    left: asyncio.Event
+    departure: asyncio.Event
     """Set when the client has left; what it sent can still be read."""
 
     async def read(self, limit: int) -> bytes: ...

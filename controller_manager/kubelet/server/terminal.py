@@ -17,7 +17,7 @@ class Terminal:
         self._streams = streams
         self.stdin: InputStream | None = InputStream() if streams.stdin is not None else None
         self.sizes = streams.sizes
-        self.left = streams.left
+        self.departure = streams.departure
 
     async def write(self, _: int, data: bytes) -> None:
         await self._streams.write(STDOUT, data.replace(b"\n", b"\r\n"))

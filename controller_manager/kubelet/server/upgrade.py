@@ -15,12 +15,12 @@ class UpgradedConnection:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
         self._writer = writer
-        self.left = asyncio.Event()
+        self.departure = asyncio.Event()
 
     async def read(self, limit: int) -> bytes:
         data = await self._reader.read(limit)
         if not data:  # over TLS a client cannot end only what it sends
-            self.left.set()
+            self.departure.set()
         return data
 
     async def write(self, data: bytes) -> None:

@@ -76,7 +76,7 @@ class WebSocketStreams:
         self._can_end_streams = protocol.startswith("v5")
         self.stdin = InputStream() if STDIN in requested else None
         self.sizes = TerminalSizes()
-        self.left = asyncio.Event()
+        self.departure = asyncio.Event()
 
     async def start(self) -> None:
         """Send the empty message with which the session starts for the client."""

@@ -236,7 +236,7 @@ class StreamClients:
             await socket.receive()  # the port's number, in both channels
         return WebSocketClient(socket, output=0)
 
-    async def upgraded(self, path):
+    async def over_upgrade(self, path):
         return PlainClient(await self._upgrade(path, "echo", {}))
 
     async def _upgrade(self, target, protocol, headers):

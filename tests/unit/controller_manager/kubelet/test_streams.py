@@ -27,7 +27,7 @@ async def turns():
         await yield_to_loop()
 
 
-async def started(work):
+async def start_waiting(work):
     """Start a task that waits."""
     task = asyncio.create_task(work)
     await turns()
@@ -54,7 +54,7 @@ async def test_input_is_read_completely_before_its_end():
 async def test_full_input_stops_its_feeder_until_it_is_read():
     stream = InputStream()
     await stream.feed(b"x" * streams.MAX_UNREAD)
-    feeder = await started(stream.feed(b"y"))
+    feeder = await start_waiting(stream.feed(b"y"))
     ending = asyncio.create_task(stream.end())
     await stream.read(1)
     await feeder
@@ -62,10 +62,10 @@ async def test_full_input_stops_its_feeder_until_it_is_read():
     assert len(await stream.read(1 << 30)) == streams.MAX_UNREAD - 1
 
 
-async def test_input_that_nobody_reads_does_not_stop_its_feeder():
+async def test_discarded_input_does_not_stop_its_feeder():
     stream = InputStream()
     await stream.feed(b"x" * streams.MAX_UNREAD)
-    feeder = await started(stream.feed(b"y"))
+    feeder = await start_waiting(stream.feed(b"y"))
     stream.discard()
     await feeder
     await stream.feed(b"z" * streams.MAX_UNREAD)
@@ -78,7 +78,7 @@ async def test_latest_size_of_terminal_is_read():
         await sizes.feed(b'{"Width": %d, "Hei' % width)
         await sizes.feed(b'ght": 24}')
     assert await sizes.next() == TerminalSize(999, 24)
-    reader = await started(sizes.next())
+    reader = await start_waiting(sizes.next())
     await sizes.feed(b'{"Width": 3} {"Width": "a", "Height": 1}{"Width":80,"Height":25}')
     assert await reader == TerminalSize(80, 25)
     await sizes.end()
@@ -89,14 +89,14 @@ async def test_slow_client_stops_container_until_it_reads_or_leaves():
     output = ContainerOutput()
     with output.listen() as slow, output.listen() as leaving:
         await output.send(1, b"x" * MAX_UNREAD)
-        sender = await started(output.send(2, b"y"))
+        sender = await start_waiting(output.send(2, b"y"))
         await leaving.get()
         await turns()
         assert not sender.done()
         assert await slow.get() == (1, b"x" * MAX_UNREAD)
         await sender
         assert await slow.get() == (2, b"y")
-        sender = await started(send_all(output, [b"z" * MAX_UNREAD, b"z"], slow))
+        sender = await start_waiting(send_all(output, [b"z" * MAX_UNREAD, b"z"], slow))
         leaving.close()
         await sender
 
@@ -111,11 +111,11 @@ async def test_rest_of_output_is_queued_after_end_of_process():
     output = ContainerOutput()
     with output.listen() as client:
         await output.send(1, b"x" * MAX_UNREAD)
-        sender = await started(output.send(1, b"y"))
+        sender = await start_waiting(output.send(1, b"y"))
         output.release()
         await sender
         await output.send(1, b"z" * MAX_REST)
-        sender = await started(output.send(1, b"more than the pipes have"))
+        sender = await start_waiting(output.send(1, b"more than the pipes have"))
         output.end()
         pieces = [await client.get() for _ in range(3)]
         await sender
