@@ -7,6 +7,7 @@ from mockube.controller_manager.config.settings import Config, Simulation
 from mockube.controller_manager.controllers.csi.provisioner import PROVISIONER
 from mockube.controller_manager.controllers.garbagecollector.collector import GARBAGE_COLLECTOR
 from mockube.controller_manager.controllers.persistentvolume.controller import PERSISTENT_VOLUME_BINDER
+from mockube.controller_manager.controllers.rootca.controller import ROOT_CA
 from mockube.controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
 from mockube.controller_manager.controllers.storageprotection.controller import (
     CLAIM_PROTECTION,
@@ -26,7 +27,7 @@ OTHERS = [
     VOLUME_PROTECTION,
     PROVISIONER,
 ]
-RUNNABLES = [GARBAGE_COLLECTOR, KUBE_SCHEDULER, SIMULATED_NODES, SIMULATED_PODS]
+RUNNABLES = [GARBAGE_COLLECTOR, ROOT_CA, KUBE_SCHEDULER, SIMULATED_NODES, SIMULATED_PODS]
 
 
 @asynccontextmanager

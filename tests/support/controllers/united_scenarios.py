@@ -12,6 +12,7 @@ from mockube.controller_manager.controllers.kruise.cloneset.controller import CL
 from mockube.controller_manager.controllers.kruise.uniteddeployment.controller import UNITED_DEPLOYMENT
 from mockube.controller_manager.controllers.kruise.uniteddeployment.subset import LABEL_SUBSET_NAME
 from mockube.controller_manager.controllers.replicaset.controller import REPLICA_SET
+from mockube.controller_manager.controllers.rootca.controller import ROOT_CA
 from mockube.controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
 from mockube.controller_manager.controllers.statefulset.controller import STATEFUL_SET
 from mockube.controller_manager.kubelet.nodes import SIMULATED_NODES
@@ -31,7 +32,7 @@ CONTROLLERS = [
     CLONE_SET,
     UNITED_DEPLOYMENT,
 ]
-RUNNABLES = [GARBAGE_COLLECTOR, KUBE_SCHEDULER, SIMULATED_NODES, SIMULATED_PODS]
+RUNNABLES = [GARBAGE_COLLECTOR, ROOT_CA, KUBE_SCHEDULER, SIMULATED_NODES, SIMULATED_PODS]
 ZONE = "topology.kubernetes.io/zone"
 
 
