@@ -284,7 +284,7 @@ async def test_deletion_removes_workloads_and_pods(scenario):
     assert await scenario.revisions() == {}
 
 
-@pytest.mark.parametrize("spec", [[], 7, {"replicas": "x", "selector": [], "template": 7, "topology": 7}])
+@pytest.mark.parametrize("spec", [[], 7, {"replicas": "x", "selector": [], "template": 7}])
 async def test_malformed_workloads_do_not_affect_others(scenario, spec):
     """Another program may have written these to the store; each is retried by itself."""
     for kind, plural in (("CloneSet", "clonesets"), ("UnitedDeployment", "uniteddeployments")):
