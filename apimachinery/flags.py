@@ -257,7 +257,10 @@ class Sections:
         """
         values = vars(
             self.parser.parse_args(
-                [*self._from_environment(environment, prefix), *self._joined(map(_with_dashes, arguments))]
+                [
+                    *self._from_environment(environment, prefix),
+                    *self._join_values(map(_with_dashes, arguments)),
+                ]
             )
         )
         records = {
@@ -265,7 +268,7 @@ class Sections:
         }
         return records, [name for dest, name in self._ignored.items() if dest in values]
 
-    def _joined(self, arguments: Iterable[str]) -> Iterator[str]:
+    def _join_values(self, arguments: Iterable[str]) -> Iterator[str]:
         """Join each flag that needs a value with the next argument, as pflag does: the value may begin with a dash."""
         rest = iter(arguments)
         for argument in rest:

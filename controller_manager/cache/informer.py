@@ -7,8 +7,6 @@ An object for which a view, an index or a handler fails affects no other object:
 """
 
 import asyncio
-import heapq
-import itertools
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
@@ -24,6 +22,7 @@ from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.randomness import Random, fraction
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.reflector import Reflector
+from mockube.controller_manager.cache.revisions import RevisionTracker
 from mockube.controller_manager.cache.store import Change, Indexer, Lister, OnFailure, Store
 from mockube.controller_manager.client.client import AnyResource, Client, Parsed
 from mockube.controller_manager.client.kinds import rows
@@ -32,46 +31,6 @@ from mockube.controller_manager.metrics.client import InformerMetrics, InformerS
 from mockube.controller_manager.supervision import start, start_in
 
 LOG: Final = logging.getLogger(__name__)
-
-
-class _Waiter(NamedTuple):
-    revision: int
-    number: int
-    started_at: float
-    done: asyncio.Future[None]
-
-
-class RevisionTracker:
-    """The revision that a cache has reached, and the callers that wait for a later one."""
-
-    def __init__(self, clock: Clock, counts: InformerStats) -> None:
-        self._clock = clock
-        self._counts = counts
-        self._waiters: list[_Waiter] = []  # a heap: the lowest revision is first
-        self._numbers = itertools.count()
-        self.revision = 0
-
-    def wait_for(self, revision: int) -> Awaitable[None]:
-        """Return a future that is done when the cache reaches the revision, or the server has another history."""
-        done = asyncio.get_running_loop().create_future()
-        if self.revision >= revision:
-            done.set_result(None)
-        else:
-            waiter = _Waiter(revision, next(self._numbers), self._clock.monotonic(), done)
-            heapq.heappush(self._waiters, waiter)
-        return done
-
-    def reach(self, revision: int) -> None:
-        """Set the revision. A lower one belongs to another history, which ends all waits for the old one."""
-        is_another_history = revision < self.revision
-        self.revision = self._counts.revision = revision
-        while self._waiters and (is_another_history or self._waiters[0].revision <= revision):
-            self._release(heapq.heappop(self._waiters))
-
-    def _release(self, waiter: _Waiter) -> None:
-        if not waiter.done.done():  # its caller has not cancelled it
-            waiter.done.set_result(None)
-            self._counts.lag.observe(self._clock.monotonic() - waiter.started_at)
 
 
 class _Snapshot(NamedTuple):

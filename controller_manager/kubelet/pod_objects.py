@@ -115,7 +115,7 @@ class ObjectsOfPod:
     def __init__(self, shared: PodObjects, pod: PodView) -> None:
         self._shared = shared
         self._pod = pod
-        self._found: dict[_Object, ReadOnlyTree] = {}
+        self._objects: dict[_Object, ReadOnlyTree] = {}
         """Objects that the caches did not contain yet."""
         self._absent: set[_Object] = set()
         self.used: set[_Object] = set()
@@ -131,7 +131,7 @@ class ObjectsOfPod:
     def _get(self, obj: _Object) -> ReadOnlyTree | None:
         self.used.add(obj)
         informer = self._shared.informer(obj[0])
-        tree = informer.lister.get(*obj[1]) or self._found.get(obj)
+        tree = informer.lister.get(*obj[1]) or self._objects.get(obj)
         if tree is None and obj[1].name and not (obj in self._absent or self._is_absent(informer, obj)):
             self.unknown.add(obj)
         return tree
@@ -147,4 +147,4 @@ class ObjectsOfPod:
             if tree is None:
                 self._absent.add(obj)
             else:
-                self._found[obj] = tree
+                self._objects[obj] = tree
