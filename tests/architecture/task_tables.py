@@ -143,7 +143,6 @@ _BY_TEST = {
     ),
     f"{_STREAMS}test_failed_task_of_exec_ends_it_over_spdy": (
         "controller_manager/kubelet/server/remote_command.py::_run start 'streams of a client'",
-        "controller_manager/kubelet/server/remote_command.py::_run start 'a command for a client'",
     ),
     "tests/integration/test_manager_leader.py::test_failed_renewal_cancels_work_and_releases_lease": (
         "controller_manager/leaderelection/elector.py::lead start 'lease'",
