@@ -19,6 +19,8 @@ from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.kubelet.shared_work import SharedWork
 
 _Object = tuple[AnyResource, Key]
+ROOT_CA: Final = "kube-root-ca.crt"
+_UNPUBLISHED_ROOT_CA: Final = {"data": {"ca.crt": ""}}
 MAX_ABSENCES: Final = 10_000
 """The number of missing objects that are remembered."""
 
@@ -32,8 +34,19 @@ class _FailedStart(NamedTuple):
 class PodObjects:
     """The caches that all pods share."""
 
-    def __init__(self, client: Client, informers: Informers, enqueue: Callable[[Key], None]) -> None:
-        """`enqueue` is called with the key of a pod when an object that it waits for has changed."""
+    def __init__(
+        self,
+        client: Client,
+        informers: Informers,
+        enqueue: Callable[[Key], None],
+        *,
+        has_root_ca: bool = True,
+    ) -> None:
+        """`enqueue` is called with the key of a pod when an object that it waits for has changed.
+
+        Without `has_root_ca` nobody may write the ConfigMap of the root CA, which every pod mounts: it counts as present.
+        """
+        self.has_root_ca = has_root_ca
         self._client = client
         self._informers = informers
         self._enqueue = enqueue
@@ -123,6 +136,8 @@ class ObjectsOfPod:
         """Objects that the caches do not contain, and that the server may have."""
 
     def config_map(self, name: str) -> ReadOnlyTree | None:
+        if name == ROOT_CA and not self._shared.has_root_ca:
+            return _UNPUBLISHED_ROOT_CA
         return self._get((CONFIG_MAPS, Key(self._pod.key.namespace, name)))
 
     def secret(self, name: str) -> ReadOnlyTree | None:

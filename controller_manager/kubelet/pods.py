@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from mockube.controller_manager.kubelet.processes.runtime import ProcessRuntime
 
 WORKERS: Final = 16
+ROOT_CA_PUBLISHER: Final = "root-ca-certificate-publisher-controller"
 _NO_STATES: Final[Mapping[str, ProcessState]] = {}
 SyncPod = Callable[[Key, PodView, ReadOnlyTree], Awaitable[timedelta | None]]
 """Executes the step that is due for a pod on its node; returns the delay after which to requeue it."""
@@ -89,7 +90,9 @@ class SimulatedPods:
         self._loop = ReconcileLoop(
             "simulated-pods", self._reconcile, workers=WORKERS, clock=context.clock, metrics=context.metrics
         )
-        self._objects = PodObjects(context.client, context.informers, self._loop.add)
+        self._objects = PodObjects(
+            context.client, context.informers, self._loop.add, has_root_ca=ROOT_CA_PUBLISHER in context.names
+        )
         self._admitted_pods = AdmittedPods(self._pods.lister, preempt=self._preempt, enqueue=self._loop.add)
         self._nodes.add_handler(self._on_node_change)
         self._pods.add_handler(self._on_pod_change)

@@ -31,7 +31,9 @@ def families(tmp_path_factory):
     """Metric families of both processes, read after the manager has started its controllers."""
     with (
         ApiServerProcess(tmp_path_factory.mktemp("metrics"), "--packs=kruise") as server,
-        ManagerProcess(server.kubeconfig, "--metrics-port=0", "--simulate-nodes=1") as manager,
+        ManagerProcess(
+            server.kubeconfig, "--metrics-port=0", "--simulate-nodes=1", "--packs=kruise"
+        ) as manager,
     ):
         url = re.search(r"Health and metrics: (http://\S+)", "".join(manager.log))[1]
         context = tls(server.kubeconfig)

@@ -179,7 +179,7 @@ async def test_watch_ends_at_its_timeout(client):
 
 
 async def test_unexpected_error_of_sending_is_logged_and_ends_that_watch_alone(client, monkeypatch, caplog):
-    def fail(*_):
+    def fail(*_, **__):
         raise RuntimeError("a fault in the program")
 
     handler = client.server.handler.watch_handler

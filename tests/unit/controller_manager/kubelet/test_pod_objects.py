@@ -121,3 +121,9 @@ async def test_pod_no_longer_blocked_is_not_enqueued(objects, informers, enqueue
         objects.forget(view.uid)
     informers.of(CONFIG_MAPS).put(config_map("m", 7))
     assert (enqueued, objects.retry_at(view.uid)) == ([], None)
+
+
+async def test_root_ca_counts_as_present_if_nobody_publishes_it(server, informers):
+    unpublished = PodObjects(server, informers, lambda _: None, has_root_ca=False).of(pod())
+    assert unpublished.config_map("kube-root-ca.crt")["data"].keys() == {"ca.crt"}
+    assert (unpublished.unknown, unpublished.used) == (set(), set())
