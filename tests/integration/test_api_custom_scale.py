@@ -166,6 +166,27 @@ async def test_absent_replicas_can_be_written(client, method, scale, status, mes
     assert message is None or answer.body["message"].endswith(message)
 
 
+@pytest.mark.parametrize("method", ["PATCH", "PUT"])
+async def test_response_has_no_replicas_that_stored_version_lacks(client, method):
+    await define(
+        client, definition(_counted("v1", "replicas"), _counted("v2", "count"), plural="things", kind="Thing")
+    )
+    path = f"/apis/{GROUP}/v2/namespaces/default/things"
+    thing = {"apiVersion": f"{GROUP}/v2", "kind": "Thing", "metadata": {"name": "a"}}
+    assert (await client.post(path, thing)).status == 201
+    content = {"Content_Type": "application/merge-patch+json"} if method == "PATCH" else {}
+    answer = await client.send(method, f"{path}/a/scale", SCALE | {"spec": {"replicas": 3}}, **content)
+    assert (answer.status, answer.body.get("spec")) == (200, {}), answer.body
+
+
+def _counted(name, field):
+    """Return a version whose objects have only the field with the number of replicas; v1 is stored."""
+    spec = {"type": "object", "properties": {field: {"type": "integer"}}}
+    paths = {"specReplicasPath": f".spec.{field}", "statusReplicasPath": ".status.replicas"}
+    schema = {"type": "object", "properties": {"spec": spec}}
+    return version(name, storage=name == "v1", schema=schema, subresources={"scale": paths})
+
+
 async def test_path_of_scale_that_ends_with_dot_names_empty_field(client):
     paths = {
         "specReplicasPath": ".spec.",

@@ -126,12 +126,10 @@ _ABSENT_REPLICAS = -(2**31)
 """The replicas of the Scale of a custom object without replicas, at the start of a write."""
 
 
-def _scale(tree: Tree, resource: Resource, *, absent: int | None = None) -> Tree:
+def _scale(tree: Tree, resource: Resource, *, absent: int = 0) -> Tree:
     replicas = _value_at(tree, resource.replicas.spec_path)
     current_replicas = _value_at(tree, resource.replicas.status_path) or 0
     if replicas is None and resource.custom:
-        if absent is None:
-            raise status.internal_error(f'the spec replicas field "{_spec_path(resource)}" does not exist')
         replicas = absent
     selector = _selector(tree, resource)
     return {
@@ -187,7 +185,11 @@ def _replicas(scale: Mapping[str, Any]) -> int:
 async def get(registry: Registry, context: RequestContext) -> ObjectResult:
     answer = await to_client_version(registry, context.resource, await read.get(registry, context))
     assert isinstance(answer, ObjectResult)
-    return scale_view(context.resource).view_result(answer)
+    resource = context.resource
+    # Only a read refuses absent replicas: a write may lose them again when the object is converted for its storage.
+    if resource.custom and _value_at(answer.object(), resource.replicas.spec_path) is None:
+        raise status.internal_error(f'the spec replicas field "{_spec_path(resource)}" does not exist')
+    return scale_view(resource).view_result(answer)
 
 
 async def update(registry: Registry, context: RequestContext) -> ObjectResult:
