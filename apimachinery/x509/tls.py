@@ -5,6 +5,7 @@ before anything is sent in reply, such as a client certificate. If it fails, so 
 gets to see a connection.
 """
 
+import re
 import ssl
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -29,6 +30,32 @@ class VerificationError(ssl.SSLCertVerificationError):
 
     def __str__(self) -> str:
         return str(self.args[0])
+
+
+_ALERT: Final = re.compile(r"(?:SSLV3|TLSV1|TLSV13|SSL/TLS)_(?:ALERT_)?(\w+)")
+"""OpenSSL's name of an alert that the other side has sent."""
+_ALERT_TEXTS: Final = {
+    "BAD_RECORD_MAC": "bad record MAC",
+    "CERTIFICATE_EXPIRED": "expired certificate",
+    "CERTIFICATE_REVOKED": "revoked certificate",
+    "CERTIFICATE_UNKNOWN": "unknown certificate",
+    "DECODE_ERROR": "error decoding message",
+    "DECRYPT_ERROR": "error decrypting message",
+    "INSUFFICIENT_SECURITY": "insufficient security level",
+    "PROTOCOL_VERSION": "protocol version not supported",
+    "UNKNOWN_CA": "unknown certificate authority",
+    "UNKNOWN_PSK_IDENTITY": "unknown PSK identity",
+    "USER_CANCELLED": "user canceled",
+}
+"""Go's texts of the alerts that have another name in OpenSSL."""
+
+
+def alert_problem(error: ssl.SSLError) -> str:
+    """Return Go's message for an alert of the other side; "" for another error."""
+    match = _ALERT.fullmatch(error.reason or "")
+    if not match:
+        return ""
+    return f"remote error: tls: {_ALERT_TEXTS.get(match[1]) or match[1].replace('_', ' ').lower()}"
 
 
 class ServerVerifier:

@@ -47,6 +47,8 @@ _RULES: Final = (
     # OpenKruise's controllers, which have no roles upstream.
     _rule("apps.kruise.io", ["*"], ["*"]),
     _rule("apps", ["controllerrevisions", "deployments", "replicasets", "statefulsets"], _ALL),
+    # The barriers of launch priorities.
+    _rule("", ["configmaps"], ["create", "patch"]),
 )
 _SYSTEM_RULES: Final = (_rule("", ["configmaps"], _WRITE),)
 """The rules in kube-system, which contains a ConfigMap with the number of nodes."""

@@ -18,7 +18,7 @@ from mockube.apimachinery.hosts import join_host_port
 from mockube.apimachinery.status import ApiError, Timeout
 from mockube.apimachinery.x509.der import CertificateError
 from mockube.apimachinery.x509.system_roots import trusted_pool
-from mockube.apimachinery.x509.tls import VerificationError, client_context
+from mockube.apimachinery.x509.tls import VerificationError, alert_problem, client_context
 from mockube.apiserver.http.dial_limiter import FairDialLimiter
 from mockube.apiserver.pki.private import load_client_certificate
 from mockube.apiserver.registry.subresources.locations import KubeletGateway, Location, check_address
@@ -335,4 +335,4 @@ def _tls_problem(error: ssl.SSLError) -> str:
         return str(error)
     if "WRONG_VERSION_NUMBER" in str(error):
         return "tls: first record does not look like a TLS handshake"
-    return f"remote error: tls: {error.reason or error}"
+    return alert_problem(error) or f"remote error: tls: {error.reason or error}"

@@ -21,7 +21,7 @@ from mockube.apimachinery.hosts import join_host_port
 from mockube.apimachinery.status import Timeout
 from mockube.apimachinery.x509.der import CertificateError
 from mockube.apimachinery.x509.system_roots import trusted_pool
-from mockube.apimachinery.x509.tls import VerificationError, client_context
+from mockube.apimachinery.x509.tls import VerificationError, alert_problem, client_context
 from mockube.apiserver.aggregation.availability import ServerUnreachable
 from mockube.apiserver.aggregation.remotes import RemoteAPIService
 from mockube.apiserver.authn.authenticators import token_of_subprotocols
@@ -320,7 +320,7 @@ def _dial_problem(error: OSError, host: str) -> str:
     if isinstance(error, VerificationError):
         return str(error)
     if isinstance(error, ssl.SSLError):
-        return f"remote error: tls: {error.reason or error}"
+        return alert_problem(error) or f"remote error: tls: {error.reason or error}"
     reason = os.strerror(error.errno).lower() if error.errno else str(error)
     return f"dial tcp {host}: connect: {reason}"
 

@@ -1,5 +1,7 @@
 """Admission webhooks: their addresses, dry runs, audit annotations and metrics."""
 
+import asyncio
+
 import orjson
 import pytest
 
@@ -37,6 +39,37 @@ async def test_unreachable_webhook_is_connection_refused(client, hooks):
         f'{FAILED}failed to call webhook: Post "https://127.0.0.1:1/x?timeout=1s": '
         "dial tcp 127.0.0.1:1: connect: connection refused"
     )
+
+
+def _alert(number):
+    return bytes([21, 3, 3, 0, 2, 2, number])
+
+
+@pytest.mark.parametrize(
+    ("reply", "problem"),
+    [
+        pytest.param(
+            b"HTTP/1.1 400 Bad Request\r\n\r\n", "http: server gave HTTP response to HTTPS client", id="HTTP"
+        ),
+        pytest.param(_alert(40), "remote error: tls: handshake failure", id="no common cipher"),
+        pytest.param(_alert(42), "remote error: tls: bad certificate", id="bad certificate"),
+        pytest.param(_alert(48), "remote error: tls: unknown certificate authority", id="unknown CA"),
+        pytest.param(_alert(70), "remote error: tls: protocol version not supported", id="old version"),
+        pytest.param(_alert(112), "remote error: tls: unrecognized name", id="unrecognized name"),
+        pytest.param(_alert(116), "remote error: tls: certificate required", id="no client certificate"),
+    ],
+)
+async def test_refused_handshake_has_message_of_go(client, hooks, reply, problem):
+    async def refuse(reader, writer):
+        await reader.read(100)
+        writer.write(reply)
+        writer.close()
+
+    async with await asyncio.start_server(refuse, "127.0.0.1", 0) as server:
+        url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/x"
+        await register(client, VALIDATING, hooks.hook("x", clientConfig={"url": url}))
+        answer = await client.post(PATH, MAP)
+    assert answer.body["message"] == f'{FAILED}failed to call webhook: Post "{url}?timeout=1s": {problem}'
 
 
 async def test_webhook_with_untrusted_certificate_is_refused(client, hooks):
