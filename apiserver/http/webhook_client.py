@@ -33,7 +33,7 @@ from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import Timeout
 from mockube.apimachinery.x509.der import CertificateError
 from mockube.apimachinery.x509.system_roots import trusted_pool
-from mockube.apimachinery.x509.tls import VerificationError, client_context
+from mockube.apimachinery.x509.tls import VerificationError, alert_problem, client_context
 from mockube.apiserver.admission.webhooks.review import WebhookCallFailed
 from mockube.apiserver.admission.webhooks.services import WebhookEndpoint
 from mockube.apiserver.http.backend_connection import Dialer, DialFailed
@@ -203,12 +203,13 @@ def failure_reason(error: Exception) -> str:
         error = error.certificate_error
     if isinstance(error, VerificationError):
         return str(error)
+    cause = error.os_error if isinstance(error, ClientConnectorSSLError) else error.__cause__
+    if isinstance(cause, ssl.SSLError) and (alert := alert_problem(cause)):
+        return alert
+    if isinstance(error, ClientConnectorSSLError) and "WRONG_VERSION_NUMBER" in str(error):
+        return "http: server gave HTTP response to HTTPS client"
     if isinstance(error, ssl.SSLError):
         return "tls: first record does not look like a TLS handshake"
-    if isinstance(error, ClientConnectorSSLError):
-        if "WRONG_VERSION_NUMBER" in str(error):
-            return "http: server gave HTTP response to HTTPS client"
-        return f"remote error: tls: {error.os_error}"
     if isinstance(error, ClientConnectorDNSError):
         return f"dial tcp: lookup {error.host}: no such host"
     if isinstance(error, ClientConnectorError):
