@@ -275,7 +275,14 @@ def stop_containers(containers: PodContainers, now: datetime, *, code: int | Non
         for group in (containers.init, containers.main, containers.ephemeral)
     )
     phase = stopped_pod_phase([update.status for update in main])
-    return _summary(containers, (init, main, ephemeral), phase, ())
+    uninitialized = [
+        container.name
+        for (container, _), update in zip(containers.init, init, strict=True)
+        if not _is_initialized(container, update.status)
+    ]
+    # Once a main container has run, the pod was initialized, whatever its init containers did later.
+    was_initialized = any(not lifecycle.never_ran(update.status) for update in main)
+    return _summary(containers, (init, main, ephemeral), phase, () if was_initialized else uninitialized)
 
 
 def grace_seconds(pod: ReadOnlyTree) -> float:

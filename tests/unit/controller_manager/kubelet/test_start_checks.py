@@ -161,6 +161,15 @@ def test_first_init_container_waits_for_its_secret():
     assert simulated.containers() == {"c": "PodInitializing"}
 
 
+def test_pod_whose_deadline_passes_before_its_init_containers_ran_was_not_initialized():
+    waiting = container("i", envFrom=[{"secretRef": {"name": "x"}}])
+    subject = pod(container("c"), initContainers=[waiting], activeDeadlineSeconds=5)
+    failed = SimulatedPod(subject, context=CONTEXT).pass_time(5)
+    assert (failed.phase, failed.conditions()["Initialized"]) == ("Failed", "ContainersNotInitialized")
+    ran = SimulatedPod(pod(container("c"), initContainers=[container("i", "true")], activeDeadlineSeconds=5))
+    assert ran.pass_time(5).conditions()["Initialized"] == "True"
+
+
 def test_restart_waits_for_object_that_was_deleted():
     simulated = SimulatedPod(pod(container("c", "sleep", "5", **env_from("secretRef", "s"))), context=CONTEXT)
     simulated.context = replace(CONTEXT, objects=node_context().objects)
