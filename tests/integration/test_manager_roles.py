@@ -17,11 +17,16 @@ CLAIMS = [
     }
 ]
 SPEC = {"replicas": 2, "selector": {"matchLabels": LABELS}, "template": TEMPLATE}
+ORDERED = {
+    "metadata": {"labels": LABELS, "annotations": {"apps.kruise.io/container-launch-priority": "Ordered"}},
+    "spec": {"containers": [{"name": "first", "image": "x"}, {"name": "second", "image": "x"}]},
+}
 WORKLOADS = {
     "/apis/apps/v1/namespaces/a/deployments": SPEC,
     "/apis/apps/v1/namespaces/b/statefulsets": SPEC | {"serviceName": "web", "volumeClaimTemplates": CLAIMS},
     "/apis/apps.kruise.io/v1alpha1/namespaces/c/clonesets": SPEC | {"volumeClaimTemplates": CLAIMS},
     "/apis/apps.kruise.io/v1beta1/namespaces/d/statefulsets": SPEC | {"serviceName": "web"},
+    "/apis/apps/v1/namespaces/e/deployments": SPEC | {"template": ORDERED},
 }
 
 
