@@ -9,13 +9,18 @@ from datetime import datetime
 from functools import partial
 from typing import Final, NamedTuple
 
+from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import LABEL_JOB_NAME
 from mockube.controller_manager.cache.informer import Informer, Informers
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.client import AnyResource, Client
 from mockube.controller_manager.client.kinds import CONFIG_MAPS, SECRETS
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.kubelet.containers.program import EXITS_IMMEDIATELY
+from mockube.controller_manager.kubelet.pod_lifecycle.containers import containers_of
+from mockube.controller_manager.kubelet.pod_script import script_of
 from mockube.controller_manager.kubelet.shared_work import SharedWork
 
 _Object = tuple[AnyResource, Key]
@@ -57,6 +62,7 @@ class PodObjects:
         self._absent_at: dict[_Object, int] = {}
         """The latest revision at which the server did not have an object."""
         self._requests = SharedWork[ReadOnlyTree | None]()
+        self._namespaces_of_unknown_programs: set[str] = set()
 
     def of(self, pod: PodView) -> "ObjectsOfPod":
         return ObjectsOfPod(self, pod)
@@ -91,6 +97,17 @@ class PodObjects:
             pods.discard(start.pod)
             if not pods:
                 del self._waiting[obj]
+
+    def note_run(self, pod: PodView) -> None:
+        """Note that a pod runs. A Job's program that is not simulated may create any object, which nobody can know."""
+        if LABEL_JOB_NAME in pod.labels and not self.has_unknown_program(pod.key.namespace):
+            containers = containers_of(pod.object, script_of(meta.annotations(pod.object)), has_ids=False)
+            if any(container.program is EXITS_IMMEDIATELY for container, _ in containers.main):
+                self._namespaces_of_unknown_programs.add(pod.key.namespace)
+
+    def has_unknown_program(self, namespace: str) -> bool:
+        """Return whether a Job in the namespace has run a program that is not simulated."""
+        return namespace in self._namespaces_of_unknown_programs
 
     def _on_change(self, resource: AnyResource, change: Change) -> None:
         if not self._waiting:

@@ -22,7 +22,8 @@ from mockube.controller_manager.config.settings import PROCESS
 from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.control.runner import ReconcileLoop
 from mockube.controller_manager.kubelet.admitted_pods import AdmittedPods
-from mockube.controller_manager.kubelet.effects import Step
+from mockube.controller_manager.kubelet.containers.start_checks import PossibleObjects
+from mockube.controller_manager.kubelet.effects import EmitEvent, Step
 from mockube.controller_manager.kubelet.node_objects import is_disconnected, is_simulated
 from mockube.controller_manager.kubelet.node_registry import NodeRegistry
 from mockube.controller_manager.kubelet.nodes import EVENT_SOURCE
@@ -42,6 +43,12 @@ if TYPE_CHECKING:
     from mockube.controller_manager.kubelet.processes.runtime import ProcessRuntime
 
 WORKERS: Final = 16
+_NOT_SIMULATED: Final = EmitEvent(
+    "Warning",
+    "NotSimulated",
+    "The pod refers to objects that do not exist. It starts, because a Job of its namespace ran a program that is not "
+    "simulated, and that may have created them",
+)
 ROOT_CA_PUBLISHER: Final = "root-ca-certificate-publisher-controller"
 _NO_STATES: Final[Mapping[str, ProcessState]] = {}
 SyncPod = Callable[[Key, PodView, ReadOnlyTree], Awaitable[timedelta | None]]
@@ -180,6 +187,12 @@ class SimulatedPods:
         while objects.unknown:
             await objects.find_unknown()
             step = self._next_step(pod, context, now)
+        if not step.is_blocked:
+            self._objects.note_run(pod)
+        elif self._objects.has_unknown_program(pod.key.namespace):
+            step = self._next_step(pod, replace(context, objects=PossibleObjects(objects)), now)
+            if self._details and not step.is_blocked:
+                step = replace(step, effects=(_NOT_SIMULATED, *step.effects))
         self._objects.note_step(pod, objects.used, step.requeue_at if step.is_blocked else None)
         return step
 

@@ -42,7 +42,7 @@ async def until(admin, check):
 async def test_no_request_of_manager_is_forbidden(tmp_path):
     audit, kubeconfig = tmp_path / "audit", tmp_path / "controller-manager.kubeconfig"
     flags = ("--packs=kruise", f"--audit-log-path={audit}", f"--write-manager-kubeconfig={kubeconfig}")
-    manager = ("--use-service-account-credentials", "--simulate-nodes=2")
+    manager = ("--use-service-account-credentials", "--simulate-nodes=2", "--packs=kruise")
     with ApiServerProcess(tmp_path, *flags) as server, ManagerProcess(kubeconfig, *manager):
         async with client(server) as admin:
             await create_workloads(admin)

@@ -38,6 +38,28 @@ class _NoObjects:
 NO_OBJECTS: Final[ReferencedObjects] = _NoObjects()
 
 
+class _AnyKeys(dict[str, Any]):
+    def __contains__(self, _: object) -> bool:
+        return True
+
+
+_ANY_OBJECT: Final[ReadOnlyTree] = {}
+"""An object that nobody knows; each key counts as present."""
+
+
+class PossibleObjects:
+    """The objects of a namespace in which a program that is not simulated may have created the missing ones."""
+
+    def __init__(self, objects: ReferencedObjects) -> None:
+        self._objects = objects
+
+    def config_map(self, name: str) -> ReadOnlyTree | None:
+        return self._objects.config_map(name) or _ANY_OBJECT
+
+    def secret(self, name: str) -> ReadOnlyTree | None:
+        return self._objects.secret(name) or _ANY_OBJECT
+
+
 class StartFailure(Struct, frozen=True, kw_only=True):
     """Why a container is not created: the reason and message of its waiting state, and what its events report."""
 
@@ -186,6 +208,8 @@ def _environment_failures(
 def _config_map_values(name: str, objects: ReferencedObjects) -> Mapping[str, Any] | None:
     """Return the texts of a ConfigMap; variables cannot have its binary data."""
     config_map = objects.config_map(name)
+    if config_map is _ANY_OBJECT:
+        return _AnyKeys()
     return None if config_map is None else config_map.get("data") or {}
 
 
@@ -193,9 +217,13 @@ def _config_map_keys(name: str, objects: ReferencedObjects) -> Mapping[str, Any]
     config_map = objects.config_map(name)
     if config_map is None:
         return None
+    if config_map is _ANY_OBJECT:
+        return _AnyKeys()
     return {**(config_map.get("data") or {}), **(config_map.get("binaryData") or {})}
 
 
 def _secret_keys(name: str, objects: ReferencedObjects) -> Mapping[str, Any] | None:
     secret = objects.secret(name)
+    if secret is _ANY_OBJECT:
+        return _AnyKeys()
     return None if secret is None else decoded_data(secret)

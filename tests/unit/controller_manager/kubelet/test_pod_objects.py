@@ -127,3 +127,27 @@ async def test_root_ca_counts_as_present_if_nobody_publishes_it(server, informer
     unpublished = PodObjects(server, informers, lambda _: None, has_root_ca=False).of(pod())
     assert unpublished.config_map("kube-root-ca.crt")["data"].keys() == {"ca.crt"}
     assert (unpublished.unknown, unpublished.used) == (set(), set())
+
+
+def job_pod(*command):
+    view = pod("j")
+    metadata = {**view.object["metadata"], "labels": {"batch.kubernetes.io/job-name": "j"}}
+    container = {"name": "c", "image": "hook", "command": list(command)}
+    spec = {"restartPolicy": "Never", "containers": [container]}
+    return PodView.of({"metadata": metadata, "spec": spec})
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"), [(["certgen", "create"], True), (["sh", "-c", "exit 0"], False)]
+)
+async def test_job_with_program_that_is_not_simulated_is_noted(objects, command, expected):
+    objects.note_run(job_pod(*command))
+    assert objects.has_unknown_program("ns") is expected
+    assert not objects.has_unknown_program("other")
+
+
+async def test_pod_without_job_is_not_noted(objects):
+    view = job_pod("certgen")
+    plain = {**view.object, "metadata": {**view.object["metadata"], "labels": {}}}
+    objects.note_run(PodView.of(plain))
+    assert not objects.has_unknown_program("ns")

@@ -3,6 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
+from mockube.controller_manager.kubelet.containers.start_checks import PossibleObjects
 from tests.support.controllers.pods import SimulatedPod, container, node_context, pod
 
 MAP = {"data": {"a": "1"}, "binaryData": {"b": "MQ=="}}
@@ -196,3 +197,11 @@ def test_missing_pull_secret_is_an_event_only():
 def test_annotation_ignores_missing_objects():
     subject = with_volume({"secret": {"secretName": "x"}}, annotations={"mockube.dev/ignore-missing": "true"})
     assert SimulatedPod(subject, context=CONTEXT).ready
+
+
+def test_objects_that_may_exist_do_not_block_pods():
+    possible = replace(CONTEXT, objects=PossibleObjects(CONTEXT.objects))
+    mounted = with_volume({"secret": {"secretName": "x", "items": [{"key": "k", "path": "k"}]}})
+    assert SimulatedPod(mounted, context=possible).ready
+    assert SimulatedPod(pod(container(**env("configMapKeyRef", "x", "a"))), context=possible).ready
+    assert not SimulatedPod(pod(container(**env("configMapKeyRef", "m", "c"))), context=possible).ready
