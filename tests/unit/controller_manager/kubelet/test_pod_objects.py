@@ -123,7 +123,7 @@ async def test_pod_no_longer_blocked_is_not_enqueued(objects, informers, enqueue
     assert (enqueued, objects.retry_at(view.uid)) == ([], None)
 
 
-async def test_root_ca_counts_as_present_if_nobody_publishes_it(server, informers):
+async def test_unpublished_root_ca_counts_as_present(server, informers):
     unpublished = PodObjects(server, informers, lambda _: None, has_root_ca=False).of(pod())
     assert unpublished.config_map("kube-root-ca.crt")["data"].keys() == {"ca.crt"}
     assert (unpublished.unknown, unpublished.used) == (set(), set())
