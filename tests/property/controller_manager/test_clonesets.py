@@ -128,7 +128,7 @@ def check_end_state(clones):
     assert clones.count("replicas", "availableReplicas") == [replicas, replicas]
     assert {*clones.states} <= {"Normal"}
     if not view.paused:
-        assert clones.status["updatedReplicas"] >= clones.status["expectedUpdatedReplicas"]
+        assert clones.status["updatedReplicas"] >= clones.status.get("expectedUpdatedReplicas", 0)
     plan = clones.plan(WEB)
     assert (plan.actions, plan.last(None)) == ((), ())
 

@@ -295,7 +295,8 @@ class UnitedScenario(Scenario):
         assert {meta.labels(workload)["apps.kruise.io/subset-name"] for workload in items} == {"a", "c"}
         status = (await self.server.get(self.path)).body["status"]
         assert status["currentRevision"] == status["updateStatus"]["updatedRevision"]
-        assert status["subsetReplicas"] == {"a": 1, "c": 1}
+        # OpenKruise's conversion derives this from the statuses of subsets, which may still describe the deleted one.
+        assert {name: status["subsetReplicas"][name] for name in ("a", "c")} == {"a": 1, "c": 1}
 
 
 class UnitedDeployments(UnitedScenario):
