@@ -55,4 +55,9 @@ def test_counters_continue_in_second_term(metrics):
 def test_only_openkruise_controllers_have_reconcile_metrics(metrics):
     assert metrics.reconciles.of("", 5) is NOOP_OBSERVER
     observed = {one.metrics_name for one in catalog.CONTROLLERS} - {""}
-    assert observed == {"cloneset-controller", "statefulset-controller", "uniteddeployment-controller"}
+    assert observed == {
+        "cloneset-controller",
+        "container-launch-priority-controller",
+        "statefulset-controller",
+        "uniteddeployment-controller",
+    }

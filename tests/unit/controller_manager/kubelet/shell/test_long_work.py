@@ -1,5 +1,6 @@
 """No command of the shell takes long without counting its work, at which other tasks run, nor much memory."""
 
+import gc
 from time import thread_time
 
 import pytest
@@ -17,6 +18,15 @@ ALL = 8.0
 KIB = "x=aaaaaaaaaaaaaaaa; x=$x$x$x$x; x=$x$x$x$x; x=$x$x$x$x; "
 LONG = KIB + "x=$x$x$x$x; x=$x$x$x$x; x=$x$x$x$x; x=$x$x$x$x; "
 WORDS = LONG.replace("aaaaaaaaaaaaaaaa", "'a a a a a a a a '")
+
+
+@pytest.fixture(autouse=True)
+def other_objects_frozen():
+    """Do not let the collector walk the objects of all other tests in a slice that is measured."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 def longest_slice(script, *arguments):
