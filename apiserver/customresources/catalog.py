@@ -42,7 +42,7 @@ class Catalog:
         reviews: ReviewDependencies | None = None,
         functions: Mapping[GroupResource, Callable[[Tree, str], Tree]] | None = None,
     ) -> None:
-        """`functions` convert objects of custom resources whose definitions name no webhook to an apiVersion."""
+        """`functions` convert objects of custom resources to an apiVersion, in place of the webhooks of their definitions."""
         self._built_in = tuple(groups)
         self.kinds = kinds
         """The built-in kinds."""
@@ -173,13 +173,13 @@ class Catalog:
         return self.stored_rows.get(resource) if resource in self._custom else None
 
     def _converter(self, custom_versions: Sequence[CustomVersion]) -> Converter | None:
-        """Return the conversion of a definition's objects by its webhook or by a function, or None."""
-        if custom_versions[0].webhook is not None:
-            return None if self._reviews is None else ConversionWebhook(self._reviews, custom_versions)
+        """Return the conversion of a definition's objects by a function or by its webhook, or None."""
         convert = self._functions.get(custom_versions[0].row.group_resource)
-        if convert is None or len(custom_versions) == 1:
-            return None
-        return FunctionConverter(convert, custom_versions)
+        if convert is not None and len(custom_versions) > 1:
+            return FunctionConverter(convert, custom_versions)
+        if custom_versions[0].webhook is not None and self._reviews is not None:
+            return ConversionWebhook(self._reviews, custom_versions)
+        return None
 
     def _put(self, row: Resource, *, served: bool = True) -> None:
         if served:

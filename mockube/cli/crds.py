@@ -1,15 +1,34 @@
-"""`mockube crds PACK`: print the CustomResourceDefinitions of a pack, for any API server."""
+"""`mockube crds PACK`: print the CustomResourceDefinitions of a pack, as a cluster with the pack has them."""
 
 import argparse
 
+import yaml
+
 from mockube.apiserver.packs.definitions import PACKS, definitions
+from mockube.apiserver.packs.registry import definition_trees
 from mockube.cli.parsing import CommandParser
 
 
 def add_flags(parser: CommandParser) -> None:
     parser.add_argument("pack", choices=[*PACKS], help="the pack")
+    parser.add_argument(
+        "--without-conversion",
+        action="store_true",
+        help="print one version of each kind, for an API server without the conversion webhook of the pack's project",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
-    print(b"---\n".join(definitions(options.pack)).decode(), end="")
+    if options.without_conversion:
+        print(b"---\n".join(definitions(options.pack)).decode(), end="")
+    else:
+        trees = definition_trees(options.pack)
+        print(yaml.dump_all(trees, Dumper=_Dumper, sort_keys=False, width=120), end="")
     return 0
+
+
+class _Dumper(yaml.SafeDumper):
+    """Repeats equal parts: aliases would be hard to read."""
+
+    def ignore_aliases(self, _data: object) -> bool:
+        return True

@@ -17,6 +17,22 @@ def test_crds_prints_definitions_of_pack(capsys):
     ]
 
 
+def test_crds_prints_all_versions_with_webhook_of_conversion(capsys):
+    main(["crds", "kruise"])
+    clone_sets, stateful_sets, united_deployments = yaml.safe_load_all(capsys.readouterr().out)
+    for tree in (clone_sets, united_deployments):
+        assert [version["name"] for version in tree["spec"]["versions"]] == ["v1alpha1", "v1beta1"]
+        assert tree["spec"]["conversion"]["strategy"] == "Webhook"
+    assert [version["name"] for version in stateful_sets["spec"]["versions"]] == ["v1beta1"]
+
+
+def test_crds_without_conversion_prints_one_version_of_each_kind(capsys):
+    main(["crds", "kruise", "--without-conversion"])
+    trees = [*yaml.safe_load_all(capsys.readouterr().out)]
+    assert [len(tree["spec"]["versions"]) for tree in trees] == [1, 1, 1]
+    assert not [tree for tree in trees if "conversion" in tree["spec"]]
+
+
 def test_crds_refuses_unknown_pack(capsys):
     with pytest.raises(SystemExit) as ended:
         main(["crds", "nothing"])

@@ -3,6 +3,7 @@
 import orjson
 import pytest
 
+from mockube.cli.main import main
 from tests.support.controllers import kruise
 from tests.support.processes.process import ApiServerProcess
 from tests.support.server import definitions
@@ -73,8 +74,14 @@ def test_kinds_of_pack_are_served(kubectl, short, manifest, columns):
     kubectl("delete", short, "foo")
 
 
-def test_definitions_of_pack_can_be_printed_and_applied(kubectl):
+def test_definitions_of_pack_can_be_printed_and_applied(kubectl, capsys):
     kubectl("wait", "crd/clonesets.apps.kruise.io", "--for=condition=Established", "--timeout=60s")
+    assert main(["crds", "kruise"]) == 0
+    printed = capsys.readouterr().out
+    kubectl("apply", "-f", "-", stdin=printed)
+    assert kubectl("apply", "-f", "-", stdin=printed).count("unchanged") == 3
+    generations = "jsonpath={.items[?(@.spec.group=='apps.kruise.io')].metadata.generation}"
+    assert kubectl("get", "crds", "-o", generations) == "1 1 1"
     shown = kubectl("get", "crds", "-o", "name").splitlines()
     assert [name.partition("/")[2] for name in shown if "kruise" in name] == [
         "clonesets.apps.kruise.io",

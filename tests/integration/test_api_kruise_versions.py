@@ -3,6 +3,7 @@
 import pytest
 
 from mockube.apiserver.http.settings import Settings
+from mockube.apiserver.packs.registry import definition_trees
 from tests.support.controllers.kruise import (
     BETA_CLONES,
     BETA_UNITED,
@@ -14,6 +15,7 @@ from tests.support.controllers.kruise import (
     workload,
 )
 from tests.support.server import apiserver
+from tests.support.server.definitions import define
 
 
 @pytest.fixture
@@ -29,6 +31,21 @@ async def test_empty_in_place_strategy_exists_only_in_v1beta1(client):
     assert (alpha["type"], "inPlaceUpdateStrategy" in alpha) == ("InPlaceIfPossible", False)
     beta = (await client.get(f"{BETA_CLONES}/foo")).body["spec"]["updateStrategy"]["rollingUpdate"]
     assert (beta["podUpdatePolicy"], beta["inPlaceUpdateStrategy"]) == ("InPlaceIfPossible", {})
+
+
+async def test_server_without_pack_refuses_version_that_is_not_stored():
+    async with apiserver.running() as client:
+        for tree in definition_trees("kruise"):
+            await define(client, tree)
+        refused = await client.post(CLONES, clone_set())
+        assert refused.status == 500
+        assert refused.body["message"] == (
+            "conversion webhook for apps.kruise.io/v1alpha1, Kind=CloneSet failed: "
+            'Post "https://kruise-webhook-service.kruise-system.svc:443/convert?timeout=30s": '
+            'service "kruise-webhook-service" not found'
+        )
+        stored = clone_set() | {"apiVersion": "apps.kruise.io/v1beta1"}
+        assert (await client.post(BETA_CLONES, stored)).status == 201
 
 
 async def test_clone_set_of_v1beta1_is_defaulted(client):

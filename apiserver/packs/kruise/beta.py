@@ -3,8 +3,8 @@
 Objects are stored in v1beta1. In it, all that tells how pods are updated is below `rollingUpdate`, and claims are reused
 only on request. A `cloneSetTemplate` may have either form in a UnitedDeployment of v1alpha1, which is returned in its own.
 
-OpenKruise converts objects by a webhook, here functions of the server do. So only this server has these versions:
-definitions for another one have v1alpha1 alone.
+OpenKruise converts objects by a webhook, which the definitions name. A server with the pack calls functions instead. Another
+one refuses the version that is not stored until OpenKruise's webhook runs there: fields that nothing converts would be lost.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,6 +22,21 @@ RECREATE, ROLLING_UPDATE, ON_DELETE = "ReCreate", "RollingUpdate", "OnDelete"
 
 # --- definitions
 
+_CONVERSION: Final[ReadOnlyTree] = {
+    "strategy": "Webhook",
+    "webhook": {
+        "clientConfig": {
+            "service": {
+                "namespace": "kruise-system",
+                "name": "kruise-webhook-service",
+                "path": "/convert",
+                "port": 443,
+            }
+        },
+        "conversionReviewVersions": ["v1", "v1beta1"],
+    },
+}
+
 
 def with_beta(definition: ReadOnlyTree) -> Tree:
     """Return a definition that has and stores v1beta1 as well, if its resource has that version besides v1alpha1."""
@@ -33,6 +48,7 @@ def with_beta(definition: ReadOnlyTree) -> Tree:
         alpha["storage"] = False
         derive(*(version["schema"]["openAPIV3Schema"]["properties"] for version in (alpha, beta)))
         tree["spec"]["versions"].append(beta)
+        tree["spec"]["conversion"] = _copy(_CONVERSION)
     return tree
 
 
