@@ -203,7 +203,7 @@ class ApiServer:
             expressions = Expressions(backend.clock, backend.random)
             own_verbs |= ResourceMetrics(expressions).verbs()
             self._metrics_pages = metrics = MetricsPages(
-                backend, expressions, self.aggregator.replaced_metrics
+                backend, expressions, self.aggregator.served_elsewhere
             )
             self.catalog.on_resource.append(metrics.handle_definition)
         routes = Routes(
@@ -269,13 +269,16 @@ class ApiServer:
         kinds, others = catalog.kinds, self.aggregator.other_groups()
         if self._metrics_pages is not None:
             others = self._metrics_pages.add_to(others)
-        foreign, replaced = [*self.aggregator.foreign_documents()], self.aggregator.replaced_metrics()
-        groups = [group for group in catalog.groups if group.name not in replaced]
+        foreign = [*self.aggregator.foreign_documents()]
         rows, custom_versions = documented_resources(catalog), catalog.listed_versions
         documents = Documents(rows, custom_versions, kinds.strategies, foreign, kinds.minor, self._documents)
         return {
             **api_pages(
-                groups, address=address, others=others, minor=kinds.minor, git_version=self._git_version
+                catalog.groups,
+                address=address,
+                others=others,
+                minor=kinds.minor,
+                git_version=self._git_version,
             ),
             **self._health.pages,
             **openapi_pages(documents, self._document_worker, self.registry.clock),

@@ -1,7 +1,7 @@
 """The APIServices of other servers: the group and version that each serves, its Service, and its documents."""
 
 import base64
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 import orjson
@@ -89,7 +89,6 @@ class Remotes:
         self.prefix = backend.layout.prefix(api_services)
         self._entries: dict[bytes, tuple[int, RemoteAPIService | None]] = {}
         self._served: dict[GroupVersion, RemoteAPIService] = {}
-        self._groups: frozenset[str] = frozenset()
         self._is_outdated = False
         self.documents: dict[str, RemoteDocuments] = {}
         """By the name of the APIService."""
@@ -105,12 +104,6 @@ class Remotes:
         if self._is_outdated:
             self._update()
         return self._served
-
-    @property
-    def groups(self) -> frozenset[str]:
-        if self._is_outdated:
-            self._update()
-        return self._groups
 
     def watch(self) -> None:
         """Begin to receive changes of the watch cache, after that has listed all objects."""
@@ -142,7 +135,6 @@ class Remotes:
                 entry = stored.revision, self._read(stored)
             self._entries[stored.key] = entry
         self._served = {remote.served: remote for _, remote in self._entries.values() if remote is not None}
-        self._groups = frozenset(version.group for version in self._served)
         for name in self.documents.keys() - {remote.name for remote in self._served.values()}:
             del self.documents[name]
 
@@ -163,15 +155,11 @@ class Remotes:
         return self.served_remotes.get(GroupVersion(parts[2], parts[3]))
 
 
-def row_finder(
-    rows: Mapping[tuple[str, str, str], Resource],
-    remotes: Remotes,
-    replaced_groups: Callable[[], Collection[str]],
-) -> FindRow:
+def row_finder(rows: Mapping[tuple[str, str, str], Resource], remotes: Remotes) -> FindRow:
     """Return a function that finds the row of a resource; there is none if another server serves it."""
 
     def find_row(group: str, version: str, name: str) -> Resource | None:
-        if remotes and (GroupVersion(group, version) in remotes.served_remotes or group in replaced_groups()):
+        if remotes and GroupVersion(group, version) in remotes.served_remotes:
             return None
         return rows.get((group, version, name))
 

@@ -6,10 +6,11 @@ once for all versions of the same Service; then, from a server without that docu
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import Final, NamedTuple, TypeAlias
 
+from mockube.apimachinery.groups import GroupVersion
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.admission.webhooks.review import WebhookCallFailed
 from mockube.apiserver.admission.webhooks.services import NoAddress, OnlyPodAddresses, endpoint, resolve
@@ -36,7 +37,6 @@ from mockube.apiserver.http.backend_connection import Dialer
 from mockube.apiserver.http.service_proxy import Address, Fetched, ServiceProxy
 from mockube.apiserver.http.webhook_client import WebhookClient
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.kinds.metrics import resource_metrics
 from mockube.apiserver.openapi.documents import ForeignDocuments
 from mockube.apiserver.pki.issue import Pair
 from mockube.apiserver.registry.registry import Registry
@@ -56,7 +56,6 @@ _LISTER: Final = User(name=_CHECKER.name)
 _CACHE_SIZE: Final = 100
 """Servers whose document of all groups is cached with its ETag."""
 _JSON: Final = {"Accept": "application/json"}
-_SIMULATED: Final = frozenset(group.name for group in resource_metrics.GROUPS)
 
 Services = Mapping[str, tuple[str, int]]
 """The addresses of Services without reachable endpoints, by NAMESPACE/NAME."""
@@ -110,14 +109,14 @@ class Aggregator:
 
     def row_finder(self, rows: Mapping[tuple[str, str, str], Resource]) -> FindRow:
         """Return a function that finds the rows of the resources that this server serves."""
-        return row_finder(rows, self.remotes, self.replaced_metrics)
+        return row_finder(rows, self.remotes)
 
     def pages(self) -> Pages:
         return {remote.path: self._forwarding(remote) for remote in self.remotes.served_remotes.values()}
 
-    def replaced_metrics(self) -> frozenset[str]:
-        """Return the groups of metrics that are not simulated, because another server serves a version of them."""
-        return self.remotes.groups & _SIMULATED
+    def served_elsewhere(self) -> Container[GroupVersion]:
+        """Return the versions that other servers serve, metrics among them, which are then not simulated."""
+        return self.remotes.served_remotes
 
     def other_groups(self) -> OtherGroups:
         served, documents = tuple(self.remotes.served_remotes.values()), self.remotes.documents

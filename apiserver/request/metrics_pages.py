@@ -27,15 +27,17 @@ from mockube.apiserver.wire.negotiation import FORMATS, MediaType
 
 
 class MetricsPages:
-    """The groups are served while they have metrics, until another server serves a version of them."""
+    """A version of a group is served while the group has metrics, unless another server serves that version."""
 
     def __init__(
-        self, backend: Backend, expressions: Expressions, replaced: Callable[[], Container[str]]
+        self,
+        backend: Backend,
+        expressions: Expressions,
+        served_elsewhere: Callable[[], Container[GroupVersion]],
     ) -> None:
-        """Create pages; `replaced` returns the groups that other servers serve."""
         self._metrics = CustomMetrics(backend, expressions)
         self._names = names = MetricNames(backend, self._metrics)
-        self._replaced = replaced
+        self._served_elsewhere = served_elsewhere
         self.refresh, self.on_change = names.refresh, names.on_change
         self.handle_definition = names.handle_definition
 
@@ -45,25 +47,18 @@ class MetricsPages:
             f"/apis/{group.name}/{version}": get_only(
                 document(self._resource_list(group, version)), consumed=FORMATS
             )
-            for group in self._served_groups()
-            for version in group.versions
+            for group, version in self._served_versions()
         }
 
     def add_to(self, others: OtherGroups) -> OtherGroups:
         """Add the groups to those of other servers: discovery has them as if an adapter served them."""
         remotes, documents = [*others.remotes], {**others.documents}
-        for group in self._served_groups():
-            for version in group.versions:
-                served = GroupVersion(group.name, version)
-                name, priority = (
-                    f"{version}.{group.name}",
-                    (GROUP_PRIORITY[group.name], VERSION_PRIORITY[served]),
-                )
-                remotes.append(
-                    RemoteAPIService(name=name, served=served, service=("", "", 0), priority=priority)
-                )
-                resources = resources_of(orjson.dumps(self._resource_list(group, version)))
-                documents[name] = RemoteDocuments(resources=resources)
+        for group, version in self._served_versions():
+            served, name = GroupVersion(group.name, version), f"{version}.{group.name}"
+            priority = GROUP_PRIORITY[group.name], VERSION_PRIORITY[served]
+            remotes.append(RemoteAPIService(name=name, served=served, service=("", "", 0), priority=priority))
+            resources = resources_of(orjson.dumps(self._resource_list(group, version)))
+            documents[name] = RemoteDocuments(resources=resources)
         return replace(others, remotes=remotes, documents=documents)
 
     def groups(self) -> Pages:
@@ -71,7 +66,7 @@ class MetricsPages:
 
         def if_served(group: Group, page: Page) -> Page:
             async def answer(request: Request) -> Response:
-                if group not in self._served_groups():
+                if group not in (served for served, _ in self._served_versions()):
                     return text_response("404 page not found\n", 404)
                 return await page(request)
 
@@ -82,9 +77,15 @@ class MetricsPages:
             EXTERNAL.name: if_served(EXTERNAL, self._external),
         }
 
-    def _served_groups(self) -> Iterator[Group]:
-        entries, replaced = self._names.entries, self._replaced()
-        return (group for group in (CUSTOM, EXTERNAL) if group.name in entries and group.name not in replaced)
+    def _served_versions(self) -> Iterator[tuple[Group, str]]:
+        entries, elsewhere = self._names.entries, self._served_elsewhere()
+        for group in (CUSTOM, EXTERNAL):
+            if group.name in entries:
+                yield from (
+                    (group, version)
+                    for version in group.versions
+                    if GroupVersion(group.name, version) not in elsewhere
+                )
 
     def _resource_list(self, group: Group, version: str) -> Tree:
         return resource_list(version, group.name, self._names.entries[group.name])

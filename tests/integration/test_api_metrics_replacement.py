@@ -152,8 +152,7 @@ async def test_adapter_takes_over_and_simulated_metrics_return(client, server):
     assert await discovered(client) == [CUSTOM, EXTERNAL, RESOURCE]
 
 
-async def test_server_of_one_version_replaces_whole_group(client, server):
-    """As metrics-server or an adapter does, whichever version of a group it serves."""
+async def test_server_of_one_version_replaces_only_that_version(client, server):
     await define(client)
     await create_metrics(client)
     async with running_backend(client):
@@ -162,13 +161,23 @@ async def test_server_of_one_version_replaces_whole_group(client, server):
             await wait_reason(client, f"v1beta1.{group}", "Passed")
         assert (await client.get(f"/apis/{RESOURCE}/v1beta1/nodes")).body["kind"] == "Echo"
         group = await client.get(f"/apis/{CUSTOM}")
-        assert [version["version"] for version in group.body["versions"]] == ["v1beta1"]
-        for path in ("", "/namespaces/default/pods/p/m"):
-            assert (await client.get(f"/apis/{CUSTOM}/v1beta2{path}")).status == 404
+        assert [version["version"] for version in group.body["versions"]] == ["v1beta2", "v1beta1"]
+        assert (await client.get(f"/apis/{CUSTOM}/v1beta1")).body["kind"] == "Echo"
+        assert (await client.get(f"/apis/{CUSTOM}/v1beta2")).body["kind"] == "APIResourceList"
     for group in (RESOURCE, CUSTOM):
         await client.delete(f"{SERVICES}/v1beta1.{group}")
     assert (await client.get(f"/apis/{RESOURCE}/v1beta1/nodes")).body["kind"] == "NodeMetricsList"
     assert await discovered(client) == [CUSTOM, EXTERNAL, RESOURCE]
+
+
+async def test_other_version_of_metrics_leaves_simulated_one(client, server):
+    await create_api_service(client, server, RESOURCE, "v1alpha1", versionPriority=10)
+    await wait_reason(client, f"v1alpha1.{RESOURCE}", "ServiceNotFound")
+    assert (await client.get(f"/apis/{RESOURCE}/v1beta1/nodes")).body["kind"] == "NodeMetricsList"
+    assert (await client.get(f"/apis/{RESOURCE}/v1alpha1/nodes")).status == 503
+    group = (await client.get(f"/apis/{RESOURCE}")).body
+    assert [version["version"] for version in group["versions"]] == ["v1beta1", "v1alpha1"]
+    assert group["preferredVersion"]["version"] == "v1beta1"
 
 
 async def test_api_services_of_an_earlier_start_are_deleted(client):
