@@ -148,9 +148,14 @@ def _uses_referenced_variable(container: Mapping[str, Any], text: str) -> bool:
 def command_of(container: Mapping[str, Any]) -> tuple[str, ...]:
     """Return a container's command, or else the command of a known image."""
     command, arguments = container.get("command") or (), container.get("args") or ()
-    if not command and _AGNHOST_IMAGE.fullmatch(container.get("image") or ""):
+    if not command and is_server_image(container):
         return ("/agnhost", *(arguments or ("pause",)))
     return (*command, *arguments)
+
+
+def is_server_image(container: Mapping[str, Any]) -> bool:
+    """Return whether the container's image is a known one whose programs listen on ports, which are not simulated."""
+    return _AGNHOST_IMAGE.fullmatch(container.get("image") or "") is not None
 
 
 def expand_references(argv: Sequence[str], environment: Mapping[str, str]) -> list[str]:

@@ -127,7 +127,7 @@ def _run(container: Container, status: ReadOnlyTree, started: datetime, now: dat
             container, status, exit_code=program.exit_code, at=ends_at, message=program.message
         )
         return ContainerUpdate(status=ended_status)
-    probes = probed_run(container.spec, container.script)
+    probes = probed_run(container.spec, container.script, container.probe_failures)
     if probes is not None:
         return _run_probed(container, status, probes, started, now, ends_at)
     if (

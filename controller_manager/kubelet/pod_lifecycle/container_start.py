@@ -20,8 +20,9 @@ from mockube.controller_manager.kubelet.pod_lifecycle.container_status import (
 from mockube.controller_manager.kubelet.pod_lifecycle.probing import Probe
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import ProcessState
 from mockube.controller_manager.kubelet.pod_lifecycle.scripted_probes import (
+    ProbedRun,
+    failure_message,
     probed_run,
-    scripted_failure_message,
 )
 from mockube.controller_manager.kubelet.pod_script import NEVER
 
@@ -54,7 +55,7 @@ def _start_failure(container: Container, restarts: int) -> StartFailure | None:
     has_process = container.process is not None and container.process.restarts == restarts
     if has_process or container.script.ignore_missing:
         return None
-    return start_failure(container.pod, container.spec, container.objects)
+    return start_failure(container.pod, container.spec, container.context.objects)
 
 
 def _not_created(
@@ -72,8 +73,8 @@ def _not_created(
         "state": {"waiting": {"message": failure.message, "reason": failure.reason}},
         "lastState": {"terminated": last} if last else before["lastState"],
     }
-    if waiting == before and container.retry_at is not None and container.retry_at > now:
-        return ContainerUpdate(status=before, due=container.retry_at, is_blocked=True)
+    if waiting == before and (retry_at := container.context.retry_at) is not None and retry_at > now:
+        return ContainerUpdate(status=before, due=retry_at, is_blocked=True)
     events = tuple(
         EmitEvent("Warning", reason, message, container.field) for reason, message in failure.events
     )
@@ -116,7 +117,7 @@ def start_simulated(
         return _failed_start(container, now, restarts=restarts, last=last)
     state = {"running": {"startedAt": format_time(now)}}
     status = running_status(container, restarts=restarts, state=state, last=last)
-    probes = probed_run(container.spec, container.script)
+    probes = probed_run(container.spec, container.script, container.probe_failures)
     if probes is not None:
         status |= {
             "ready": counts_for_readiness(container) and probes.is_ready(0),
@@ -125,7 +126,7 @@ def start_simulated(
     events = (
         *_creation_events(container),
         EmitEvent("Normal", "Started", "Container started", container.field),
-        *_first_probe_failure(container),
+        *_first_probe_failures(container, probes),
         *hook_failure(container, "postStart", "FailedPostStartHook", "PostStartHook failed"),
     )
     return ContainerUpdate(status=status, events=events)
@@ -153,15 +154,17 @@ def _failed_start(
     return ContainerUpdate(status=status, events=(*_creation_events(container), failed_event))
 
 
-def _first_probe_failure(container: Container) -> tuple[EmitEvent, ...]:
-    """Return the event of a probe that fails from the start; its later failures repeat the same event."""
-    probes = probed_run(container.spec, container.script)
+def _first_probe_failures(container: Container, probes: ProbedRun | None) -> tuple[EmitEvent, ...]:
+    """Return the events of the probes that fail from the start; their later failures repeat the same events."""
     if probes is None or container.process is not None:
         return ()
-    if probes.started_at > 0 and container.script.startup_after:
+    failures = container.probe_failures
+    if probes.started_at > 0 and (container.script.startup_after or Probe.STARTUP in failures):
         return (unhealthy_event(container, Probe.STARTUP),)
-    fails = container.spec.get(Probe.READINESS.value) and probes.ready_at == NEVER
-    return (unhealthy_event(container, Probe.READINESS),) if fails else ()
+    is_never_ready = container.spec.get(Probe.READINESS.value) and probes.ready_at == NEVER
+    never_kills = Probe.LIVENESS in failures and failures[Probe.LIVENESS].is_unknown
+    failing = ((Probe.READINESS, is_never_ready), (Probe.LIVENESS, never_kills))
+    return tuple(unhealthy_event(container, probe) for probe, fails in failing if fails)
 
 
 def hook_failure(container: Container, hook: str, reason: str, message: str) -> tuple[EmitEvent, ...]:
@@ -172,4 +175,5 @@ def hook_failure(container: Container, hook: str, reason: str, message: str) -> 
 
 
 def unhealthy_event(container: Container, probe: Probe) -> EmitEvent:
-    return EmitEvent("Warning", "Unhealthy", scripted_failure_message(container.spec, probe), container.field)
+    message = failure_message(container.spec, probe, container.probe_failures)
+    return EmitEvent("Warning", "Unhealthy", message, container.field)

@@ -1,7 +1,7 @@
 """The model of a container, and the status of its latest run. Pure."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from enum import Enum
 from typing import Any, Final, Literal
@@ -14,6 +14,12 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.kubelet.containers.program import RunBehavior
 from mockube.controller_manager.kubelet.containers.start_checks import NO_OBJECTS, ReferencedObjects
 from mockube.controller_manager.kubelet.effects import ContainerAction, EmitEvent
+from mockube.controller_manager.kubelet.pod_lifecycle.probe_handlers import (
+    NO_FAILURES,
+    ProbeFailure,
+    probe_failures,
+)
+from mockube.controller_manager.kubelet.pod_lifecycle.probing import Probe
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import ProcessState
 from mockube.controller_manager.kubelet.pod_script import Script
 
@@ -37,6 +43,20 @@ _CONTAINER_FIELDS: Final = {
 }
 
 
+class ContainerContext(Struct, frozen=True, kw_only=True):
+    """What the containers of a pod need and the pod itself does not contain."""
+
+    objects: ReferencedObjects = NO_OBJECTS
+    """The objects that the containers refer to."""
+    retry_at: datetime | None = None
+    """The time of the next attempt to create one, if the last attempt failed."""
+    pod_ip: str = ""
+    """The address that probes connect to."""
+
+
+NO_CONTEXT: Final = ContainerContext()
+
+
 class Container(Struct, frozen=True, kw_only=True):
     """A container of a pod, with everything that determines its lifecycle."""
 
@@ -50,16 +70,20 @@ class Container(Struct, frozen=True, kw_only=True):
     script: Script
     has_ids: bool
     """Whether the status has the ids of the container and of its image."""
-    objects: ReferencedObjects = NO_OBJECTS
-    """The objects that the container refers to."""
-    retry_at: datetime | None = None
-    """The time of the next attempt to create it, if the last one failed."""
+    context: ContainerContext = NO_CONTEXT
     process: ProcessState | None = None
     """The recorded state of a container that runs as a local process; None for a simulated container."""
 
     @property
     def name(self) -> str:
         return str(self.spec["name"])
+
+    @property
+    def probe_failures(self) -> Mapping[Probe, ProbeFailure]:
+        """The probes that fail whatever the program does; a process is really probed."""
+        if self.process is not None:
+            return NO_FAILURES
+        return probe_failures(self.pod, self.spec, self.script, self.context.pod_ip)
 
     @property
     def field(self) -> str:

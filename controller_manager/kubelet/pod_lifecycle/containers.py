@@ -4,10 +4,8 @@ Init containers run one after the other. Sidecars start in the same order and co
 together after them. The phase that follows is computed in `phase`. Pure.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import partial
-from itertools import takewhile
 from typing import Final
 
 from msgspec import Struct
@@ -17,23 +15,14 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import LABEL_JOB_NAME
 from mockube.controller_manager.client.podview import FAILED, PENDING, RUNNING, SUCCEEDED
-from mockube.controller_manager.kubelet.containers.environment import identity_of, known_environment
-from mockube.controller_manager.kubelet.containers.mounts import shared_mount_paths, writable_paths
-from mockube.controller_manager.kubelet.containers.program import (
-    EXITS_IMMEDIATELY,
-    SERVICE,
-    CommandContext,
-    Invocation,
-    MountPaths,
-    RunBehavior,
-    invocation_of,
-    program_of,
-)
-from mockube.controller_manager.kubelet.containers.start_checks import NO_OBJECTS, ReferencedObjects
+from mockube.controller_manager.kubelet.containers.program import EXITS_IMMEDIATELY, SERVICE
 from mockube.controller_manager.kubelet.effects import ContainerAction, EmitEvent, StopContainer
 from mockube.controller_manager.kubelet.pod_lifecycle import container as lifecycle
+from mockube.controller_manager.kubelet.pod_lifecycle.container_programs import program_of_run
 from mockube.controller_manager.kubelet.pod_lifecycle.container_status import (
+    NO_CONTEXT,
     Container,
+    ContainerContext,
     ContainerUpdate,
     RestartPolicy,
     Role,
@@ -97,8 +86,7 @@ def containers_of(
     *,
     has_ids: bool,
     processes: Mapping[str, ProcessState] = _NO_PROCESSES,
-    objects: ReferencedObjects = NO_OBJECTS,
-    retry_at: datetime | None = None,
+    context: ContainerContext = NO_CONTEXT,
 ) -> PodContainers:
     """Return the containers of a pod with their programs and last statuses.
 
@@ -109,20 +97,19 @@ def containers_of(
 
     def create(container: ReadOnlyTree, role: Role, restart_policy: RestartPolicy) -> Container:
         process = processes.get(container["name"])
-        program_of_run = _program_of_run(pod, container, script)
+        run_program = program_of_run(pod, container, script)
         default = EXITS_IMMEDIATELY if _runs_to_completion(pod, container, role) else SERVICE
-        program = SERVICE if process is not None else program_of_run() or default
+        program = SERVICE if process is not None else run_program() or default
         return Container(
             spec=container,
             pod=pod,
             role=role,
             restart_policy=restart_policy,
             program=program,
-            program_of_run=program_of_run if program.leaves_files else None,
+            program_of_run=run_program if program.leaves_files else None,
             script=script,
             has_ids=has_ids,
-            objects=objects,
-            retry_at=retry_at,
+            context=context,
             process=process,
         )
 
@@ -141,45 +128,6 @@ def containers_of(
         main=_with_statuses(main, status.get("containerStatuses")),
         ephemeral=_with_statuses(ephemeral, status.get("ephemeralContainerStatuses")),
     )
-
-
-def _program_of_run(
-    pod: ReadOnlyTree, container: ReadOnlyTree, script: Script
-) -> Callable[..., RunBehavior | None]:
-    """Return a function that returns the container's program; its argument `restarts` selects the run."""
-    earlier = _earlier_commands(pod, container, script)
-    shared_mounts = shared_mount_paths(pod, container) if earlier else ()
-    return partial(program_of, container, _context(pod, container, script, shared_mounts, earlier))
-
-
-def _context(
-    pod: ReadOnlyTree,
-    container: ReadOnlyTree,
-    script: Script,
-    shared_mounts: MountPaths,
-    earlier: tuple[Invocation, ...] = (),
-) -> CommandContext:
-    return CommandContext(
-        script=script.command(container["name"]),
-        environment=partial(known_environment, pod, container),
-        identity=identity_of(pod, container),
-        volumes=writable_paths(pod, container),
-        shared_mounts=shared_mounts,
-        earlier=earlier,
-    )
-
-
-def _earlier_commands(pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) -> tuple[Invocation, ...]:
-    """Return the commands of the init containers that run before a container and share volumes with others."""
-    others = pod["spec"].get("initContainers")
-    if not others or not container.get("volumeMounts"):
-        return ()
-    invocations = (
-        invocation_of(other, _context(pod, other, script, shared_mounts))
-        for other in takewhile(lambda other: other is not container, others)
-        if (shared_mounts := shared_mount_paths(pod, other))
-    )
-    return tuple(invocation for invocation in invocations if invocation is not None)
 
 
 def _runs_to_completion(pod: ReadOnlyTree, container: ReadOnlyTree, role: Role) -> bool:

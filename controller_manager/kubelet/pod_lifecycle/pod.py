@@ -30,6 +30,7 @@ from mockube.controller_manager.kubelet.effects import (
     PatchObject,
     Step,
 )
+from mockube.controller_manager.kubelet.pod_lifecycle.container_status import ContainerContext
 from mockube.controller_manager.kubelet.pod_lifecycle.containers import (
     PodContainers,
     PodUpdate,
@@ -85,8 +86,9 @@ def step(pod: ReadOnlyTree, context: NodeContext, now: datetime) -> Step:
         script,
         has_ids=context.details,
         processes=context.processes,
-        objects=context.objects,
-        retry_at=context.retry_at,
+        context=ContainerContext(
+            objects=context.objects, retry_at=context.retry_at, pod_ip=_pod_ip(pod, context)
+        ),
     )
     if meta.is_deleting(pod):
         return _terminate(pod, containers, script, context, now)
@@ -279,6 +281,11 @@ def _addresses(
         return {}
     pod_ips = _pod_ips(pod, old, context)
     return {"podIP": pod_ips[0]["ip"], "podIPs": pod_ips}
+
+
+def _pod_ip(pod: ReadOnlyTree, context: NodeContext) -> str:
+    pod_ips = _pod_ips(pod, pod.get("status") or {}, context)
+    return str(pod_ips[0]["ip"]) if pod_ips else ""
 
 
 def _pod_ips(pod: ReadOnlyTree, old: ReadOnlyTree, context: NodeContext) -> Sequence[ReadOnlyTree]:

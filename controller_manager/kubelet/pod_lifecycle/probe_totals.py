@@ -7,8 +7,13 @@ from typing import Final
 from msgspec import Struct, field
 
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.kubelet.pod_lifecycle.probe_handlers import NO_FAILURES, ProbeFailure
 from mockube.controller_manager.kubelet.pod_lifecycle.probing import Probe, ProbeTimes, probe_times
-from mockube.controller_manager.kubelet.pod_lifecycle.scripted_probes import attempt_time, probed_run
+from mockube.controller_manager.kubelet.pod_lifecycle.scripted_probes import (
+    attempt_time,
+    probed_run,
+    result_changes,
+)
 from mockube.controller_manager.kubelet.pod_script import Script
 
 BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -35,16 +40,22 @@ class ProbeTotals(Struct):
             self.bucket_counts[index] += seconds <= bound
 
 
-def simulated_totals(container: ReadOnlyTree, script: Script, seconds: float) -> Mapping[Probe, ProbeTotals]:
+def simulated_totals(
+    container: ReadOnlyTree,
+    script: Script,
+    seconds: float,
+    failures: Mapping[Probe, ProbeFailure] = NO_FAILURES,
+) -> Mapping[Probe, ProbeTotals]:
     """Return the results of a run's probes after `seconds` of the run; a simulated probe takes no time."""
-    run = probed_run(container, script)
+    run = probed_run(container, script, failures)
+    _, unready_after, unhealthy_after = result_changes(script, failures)
     started_at, killed_at = (0.0, inf) if run is None else (run.started_at, run.killed_at)
     end = min(seconds, killed_at)
     totals: dict[Probe, ProbeTotals] = {}
     for probe in Probe:
         handler = container.get(probe.value)
-        if not handler:
-            continue
+        if not handler or (probe in failures and failures[probe].is_unknown):
+            continue  # A result that is unknown is not counted.
         times = probe_times(handler)
         first = attempt_time(probe, times, 0.0 if probe is Probe.STARTUP else started_at)
         if probe is Probe.STARTUP:
@@ -53,7 +64,7 @@ def simulated_totals(container: ReadOnlyTree, script: Script, seconds: float) ->
         else:
             is_readiness = probe is Probe.READINESS
             succeeds_from = script.ready_after if is_readiness else 0.0
-            fails_from = script.fail_readiness_after if is_readiness else script.fail_liveness_after
+            fails_from = unready_after if is_readiness else unhealthy_after
             attempts = _count_attempts(times, first, end)
         failed_first = _count_attempts_before(attempts, times, first, succeeds_from)
         successful = max(_count_attempts_before(attempts, times, first, fails_from) - failed_first, 0)

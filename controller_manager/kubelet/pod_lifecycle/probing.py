@@ -2,10 +2,11 @@
 
 from enum import Enum
 from math import ceil, floor
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 
+from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.tree import ReadOnlyTree
 
 
@@ -71,8 +72,28 @@ class ProbeCount(Struct):
         return success if self.run >= threshold else None
 
 
+class UnresolvedPort(Exception):
+    """A probe names a port that its container does not declare; the message is Go's, which takes the name for a number then."""
+
+
+def resolve_port(value: Any, container: ReadOnlyTree) -> int:
+    """Return the number of a probe's port, which may be the name of a port of the container."""
+    if isinstance(value, int):
+        return value
+    for port in container.get("ports") or ():
+        if port.get("name") == value:
+            return int(port["containerPort"])
+    if str(value).isdecimal():
+        return int(value)
+    raise UnresolvedPort(f"strconv.Atoi: parsing {quote(str(value))}: invalid syntax")
+
+
 def unhealthy_message(probe: Probe, output: str) -> str:
     return f"{probe.title} probe failed: {output}"
+
+
+def errored_message(probe: Probe, error: str) -> str:
+    return f"{probe.title} probe errored and resulted in unknown state: {error}"
 
 
 def restart_message(probe: Probe, container: str) -> str:

@@ -1,8 +1,9 @@
-"""The results of a simulated container's probes: unless scripted, they succeed from the first attempt.
+"""The results of a simulated container's probes: unless scripted or known to fail, they succeed from the first attempt.
 
 Times are in seconds from the start of a run. Pure.
 """
 
+from collections.abc import Mapping
 from functools import lru_cache
 from math import ceil, inf
 from typing import Final
@@ -10,6 +11,7 @@ from typing import Final
 from msgspec import Struct
 
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.kubelet.pod_lifecycle.probe_handlers import NO_FAILURES, ProbeFailure
 from mockube.controller_manager.kubelet.pod_lifecycle.probing import (
     Probe,
     ProbeTimes,
@@ -41,15 +43,29 @@ class ProbedRun(Struct, frozen=True):
         return self.ready_at <= seconds < self.unready_at
 
 
-def probed_run(container: ReadOnlyTree, script: Script) -> ProbedRun | None:
-    """Return the times of a container's probes; None if no probe is scripted or delayed."""
-    if not _is_scripted(container, script) and not _has_delayed_probes(container):
+def probed_run(
+    container: ReadOnlyTree, script: Script, failures: Mapping[Probe, ProbeFailure] = NO_FAILURES
+) -> ProbedRun | None:
+    """Return the times of a container's probes; None if no probe is scripted, delayed or failing."""
+    if not failures and not _is_scripted(container, script) and not _has_delayed_probes(container):
         return None
     times = tuple(
         probe_times(probe_spec) if (probe_spec := container.get(probe.value)) else None for probe in Probe
     )
-    after = (script.startup_after, script.fail_readiness_after, script.fail_liveness_after)
-    return _probed_run(times, after, script.ready_after)
+    return _probed_run(times, result_changes(script, failures), _unknown_probes(failures), script.ready_after)
+
+
+def result_changes(script: Script, failures: Mapping[Probe, ProbeFailure]) -> tuple[float, float, float]:
+    """Return when the startup probe begins to succeed, and when the readiness and the liveness probe begin to fail."""
+    return (
+        inf if Probe.STARTUP in failures else script.startup_after,
+        0.0 if Probe.READINESS in failures else script.fail_readiness_after,
+        0.0 if Probe.LIVENESS in failures else script.fail_liveness_after,
+    )
+
+
+def _unknown_probes(failures: Mapping[Probe, ProbeFailure]) -> frozenset[Probe]:
+    return frozenset(probe for probe, failure in failures.items() if failure.is_unknown)
 
 
 def _is_scripted(container: ReadOnlyTree, script: Script) -> bool:
@@ -75,15 +91,21 @@ def _has_delayed_probes(container: ReadOnlyTree) -> bool:
 
 @lru_cache(maxsize=1024)
 def _probed_run(
-    times: tuple[ProbeTimes | None, ...], after: tuple[float, ...], ready_after: float
+    times: tuple[ProbeTimes | None, ...],
+    after: tuple[float, ...],
+    unknown: frozenset[Probe],
+    ready_after: float,
 ) -> ProbedRun:
     startup, readiness, liveness = times
     startup_after, fail_readiness_after, fail_liveness_after = after
     started_at = attempt_time(Probe.STARTUP, startup, 0.0, startup_after) if startup else 0.0
     startup_failed_at = _failure_time(Probe.STARTUP, startup, 0.0, 0.0) if startup and startup_after else inf
     if started_at > startup_failed_at or started_at == inf:
-        return ProbedRun(inf, inf, inf, startup_failed_at, Probe.STARTUP)
-    killed_at = _failure_time(Probe.LIVENESS, liveness, started_at, fail_liveness_after) if liveness else inf
+        killed_at = inf if Probe.STARTUP in unknown else startup_failed_at
+        return ProbedRun(inf, inf, inf, killed_at, Probe.STARTUP)
+    killed_at = inf
+    if liveness and Probe.LIVENESS not in unknown:
+        killed_at = _failure_time(Probe.LIVENESS, liveness, started_at, fail_liveness_after)
     ready_at, unready_at = max(started_at, ready_after), inf
     if readiness:
         successes = attempt_time(Probe.READINESS, readiness, started_at)
@@ -116,8 +138,12 @@ _FAILURE_OUTPUTS: Final = {
 }
 
 
-def scripted_failure_message(container: ReadOnlyTree, probe: Probe) -> str:
-    """Return the event message of a scripted failure."""
+def failure_message(
+    container: ReadOnlyTree, probe: Probe, failures: Mapping[Probe, ProbeFailure] = NO_FAILURES
+) -> str:
+    """Return the event message of a failing probe."""
+    if probe in failures:
+        return failures[probe].message
     handler = container.get(probe.value) or {}
     return unhealthy_message(
         probe, next((text for name, text in _FAILURE_OUTPUTS.items() if name in handler), "")

@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -164,12 +164,3 @@ def identity_problem(pod: ReadOnlyTree, container: ReadOnlyTree) -> str:
 
 def _security_context(pod: ReadOnlyTree, container: ReadOnlyTree) -> Mapping[str, Any]:
     return {**(pod["spec"].get("securityContext") or {}), **(container.get("securityContext") or {})}
-
-
-def port_number(value: Any, container: ReadOnlyTree) -> int:
-    """Return the number of a probe's or hook's port, which may be a port name of the container; 0 if there is none."""
-    if isinstance(value, int):
-        return value
-    ports: Iterable[ReadOnlyTree] = container.get("ports") or ()
-    container_port = next((port["containerPort"] for port in ports if port.get("name") == value), None)
-    return container_port if container_port is not None else int(value) if str(value).isdecimal() else 0

@@ -11,6 +11,7 @@ from mockube.controller_manager.kubelet.pod_lifecycle.containers import grace_se
 from mockube.controller_manager.kubelet.pod_lifecycle.probing import (
     Probe,
     ProbeCount,
+    errored_message,
     first_attempt,
     probe_times,
     restart_message,
@@ -114,11 +115,15 @@ class ContainerChecks:
         while True:
             attempt_start = self._clock.monotonic()
             result = await run_handler(handler, self._run.target(), self._clock, times.timeout)
-            duration = self._clock.monotonic() - attempt_start
-            self._run.count_probe(probe, success=result.success, seconds=duration)
-            if not result.success:
-                self._run.record_event("Warning", "Unhealthy", unhealthy_message(probe, result.output))
-            outcome = count.add(success=result.success)
+            outcome = None
+            if result.is_unknown:
+                self._run.record_event("Warning", "Unhealthy", errored_message(probe, result.output))
+            else:
+                duration = self._clock.monotonic() - attempt_start
+                self._run.count_probe(probe, success=result.success, seconds=duration)
+                if not result.success:
+                    self._run.record_event("Warning", "Unhealthy", unhealthy_message(probe, result.output))
+                outcome = count.add(success=result.success)
             if outcome is not None and self._handle_result(probe, handler, success=outcome):
                 return
             await self._clock.sleep(times.period)

@@ -12,7 +12,7 @@ from msgspec import Struct
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.kubelet.processes.command import port_number
+from mockube.controller_manager.kubelet.pod_lifecycle.probing import UnresolvedPort, resolve_port
 from mockube.controller_manager.kubelet.processes.grpc_health import GrpcError, check_health
 from mockube.controller_manager.supervision import timeout
 
@@ -25,6 +25,8 @@ LOOPBACK: Final = "127.0.0.1"
 class HandlerResult(Struct, frozen=True, kw_only=True):
     success: bool
     output: str = ""
+    is_unknown: bool = False
+    """Whether the handler could not be run, so that nothing is known of the container."""
 
 
 SUCCESS: Final = HandlerResult(success=True)
@@ -47,7 +49,7 @@ class ProbeTarget(Struct, frozen=True, kw_only=True):
     execute: Execute
 
     def local_port(self, value: object) -> int:
-        port = port_number(value, self.spec)
+        port = resolve_port(value, self.spec)
         return self.ports.get(port, port)
 
 
@@ -58,6 +60,8 @@ async def run_handler(
     try:
         async with timeout(clock, seconds):
             return await _run_handler(handler, target, clock)
+    except UnresolvedPort as error:
+        return HandlerResult(success=False, output=str(error), is_unknown=True)
     except TimeoutError:
         if "exec" in handler:
             return _failure(

@@ -6,6 +6,7 @@ from typing import Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.kubelet.pod_lifecycle.probe_handlers import probe_failures
 from mockube.controller_manager.kubelet.pod_lifecycle.probe_totals import (
     BUCKETS,
     ProbeTotals,
@@ -56,7 +57,8 @@ def _totals(pod: ReadOnlyTree, now: datetime, process_totals: TotalsByProbe) -> 
         name = container["name"]
         since = None if name in process_names else started_at(pod, name)
         if since is not None:
-            totals = simulated_totals(container, script, (now - since).total_seconds())
+            failures = probe_failures(pod, container, script, "")
+            totals = simulated_totals(container, script, (now - since).total_seconds(), failures)
             all_totals |= {(name, probe): total for probe, total in totals.items()}
     return all_totals
 

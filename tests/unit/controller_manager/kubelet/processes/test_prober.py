@@ -140,3 +140,9 @@ async def test_probe_timeout_is_a_failure():
         await yield_to_loop(3)
         clock.advance(2)
     assert trying.result() == HandlerResult(success=False, output='command timed out: "x" timed out after 2s')
+
+
+async def test_probe_of_undeclared_port_name_is_unknown():
+    result = await run_handler({"httpGet": {"port": "htpp"}}, target(), CLOCK, 5)
+    output = 'strconv.Atoi: parsing "htpp": invalid syntax'
+    assert result == HandlerResult(success=False, output=output, is_unknown=True)
