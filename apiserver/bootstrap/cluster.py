@@ -177,7 +177,12 @@ DEFINITIONS = ("apiextensions.k8s.io", "v1", "customresourcedefinitions")
 
 def packed_definitions(packs: Iterable[str]) -> Sequence[RequiredObject]:
     return [
-        RequiredObject(resource=DEFINITIONS, name=tree["metadata"]["name"], content={"spec": tree["spec"]})
+        RequiredObject(
+            resource=DEFINITIONS,
+            name=tree["metadata"]["name"],
+            content={"spec": tree["spec"]},
+            is_upgraded=True,
+        )
         for pack in packs
         for tree in definition_trees(pack)
     ]

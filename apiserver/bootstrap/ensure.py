@@ -1,4 +1,4 @@
-"""Create the required objects that are missing."""
+"""Create the required objects that are missing, and update those that an earlier server wrote."""
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -7,7 +7,7 @@ from typing import Final
 import orjson
 from msgspec.structs import replace
 
-from mockube.apimachinery import randomness
+from mockube.apimachinery import meta, randomness
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import ApiError, Conflict
 from mockube.apimachinery.timestamps import format_time, parse_time
@@ -57,6 +57,8 @@ async def ensure(
             missing.append(required_object)
         elif required_object.is_reconciled:
             await _overwrite(registry, resource, required_object)
+        elif required_object.is_upgraded:
+            await _upgrade(registry, resource, required_object)
     direct = [required_object for required_object in missing if required_object.skips_admission]
     if await create_directly(registry, resources, direct) < len(direct):
         return await _create_each(registry, resources, missing)
@@ -145,6 +147,30 @@ async def _overwrite(registry: Registry, resource: Resource, required_object: Re
         except Conflict:
             continue
         return
+
+
+async def _upgrade(registry: Registry, resource: Resource, required_object: RequiredObject) -> None:
+    """Write the required spec to an object that only servers have written."""
+    present = await registry.get(resource, required_object.namespace, required_object.name)
+    tree, old = required_object.tree(), present.tree()
+    tree["metadata"]["resourceVersion"] = str(present.revision)
+    context = request_context(resource, required_object, "update", tree)
+    if read_object(registry, context, WriteOptions())["spec"] == old["spec"] or meta.is_deleting(old):
+        return
+    managers = {entry.get("manager", "") for entry in old["metadata"].get("managedFields") or ()}
+    if managers != {metadata.manager_name(context, WriteOptions())}:
+        LOG.warning(
+            "%s %s was changed by a client and stays as it is; `mockube crds` prints the definition of this server",
+            resource.kind,
+            required_object.name,
+        )
+        return
+    try:
+        await update(registry, context)
+    except ApiError as error:
+        LOG.warning("%s %s was not updated: %s", resource.kind, required_object.name, error)
+    else:
+        LOG.info("%s %s was updated to the definition of this server", resource.kind, required_object.name)
 
 
 async def _create(registry: Registry, resource: Resource, required_object: RequiredObject) -> bool:

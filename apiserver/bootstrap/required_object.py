@@ -30,6 +30,8 @@ class RequiredObject(Struct, frozen=True, kw_only=True):
     """Merges the present content with the required one; None: the required content replaces it."""
     is_reconciled: bool = False
     """Whether the content of an existing object is overwritten, because it describes the server."""
+    is_upgraded: bool = False
+    """Whether the spec that an earlier server wrote is overwritten; one that a user has changed stays."""
 
     def tree(self) -> Tree:
         metadata = {"name": self.name} | self.content.get("metadata", {})
