@@ -47,6 +47,17 @@ def boolean(text: str) -> bool:
         raise ArgumentTypeError(f"{quote(text)} is neither true nor false") from error
 
 
+def feature_gate(text: str) -> tuple[str, bool]:
+    """Return the name and the value of a feature gate such as `A=true`."""
+    name, equals, word = (part.strip() for part in text.partition("="))
+    if not equals:
+        raise ArgumentTypeError(f"missing bool value for {name}")
+    try:
+        return name, parse_bool(word)
+    except ValueError as error:
+        raise ArgumentTypeError(f"invalid value of {name}={word}, err: {error}") from error
+
+
 def version(text: str) -> str:
     """Read a boolean, `raw`, or a version, which begins with v."""
     return text if text == "raw" or text.startswith("v") else str(boolean(text)).lower()

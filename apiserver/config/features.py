@@ -9,8 +9,8 @@ from typing import Annotated, Final, NamedTuple
 from msgspec import Struct
 from msgspec.json import decode
 
-from mockube.apimachinery.flags import VERSION, Flag, boolean, comma_separated
-from mockube.apimachinery.gotext import format_v, parse_bool
+from mockube.apimachinery.flags import VERSION, Flag, boolean, comma_separated, feature_gate
+from mockube.apimachinery.gotext import format_v
 from mockube.apimachinery.schema import minors
 from mockube.apiserver.kinds.resource_config import Pair, read_pairs
 
@@ -132,14 +132,7 @@ def read_gates(text: str) -> tuple[tuple[str, bool], ...]:
 
 
 def _gate(text: str) -> tuple[str, bool]:
-    name, equals, value = text.partition("=")
-    name, value = name.strip().removeprefix("kube:"), value.strip()
-    if not equals:
-        raise ArgumentTypeError(f"missing bool value for {name}")
-    try:
-        enabled = parse_bool(value)
-    except ValueError as error:
-        raise ArgumentTypeError(f"invalid value of {name}={value}, err: {error}") from error
+    name, enabled = feature_gate(text.strip().removeprefix("kube:"))
     if name not in GATES and not any(name in gates_of(minor) for minor in minors.OLDER):
         raise ArgumentTypeError(f"unrecognized feature gate: {name}")
     return name, enabled

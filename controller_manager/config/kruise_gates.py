@@ -3,7 +3,7 @@
 from argparse import ArgumentTypeError
 from typing import Final
 
-from mockube.apimachinery.gotext import parse_bool
+from mockube.apimachinery.flags import feature_gate
 
 PREPARING_UPDATE_AS_UPDATE: Final = "PreparingUpdateAsUpdate"
 
@@ -32,15 +32,9 @@ def read_kruise_gates(text: str) -> tuple[str, ...]:
 
 
 def _gate(text: str) -> tuple[str, bool]:
-    name, equals, word = (part.strip() for part in text.partition("="))
-    if not equals:
-        raise ArgumentTypeError(f"missing bool value for {name}")
-    try:
-        value = parse_bool(word)
-    except ValueError as error:
-        raise ArgumentTypeError(f"invalid value of {name}={word}, err: {error}") from error
+    name, value = feature_gate(text)
     if name not in _ON | _OFF:
         raise ArgumentTypeError(f"unrecognized feature gate of OpenKruise: {name}")
     if name not in _CHANGEABLE and value is not (name in _ON):
-        raise ArgumentTypeError(f"OpenKruise's feature gate {name} cannot be {word} here")
+        raise ArgumentTypeError(f"OpenKruise's feature gate {name} cannot be {str(value).lower()} here")
     return name, value

@@ -34,7 +34,7 @@ def test_gates_are_read(text, expected):
         ("CloneSetShortHash=true", "OpenKruise's feature gate CloneSetShortHash cannot be true here"),
         (
             "PreDownloadImageForInPlaceUpdate=1",
-            "OpenKruise's feature gate PreDownloadImageForInPlaceUpdate cannot be 1 here",
+            "OpenKruise's feature gate PreDownloadImageForInPlaceUpdate cannot be true here",
         ),
         (
             "StatefulSetAutoDeletePVC=false",
