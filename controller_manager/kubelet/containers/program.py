@@ -183,7 +183,7 @@ class Invocation(Struct, frozen=True, kw_only=True):
 @lru_cache(maxsize=4096)
 def _interpret(invocation: Invocation, restarts: int) -> RunBehavior | None:
     """Return the program of the run after `restarts` restarts; each run reads the volumes' files of the previous runs."""
-    files = _initial_files(invocation)
+    files = initial_files(invocation)
     program = _run_once(invocation, files)
     for _ in range(restarts):
         if program is None or not program.leaves_files:
@@ -193,7 +193,7 @@ def _interpret(invocation: Invocation, restarts: int) -> RunBehavior | None:
     return program
 
 
-def _initial_files(invocation: Invocation) -> FileSystem:
+def initial_files(invocation: Invocation) -> FileSystem:
     """Return the files at the start of a command: those that the earlier commands have written into its volumes."""
     content: dict[str, dict[str, FileEntry]] = {}
     for earlier_command in invocation.earlier:
@@ -225,7 +225,8 @@ def _volume_files(invocation: Invocation, files: FileSystem) -> dict[str, FileEn
     return {path: files.entry(path) for volume in volumes for path in files.walk(volume)}
 
 
-def _run_once(invocation: Invocation, files: FileSystem) -> RunBehavior | None:
+def start_invocation(invocation: Invocation, files: FileSystem) -> tuple[Host, Run]:
+    """Return a command that has not done anything yet, and the host in which it runs."""
     values = dict(invocation.environment)
     user, group = invocation.identity
     host = Host(
@@ -240,9 +241,14 @@ def _run_once(invocation: Invocation, files: FileSystem) -> RunBehavior | None:
     command = expand_references(invocation.argv, values)
     if command[0] == "exit":
         command = ["sh", "-c", " ".join(command)]
+    return host, run_command(host, command, values)
+
+
+def _run_once(invocation: Invocation, files: FileSystem) -> RunBehavior | None:
+    host, execution = start_invocation(invocation, files)
     log = bytearray()
     try:
-        code = _run_to_end(run_command(host, command, values), host, log)
+        code = _run_to_end(execution, host, log)
     except (UnknownProgram, ShellSyntaxError, RecursionError):
         return None
     if code is None:

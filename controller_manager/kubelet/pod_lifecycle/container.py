@@ -35,12 +35,9 @@ from mockube.controller_manager.kubelet.pod_lifecycle.container_status import (
     last_end,
     running_since,
 )
+from mockube.controller_manager.kubelet.pod_lifecycle.probed_runs import ProbedRun
 from mockube.controller_manager.kubelet.pod_lifecycle.probing import Probe, restart_message
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import ProcessState
-from mockube.controller_manager.kubelet.pod_lifecycle.scripted_probes import (
-    ProbedRun,
-    probed_run,
-)
 from mockube.controller_manager.kubelet.pod_script import NEVER
 
 INITIAL_BACKOFF: Final = timedelta(seconds=10)
@@ -127,7 +124,7 @@ def _run(container: Container, status: ReadOnlyTree, started: datetime, now: dat
             container, status, exit_code=program.exit_code, at=ends_at, message=program.message
         )
         return ContainerUpdate(status=ended_status)
-    probes = probed_run(container.spec, container.script, container.probe_failures)
+    probes = container.probed_run(restarts)
     if probes is not None:
         return _run_probed(container, status, probes, started, now, ends_at)
     if (
@@ -155,7 +152,7 @@ def _run_probed(
     if probes.killed_at <= seconds:
         at = after(started, span_of(probes.killed_at))
         ended_status = end_container(container, status, exit_code=container.program.stop_code, at=at)
-        failed = unhealthy_event(container, probes.killed_by)
+        failed = unhealthy_event(container, probes.killed_by, status["restartCount"], probes.killed_at)
         message = restart_message(probes.killed_by, container.name)
         killing_event = EmitEvent("Normal", "Killing", message, container.field)
         return ContainerUpdate(status=ended_status, events=(failed, killing_event))
@@ -164,7 +161,9 @@ def _run_probed(
         "started": probes.started_at <= seconds,
     }
     events = (
-        (unhealthy_event(container, Probe.READINESS),) if status["ready"] and not readiness["ready"] else ()
+        (unhealthy_event(container, Probe.READINESS, status["restartCount"], seconds),)
+        if status["ready"] and not readiness["ready"]
+        else ()
     )
     dues = [after(started, span_of(change)) for change in probes.changes if seconds < change < NEVER]
     due = min([*dues, *([ends_at] if ends_at is not None else [])], default=None)

@@ -3,9 +3,19 @@
 from collections.abc import Callable
 from functools import partial
 from itertools import takewhile
+from posixpath import normpath
+from typing import Final
 
+from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.kubelet.containers.environment import identity_of, known_environment
+from mockube.controller_manager.kubelet.containers.handlers import (
+    UNKNOWN_TIMELINE,
+    HandlerCommand,
+    Timeline,
+    command_timeline,
+    names_unknown_variable,
+)
 from mockube.controller_manager.kubelet.containers.mounts import shared_mount_paths, writable_paths
 from mockube.controller_manager.kubelet.containers.program import (
     CommandContext,
@@ -17,6 +27,9 @@ from mockube.controller_manager.kubelet.containers.program import (
 )
 from mockube.controller_manager.kubelet.pod_script import Script
 
+_TEMPORARY: Final = "/tmp/"  # noqa: S108 - of a simulated container
+"""The folder that is empty in an image."""
+
 
 def program_of_run(
     pod: ReadOnlyTree, container: ReadOnlyTree, script: Script
@@ -25,6 +38,48 @@ def program_of_run(
     earlier = _earlier_commands(pod, container, script)
     shared_mounts = shared_mount_paths(pod, container) if earlier else ()
     return partial(program_of, container, _context(pod, container, script, shared_mounts, earlier))
+
+
+def handler_timeline(
+    pod: ReadOnlyTree, container: ReadOnlyTree, script: Script, action: ReadOnlyTree, *, restarts: int
+) -> Timeline:
+    """Return the results of the command of a probe or a hook during a run of the container."""
+    argv = tuple(action.get("command") or ())
+    environment = known_environment(pod, container)
+    text = "\0".join(argv)
+    if not argv or ("$" in text and names_unknown_variable(text, environment)):
+        return UNKNOWN_TIMELINE
+    command = HandlerCommand(
+        argv=argv,
+        environment=tuple((name, value) for name, value in environment.items() if name in text),
+        identity=identity_of(pod, container),
+    )
+    main = None
+    # A script in an annotation stands for a program that may do more than the script.
+    if script.command(container["name"]) is None and program_of_run(pod, container, script)() is not None:
+        main = invocation_of(container, _context(pod, container, script, shared_mount_paths(pod, container)))
+    return command_timeline(main, command, _empty_folders(pod, container, restarts))
+
+
+def _empty_folders(pod: ReadOnlyTree, container: ReadOnlyTree, restarts: int) -> tuple[str, ...]:
+    """Return the folders, with a final slash, that are empty when a run starts, and that no other container writes."""
+    mounts = {
+        f"{normpath(mount['mountPath'])}/": mount["name"] for mount in container.get("volumeMounts") or ()
+    }
+    others = {
+        mount["name"]
+        for other in every_container(pod["spec"])
+        if other is not container
+        for mount in other.get("volumeMounts") or ()
+    }
+    own = {
+        volume["name"]
+        for volume in pod["spec"].get("volumes") or ()
+        if "emptyDir" in volume and volume["name"] not in others
+    }
+    folders = [path for path, name in mounts.items() if name in own and restarts == 0]
+    is_mounted = any(_TEMPORARY.startswith(path) for path in mounts)
+    return tuple(folders if is_mounted else [*folders, _TEMPORARY])
 
 
 def _context(

@@ -17,14 +17,9 @@ from mockube.controller_manager.kubelet.pod_lifecycle.container_status import (
     running_status,
     waiting_status,
 )
+from mockube.controller_manager.kubelet.pod_lifecycle.probed_runs import ProbedRun, failure_message
 from mockube.controller_manager.kubelet.pod_lifecycle.probing import Probe
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import ProcessState
-from mockube.controller_manager.kubelet.pod_lifecycle.scripted_probes import (
-    ProbedRun,
-    failure_message,
-    probed_run,
-)
-from mockube.controller_manager.kubelet.pod_script import NEVER
 
 START_ERROR: Final = "StartError"
 _START_ERROR_CODE: Final = 128
@@ -117,7 +112,7 @@ def start_simulated(
         return _failed_start(container, now, restarts=restarts, last=last)
     state = {"running": {"startedAt": format_time(now)}}
     status = running_status(container, restarts=restarts, state=state, last=last)
-    probes = probed_run(container.spec, container.script, container.probe_failures)
+    probes = container.probed_run(restarts)
     if probes is not None:
         status |= {
             "ready": counts_for_readiness(container) and probes.is_ready(0),
@@ -126,7 +121,7 @@ def start_simulated(
     events = (
         *_creation_events(container),
         EmitEvent("Normal", "Started", "Container started", container.field),
-        *_first_probe_failures(container, probes),
+        *_first_probe_failures(container, probes, restarts),
         *hook_failure(container, "postStart", "FailedPostStartHook", "PostStartHook failed"),
     )
     return ContainerUpdate(status=status, events=events)
@@ -154,17 +149,13 @@ def _failed_start(
     return ContainerUpdate(status=status, events=(*_creation_events(container), failed_event))
 
 
-def _first_probe_failures(container: Container, probes: ProbedRun | None) -> tuple[EmitEvent, ...]:
+def _first_probe_failures(
+    container: Container, probes: ProbedRun | None, restarts: int
+) -> tuple[EmitEvent, ...]:
     """Return the events of the probes that fail from the start; their later failures repeat the same events."""
     if probes is None or container.process is not None:
         return ()
-    failures = container.probe_failures
-    if probes.started_at > 0 and (container.script.startup_after or Probe.STARTUP in failures):
-        return (unhealthy_event(container, Probe.STARTUP),)
-    is_never_ready = container.spec.get(Probe.READINESS.value) and probes.ready_at == NEVER
-    never_kills = Probe.LIVENESS in failures and failures[Probe.LIVENESS].is_unknown
-    failing = ((Probe.READINESS, is_never_ready), (Probe.LIVENESS, never_kills))
-    return tuple(unhealthy_event(container, probe) for probe, fails in failing if fails)
+    return tuple(unhealthy_event(container, probe, restarts, at) for probe, at in probes.first_failures)
 
 
 def hook_failure(container: Container, hook: str, reason: str, message: str) -> tuple[EmitEvent, ...]:
@@ -174,6 +165,7 @@ def hook_failure(container: Container, hook: str, reason: str, message: str) -> 
     return (EmitEvent("Warning", reason, message, container.field),)
 
 
-def unhealthy_event(container: Container, probe: Probe) -> EmitEvent:
-    message = failure_message(container.spec, probe, container.probe_failures)
-    return EmitEvent("Warning", "Unhealthy", message, container.field)
+def unhealthy_event(container: Container, probe: Probe, restarts: int, seconds: float) -> EmitEvent:
+    """Return the event of a probe that fails at a time of a run."""
+    results = container.probe_results(restarts)[probe]
+    return EmitEvent("Warning", "Unhealthy", failure_message(results, seconds), container.field)

@@ -14,11 +14,8 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.kubelet.containers.program import RunBehavior
 from mockube.controller_manager.kubelet.containers.start_checks import NO_OBJECTS, ReferencedObjects
 from mockube.controller_manager.kubelet.effects import ContainerAction, EmitEvent
-from mockube.controller_manager.kubelet.pod_lifecycle.probe_handlers import (
-    NO_FAILURES,
-    ProbeFailure,
-    probe_failures,
-)
+from mockube.controller_manager.kubelet.pod_lifecycle.probe_results import NO_RESULTS, Results, probe_results
+from mockube.controller_manager.kubelet.pod_lifecycle.probed_runs import ProbedRun, probed_run
 from mockube.controller_manager.kubelet.pod_lifecycle.probing import Probe
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import ProcessState
 from mockube.controller_manager.kubelet.pod_script import Script
@@ -78,12 +75,15 @@ class Container(Struct, frozen=True, kw_only=True):
     def name(self) -> str:
         return str(self.spec["name"])
 
-    @property
-    def probe_failures(self) -> Mapping[Probe, ProbeFailure]:
-        """The probes that fail whatever the program does; a process is really probed."""
+    def probe_results(self, restarts: int) -> Mapping[Probe, Results]:
+        """Return the results of probes in the run after `restarts` restarts; a process is really probed."""
         if self.process is not None:
-            return NO_FAILURES
-        return probe_failures(self.pod, self.spec, self.script, self.context.pod_ip)
+            return NO_RESULTS
+        return probe_results(self.pod, self.spec, self.script, pod_ip=self.context.pod_ip, restarts=restarts)
+
+    def probed_run(self, restarts: int) -> ProbedRun | None:
+        """Return how probes change the run after `restarts` restarts; None if they succeed without a delay."""
+        return probed_run(self.spec, self.probe_results(restarts), self.script.ready_after)
 
     @property
     def field(self) -> str:

@@ -6,7 +6,8 @@ from typing import Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.kubelet.pod_lifecycle.probe_handlers import probe_failures
+from mockube.controller_manager.kubelet.containers.runs import container_status
+from mockube.controller_manager.kubelet.pod_lifecycle.probe_results import probe_results
 from mockube.controller_manager.kubelet.pod_lifecycle.probe_totals import (
     BUCKETS,
     ProbeTotals,
@@ -57,8 +58,10 @@ def _totals(pod: ReadOnlyTree, now: datetime, process_totals: TotalsByProbe) -> 
         name = container["name"]
         since = None if name in process_names else started_at(pod, name)
         if since is not None:
-            failures = probe_failures(pod, container, script, "")
-            totals = simulated_totals(container, script, (now - since).total_seconds(), failures)
+            restarts = (container_status(pod, name) or {}).get("restartCount") or 0
+            results = probe_results(pod, container, script, pod_ip="", restarts=restarts)
+            seconds = (now - since).total_seconds()
+            totals = simulated_totals(container, results, script.ready_after, seconds)
             all_totals |= {(name, probe): total for probe, total in totals.items()}
     return all_totals
 

@@ -22,7 +22,7 @@ from mockube.controller_manager.kubelet.shell.syntax import (
 
 MAX_VALUE: Final = 1 << 20
 """The maximum number of characters of an expanded word."""
-_PATTERN: Final = re.compile(r"[*?\[]")
+_PATTERN: Final = re.compile(r"[*?]|\[[^\[]")
 _NAME: Final = re.compile(r"\$?([A-Za-z_][A-Za-z0-9_]*)")
 _CHARACTERS_PER_COMMAND: Final = 16 * 1024
 """The length of a text whose search takes as long as a command at most."""

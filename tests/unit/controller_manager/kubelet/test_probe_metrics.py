@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from mockube.apimachinery.exposition import metrics_text
+from mockube.controller_manager.kubelet.pod_lifecycle.probe_results import probe_results
 from mockube.controller_manager.kubelet.pod_lifecycle.probe_totals import ProbeTotals, simulated_totals
 from mockube.controller_manager.kubelet.pod_lifecycle.probing import Probe
 from mockube.controller_manager.kubelet.pod_script import script_of
@@ -12,6 +13,12 @@ from mockube.controller_manager.kubelet.server.probe_metrics import TOTAL, probe
 
 PROBE = {"httpGet": {"port": 80}, "periodSeconds": 10, "failureThreshold": 3}
 NOW = datetime(2030, 1, 1, 0, 0, 25, tzinfo=UTC)
+
+
+def totals_of(container, annotations, seconds):
+    script = script_of({f"mockube.dev/{name}": text for name, text in annotations.items()})
+    results = probe_results({"spec": {"containers": [container]}}, container, script, pod_ip="")
+    return simulated_totals(container, results, script.ready_after, seconds)
 
 
 @pytest.mark.parametrize(
@@ -31,16 +38,14 @@ NOW = datetime(2030, 1, 1, 0, 0, 25, tzinfo=UTC)
     ],
 )
 def test_probe_results_follow_time_of_run(annotations, probe, seconds, expected):
-    script = script_of({f"mockube.dev/{name}": text for name, text in annotations.items()})
-    (totals,) = simulated_totals({"name": "c", **probe}, script, seconds).values()
+    (totals,) = totals_of({"name": "c", **probe}, annotations, seconds).values()
     assert (totals.successful, totals.failed) == expected
     assert set(totals.bucket_counts) == {expected[0]}
 
 
 def test_other_probes_wait_for_startup_probe():
     container = {"name": "c", "startupProbe": PROBE, "livenessProbe": PROBE}
-    script = script_of({"mockube.dev/startup-after": "15s"})
-    found = simulated_totals(container, script, 30)
+    found = totals_of(container, {"startup-after": "15s"}, 30)
     assert (found[Probe.LIVENESS].successful, found[Probe.STARTUP].successful) == (1, 1)
 
 

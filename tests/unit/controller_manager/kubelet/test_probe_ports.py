@@ -3,7 +3,7 @@
 import pytest
 
 from mockube.apimachinery import conditions
-from mockube.controller_manager.kubelet.pod_lifecycle.probe_handlers import probe_failures
+from mockube.controller_manager.kubelet.pod_lifecycle.probe_results import probe_results
 from mockube.controller_manager.kubelet.pod_lifecycle.probe_totals import simulated_totals
 from mockube.controller_manager.kubelet.pod_script import script_of
 from tests.support.controllers.pods import IP, SimulatedPod, container, node_context, pod
@@ -132,10 +132,9 @@ def test_port_of_host_network_may_be_open():
     assert state_of(subject) == (True, True, 0)
 
 
-@pytest.mark.parametrize(("port", "expected"), [("htpp", []), (8081, [(0, 3)])])
+@pytest.mark.parametrize(("port", "expected"), [("htpp", (0, 0)), (8081, (0, 3))])
 def test_probe_metrics_omit_unknown_results(port, expected):
     probed = container("c", *SLEEP, readinessProbe=probe(port=port))
-    script = script_of({})
-    failures = probe_failures(pod(probed), probed, script, IP)
-    totals = simulated_totals(probed, script, 25, failures).values()
-    assert [(total.successful, total.failed) for total in totals] == expected
+    results = probe_results(pod(probed), probed, script_of({}), pod_ip=IP)
+    (totals,) = simulated_totals(probed, results, 0, 25).values()
+    assert (totals.successful, totals.failed) == expected

@@ -1,0 +1,181 @@
+"""The results of the attempts of a simulated container's probes, over the time of a run. Pure.
+
+An annotation scripts them. Otherwise a command of an exec probe is interpreted, and a port is looked for: a program that is not
+simulated succeeds, and nobody knows the ports on which it listens, because containers need not declare them. So a connection is
+refused only where no container of the pod runs such a program, and neither a container nor an annotation has the port.
+"""
+
+from collections.abc import Mapping
+from math import inf
+from typing import Final
+
+from msgspec import Struct
+
+from mockube.apimachinery.gotext import quote
+from mockube.apimachinery.hosts import join_host_port
+from mockube.apimachinery.pods import every_container
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.kubelet.containers.handlers import CommandResult
+from mockube.controller_manager.kubelet.containers.program import is_server_image
+from mockube.controller_manager.kubelet.pod_lifecycle.container_programs import (
+    handler_timeline,
+    program_of_run,
+)
+from mockube.controller_manager.kubelet.pod_lifecycle.probing import (
+    Probe,
+    UnresolvedPort,
+    errored_message,
+    probe_times,
+    resolve_port,
+    unhealthy_message,
+)
+from mockube.controller_manager.kubelet.pod_script import Script
+
+
+class ProbeResult(Struct, frozen=True, kw_only=True):
+    """The result of an attempt of a probe."""
+
+    is_success: bool | None = True
+    """None for an attempt without a result, which counts neither as a success nor as a failure."""
+    message: str = ""
+    """The message of the Event, unless it is a success."""
+    seconds: float = 0.0
+    """Its duration."""
+
+
+Results = tuple[tuple[float, ProbeResult], ...]
+"""Results, each with the time from which on it is that of an attempt, in seconds from the start of the run."""
+_SUCCESS: Final = ProbeResult()
+SUCCESSES: Final[Results] = ((0.0, _SUCCESS),)
+NO_RESULTS: Final[Mapping[Probe, Results]] = {}
+
+
+def probe_results(
+    pod: ReadOnlyTree, container: ReadOnlyTree, script: Script, *, pod_ip: str, restarts: int = 0
+) -> Mapping[Probe, Results]:
+    """Return the results of a container's probes, without those that always succeed at once."""
+    probes = [(probe, spec) for probe in Probe if (spec := container.get(probe.value))]
+    if not probes:
+        return NO_RESULTS
+    results = {}
+    for probe, spec in probes:
+        probe_timeline = _scripted_results(probe, spec, script)
+        if not probe_timeline and "exec" in spec:
+            probe_timeline = _exec_results(pod, container, script, probe, restarts=restarts)
+        elif not probe_timeline:
+            probe_timeline = _port_results(pod, container, script, probe, pod_ip=pod_ip)
+        if probe_timeline and probe_timeline != SUCCESSES:
+            results[probe] = probe_timeline
+    return results
+
+
+# --- scripted
+
+
+def _scripted_results(probe: Probe, spec: ReadOnlyTree, script: Script) -> Results:
+    if not script.has_probes:
+        return ()
+    output = next((text for name, text in _SCRIPTED_OUTPUTS.items() if name in spec), "")
+    failure = ProbeResult(is_success=False, message=unhealthy_message(probe, output))
+    if probe is Probe.STARTUP:
+        return _two_results(failure, script.startup_after, _SUCCESS) if script.startup_after else ()
+    after = script.fail_readiness_after if probe is Probe.READINESS else script.fail_liveness_after
+    return _two_results(_SUCCESS, after, failure) if after != inf else ()
+
+
+def _two_results(before: ProbeResult, time: float, after: ProbeResult) -> Results:
+    if time in (0, inf):
+        return ((0.0, before if time else after),)
+    return ((0.0, before), (time, after))
+
+
+_SCRIPTED_OUTPUTS: Final = {
+    "httpGet": "HTTP probe failed with statuscode: 500",
+    "tcpSocket": "dial tcp: connect: connection refused",
+    "grpc": 'service unhealthy (responded with "NOT_SERVING")',
+    "exec": "",
+}
+
+
+# --- commands
+
+
+def _exec_results(
+    pod: ReadOnlyTree, container: ReadOnlyTree, script: Script, probe: Probe, *, restarts: int
+) -> Results:
+    spec = container[probe.value]
+    timeline = handler_timeline(pod, container, script, spec["exec"], restarts=restarts)
+    timeout = float(probe_times(spec).timeout)
+    command = " ".join(spec["exec"].get("command") or ())
+    return tuple((time, _exec_result(result, probe, command, timeout)) for time, result in timeline)
+
+
+def _exec_result(result: CommandResult | None, probe: Probe, command: str, timeout: float) -> ProbeResult:
+    if result is None:
+        return _SUCCESS
+    if result.seconds > timeout:
+        output = f"command timed out: {quote(command)} timed out after {timeout:g}s"
+    elif result.exit_code:
+        output = result.output
+    else:
+        return ProbeResult(seconds=result.seconds)
+    seconds = min(result.seconds, timeout)
+    return ProbeResult(is_success=False, message=unhealthy_message(probe, output), seconds=seconds)
+
+
+# --- ports
+
+
+def _port_results(
+    pod: ReadOnlyTree, container: ReadOnlyTree, script: Script, probe: Probe, *, pod_ip: str
+) -> Results:
+    spec = container[probe.value]
+    action = spec.get("httpGet") or spec.get("tcpSocket") or spec.get("grpc")
+    if not action:
+        return ()
+    try:
+        port = resolve_port(action["port"], container)
+    except UnresolvedPort as error:
+        return ((0.0, ProbeResult(is_success=None, message=errored_message(probe, str(error)))),)
+    if action.get("host") or not _is_closed(pod, port, script):
+        return ()
+    message = unhealthy_message(probe, _refusal(spec, join_host_port(pod_ip, port)))
+    return ((0.0, ProbeResult(is_success=False, message=message)),)
+
+
+def _is_closed(pod: ReadOnlyTree, port: int, script: Script) -> bool:
+    """Return whether nothing in the pod can listen on the port."""
+    if str(port) in script.answers or pod["spec"].get("hostNetwork"):
+        return False
+    has_port = any(
+        declared["containerPort"] == port and (declared.get("protocol") or "TCP") == "TCP"
+        for container in every_container(pod["spec"])
+        for declared in container.get("ports") or ()
+    )
+    running = (
+        *pod["spec"]["containers"],
+        *(pod["spec"].get("ephemeralContainers") or ()),
+        *(init for init in pod["spec"].get("initContainers") or () if init.get("restartPolicy") == "Always"),
+    )
+    return not has_port and not any(_may_listen(pod, container, script) for container in running)
+
+
+def _may_listen(pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) -> bool:
+    """Return whether the container's program is not simulated, or is one that a user's script stands for."""
+    is_scripted = script.command(container["name"]) is not None
+    return is_scripted or is_server_image(container) or program_of_run(pod, container, script)() is None
+
+
+def _refusal(spec: ReadOnlyTree, address: str) -> str:
+    """Return what a kubelet reports of a connection that is refused."""
+    refused = f"dial tcp {address}: connect: connection refused"
+    if spec.get("httpGet"):
+        action = spec["httpGet"]
+        path = action.get("path") or "/"
+        url = f"{(action.get('scheme') or 'HTTP').lower()}://{address}/{path.removeprefix('/')}"
+        return f"Get {quote(url)}: {refused}"
+    if spec.get("grpc"):
+        # A gRPC client connects again until its time is over.
+        timeout = probe_times(spec).timeout
+        return f'timeout: failed to connect service "{address}" within {timeout}s: context deadline exceeded'
+    return refused
