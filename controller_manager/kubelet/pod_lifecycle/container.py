@@ -21,7 +21,6 @@ from mockube.controller_manager.kubelet.effects import (
 )
 from mockube.controller_manager.kubelet.pod_lifecycle.container_start import (
     START_ERROR,
-    hook_failure,
     start_run,
     start_simulated,
     unhealthy_event,
@@ -35,6 +34,7 @@ from mockube.controller_manager.kubelet.pod_lifecycle.container_status import (
     last_end,
     running_since,
 )
+from mockube.controller_manager.kubelet.pod_lifecycle.hooks import hook_result, pre_stop_result
 from mockube.controller_manager.kubelet.pod_lifecycle.probed_runs import ProbedRun
 from mockube.controller_manager.kubelet.pod_lifecycle.probing import Probe, restart_message
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import ProcessState
@@ -85,11 +85,16 @@ def advance(container: Container, status: ReadOnlyTree | None, now: datetime) ->
         update = start_run(container, status, now, restarts=0)
     else:
         update = _next_change(container, status, now)
-    while not update.actions and not update.is_blocked and update.status is not status:
+    while not _is_waiting(update) and update.status is not status:
         status = update.status
         next_update = _next_change(container, status, now)
         update = replace(next_update, events=update.events + next_update.events)
     return update
+
+
+def _is_waiting(update: ContainerUpdate) -> bool:
+    """Return whether the container does not run until something else happens."""
+    return bool(update.actions) or update.is_blocked or never_ran(update.status)
 
 
 def never_ran(status: ReadOnlyTree) -> bool:
@@ -115,8 +120,9 @@ def _run(container: Container, status: ReadOnlyTree, started: datetime, now: dat
     program_without_script, restarts = container.program, status["restartCount"]
     if restarts and container.program_of_run:
         program_without_script = container.program_of_run(restarts=restarts) or program_without_script
-    if hook_failure(container, "postStart", "", ""):
-        program_without_script = RunBehavior(seconds=0, exit_code=_SIGKILL_CODE)
+    hook = hook_result(container, "postStart", restarts=restarts)
+    if not hook.is_success:
+        program_without_script = RunBehavior(seconds=hook.seconds, exit_code=_SIGKILL_CODE)
     program = scripted_program(container.script, program_without_script, restarts)
     ends_at = None if program.seconds is None else after(started, span_of(program.seconds))
     if ends_at is not None and ends_at <= now:
@@ -172,9 +178,11 @@ def _run_probed(
     return ContainerUpdate(status={**status, **readiness}, due=due, events=events)
 
 
-def pre_stop_failure(container: Container) -> tuple[EmitEvent, ...]:
-    """Return the event of a preStop hook that is scripted to fail."""
-    return hook_failure(container, "preStop", "FailedPreStopHook", "PreStopHook failed")
+def pre_stop_failure(container: Container, status: ReadOnlyTree, now: datetime) -> tuple[EmitEvent, ...]:
+    """Return the event of a preStop hook that fails."""
+    if pre_stop_result(container, status, now).is_success:
+        return ()
+    return (EmitEvent("Warning", "FailedPreStopHook", "PreStopHook failed", container.field),)
 
 
 def _back_off(
@@ -187,7 +195,14 @@ def _back_off(
     if status["image"] != container.spec["image"]:
         delay = timedelta()  # The container with the new image has not failed yet.
     if after(finished, delay) <= now:
-        return start_run(container, status, now, restarts=status["restartCount"] + 1, last=end)
+        return start_run(
+            container,
+            status,
+            now,
+            restarts=status["restartCount"] + 1,
+            last=end,
+            begin=after(finished, delay),
+        )
     if "waiting" in status["state"]:
         return ContainerUpdate(status=status, due=after(finished, delay))
     pod_ref = pod_reference(container.pod)
@@ -265,7 +280,8 @@ def _definition_changed_message(container: Container) -> str:
 def _restart_with_new_image(container: Container, status: ReadOnlyTree, now: datetime) -> ContainerUpdate:
     """Restart a container whose image was changed, whatever its restart policy."""
     old = end_container(container, status, exit_code=container.program.stop_code, at=now)
-    new = start_run(container, old, now, restarts=status["restartCount"] + 1, last=old["state"]["terminated"])
+    end = old["state"]["terminated"]
+    new = start_run(container, old, now, restarts=status["restartCount"] + 1, last=end, begin=now)
     event = EmitEvent("Normal", "Killing", _definition_changed_message(container), container.field)
     return replace(new, events=(event, *new.events))
 

@@ -1,11 +1,12 @@
 """The start of a container's run, from the checks of a kubelet to its first probes. Pure."""
 
 from datetime import datetime, timedelta
+from math import inf
 from typing import Final
 
 from msgspec.structs import replace
 
-from mockube.apimachinery.timestamps import format_time
+from mockube.apimachinery.timestamps import after, format_time, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.kubelet.containers.start_checks import StartFailure, start_failure
 from mockube.controller_manager.kubelet.effects import EmitEvent, StartContainer
@@ -17,6 +18,7 @@ from mockube.controller_manager.kubelet.pod_lifecycle.container_status import (
     running_status,
     waiting_status,
 )
+from mockube.controller_manager.kubelet.pod_lifecycle.hooks import first_start, hook_result
 from mockube.controller_manager.kubelet.pod_lifecycle.probed_runs import ProbedRun, failure_message
 from mockube.controller_manager.kubelet.pod_lifecycle.probing import Probe
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import ProcessState
@@ -36,14 +38,27 @@ def start_run(
     *,
     restarts: int,
     last: ReadOnlyTree | None = None,
+    begin: datetime | None = None,
 ) -> ContainerUpdate:
-    """Start the run that is due, or report why the container is not created; `last` is the end of the last run."""
+    """Start the run that is due, or report why the container is not created.
+
+    `last` is the end of the last run, and `begin` the time from which on the container may run; None in its first run.
+    """
     failure = _start_failure(container, restarts)
     if failure is not None:
         return _not_created(container, status, failure, now, last=last)
     if container.process is not None:
         return _start_process(container, container.process, status, restarts=restarts, last=last)
-    return start_simulated(container, now, restarts=restarts, last=last)
+    started = now
+    hook_seconds = hook_result(container, "postStart", restarts=restarts).seconds
+    if hook_seconds:
+        started = first_start(container, now) if begin is None else begin
+        runs_at = None if hook_seconds == inf else after(started, span_of(hook_seconds))
+        if runs_at is None or runs_at > now:
+            # A kubelet reports a container after its postStart hook.
+            waiting = status or waiting_status(container, "ContainerCreating")
+            return ContainerUpdate(status=waiting, due=runs_at)
+    return start_simulated(container, started, restarts=restarts, last=last)
 
 
 def _start_failure(container: Container, restarts: int) -> StartFailure | None:
@@ -122,7 +137,7 @@ def start_simulated(
         *_creation_events(container),
         EmitEvent("Normal", "Started", "Container started", container.field),
         *_first_probe_failures(container, probes, restarts),
-        *hook_failure(container, "postStart", "FailedPostStartHook", "PostStartHook failed"),
+        *_post_start_failure(container, restarts),
     )
     return ContainerUpdate(status=status, events=events)
 
@@ -158,11 +173,13 @@ def _first_probe_failures(
     return tuple(unhealthy_event(container, probe, restarts, at) for probe, at in probes.first_failures)
 
 
-def hook_failure(container: Container, hook: str, reason: str, message: str) -> tuple[EmitEvent, ...]:
-    fails = container.script.fail_post_start if hook == "postStart" else container.script.fail_pre_stop
-    if not fails or container.process is not None or not (container.spec.get("lifecycle") or {}).get(hook):
+def _post_start_failure(container: Container, restarts: int) -> tuple[EmitEvent, ...]:
+    if hook_result(container, "postStart", restarts=restarts).is_success:
         return ()
-    return (EmitEvent("Warning", reason, message, container.field),)
+    return (
+        EmitEvent("Warning", "FailedPostStartHook", "PostStartHook failed", container.field),
+        EmitEvent("Normal", "Killing", "FailedPostStartHook", container.field),
+    )
 
 
 def unhealthy_event(container: Container, probe: Probe, restarts: int, seconds: float) -> EmitEvent:

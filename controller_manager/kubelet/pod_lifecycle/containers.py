@@ -31,6 +31,7 @@ from mockube.controller_manager.kubelet.pod_lifecycle.container_status import (
     running_since,
     waiting_status,
 )
+from mockube.controller_manager.kubelet.pod_lifecycle.hooks import pre_stop_result
 from mockube.controller_manager.kubelet.pod_lifecycle.phase import running_pod_phase, stopped_pod_phase
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import ProcessState
 from mockube.controller_manager.kubelet.pod_script import Script
@@ -172,7 +173,7 @@ def run_containers(containers: PodContainers, now: datetime) -> PodUpdate:
             for container, status in containers.main
         ]
     else:
-        main = [lifecycle.advance(container, status, now) for container, status in containers.main]
+        main = _run_main(containers, now)
     ephemeral = [lifecycle.advance(container, status, now) for container, status in containers.ephemeral]
     phase = running_pod_phase(
         _with_new_statuses(containers.init, init),
@@ -298,6 +299,31 @@ def _run_init(containers: PodContainers, now: datetime) -> tuple[list[ContainerU
     return updates, uninitialized
 
 
+def _run_main(containers: PodContainers, now: datetime) -> list[ContainerUpdate]:
+    """Advance the main containers. They are started one after the other, each after the postStart hook of the previous one."""
+    updates: list[ContainerUpdate] = []
+    waits_for_hook = False
+    for container, status in containers.main:
+        if waits_for_hook and (status is None or lifecycle.never_ran(status)):
+            updates.append(ContainerUpdate(status=status or waiting_status(container, "ContainerCreating")))
+            continue
+        update = lifecycle.advance(container, status, now)
+        updates.append(update)
+        waits_for_hook |= (
+            container.process is None and not update.is_blocked and lifecycle.never_ran(update.status)
+        )
+    return updates
+
+
+def pre_stop_seconds(containers: PodContainers, begin: datetime) -> float:
+    """Return the duration of the longest preStop hook of the running containers, which are stopped at `begin`."""
+    running = (*containers.init, *containers.main, *containers.ephemeral)
+    return max(
+        (pre_stop_result(container, status, begin).seconds for container, status in running if status),
+        default=0.0,
+    )
+
+
 def _is_initialized(container: Container, status: ReadOnlyTree) -> bool:
     """Return whether the next container may run: an init container has succeeded, a sidecar has started at least once."""
     if container.role is Role.SIDECAR:
@@ -317,7 +343,7 @@ def _stop(
     exit_code = container.program.stop_code if code is None else code
     event = _killing_event(container)
     status = end_container(container, update.status, exit_code=exit_code, at=now)
-    hook_failure = lifecycle.pre_stop_failure(container)
+    hook_failure = lifecycle.pre_stop_failure(container, update.status, now)
     return ContainerUpdate(status=status, events=(*update.events, event, *hook_failure))
 
 

@@ -39,6 +39,7 @@ from mockube.controller_manager.kubelet.pod_lifecycle.containers import (
     grace_seconds,
     has_run,
     keep_waiting,
+    pre_stop_seconds,
     processes_to_stop,
     run_containers,
     stop_containers,
@@ -113,7 +114,7 @@ def preempt(pod: ReadOnlyTree, context: NodeContext, since: datetime, now: datet
     containers = containers_of(pod, script, has_ids=context.details, processes=context.processes)
     if to_stop := processes_to_stop(containers):
         return Step(effects=to_stop.events if context.details else (), actions=to_stop.actions)
-    duration = NEVER if script.hang_terminating else script.terminate_after
+    duration = NEVER if script.hang_terminating else _stop_seconds(containers, script, since)
     ends_at = now if context.processes else after(since, span_of(min(duration, grace_seconds(pod))))
     if ends_at > now:
         return Step(requeue_at=ends_at)
@@ -209,7 +210,8 @@ def _terminate(
         return NO_STEP
     if _has_ended(pod):
         return Step(effects=(DeleteObject(),))
-    ends_at = min(deadline, after(deadline, span_of(script.terminate_after - grace)))
+    begin = after(deadline, span_of(-grace))
+    ends_at = after(begin, span_of(min(_stop_seconds(containers, script, begin), grace)))
     ends_at = now if context.processes else ends_at  # Its processes have ended already.
     if ends_at > now:
         return Step(requeue_at=ends_at)
@@ -220,6 +222,11 @@ def _terminate(
         effects += _writes(pod, _status(pod, update, context, now))
         effects += update.events if context.details else ()
     return Step(effects=(*effects, DeleteObject()))
+
+
+def _stop_seconds(containers: PodContainers, script: Script, begin: datetime) -> float:
+    """Return the duration of a termination without its limit: that of an annotation, or else of the preStop hooks."""
+    return script.terminate_after or pre_stop_seconds(containers, begin)
 
 
 # --- the pod's status

@@ -1,0 +1,87 @@
+"""The postStart and preStop hooks of simulated containers: whether they succeed, and how long they take. Pure.
+
+The command of a hook is interpreted. One whose result nobody can know succeeds at once, as does an HTTP request to a known port.
+"""
+
+from datetime import datetime
+from typing import Final, Literal
+
+from msgspec import Struct
+
+from mockube.apimachinery import conditions
+from mockube.apimachinery.timestamps import after, parse_time, span_of
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.kubelet.pod_lifecycle.container_programs import handler_timeline
+from mockube.controller_manager.kubelet.pod_lifecycle.container_status import Container, running_since
+from mockube.controller_manager.kubelet.pod_lifecycle.pod_conditions import CONDITION_READY_TO_START
+from mockube.controller_manager.kubelet.pod_lifecycle.probing import UnresolvedPort, resolve_port
+
+Hook = Literal["postStart", "preStop"]
+
+
+class HookResult(Struct, frozen=True, kw_only=True):
+    """The end of a hook."""
+
+    is_success: bool = True
+    seconds: float = 0.0
+    """Its duration; infinite if it does not end."""
+
+
+_SUCCESS: Final = HookResult()
+
+
+def hook_result(container: Container, hook: Hook, *, restarts: int, seconds: float = 0.0) -> HookResult:
+    """Return the result of a hook that begins at a time of the run after `restarts` restarts.
+
+    The hooks of a process are really run.
+    """
+    handler = (container.spec.get("lifecycle") or {}).get(hook)
+    if not handler or container.process is not None:
+        return _SUCCESS
+    if container.script.fail_post_start if hook == "postStart" else container.script.fail_pre_stop:
+        return HookResult(is_success=False)
+    if "sleep" in handler:
+        return HookResult(seconds=float(handler["sleep"].get("seconds") or 0))
+    if "exec" in handler:
+        timeline = handler_timeline(
+            container.pod, container.spec, container.script, handler["exec"], restarts=restarts
+        )
+        result = [result for time, result in timeline if time <= seconds][-1]
+        return HookResult(is_success=not result.exit_code, seconds=result.seconds) if result else _SUCCESS
+    if "httpGet" not in handler:
+        return HookResult(is_success=False)  # A kubelet does not run hooks of the fourth kind, tcpSocket.
+    try:
+        resolve_port(handler["httpGet"]["port"], container.spec)
+    except UnresolvedPort:
+        return HookResult(is_success=False)
+    return _SUCCESS
+
+
+def first_start(container: Container, now: datetime) -> datetime:
+    """Return when the first run of a container has begun: when the pod was ready for it; `now` if that happens now."""
+    status = container.pod.get("status") or {}
+    if "startTime" not in status:
+        return now
+    times = [after(parse_time(status["startTime"]), span_of(container.script.start_after))]
+    sandbox = conditions.get(container.pod, CONDITION_READY_TO_START)
+    if sandbox is not None:
+        times.append(parse_time(sandbox["lastTransitionTime"]) if sandbox["status"] == "True" else now)
+    init_statuses = {init["name"]: init for init in status.get("initContainerStatuses") or ()}
+    for init in container.pod["spec"].get("initContainers") or ():
+        state = init_statuses.get(init["name"], {}).get("state") or {}
+        if end := state.get("terminated"):
+            times.append(parse_time(end["finishedAt"]))
+        elif init.get("restartPolicy") != "Always":
+            return now
+        elif running := state.get("running"):
+            times.append(parse_time(running["startedAt"]))
+    return max(times)
+
+
+def pre_stop_result(container: Container, status: ReadOnlyTree, begin: datetime) -> HookResult:
+    """Return the result of the preStop hook of a running container that is stopped at a time."""
+    started = running_since(status)
+    if started is None:
+        return _SUCCESS
+    seconds = max((begin - started).total_seconds(), 0.0)
+    return hook_result(container, "preStop", restarts=status["restartCount"], seconds=seconds)
