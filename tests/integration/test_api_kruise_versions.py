@@ -65,6 +65,24 @@ async def test_clone_set_of_v1beta1_is_defaulted(client):
     assert alpha["updateStrategy"]["type"] == "ReCreate"
 
 
+async def test_exclusion_of_pods_preparing_delete_is_a_label_of_v1alpha1(client):
+    name = "apps.kruise.io/cloneset-scaling-exclude-preparing-delete"
+    tree = clone_set(scaleStrategy={"excludePreparingDelete": True}) | {
+        "apiVersion": "apps.kruise.io/v1beta1"
+    }
+    created = (await client.post(BETA_CLONES, tree)).body
+    assert "labels" not in created["metadata"]
+    alpha = (await client.get(f"{CLONES}/foo")).body
+    assert alpha["metadata"]["labels"] == {name: "true"}
+    assert "excludePreparingDelete" not in alpha["spec"]["scaleStrategy"]
+    assert (await client.put(f"{CLONES}/foo", alpha)).status == 200
+    stored = (await client.get(f"{BETA_CLONES}/foo")).body["spec"]
+    assert stored["scaleStrategy"]["excludePreparingDelete"] is True
+    reset = {"spec": {"scaleStrategy": {"excludePreparingDelete": False}}}
+    assert (await client.patch(f"{BETA_CLONES}/foo", reset)).status == 200
+    assert name not in (await client.get(f"{CLONES}/foo")).body["metadata"].get("labels", {})
+
+
 async def test_clone_set_template_may_have_the_form_of_either_version(client):
     strategy = {"type": "RollingUpdate", "rollingUpdate": {"podUpdatePolicy": "InPlaceOnly"}}
     template = {"cloneSetTemplate": workload(updateStrategy=strategy)}

@@ -133,14 +133,28 @@ def convert_clone_set(tree: Tree, api_version: str) -> Tree:
         annotations = meta.annotations(tree)
         converted["spec"] = spec_to_beta(tree["spec"], meta.labels(tree), annotations)
         return converted
-    rolling = (tree["spec"].get("updateStrategy") or {}).get("rollingUpdate") or {}
-    downloads = _annotations_of(rolling.get("inPlaceUpdateStrategy") or {})
-    if downloads:
-        metadata = converted.get("metadata") or {}
-        annotations = (metadata.get("annotations") or {}) | downloads
-        converted["metadata"] = {**metadata, "annotations": annotations}
+    converted |= {"metadata": metadata} if (metadata := _alpha_metadata(tree)) else {}
     converted["spec"] = spec_to_alpha(tree["spec"])
     return converted
+
+
+def _alpha_metadata(tree: ReadOnlyTree) -> Tree:
+    """Return metadata with the label and the annotations that fields of v1beta1 are in v1alpha1.
+
+    OpenKruise does not set the label, because its controller reads v1beta1; the one here would lose the field.
+    """
+    metadata, spec = dict(tree.get("metadata") or {}), tree["spec"]
+    rolling = (spec.get("updateStrategy") or {}).get("rollingUpdate") or {}
+    downloads = _annotations_of(rolling.get("inPlaceUpdateStrategy") or {})
+    if downloads:
+        metadata["annotations"] = (metadata.get("annotations") or {}) | downloads
+    labels = dict(metadata.get("labels") or {})
+    if (spec.get("scaleStrategy") or {}).get("excludePreparingDelete"):
+        metadata["labels"] = labels | {_EXCLUDE: "true"}
+    elif labels.get(_EXCLUDE) == "true":  # a client of v1beta1 has reset the field
+        del labels[_EXCLUDE]
+        metadata["labels"] = labels
+    return metadata
 
 
 def spec_to_beta(
