@@ -62,7 +62,8 @@ class Scenario:
         return await self.make(VOLUMES, name, spec={**has, **spec})
 
     async def node(self, name="node-1"):
-        await self.make("/api/v1/nodes", name)
+        labels = {"kubernetes.io/hostname": name}
+        await self.server.post("/api/v1/nodes", {"metadata": {"name": name, "labels": labels}})
         room = {"cpu": "4", "memory": "8Gi", "pods": "10"}
         await self.server.patch(f"/api/v1/nodes/{name}/status", {"status": {"allocatable": room}})
         await self.server.patch(f"/api/v1/nodes/{name}", {"spec": {"taints": None}})
@@ -189,7 +190,23 @@ async def test_storage_class_is_offered_by_name(default):
             assert (await scenario.read(f"{CLAIMS}/data"))["spec"]["storageClassName"] == (
                 default or "standard"
             )
-            assert await scenario.phase(f"{CLAIMS}/data") == ("Pending" if default else "Bound")
+            offered = (await scenario.read(f"{CLASSES}/standard"))["volumeBindingMode"]
+            assert offered == "WaitForFirstConsumer"
+
+
+async def test_pods_of_local_claim_share_node(scenario):
+    local = {"provisioner": "rancher.io/local-path", "volumeBindingMode": "WaitForFirstConsumer"}
+    await scenario.make(CLASSES, "local", **local)
+    for name in ("node-1", "node-2", "node-3"):
+        await scenario.node(name)
+    await scenario.claim(storageClassName="local")
+    names = [f"app-{number}" for number in range(6)]
+    for name in names:
+        await scenario.pod(name)
+        await scenario.manager.step(10)
+    pods = [await scenario.read(f"{NAMESPACE}/pods/{name}") for name in names]
+    assert len({pod["spec"].get("nodeName") for pod in pods}) == 1
+    assert pods[0]["spec"]["nodeName"]
 
 
 async def test_unchanged_storage_causes_no_writes(scenario):

@@ -8,9 +8,10 @@ from mockube.apimachinery import gotext, meta
 from mockube.apimachinery.status import AlreadyExists
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.volumes import storage_class_name
-from mockube.apimachinery.wellknown import ANNOTATION_DEFAULT_STORAGE_CLASS
+from mockube.apimachinery.wellknown import ANNOTATION_DEFAULT_STORAGE_CLASS, LABEL_HOSTNAME
 from mockube.controller_manager.cache.store import Caches, Change
 from mockube.controller_manager.client.kinds import (
+    NODES,
     PERSISTENT_VOLUME_CLAIMS,
     PERSISTENT_VOLUMES,
     STORAGE_CLASSES,
@@ -51,7 +52,7 @@ def default_storage_class(*, default: bool) -> dict[str, Any]:
         },
         "provisioner": SIMULATED_PROVISIONER,
         "reclaimPolicy": "Delete",
-        "volumeBindingMode": "Immediate",
+        "volumeBindingMode": "WaitForFirstConsumer",
         "allowVolumeExpansion": True,
     }
 
@@ -103,6 +104,10 @@ SIMULATED_PROVISIONERS: Final = frozenset(
 )
 """The provisioners that are simulated: those of common clouds and of local clusters."""
 
+_LOCAL_PROVISIONERS: Final = frozenset({SIMULATED_PROVISIONER, "rancher.io/local-path"})
+"""The provisioners whose volumes are on the disk of one node, unless many nodes may use them."""
+_SHARED: Final = frozenset({"ReadWriteMany", "ReadOnlyMany"})
+
 _HOST_PATH_ROOT: Final = "/var/lib/mockube/volumes"
 """The parent of host paths in volumes; no directory is created, because nodes are simulated."""
 
@@ -120,7 +125,7 @@ def _provision(caches: Caches, claim: ReadOnlyTree) -> Plan:
     storage_class = caches.of(STORAGE_CLASSES).get("", storage_class_name(claim))
     if storage_class is None or not _should_provision(claim, storage_class):
         return EMPTY_PLAN
-    volume = _volume(claim, storage_class)
+    volume = _volume(caches, claim, storage_class)
     if caches.of(PERSISTENT_VOLUMES).get("", meta.name(volume)) is not None:
         return EMPTY_PLAN
     quoted = gotext.quote(str(Key.of(claim)))
@@ -144,7 +149,7 @@ def _should_provision(claim: ReadOnlyTree, storage_class: ReadOnlyTree) -> bool:
     return is_simulated and (SELECTED_NODE in annotations or not waits_for_consumer(storage_class))
 
 
-def _volume(claim: ReadOnlyTree, storage_class: ReadOnlyTree) -> dict[str, Any]:
+def _volume(caches: Caches, claim: ReadOnlyTree, storage_class: ReadOnlyTree) -> dict[str, Any]:
     name = f"pvc-{meta.uid(claim)}"
     claim_spec = claim["spec"]
     driver = meta.annotations(claim)[STORAGE_PROVISIONER]
@@ -157,7 +162,7 @@ def _volume(claim: ReadOnlyTree, storage_class: ReadOnlyTree) -> dict[str, Any]:
         "storageClassName": meta.name(storage_class),
         "mountOptions": storage_class.get("mountOptions"),
         "volumeMode": claim_spec.get("volumeMode"),
-        "nodeAffinity": _node_affinity(storage_class),
+        "nodeAffinity": _local_affinity(caches, claim) or _node_affinity(storage_class),
         "volumeAttributesClassName": claim_spec.get("volumeAttributesClassName"),
     }
     return {
@@ -173,6 +178,18 @@ def _source(driver: str, name: str) -> dict[str, Any]:
     if "/" in driver:
         return {"hostPath": {"path": f"{_HOST_PATH_ROOT}/{name}", "type": "DirectoryOrCreate"}}
     return {"csi": {"driver": driver, "volumeHandle": name}}
+
+
+def _local_affinity(caches: Caches, claim: ReadOnlyTree) -> dict[str, Any]:
+    """Return the node affinity of a volume on the disk of one node, that of the first pod; empty for another volume."""
+    annotations = meta.annotations(claim)
+    is_shared = not _SHARED.isdisjoint(claim["spec"].get("accessModes") or ())
+    node = caches.of(NODES).get("", annotations.get(SELECTED_NODE, ""))
+    hostname = "" if node is None else meta.labels(node).get(LABEL_HOSTNAME)
+    if annotations[STORAGE_PROVISIONER] not in _LOCAL_PROVISIONERS or is_shared or not hostname:
+        return {}
+    expression = {"key": LABEL_HOSTNAME, "operator": "In", "values": [hostname]}
+    return {"required": {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}}
 
 
 def _node_affinity(storage_class: ReadOnlyTree) -> dict[str, Any]:
@@ -215,6 +232,7 @@ PROVISIONER: Final = Controller(
         Watch(resource=PERSISTENT_VOLUME_CLAIMS, keys=key_of_existing_object),
         Watch(resource=PERSISTENT_VOLUMES, keys=key_of_existing_object),
         Watch(resource=STORAGE_CLASSES, keys=_claims_of_class),
+        Watch(resource=NODES),
     ),
     reconcile=reconcile,
     workers=5,

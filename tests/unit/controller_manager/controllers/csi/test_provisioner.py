@@ -3,9 +3,14 @@
 import pytest
 
 from mockube.apimachinery import meta
-from mockube.controller_manager.client.kinds import PERSISTENT_VOLUMES
-from mockube.controller_manager.controllers.csi.provisioner import default_storage_class
+from mockube.controller_manager.client.kinds import NODES, PERSISTENT_VOLUMES
+from mockube.controller_manager.controllers.csi.provisioner import (
+    SIMULATED_PROVISIONER,
+    default_storage_class,
+)
 from tests.support.controllers.storage import Storage
+
+ON_NODE = {"volume.kubernetes.io/selected-node": "node-1"}
 
 
 def volume_of(storage, claim="data"):
@@ -96,6 +101,34 @@ def test_storage_class_of_provisioner(default):
     storage = Storage()
     body = default_storage_class(default=default)
     storage.add_storage_class(body)
-    storage.claim()
+    storage.claim(annotations=ON_NODE)
     storage.settle()
     assert storage.phase("data") == ("Bound" if default else "Pending")
+
+
+@pytest.mark.parametrize(
+    ("provisioner", "mode", "is_local"),
+    [
+        (SIMULATED_PROVISIONER, "ReadWriteOnce", True),
+        ("rancher.io/local-path", "ReadWriteOncePod", True),
+        (SIMULATED_PROVISIONER, "ReadWriteMany", False),
+        ("ebs.csi.aws.com", "ReadWriteOnce", False),
+    ],
+)
+def test_local_volume_has_affinity_to_selected_node(provisioner, mode, is_local):
+    storage = Storage()
+    storage.add(NODES, {"metadata": {"name": "node-1", "labels": {"kubernetes.io/hostname": "host-1"}}})
+    storage.storage_class(waits=True, provisioner=provisioner)
+    storage.claim(storageClassName="fast", modes=[mode], annotations=ON_NODE)
+    storage.settle()
+    expression = {"key": "kubernetes.io/hostname", "operator": "In", "values": ["host-1"]}
+    affinity = {"required": {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}}
+    assert volume_of(storage)["spec"].get("nodeAffinity") == (affinity if is_local else None)
+
+
+def test_default_storage_class_waits_for_first_pod():
+    storage = Storage()
+    storage.add_storage_class(default_storage_class(default=True))
+    storage.claim()
+    storage.settle()
+    assert (storage.phase("data"), storage.reasons()) == ("Pending", ["WaitForFirstConsumer"])
