@@ -26,6 +26,8 @@ from mockube.controller_manager.kubelet.shared_work import SharedWork
 _Object = tuple[AnyResource, Key]
 ROOT_CA: Final = "kube-root-ca.crt"
 _UNPUBLISHED_ROOT_CA: Final = {"data": {"ca.crt": ""}}
+_REQUESTED: Final = frozenset({CONFIG_MAPS, SECRETS})
+"""The resources of which a missing object is requested from the server. A pod waits longer for storage, and is not refused."""
 MAX_ABSENCES: Final = 10_000
 """The number of missing objects that are remembered."""
 
@@ -46,12 +48,15 @@ class PodObjects:
         enqueue: Callable[[Key], None],
         *,
         has_root_ca: bool = True,
+        attaches_volumes: bool = False,
     ) -> None:
         """`enqueue` is called with the key of a pod when an object that it waits for has changed.
 
         Without `has_root_ca` nobody may write the ConfigMap of the root CA, which every pod mounts: it counts as present.
+        Without `attaches_volumes` nobody may attach volumes, and pods do not wait for that.
         """
         self.has_root_ca = has_root_ca
+        self.attaches_volumes = attaches_volumes
         self._client = client
         self._informers = informers
         self._enqueue = enqueue
@@ -123,7 +128,10 @@ class PodObjects:
         """Return the object when the cache is filled, from the cache or from the server."""
         informer = self.informer(obj[0])
         await informer.wait_synced()
-        return informer.lister.get(*obj[1]) or await self._requests.run(obj, partial(self._request, obj))
+        cached_object = informer.lister.get(*obj[1])
+        if cached_object is not None or obj[0] not in _REQUESTED:
+            return cached_object
+        return await self._requests.run(obj, partial(self._request, obj))
 
     async def _request(self, obj: _Object) -> ReadOnlyTree | None:
         resource, key = obj
@@ -159,6 +167,19 @@ class ObjectsOfPod:
 
     def secret(self, name: str) -> ReadOnlyTree | None:
         return self._get((SECRETS, Key(self._pod.key.namespace, name)))
+
+    @property
+    def attaches_volumes(self) -> bool:
+        return self._shared.attaches_volumes
+
+    def cached_object(self, resource: AnyResource, name: str) -> ReadOnlyTree | None:
+        namespace = self._pod.key.namespace if resource.namespaced else ""
+        obj = (resource, Key(namespace, name))
+        self.used.add(obj)
+        informer = self._shared.informer(resource)
+        if not informer.is_synced:
+            self.unknown.add(obj)
+        return informer.lister.get(*obj[1])
 
     def _get(self, obj: _Object) -> ReadOnlyTree | None:
         self.used.add(obj)

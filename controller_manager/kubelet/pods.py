@@ -49,6 +49,7 @@ _NOT_SIMULATED: Final = EmitEvent(
     "The pod refers to objects that do not exist. It starts, because a Job of its namespace ran a program that is not "
     "simulated, and that may have created them",
 )
+ATTACH_DETACH: Final = "persistentvolume-attach-detach-controller"
 ROOT_CA_PUBLISHER: Final = "root-ca-certificate-publisher-controller"
 _NO_STATES: Final[Mapping[str, ProcessState]] = {}
 SyncPod = Callable[[Key, PodView, ReadOnlyTree], Awaitable[timedelta | None]]
@@ -98,7 +99,11 @@ class SimulatedPods:
             "simulated-pods", self._reconcile, workers=WORKERS, clock=context.clock, metrics=context.metrics
         )
         self._objects = PodObjects(
-            context.client, context.informers, self._loop.add, has_root_ca=ROOT_CA_PUBLISHER in context.names
+            context.client,
+            context.informers,
+            self._loop.add,
+            has_root_ca=ROOT_CA_PUBLISHER in context.names,
+            attaches_volumes=ATTACH_DETACH in context.names,
         )
         self._admitted_pods = AdmittedPods(self._pods.lister, preempt=self._preempt, enqueue=self._loop.add)
         self._nodes.add_handler(self._on_node_change)

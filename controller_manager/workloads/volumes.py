@@ -1,5 +1,6 @@
 """Volumes, claims and storage classes: annotations, capacities, claim templates, and matching of volumes to claims."""
 
+import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
@@ -65,6 +66,13 @@ def is_bound_to(volume: ReadOnlyTree, claim: ReadOnlyTree) -> bool:
     if ref is None or (ref["namespace"], ref["name"]) != (meta.namespace(claim), meta.name(claim)):
         return False
     return (ref.get("uid") or "") in ("", meta.uid(claim))
+
+
+def attachment_name(volume: ReadOnlyTree, node: str) -> str:
+    """Return the name of the VolumeAttachment that attaches a volume of a CSI driver to a node."""
+    source = volume["spec"]["csi"]
+    text = f"{source['volumeHandle']}{source['driver']}{node}"
+    return f"csi-{hashlib.sha256(text.encode()).hexdigest()}"
 
 
 def claim_reference(claim: ReadOnlyTree) -> dict[str, Any]:

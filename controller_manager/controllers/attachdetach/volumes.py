@@ -1,6 +1,5 @@
 """The volumes that the pods of a node need, and their VolumeAttachments."""
 
-import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -20,7 +19,7 @@ from mockube.controller_manager.client.kinds import (
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.workloads.indexes import claims_of_pod
-from mockube.controller_manager.workloads.volumes import is_bound_to
+from mockube.controller_manager.workloads.volumes import attachment_name, is_bound_to
 
 BY_NODE_WITH_CLAIMS: Final = "node-with-claims"
 BY_ATTACHED_NODE: Final = "attached-node"
@@ -49,12 +48,6 @@ def unique_name(volume: ReadOnlyTree) -> str:
     """Return the name of a volume in the status of nodes."""
     source = volume["spec"]["csi"]
     return f"kubernetes.io/csi/{source['driver']}^{source['volumeHandle']}"
-
-
-def attachment_name(volume: ReadOnlyTree, node: str) -> str:
-    source = volume["spec"]["csi"]
-    text = f"{source['volumeHandle']}{source['driver']}{node}"
-    return f"csi-{hashlib.sha256(text.encode()).hexdigest()}"
 
 
 def needed_volumes(caches: Caches, node: str) -> Mapping[str, NeededVolume]:

@@ -12,6 +12,7 @@ from msgspec import Struct, field
 from mockube.apimachinery import meta, quantity
 from mockube.apimachinery.hosts import join_host_port
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.client.client import AnyResource
 from mockube.controller_manager.kubelet.containers.program import expand_references
 
 PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -26,6 +27,8 @@ class References(Struct, frozen=True, kw_only=True):
 
     config_maps: Mapping[str, ReadOnlyTree] = field(default_factory=dict)
     secrets: Mapping[str, ReadOnlyTree] = field(default_factory=dict)
+    storage: Mapping[tuple[str, str], ReadOnlyTree] = field(default_factory=dict)
+    """Claims, volumes, attachments and drivers, by the plural names of their resources and their names."""
     services: Sequence[ReadOnlyTree] = ()
     """The Services of the pod's namespace, and that of the API server."""
     tokens: Mapping[tuple[str, int], str] = field(default_factory=dict)
@@ -38,6 +41,13 @@ class References(Struct, frozen=True, kw_only=True):
 
     def secret(self, name: str) -> ReadOnlyTree | None:
         return self.secrets.get(name)
+
+    @property
+    def attaches_volumes(self) -> bool:
+        return bool(self.storage)
+
+    def cached_object(self, resource: AnyResource, name: str) -> ReadOnlyTree | None:
+        return self.storage.get((resource.plural, name))
 
 
 _NO_REFERENCES: Final = References()

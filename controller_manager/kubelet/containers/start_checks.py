@@ -13,6 +13,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.images import InvalidImage, parse_image
 from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.client.client import AnyResource
 from mockube.controller_manager.kubelet.containers.environment import References, decoded_data
 from mockube.controller_manager.kubelet.containers.mounts import config_error, missing_token, mounted_volumes
 
@@ -20,18 +21,30 @@ CONFIG_ERROR: Final = "CreateContainerConfigError"
 
 
 class ReferencedObjects(Protocol):
-    """The ConfigMaps and Secrets of a pod's namespace."""
+    """The objects that a pod refers to."""
 
     def config_map(self, name: str) -> ReadOnlyTree | None: ...
 
     def secret(self, name: str) -> ReadOnlyTree | None: ...
 
+    @property
+    def attaches_volumes(self) -> bool:
+        """Whether volumes are attached to nodes. Otherwise nobody may do that, and pods do not wait for it."""
+
+    def cached_object(self, resource: AnyResource, name: str) -> ReadOnlyTree | None:
+        """Return an object of the pod's storage from a cache."""
+
 
 class _NoObjects:
+    attaches_volumes = False
+
     def config_map(self, _: str) -> ReadOnlyTree | None:
         return None
 
     def secret(self, _: str) -> ReadOnlyTree | None:
+        return None
+
+    def cached_object(self, _resource: AnyResource, _name: str) -> ReadOnlyTree | None:
         return None
 
 
@@ -59,6 +72,13 @@ class PossibleObjects:
     def secret(self, name: str) -> ReadOnlyTree | None:
         return self._objects.secret(name) or _ANY_OBJECT
 
+    @property
+    def attaches_volumes(self) -> bool:
+        return self._objects.attaches_volumes
+
+    def cached_object(self, resource: AnyResource, name: str) -> ReadOnlyTree | None:
+        return self._objects.cached_object(resource, name)
+
 
 class StartFailure(Struct, frozen=True, kw_only=True):
     """Why a container is not created: the reason and message of its waiting state, and what its events report."""
@@ -82,15 +102,20 @@ def mount_failures(pod: ReadOnlyTree, objects: ReferencedObjects) -> dict[str, s
     volumes = pod["spec"].get("volumes")
     if not volumes:
         return {}
-    mounted = {
-        mount["name"]
-        for container in every_container(pod["spec"])
-        for mount in container.get("volumeMounts") or ()
-    }
+    mounted = mounted_names(pod)
     failures = {
         volume["name"]: volume_failure(volume, objects) for volume in volumes if volume["name"] in mounted
     }
     return {name: message for name, message in failures.items() if message}
+
+
+def mounted_names(pod: ReadOnlyTree) -> set[str]:
+    """Return the names of the volumes that containers of the pod mount."""
+    return {
+        mount["name"]
+        for container in every_container(pod["spec"])
+        for mount in container.get("volumeMounts") or ()
+    }
 
 
 def volume_failure(volume: ReadOnlyTree, objects: ReferencedObjects) -> str:

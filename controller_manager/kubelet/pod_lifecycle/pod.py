@@ -15,6 +15,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.timestamps import after, format_time, parse_time, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.podview import FAILED, PENDING, SUCCEEDED
+from mockube.controller_manager.kubelet.containers.attachments import unattached_volumes
 from mockube.controller_manager.kubelet.containers.program import KILLED
 from mockube.controller_manager.kubelet.containers.start_checks import (
     NO_OBJECTS,
@@ -160,8 +161,9 @@ def _mount(
     """Return the update of a pod whose volumes cannot be mounted now; None if they can, or are mounted already."""
     if script.ignore_missing or has_run(containers):
         return None
+    unattached = unattached_volumes(pod, context.objects)
     failures = mount_failures(pod, context.objects)
-    if not failures:
+    if not failures and not unattached:
         return None
     update = replace(keep_waiting(containers, "ContainerCreating"), is_blocked=True, has_sandbox=False)
     if context.retry_at is not None and context.retry_at > now:
@@ -173,7 +175,8 @@ def _mount(
     ]
     if waited >= MOUNT_TIMEOUT:
         message = (
-            f"Unable to attach or mount volumes: unmounted volumes=[{' '.join(failures)}], unattached volumes=[], "
+            f"Unable to attach or mount volumes: unmounted volumes=[{' '.join([*unattached, *failures])}], "
+            f"unattached volumes=[{' '.join(unattached)}], "
             "failed to process volumes=[]: context deadline exceeded"
         )
         events.append(EmitEvent("Warning", "FailedMount", message))
