@@ -140,6 +140,7 @@ class Cluster(Handle):
         try:
             self._context.opened.result()
         except Exception as error:
+            self.stop()  # waits for the end of the thread, which has raised the error
             raise NotStarted(_reason(error)) from error
         except KeyboardInterrupt:
             self.stop()
@@ -163,6 +164,8 @@ class Cluster(Handle):
         try:
             await asyncio.wrap_future(self._context.opened)
         except Exception as error:
+            await asyncio.wait([asyncio.wrap_future(self._context.ended)])
+            self.stop()
             raise NotStarted(_reason(error)) from error
         except asyncio.CancelledError:
             self.stop()
