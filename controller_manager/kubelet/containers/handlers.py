@@ -36,7 +36,8 @@ MAX_TIMES: Final = 100
 MAX_OUTPUT: Final = 10 << 10
 """The bytes of output that a kubelet reads."""
 _VARIABLE: Final = re.compile(r"\$\{?([A-Za-z_]\w*)")
-_ASSIGNMENT: Final = re.compile(r"\b(\w+)=|\bfor\s+(\w+)|\bread\s+(?:-\w+\s+)*(\w+)")
+_ASSIGNMENT: Final = re.compile(r"\b(\w+)=|\bfor\s+(\w+)|\bread\s+(?:-\w+\s+){0,4}(\w+)")
+"""At most four options of `read`, so that the search is linear."""
 
 
 class CommandResult(Struct, frozen=True, kw_only=True):
