@@ -91,12 +91,13 @@ def unknown_variables(container: ReadOnlyTree) -> set[str] | None:
 
 def identity_of(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[int, int]:
     """Return the user and the group that a container runs as; root unless the pod sets them."""
-    pod_context, container_context = (
-        pod["spec"].get("securityContext") or {},
-        container.get("securityContext") or {},
-    )
-    security_context = {**pod_context, **container_context}
-    return security_context.get("runAsUser") or 0, security_context.get("runAsGroup") or 0
+    context = security_context(pod, container)
+    return context.get("runAsUser") or 0, context.get("runAsGroup") or 0
+
+
+def security_context(pod: ReadOnlyTree, container: ReadOnlyTree) -> Mapping[str, Any]:
+    """Return the security context of a container, with what it has from its pod."""
+    return {**(pod["spec"].get("securityContext") or {}), **(container.get("securityContext") or {})}
 
 
 def decoded_data(secret: ReadOnlyTree) -> dict[str, bytes]:

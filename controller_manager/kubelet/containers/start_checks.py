@@ -14,7 +14,11 @@ from mockube.apimachinery.images import InvalidImage, parse_image
 from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.client import AnyResource
-from mockube.controller_manager.kubelet.containers.environment import References, decoded_data
+from mockube.controller_manager.kubelet.containers.environment import (
+    References,
+    decoded_data,
+    security_context,
+)
 from mockube.controller_manager.kubelet.containers.mounts import config_error, missing_token, mounted_volumes
 
 CONFIG_ERROR: Final = "CreateContainerConfigError"
@@ -183,20 +187,26 @@ def start_failure(
     message = (
         environment_failure(pod, container, objects)
         or config_error(pod, container)
-        or _identity_failure(pod, container)
+        or identity_failure(pod, container)
     )
     if not message:
         return None
     return StartFailure(reason=CONFIG_ERROR, message=message, events=(("Failed", f"Error: {message}"),))
 
 
-def _identity_failure(pod: ReadOnlyTree, container: ReadOnlyTree) -> str:
-    """Return whether the container must not run as root, and does. Nobody knows the user of a simulated image."""
-    context = {**(pod["spec"].get("securityContext") or {}), **(container.get("securityContext") or {})}
-    if not context.get("runAsNonRoot") or context.get("runAsUser") != 0:
+def identity_failure(pod: ReadOnlyTree, container: ReadOnlyTree, *, image_user: int | None = None) -> str:
+    """Return why the container, which must not run as root, would; "" if it may run.
+
+    Nobody knows the user of a simulated image: None counts as another user than root.
+    """
+    context = security_context(pod, container)
+    if not context.get("runAsNonRoot"):
         return ""
+    user = context.get("runAsUser")
     reference = f'(pod: "{pod_reference(pod)}", container: {container["name"]})'
-    return f"container's runAsUser breaks non-root policy {reference}"
+    if user is None and image_user == 0:
+        return f"container has runAsNonRoot and image will run as root {reference}"
+    return f"container's runAsUser breaks non-root policy {reference}" if user == 0 else ""
 
 
 def environment_failure(pod: ReadOnlyTree, container: ReadOnlyTree, objects: ReferencedObjects) -> str:

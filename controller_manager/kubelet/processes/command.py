@@ -4,7 +4,7 @@ import os
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 from msgspec import Struct
@@ -16,6 +16,7 @@ from mockube.controller_manager.kubelet.containers.environment import (
     References,
     environment_of,
     hostname_of,
+    security_context,
 )
 from mockube.controller_manager.kubelet.containers.program import expand_references
 from mockube.controller_manager.kubelet.processes.images import LocalImage
@@ -141,26 +142,8 @@ def find_program(name: str, environment: Mapping[str, str], folder: Path) -> str
 
 def _identity(pod: ReadOnlyTree, container: ReadOnlyTree) -> Identity:
     """Return the pod's user and group if this process is root; otherwise keep those of this process."""
-    security_context = _security_context(pod, container)
     if os.geteuid() != 0:
         return Identity()
-    user, group = security_context.get("runAsUser"), security_context.get("runAsGroup")
+    context = security_context(pod, container)
+    user, group = context.get("runAsUser"), context.get("runAsGroup")
     return Identity(user=user, group=group if group is not None else user)
-
-
-def identity_problem(pod: ReadOnlyTree, container: ReadOnlyTree) -> str:
-    """Return why the container violates runAsNonRoot; "" if it does not."""
-    security_context = _security_context(pod, container)
-    if not security_context.get("runAsNonRoot") or os.geteuid() != 0:
-        return ""
-    user = security_context.get("runAsUser")
-    container_ref = (
-        f'(pod: "{meta.name(pod)}_{meta.namespace(pod)}({meta.uid(pod)})", container: {container["name"]})'
-    )
-    if user is None:
-        return f"container has runAsNonRoot and image will run as root {container_ref}"
-    return "" if user else f"container's runAsUser breaks non-root policy {container_ref}"
-
-
-def _security_context(pod: ReadOnlyTree, container: ReadOnlyTree) -> Mapping[str, Any]:
-    return {**(pod["spec"].get("securityContext") or {}), **(container.get("securityContext") or {})}

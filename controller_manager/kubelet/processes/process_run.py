@@ -5,6 +5,7 @@
 
 import asyncio
 import logging
+import os
 import signal
 import socket
 from collections.abc import Callable, Sequence
@@ -24,7 +25,11 @@ from mockube.controller_manager.control.events.recorder import Recorder
 from mockube.controller_manager.kubelet.container_output import ContainerOutput
 from mockube.controller_manager.kubelet.containers.environment import References
 from mockube.controller_manager.kubelet.containers.program import MAX_LOG_MESSAGE, MAX_MESSAGE
-from mockube.controller_manager.kubelet.containers.start_checks import environment_failure, unmounted_volume
+from mockube.controller_manager.kubelet.containers.start_checks import (
+    environment_failure,
+    identity_failure,
+    unmounted_volume,
+)
 from mockube.controller_manager.kubelet.pod_lifecycle.probe_totals import ProbeTotals
 from mockube.controller_manager.kubelet.pod_lifecycle.probing import Probe
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import Exit, ProcessState
@@ -34,7 +39,6 @@ from mockube.controller_manager.kubelet.processes.command import (
     StartError,
     command_spec,
     find_program,
-    identity_problem,
     local_ports,
 )
 from mockube.controller_manager.kubelet.processes.container_checks import ContainerChecks
@@ -244,7 +248,7 @@ class ProcessRun:
         return (
             unmounted_volume(pod, container, references)[1]
             or volume_problem(pod, container)
-            or identity_problem(pod, container)
+            or _identity_failure(pod, container)
             or environment_failure(pod, container, references)
         )
 
@@ -363,6 +367,11 @@ async def _wait_for_process(process: "asyncio.Task[int]", check_tasks: "Sequence
     finally:
         process.cancel()
         await asyncio.wait([process])
+
+
+def _identity_failure(pod: ReadOnlyTree, container: ReadOnlyTree) -> str:
+    """Return why the process would run as root and must not; without root's rights it never does."""
+    return identity_failure(pod, container, image_user=0) if os.geteuid() == 0 else ""
 
 
 def _free_port() -> int:
