@@ -82,6 +82,10 @@ def run_of(pod: ReadOnlyTree, name: str, *, previous: bool = False) -> Container
             restarts=restarts, started=parse_time(state["running"]["startedAt"]), finished=None
         )
     end = state.get("terminated") or last
+    if end is not None and not end.get("finishedAt"):  # It has not run again before the pod was stopped.
+        if last is None:
+            raise NoLogs(f"{container_ref} is terminated")
+        end = last
     if end is not None:
         return _ended_run(end, restarts)
     reason = (state.get("waiting") or {}).get("reason")

@@ -21,8 +21,8 @@ from mockube.controller_manager.kubelet.effects import (
 )
 from mockube.controller_manager.kubelet.pod_lifecycle.container_start import (
     START_ERROR,
+    start_container,
     start_run,
-    start_simulated,
     unhealthy_event,
 )
 from mockube.controller_manager.kubelet.pod_lifecycle.container_status import (
@@ -60,6 +60,14 @@ def is_over(container: Container, status: ReadOnlyTree) -> bool:
 def has_succeeded(container: Container, status: ReadOnlyTree) -> bool:
     end = last_end(status)
     return end is not None and end["exitCode"] == 0 and is_over(container, status)
+
+
+def is_initialized(container: Container, status: ReadOnlyTree) -> bool:
+    """Return whether the next container may run: an init container has succeeded, a sidecar has started at least once."""
+    if container.role is Role.SIDECAR:
+        runs = running_since(status) is not None and status["started"]
+        return runs or last_end(status) is not None
+    return has_succeeded(container, status)
 
 
 def _restarts(container: Container, exit_code: int) -> bool:
@@ -290,4 +298,4 @@ def restart_container(container: Container, status: ReadOnlyTree, now: datetime)
     """Return the status after an immediate restart, for a resize with RestartContainer."""
     old = end_container(container, status, exit_code=container.program.stop_code, at=now)
     end = old["state"]["terminated"]
-    return start_simulated(container, now, restarts=status["restartCount"] + 1, last=end).status
+    return start_container(container, now, restarts=status["restartCount"] + 1, last=end).status

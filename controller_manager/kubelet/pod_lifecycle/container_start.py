@@ -58,7 +58,7 @@ def start_run(
             # A kubelet reports a container after its postStart hook.
             waiting = status or waiting_status(container, "ContainerCreating")
             return ContainerUpdate(status=waiting, due=runs_at)
-    return start_simulated(container, started, restarts=restarts, last=last)
+    return start_container(container, started, restarts=restarts, last=last)
 
 
 def _start_failure(container: Container, restarts: int) -> StartFailure | None:
@@ -104,7 +104,7 @@ def _start_process(
     if process.restarts != restarts:
         return ContainerUpdate(status=before, actions=(StartContainer(container.name, restarts),))
     if process.started is not None:
-        update = start_simulated(container, process.started, restarts=restarts, last=last)
+        update = start_container(container, process.started, restarts=restarts, last=last)
         readiness = {
             "ready": counts_for_readiness(container) and process.is_ready,
             "started": process.passed_startup,
@@ -120,9 +120,10 @@ def _start_process(
     )
 
 
-def start_simulated(
+def start_container(
     container: Container, now: datetime, *, restarts: int, last: ReadOnlyTree | None = None
 ) -> ContainerUpdate:
+    """Return the start of a run, of a simulated container or of a process that has started."""
     if container.process is None and container.script.fails_at_start(container.name, restarts):
         return _failed_start(container, now, restarts=restarts, last=last)
     state = {"running": {"startedAt": format_time(now)}}

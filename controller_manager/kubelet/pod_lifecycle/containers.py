@@ -27,13 +27,13 @@ from mockube.controller_manager.kubelet.pod_lifecycle.container_status import (
     RestartPolicy,
     Role,
     end_container,
-    last_end,
     running_since,
     waiting_status,
 )
 from mockube.controller_manager.kubelet.pod_lifecycle.hooks import pre_stop_result
 from mockube.controller_manager.kubelet.pod_lifecycle.phase import running_pod_phase, stopped_pod_phase
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import ProcessState
+from mockube.controller_manager.kubelet.pod_lifecycle.unknown_ends import with_unknown_ends
 from mockube.controller_manager.kubelet.pod_script import Script
 
 _INIT_POLICY: Final[dict[RestartPolicy, RestartPolicy]] = {
@@ -223,11 +223,12 @@ def stop_containers(containers: PodContainers, now: datetime, *, code: int | Non
         ]
         for group in (containers.init, containers.main, containers.ephemeral)
     )
+    init, main = with_unknown_ends([container for container, _ in containers.init], init, main)
     phase = stopped_pod_phase([update.status for update in main])
     uninitialized = [
         container.name
         for (container, _), update in zip(containers.init, init, strict=True)
-        if not _is_initialized(container, update.status)
+        if not lifecycle.is_initialized(container, update.status)
     ]
     # Once a main container has run, the pod was initialized, whatever its init containers did later.
     was_initialized = any(not lifecycle.never_ran(update.status) for update in main)
@@ -290,11 +291,13 @@ def _run_init(containers: PodContainers, now: datetime) -> tuple[list[ContainerU
     for container, status in containers.init:
         if uninitialized:
             updates.append(ContainerUpdate(status=status or waiting_status(container, "PodInitializing")))
-            uninitialized += [container.name] if not _is_initialized(container, updates[-1].status) else []
+            uninitialized += (
+                [container.name] if not lifecycle.is_initialized(container, updates[-1].status) else []
+            )
             continue
         update = lifecycle.advance(container, status, now)
         updates.append(update)
-        if not _is_initialized(container, update.status):
+        if not lifecycle.is_initialized(container, update.status):
             uninitialized.append(container.name)
     return updates, uninitialized
 
@@ -322,14 +325,6 @@ def pre_stop_seconds(containers: PodContainers, begin: datetime) -> float:
         (pre_stop_result(container, status, begin).seconds for container, status in running if status),
         default=0.0,
     )
-
-
-def _is_initialized(container: Container, status: ReadOnlyTree) -> bool:
-    """Return whether the next container may run: an init container has succeeded, a sidecar has started at least once."""
-    if container.role is Role.SIDECAR:
-        runs = running_since(status) is not None and status["started"]
-        return runs or last_end(status) is not None
-    return lifecycle.has_succeeded(container, status)
 
 
 def _stop(
