@@ -21,6 +21,8 @@ LEFT_OUT = {
 """Fields of an event or of its objects that differ from run to run, or that the recording does not have."""
 UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z")
+AGE = re.compile(r"\d+s")
+"""An age as a table shows it: the object may be a second old when it is listed."""
 
 
 def blanked(value, key=""):
@@ -31,6 +33,8 @@ def blanked(value, key=""):
         return [blanked(item) for item in value]
     if key in ("resourceVersion", "token") or (key == "name" and value.startswith("g-")):
         return "*" if value else value
+    if isinstance(value, str) and AGE.fullmatch(value):
+        return "AGE"
     return TIME.sub("TIME", UID.sub("UID", value)) if isinstance(value, str) else value
 
 
