@@ -1,7 +1,7 @@
 """The simulated nodes, their addresses, and the addresses of their pods. It reads caches and writes nothing."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from mockube.apimachinery import quantity
 from mockube.apimachinery.quantity import Quantity
@@ -17,6 +17,7 @@ from mockube.controller_manager.kubelet.addresses import (
     node_address,
     pod_networks,
 )
+from mockube.controller_manager.kubelet.containers.host_paths import path_type
 from mockube.controller_manager.kubelet.node_objects import internal_ip, is_disconnected, is_simulated
 from mockube.controller_manager.kubelet.pod_lifecycle.pod import NodeContext
 from mockube.controller_manager.kubelet.pod_lifecycle.resize import NodeResources, total_requests
@@ -84,7 +85,11 @@ class NodeRegistry:
                 allocatable=lambda: _allocatable(node), used=lambda: self._requests_of_others(pod)
             ),
             details=self._details,
+            path_type=lambda path: path_type(path, node, self._objects_of_pods(pod.node)),
         )
+
+    def _objects_of_pods(self, node: str) -> Iterator[ReadOnlyTree]:
+        return (pod.object for pod in self._pods.by_index(BY_NODE, node))
 
     def _requests_of_others(self, pod: PodView) -> Mapping[str, Quantity]:
         """Return the sum of the requests of the node's other pods, without those that cannot be parsed."""

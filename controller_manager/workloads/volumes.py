@@ -40,6 +40,28 @@ MIGRATED_PLUGINS: Final = {
 }
 """The CSI drivers that replace in-tree plugins, by plugin."""
 
+SIMULATED_PROVISIONER: Final = "simulated.mockube.dev"
+"""The provisioner of the storage class that a simulated cluster has."""
+
+SIMULATED_PROVISIONERS: Final = frozenset(
+    {
+        SIMULATED_PROVISIONER,
+        "docker.io/hostpath",
+        "efs.csi.aws.com",
+        "hostpath.csi.k8s.io",
+        "k8s.io/minikube-hostpath",
+        "rancher.io/local-path",
+        *MIGRATED_PLUGINS.values(),
+    }
+)
+"""The provisioners and CSI drivers that are simulated: those of common clouds and of local clusters."""
+
+
+def claim_name(pod: ReadOnlyTree, volume: ReadOnlyTree) -> str:
+    """Return the name of the claim of a pod's volume; that of an ephemeral volume is derived from both names."""
+    source = volume.get("persistentVolumeClaim") or {}
+    return str(source.get("claimName") or f"{meta.name(pod)}-{volume['name']}")
+
 
 def has_storage_class_name(claim: ReadOnlyTree) -> bool:
     """Return whether a claim has a class name, even an empty one: then it gets no default class."""

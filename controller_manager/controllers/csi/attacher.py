@@ -16,7 +16,7 @@ from mockube.controller_manager.control.actions import (
     RemoveFinalizer,
 )
 from mockube.controller_manager.control.controller import Controller, Watch, key_of_existing_object
-from mockube.controller_manager.controllers.csi.provisioner import (
+from mockube.controller_manager.workloads.volumes import (
     SIMULATED_PROVISIONER,
     SIMULATED_PROVISIONERS,
 )

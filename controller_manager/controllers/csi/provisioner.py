@@ -30,9 +30,10 @@ from mockube.controller_manager.control.controller import Controller, Watch, key
 from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.control.runner import ReconcileLoop
 from mockube.controller_manager.workloads.volumes import (
-    MIGRATED_PLUGINS,
     PROVISIONED_BY,
     SELECTED_NODE,
+    SIMULATED_PROVISIONER,
+    SIMULATED_PROVISIONERS,
     STORAGE_PROVISIONER,
     claim_reference,
     default_class,
@@ -87,22 +88,6 @@ SIMULATED_STORAGE_CLASS: Final = Runnable(
     name="simulated-storage-class", service_account="", build=DefaultClassCreator
 )
 
-
-SIMULATED_PROVISIONER: Final = "simulated.mockube.dev"
-"""The provisioner of the storage class that a simulated cluster has."""
-
-SIMULATED_PROVISIONERS: Final = frozenset(
-    {
-        SIMULATED_PROVISIONER,
-        "docker.io/hostpath",
-        "efs.csi.aws.com",
-        "hostpath.csi.k8s.io",
-        "k8s.io/minikube-hostpath",
-        "rancher.io/local-path",
-        *MIGRATED_PLUGINS.values(),
-    }
-)
-"""The provisioners that are simulated: those of common clouds and of local clusters."""
 
 _LOCAL_PROVISIONERS: Final = frozenset({SIMULATED_PROVISIONER, "rancher.io/local-path"})
 """The provisioners whose volumes are on the disk of one node, unless many nodes may use them."""

@@ -30,14 +30,12 @@ from mockube.controller_manager.control.actions import (
     RecordEvent,
 )
 from mockube.controller_manager.control.controller import Controller, Watch
-from mockube.controller_manager.controllers.csi.provisioner import (
-    SIMULATED_PROVISIONER,
-    SIMULATED_PROVISIONERS,
-)
 from mockube.controller_manager.workloads.indexes import BY_CLAIM, claims_of_pod
 from mockube.controller_manager.workloads.volumes import (
     PRE_RESIZE_CAPACITY,
     PROVISIONED_BY,
+    SIMULATED_PROVISIONER,
+    SIMULATED_PROVISIONERS,
     capacity,
     is_bound_to,
     request,

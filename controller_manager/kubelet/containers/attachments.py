@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.kinds import (
     CSI_DRIVERS,
@@ -11,7 +10,7 @@ from mockube.controller_manager.client.kinds import (
     VOLUME_ATTACHMENTS,
 )
 from mockube.controller_manager.kubelet.containers.start_checks import ReferencedObjects, mounted_names
-from mockube.controller_manager.workloads.volumes import attachment_name
+from mockube.controller_manager.workloads.volumes import attachment_name, claim_name
 
 
 def unattached_volumes(pod: ReadOnlyTree, objects: ReferencedObjects) -> list[str]:
@@ -29,8 +28,7 @@ def _claims_of(pod: ReadOnlyTree) -> Iterator[tuple[str, str]]:
             continue
         mounted = mounted_names(pod) if mounted is None else mounted
         if volume["name"] in mounted:
-            source = volume.get("persistentVolumeClaim") or {}
-            yield volume["name"], source.get("claimName") or f"{meta.name(pod)}-{volume['name']}"
+            yield volume["name"], claim_name(pod, volume)
 
 
 def _is_attached(pod: ReadOnlyTree, claim_name: str, objects: ReferencedObjects) -> bool:

@@ -16,6 +16,8 @@ from mockube.apimachinery.timestamps import after, format_time, parse_time, span
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.podview import FAILED, PENDING, SUCCEEDED
 from mockube.controller_manager.kubelet.containers.attachments import unattached_volumes
+from mockube.controller_manager.kubelet.containers.host_paths import PathType
+from mockube.controller_manager.kubelet.containers.node_volumes import lacking_volumes
 from mockube.controller_manager.kubelet.containers.program import KILLED
 from mockube.controller_manager.kubelet.containers.start_checks import (
     NO_OBJECTS,
@@ -74,6 +76,8 @@ class NodeContext(Struct, frozen=True, kw_only=True):
     deleted pod."""
     objects: ReferencedObjects = NO_OBJECTS
     """The objects that the pod refers to."""
+    path_type: PathType
+    """Returns the type of a path on the node."""
     retry_at: datetime | None = None
     """The time of the next attempt to start the pod, if the last one failed; its failure is reported again then."""
     processes: Mapping[str, ProcessState] = field(default_factory=dict)
@@ -162,17 +166,18 @@ def _mount(
     if script.ignore_missing or has_run(containers):
         return None
     unattached = unattached_volumes(pod, context.objects)
-    failures = mount_failures(pod, context.objects)
+    failures = {
+        name: f'MountVolume.SetUp failed for volume "{name}" : {message}'
+        for name, message in mount_failures(pod, context.objects).items()
+    }
+    failures |= lacking_volumes(pod, context.objects, context.path_type, unattached)
     if not failures and not unattached:
         return None
     update = replace(keep_waiting(containers, "ContainerCreating"), is_blocked=True, has_sandbox=False)
     if context.retry_at is not None and context.retry_at > now:
         return replace(update, due=context.retry_at)
     waited = now - _start_time(pod, now)
-    events = [
-        EmitEvent("Warning", "FailedMount", f'MountVolume.SetUp failed for volume "{name}" : {message}')
-        for name, message in failures.items()
-    ]
+    events = [EmitEvent("Warning", "FailedMount", message) for message in failures.values()]
     if waited >= MOUNT_TIMEOUT:
         message = (
             f"Unable to attach or mount volumes: unmounted volumes=[{' '.join([*unattached, *failures])}], "

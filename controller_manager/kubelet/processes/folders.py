@@ -19,6 +19,7 @@ from mockube.controller_manager.kubelet.containers.mounts import (
     volume_content,
     volume_kind,
 )
+from mockube.controller_manager.workloads.volumes import claim_name
 
 _WRITABLE: Final = frozenset({"emptyDir", "persistentVolumeClaim", "ephemeral"})
 ACCOUNT_FOLDER: Final = "var/run/secrets/kubernetes.io/serviceaccount"
@@ -78,8 +79,7 @@ def volume_folder(base: Path, pod: ReadOnlyTree, volume: ReadOnlyTree) -> Path:
     """Return the folder of a volume; a volume of a claim outlives the pod."""
     kind, name = volume_kind(volume), volume["name"]
     if kind in ("persistentVolumeClaim", "ephemeral"):
-        claim = str((volume.get(kind) or {}).get("claimName") or f"{meta.name(pod)}-{name}")
-        return base / "claims" / meta.namespace(pod) / claim
+        return base / "claims" / meta.namespace(pod) / claim_name(pod, volume)
     return base / meta.uid(pod) / "volumes" / str(name)
 
 

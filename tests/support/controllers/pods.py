@@ -8,6 +8,7 @@ from mockube.apimachinery import quantity
 from mockube.apimachinery.meta import with_metadata
 from mockube.apimachinery.timestamps import format_time
 from mockube.controller_manager.kubelet.containers.environment import References
+from mockube.controller_manager.kubelet.containers.host_paths import path_type
 from mockube.controller_manager.kubelet.effects import DeleteObject, EmitEvent, PatchObject
 from mockube.controller_manager.kubelet.pod_lifecycle.pod import NodeContext, step
 from mockube.controller_manager.kubelet.pod_lifecycle.resize import NodeResources
@@ -45,7 +46,14 @@ def node_context(*, details=False, allocatable=None, used=None, config_maps=None
     used_amounts = {name: quantity.parse(text) for name, text in (used or {}).items()}
     resources = NodeResources(allocatable=lambda: amounts, used=lambda: used_amounts)
     objects = References(config_maps=config_maps or {}, secrets=secrets or {})
-    return NodeContext(ip="172.18.0.2", pod_ips=[IP], resources=resources, details=details, objects=objects)
+    return NodeContext(
+        ip="172.18.0.2",
+        pod_ips=[IP],
+        resources=resources,
+        details=details,
+        objects=objects,
+        path_type=lambda path: path_type(path, {}, ()),
+    )
 
 
 def patched(value, patch):

@@ -38,14 +38,14 @@ def test_pod_waits_for_attachment_of_its_volume(fields):
     simulated = SimulatedPod(user(), context=context(**fields))
     assert (simulated.phase, simulated.containers()) == ("Pending", {"c": "ContainerCreating"})
     assert simulated.events == []
-    simulated.context = context(attachment=ATTACHED)
+    simulated.context = context(attachment=ATTACHED, driver={"spec": {}})
     assert simulated.pass_time(3).phase == "Running"
 
 
 @pytest.mark.parametrize(
     "fields",
     [
-        {"attachment": ATTACHED},
+        {"attachment": ATTACHED, "driver": {"spec": {}}},
         {"volume": HOST_PATH},
         {"driver": {"spec": {"attachRequired": False}}},
     ],
