@@ -58,8 +58,8 @@ _NODE_FILES: Final[Mapping[str, tuple[str, ...]]] = {
 
 def _with_parents(paths: Iterable[tuple[str, str]]) -> dict[str, str]:
     types: dict[str, str] = {}
-    for path, kind in paths:
-        types[path] = kind
+    for path, file_type in paths:
+        types[path] = file_type
         parent = dirname(path)
         while parent not in types:
             types[parent] = DIRECTORY
@@ -67,21 +67,23 @@ def _with_parents(paths: Iterable[tuple[str, str]]) -> dict[str, str]:
     return types
 
 
-_NODE_PATHS: Final = _with_parents((path, kind) for kind, paths in _NODE_FILES.items() for path in paths)
+_NODE_PATHS: Final = _with_parents(
+    (path, file_type) for file_type, paths in _NODE_FILES.items() for path in paths
+)
 
 
 def path_type(path: str, node: ReadOnlyTree, pods: Iterable[ReadOnlyTree]) -> str:
     """Return the type of a path on a node; "" if there is none. `pods` are those of the node, which create host paths."""
     path = normpath(path)
-    kind = _NODE_PATHS.get(path) or _with_parents(_annotated_paths(node)).get(path)
-    return kind or _created_paths(pods).get(path) or ""
+    file_type = _NODE_PATHS.get(path) or _with_parents(_annotated_paths(node)).get(path)
+    return file_type or _created_paths(pods).get(path) or ""
 
 
 def _annotated_paths(node: ReadOnlyTree) -> Iterator[tuple[str, str]]:
     for entry in meta.annotations(node).get(HOST_PATHS, "").split(","):
-        path, _, kind = entry.strip().partition("=")
+        path, _, file_type = entry.strip().partition("=")
         if path.startswith("/"):
-            yield normpath(path), kind if kind in _TYPES else DIRECTORY
+            yield normpath(path), file_type if file_type in _TYPES else DIRECTORY
 
 
 def _created_paths(pods: Iterable[ReadOnlyTree]) -> dict[str, str]:
@@ -90,10 +92,10 @@ def _created_paths(pods: Iterable[ReadOnlyTree]) -> dict[str, str]:
     for pod in pods:
         for volume in pod["spec"].get("volumes") or ():
             source = volume.get("hostPath") or {}
-            kind = CREATED_TYPES.get(source.get("type") or "")
-            if kind:
-                created[kind].append(normpath(source["path"]))
+            file_type = CREATED_TYPES.get(source.get("type") or "")
+            if file_type:
+                created[file_type].append(normpath(source["path"]))
     folders = _with_parents((path, DIRECTORY) for path in created[DIRECTORY])
-    known = {**folders, **_NODE_PATHS} if created[FILE] else {}
-    files = {path: FILE for path in created[FILE] if known.get(dirname(path)) == DIRECTORY}
+    folders_of_node = {**folders, **_NODE_PATHS} if created[FILE] else {}
+    files = {path: FILE for path in created[FILE] if folders_of_node.get(dirname(path)) == DIRECTORY}
     return {**files, **folders}

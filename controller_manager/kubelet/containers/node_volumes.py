@@ -17,7 +17,7 @@ from mockube.controller_manager.kubelet.containers.host_paths import CREATED_TYP
 from mockube.controller_manager.kubelet.containers.start_checks import ReferencedObjects, mounted_names
 from mockube.controller_manager.workloads.volumes import SIMULATED_PROVISIONERS, claim_name
 
-_KINDS: Final = {
+_NOUNS: Final = {
     DIRECTORY: "directory",
     FILE: "file",
     "Socket": "socket file",
@@ -61,15 +61,15 @@ def _failures(
 
 def _host_path_failures(name: str, source: ReadOnlyTree, path_type: PathType) -> Iterator[str]:
     """Compare the type of a host path with that on the node; a volume without a type is not checked."""
-    wanted, path = source.get("type") or "", source["path"]
-    if not wanted:
+    volume_type, path = source.get("type") or "", source["path"]
+    if not volume_type:
         return
-    kind = path_type(path)
-    created = CREATED_TYPES.get(wanted)
-    if kind == (created or wanted):
+    file_type = path_type(path)
+    created = CREATED_TYPES.get(volume_type)
+    if file_type == (created or volume_type):
         return
-    if created is None or kind:
-        reason = f"hostPath type check failed: {path} is not a {_KINDS[created or wanted]}"
+    if created is None or file_type:
+        reason = f"hostPath type check failed: {path} is not a {_NOUNS[created or volume_type]}"
     elif created is FILE and path_type(dirname(normpath(path))) != DIRECTORY:
         reason = f"open {path}: no such file or directory"
     else:
@@ -88,14 +88,14 @@ def _inline_csi_failures(
         return
     modes = None if driver is None else driver["spec"].get("volumeLifecycleModes") or ["Persistent"]
     if modes is None:
-        known = "no CSIDriver object"
+        supported = "no CSIDriver object"
     elif "Ephemeral" not in modes:
-        known = f"only supports [{' '.join(orjson.dumps(mode).decode() for mode in modes)}]"
+        supported = f"only supports [{' '.join(orjson.dumps(mode).decode() for mode in modes)}]"
     else:
         return
     yield (
         f"{prefix}SetupAt failed to check volume lifecycle mode: "
-        f'volume mode "Ephemeral" not supported by driver {name} ({known})'
+        f'volume mode "Ephemeral" not supported by driver {name} ({supported})'
     )
 
 
@@ -110,10 +110,12 @@ def _persistent_volume_failures(
         yield from _host_path_failures(name, spec["hostPath"], path_type)
     elif "local" in spec:
         path = spec["local"]["path"]
-        kind = path_type(path)
-        if kind not in (DIRECTORY, "BlockDevice"):
+        file_type = path_type(path)
+        if file_type not in (DIRECTORY, "BlockDevice"):
             reason = (
-                "only directory and block device are supported" if kind else f'path "{path}" does not exist'
+                "only directory and block device are supported"
+                if file_type
+                else f'path "{path}" does not exist'
             )
             yield f'MountVolume.NewMounter initialization failed for volume "{name}" : {reason}'
     elif "csi" in spec:
