@@ -60,6 +60,9 @@ record: environment ## Record the responses of a real control plane to a scenari
 e2e: environment ## Run Kubernetes' conformance suite against a mockube cluster (needs Go); ARGS="--focus sig-apps --jobs 2"
 	@"$(BIN)/python" -m tests.e2e $(ARGS)
 
+charts: environment ## Install, test, upgrade and remove public charts; CHARTS=DIR names a folder of packaged ones, ARGS="--only redis"
+	@"$(BIN)/python" -m tests.charts $(if $(CHARTS),--charts "$(CHARTS)") $(ARGS)
+
 definitions: environment ## Fetch the definitions that projects publish (needs Go); a test installs them
 	@"$(BIN)/python" -m tools.definitions
 
@@ -96,4 +99,4 @@ lock: ## Generate requirements.lock from pyproject.toml (needs uv; ARGS=--upgrad
 clean: ## Remove all generated files
 	@rm -rf "$(VENV)" .coverage* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
 
-.PHONY: help setup environment up test test-all conformance compose-test cov fuzz differential record e2e definitions bench hostile fmt lint types imports flags lock clean
+.PHONY: help setup environment up test test-all conformance compose-test cov fuzz differential record e2e charts definitions bench hostile fmt lint types imports flags lock clean
