@@ -9,7 +9,6 @@ from datetime import datetime
 from functools import partial
 from typing import Final, NamedTuple
 
-from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import LABEL_JOB_NAME
 from mockube.controller_manager.cache.informer import Informer, Informers
@@ -18,9 +17,7 @@ from mockube.controller_manager.client.client import AnyResource, Client
 from mockube.controller_manager.client.kinds import CONFIG_MAPS, SECRETS
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.kubelet.containers.program import EXITS_IMMEDIATELY
-from mockube.controller_manager.kubelet.pod_lifecycle.containers import containers_of
-from mockube.controller_manager.kubelet.pod_script import script_of
+from mockube.controller_manager.kubelet.possible_creators import PossibleCreators, has_unknown_program
 from mockube.controller_manager.kubelet.shared_work import SharedWork
 
 _Object = tuple[AnyResource, Key]
@@ -47,6 +44,7 @@ class PodObjects:
         informers: Informers,
         enqueue: Callable[[Key], None],
         *,
+        creators: PossibleCreators,
         has_root_ca: bool = True,
         attaches_volumes: bool = False,
     ) -> None:
@@ -58,6 +56,7 @@ class PodObjects:
         self.has_root_ca = has_root_ca
         self.attaches_volumes = attaches_volumes
         self._client = client
+        self._creators = creators
         self._informers = informers
         self._enqueue = enqueue
         self._watched: dict[AnyResource, Informer[ReadOnlyTree]] = {}
@@ -105,14 +104,21 @@ class PodObjects:
 
     def note_run(self, pod: PodView) -> None:
         """Note that a pod runs. A Job's program that is not simulated may create any object, which nobody can know."""
-        if LABEL_JOB_NAME in pod.labels and not self.has_unknown_program(pod.key.namespace):
-            containers = containers_of(pod.object, script_of(meta.annotations(pod.object)), has_ids=False)
-            if any(container.program is EXITS_IMMEDIATELY for container, _ in containers.main):
-                self._namespaces_of_unknown_programs.add(pod.key.namespace)
+        namespace = pod.key.namespace
+        is_new = LABEL_JOB_NAME in pod.labels and namespace not in self._namespaces_of_unknown_programs
+        if is_new and has_unknown_program(pod.object):
+            self._namespaces_of_unknown_programs.add(namespace)
 
-    def has_unknown_program(self, namespace: str) -> bool:
-        """Return whether a Job in the namespace has run a program that is not simulated."""
-        return namespace in self._namespaces_of_unknown_programs
+    async def possible_creators(self, objects: "ObjectsOfPod") -> dict[AnyResource, str]:
+        """Return who may have created the objects that a pod lacks, by resource: a program that is not simulated."""
+        namespace = objects.namespace
+        if namespace in self._namespaces_of_unknown_programs:
+            return dict.fromkeys(_REQUESTED, "a Job of its namespace ran")
+        creators = {
+            resource: await self._creators.find(namespace, resource)
+            for resource in {resource for resource, _ in objects.absent}
+        }
+        return {resource: f"pod {pod} runs" for resource, pod in creators.items() if pod}
 
     def _on_change(self, resource: AnyResource, change: Change) -> None:
         if not self._waiting:
@@ -155,10 +161,15 @@ class ObjectsOfPod:
         self._pod = pod
         self._objects: dict[_Object, ReadOnlyTree] = {}
         """Objects that the caches did not contain yet."""
-        self._absent: set[_Object] = set()
+        self.absent: set[_Object] = set()
+        """Objects that neither the caches nor the server contain."""
         self.used: set[_Object] = set()
         self.unknown: set[_Object] = set()
         """Objects that the caches do not contain, and that the server may have."""
+
+    @property
+    def namespace(self) -> str:
+        return self._pod.key.namespace
 
     def config_map(self, name: str) -> ReadOnlyTree | None:
         if name == ROOT_CA and not self._shared.has_root_ca:
@@ -185,8 +196,8 @@ class ObjectsOfPod:
         self.used.add(obj)
         informer = self._shared.informer(obj[0])
         tree = informer.lister.get(*obj[1]) or self._objects.get(obj)
-        if tree is None and obj[1].name and not (obj in self._absent or self._is_absent(informer, obj)):
-            self.unknown.add(obj)
+        if tree is None and obj[1].name and obj not in self.absent:
+            (self.absent if self._is_absent(informer, obj) else self.unknown).add(obj)
         return tree
 
     def _is_absent(self, informer: Informer[ReadOnlyTree], obj: _Object) -> bool:
@@ -198,6 +209,6 @@ class ObjectsOfPod:
         for obj in sorted(unknown, key=str):
             tree = await self._shared.find(obj)
             if tree is None:
-                self._absent.add(obj)
+                self.absent.add(obj)
             else:
                 self._objects[obj] = tree

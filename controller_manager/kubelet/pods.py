@@ -14,6 +14,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Change
+from mockube.controller_manager.client.client import AnyResource
 from mockube.controller_manager.client.kinds import NODES, PODS
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
@@ -32,6 +33,7 @@ from mockube.controller_manager.kubelet.pod_lifecycle.pod import NodeContext
 from mockube.controller_manager.kubelet.pod_lifecycle.preemption import PREEMPTED_MESSAGE, PREEMPTING
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import ProcessState
 from mockube.controller_manager.kubelet.pod_objects import PodObjects
+from mockube.controller_manager.kubelet.possible_creators import PossibleCreators
 from mockube.controller_manager.kubelet.server.interactive import interactive_containers
 from mockube.controller_manager.kubelet.stages.files import load_stages, of_kind
 from mockube.controller_manager.kubelet.stages.runner import StageRunner
@@ -43,12 +45,6 @@ if TYPE_CHECKING:
     from mockube.controller_manager.kubelet.processes.runtime import ProcessRuntime
 
 WORKERS: Final = 16
-_NOT_SIMULATED: Final = EmitEvent(
-    "Warning",
-    "NotSimulated",
-    "The pod refers to objects that do not exist. It starts, because a Job of its namespace ran a program that is not "
-    "simulated, and that may have created them",
-)
 ATTACH_DETACH: Final = "persistentvolume-attach-detach-controller"
 ROOT_CA_PUBLISHER: Final = "root-ca-certificate-publisher-controller"
 _NO_STATES: Final[Mapping[str, ProcessState]] = {}
@@ -102,6 +98,7 @@ class SimulatedPods:
             context.client,
             context.informers,
             self._loop.add,
+            creators=PossibleCreators(context.client, self._pods.lister, context.clock),
             has_root_ca=ROOT_CA_PUBLISHER in context.names,
             attaches_volumes=ATTACH_DETACH in context.names,
         )
@@ -194,10 +191,11 @@ class SimulatedPods:
             step = self._next_step(pod, context, now)
         if not step.is_blocked:
             self._objects.note_run(pod)
-        elif self._objects.has_unknown_program(pod.key.namespace):
-            step = self._next_step(pod, replace(context, objects=PossibleObjects(objects)), now)
+        elif creators := await self._objects.possible_creators(objects):
+            possible = replace(context, objects=PossibleObjects(objects, creators))
+            step = self._next_step(pod, possible, now)
             if self._details and not step.is_blocked:
-                step = replace(step, effects=(_NOT_SIMULATED, *step.effects))
+                step = replace(step, effects=(_not_simulated(creators), *step.effects))
         self._objects.note_step(pod, objects.used, step.requeue_at if step.is_blocked else None)
         return step
 
@@ -223,6 +221,15 @@ class SimulatedPods:
 
     async def _sync_by_stages(self, key: Key, pod: PodView, _: ReadOnlyTree) -> timedelta | None:
         return await self._stages.run(key, pod.object)
+
+
+def _not_simulated(creators: Mapping[AnyResource, str]) -> EmitEvent:
+    reason = next(iter(creators.values()))
+    message = (
+        f"The pod refers to objects that do not exist. It starts, because {reason} a program that is not "
+        "simulated, and that may have created them"
+    )
+    return EmitEvent("Warning", "NotSimulated", message)
 
 
 def _has_stdin(pod: ReadOnlyTree) -> bool:

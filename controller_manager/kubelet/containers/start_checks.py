@@ -4,7 +4,7 @@ First the volumes of the whole pod are mounted. Then each container is created w
 its user, its mounts and its environment are checked. A check that fails is repeated later.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final, Protocol
 
 from msgspec import Struct
@@ -14,6 +14,7 @@ from mockube.apimachinery.images import InvalidImage, parse_image
 from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.client import AnyResource
+from mockube.controller_manager.client.kinds import CONFIG_MAPS, SECRETS
 from mockube.controller_manager.kubelet.containers.environment import (
     References,
     decoded_data,
@@ -67,14 +68,17 @@ _ANY_OBJECT: Final[ReadOnlyTree] = {}
 class PossibleObjects:
     """The objects of a namespace in which a program that is not simulated may have created the missing ones."""
 
-    def __init__(self, objects: ReferencedObjects) -> None:
+    def __init__(self, objects: ReferencedObjects, resources: Collection[AnyResource]) -> None:
+        """`resources` are those of which the program may create objects."""
         self._objects = objects
+        self._config_map = _ANY_OBJECT if CONFIG_MAPS in resources else None
+        self._secret = _ANY_OBJECT if SECRETS in resources else None
 
     def config_map(self, name: str) -> ReadOnlyTree | None:
-        return self._objects.config_map(name) or _ANY_OBJECT
+        return self._objects.config_map(name) or self._config_map
 
     def secret(self, name: str) -> ReadOnlyTree | None:
-        return self._objects.secret(name) or _ANY_OBJECT
+        return self._objects.secret(name) or self._secret
 
     @property
     def attaches_volumes(self) -> bool:

@@ -43,6 +43,13 @@ class Server:
         return ObjectList(items, str(self.revision), "")
 
 
+class Creators:
+    """A pod that may create ConfigMaps runs in the namespace `creating`."""
+
+    async def find(self, namespace, resource):
+        return "operator" if (namespace, resource) == ("creating", CONFIG_MAPS) else ""
+
+
 @pytest.fixture
 def server():
     return Server()
@@ -60,11 +67,11 @@ def enqueued():
 
 @pytest.fixture
 def objects(server, informers, enqueued):
-    return PodObjects(server, informers, enqueued.append)
+    return PodObjects(server, informers, enqueued.append, creators=Creators())
 
 
-def pod(name="p", version=5):
-    metadata = {"namespace": "ns", "name": name, "uid": f"uid-{name}", "resourceVersion": str(version)}
+def pod(name="p", version=5, namespace="ns"):
+    metadata = {"namespace": namespace, "name": name, "uid": f"uid-{name}", "resourceVersion": str(version)}
     return PodView.of({"metadata": metadata, "spec": {}})
 
 
@@ -124,7 +131,9 @@ async def test_pod_no_longer_blocked_is_not_enqueued(objects, informers, enqueue
 
 
 async def test_unpublished_root_ca_counts_as_present(server, informers):
-    unpublished = PodObjects(server, informers, lambda _: None, has_root_ca=False).of(pod())
+    unpublished = PodObjects(server, informers, lambda _: None, creators=Creators(), has_root_ca=False).of(
+        pod()
+    )
     assert unpublished.config_map("kube-root-ca.crt")["data"].keys() == {"ca.crt"}
     assert (unpublished.unknown, unpublished.used) == (set(), set())
 
@@ -142,12 +151,24 @@ def job_pod(*command):
 )
 async def test_job_with_program_that_is_not_simulated_is_noted(objects, command, expected):
     objects.note_run(job_pod(*command))
-    assert objects.has_unknown_program("ns") is expected
-    assert not objects.has_unknown_program("other")
+    assert bool(await objects.possible_creators(objects.of(pod()))) is expected
+    assert not await objects.possible_creators(objects.of(pod(namespace="other")))
 
 
 async def test_pod_without_job_is_not_noted(objects):
     view = job_pod("certgen")
     plain = {**view.object, "metadata": {**view.object["metadata"], "labels": {}}}
     objects.note_run(PodView.of(plain))
-    assert not objects.has_unknown_program("ns")
+    assert not await objects.possible_creators(objects.of(pod()))
+
+
+@pytest.mark.parametrize(
+    ("namespace", "creators"), [("creating", {CONFIG_MAPS: "pod operator runs"}), ("ns", {})]
+)
+async def test_running_pod_may_create_missing_object(objects, namespace, creators):
+    of_pod = objects.of(pod(namespace=namespace))
+    for name in ("m", "n"):
+        of_pod.config_map(name)
+    of_pod.secret("s")
+    await of_pod.find_unknown()
+    assert await objects.possible_creators(of_pod) == creators

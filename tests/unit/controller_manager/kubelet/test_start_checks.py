@@ -3,6 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
+from mockube.controller_manager.client.kinds import CONFIG_MAPS, SECRETS
 from mockube.controller_manager.kubelet.containers.start_checks import PossibleObjects
 from tests.support.controllers.pods import SimulatedPod, container, node_context, pod
 
@@ -200,8 +201,11 @@ def test_annotation_ignores_missing_objects():
 
 
 def test_objects_that_may_exist_do_not_block_pods():
-    possible = replace(CONTEXT, objects=PossibleObjects(CONTEXT.objects))
+    possible = replace(CONTEXT, objects=PossibleObjects(CONTEXT.objects, {CONFIG_MAPS, SECRETS}))
     mounted = with_volume({"secret": {"secretName": "x", "items": [{"key": "k", "path": "k"}]}})
     assert SimulatedPod(mounted, context=possible).ready
     assert SimulatedPod(pod(container(**env("configMapKeyRef", "x", "a"))), context=possible).ready
     assert not SimulatedPod(pod(container(**env("configMapKeyRef", "m", "c"))), context=possible).ready
+    secrets_only = replace(CONTEXT, objects=PossibleObjects(CONTEXT.objects, {SECRETS}))
+    assert SimulatedPod(mounted, context=secrets_only).ready
+    assert not SimulatedPod(pod(container(**env("configMapKeyRef", "x", "a"))), context=secrets_only).ready
