@@ -117,6 +117,7 @@ class ApiServer:
             authorization=rights.authorization,
             equivalents=equivalent_resources(self.catalog, Layout(settings.prefix)),
             services=settings.webhook_services,
+            allows_simulated=settings.allows_simulated_webhooks,
         )
         self.registry = make_registry(
             kv, self.catalog, settings, rights, self._admission(settings, clock), clock=clock, random=random

@@ -17,6 +17,7 @@ from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.timestamps import format_time
 from mockube.apiserver.admission.chain import PluginSelection
+from mockube.apiserver.admission.webhooks.hooks import ALLOW
 from mockube.apiserver.app import ApiServer
 from mockube.apiserver.bootstrap.apiservices import API_SERVICES, delete_unserved
 from mockube.apiserver.bootstrap.cluster import (
@@ -223,6 +224,7 @@ def _settings(config: Config, dependencies: Dependencies) -> Settings:
         kubelets=dependencies.credentials.kubelets,
         kubelet_addresses=config.kubelets.kubelet_preferred_address_types,
         webhook_services=dict(config.admission.webhook_service),
+        allows_simulated_webhooks=config.admission.simulated_webhooks == ALLOW,
         proxy_certificate=dependencies.credentials.proxy,
         authorities=_authorities(dependencies.credentials),
         plugins=PluginSelection(

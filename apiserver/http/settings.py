@@ -46,6 +46,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     """Settings of authorization besides its modes: webhooks and policies, and the file that configures them."""
     webhook_services: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     """The addresses of webhooks' Services without an endpoint on this machine, by NAMESPACE/NAME."""
+    allows_simulated_webhooks: bool = False
+    """Whether writes pass without webhooks whose Services lead to simulated pods only."""
     authorities: Authorities | None = None
     """The CAs of clients and of front proxies; None without front proxies."""
     proxy_certificate: Pair | None = None

@@ -35,7 +35,7 @@ from mockube.apimachinery.x509.der import CertificateError
 from mockube.apimachinery.x509.system_roots import trusted_pool
 from mockube.apimachinery.x509.tls import VerificationError, alert_problem, client_context
 from mockube.apiserver.admission.webhooks.review import WebhookCallFailed
-from mockube.apiserver.admission.webhooks.services import WebhookEndpoint
+from mockube.apiserver.admission.webhooks.services import SimulatedWebhook, WebhookEndpoint
 from mockube.apiserver.http.backend_connection import Dialer, DialFailed
 from mockube.apiserver.request.limits import Deadlines
 
@@ -76,8 +76,9 @@ class WebhookClient:
         except (TimeoutError, Timeout) as error:
             raise _call_error(post_url, "context deadline exceeded") from error
         except DialFailed as error:
-            is_refused = str(error).endswith("connection refused")
-            raise _call_error(post_url, endpoint.hint if is_refused else str(error)) from error
+            if str(error).endswith("connection refused"):
+                raise SimulatedWebhook(str(_call_error(post_url, endpoint.hint))) from error
+            raise _call_error(post_url, str(error)) from error
         except (ClientError, OSError, ValueError) as error:
             raise _call_error(post_url, failure_reason(error)) from error
 

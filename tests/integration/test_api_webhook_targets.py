@@ -16,6 +16,7 @@ from tests.support.server.webhook_server import (
     VALIDATING,
     labels,
     register,
+    warnings,
     webhook_server,
 )
 
@@ -118,8 +119,59 @@ async def test_webhook_service_without_endpoints_is_refused(client, hooks):
     await client.post("/apis/discovery.k8s.io/v1/namespaces/default/endpointslices", slice_)
     assert await refusal() == (
         'service "hooks" leads to simulated pods only: start the API server with '
-        "--webhook-service=default/hooks=HOST:PORT"
+        "--webhook-service=default/hooks=HOST:PORT, or with --simulated-webhooks=allow, which lets writes pass "
+        "without the webhook"
     )
+
+
+async def create_simulated_service(client):
+    spec = {"selector": {"a": "b"}, "ports": [{"port": 443}]}
+    await client.post("/api/v1/namespaces/default/services", {"metadata": {"name": "hooks"}, "spec": spec})
+    pod = {"addresses": ["10.1.2.3"], "targetRef": {"kind": "Pod", "name": "p"}}
+    slice_ = {
+        "metadata": {"name": "s", "labels": {"kubernetes.io/service-name": "hooks"}},
+        "addressType": "IPv4", "endpoints": [pod], "ports": [{"name": "", "port": 8443}],
+    }  # fmt: skip
+    await client.post("/apis/discovery.k8s.io/v1/namespaces/default/endpointslices", slice_)
+
+
+NOT_CALLED = (
+    'mockube: webhook "h.example.com" of c was not called: service default/hooks leads to simulated pods only'
+)
+
+
+@pytest.mark.parametrize(
+    ("flag", "annotation", "code"),
+    [(True, None, 201), (False, "allow", 201), (True, "refuse", 500), (False, None, 500)],
+)
+@pytest.mark.parametrize("kind", [MUTATING, VALIDATING])
+async def test_simulated_webhook_is_passed_with_warning_if_flag_or_annotation_allows(
+    hooks, kind, flag, annotation, code
+):
+    settings = Settings(allows_simulated_webhooks=flag)
+    async with apiserver.running(settings=settings) as client:
+        await create_simulated_service(client)
+        annotations = {"mockube.dev/simulated-webhooks": annotation} if annotation else None
+        await register(
+            client, kind, hooks.hook("x", clientConfig=service()), annotations=annotations
+        )
+        answer = await client.post(PATH, MAP)
+    assert answer.status == code
+    assert warnings(answer) == ([NOT_CALLED] if code == 201 else [])
+
+
+async def test_unknown_choice_for_simulated_webhooks_is_warning(hooks):
+    async with apiserver.running() as client:
+        await create_simulated_service(client)
+        annotations = {"mockube.dev/simulated-webhooks": "yes"}
+        await register(
+            client, MUTATING, hooks.hook("x", clientConfig=service()), annotations=annotations
+        )
+        answer = await client.post(PATH, MAP)
+    assert answer.status == 500
+    assert warnings(answer) == [
+        "c: mockube.dev/simulated-webhooks: 'yes': must be refuse or allow; the flag applies"
+    ]
 
 
 # --- responses, and objects that are not stored

@@ -17,9 +17,18 @@ from mockube.apiserver.admission.policies.matching import namespace_labels
 from mockube.apiserver.admission.rules import Equivalents
 from mockube.apiserver.admission.versions import prepare_version, to_version, without_system_fields
 from mockube.apiserver.admission.webhooks import review
-from mockube.apiserver.admission.webhooks.hooks import Hook, Hooks, WebhookInvocation, selects
+from mockube.apiserver.admission.webhooks.hooks import (
+    ALLOW,
+    SIMULATED_ANNOTATION,
+    SIMULATED_CHOICES,
+    SIMULATED_FLAG,
+    Hook,
+    Hooks,
+    WebhookInvocation,
+    selects,
+)
 from mockube.apiserver.admission.webhooks.review import WebhookCallFailed, WebhookResponse
-from mockube.apiserver.admission.webhooks.services import Caller, endpoint
+from mockube.apiserver.admission.webhooks.services import Caller, SimulatedWebhook, endpoint
 from mockube.apiserver.authz.chain import Authorization, retry_async_decision
 from mockube.apiserver.metrics.webhooks import CALLING, INTERNAL, NO_ERROR, WebhookMetrics
 from mockube.apiserver.registry.registry import Registry
@@ -38,6 +47,8 @@ class WebhookDependencies(Struct, frozen=True, kw_only=True):
     equivalents: Equivalents
     services: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     """The host and port of Services that have no reachable addresses, by NAMESPACE/NAME."""
+    allows_simulated: bool = False
+    """Whether writes pass without webhooks whose Services lead to simulated pods only."""
     metrics: WebhookMetrics = field(default_factory=WebhookMetrics)
 
 
@@ -131,11 +142,17 @@ async def call_webhook(
     body = await registry.worker.run(
         attributes.context.size, review.request, invocation, attributes, uid, new, old
     )
-    webhook = endpoint(
-        registry, hook.spec.get("clientConfig") or {}, environment.services, seconds=hook.seconds
-    )
-    async with attributes.context.release_memory():
-        data = await environment.caller.post(webhook, body, seconds=hook.seconds)
+    try:
+        webhook = endpoint(
+            registry, hook.spec.get("clientConfig") or {}, environment.services, seconds=hook.seconds
+        )
+        async with attributes.context.release_memory():
+            data = await environment.caller.post(webhook, body, seconds=hook.seconds)
+    except SimulatedWebhook as failure:
+        if not _allows_simulated(environment, hook, attributes):
+            hint = f"or with --{SIMULATED_FLAG}={ALLOW}, which lets writes pass without the webhook"
+            raise SimulatedWebhook(f"{failure}, {hint}") from failure
+        return _allow_without_call(hook, failure, attributes)
     answer = await registry.worker.run(len(data), lambda: review.read(data, uid, version, mutating=mutating))
     for key, value in answer.annotations:
         attributes.context.annotations[f"{hook.name}/{key}"] = value
@@ -144,6 +161,32 @@ async def call_webhook(
     if not answer.allowed:
         raise review.denial_error(hook, answer.status)
     return answer
+
+
+def _allows_simulated(
+    environment: WebhookDependencies, hook: Hook, attributes: AdmissionAttributes
+) -> bool:
+    """Return whether a write passes without the webhook: the annotation of its configuration decides before the flag."""
+    choice = hook.simulated
+    if choice and choice not in SIMULATED_CHOICES:
+        annotation = f"{SIMULATED_ANNOTATION}: {choice!r}"
+        attributes.context.warn(
+            f"{hook.configuration}: {annotation}: must be {' or '.join(SIMULATED_CHOICES)}; the flag applies"
+        )
+        choice = ""
+    return choice == ALLOW if choice else environment.allows_simulated
+
+
+def _allow_without_call(
+    hook: Hook, failure: SimulatedWebhook, attributes: AdmissionAttributes
+) -> WebhookResponse:
+    LOG.info("Webhook %s was not called: %s", hook.name, failure)
+    service = (hook.spec.get("clientConfig") or {}).get("service") or {}
+    attributes.context.warn(
+        f"mockube: webhook {gotext.quote(hook.name)} of {hook.configuration} was not called: service "
+        f"{service.get('namespace')}/{service.get('name')} leads to simulated pods only"
+    )
+    return WebhookResponse(allowed=True)
 
 
 class FailurePolicy:

@@ -23,6 +23,11 @@ EXEMPT: Final = frozenset(
     for suffix in ("webhookconfigurations", "admissionpolicies", "admissionpolicybindings")
 )
 """Resources of the group that no webhook is called for, so that a faulty webhook can be deleted."""
+ALLOW: Final = "allow"
+SIMULATED_CHOICES: Final = ("refuse", ALLOW)
+SIMULATED_FLAG: Final = "simulated-webhooks"
+SIMULATED_ANNOTATION: Final = f"mockube.dev/{SIMULATED_FLAG}"
+"""The annotation of a configuration that decides for its webhooks as `--simulated-webhooks` does for all."""
 
 
 class Hook(Struct, frozen=True, kw_only=True, eq=False):
@@ -38,6 +43,8 @@ class Hook(Struct, frozen=True, kw_only=True, eq=False):
     objects: Selector
     conditions: Sequence[str]
     """The expressions that must all be true of a write."""
+    simulated: str = ""
+    """The value of `SIMULATED_ANNOTATION`; empty if the configuration does not have it."""
 
     @property
     def fails_open(self) -> bool:
@@ -103,6 +110,7 @@ def _read(configurations: Sequence[StoredObject]) -> Iterator[Hook]:
                 namespaces=labels.from_label_selector(spec.get("namespaceSelector") or {}),
                 objects=labels.from_label_selector(spec.get("objectSelector") or {}),
                 conditions=[condition["expression"] for condition in spec.get("matchConditions") or ()],
+                simulated=meta.annotations(tree).get(SIMULATED_ANNOTATION, ""),
             )
             index += 1
 

@@ -2,7 +2,8 @@
 
 A Service is reachable if its EndpointSlices have addresses that are not those of simulated pods, or the address of a
 pod whose container runs as a process, which is reached through its kubelet. For other Services a flag sets the
-address: `--webhook-service NAMESPACE/NAME=HOST:PORT`.
+address: `--webhook-service NAMESPACE/NAME=HOST:PORT`. A Service that leads to simulated pods only is an error, unless
+`--simulated-webhooks=allow` or an annotation of the configuration lets writes pass without the webhook.
 """
 
 import base64
@@ -67,9 +68,8 @@ def endpoint(
     except OnlyPodAddresses as error:
         return WebhookEndpoint(url=url, authority=authority, pod=error.location, hint=str(error))
     except NoAddress as error:
-        raise WebhookCallFailed(
-            f'failed to call webhook: Post "{url}?timeout={seconds}s": {error}'
-        ) from error
+        failure = SimulatedWebhook if isinstance(error, OnlySimulatedPods) else WebhookCallFailed
+        raise failure(f'failed to call webhook: Post "{url}?timeout={seconds}s": {error}') from error
     return WebhookEndpoint(url=url, authority=authority, connect=address)
 
 
@@ -85,8 +85,16 @@ def _authority(bundle: str | None) -> bytes:
         raise WebhookCallFailed(f"could not get REST client: {error}") from error
 
 
+class SimulatedWebhook(WebhookCallFailed):
+    """A webhook's Service leads to simulated pods only: nobody can answer for it."""
+
+
 class NoAddress(Exception):
     """A Service has no address that this machine can reach."""
+
+
+class OnlySimulatedPods(NoAddress):
+    """A Service has only addresses of simulated pods, and no kubelet can be asked for processes."""
 
 
 class OnlyPodAddresses(NoAddress):
@@ -130,7 +138,7 @@ def resolve(
                 scheme="http", host=address, port=str(number), gateway=gateway, is_process=True
             )
             raise OnlyPodAddresses(problem, location)
-    raise NoAddress(problem)
+    raise OnlySimulatedPods(problem)
 
 
 def _addresses(

@@ -80,9 +80,10 @@ TYPES = {
 }
 
 
-async def register(client, kind, *hooks, name="c"):
+async def register(client, kind, *hooks, name="c", annotations=None):
     """Create a configuration of webhooks."""
-    answer = await client.post(kind, {"metadata": {"name": name}, "webhooks": hooks})
+    metadata = {"name": name, "annotations": annotations or {}}
+    answer = await client.post(kind, {"metadata": metadata, "webhooks": hooks})
     assert answer.status == 201, answer.body
 
 
