@@ -42,7 +42,16 @@ class RepeatedIteration(Struct, frozen=True):
     seconds: float
 
 
-Effect: TypeAlias = Output | Sleep | Input | CommandStart | RepeatedIteration
+class NetworkCall(Struct, frozen=True):
+    """A use of the cluster's network; `network.calls` describes the request and the reply, both in MessagePack.
+
+    There is no reply if the caller does not simulate the network.
+    """
+
+    request: bytes
+
+
+Effect: TypeAlias = Output | Sleep | Input | CommandStart | RepeatedIteration | NetworkCall
 Run: TypeAlias = Generator[Effect, bytes | None, int]
 """The execution of a command: yields effects, receives the replies, and returns the exit code."""
 
