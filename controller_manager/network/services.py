@@ -1,0 +1,197 @@
+"""Where a connection to an address and a port leads: the endpoints of a Service, a pod, a node, or nowhere.
+
+The rules are kube-proxy's in its mode iptables: a Service without ready endpoints refuses, a port that no Service has at a
+cluster IP does not answer.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from enum import Enum
+from hashlib import sha256
+from typing import Final
+
+from msgspec import Struct
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.network.policies import TCP
+from mockube.controller_manager.network.view import ClusterView, Peer, parse_address, peer_of
+
+_API_SERVER: Final = ("default", "kubernetes")
+
+
+class Outcome(Enum):
+    """What happens to a connection."""
+
+    OPEN = "open"
+    REFUSED = "refused"
+    TIMEOUT = "timeout"
+    """Packets are dropped."""
+    UNREACHABLE = "unreachable"
+    """No host has the address."""
+    OUTSIDE = "outside"
+    """The address is not one of the cluster, so that nobody can know."""
+
+
+class Target(Struct, frozen=True, kw_only=True):
+    """An end of a connection behind Services."""
+
+    peer: Peer
+    port: int
+    pod: ReadOnlyTree | None = None
+    """The pod that serves the port, also one in the network of its node."""
+    is_api_server: bool = False
+
+
+class Route(Struct, frozen=True, kw_only=True):
+    """The targets among which a connection is balanced, or why there are none."""
+
+    outcome: Outcome = Outcome.OPEN
+    targets: tuple[Target, ...] = ()
+
+
+def route(view: ClusterView, source: Peer, address: str, port: int, protocol: str = TCP) -> Route:
+    """Return where a connection of `source` to an address and a port leads."""
+    parsed = parse_address(address)
+    if parsed is None:
+        return Route(outcome=Outcome.UNREACHABLE)
+    if parsed.is_loopback or address == source.address:
+        return _local_route(view, source, port)
+    services = view.services_at(address)
+    for service in services:
+        for service_port in _ports(service):
+            if service_port["port"] == port and (service_port.get("protocol") or TCP) == protocol:
+                return _service_route(view, source, service, service_port)
+    if services:
+        return Route(outcome=Outcome.TIMEOUT)
+    pod = view.pod_at(address)
+    if pod is not None:
+        return Route(targets=(Target(peer=peer_of(pod), port=port, pod=pod),))
+    node = view.node_at(address)
+    if node is not None:
+        return _node_route(view, source, node, port, protocol)
+    return Route(outcome=Outcome.OUTSIDE if parsed.is_global else Outcome.UNREACHABLE)
+
+
+def _local_route(view: ClusterView, source: Peer, port: int) -> Route:
+    if source.pod is not None:
+        return Route(targets=(Target(peer=source, port=port, pod=source.pod),))
+    return _host_route(view, source.node, source.address, port)
+
+
+def _host_route(view: ClusterView, node: str, address: str, port: int) -> Route:
+    """Return the route to a port that a pod serves in the network of its node, or that the node maps to a pod."""
+    peer = Peer(address=address, node=node)
+    targets = [Target(peer=peer, port=port, pod=pod) for pod in view.pods_on_host(node)]
+    return Route(targets=tuple(targets)) if targets else Route(outcome=Outcome.REFUSED)
+
+
+def _node_route(view: ClusterView, source: Peer, node: ReadOnlyTree, port: int, protocol: str) -> Route:
+    for service in view.services_on_node_port(port):
+        for service_port in _ports(service):
+            if service_port.get("nodePort") == port and (service_port.get("protocol") or TCP) == protocol:
+                is_local = service["spec"].get("externalTrafficPolicy") == "Local"
+                return _service_route(
+                    view, source, service, service_port, local_to=meta.name(node) if is_local else None
+                )
+    address = next(
+        (
+            entry["address"]
+            for entry in (node.get("status") or {}).get("addresses") or ()
+            if entry.get("type") == "InternalIP"
+        ),
+        "",
+    )
+    return _host_route(view, meta.name(node), address, port)
+
+
+def _ports(service: ReadOnlyTree) -> Sequence[ReadOnlyTree]:
+    return service["spec"].get("ports") or ()
+
+
+def _service_route(
+    view: ClusterView,
+    source: Peer,
+    service: ReadOnlyTree,
+    service_port: ReadOnlyTree,
+    *,
+    local_to: str | None = None,
+) -> Route:
+    """Return the route to a Service's port; `local_to` is the node whose endpoints alone are used."""
+    spec = service["spec"]
+    if local_to is None and spec.get("internalTrafficPolicy") == "Local":
+        local_to = source.node
+    targets = [*endpoints(view, service, service_port)]
+    if not targets:
+        return Route(outcome=Outcome.REFUSED)
+    if local_to is not None:
+        targets = [target for target in targets if target.peer.node == local_to]
+        if not targets:
+            return Route(outcome=Outcome.TIMEOUT)
+    if spec.get("sessionAffinity") == "ClientIP":
+        targets = [max(targets, key=lambda target: _affinity(source, target))]
+    return Route(targets=tuple(targets))
+
+
+def _affinity(source: Peer, target: Target) -> bytes:
+    """Return the rank of an endpoint for a client: the highest stays the same while the endpoint exists."""
+    return sha256(f"{source.address} {target.peer.address}".encode()).digest()
+
+
+def endpoints(view: ClusterView, service: ReadOnlyTree, service_port: ReadOnlyTree) -> Iterator[Target]:
+    """Yield the endpoints that get the traffic of a Service's port: the ready ones, or else those that end and still serve."""
+    namespace, name = meta.namespace(service), meta.name(service)
+    slices = view.slices(namespace, name)
+    is_api_server = (namespace, name) == _API_SERVER
+    found = [*_slice_endpoints(slices, service_port, "ready")] or [
+        *_slice_endpoints(slices, service_port, "serving")
+    ]
+    for address, port, node in found:
+        pod = view.pod_at(address)
+        if pod is None and not is_api_server:
+            hosted = view.node_at(address)
+            pod = _host_pod(view, meta.name(hosted), port) if hosted is not None else None
+        peer = peer_of(pod) if pod is not None else Peer(address=address, node=node)
+        yield Target(peer=peer, port=port, pod=pod, is_api_server=is_api_server and pod is None)
+
+
+def _host_pod(view: ClusterView, node: str, port: int) -> ReadOnlyTree | None:
+    """Return the pod in the network of a node that declares a port."""
+    return next(
+        (
+            pod
+            for pod in view.pods_on_host(node)
+            for container in pod["spec"]["containers"]
+            for declared in container.get("ports") or ()
+            if declared["containerPort"] == port
+        ),
+        None,
+    )
+
+
+def _slice_endpoints(
+    slices: Iterable[ReadOnlyTree], service_port: ReadOnlyTree, condition: str
+) -> Iterator[tuple[str, int, str]]:
+    """Yield address, port and node of the endpoints with a condition, once each."""
+    seen = set[tuple[str, int]]()
+    protocol = service_port.get("protocol") or TCP
+    for tree in slices:
+        ports = [
+            port["port"]
+            for port in tree.get("ports") or ()
+            if (port.get("name") or "") == (service_port.get("name") or "")
+            and (port.get("protocol") or TCP) == protocol
+            and port.get("port")
+        ]
+        for endpoint in tree.get("endpoints") or ():
+            if not has_condition(endpoint, condition):
+                continue
+            for address in (endpoint.get("addresses") or ())[:1]:
+                for port in ports:
+                    if (address, port) not in seen:
+                        seen.add((address, port))
+                        yield address, port, endpoint.get("nodeName") or ""
+
+
+def has_condition(endpoint: ReadOnlyTree, condition: str) -> bool:
+    """Return whether an endpoint is ready or serving; one that does not say is."""
+    return (endpoint.get("conditions") or {}).get(condition) is not False
