@@ -4,7 +4,7 @@
 `wire.Unreachable` and `wire.OutcomeUnknown`.
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final, Literal, NamedTuple, Protocol, TypedDict, Unpack
 from urllib.parse import quote, urlencode
@@ -17,7 +17,14 @@ from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.resources import Key, Resource
 from mockube.controller_manager.client.sender import Sender
-from mockube.controller_manager.client.wire import NoResponse, Request, Response, ResponseStream, no_response
+from mockube.controller_manager.client.wire import (
+    NoResponse,
+    Request,
+    Response,
+    ResponseStream,
+    Transport,
+    no_response,
+)
 
 AnyResource = Resource[Any]
 Parsed = dict[str, Any]
@@ -99,9 +106,18 @@ class Identities(Protocol):
 
 
 class Client:
-    def __init__(self, sender: Sender, identities: Identities, *, timeout: float = TIMEOUT) -> None:
+    def __init__(
+        self,
+        sender: Sender,
+        identities: Identities,
+        *,
+        anonymous: Callable[[], Transport],
+        timeout: float = TIMEOUT,
+    ) -> None:
+        """Create a client; `anonymous` returns a transport without credentials."""
         self._sender = sender
         self._identities = identities
+        self._anonymous = anonymous
         self._timeout = timeout
 
     @property
@@ -111,10 +127,15 @@ class Client:
 
     def for_service_account(self, service_account: str) -> "Client":
         """Return the client of a controller, with its own user agent and, if configured, its own credentials."""
-        return Client(self._identities.of(service_account), self._identities, timeout=self._timeout)
+        sender = self._identities.of(service_account)
+        return Client(sender, self._identities, anonymous=self._anonymous, timeout=self._timeout)
 
     def with_timeout(self, seconds: float) -> "Client":
-        return Client(self._sender, self._identities, timeout=seconds)
+        return Client(self._sender, self._identities, anonymous=self._anonymous, timeout=seconds)
+
+    async def exchange(self, request: Request) -> Response:
+        """Send a request once with the credentials in its headers, not the client's; return the response, also an error."""
+        return await self._anonymous().send(request, {})
 
     async def get(self, resource: AnyResource, key: Key, *, subresource: str = "") -> Parsed:
         target = _target(resource, key, subresource)

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from functools import partial
+from functools import cache, partial
 from typing import Final
 
 from msgspec import Struct, field
@@ -46,11 +46,13 @@ async def connect(options: ClientOptions) -> AsyncIterator[Client]:
     async with AsyncExitStack() as stack:
         access, rate = options.access, options.rate
         sender = _sender(options, _transport(options, access, stack), _credential(access, options.clock))
-        client = Client(sender, SharedIdentity(sender=sender, rate=rate))
+        anonymous = cache(partial(_transport, options, access.anonymous(), stack))
+        client = Client(sender, SharedIdentity(sender=sender, rate=rate), anonymous=anonymous)
         if options.use_service_account_credentials:
-            anonymous = _sender(options, _transport(options, access.anonymous(), stack), FixedToken())
+            anonymous_sender = _sender(options, anonymous(), FixedToken())
             credential = partial(ServiceAccountToken, client, options.clock)
-            client = Client(sender, OwnIdentities(anonymous=anonymous, credential=credential, rate=rate))
+            identities = OwnIdentities(anonymous=anonymous_sender, credential=credential, rate=rate)
+            client = Client(sender, identities, anonymous=anonymous)
         yield client
 
 

@@ -62,6 +62,17 @@ class Script(Struct, frozen=True, kw_only=True):
         """Whether the results of probes are scripted."""
         return bool(self.startup_after) or min(self.fail_readiness_after, self.fail_liveness_after) != NEVER
 
+    @property
+    def times_runs(self) -> bool:
+        """Whether the ends, the starts or the readiness of containers are scripted."""
+        return (
+            self.has_probes
+            or bool(self.ready_after or self.fail_start or self.failing_starts or self.waiting_reason)
+            or self.exit_after is not None
+            or self.fail_with_code is not None
+            or self.crash_times is not None
+        )
+
     def command(self, container: str) -> str | None:
         """Return the script that a container runs instead of its command; None if there is none."""
         return self.runs.get(container, self.run)

@@ -23,6 +23,7 @@ from mockube.controller_manager.config.settings import PROCESS
 from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.control.runner import ReconcileLoop
 from mockube.controller_manager.kubelet.admitted_pods import AdmittedPods
+from mockube.controller_manager.kubelet.containers.runs import may_use_network
 from mockube.controller_manager.kubelet.containers.start_checks import PossibleObjects
 from mockube.controller_manager.kubelet.effects import EmitEvent, Step
 from mockube.controller_manager.kubelet.node_objects import is_disconnected, is_simulated
@@ -106,6 +107,9 @@ class SimulatedPods:
         self._nodes.add_handler(self._on_node_change)
         self._pods.add_handler(self._on_pod_change)
         self._interactive.on_change = self._loop.add
+        processes = self._processes
+        if processes is not None:
+            self._interactive.network.has_process = lambda pod: bool(processes.runs_of(meta.uid(pod)))
         if self._processes is not None:
             self._processes.on_change = self._loop.add
 
@@ -135,7 +139,7 @@ class SimulatedPods:
             self._record_address(new)
             # Nothing is due after a write of this runnable until the next step.
             is_own = old is not None and self._status_writer.is_own(new.key, old.object, new.object)
-            if self._has_stages or self._processes is not None or not is_own or _has_stdin(new.object):
+            if self._has_stages or self._processes is not None or not is_own or _may_run_live(new.object):
                 self._loop.add(new.key)
 
     def _record_address(self, pod: PodView) -> None:
@@ -216,7 +220,7 @@ class SimulatedPods:
 
     def _process_states(self, pod: ReadOnlyTree) -> Mapping[str, ProcessState]:
         """Return the states of the pod's containers that are interactive or run as local processes."""
-        states = self._interactive.states(pod) if _has_stdin(pod) else _NO_STATES
+        states = self._interactive.states(pod) if _may_run_live(pod) else _NO_STATES
         return states if self._processes is None else {**states, **self._processes.states(pod)}
 
     async def _sync_by_stages(self, key: Key, pod: PodView, _: ReadOnlyTree) -> timedelta | None:
@@ -232,8 +236,9 @@ def _not_simulated(creators: Mapping[AnyResource, str]) -> EmitEvent:
     return EmitEvent("Warning", "NotSimulated", message)
 
 
-def _has_stdin(pod: ReadOnlyTree) -> bool:
-    return any(container.get("stdin") for container in every_container(pod["spec"]))
+def _may_run_live(pod: ReadOnlyTree) -> bool:
+    """Return whether a command of the pod may run in real time: it reads input, or uses the network."""
+    return any(container.get("stdin") for container in every_container(pod["spec"])) or may_use_network(pod)
 
 
 def _is_active(node: ReadOnlyTree | None) -> bool:

@@ -121,6 +121,10 @@ def _service_route(
     if local_to is None and spec.get("internalTrafficPolicy") == "Local":
         local_to = source.node
     targets = [*endpoints(view, service, service_port)]
+    if not targets and (meta.namespace(service), meta.name(service)) == _API_SERVER:
+        # An API server that serves this machine only has no endpoint.
+        peer = Peer(address=spec.get("clusterIP") or "")
+        return Route(targets=(Target(peer=peer, port=service_port["port"], is_api_server=True),))
     if not targets:
         return Route(outcome=Outcome.REFUSED)
     if local_to is not None:

@@ -152,9 +152,7 @@ async def test_simulated_webhook_is_passed_with_warning_if_flag_or_annotation_al
     async with apiserver.running(settings=settings) as client:
         await create_simulated_service(client)
         annotations = {"mockube.dev/simulated-webhooks": annotation} if annotation else None
-        await register(
-            client, kind, hooks.hook("x", clientConfig=service()), annotations=annotations
-        )
+        await register(client, kind, hooks.hook("x", clientConfig=service()), annotations=annotations)
         answer = await client.post(PATH, MAP)
     assert answer.status == code
     assert warnings(answer) == ([NOT_CALLED] if code == 201 else [])
@@ -164,9 +162,7 @@ async def test_unknown_choice_for_simulated_webhooks_is_warning(hooks):
     async with apiserver.running() as client:
         await create_simulated_service(client)
         annotations = {"mockube.dev/simulated-webhooks": "yes"}
-        await register(
-            client, MUTATING, hooks.hook("x", clientConfig=service()), annotations=annotations
-        )
+        await register(client, MUTATING, hooks.hook("x", clientConfig=service()), annotations=annotations)
         answer = await client.post(PATH, MAP)
     assert answer.status == 500
     assert warnings(answer) == [

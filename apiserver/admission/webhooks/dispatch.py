@@ -163,9 +163,7 @@ async def call_webhook(
     return answer
 
 
-def _allows_simulated(
-    environment: WebhookDependencies, hook: Hook, attributes: AdmissionAttributes
-) -> bool:
+def _allows_simulated(environment: WebhookDependencies, hook: Hook, attributes: AdmissionAttributes) -> bool:
     """Return whether a write passes without the webhook: the annotation of its configuration decides before the flag."""
     choice = hook.simulated
     if choice and choice not in SIMULATED_CHOICES:

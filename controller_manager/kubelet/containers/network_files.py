@@ -7,7 +7,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.kubelet.containers.environment import hostname_of
 
-_CLUSTER_DNS: Final = "10.0.0.10"
+CLUSTER_DNS: Final = "10.0.0.10"
 _DOMAIN: Final = "svc.cluster.local"
 _MAX_NAMESERVERS: Final = 3
 _MAX_SEARCHES: Final = 32
@@ -49,7 +49,7 @@ def resolver_file(pod: ReadOnlyTree) -> str:
     policy, pod_config = spec.get("dnsPolicy") or "ClusterFirst", spec.get("dnsConfig") or {}
     servers, searches, options = list[str](), list[str](), dict[str, str]()
     if policy == "ClusterFirstWithHostNet" or (policy == "ClusterFirst" and not spec.get("hostNetwork")):
-        servers = [_CLUSTER_DNS]
+        servers = [CLUSTER_DNS]
         searches = [f"{meta.namespace(pod)}.{_DOMAIN}", _DOMAIN, _DOMAIN.removeprefix("svc.")]
         options = {"ndots": "5"}
     elif policy != "None":

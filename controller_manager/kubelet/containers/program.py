@@ -31,6 +31,7 @@ from mockube.controller_manager.kubelet.shell.syntax import ShellSyntaxError
 
 KILLED: Final = 137
 """The exit code of a process that was killed by SIGKILL."""
+DEFAULT_MESSAGE_PATH: Final = "/dev/termination-log"
 MAX_MESSAGE: Final = 4096
 MAX_LOG_MESSAGE: Final = 2048
 """The maximum bytes of a termination message: from its file, and from the end of the log."""
@@ -126,7 +127,7 @@ def invocation_of(container: Mapping[str, Any], context: CommandContext) -> "Inv
         argv=argv,
         environment=tuple((name, value) for name, value in variables.items() if name in text),
         identity=context.identity,
-        message_path=container.get("terminationMessagePath") or "/dev/termination-log",
+        message_path=container.get("terminationMessagePath") or DEFAULT_MESSAGE_PATH,
         falls_back_to_log=container.get("terminationMessagePolicy") == "FallbackToLogsOnError",
         volumes=context.volumes,
         shared_mounts=context.shared_mounts,
@@ -259,12 +260,13 @@ def _run_once(invocation: Invocation, files: FileSystem) -> RunBehavior | None:
         seconds=seconds,
         exit_code=code,
         stop_code=KILLED if seconds else 0,
-        message=_termination_message(files, invocation.message_path) or log_tail,
+        message=termination_message(files, invocation.message_path) or log_tail,
         leaves_files=any(files.exists(volume) for volume in invocation.volumes),
     )
 
 
-def _termination_message(files: FileSystem, path: str) -> str:
+def termination_message(files: FileSystem, path: str) -> str:
+    """Return the message that a run has written into a file; "" without one."""
     try:
         return files.read(path)[:MAX_MESSAGE].decode("utf-8", "replace") if files.exists(path) else ""
     except FileError:

@@ -1,12 +1,15 @@
 """The runs of a container: the run that a client requests, and the command of a run. Pure."""
 
+import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any, Final
 
 from msgspec import Struct
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.kubelet.containers.environment import (
@@ -17,13 +20,22 @@ from mockube.controller_manager.kubelet.containers.environment import (
 )
 from mockube.controller_manager.kubelet.containers.mounts import files_of
 from mockube.controller_manager.kubelet.containers.program import command_of, expand_references
-from mockube.controller_manager.kubelet.pod_script import script_of
+from mockube.controller_manager.kubelet.pod_script import PREFIX, Script, script_of
 from mockube.controller_manager.kubelet.shell.filesystem import FileSystem
 from mockube.controller_manager.kubelet.shell.invocation import run_command
-from mockube.controller_manager.kubelet.shell.process import Host, Output, Process, Run, UnknownProgram
+from mockube.controller_manager.kubelet.shell.network_programs.programs import (
+    PROGRAMS as NETWORK_PROGRAMS,
+)
+from mockube.controller_manager.kubelet.shell.process import Host, Output, Run, UnknownProgram
 from mockube.controller_manager.kubelet.shell.programs import PROGRAMS
 from mockube.controller_manager.kubelet.shell.syntax import ShellSyntaxError
 
+_NETWORK_PROGRAM: Final = re.compile(
+    rf"(?<![\w.-])(?:{'|'.join(sorted({*NETWORK_PROGRAMS} - {'host'}))})(?![\w.-])"
+)
+"""The name of a program that uses the network, in a command or a script; `host` is more often an ordinary word."""
+_RUN_ANNOTATION: Final = f"{PREFIX}run"
+_TIMED: Final = ("readinessProbe", "livenessProbe", "startupProbe", "lifecycle")
 _WITHIN_SECOND: Final = timedelta(microseconds=999_999)
 _SPECS: Final = ("containers", "initContainers", "ephemeralContainers")
 _STATUSES: Final = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
@@ -133,22 +145,86 @@ def interactive_command(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str
     return argv if argv and argv[0].rpartition("/")[2] in PROGRAMS else ()
 
 
-def main_process(pod: ReadOnlyTree, container: ReadOnlyTree, references: References, host: Host) -> Run:
-    """Run the container's command, or the script in an annotation of its pod."""
+def live_command(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
+    """Return the command of a container that runs in real time, because nobody can know its results before.
+
+    It reads input from clients, or uses the network. Empty if the command is interpreted at once, or not at all.
+    """
+    return interactive_command(pod, container) or _network_command(pod, container)
+
+
+def _network_command(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
+    """Return the command of a container that uses the network, or files of an init container that does.
+
+    Probes, hooks and annotations that script the runs say what the container does over time, and exclude it.
+    """
+    if not may_use_network(pod) or any(field in container for field in _TIMED):
+        return ()
+    script = script_of(meta.annotations(pod))
+    argv = _main_argv(container, script)
+    if not argv or argv[0].rpartition("/")[2] not in PROGRAMS or script.times_runs:
+        return ()
+    if _mentions_network(argv) or _reads_files_of_network(pod, container):
+        return argv
+    return ()
+
+
+def _main_argv(container: ReadOnlyTree, script: Script) -> tuple[str, ...]:
+    text = script.command(container["name"])
+    return ("sh", "-c", text) if text is not None else command_of(container)
+
+
+def may_use_network(pod: ReadOnlyTree) -> bool:
+    """Return whether a command of the pod may use the network: it names a program that does."""
+    return any(
+        (container.get("command") or container.get("args")) and _mentions_network(command_of(container))
+        for container in every_container(pod["spec"])
+    ) or any(
+        key.startswith(_RUN_ANNOTATION) and _mentions_network((text,))
+        for key, text in meta.annotations(pod).items()
+    )
+
+
+@lru_cache(maxsize=4096)
+def _mentions_network(argv: tuple[str, ...]) -> bool:
+    return any(_NETWORK_PROGRAM.search(argument) for argument in argv)
+
+
+def _reads_files_of_network(pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
+    """Return whether an earlier init container that uses the network shares a volume with the container."""
+    volumes = {mount["name"] for mount in container.get("volumeMounts") or ()}
+    script = script_of(meta.annotations(pod))
+    for other in pod["spec"].get("initContainers") or () if volumes else ():
+        if other is container:
+            break
+        if _mentions_network(_main_argv(other, script)) and any(
+            mount["name"] in volumes for mount in other.get("volumeMounts") or ()
+        ):
+            return True
+    return False
+
+
+def main_command(pod: ReadOnlyTree, container: ReadOnlyTree, references: References, host: Host) -> Run:
+    """Run the container's command, or the script in an annotation of its pod; raise `UnknownProgram` without one."""
     environment = environment_of(pod, container, references)
-    script = script_of(meta.annotations(pod)).command(container["name"])
-    argv = ("sh", "-c", script) if script is not None else command_of(container)
+    argv = _main_argv(container, script_of(meta.annotations(pod)))
+    if not argv:
+        raise UnknownProgram(f"the image {container.get('image')}")
     directory = container.get("workingDir") or "/"
+    return (yield from run_command(host, expand_references(argv, environment), environment, directory))
+
+
+def main_process(pod: ReadOnlyTree, container: ReadOnlyTree, references: References, host: Host) -> Run:
+    """Run the container's command; one that is not simulated succeeds with a line that says so."""
     try:
-        if argv:
-            return (
-                yield from run_command(host, expand_references(argv, environment), environment, directory)
-            )
-        reason = f"the image {container.get('image')} does not run"
-    except UnknownProgram as error:
-        reason = f"{error} does not run"
-    except (ShellSyntaxError, RecursionError) as error:
-        reason = f"its script does not run: {error}"
-    process = Process(host=host, argv=["mockube"], environment=environment)
-    yield Output(1, f"{process.name}: container {container['name']} is simulated: {reason}\n".encode())
-    return 0
+        return (yield from main_command(pod, container, references, host))
+    except (UnknownProgram, ShellSyntaxError, RecursionError) as error:
+        yield Output(1, not_simulated_line(container, error))
+        return 0
+
+
+def not_simulated_line(container: ReadOnlyTree, error: Exception) -> bytes:
+    reason = (
+        f"{error} does not run" if isinstance(error, UnknownProgram) else f"its script does not run: {error}"
+    )
+    return f"mockube: container {container['name']} is simulated: {reason}\n".encode()

@@ -15,7 +15,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import LABEL_JOB_NAME
 from mockube.controller_manager.client.podview import FAILED, PENDING, RUNNING, SUCCEEDED
-from mockube.controller_manager.kubelet.containers.program import EXITS_IMMEDIATELY, SERVICE
+from mockube.controller_manager.kubelet.containers.program import EXITS_IMMEDIATELY, SERVICE, RunBehavior
 from mockube.controller_manager.kubelet.effects import ContainerAction, EmitEvent, StopContainer
 from mockube.controller_manager.kubelet.pod_lifecycle import container as lifecycle
 from mockube.controller_manager.kubelet.pod_lifecycle.container_programs import program_of_run
@@ -34,7 +34,7 @@ from mockube.controller_manager.kubelet.pod_lifecycle.hooks import pre_stop_resu
 from mockube.controller_manager.kubelet.pod_lifecycle.phase import running_pod_phase, stopped_pod_phase
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import ProcessState
 from mockube.controller_manager.kubelet.pod_lifecycle.unknown_ends import with_unknown_ends
-from mockube.controller_manager.kubelet.pod_script import Script
+from mockube.controller_manager.kubelet.pod_script import Script, script_of
 
 _INIT_POLICY: Final[dict[RestartPolicy, RestartPolicy]] = {
     "Always": "OnFailure",
@@ -99,7 +99,7 @@ def containers_of(
     def create(container: ReadOnlyTree, role: Role, restart_policy: RestartPolicy) -> Container:
         process = processes.get(container["name"])
         run_program = program_of_run(pod, container, script)
-        default = EXITS_IMMEDIATELY if _runs_to_completion(pod, container, role) else SERVICE
+        default = _default_program(pod, container, role)
         program = SERVICE if process is not None else run_program() or default
         return Container(
             spec=container,
@@ -129,6 +129,24 @@ def containers_of(
         main=_with_statuses(main, status.get("containerStatuses")),
         ephemeral=_with_statuses(ephemeral, status.get("ephemeralContainerStatuses")),
     )
+
+
+def default_program(pod: ReadOnlyTree, name: str) -> RunBehavior:
+    """Return what a container does whose command is not simulated."""
+    containers = containers_of(pod, script_of(meta.annotations(pod)), has_ids=False)
+    every = (*containers.init, *containers.main, *containers.ephemeral)
+    return next(
+        (
+            _default_program(pod, container.spec, container.role)
+            for container, _ in every
+            if container.name == name
+        ),
+        SERVICE,
+    )
+
+
+def _default_program(pod: ReadOnlyTree, container: ReadOnlyTree, role: Role) -> RunBehavior:
+    return EXITS_IMMEDIATELY if _runs_to_completion(pod, container, role) else SERVICE
 
 
 def _runs_to_completion(pod: ReadOnlyTree, container: ReadOnlyTree, role: Role) -> bool:

@@ -212,7 +212,8 @@ class KubeletEndpoints:
             options = replace(options, tty=False)  # a process has a real terminal
         else:
             execution = await self._simulated_command(pod, container, run, command, options)
-            work = partial(execute, execution, self._clock)
+            network = self._interactive.network.caller(pod.object)
+            work = partial(execute, execution, self._clock, network)
 
         async def run_within_container(streams: Streams) -> bytes:
             status = await run_until(self._end_of_run(pod, name, run), work(streams))

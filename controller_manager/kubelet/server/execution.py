@@ -11,6 +11,7 @@ from mockube.controller_manager.kubelet.containers.runs import (
     run_of,
 )
 from mockube.controller_manager.kubelet.server.http_errors import HttpError
+from mockube.controller_manager.kubelet.server.pod_network import NetworkCaller
 from mockube.controller_manager.kubelet.server.streams import (
     InputStream,
     ProgramStreams,
@@ -22,6 +23,7 @@ from mockube.controller_manager.kubelet.shell.process import (
     CommandStart,
     Effect,
     Input,
+    NetworkCall,
     Output,
     Run,
     Sleep,
@@ -55,10 +57,10 @@ class CommandStreams(Protocol):
     async def write(self, stream: int, data: bytes) -> None: ...
 
 
-async def execute(execution: Run, clock: Clock, streams: Streams) -> bytes:
+async def execute(execution: Run, clock: Clock, network: NetworkCaller, streams: Streams) -> bytes:
     """Execute a command to its end; return the Status for the client."""
     try:
-        return exit_status(await run_to_end(execution, ProgramStreams(streams), clock))
+        return exit_status(await run_to_end(execution, ProgramStreams(streams), clock, network))
     except UnknownProgram as error:
         return failure_status(
             "error executing command in container: the container is simulated, and has no program "
@@ -68,8 +70,8 @@ async def execute(execution: Run, clock: Clock, streams: Streams) -> bytes:
         return failure_status(f"error executing command in container: {error}")
 
 
-async def run_to_end(execution: Run, streams: CommandStreams, clock: Clock) -> int:
-    """Execute a command to its end; return its exit code."""
+async def run_to_end(execution: Run, streams: CommandStreams, clock: Clock, network: NetworkCaller) -> int:
+    """Execute a command to its end; return its exit code. `network` answers its use of the network."""
     reply: bytes | None = None
     commands = 0
     try:
@@ -79,7 +81,10 @@ async def run_to_end(execution: Run, streams: CommandStreams, clock: Clock) -> i
             if commands >= SLICE:
                 commands = 0
                 await yield_to_loop()
-            reply = await _apply_effect(effect, streams, clock)
+            if isinstance(effect, NetworkCall):
+                reply = await network(effect.request)
+            else:
+                reply = await _apply_effect(effect, streams, clock)
     except StopIteration as stop:
         code: int = stop.value
         return code

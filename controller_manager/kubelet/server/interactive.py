@@ -1,4 +1,4 @@
-"""Simulated containers that read input from attached clients: their commands run in real time.
+"""Simulated containers that read input from attached clients, or use the network: their commands run in real time.
 
 The ends of the commands are recorded, so the pod's status is computed as for processes.
 The pod workers (`pods`), which start and stop runs, and the kubelets' server share them.
@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime
 from itertools import islice
+from math import inf
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -20,25 +21,41 @@ from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.kinds import NODES
+from mockube.controller_manager.client.kinds import NODES, PODS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.control.runnable import Context
 from mockube.controller_manager.kubelet.container_output import AttachedOutput, ContainerOutput
 from mockube.controller_manager.kubelet.containers.environment import environment_of
 from mockube.controller_manager.kubelet.containers.logs import LogLine
-from mockube.controller_manager.kubelet.containers.program import KILLED, expand_references
-from mockube.controller_manager.kubelet.containers.runs import host_of, interactive_command
+from mockube.controller_manager.kubelet.containers.program import (
+    DEFAULT_MESSAGE_PATH,
+    KILLED,
+    MAX_COMMANDS,
+    MAX_LOG_MESSAGE,
+    expand_references,
+    termination_message,
+)
+from mockube.controller_manager.kubelet.containers.runs import (
+    host_of,
+    interactive_command,
+    live_command,
+    main_command,
+    not_simulated_line,
+)
 from mockube.controller_manager.kubelet.effects import ContainerAction, StartContainer, StopContainer
+from mockube.controller_manager.kubelet.pod_lifecycle.containers import default_program
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import NEVER_RAN, Exit, ProcessState
 from mockube.controller_manager.kubelet.references import ReferenceLoader
 from mockube.controller_manager.kubelet.server.attach import attach
 from mockube.controller_manager.kubelet.server.execution import run_to_end
 from mockube.controller_manager.kubelet.server.http_errors import HttpError
 from mockube.controller_manager.kubelet.server.pod_files import PodFiles
+from mockube.controller_manager.kubelet.server.pod_network import PodNetwork
 from mockube.controller_manager.kubelet.server.streams import InputStream, Streams
+from mockube.controller_manager.kubelet.shell.filesystem import FileSystem
 from mockube.controller_manager.kubelet.shell.invocation import run_command
-from mockube.controller_manager.kubelet.shell.process import UnknownProgram
+from mockube.controller_manager.kubelet.shell.process import CommandStart, Run, Sleep, UnknownProgram
 from mockube.controller_manager.kubelet.shell.syntax import ShellSyntaxError
 from mockube.controller_manager.supervision import cancel_and_wait, start
 
@@ -75,6 +92,10 @@ class RunLog:
             if part:
                 self._add(LogLine(at, stream, part))
                 self._parts[stream] = b""
+
+    def tail(self, size: int) -> str:
+        """Return the last characters of the log."""
+        return b"".join(line.text for line in self.lines)[-size:].decode("utf-8", "replace")
 
     def _add(self, line: LogLine) -> None:
         self.lines.append(line)
@@ -167,6 +188,7 @@ class InteractiveContainers:
         self._clock = context.clock
         self.references = ReferenceLoader(context.client, context.informers.of(NODES).lister)
         self.files = PodFiles(self.references, context.clock)
+        self.network = PodNetwork(context, context.informers.of(PODS).lister)
         self._runs: dict[str, dict[str, list[InteractiveRun]]] = {}
         """The latest two runs by the pod's uid and the container's name."""
         self._tasks: set[asyncio.Task[None]] = set()
@@ -181,10 +203,10 @@ class InteractiveContainers:
             await cancel_and_wait([*self._tasks])
 
     def states(self, pod: ReadOnlyTree) -> Mapping[str, ProcessState]:
-        """Return the states of the pod's interactive containers by name."""
+        """Return the states of the pod's containers whose commands run in real time, by name."""
         states: dict[str, ProcessState] = {}
         for container in every_container(pod["spec"]):
-            if container.get("stdin") and interactive_command(pod, container):
+            if live_command(pod, container):
                 run = self.run_of(pod, container["name"])
                 states[container["name"]] = NEVER_RAN if run is None else run.state
         return states
@@ -233,7 +255,10 @@ class InteractiveContainers:
         run.state = replace(run.state, started=now, is_ready=True, passed_startup=True)
         self.on_change(key)
         try:
-            run.end(await self._execute(pod, run))
+            if interactive_command(pod, run.container):
+                run.end(await self._execute(pod, run))
+            else:
+                await self._execute_with_network(pod, run)
         except asyncio.CancelledError:
             if not run.state.is_stopping:
                 raise
@@ -255,7 +280,50 @@ class InteractiveContainers:
         environment: dict[str, Any] = dict(environment_of(pod, container, references))
         argv = expand_references(interactive_command(pod, container), environment)
         execution = run_command(host, argv, environment, container.get("workingDir") or "/")
-        return await run_to_end(execution, run, self._clock)
+        return await run_to_end(execution, run, self._clock, self.network.caller(pod))
+
+    async def _execute_with_network(self, pod: ReadOnlyTree, run: InteractiveRun) -> None:
+        """Run a command that uses the network. One that is not simulated ends, or runs on, as without the network."""
+        container = run.container
+        references = await self.references.load_shared(pod, container)
+        files = await self.files.file_system(pod, container, restarts=run.state.restarts)
+        host = host_of(pod, container, references, self._clock.now(), files=files)
+        host.now = self._clock.now
+        execution = container_command(main_command(pod, container, references, host), files)
+        try:
+            code = await run_to_end(execution, run, self._clock, self.network.caller(pod))
+        except (UnknownProgram, ShellSyntaxError, RecursionError) as error:
+            await run.write(1, not_simulated_line(container, error))
+            if default_program(pod, container["name"]).seconds is None:
+                await self._clock.sleep(inf)
+            code = 0
+        message = termination_message(files, container.get("terminationMessagePath") or DEFAULT_MESSAGE_PATH)
+        if not message and code and container.get("terminationMessagePolicy") == "FallbackToLogsOnError":
+            message = run.log.tail(MAX_LOG_MESSAGE)
+        run.end(code, message=message)
+
+
+def container_command(execution: Run, files: FileSystem) -> Run:
+    """Run the command of a container, which may read files of its image, and never loops without taking time."""
+    reply: bytes | None = None
+    commands = 0
+    try:
+        while True:
+            files.is_partial = True
+            try:
+                effect = execution.send(reply) if reply else next(execution)
+            except StopIteration as stop:
+                code: int = stop.value
+                return code
+            finally:
+                files.is_partial = False
+            commands = 0 if isinstance(effect, Sleep) else commands + isinstance(effect, CommandStart)
+            if commands > MAX_COMMANDS:
+                commands = 0
+                yield Sleep(1.0)
+            reply = yield effect
+    finally:
+        execution.close()
 
 
 def interactive_containers(context: Context) -> InteractiveContainers:

@@ -19,7 +19,7 @@ from mockube.controller_manager.kubelet.containers.runs import (
     ContainerRun,
     NoLogs,
     host_of,
-    interactive_command,
+    live_command,
     main_process,
     run_of,
 )
@@ -125,7 +125,7 @@ def _latest_run(pod: ReadOnlyTree, container: ReadOnlyTree) -> ContainerRun | No
 
 
 def _may_write(pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
-    if interactive_command(pod, container):
+    if live_command(pod, container):
         return False  # It runs in real time and is not replayed.
     script = script_of(meta.annotations(pod)).command(container["name"])
     text = " ".join(command_of(container)) if script is None else script

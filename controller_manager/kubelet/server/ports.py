@@ -3,10 +3,8 @@
 from http import HTTPStatus
 from typing import Final
 
-from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.kubelet.containers.runs import container_status
-from mockube.controller_manager.kubelet.pod_script import script_of
+from mockube.controller_manager.kubelet.containers.port_answers import http_answer, open_port
 from mockube.controller_manager.kubelet.server.spdy_session import ByteStream
 
 MAX_HEADER: Final = 64 * 1024
@@ -17,18 +15,8 @@ _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "O
 
 
 def is_open(pod: ReadOnlyTree, port: int) -> bool:
-    """Return whether a running container declares the port, or an annotation has a response for it."""
-    if str(port) in script_of(meta.annotations(pod)).answers:
-        return True
-    spec = pod["spec"]
-    for container in (*spec["containers"], *(spec.get("initContainers") or ())):
-        status = container_status(pod, container["name"]) or {}
-        if "running" not in (status.get("state") or {}):
-            continue
-        for declared in container.get("ports") or ():
-            if declared["containerPort"] == port and (declared.get("protocol") or "TCP") == "TCP":
-                return True
-    return False
+    """Return whether a running container listens on the port."""
+    return open_port(pod, port) is not None
 
 
 async def serve_port(pod: ReadOnlyTree, port: int, stream: ByteStream) -> None:
@@ -84,17 +72,11 @@ async def _skip_body(stream: ByteStream, buffer: bytearray, headers: dict[str, s
 
 
 def _response(pod: ReadOnlyTree, port: int, method: str, path: str, *, closes_connection: bool) -> bytes:
-    configured_text = script_of(meta.annotations(pod)).answers.get(str(port))
-    name = f"{meta.namespace(pod)}/{meta.name(pod)}"
-    text = (
-        f"mockube: pod {name} is simulated: {method} {path[:2000]} on port {port}\n"
-        if configured_text is None
-        else configured_text
-    )
-    body = text.encode()
+    answer = http_answer(pod, port, method, path)
+    body = answer.body
     lines = [
-        f"HTTP/1.1 200 {HTTPStatus.OK.phrase}",
-        "Content-Type: text/plain; charset=utf-8",
+        f"HTTP/1.1 {answer.status} {HTTPStatus(answer.status).phrase}",
+        f"Content-Type: {answer.content_type}",
         f"Content-Length: {len(body)}",
         *(["Connection: close"] if closes_connection else []),
     ]

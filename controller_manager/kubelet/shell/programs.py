@@ -11,6 +11,9 @@ from mockube.controller_manager.kubelet.shell import agnhost, archives, file_pro
 from mockube.controller_manager.kubelet.shell.conditions import expr, test
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
 from mockube.controller_manager.kubelet.shell.invocation import run_command, run_shell
+from mockube.controller_manager.kubelet.shell.network_programs.programs import (
+    PROGRAMS as NETWORK_PROGRAMS,
+)
 from mockube.controller_manager.kubelet.shell.process import (
     Process,
     Program,
@@ -314,4 +317,5 @@ PROGRAMS: Final[Mapping[str, Program]] = {
     **file_programs.PROGRAMS,
     **text_programs.PROGRAMS,
     "tar": archives.tar,
+    **NETWORK_PROGRAMS,
 }

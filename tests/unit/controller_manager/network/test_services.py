@@ -111,9 +111,10 @@ def test_pod_in_the_network_of_its_node_serves_at_the_node(cluster):
     assert target.pod["metadata"]["name"] == "agent"
 
 
-def test_kubernetes_service_leads_to_the_api_server(cluster):
+@pytest.mark.parametrize("endpoints", [["192.0.2.9"], []])
+def test_kubernetes_service_leads_to_the_api_server(cluster, endpoints):
     cluster.add_service(
-        "kubernetes", clusterIP="10.0.0.1", ports=[{"port": 443, "to": 6443}], endpoints=["192.0.2.9"]
+        "kubernetes", clusterIP="10.0.0.1", ports=[{"port": 443, "to": 6443}], endpoints=endpoints
     )
     (target,) = route(cluster, CLIENT, "10.0.0.1", 443).targets
     assert target.is_api_server

@@ -1,0 +1,82 @@
+"""Options of programs: short ones that may be joined, and long ones. What a program does not know is refused by name."""
+
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct, field
+
+
+class UnknownOption(Exception):
+    """An option that a program does not have, or that has no value."""
+
+
+class OptionValues(Struct):
+    """The options of a command line by their canonical names, and the other arguments."""
+
+    values: dict[str, list[str]] = field(default_factory=dict)
+    operands: list[str] = field(default_factory=list)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.values
+
+    def last(self, name: str, default: str = "") -> str:
+        return self.values.get(name, [default])[-1]
+
+    def all(self, name: str) -> Sequence[str]:
+        return self.values.get(name, ())
+
+    def count(self, name: str) -> int:
+        return len(self.values.get(name, ()))
+
+
+def parse_options(
+    arguments: Sequence[str], known: Mapping[str, str], *, single_dash: bool = False
+) -> OptionValues:
+    """Parse a command line. `known` maps an option, such as `-T` or `--timeout`, to its name: with `=` it has a value.
+
+    With `single_dash`, long options begin with one dash, as those of dig.
+    """
+    parsed = OptionValues()
+    remaining = list(arguments)
+    while remaining:
+        argument = remaining.pop(0)
+        if argument == "--":
+            parsed.operands += remaining
+            break
+        if argument.startswith("--"):
+            _add_long(parsed, argument, known, remaining)
+        elif argument.startswith("-") and len(argument) > 1 and not single_dash:
+            _add_short(parsed, argument, known, remaining)
+        else:
+            parsed.operands.append(argument)
+    return parsed
+
+
+def _add_long(parsed: OptionValues, argument: str, known: Mapping[str, str], remaining: list[str]) -> None:
+    option, equals, value = argument.partition("=")
+    name = known.get(option)
+    if name is None:
+        raise UnknownOption(option)
+    if not name.endswith("="):
+        parsed.values.setdefault(name, []).append(value)
+        return
+    if not equals:
+        if not remaining:
+            raise UnknownOption(option)
+        value = remaining.pop(0)
+    parsed.values.setdefault(name[:-1], []).append(value)
+
+
+def _add_short(parsed: OptionValues, argument: str, known: Mapping[str, str], remaining: list[str]) -> None:
+    letters = argument[1:]
+    while letters:
+        name = known.get(f"-{letters[0]}")
+        if name is None:
+            raise UnknownOption(f"-{letters[0]}")
+        letters = letters[1:]
+        if name.endswith("="):
+            if not letters and not remaining:
+                raise UnknownOption(argument)
+            value = letters or remaining.pop(0)
+            parsed.values.setdefault(name[:-1], []).append(value)
+            return
+        parsed.values.setdefault(name, []).append("")

@@ -1,0 +1,36 @@
+"""The list of the programs that use the network."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from mockube.controller_manager.kubelet.shell.network_programs.connections import nc, ping
+from mockube.controller_manager.kubelet.shell.network_programs.curl import curl
+from mockube.controller_manager.kubelet.shell.network_programs.databases import (
+    mongosh,
+    mysqladmin,
+    pg_isready,
+    redis_cli,
+)
+from mockube.controller_manager.kubelet.shell.network_programs.names import dig, getent, host, nslookup
+from mockube.controller_manager.kubelet.shell.network_programs.wget import wget
+from mockube.controller_manager.kubelet.shell.process import Program
+
+PROGRAMS: Final[Mapping[str, Program]] = {
+    "wget": wget,
+    "curl": curl,
+    "nc": nc,
+    "ncat": nc,
+    "netcat": nc,
+    "ping": ping,
+    "nslookup": nslookup,
+    "getent": getent,
+    "host": host,
+    "dig": dig,
+    "redis-cli": redis_cli,
+    "valkey-cli": redis_cli,
+    "pg_isready": pg_isready,
+    "mysqladmin": mysqladmin,
+    "mariadb-admin": mysqladmin,
+    "mongosh": mongosh,
+    "mongo": mongosh,
+}

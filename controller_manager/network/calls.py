@@ -1,0 +1,80 @@
+"""What a program in a container asks of the network, and the replies: data that crosses the shell as MessagePack."""
+
+from msgspec import Struct, msgpack
+
+Header = tuple[str, str]
+
+
+class Lookup(Struct, frozen=True, kw_only=True, tag=True):
+    """A query of a name server for an absolute name."""
+
+    server: str
+    name: str
+    kind: str = "A"
+
+
+class Connect(Struct, frozen=True, kw_only=True, tag=True):
+    """A connection to a port; protocol ICMP is an echo request."""
+
+    address: str
+    port: int = 0
+    protocol: str = "TCP"
+    data: bytes = b""
+    """What the client sends first."""
+
+
+class HttpRequest(Struct, frozen=True, kw_only=True, tag=True):
+    """A request over a connection to a port."""
+
+    address: str
+    port: int
+    method: str
+    path: str
+    headers: tuple[Header, ...] = ()
+    body: bytes = b""
+    uses_tls: bool = False
+
+
+Call = Lookup | Connect | HttpRequest
+
+
+class Reply(Struct, frozen=True, kw_only=True):
+    """The reply to any call; only the fields that belong to the call are set."""
+
+    outcome: str
+    """The value of a `services.Outcome`."""
+    problem: str = ""
+    """What the network does not simulate, if that is why there is no other reply."""
+    exists: bool = False
+    """Whether a name exists."""
+    records: tuple[tuple[str, str, str], ...] = ()
+    """Name, type and value of each record of a name."""
+    speaks: str = ""
+    """The protocol that the server on a port speaks, such as http or redis; empty if it is unknown."""
+    uses_tls: bool = False
+    authority: bytes = b""
+    """The CA certificates that sign the server's; empty if no client knows them."""
+    status: int = 0
+    reason: str = ""
+    headers: tuple[Header, ...] = ()
+    body: bytes = b""
+
+    @property
+    def is_open(self) -> bool:
+        return self.outcome == "open"
+
+    def header(self, name: str) -> str:
+        return next((value for key, value in self.headers if key.lower() == name.lower()), "")
+
+
+encode_call = msgpack.Encoder().encode
+_decoder = msgpack.Decoder(Call)
+encode_reply = msgpack.Encoder().encode
+
+
+def decode_call(data: bytes) -> Call:
+    call: Call = _decoder.decode(data)
+    return call
+
+
+decode_reply = msgpack.Decoder(Reply).decode
