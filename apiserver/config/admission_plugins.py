@@ -5,9 +5,11 @@ from argparse import ArgumentTypeError
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
+from mockube.apimachinery.flags import Flag, choice
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.schema import minors
 from mockube.apiserver.admission.chain import Configurations
+from mockube.apiserver.admission.webhooks.hooks import SIMULATED_CHOICES
 
 _NAMES: Final = """
     AlwaysAdmit NamespaceAutoProvision NamespaceLifecycle NamespaceExists LimitPodHardAntiAffinityTopology LimitRanger
@@ -66,4 +68,11 @@ def _service_address(text: str) -> tuple[str, tuple[str, int]]:
 
 _SERVICE: Final = re.compile(
     r"(?P<service>[a-z0-9.-]+/[a-z0-9.-]+)=(?P<host>\[[0-9A-Fa-f:.]+\]|[^:\[\]/]+):(?P<port>[0-9]{1,5})"
+)
+
+
+SIMULATED_WEBHOOKS: Final = Flag(
+    "for a webhook whose Service leads to simulated pods only: refuse the write as its failurePolicy says, or "
+    "allow it with a warning (refuse)",
+    choice(*SIMULATED_CHOICES),
 )

@@ -13,7 +13,6 @@ from mockube.apimachinery.flags import (
     Flag,
     address,
     boolean,
-    choice,
     comma_separated,
     host_patterns,
     hosts,
@@ -25,9 +24,8 @@ from mockube.apimachinery.flags import (
 )
 from mockube.apimachinery.klog import Logging
 from mockube.apiserver.admission.chain import NO_CONFIGURATIONS, Configurations
-from mockube.apiserver.admission.webhooks.hooks import SIMULATED_CHOICES
 from mockube.apiserver.config.admission_configuration import admission_configuration
-from mockube.apiserver.config.admission_plugins import service_addresses
+from mockube.apiserver.config.admission_plugins import SIMULATED_WEBHOOKS, service_addresses
 from mockube.apiserver.config.authentication_configuration import (
     NO_FILE,
     AuthenticationFile,
@@ -347,14 +345,7 @@ class AdmissionOptions(Struct, frozen=True, kw_only=True):
             metavar="SERVICE",
         ),
     ] = ()
-    simulated_webhooks: Annotated[
-        str,
-        Flag(
-            "what happens to a write if a webhook's Service leads to simulated pods only: refuse, as its "
-            "failurePolicy says, or allow, with a warning that names the webhook (refuse)",
-            choice(*SIMULATED_CHOICES),
-        ),
-    ] = SIMULATED_CHOICES[0]
+    simulated_webhooks: Annotated[str, SIMULATED_WEBHOOKS] = "refuse"
     allow_privileged: Annotated[bool, Flag("allow privileged containers (true)", boolean)] = True
 
 

@@ -23,6 +23,7 @@ from mockube.controller_manager.client.wire import (
     Response,
     ResponseStream,
     Transport,
+    Unreachable,
     no_response,
 )
 
@@ -111,10 +112,10 @@ class Client:
         sender: Sender,
         identities: Identities,
         *,
-        anonymous: Callable[[], Transport],
         timeout: float = TIMEOUT,
+        anonymous: Callable[[], Transport] | None = None,
     ) -> None:
-        """Create a client; `anonymous` returns a transport without credentials."""
+        """Create a client; `anonymous` returns a transport without credentials, which only `exchange` needs."""
         self._sender = sender
         self._identities = identities
         self._anonymous = anonymous
@@ -135,6 +136,10 @@ class Client:
 
     async def exchange(self, request: Request) -> Response:
         """Send a request once with the credentials in its headers, not the client's; return the response, also an error."""
+        if self._anonymous is None:
+            raise Unreachable(
+                f"{request.method} {request.target}: the client has credentials of its own only"
+            )
         return await self._anonymous().send(request, {})
 
     async def get(self, resource: AnyResource, key: Key, *, subresource: str = "") -> Parsed:
