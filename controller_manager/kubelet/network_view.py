@@ -119,8 +119,8 @@ def _addresses_of_pod(pod: PodView) -> Iterable[str]:
     if pod.is_terminal or pod.object["spec"].get("hostNetwork"):
         return
     status = pod.object.get("status") or {}
-    listed = [entry.get("ip") for entry in status.get("podIPs") or ()] or [status.get("podIP")]
-    yield from (_canonical(address) for address in listed if address)
+    addresses = [entry.get("ip") for entry in status.get("podIPs") or ()] or [status.get("podIP")]
+    yield from (_canonical(address) for address in addresses if address)
 
 
 def _addresses_of_node(node: ReadOnlyTree) -> Iterable[str]:
@@ -132,8 +132,8 @@ def _addresses_of_node(node: ReadOnlyTree) -> Iterable[str]:
 def _addresses_of_service(service: ReadOnlyTree) -> Iterable[str]:
     spec = service.get("spec") or {}
     balanced = ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
-    listed = (*(spec.get("clusterIPs") or (spec.get("clusterIP"),)), *(spec.get("externalIPs") or ()))
-    for text in (*listed, *(entry.get("ip") for entry in balanced)):
+    addresses = (*(spec.get("clusterIPs") or (spec.get("clusterIP"),)), *(spec.get("externalIPs") or ()))
+    for text in (*addresses, *(entry.get("ip") for entry in balanced)):
         if text and text != "None":
             yield _canonical(text)
 

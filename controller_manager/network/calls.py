@@ -10,7 +10,7 @@ class Lookup(Struct, frozen=True, kw_only=True, tag=True):
 
     server: str
     name: str
-    kind: str = "A"
+    record_type: str = "A"
 
 
 class Connect(Struct, frozen=True, kw_only=True, tag=True):

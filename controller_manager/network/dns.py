@@ -35,74 +35,74 @@ class Answer(Struct, frozen=True, kw_only=True):
     is_outside: bool = False
     """Whether the name is one of the internet, whose answer nobody knows."""
 
-    def values(self, kind: str) -> list[str]:
-        return [value for _, record_kind, value in self.records if record_kind == kind]
+    def values(self, record_type: str) -> list[str]:
+        return [record[2] for record in self.records if record[1] == record_type]
 
 
 _UNKNOWN: Final = Answer(exists=False)
 
 
-def resolve(view: ClusterView, name: str, kind: str = "A") -> Answer:
+def resolve(view: ClusterView, name: str, record_type: str = "A") -> Answer:
     """Answer a query for an absolute name, and follow aliases."""
     name = name.rstrip(".").lower()
     aliases: list[tuple[str, str, str]] = []
-    answer = _query(view, name, kind)
-    while kind != "CNAME" and (targets := answer.values("CNAME")) and len(aliases) < _MAX_ALIASES:
+    answer = _query(view, name, record_type)
+    while record_type != "CNAME" and (targets := answer.values("CNAME")) and len(aliases) < _MAX_ALIASES:
         aliases += answer.records
         name = targets[0].rstrip(".").lower()
-        answer = _query(view, name, kind)
+        answer = _query(view, name, record_type)
     if not aliases:
         return answer
     return Answer(records=(*aliases, *answer.records), exists=True, is_outside=answer.is_outside)
 
 
-def _query(view: ClusterView, name: str, kind: str) -> Answer:
+def _query(view: ClusterView, name: str, record_type: str) -> Answer:
     if name.endswith((".in-addr.arpa", ".ip6.arpa")):
-        return _reverse(view, name, kind)
+        return _reverse(view, name, record_type)
     if name == ZONE:
         return Answer()
     if name.endswith(f".{ZONE}"):
-        return _query_zone(view, name, name.removesuffix(f".{ZONE}").split("."), kind)
+        return _query_zone(view, name, name.removesuffix(f".{ZONE}").split("."), record_type)
     *others, last = name.split(".")
     is_outside = bool(others and _INTERNET.fullmatch(last)) and view.namespace_labels(last) is None
     return Answer(exists=is_outside, is_outside=is_outside)
 
 
-def _query_zone(view: ClusterView, name: str, inner: list[str], kind: str) -> Answer:
+def _query_zone(view: ClusterView, name: str, inner: list[str], record_type: str) -> Answer:
     """Answer a query for a name in the cluster's zone, whose labels before the zone are `inner`."""
     answer = _UNKNOWN
     match inner:
         case ["svc"] | ["pod"]:
             answer = Answer()
         case ["dns-version"]:
-            answer = Answer(records=((name, "TXT", DNS_VERSION),) if kind == "TXT" else ())
+            answer = Answer(records=((name, "TXT", DNS_VERSION),) if record_type == "TXT" else ())
         case [namespace, "svc" | "pod"]:
             answer = Answer() if view.namespace_labels(namespace) is not None else _UNKNOWN
         case [address, namespace, "pod"]:
-            answer = _pod_record(view, name, address, namespace, kind)
+            answer = _pod_record(view, name, address, namespace, record_type)
         case [service, namespace, "svc"]:
-            answer = _service_records(view, name, (namespace, service), kind)
+            answer = _service_records(view, name, (namespace, service), record_type)
         case [hostname, service, namespace, "svc"] if not hostname.startswith("_"):
-            answer = _service_records(view, name, (namespace, service), kind, hostname=hostname)
+            answer = _service_records(view, name, (namespace, service), record_type, hostname=hostname)
         case [port, protocol, service, namespace, "svc"] if protocol in ("_tcp", "_udp", "_sctp"):
-            wanted = (port.removeprefix("_"), protocol.removeprefix("_").upper())
-            answer = _service_records(view, name, (namespace, service), kind, port=wanted)
+            port_and_protocol = (port.removeprefix("_"), protocol.removeprefix("_").upper())
+            answer = _service_records(view, name, (namespace, service), record_type, port=port_and_protocol)
     return answer
 
 
-def _pod_record(view: ClusterView, name: str, label: str, namespace: str, kind: str) -> Answer:
+def _pod_record(view: ClusterView, name: str, label: str, namespace: str, record_type: str) -> Answer:
     """Return the address in a pod's name, which CoreDNS does not verify."""
     address = parse_address(label.replace("-", ".")) or parse_address(label.replace("-", ":"))
     if address is None or view.namespace_labels(namespace) is None:
         return _UNKNOWN
-    return Answer(records=tuple(_address_records(name, [str(address)], kind)))
+    return Answer(records=tuple(_address_records(name, [str(address)], record_type)))
 
 
 def _service_records(
     view: ClusterView,
     name: str,
     key: tuple[str, str],
-    kind: str,
+    record_type: str,
     *,
     hostname: str = "",
     port: tuple[str, str] | None = None,
@@ -123,17 +123,17 @@ def _service_records(
         ]
         if not entries:
             return _UNKNOWN
-        return _endpoint_answer(name, key, entries, kind)
+        return _endpoint_answer(name, key, entries, record_type)
     ports = [declared for declared in spec.get("ports") or () if _matches(declared, port)]
     if not ports:
         return _UNKNOWN
-    if kind == "SRV":
+    if record_type == "SRV":
         target = f"{key[1]}.{key[0]}.svc.{ZONE}."
         return Answer(
             records=tuple((name, "SRV", f"0 100 {declared['port']} {target}") for declared in ports)
         )
     addresses = spec.get("clusterIPs") or [spec.get("clusterIP") or ""]
-    return Answer(records=tuple(_address_records(name, addresses, kind)) if port is None else ())
+    return Answer(records=tuple(_address_records(name, addresses, record_type)) if port is None else ())
 
 
 class _EndpointEntry(Struct, frozen=True):
@@ -164,27 +164,29 @@ def _hostname(endpoint: ReadOnlyTree, address: str) -> str:
     return endpoint.get("hostname") or address.replace(".", "-").replace(":", "-")
 
 
-def _endpoint_answer(name: str, key: tuple[str, str], entries: Iterable[_EndpointEntry], kind: str) -> Answer:
-    if kind == "SRV":
+def _endpoint_answer(
+    name: str, key: tuple[str, str], entries: Iterable[_EndpointEntry], record_type: str
+) -> Answer:
+    if record_type == "SRV":
         suffix = f"{key[1]}.{key[0]}.svc.{ZONE}."
         texts = [f"0 100 {entry.port} {entry.hostname}.{suffix}" for entry in entries if entry.port]
         return Answer(records=tuple((name, "SRV", text) for text in dict.fromkeys(texts)))
     addresses = dict.fromkeys(entry.address for entry in entries)
-    return Answer(records=tuple(_address_records(name, addresses, kind)))
+    return Answer(records=tuple(_address_records(name, addresses, record_type)))
 
 
 def _matches(declared: ReadOnlyTree, port: tuple[str, str] | None) -> bool:
     return port is None or ((declared.get("name") or ""), declared.get("protocol") or "TCP") == port
 
 
-def _address_records(name: str, addresses: Iterable[str], kind: str) -> Iterator[tuple[str, str, str]]:
+def _address_records(name: str, addresses: Iterable[str], record_type: str) -> Iterator[tuple[str, str, str]]:
     for text in addresses:
         address = parse_address(text)
-        if address is not None and kind == ("A" if address.version == 4 else "AAAA"):
-            yield name, kind, text
+        if address is not None and record_type == ("A" if address.version == 4 else "AAAA"):
+            yield name, record_type, text
 
 
-def _reverse(view: ClusterView, name: str, kind: str) -> Answer:
+def _reverse(view: ClusterView, name: str, record_type: str) -> Answer:
     address = reverse_address(name)
     if address is None:
         return _UNKNOWN
@@ -202,7 +204,7 @@ def _reverse(view: ClusterView, name: str, kind: str) -> Answer:
     if not hosts:
         return _UNKNOWN
     records = tuple((name, "PTR", host) for host in dict.fromkeys(hosts))
-    return Answer(records=records if kind == "PTR" else ())
+    return Answer(records=records if record_type == "PTR" else ())
 
 
 def reverse_name(address: str) -> str:

@@ -73,8 +73,8 @@ def _host_rank(rule: str, host: str) -> int | None:
     return None
 
 
-def _path_rank(kind: str, rule: str, path: str) -> tuple[int, int] | None:
-    if kind == "Exact":
+def _path_rank(path_type: str, rule: str, path: str) -> tuple[int, int] | None:
+    if path_type == "Exact":
         return (1, len(rule)) if rule == path else None
     # What ImplementationSpecific means is the controller's choice; those of NGINX and Traefik match prefixes.
     prefix = rule.rstrip("/")

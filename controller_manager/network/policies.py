@@ -97,8 +97,8 @@ def _selects(view: ClusterView, namespace: str, selector: ReadOnlyTree, peer: Pe
         if peer.namespace != namespace:
             return False
     else:
-        known = view.namespace_labels(peer.namespace) or {}
-        if not labels.from_label_selector(namespaces).matches(known):
+        namespace_labels = view.namespace_labels(peer.namespace) or {}
+        if not labels.from_label_selector(namespaces).matches(namespace_labels):
             return False
     return labels.from_label_selector(pods or {}).matches(meta.labels(peer.pod))
 

@@ -32,7 +32,7 @@ class Outcome(Enum):
     """The address is not one of the cluster, so that nobody can know."""
 
 
-class Target(Struct, frozen=True, kw_only=True):
+class RouteTarget(Struct, frozen=True, kw_only=True):
     """An end of a connection behind Services."""
 
     peer: Peer
@@ -46,7 +46,7 @@ class Route(Struct, frozen=True, kw_only=True):
     """The targets among which a connection is balanced, or why there are none."""
 
     outcome: Outcome = Outcome.OPEN
-    targets: tuple[Target, ...] = ()
+    targets: tuple[RouteTarget, ...] = ()
 
 
 def route(view: ClusterView, source: Peer, address: str, port: int, protocol: str = TCP) -> Route:
@@ -65,7 +65,7 @@ def route(view: ClusterView, source: Peer, address: str, port: int, protocol: st
         return Route(outcome=Outcome.TIMEOUT)
     pod = view.pod_at(address)
     if pod is not None:
-        return Route(targets=(Target(peer=peer_of(pod), port=port, pod=pod),))
+        return Route(targets=(RouteTarget(peer=peer_of(pod), port=port, pod=pod),))
     node = view.node_at(address)
     if node is not None:
         return _node_route(view, source, node, port, protocol)
@@ -74,14 +74,14 @@ def route(view: ClusterView, source: Peer, address: str, port: int, protocol: st
 
 def _local_route(view: ClusterView, source: Peer, port: int) -> Route:
     if source.pod is not None:
-        return Route(targets=(Target(peer=source, port=port, pod=source.pod),))
+        return Route(targets=(RouteTarget(peer=source, port=port, pod=source.pod),))
     return _host_route(view, source.node, source.address, port)
 
 
 def _host_route(view: ClusterView, node: str, address: str, port: int) -> Route:
     """Return the route to a port that a pod serves in the network of its node, or that the node maps to a pod."""
     peer = Peer(address=address, node=node)
-    targets = [Target(peer=peer, port=port, pod=pod) for pod in view.pods_on_host(node)]
+    targets = [RouteTarget(peer=peer, port=port, pod=pod) for pod in view.pods_on_host(node)]
     return Route(targets=tuple(targets)) if targets else Route(outcome=Outcome.REFUSED)
 
 
@@ -124,7 +124,7 @@ def _service_route(
     if not targets and (meta.namespace(service), meta.name(service)) == _API_SERVER:
         # An API server that serves this machine only has no endpoint.
         peer = Peer(address=spec.get("clusterIP") or "")
-        return Route(targets=(Target(peer=peer, port=service_port["port"], is_api_server=True),))
+        return Route(targets=(RouteTarget(peer=peer, port=service_port["port"], is_api_server=True),))
     if not targets:
         return Route(outcome=Outcome.REFUSED)
     if local_to is not None:
@@ -136,26 +136,26 @@ def _service_route(
     return Route(targets=tuple(targets))
 
 
-def _affinity(source: Peer, target: Target) -> bytes:
+def _affinity(source: Peer, target: RouteTarget) -> bytes:
     """Return the rank of an endpoint for a client: the highest stays the same while the endpoint exists."""
     return sha256(f"{source.address} {target.peer.address}".encode()).digest()
 
 
-def endpoints(view: ClusterView, service: ReadOnlyTree, service_port: ReadOnlyTree) -> Iterator[Target]:
+def endpoints(view: ClusterView, service: ReadOnlyTree, service_port: ReadOnlyTree) -> Iterator[RouteTarget]:
     """Yield the endpoints that get the traffic of a Service's port: the ready ones, or else those that end and still serve."""
     namespace, name = meta.namespace(service), meta.name(service)
     slices = view.slices(namespace, name)
     is_api_server = (namespace, name) == _API_SERVER
-    found = [*_slice_endpoints(slices, service_port, "ready")] or [
+    endpoint_ports = [*_slice_endpoints(slices, service_port, "ready")] or [
         *_slice_endpoints(slices, service_port, "serving")
     ]
-    for address, port, node in found:
+    for address, port, node in endpoint_ports:
         pod = view.pod_at(address)
         if pod is None and not is_api_server:
             hosted = view.node_at(address)
             pod = _host_pod(view, meta.name(hosted), port) if hosted is not None else None
         peer = peer_of(pod) if pod is not None else Peer(address=address, node=node)
-        yield Target(peer=peer, port=port, pod=pod, is_api_server=is_api_server and pod is None)
+        yield RouteTarget(peer=peer, port=port, pod=pod, is_api_server=is_api_server and pod is None)
 
 
 def _host_pod(view: ClusterView, node: str, port: int) -> ReadOnlyTree | None:

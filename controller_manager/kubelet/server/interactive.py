@@ -51,7 +51,7 @@ from mockube.controller_manager.kubelet.server.attach import attach
 from mockube.controller_manager.kubelet.server.execution import run_to_end
 from mockube.controller_manager.kubelet.server.http_errors import HttpError
 from mockube.controller_manager.kubelet.server.pod_files import PodFiles
-from mockube.controller_manager.kubelet.server.pod_network import PodNetwork
+from mockube.controller_manager.kubelet.server.pod_network import PodConnections
 from mockube.controller_manager.kubelet.server.streams import InputStream, Streams
 from mockube.controller_manager.kubelet.shell.filesystem import FileSystem
 from mockube.controller_manager.kubelet.shell.invocation import run_command
@@ -188,7 +188,7 @@ class InteractiveContainers:
         self._clock = context.clock
         self.references = ReferenceLoader(context.client, context.informers.of(NODES).lister)
         self.files = PodFiles(self.references, context.clock)
-        self.network = PodNetwork(context, context.informers.of(PODS).lister)
+        self.network = PodConnections(context, context.informers.of(PODS).lister)
         self._runs: dict[str, dict[str, list[InteractiveRun]]] = {}
         """The latest two runs by the pod's uid and the container's name."""
         self._tasks: set[asyncio.Task[None]] = set()

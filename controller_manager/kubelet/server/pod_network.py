@@ -32,7 +32,7 @@ from mockube.controller_manager.network.calls import (
     encode_reply,
 )
 from mockube.controller_manager.network.policies import is_allowed
-from mockube.controller_manager.network.services import Outcome, Target, route
+from mockube.controller_manager.network.services import Outcome, RouteTarget, route
 from mockube.controller_manager.network.view import Peer, peer_of
 
 _ADMIN_GROUP: Final = "policy.networking.k8s.io"
@@ -61,7 +61,7 @@ NetworkCaller = Callable[[bytes], Awaitable[bytes]]
 """Answers the encoded calls of the programs of one pod."""
 
 
-class PodNetwork:
+class PodConnections:
     def __init__(self, context: Context, pods: Lister[PodView]) -> None:
         self._client: Client = context.client
         self._clock: Clock = context.clock
@@ -104,13 +104,13 @@ class PodNetwork:
 
     def _look_up(self, source: Peer, lookup: Lookup) -> Reply:
         if lookup.server != CLUSTER_DNS:
-            answer = dns.resolve(self._view, lookup.name, lookup.kind)
+            answer = dns.resolve(self._view, lookup.name, lookup.record_type)
             outcome = Outcome.OUTSIDE if answer.is_outside else Outcome.OPEN
             return Reply(outcome=outcome.value)
         server = Peer(address=CLUSTER_DNS, pod=_DNS_POD)
         if not is_allowed(self._view, source, server, _DNS_PORT, "UDP"):
             return Reply(outcome=Outcome.TIMEOUT.value)
-        answer = dns.resolve(self._view, lookup.name, lookup.kind)
+        answer = dns.resolve(self._view, lookup.name, lookup.record_type)
         outcome = Outcome.OUTSIDE if answer.is_outside else Outcome.OPEN
         return Reply(outcome=outcome.value, exists=answer.exists, records=answer.records)
 
@@ -118,34 +118,34 @@ class PodNetwork:
         """Answer an echo request: a pod and a node answer it, a Service does not."""
         if self._view.services_at(connect.address):
             return Reply(outcome=Outcome.TIMEOUT.value)
-        found = self._view.pod_at(connect.address)
-        if found is None and self._view.node_at(connect.address) is None:
+        pod = self._view.pod_at(connect.address)
+        if pod is None and self._view.node_at(connect.address) is None:
             outcome = route(self._view, source, connect.address, 0).outcome
             return Reply(outcome=outcome.value)
-        target = peer_of(found) if found is not None else Peer(address=connect.address)
+        target = peer_of(pod) if pod is not None else Peer(address=connect.address)
         allowed = is_allowed(self._view, source, target, 0, "ICMP")
         return Reply(outcome=(Outcome.OPEN if allowed else Outcome.TIMEOUT).value)
 
     def _connect(self, source: Peer, connect: Connect) -> Reply:
-        found = self._open(source, connect.address, connect.port, connect.protocol)
-        if isinstance(found, Reply):
-            return found
-        target, port = found
+        opened = self._open(source, connect.address, connect.port, connect.protocol)
+        if isinstance(opened, Reply):
+            return opened
+        target, port = opened
         if target.is_api_server:
             return Reply(outcome=Outcome.OPEN.value, speaks=HTTP, uses_tls=True)
         return Reply(outcome=Outcome.OPEN.value, speaks=port.speaks, uses_tls=bool(port.uses_tls))
 
     def _open(
         self, source: Peer, address: str, number: int, protocol: str = "TCP"
-    ) -> tuple[Target, OpenPort] | Reply:
+    ) -> tuple[RouteTarget, OpenPort] | Reply:
         """Open a connection; return its target with the port, or the failure."""
-        found = route(self._view, source, address, number, protocol)
-        if found.outcome is Outcome.OUTSIDE:
+        pod_route = route(self._view, source, address, number, protocol)
+        if pod_route.outcome is Outcome.OUTSIDE:
             problem = f"{address}, which is outside of the cluster,"
-            return Reply(outcome=found.outcome.value, problem=problem)
-        if not found.targets:
-            return Reply(outcome=found.outcome.value)
-        target, port = self._choose(found.targets, address, number, protocol)
+            return Reply(outcome=pod_route.outcome.value, problem=problem)
+        if not pod_route.targets:
+            return Reply(outcome=pod_route.outcome.value)
+        target, port = self._choose(pod_route.targets, address, number, protocol)
         if not is_allowed(self._view, source, target.peer, target.port, protocol):
             return Reply(outcome=Outcome.TIMEOUT.value)
         if target.is_api_server:
@@ -157,8 +157,8 @@ class PodNetwork:
         return (target, port) if port is not None else Reply(outcome=Outcome.REFUSED.value)
 
     def _choose(
-        self, targets: tuple[Target, ...], address: str, number: int, protocol: str
-    ) -> tuple[Target, OpenPort | None]:
+        self, targets: tuple[RouteTarget, ...], address: str, number: int, protocol: str
+    ) -> tuple[RouteTarget, OpenPort | None]:
         """Choose a target in turn; in the network of a node, the pod that listens on the port."""
         turn = self._turns[address, number]
         self._turns[address, number] += 1
@@ -171,10 +171,10 @@ class PodNetwork:
         return target, open_port(target.pod, target.port, protocol) if target.pod is not None else None
 
     async def _send(self, pod: ReadOnlyTree, source: Peer, request: HttpRequest) -> Reply:
-        found = self._open(source, request.address, request.port)
-        if isinstance(found, Reply):
-            return found
-        target, port = found
+        opened = self._open(source, request.address, request.port)
+        if isinstance(opened, Reply):
+            return opened
+        target, port = opened
         if target.is_api_server:
             return await self._send_to_api_server(pod, request)
         uses_tls = request.uses_tls if port.uses_tls is None else port.uses_tls
@@ -232,7 +232,7 @@ class PodNetwork:
         return str((config_map.get("data") or {}).get("ca.crt") or "").encode()
 
     async def _find_admin_policy(self) -> str:
-        """Return the kind and name of a policy of administrators, which the network does not simulate; "" if there is none."""
+        """Return the record_type and name of a policy of administrators, which the network does not simulate; "" if there is none."""
         async with self._admin_lock:
             now = self._clock.monotonic()
             if self._admin_checked_at is None or now - self._admin_checked_at >= _ADMIN_CHECK_SECONDS:
@@ -246,7 +246,7 @@ class PodNetwork:
             version = group["preferredVersion"]["groupVersion"]
             for plural in _ADMIN_POLICIES:
                 with suppress(NotFound):
-                    found = await self._client.raw("GET", f"/apis/{version}/{plural}?limit=1")
-                    for policy in found.get("items") or ():
+                    policies = await self._client.raw("GET", f"/apis/{version}/{plural}?limit=1")
+                    for policy in policies.get("items") or ():
                         return f"{policy.get('kind') or plural} {meta.name(policy)!r}"
         return ""

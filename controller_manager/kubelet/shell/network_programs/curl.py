@@ -5,10 +5,14 @@ from collections.abc import Generator
 from typing import Final
 from urllib.parse import urlencode
 
-from msgspec import Struct
-
 from mockube.apimachinery.gotext import int_or_none
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
+from mockube.controller_manager.kubelet.shell.network_programs.curl_reports import (
+    OPTIONS,
+    Transfer,
+    conversation,
+    write_out,
+)
 from mockube.controller_manager.kubelet.shell.network_programs.network import (
     call,
     resolve,
@@ -31,85 +35,6 @@ from mockube.controller_manager.kubelet.shell.process import (
 )
 from mockube.controller_manager.network.calls import HttpRequest, Reply
 
-_OPTIONS: Final = {
-    "-s": "silent",
-    "--silent": "silent",
-    "-S": "show-error",
-    "--show-error": "show-error",
-    "-f": "fail",
-    "--fail": "fail",
-    "--fail-with-body": "fail-with-body",
-    "-o": "output=",
-    "--output": "output=",
-    "-O": "remote-name",
-    "--remote-name": "remote-name",
-    "-w": "write-out=",
-    "--write-out": "write-out=",
-    "-X": "request=",
-    "--request": "request=",
-    "-H": "header=",
-    "--header": "header=",
-    "-d": "data=",
-    "--data": "data=",
-    "--data-ascii": "data=",
-    "--data-binary": "data-binary=",
-    "--data-raw": "data-raw=",
-    "--data-urlencode": "data-urlencode=",
-    "--json": "json=",
-    "-G": "get",
-    "--get": "get",
-    "-T": "upload=",
-    "--upload-file": "upload=",
-    "-I": "head",
-    "--head": "head",
-    "-i": "include",
-    "--include": "include",
-    "-v": "verbose",
-    "--verbose": "verbose",
-    "-L": "location",
-    "--location": "location",
-    "--max-redirs": "max-redirs=",
-    "-k": "insecure",
-    "--insecure": "insecure",
-    "--cacert": "cacert=",
-    "-E": "cert=",
-    "--cert": "cert=",
-    "--key": "key=",
-    "-m": "max-time=",
-    "--max-time": "max-time=",
-    "--connect-timeout": "connect-timeout=",
-    "--retry": "retry=",
-    "--retry-delay": "retry-delay=",
-    "--retry-max-time": "retry-max-time=",
-    "--retry-connrefused": "retry-refused",
-    "--retry-all-errors": "retry-all",
-    "-A": "agent=",
-    "--user-agent": "agent=",
-    "-u": "user=",
-    "--user": "user=",
-    "-e": "referer=",
-    "--referer": "referer=",
-    "-b": "cookie=",
-    "--cookie": "cookie=",
-    "--url": "url=",
-    "-4": "ignored",
-    "--ipv4": "ignored",
-    "-g": "ignored",
-    "--globoff": "ignored",
-    "-N": "ignored",
-    "--no-buffer": "ignored",
-    "-#": "ignored",
-    "--progress-bar": "ignored",
-    "--no-progress-meter": "ignored",
-    "--compressed": "ignored",
-    "--http1.1": "ignored",
-    "--http1.0": "ignored",
-    "--http2": "ignored",
-    "-q": "ignored",
-    "--noproxy": "ignored=",
-    "--tcp-nodelay": "ignored",
-    "--path-as-is": "ignored",
-}
 _AGENT: Final = "curl/8.5.0"
 _CONNECT_LIMIT: Final = 300.0
 _MAX_REDIRECTS: Final = 50
@@ -118,7 +43,6 @@ _TRANSIENT: Final = frozenset({408, 429, 500, 502, 503, 504})
 _TIMED_OUT: Final = 28
 _REFUSED: Final = 7
 _MAX_INPUT: Final = 4 << 20
-_ESCAPES: Final = {"n": "\n", "r": "\r", "t": "\t"}
 
 
 class _Failed(Exception):
@@ -129,21 +53,9 @@ class _Failed(Exception):
         self.code = code
 
 
-class _Transfer(Struct):
-    """What is known of a transfer for `--write-out`."""
-
-    url: Url | None = None
-    reply: Reply | None = None
-    address: str = ""
-    redirects: int = 0
-    began: float = 0.0
-    exit_code: int = 0
-    message: str = ""
-
-
 def curl(process: Process) -> Run:
     try:
-        options = parse_options(process.arguments, _OPTIONS)
+        options = parse_options(process.arguments, OPTIONS)
     except UnknownOption as error:
         raise UnknownProgram(f"curl {error}") from None
     urls = [*options.all("url"), *options.operands]
@@ -164,7 +76,7 @@ def _transfer_with_retries(process: Process, options: OptionValues, text: str) -
     fixed = _number(options, "retry-delay")
     data = yield from _body(process, options)
     while True:
-        transfer = _Transfer(began=process.host.now_running().timestamp())
+        transfer = Transfer(began=process.host.now_running().timestamp())
         try:
             yield from _transfer(process, options, text, data, transfer)
         except _Failed as failure:
@@ -184,11 +96,11 @@ def _transfer_with_retries(process: Process, options: OptionValues, text: str) -
     if transfer.exit_code and not _is_quiet(options):
         yield Output(2, f"curl: ({transfer.exit_code}) {transfer.message}\n".encode())
     if "write-out" in options:
-        yield Output(1, _write_out(process, options.last("write-out"), transfer).encode())
+        yield Output(1, write_out(process, options.last("write-out"), transfer).encode())
     return transfer.exit_code
 
 
-def _problem(transfer: _Transfer) -> str:
+def _problem(transfer: Transfer) -> str:
     return "connection refused" if transfer.exit_code == _REFUSED else "HTTP error"
 
 
@@ -196,22 +108,18 @@ def _is_quiet(options: OptionValues) -> bool:
     return "silent" in options and "show-error" not in options
 
 
-def _is_transient(options: OptionValues, transfer: _Transfer) -> bool:
+def _is_transient(options: OptionValues, transfer: Transfer) -> bool:
     if "retry-all" in options:
-        return transfer.exit_code != 0 or _status(transfer) in _TRANSIENT
+        return transfer.exit_code != 0 or transfer.status in _TRANSIENT
     return (
         transfer.exit_code == _TIMED_OUT
-        or _status(transfer) in _TRANSIENT
+        or transfer.status in _TRANSIENT
         or (transfer.exit_code == _REFUSED and "retry-refused" in options)
     )
 
 
-def _status(transfer: _Transfer) -> int:
-    return transfer.reply.status if transfer.reply is not None else 0
-
-
 def _transfer(
-    process: Process, options: OptionValues, text: str, data: bytes | None, transfer: _Transfer
+    process: Process, options: OptionValues, text: str, data: bytes | None, transfer: Transfer
 ) -> Generator[Effect, bytes | None, None]:
     try:
         url = parse_url(text)
@@ -235,7 +143,7 @@ def _transfer(
         if transfer.redirects > most:
             raise _Failed(47, f"Maximum ({most}) redirects followed")
         try:
-            url = url.redirected(location)
+            url = url.join(location)
         except ValueError:
             raise _Failed(3, "URL rejected: Malformed input to a URL function") from None
     fails = reply.status >= 400 and ("fail" in options or "fail-with-body" in options)
@@ -256,7 +164,7 @@ def _method(options: OptionValues, *, has_data: bool) -> str:
 
 
 def _request(
-    process: Process, options: OptionValues, method: str, data: bytes | None, transfer: _Transfer
+    process: Process, options: OptionValues, method: str, data: bytes | None, transfer: Transfer
 ) -> Generator[Effect, bytes | None, Reply]:
     url = transfer.url
     assert url is not None
@@ -292,7 +200,7 @@ def _request(
     if reply.status == 0:
         raise _Failed(52, "Empty reply from server")
     if "verbose" in options:
-        yield Output(2, _conversation(request, url, reply).encode())
+        yield Output(2, conversation(request, url, reply).encode())
     return reply
 
 
@@ -406,64 +314,3 @@ def _write_body(
         process.host.files.write(process.path(name), content, modified=process.host.now_running().timestamp())
     except FileError as error:
         raise _Failed(23, f"client returned ERROR on write, {name}: {error}") from None
-
-
-def _conversation(request: HttpRequest, url: Url, reply: Reply) -> str:
-    """Return the report of a transfer for -v."""
-    sent = [
-        f"{request.method} {request.path} HTTP/1.1",
-        *(f"{name}: {value}" for name, value in request.headers),
-        "",
-    ]
-    received = [
-        f"HTTP/1.1 {reply.status} {reply.reason}",
-        *(f"{name}: {value}" for name, value in reply.headers),
-        "",
-    ]
-    return "".join(
-        (
-            f"*   Trying {request.address}:{request.port}...\n",
-            f"* Connected to {url.host} ({request.address}) port {request.port}\n",
-            *(f"> {line}\n" for line in sent),
-            *(f"< {line}\n" for line in received),
-            f"* Connection #0 to host {url.host} left intact\n",
-        )
-    )
-
-
-def _write_out(process: Process, template: str, transfer: _Transfer) -> str:
-    """Return the text of --write-out, with its variables and escapes."""
-    reply, url = transfer.reply, transfer.url
-    took = process.host.now_running().timestamp() - transfer.began
-    code = f"{_status(transfer):03}"
-    variables = {
-        "http_code": code,
-        "response_code": code,
-        "http_version": "1.1" if reply is not None else "0",
-        "time_total": f"{took:.6f}",
-        "time_connect": f"{took:.6f}",
-        "remote_ip": transfer.address,
-        "remote_port": str(url.port) if url is not None else "0",
-        "url_effective": url.text if url is not None else "",
-        "num_redirects": str(transfer.redirects),
-        "size_download": str(len(reply.body)) if reply is not None else "0",
-        "content_type": reply.header("content-type") if reply is not None else "",
-        "exitcode": str(transfer.exit_code),
-        "errormsg": transfer.message,
-        "method": "",
-        "scheme": url.scheme.upper() if url is not None else "",
-    }
-    text, rest = "", template
-    while rest:
-        index = min((found for found in (rest.find("%"), rest.find("\\")) if found >= 0), default=len(rest))
-        text, rest = text + rest[:index], rest[index:]
-        if rest.startswith("%{") and "}" in rest:
-            name, _, rest = rest[2:].partition("}")
-            if name not in variables:
-                raise UnknownProgram(f"curl --write-out %{{{name}}}")
-            text += variables[name]
-        elif rest.startswith("\\") and rest[1:2] in _ESCAPES:
-            text, rest = text + _ESCAPES[rest[1]], rest[2:]
-        elif rest:
-            text, rest = text + rest[0], rest[2:] if rest.startswith("%%") else rest[1:]
-    return text

@@ -116,9 +116,9 @@ def _is_served(contact: _Contact, protocol: str) -> bool:
     return contact.outcome == "open" and contact.speaks in ("", protocol)
 
 
-def _options(process: Process, known: Mapping[str, str]) -> OptionValues:
+def _options(process: Process, names: Mapping[str, str]) -> OptionValues:
     try:
-        return parse_options(process.arguments, known)
+        return parse_options(process.arguments, names)
     except UnknownOption as error:
         raise UnknownProgram(f"{process.name} {error}") from None
 

@@ -24,16 +24,16 @@ from mockube.controller_manager.kubelet.shell.process import (
 from mockube.controller_manager.network.calls import Lookup, Reply
 from mockube.controller_manager.network.dns import reverse_name
 
-_KINDS: Final = frozenset({"A", "AAAA", "CNAME", "PTR", "SRV", "TXT"})
+_RECORD_TYPES: Final = frozenset({"A", "AAAA", "CNAME", "PTR", "SRV", "TXT"})
 _NO_SERVER: Final = ";; connection timed out; no servers could be reached\n"
 _NOT_FOUND: Final = 2
 
 
 def _query(
-    process: Process, server: str, name: str, kind: str
+    process: Process, server: str, name: str, record_type: str
 ) -> Generator[Effect, bytes | None, Reply | None]:
     """Query a server; return None after the time of a query that nobody answers."""
-    reply = yield from call(process, Lookup(server=server, name=name, kind=kind))
+    reply = yield from call(process, Lookup(server=server, name=name, record_type=record_type))
     if reply.outcome == "outside":
         raise UnknownProgram(f"{process.name} of {name}, which is outside of the cluster,")
     if not reply.is_open:
@@ -44,7 +44,7 @@ def _query(
 
 def nslookup(process: Process) -> Run:
     """Query each name of the search list until one exists, as busybox does."""
-    kind, arguments = _kind_of(process, {"-type=": True, "-query=": True, "-q=": True})
+    record_type, arguments = _record_type_of(process, {"-type=": True, "-query=": True, "-q=": True})
     if not 1 <= len(arguments) <= 2:
         raise UnknownProgram(" ".join(process.argv))
     name = arguments[0]
@@ -53,12 +53,12 @@ def nslookup(process: Process) -> Run:
     if len(arguments) == 2:
         server = next(iter((yield from resolve(process, arguments[1])).addresses), "")
     queries = [reverse_name(name)] if is_address(name) else settings.queries(name)
-    kinds = [kind] if kind else ["PTR"] if is_address(name) else ["A", "AAAA"]
+    record_types = [record_type] if record_type else ["PTR"] if is_address(name) else ["A", "AAAA"]
     failed = list[str]()
     for query in queries:
         replies = list[Reply]()
-        for query_kind in kinds:
-            reply = yield from _query(process, server, query, query_kind)
+        for query_type in record_types:
+            reply = yield from _query(process, server, query, query_type)
             if reply is None:
                 yield write_text(_NO_SERVER)
                 return 1
@@ -83,25 +83,25 @@ def _nslookup_lines(reply: Reply) -> str:
         "TXT": '{0}\ttext = "{1}"\n',
     }
     return "".join(
-        formats[kind].format(name, value.rstrip(".") if kind in ("CNAME", "PTR") else value)
-        for name, kind, value in reply.records
+        formats[record_type].format(name, value.rstrip(".") if record_type in ("CNAME", "PTR") else value)
+        for name, record_type, value in reply.records
     )
 
 
-def _kind_of(process: Process, prefixes: dict[str, bool]) -> tuple[str, list[str]]:
+def _record_type_of(process: Process, prefixes: dict[str, bool]) -> tuple[str, list[str]]:
     """Return the type of records in an option, and the other arguments; raise `UnknownProgram` for other options."""
-    kind, rest = "", list[str]()
+    record_type, rest = "", list[str]()
     for argument in process.arguments:
         prefix = next((prefix for prefix in prefixes if argument.startswith(prefix)), None)
         if prefix is not None:
-            kind = argument.removeprefix(prefix).upper()
+            record_type = argument.removeprefix(prefix).upper()
         elif argument.startswith("-"):
             raise UnknownProgram(f"{process.name} {argument}")
         else:
             rest.append(argument)
-    if kind and kind not in _KINDS:
-        raise UnknownProgram(f"{process.name} of type {kind}")
-    return kind, rest
+    if record_type and record_type not in _RECORD_TYPES:
+        raise UnknownProgram(f"{process.name} of type {record_type}")
+    return record_type, rest
 
 
 def getent(process: Process) -> Run:
@@ -119,24 +119,27 @@ def getent(process: Process) -> Run:
                     process, resolver_settings(process).server, reverse_name(name), "PTR"
                 )
                 local = [
-                    value.rstrip(".") for _, kind, value in (reply.records if reply else ()) if kind == "PTR"
+                    value.rstrip(".")
+                    for _, record_type, value in (reply.records if reply else ())
+                    if record_type == "PTR"
                 ]
-            found: Sequence[str] = (name,) if local else ()
+            addresses: Sequence[str] = (name,) if local else ()
             owner = " ".join(local)
         else:
             resolution = yield from resolve(process, name)
-            found, owner = resolution.addresses, resolution.name
-        if not found:
+            addresses, owner = resolution.addresses, resolution.name
+        if not addresses:
             code = _NOT_FOUND
-        for address in found:
+        for address in addresses:
             if database == "hosts":
                 yield write_text(f"{address:<15} {owner}\n")
             else:
-                kinds = ("STREAM", "DGRAM", "RAW")
+                socket_types = ("STREAM", "DGRAM", "RAW")
                 yield write_text(
                     "".join(
-                        f"{address:<15} {kind:<6} {owner if kind == 'STREAM' else ''}".rstrip() + "\n"
-                        for kind in kinds
+                        f"{address:<15} {socket_type:<6} {owner if socket_type == 'STREAM' else ''}".rstrip()
+                        + "\n"
+                        for socket_type in socket_types
                     )
                 )
     return code
@@ -144,17 +147,21 @@ def getent(process: Process) -> Run:
 
 def host(process: Process) -> Run:
     arguments = list(process.arguments)
-    kind = ""
+    record_type = ""
     if arguments[:1] == ["-t"] and len(arguments) > 1:
-        kind, arguments = arguments[1].upper(), arguments[2:]
-    if len(arguments) != 1 or arguments[0].startswith("-") or (kind and kind not in _KINDS):
+        record_type, arguments = arguments[1].upper(), arguments[2:]
+    if (
+        len(arguments) != 1
+        or arguments[0].startswith("-")
+        or (record_type and record_type not in _RECORD_TYPES)
+    ):
         raise UnknownProgram(" ".join(process.argv))
     name = arguments[0]
     settings = resolver_settings(process)
     queries = [reverse_name(name)] if is_address(name) else settings.queries(name)
     for query in queries:
         reply = yield from _query(
-            process, settings.server, query, kind or ("PTR" if is_address(name) else "A")
+            process, settings.server, query, record_type or ("PTR" if is_address(name) else "A")
         )
         if reply is None:
             yield write_text(_NO_SERVER)
@@ -162,14 +169,14 @@ def host(process: Process) -> Run:
         if reply.exists:
             yield write_text(
                 "".join(_host_line(*record) for record in reply.records)
-                or f"{query} has no {kind or 'A'} record\n"
+                or f"{query} has no {record_type or 'A'} record\n"
             )
             return 0
     yield write_text(f"Host {name} not found: 3(NXDOMAIN)\n")
     return 1
 
 
-def _host_line(name: str, kind: str, value: str) -> str:
+def _host_line(name: str, record_type: str, value: str) -> str:
     texts = {
         "A": "has address",
         "AAAA": "has IPv6 address",
@@ -178,34 +185,34 @@ def _host_line(name: str, kind: str, value: str) -> str:
         "SRV": "has SRV record",
         "TXT": "descriptive text",
     }
-    return f"{name} {texts[kind]} {value}\n"
+    return f"{name} {texts[record_type]} {value}\n"
 
 
 def _dig_arguments(process: Process) -> tuple[str, str, str, set[str]]:
     """Return the name, the type of records, the server and the flags."""
-    name, kind, server, flags = "", "A", "", set[str]()
+    name, record_type, server, flags = "", "A", "", set[str]()
     for argument in process.arguments:
         if argument.startswith("@"):
             server = argument[1:]
         elif argument in ("+short", "+search", "+nosearch"):
             flags.add(argument)
-        elif argument.upper() in _KINDS:
-            kind = argument.upper()
+        elif argument.upper() in _RECORD_TYPES:
+            record_type = argument.upper()
         elif argument.startswith(("-", "+")) or name:
             raise UnknownProgram(f"dig {argument}")
         else:
             name = argument
-    return name, kind, server, flags
+    return name, record_type, server, flags
 
 
 def dig(process: Process) -> Run:
     """Query a name without a search list, unless +search is set. The report has the answers only, or all of `+short`."""
-    name, kind, server, flags = _dig_arguments(process)
+    name, record_type, server, flags = _dig_arguments(process)
     settings = resolver_settings(process)
     server = server or settings.server
     reply: Reply | None = None
     for query in settings.queries(name) if "+search" in flags else [name.rstrip(".")]:
-        reply = yield from _query(process, server, query, kind)
+        reply = yield from _query(process, server, query, record_type)
         if reply is None:
             yield Output(1, f";; communications error to {server}#53: timed out\n{_NO_SERVER}".encode())
             return 9
@@ -216,9 +223,9 @@ def dig(process: Process) -> Run:
         yield write_text("".join(f"{value}\n" for _, _, value in records))
         return 0
     status = "NOERROR" if reply is not None and reply.exists else "NXDOMAIN"
-    answers = "".join(f"{owner}.\t30\tIN\t{record_kind}\t{value}\n" for owner, record_kind, value in records)
+    answers = "".join(f"{owner}.\t30\tIN\t{record_type}\t{value}\n" for owner, record_type, value in records)
     yield write_text(
-        f";; ->>HEADER<<- opcode: QUERY, status: {status}, id: 1\n\n;; QUESTION SECTION:\n;{name.rstrip('.')}.\t\tIN\t{kind}\n"
+        f";; ->>HEADER<<- opcode: QUERY, status: {status}, id: 1\n\n;; QUESTION SECTION:\n;{name.rstrip('.')}.\t\tIN\t{record_type}\n"
         + (f"\n;; ANSWER SECTION:\n{answers}" if answers else "")
         + f"\n;; SERVER: {server}#53({server}) (UDP)\n"
     )

@@ -50,26 +50,26 @@ def call(process: Process, request: Call) -> Steps:
 
 
 def resolve(
-    process: Process, name: str, *, kind: str = "A", limit: float = QUERY_SECONDS * ATTEMPTS
+    process: Process, name: str, *, record_type: str = "A", limit: float = QUERY_SECONDS * ATTEMPTS
 ) -> Generator[Effect, bytes | None, Resolution]:
     """Look a name up as getaddrinfo does; `limit` is the time after which the program gives up."""
     if is_address(name.strip("[]")):
         return Resolution(addresses=(name.strip("[]"),), name=name)
     addresses = [address for address, names in hosts(process) if name.lower() in names]
-    addresses = [address for address in addresses if (":" in address) == (kind == "AAAA")] or addresses
+    addresses = [address for address in addresses if (":" in address) == (record_type == "AAAA")] or addresses
     if addresses:
         return Resolution(addresses=(addresses[0],), name=name)
     settings = resolver_settings(process)
     query, is_outside = name, False
     for query in settings.queries(name):
-        reply = yield from call(process, Lookup(server=settings.server, name=query, kind=kind))
+        reply = yield from call(process, Lookup(server=settings.server, name=query, record_type=record_type))
         if not reply.is_open and reply.outcome != "outside":
             yield Sleep(min(limit, QUERY_SECONDS * ATTEMPTS))
             return Resolution(has_timed_out=True, last_query=query)
-        found = tuple(value for _, record_kind, value in reply.records if record_kind == kind)
-        if found:
-            owner = next(owner for owner, record_kind, _ in reply.records if record_kind == kind)
-            return Resolution(addresses=found, name=owner, last_query=query)
+        records = [record for record in reply.records if record[1] == record_type]
+        if records:
+            addresses = [value for _, _, value in records]
+            return Resolution(addresses=tuple(addresses), name=records[0][0], last_query=query)
         is_outside |= reply.outcome == "outside"
     if is_outside:
         raise UnknownProgram(f"{process.name} of {name}, which is outside of the cluster,")

@@ -29,9 +29,9 @@ class OptionValues(Struct):
 
 
 def parse_options(
-    arguments: Sequence[str], known: Mapping[str, str], *, single_dash: bool = False
+    arguments: Sequence[str], names: Mapping[str, str], *, single_dash: bool = False
 ) -> OptionValues:
-    """Parse a command line. `known` maps an option, such as `-T` or `--timeout`, to its name: with `=` it has a value.
+    """Parse a command line. `names` maps an option, such as `-T` or `--timeout`, to its name: with `=` it has a value.
 
     With `single_dash`, long options begin with one dash, as those of dig.
     """
@@ -43,17 +43,17 @@ def parse_options(
             parsed.operands += remaining
             break
         if argument.startswith("--"):
-            _add_long(parsed, argument, known, remaining)
+            _add_long(parsed, argument, names, remaining)
         elif argument.startswith("-") and len(argument) > 1 and not single_dash:
-            _add_short(parsed, argument, known, remaining)
+            _add_short(parsed, argument, names, remaining)
         else:
             parsed.operands.append(argument)
     return parsed
 
 
-def _add_long(parsed: OptionValues, argument: str, known: Mapping[str, str], remaining: list[str]) -> None:
+def _add_long(parsed: OptionValues, argument: str, names: Mapping[str, str], remaining: list[str]) -> None:
     option, equals, value = argument.partition("=")
-    name = known.get(option)
+    name = names.get(option)
     if name is None:
         raise UnknownOption(option)
     if not name.endswith("="):
@@ -66,10 +66,10 @@ def _add_long(parsed: OptionValues, argument: str, known: Mapping[str, str], rem
     parsed.values.setdefault(name[:-1], []).append(value)
 
 
-def _add_short(parsed: OptionValues, argument: str, known: Mapping[str, str], remaining: list[str]) -> None:
+def _add_short(parsed: OptionValues, argument: str, names: Mapping[str, str], remaining: list[str]) -> None:
     letters = argument[1:]
     while letters:
-        name = known.get(f"-{letters[0]}")
+        name = names.get(f"-{letters[0]}")
         if name is None:
             raise UnknownOption(f"-{letters[0]}")
         letters = letters[1:]

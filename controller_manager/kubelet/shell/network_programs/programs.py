@@ -13,9 +13,15 @@ from mockube.controller_manager.kubelet.shell.network_programs.databases import 
 )
 from mockube.controller_manager.kubelet.shell.network_programs.names import dig, getent, host, nslookup
 from mockube.controller_manager.kubelet.shell.network_programs.wget import wget
-from mockube.controller_manager.kubelet.shell.process import Program
+from mockube.controller_manager.kubelet.shell.process import (
+    Output,
+    Process,
+    Program,
+    Run,
+    UnknownProgram,
+)
 
-PROGRAMS: Final[Mapping[str, Program]] = {
+_PROGRAMS: Final[Mapping[str, Program]] = {
     "wget": wget,
     "curl": curl,
     "nc": nc,
@@ -33,4 +39,24 @@ PROGRAMS: Final[Mapping[str, Program]] = {
     "mariadb-admin": mysqladmin,
     "mongosh": mongosh,
     "mongo": mongosh,
+}
+
+
+def _report_unknown(program: Program) -> Program:
+    """Return a program that reports what it does not simulate, where a client sees it, instead of raising it."""
+
+    def run(process: Process) -> Run:
+        try:
+            return (yield from program(process))
+        except UnknownProgram as error:
+            if process.host.is_strict:
+                raise
+            yield Output(2, f"mockube: {error} does not run: it is not simulated\n".encode())
+            return 1
+
+    return run
+
+
+PROGRAMS: Final[Mapping[str, Program]] = {
+    name: _report_unknown(program) for name, program in _PROGRAMS.items()
 }

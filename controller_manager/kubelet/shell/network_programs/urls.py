@@ -27,7 +27,7 @@ class Url(Struct, frozen=True, kw_only=True):
         path = self.target.partition("?")[0]
         return path.rpartition("/")[2]
 
-    def redirected(self, location: str) -> "Url":
+    def join(self, location: str) -> "Url":
         return parse_url(urljoin(self.text, location))
 
 

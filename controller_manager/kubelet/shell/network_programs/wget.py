@@ -109,7 +109,7 @@ def _download(process: Process, options: OptionValues, text: str) -> Generator[E
         if reply.status not in _REDIRECTS or not location:
             break
         try:
-            url = url.redirected(location)
+            url = url.join(location)
         except ValueError:
             raise _Failed(f"not an http or ftp url: {location}") from None
     else:

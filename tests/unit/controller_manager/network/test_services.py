@@ -86,7 +86,7 @@ def test_node_port_leads_to_endpoints_on_every_node(cluster):
     assert targets(cluster, "172.18.0.2", 30080) is Outcome.TIMEOUT
 
 
-def test_addresses_of_pods_and_nobody(cluster):
+def test_address_leads_to_its_pod_or_nowhere(cluster):
     assert targets(cluster, "10.244.0.1", 99) == [("10.244.0.1", 99)]
     assert targets(cluster, "10.244.0.9", 80) is Outcome.UNREACHABLE
     assert targets(cluster, "8.8.8.8", 53) is Outcome.OUTSIDE

@@ -1,0 +1,203 @@
+"""Containers reach names, Services and pods of the cluster, and fail where a real container fails."""
+
+from contextlib import closing
+
+import orjson
+import pytest
+from kubernetes import client as official
+from kubernetes.stream import stream
+
+from mockube import Cluster
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
+
+
+def pod(name, *command, namespace="default", labels=None, init=None, **spec):
+    container = {"name": "c", "image": "busybox", "command": list(command)}
+    init = [{"name": "i", "image": "busybox", "command": init}] if init else []
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": namespace, "labels": labels or {}},
+        "spec": {"containers": [container], "initContainers": init, **spec},
+    }
+
+
+def service(name, **spec):
+    spec = {"selector": {"app": "web"}, "ports": [{"port": 80, "targetPort": "http"}], **spec}
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": spec,
+    }
+
+
+@pytest.fixture(scope="module")
+def cluster(module_cluster):
+    web = pod("web", labels={"app": "web"})
+    web["spec"]["containers"] = [
+        {"name": "c", "image": "example/web", "ports": [{"name": "http", "containerPort": 8080}]}
+    ]
+    module_cluster.apply(orjson.dumps(web).decode())
+    module_cluster.apply(orjson.dumps(service("web")).decode())
+    module_cluster.apply(orjson.dumps(pod("shell", "sleep", "infinity", labels={"role": "shell"})).decode())
+    module_cluster.wait("Pod", "web", "Ready")
+    module_cluster.wait("Pod", "shell", "Ready")
+    module_cluster.wait("Endpoints", "web", lambda endpoints: endpoints.get("subsets"))
+    return module_cluster
+
+
+@pytest.fixture(scope="module")
+def shell(cluster):
+    api = official.CoreV1Api(cluster.kubernetes())
+
+    def run(script):
+        """Run a script in the pod; return its exit code and its output."""
+        session = stream(
+            api.connect_get_namespaced_pod_exec, "shell", "default", command=["sh", "-c", script], stdout=True,
+            stderr=True, _preload_content=False,
+        )  # fmt: skip
+        session.run_forever(timeout=30)
+        code = session.returncode
+        return code, session.read_all()
+
+    return run
+
+
+def run_to_end(cluster, tree):
+    """Run a pod to its end; return its phase, and the log of its container."""
+    name = tree["metadata"]["name"]
+    cluster.apply(orjson.dumps(tree).decode())
+    cluster.wait("Pod", name, lambda pod: pod["status"].get("phase") in ("Succeeded", "Failed"))
+    log = official.CoreV1Api(cluster.kubernetes()).read_namespaced_pod_log(name, "default")
+    return cluster.get("Pod", name)["status"]["phase"], log
+
+
+def test_pod_that_reaches_service_succeeds(cluster):
+    phase, log = run_to_end(cluster, pod("good", "wget", "-qO-", "web:80", restartPolicy="Never"))
+    assert phase == "Succeeded"
+    assert log == "mockube: pod default/web is simulated: GET / on port 8080\n"
+
+
+def test_pod_that_reaches_no_service_fails(cluster):
+    phase, log = run_to_end(cluster, pod("bad", "wget", "nosuchservice:9999", restartPolicy="Never"))
+    assert (phase, log) == ("Failed", "wget: bad address 'nosuchservice:9999'\n")
+
+
+def is_initializing(pod):
+    return any("running" in status["state"] for status in pod["status"].get("initContainerStatuses", ()))
+
+
+def test_init_container_waits_for_service(cluster):
+    wait = ["sh", "-c", "until nslookup later; do echo waiting; sleep 1; done"]
+    cluster.apply(orjson.dumps(pod("waiting", "sleep", "infinity", init=wait)).decode())
+    cluster.wait("Pod", "waiting", is_initializing)
+    cluster.apply(orjson.dumps(service("later")).decode())
+    cluster.wait("Pod", "waiting", "Ready")
+
+
+def test_programs_that_are_not_simulated_leave_the_pod_running(cluster):
+    cluster.apply(orjson.dumps(pod("mixed", "sh", "-c", "wget -qO- web:80; my-server --port 80")).decode())
+    cluster.wait("Pod", "mixed", "Ready")
+    read_log = official.CoreV1Api(cluster.kubernetes()).read_namespaced_pod_log
+    with closing(read_log("mixed", "default", follow=True, _preload_content=False)) as log:
+        text = b""
+        while b"does not run\n" not in text:
+            text += next(log.stream(4096))
+    assert text.splitlines() == [
+        b"mockube: pod default/web is simulated: GET / on port 8080",
+        b"mockube: container c is simulated: my-server does not run",
+    ]
+    assert cluster.get("Pod", "mixed")["status"]["phase"] == "Running"
+
+
+def test_exec_reaches_service(shell):
+    code, output = shell("curl -s -o /dev/null -w '%{http_code}' http://web.default.svc")
+    assert (code, output) == (0, "200")
+    output = shell("curl -s web.default.svc.cluster.local/x")[1]
+    assert output == "mockube: pod default/web is simulated: GET /x on port 8080\n"
+
+
+def test_own_port_without_server_refuses(shell):
+    code, output = shell("nc -zv localhost 80")
+    assert (code, output) == (1, "nc: can't connect to remote host (127.0.0.1): Connection refused\n")
+
+
+def test_name_outside_of_the_cluster_is_named(shell):
+    code, output = shell("curl -s https://example.com")
+    message = (
+        "mockube: curl of example.com, which is outside of the cluster, does not run: it is not simulated\n"
+    )
+    assert (code, output) == (1, message)
+
+
+def test_api_server_is_reached_as_service_account(cluster, shell):
+    request = f'curl -s --cacert {ACCOUNT}/ca.crt -H "Authorization: Bearer $(cat {ACCOUNT}/token)"'
+    assert shell(f"{request} https://kubernetes.default.svc/livez")[1] == "ok"
+    output = shell(f"{request} https://kubernetes.default.svc/api/v1/namespaces/default/pods")[1]
+    assert orjson.loads(output)["message"].startswith(
+        'pods is forbidden: User "system:serviceaccount:default:default" cannot list'
+    )
+    assert shell("curl -s https://kubernetes.default.svc/livez")[0] == 60
+    output = shell("curl -sk https://kubernetes.default.svc/api/v1/pods")[1]
+    assert 'User \\"system:anonymous\\" cannot list' in output
+
+
+def test_network_policy_drops_connections_and_name_queries(cluster, shell):
+    policy = {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": {"name": "egress", "namespace": "default"},
+        "spec": {"podSelector": {"matchLabels": {"role": "shell"}}, "policyTypes": ["Egress"], "egress": []},
+    }
+    address = cluster.get("Service", "web")["spec"]["clusterIP"]
+    cluster.apply(orjson.dumps(policy).decode())
+    try:
+        code, output = shell(
+            f"for i in 1 2 3 4 5 6 7 8 9; do curl -s -m 1 {address} || exit $?; sleep 0.1; done"
+        )
+        assert code == 28
+        code, output = shell("curl -sS -m 1 web")
+        assert (code, output) == (28, "curl: (28) Resolving timed out after 1000 milliseconds\n")
+        dns = {"matchLabels": {"k8s-app": "kube-dns"}}
+        rule = {
+            "to": [{"namespaceSelector": {}, "podSelector": dns}],
+            "ports": [{"port": 53, "protocol": "UDP"}],
+        }
+        cluster.apply(orjson.dumps(policy | {"spec": policy["spec"] | {"egress": [rule]}}).decode())
+        code, output = shell("until nslookup web; do sleep 0.1; done; curl -s -m 1 web")
+        assert code == 28
+    finally:
+        cluster.delete("NetworkPolicy", "egress")
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_policies_of_administrators_are_refused_by_name():
+    names = {"plural": "adminnetworkpolicies", "kind": "AdminNetworkPolicy", "singular": "adminnetworkpolicy"}
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    version = {"name": "v1alpha1", "served": True, "storage": True, "schema": schema}
+    annotations = {"api-approved.kubernetes.io": "https://example.org/approved"}
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "adminnetworkpolicies.policy.networking.k8s.io", "annotations": annotations},
+        "spec": {
+            "group": "policy.networking.k8s.io", "scope": "Cluster", "names": names, "versions": [version],
+        },
+    }  # fmt: skip
+    policy = {
+        "apiVersion": "policy.networking.k8s.io/v1alpha1",
+        "kind": "AdminNetworkPolicy",
+        "metadata": {"name": "strict"},
+    }
+    with Cluster(nodes=1) as cluster:
+        cluster.apply(orjson.dumps(definition).decode())
+        cluster.wait("CustomResourceDefinition", definition["metadata"]["name"], "Established")
+        cluster.apply(orjson.dumps(policy).decode())
+        log = run_to_end(cluster, pod("client", "wget", "web", restartPolicy="Never"))[1]
+    assert "wget: AdminNetworkPolicy 'strict', which is not simulated, does not run" in log

@@ -1,0 +1,83 @@
+"""nc, ping and the pings of databases report whether a server answers."""
+
+import pytest
+
+from mockube.controller_manager.kubelet.shell.process import UnknownProgram
+from tests.support.shell_network import run_script
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "err"),
+    [
+        ("-z web 80", 0, ""),
+        ("-zv web 80", 0, "web (10.0.0.7:80) open\n"),
+        ("-z web 82", 1, ""),
+        ("-zv web 82", 1, "nc: can't connect to remote host (10.0.0.7): Connection refused\n"),
+        ("-z -w 2 web 81", 1, "nc: timed out\n"),
+        ("-z none 80", 1, "nc: bad address 'none'\n"),
+        ("-z web 0", 1, "nc: bad port '0'\n"),
+        ("-z web 82-84", 1, ""),
+    ],
+)
+def test_nc_scans_ports(arguments, code, err):
+    result = run_script(f"nc {arguments}")
+    assert (result.code, result.err) == (code, err)
+
+
+def test_nc_listening_is_not_simulated():
+    with pytest.raises(UnknownProgram, match="nc -l"):
+        run_script("nc -l -p 80")
+
+
+def test_ping_counts_replies():
+    result = run_script("ping -c 2 me")
+    assert result.code == 0
+    assert "2 packets transmitted, 2 packets received, 0% packet loss" in result.out
+    assert 1 <= result.seconds < 2
+
+
+def test_ping_without_replies_fails():
+    result = run_script("ping -c 2 -W 3 web")
+    assert result.code == 1
+    assert "2 packets transmitted, 0 packets received, 100% packet loss" in result.out
+    assert 4 <= result.seconds < 5
+
+
+def test_ping_of_unknown_name_fails():
+    result = run_script("ping -c 1 none")
+    assert (result.code, result.err) == (1, "ping: bad address 'none'\n")
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "text"),
+    [
+        ("redis-cli -h db.prod ping", 0, "PONG\n"),
+        (
+            "redis-cli -h db.prod -p 1 ping",
+            1,
+            "Could not connect to Redis at db.prod:1: Connection refused\n",
+        ),
+        ("redis-cli -h none ping", 1, "Could not connect to Redis at none:6379: Name or service not known\n"),
+        ("pg_isready", 0, "/var/run/postgresql:5432 - accepting connections\n"),
+        ("pg_isready -h web", 2, "web:5432 - no response\n"),
+        ("pg_isready -q -h db.prod -p 6379", 2, ""),
+        ("mysqladmin -h web -psecret ping", 1, "mysqladmin: connect to server at 'web' failed\n"),
+        ("mysqladmin -h web -P 80 ping", 0, "mysqld is alive\n"),
+        ("mongosh --quiet --eval 'db.adminCommand(\"ping\")' web:80", 0, "{ ok: 1 }\n"),
+        (
+            "mongosh --eval 'db.adminCommand(\"ping\").ok' --host none",
+            1,
+            "MongoNetworkError: getaddrinfo ENOTFOUND none\n",
+        ),
+    ],
+)
+def test_database_ping_reports_whether_server_answers(command, code, text):
+    result = run_script(command)
+    assert result.code == code
+    assert (result.out + result.err).startswith(text)
+
+
+@pytest.mark.parametrize("command", ["redis-cli get x", "mysqladmin shutdown", "mongosh --eval 'x'"])
+def test_other_commands_of_databases_are_not_simulated(command):
+    with pytest.raises(UnknownProgram):
+        run_script(command)
