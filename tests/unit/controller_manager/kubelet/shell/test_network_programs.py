@@ -6,7 +6,6 @@ from mockube.controller_manager.kubelet.shell.process import UnknownProgram
 from mockube.controller_manager.network.calls import HttpRequest, Lookup, Reply
 from tests.support.shell_network import ShellNetwork, run_script
 
-
 # --- names
 
 
