@@ -20,6 +20,7 @@ from mockube.controller_manager.kubelet.containers.environment import (
 )
 from mockube.controller_manager.kubelet.containers.program import expand_references
 from mockube.controller_manager.kubelet.processes.images import LocalImage
+from mockube.controller_manager.kubelet.processes.mount_namespace import Mounts
 
 ROOT_VARIABLE: Final = "MOCKUBE_ROOT"
 PORT_VARIABLE: Final = "MOCKUBE_PORT_"
@@ -31,10 +32,11 @@ class StartError(Exception):
 
 
 class Identity(Struct, frozen=True, kw_only=True):
-    """The user and group of a process; None for those of this process."""
+    """The user and the groups of a process; None for the user of this process."""
 
     user: int | None = None
-    group: int | None = None
+    groups: Sequence[int] = ()
+    """The primary group and the others; empty for those of this process."""
 
 
 class CommandSpec(Struct, frozen=True, kw_only=True):
@@ -42,12 +44,18 @@ class CommandSpec(Struct, frozen=True, kw_only=True):
     environment: Mapping[str, str]
     directory: Path
     identity: Identity
+    mounts: Mounts | None = None
+    """The mounts in a namespace of the container's own; None without one."""
 
 
 class LocalEnvironment(Struct, frozen=True, kw_only=True):
     """The folder, ports and API server of a container on this machine."""
 
     root: Path
+    """The container's folder, as the process sees it: / in a mount namespace."""
+    folder: Path
+    """The container's folder on this machine."""
+    mounts: Mounts | None
     ports: Mapping[int, int]
     server: str
     """The URL of the API server."""
@@ -65,6 +73,17 @@ def local_ports(container: ReadOnlyTree, image: LocalImage) -> dict[int, int]:
     return {port: port for port in declared} | dict(image.ports)
 
 
+def names_variable(container: ReadOnlyTree, image: LocalImage, variable: str) -> bool:
+    """Return whether a container's command, arguments or variables name a variable, or its program may read it."""
+    texts = [
+        *(image.command or container.get("command") or ()),
+        *(container.get("args") or image.args),
+        *image.env.values(),
+        *(entry.get("value") or "" for entry in container.get("env") or ()),
+    ]
+    return any(variable in text for text in texts)
+
+
 def command_spec(
     pod: ReadOnlyTree,
     container: ReadOnlyTree,
@@ -73,6 +92,7 @@ def command_spec(
     local_environment: LocalEnvironment,
 ) -> CommandSpec:
     machine, root, ports = os.environ, local_environment.root, local_environment.ports
+    mounts = local_environment.mounts
     base = {
         "PATH": machine.get("PATH") or os.defpath,
         "HOSTNAME": hostname_of(pod),
@@ -91,13 +111,21 @@ def command_spec(
     command = image.command or container.get("command") or ()
     arguments = container.get("args") or image.args
     argv = expand_references([*command, *arguments], environment)
-    directory = _directory(container, image, root)
+    directory = _directory(container, image, local_environment.folder)
     return CommandSpec(
-        argv=_resolve_program(argv, environment, image.directory or image.folder),
+        argv=_resolve_program(argv, environment, image.directory or image.folder, mounts),
         environment=environment,
         directory=directory,
-        identity=_identity(pod, container),
+        identity=identity_of_process(pod, container, image),
+        mounts=mounts,
     )
+
+
+def hidden_paths(image: LocalImage, mounts: Mounts) -> list[str]:
+    """Return the paths of this machine that the command needs and that a mount would hide."""
+    program = image.command[0] if image.command else ""
+    folders = [str((image.directory or image.folder).absolute())]
+    return [path for path in (*folders, program) if mounts.source_of(path) is not None]
 
 
 def _with_server(references: References, server: str) -> References:
@@ -123,14 +151,24 @@ def _directory(container: ReadOnlyTree, image: LocalImage, root: Path) -> Path:
     return root / os.path.normpath(f"/{inner}").lstrip("/") if inner else image.folder
 
 
-def _resolve_program(argv: Sequence[str], environment: Mapping[str, str], folder: Path) -> Sequence[str]:
+def _resolve_program(
+    argv: Sequence[str], environment: Mapping[str, str], folder: Path, mounts: Mounts | None
+) -> Sequence[str]:
     """Replace the program by its full path."""
     if not argv:
         raise StartError("no command specified")
-    return [find_program(argv[0], environment, folder), *argv[1:]]
+    return [find_program(argv[0], environment, folder, mounts), *argv[1:]]
 
 
-def find_program(name: str, environment: Mapping[str, str], folder: Path) -> str:
+def find_program(
+    name: str, environment: Mapping[str, str], folder: Path, mounts: Mounts | None = None
+) -> str:
+    """Return the full path of a program; a program in a volume has the path that the container sees."""
+    if mounts is not None and (source := mounts.source_of(name)) is not None:
+        if not os.access(source, os.X_OK):
+            reason = "permission denied" if Path(source).exists() else "no such file or directory"
+            raise StartError(f'error during container init: exec: "{name}": {reason}')
+        return name
     path = str(folder / name) if "/" in name else name
     program = shutil.which(path, path=environment.get("PATH"))
     if program is None:
@@ -140,10 +178,13 @@ def find_program(name: str, environment: Mapping[str, str], folder: Path) -> str
     return program
 
 
-def _identity(pod: ReadOnlyTree, container: ReadOnlyTree) -> Identity:
-    """Return the pod's user and group if this process is root; otherwise keep those of this process."""
-    if os.geteuid() != 0:
-        return Identity()
+def identity_of_process(pod: ReadOnlyTree, container: ReadOnlyTree, image: LocalImage) -> Identity:
+    """Return the user and the groups of the pod, or else of the image, if this process is root; otherwise those of this process."""
     context = security_context(pod, container)
     user, group = context.get("runAsUser"), context.get("runAsGroup")
-    return Identity(user=user, group=group if group is not None else user)
+    user, group = (image.user, image.group if group is None else group) if user is None else (user, group)
+    if os.geteuid() != 0 or user is None is group:
+        return Identity()
+    others = [context.get("fsGroup"), *(context.get("supplementalGroups") or ())]
+    primary = next(number for number in (group, user, 0) if number is not None)
+    return Identity(user=user, groups=(primary, *(number for number in others if number is not None)))

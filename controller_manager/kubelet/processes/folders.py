@@ -1,12 +1,14 @@
 """The folders of a pod whose containers are processes: its volumes, and a root folder with mounts for each container.
 
 POD/volumes/NAME         a volume; the files of a ConfigMap and the like are replaced atomically by the link `..data`
-POD/containers/NAME      the root of a container; each mount path in it is a link to a volume
+POD/containers/NAME      the root of a container; a volume is bound at each mount path in it, or a link there leads to the volume
+POD/termination-messages/NAME   the termination message of a container whose mounts are bound
 """
 
 import os
 import shutil
-from collections.abc import Mapping
+import stat
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +21,8 @@ from mockube.controller_manager.kubelet.containers.mounts import (
     volume_content,
     volume_kind,
 )
+from mockube.controller_manager.kubelet.processes.command import Identity
+from mockube.controller_manager.kubelet.processes.mount_namespace import Bind, Mounts
 from mockube.controller_manager.workloads.volumes import claim_name
 
 _WRITABLE: Final = frozenset({"emptyDir", "persistentVolumeClaim", "ephemeral"})
@@ -43,36 +47,108 @@ def container_root(pod_folder: Path, name: str) -> Path:
     return pod_folder / "containers" / name
 
 
-def make_root(base: Path, pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> Path:
-    """Create a new root of the container with all mounts; the files of an earlier run are removed, except in volumes."""
+def message_file(pod_folder: Path, container: ReadOnlyTree) -> Path:
+    """Return the file that a container with mounts of its own has at its `terminationMessagePath`."""
+    return pod_folder / "termination-messages" / str(container["name"])
+
+
+def message_path(container: ReadOnlyTree) -> str:
+    return absolute_path(container.get("terminationMessagePath") or "/dev/termination-log")
+
+
+def absolute_path(path: str) -> str:
+    """Return a path of a container without `..` and repeated slashes."""
+    return "/" + os.path.normpath(f"/{path}").lstrip("/")
+
+
+def make_root(
+    base: Path, pod: ReadOnlyTree, container: ReadOnlyTree, references: References, identity: Identity
+) -> Mounts:
+    """Create a new root of the container and its volumes; the files of an earlier run are removed, except in volumes.
+
+    The mounts that are returned appear in a mount namespace, or by `link_mounts`.
+    """
     pod_folder = base / meta.uid(pod)
     root = container_root(pod_folder, container["name"])
     shutil.rmtree(root, ignore_errors=True)
     for folder in ("tmp", "dev"):
         (root / folder).mkdir(parents=True, exist_ok=True)
+    (root / "tmp").chmod(0o1777)
     write_volumes(base, pod, container, references)
+    _hand_over(root, identity)
+    for folder in ("tmp", "dev"):
+        _hand_over(root / folder, identity)
+    directory = container.get("workingDir")
+    return Mounts(
+        root=str(root),
+        binds=tuple(_binds(base, pod, container, references)),
+        folders=(absolute_path(directory),) if directory else (),
+    )
+
+
+def _hand_over(path: Path, identity: Identity) -> None:
+    """Make a file or folder that of the process."""
+    if identity.user is not None or identity.groups:
+        os.chown(path, -1 if identity.user is None else identity.user, identity.groups[0])
+
+
+def _binds(base: Path, pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> Iterator[Bind]:
     volumes = {volume["name"]: volume for volume in pod["spec"].get("volumes") or ()}
-    mounts = sorted(container.get("volumeMounts") or (), key=lambda mount: len(mount["mountPath"]))
-    for mount in mounts:
-        volume = volumes.get(mount["name"])
-        if volume is not None:
-            inner = sub_path(mount, environment_of(pod, container, references)).strip("/")
-            _link(root, mount["mountPath"], volume_folder(base, pod, volume), inner)
-    return root
+    mounts = [mount for mount in container.get("volumeMounts") or () if mount["name"] in volumes]
+    for mount in sorted(mounts, key=lambda mount: len(mount["mountPath"])):
+        volume = volumes[mount["name"]]
+        inner = sub_path(mount, environment_of(pod, container, references)).strip("/")
+        source = volume_folder(base, pod, volume) / inner
+        if not source.exists():
+            _make_volume_folder(source)
+        read_only = bool(mount.get("readOnly")) or _is_api_volume(volume_kind(volume))
+        yield Bind(str(source), absolute_path(mount["mountPath"]), read_only)
 
 
-def _link(root: Path, mount_path: str, volume: Path, inner: str) -> None:
-    link = root / os.path.normpath(f"/{mount_path}").lstrip("/")
-    target = volume / inner if inner else volume
-    if not target.exists():
-        target.mkdir(parents=True, exist_ok=True)
+def add_message_file(base: Path, pod: ReadOnlyTree, container: ReadOnlyTree, mounts: Mounts) -> Mounts:
+    """Add a file for the termination message, which every user may write, to the mounts of a namespace."""
+    path = message_file(base / meta.uid(pod), container)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"")
+    path.chmod(0o666)
+    bind = Bind(str(path), message_path(container), read_only=False)
+    return mounts._replace(binds=(*mounts.binds, bind))
+
+
+def link_mounts(base: Path, pod: ReadOnlyTree, mounts: Mounts, identity: Identity) -> None:
+    """Let each mount path below the root be a link to its volume, for a container without a mount namespace."""
+    root = Path(mounts.root)
+    for bind in mounts.binds:
+        _link(root, bind)
+    if identity.user:
+        # The folders lead to the container's files. Their names, which nobody can guess, keep them private.
+        pod_folder = base / meta.uid(pod)
+        for folder in (
+            base,
+            base / "claims",
+            base / "claims" / meta.namespace(pod),
+            pod_folder,
+            *pod_folder.iterdir(),
+        ):
+            if folder.is_dir():
+                folder.chmod(0o711)
+
+
+def _link(root: Path, bind: Bind) -> None:
+    link = root / bind.path.lstrip("/")
     if link.is_symlink() or link == root:
         return
     link.parent.mkdir(parents=True, exist_ok=True)
     if link.is_dir() and not any(link.iterdir()):
         link.rmdir()
     if not link.exists():
-        link.symlink_to(target)
+        link.symlink_to(bind.source)
+
+
+def _make_volume_folder(folder: Path) -> None:
+    """Create a folder of a volume that every user of the pod may write, as a kubelet does."""
+    folder.mkdir(parents=True, exist_ok=True)
+    folder.chmod(0o777)
 
 
 def volume_folder(base: Path, pod: ReadOnlyTree, volume: ReadOnlyTree) -> Path:
@@ -86,17 +162,28 @@ def volume_folder(base: Path, pod: ReadOnlyTree, volume: ReadOnlyTree) -> Path:
 def write_volumes(base: Path, pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> None:
     """Write the present contents of volumes from API objects, and create folders for other volumes."""
     names = {mount["name"] for mount in container.get("volumeMounts") or ()}
+    group = (pod["spec"].get("securityContext") or {}).get("fsGroup")
     for volume in pod["spec"].get("volumes") or ():
         if volume["name"] not in names:
             continue
         folder = volume_folder(base, pod, volume)
-        folder.mkdir(parents=True, exist_ok=True)
+        if not folder.exists():
+            _make_volume_folder(folder)
+            _give_to_group(folder, group)
         content = volume_content(volume, pod, container, references)
         if content is not None:
-            replace_content(folder, content)
+            replace_content(folder, content, group)
 
 
-def replace_content(folder: Path, content: Content) -> None:
+def _give_to_group(path: Path, group: int | None) -> None:
+    """Give a volume's file or folder to the pod's `fsGroup`, which may then read it as its owner does."""
+    if group is not None and os.geteuid() == 0:
+        os.chown(path, -1, group)
+        mode = path.stat().st_mode
+        path.chmod(stat.S_IMODE(mode) | (0o2770 if stat.S_ISDIR(mode) else 0o440))
+
+
+def replace_content(folder: Path, content: Content, group: int | None = None) -> None:
     """Replace the files of a folder atomically, as a kubelet does: all names are links through one link."""
     link, present = folder / "..data", _read_files(folder / "..data")
     if present == {name: file.data for name, file in content.items()} and link.exists():
@@ -109,6 +196,7 @@ def replace_content(folder: Path, content: Content) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(file.data)
         path.chmod(file.mode & 0o777)
+        _give_to_group(path, group)
     new.mkdir(exist_ok=True)
     _replace_link(link, new.name)
     top_names = {name.split("/")[0] for name in content}
@@ -136,12 +224,17 @@ def _read_files(folder: Path) -> Mapping[str, bytes]:
     }
 
 
-def write_kubeconfig(root: Path, server: str, namespace: str) -> Path | None:
-    """Write a kubeconfig for clients that ignore the mounted token, and return its path; None without a token."""
-    account = root / ACCOUNT_FOLDER
-    if not (account / "token").exists():
+def write_kubeconfig(
+    mounts: Mounts, root: Path, server: str, namespace: str, identity: Identity
+) -> Path | None:
+    """Write a kubeconfig for clients that ignore the mounted token, and return its path; None without a token.
+
+    `root` is the container's folder as the process sees it, and so is the path.
+    """
+    token = mounts.source_of(f"/{ACCOUNT_FOLDER}/token")
+    if token is None or not Path(token).exists():
         return None
-    path = root / "kubeconfig"
+    account, path = root / ACCOUNT_FOLDER, Path(mounts.root) / "kubeconfig"
     path.write_text(
         "apiVersion: v1\n"
         "kind: Config\n"
@@ -154,4 +247,5 @@ def write_kubeconfig(root: Path, server: str, namespace: str) -> Path | None:
         "current-context: pod\n"
     )
     path.chmod(0o600)
-    return path
+    _hand_over(path, identity)
+    return root / "kubeconfig"

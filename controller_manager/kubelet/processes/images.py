@@ -9,10 +9,12 @@ images:
     ports: {8080: 0}                the port of this machine for a container's port; 0 chooses a free port
     ready: {httpGet: {path: /healthz, port: 8080}}   the readiness probe of a container that has none
     directory: .                    the working directory
+    user: "1000:1000"               the user and group of a pod that sets none, if mockube runs as root
 
 Without `folder`, the image names may be at the top level. Pure, apart from `load_images`.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -25,7 +27,8 @@ from mockube.apimachinery.yaml_decode import load
 from mockube.apimachinery.yaml_scalars import YamlError
 
 MAX_BYTES: Final = 1 << 20
-_FIELDS: Final = frozenset({"command", "args", "env", "ports", "ready", "directory"})
+_FIELDS: Final = frozenset({"command", "args", "env", "ports", "ready", "directory", "user"})
+_USER: Final = re.compile(r"(\d{1,9})(?::(\d{1,9}))?")
 _HANDLERS: Final = frozenset({"exec", "httpGet", "tcpSocket", "grpc"})
 
 
@@ -41,6 +44,9 @@ class LocalImage(Struct, frozen=True, kw_only=True):
     ports: Mapping[int, int] = field(default_factory=dict)
     ready: ReadOnlyTree | None = None
     directory: Path | None = None
+    user: int | None = None
+    """The user; None for that of this process."""
+    group: int | None = None
     folder: Path = Path()
     """The base of relative paths: the folder of the map."""
 
@@ -116,14 +122,17 @@ def _image(name: str, tree: Any, folder: Path) -> LocalImage:
     if tree is None:
         tree = {}
     if not isinstance(tree, Mapping):
-        raise ImageMapError(f"{name}: must be a map of command, args, env, ports, ready and directory")
+        raise ImageMapError(f"{name}: must be a map of command, args, env, ports, ready, directory and user")
     unknown = sorted(str(key) for key in tree.keys() - _FIELDS)
     if unknown:
         raise ImageMapError(f"{name}: unknown {', '.join(unknown)}; known are {', '.join(sorted(_FIELDS))}")
     directory = tree.get("directory")
     if directory is not None and not isinstance(directory, str):
         raise ImageMapError(f"{name}: directory must be the path of a folder")
+    user, group = _user(name, tree.get("user"))
     return LocalImage(
+        user=user,
+        group=group,
         command=_parse_words(name, "command", tree.get("command")),
         args=_parse_words(name, "args", tree.get("args")),
         env=_variables(name, tree.get("env")),
@@ -169,6 +178,15 @@ def _ports(name: str, value: Any) -> Mapping[int, int]:
             f"{name}: ports must map container ports to ports of this machine; 0 chooses a free one"
         )
     return pairs
+
+
+def _user(name: str, value: Any) -> tuple[int | None, int | None]:
+    match = _USER.fullmatch(str(value)) if isinstance(value, int | str) and value is not True else None
+    if value is not None and match is None:
+        raise ImageMapError(f'{name}: user must be a number, or "USER:GROUP" with two numbers')
+    if match is None:
+        return None, None
+    return int(match[1]), None if match[2] is None else int(match[2])
 
 
 def _is_port(value: Any) -> bool:

@@ -1,12 +1,14 @@
 """A script that executes a command that cannot outlive its parent, or kills process groups after the end of its input.
 
-`launcher.py run PARENT USER GROUP TERMINAL COMMAND...` executes the command in its place. On Linux the kernel kills it
-when its parent dies. `launcher.py watch` reads a line `+GROUP` or `-GROUP` for each process group that starts or ends.
+`launcher.py run PARENT USER GROUPS TERMINAL MOUNTS COMMAND...` executes the command in its place. On Linux the kernel kills it
+when its parent dies. With MOUNTS (see `mount_namespace.Mounts`) the command sees the container's files at their own paths.
+`launcher.py watch` reads a line `+GROUP` or `-GROUP` for each process group that starts or ends.
 At the end of its input, which also follows a crash of the writer, it kills the groups that have not ended.
 """
 
 import ctypes
 import fcntl
+import importlib
 import os
 import signal
 import sys
@@ -22,14 +24,23 @@ NOT_FOUND, NOT_EXECUTED = 127, 126
 
 
 def run_command(
-    command: Sequence[str], *, user: int | None = None, group: int | None = None, terminal: bool = False
+    command: Sequence[str],
+    *,
+    user: int | None = None,
+    groups: Sequence[int] = (),
+    terminal: bool = False,
+    mounts: str = "",
 ) -> list[str]:
     """Return the command that this process starts to execute another command as a child.
 
-    With `terminal`, its standard input becomes the controlling terminal; it is to be started in a session of its own.
+    The first of the `groups` is the primary one. With `terminal`, its standard input becomes the controlling terminal; it is
+    to be started in a session of its own. `mounts` is the text of the container's mounts, "" without a mount namespace.
     """
-    identity = ["-" if number is None else str(number) for number in (user, group)]
-    return [*_SELF, "run", str(os.getpid()), *identity, "1" if terminal else "0", *command]
+    user_text = "" if user is None else str(user)
+    group_texts = ",".join(map(str, groups))
+    return [
+        *_SELF, "run", str(os.getpid()), user_text, group_texts, "1" if terminal else "0", mounts, *command
+    ]  # fmt: skip
 
 
 def watch_command() -> list[str]:
@@ -39,15 +50,19 @@ def watch_command() -> list[str]:
 _SELF = (sys.executable, "-I", "-S", str(Path(__file__).absolute()))
 
 
-def _execute(parent: int, user: str, group: str, terminal: str, command: list[str]) -> None:
+def _execute(
+    identity: "tuple[str, str]", terminal: str, mounts: str, command: list[str], parent: int
+) -> None:
     if terminal == "1":
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-    if group != "-" or user != "-":
-        os.setgroups([])
-    if group != "-":
-        os.setgid(int(group))
-    if user != "-":
-        os.setuid(int(user))
+    if mounts:
+        sys.path.insert(0, str(Path(__file__).parent))
+        try:
+            importlib.import_module("mount_namespace").enter(mounts)  # The script imports nothing of mockube.
+        except OSError as error:
+            print(f"the container's mounts failed: {error}", file=sys.stderr)  # noqa: T201 - it is the command's output
+            sys.exit(NOT_EXECUTED)
+    _become(*identity)
     if sys.platform == "linux":
         # This follows the change of the user, which would clear the signal.
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -60,6 +75,17 @@ def _execute(parent: int, user: str, group: str, terminal: str, command: list[st
     except OSError as error:
         print(f"{command[0]}: {error.strerror}", file=sys.stderr)  # noqa: T201 - it is the command's output
         sys.exit(NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_EXECUTED)
+
+
+def _become(user: str, group_texts: str) -> None:
+    """Take the groups, the first of which is the primary one, and the user; "" keeps those of this process."""
+    if group_texts or user:
+        groups = [int(number) for number in group_texts.split(",") if number]
+        os.setgroups(groups[1:])
+        if groups:
+            os.setgid(groups[0])
+    if user:
+        os.setuid(int(user))
 
 
 def _watch(lines: Iterable[str]) -> None:
@@ -78,5 +104,5 @@ if __name__ == "__main__":
     if sys.argv[1] == "watch":
         _watch(sys.stdin)
     else:
-        parent, user, group, terminal, *command = sys.argv[2:]
-        _execute(int(parent), user, group, terminal, command)
+        parent, user, groups, terminal, mounts, *command = sys.argv[2:]
+        _execute((user, groups), terminal, mounts, command, int(parent))

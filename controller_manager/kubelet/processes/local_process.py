@@ -6,10 +6,9 @@ import signal
 from asyncio.subprocess import DEVNULL, PIPE, Process, SubprocessStreamProtocol
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, Protocol
 
-from mockube.controller_manager.kubelet.processes.command import Identity
+from mockube.controller_manager.kubelet.processes.command import CommandSpec
 from mockube.controller_manager.kubelet.processes.launcher import run_command, watch_command
 from mockube.controller_manager.kubelet.processes.pseudo_terminal import READ, PseudoTerminal
 
@@ -117,17 +116,19 @@ class LocalProcess:
         self._transport.close()
 
 
-async def start_process(
-    argv: Sequence[str],
-    *,
-    environment: Mapping[str, str],
-    directory: Path,
-    identity: Identity,
-    stdin: bool = False,
-    terminal: bool = False,
-) -> LocalProcess:
-    command = run_command(argv, user=identity.user, group=identity.group, terminal=terminal)
-    options: dict[str, Any] = {"cwd": directory, "env": dict(environment), "start_new_session": True}
+async def start_process(spec: CommandSpec, *, stdin: bool = False, terminal: bool = False) -> LocalProcess:
+    command = run_command(
+        spec.argv,
+        user=spec.identity.user,
+        groups=spec.identity.groups,
+        terminal=terminal,
+        mounts="" if spec.mounts is None else spec.mounts.text(),
+    )
+    options: dict[str, Any] = {
+        "cwd": spec.directory,
+        "env": dict(spec.environment),
+        "start_new_session": True,
+    }
     if terminal:
         return await _start_in_terminal(command, options)
     process, transport, _ = await _spawn(

@@ -8,7 +8,7 @@ import logging
 import os
 import signal
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -34,17 +34,25 @@ from mockube.controller_manager.kubelet.pod_lifecycle.probe_totals import ProbeT
 from mockube.controller_manager.kubelet.pod_lifecycle.probing import Probe
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import Exit, ProcessState
 from mockube.controller_manager.kubelet.processes.command import (
+    PORT_VARIABLE,
     CommandSpec,
     LocalEnvironment,
     StartError,
     command_spec,
     find_program,
+    hidden_paths,
+    identity_of_process,
     local_ports,
+    names_variable,
 )
 from mockube.controller_manager.kubelet.processes.container_checks import ContainerChecks
 from mockube.controller_manager.kubelet.processes.folders import (
+    add_message_file,
     container_root,
+    link_mounts,
     make_root,
+    message_file,
+    message_path,
     volume_problem,
     write_kubeconfig,
 )
@@ -77,6 +85,8 @@ class RunContext(Struct, frozen=True, kw_only=True):
     recorder: Recorder
     watch: GroupWatch
     folder: Path
+    can_mount: Callable[[], Awaitable[bool]]
+    """Returns whether processes can have mount namespaces of their own."""
     server: str
     """The URL of the API server."""
     on_change: Callable[[ReadOnlyTree], None]
@@ -136,12 +146,9 @@ class ProcessRun:
         environment = dict(self.spec.environment)
         if terminal:
             environment.setdefault("TERM", "xterm")
-        program = find_program(command[0], environment, self.spec.directory)
+        program = find_program(command[0], environment, self.spec.directory, self.spec.mounts)
         process = await start_process(
-            [program, *command[1:]],
-            environment=environment,
-            directory=self.spec.directory,
-            identity=self.spec.identity,
+            replace(self.spec, argv=[program, *command[1:]], environment=environment),
             stdin=stdin,
             terminal=terminal,
         )
@@ -236,7 +243,7 @@ class ProcessRun:
                 continue
             problem = self._start_problem(references)
             if not problem:
-                return self._create_spec(references)
+                return self._create_spec(references, binds=await self._context.can_mount())
             if problem != reported_problem:
                 self._report_problem(problem, references)
                 reported_problem = problem
@@ -248,7 +255,7 @@ class ProcessRun:
         return (
             unmounted_volume(pod, container, references)[1]
             or volume_problem(pod, container)
-            or _identity_failure(pod, container)
+            or _identity_failure(pod, container, self._image)
             or environment_failure(pod, container, references)
         )
 
@@ -261,30 +268,56 @@ class ProcessRun:
             self.record_event("Warning", "Failed", f"Error: {problem}")
             self.update_state(waiting_reason="CreateContainerConfigError", waiting_message=problem)
 
-    def _create_spec(self, references: References) -> CommandSpec:
+    def _create_spec(self, references: References, *, binds: bool) -> CommandSpec:
+        """Create the container's files and its command. `binds`: a mount namespace can bind its volumes."""
         context, pod = self._context, self.pod
-        root = make_root(context.folder, pod, self.container, references)
-        ports = local_ports(self.container, self._image)
-        self.ports = {port: local or _free_port() for port, local in ports.items()}
+        identity = identity_of_process(pod, self.container, self._image)
+        mounts = make_root(context.folder, pod, self.container, references, identity)
+        if binds := binds and not hidden_paths(self._image, mounts):
+            mounts = add_message_file(context.folder, pod, self.container, mounts)
+        else:
+            link_mounts(context.folder, pod, mounts, identity)
+        self.ports = self._choose_ports()
+        folder = Path(mounts.root)
+        root = Path("/") if binds else folder
         local_environment = LocalEnvironment(
             root=root,
+            folder=folder,
+            mounts=mounts if binds else None,
             ports=self.ports,
             server=context.server,
-            kubeconfig=write_kubeconfig(root, context.server, meta.namespace(pod)),
+            kubeconfig=write_kubeconfig(mounts, root, context.server, meta.namespace(pod), identity),
         )
         spec = command_spec(pod, self.container, self._image, references, local_environment)
         spec.directory.mkdir(parents=True, exist_ok=True)
         self.log.parent.mkdir(parents=True, exist_ok=True)
         return spec
 
+    def _choose_ports(self) -> dict[int, int]:
+        """Return the local port of each port of the container: a free one, or that of the map.
+
+        A port that another program has is replaced if the command names its variable.
+        """
+        ports = {}
+        for port, local in local_ports(self.container, self._image).items():
+            ports[port] = local or _free_port()
+            if local and _is_taken(local):
+                variable = f"{PORT_VARIABLE}{port}"
+                if names_variable(self.container, self._image, variable):
+                    ports[port] = _free_port()
+                    solution = f"the container has {ports[port]} in its place, by ${variable}"
+                else:
+                    solution = f"name $({variable}) in the command or its variables for another one"
+                self.record_event(
+                    "Warning", "PortTaken", f"port {local} of this machine is taken: {solution}"
+                )
+        return ports
+
     async def _run_process(self, spec: CommandSpec) -> None:
         self.spec = spec
         await self._context.watch.begin()
         self.process = process = await start_process(
-            spec.argv,
-            environment=spec.environment,
-            directory=spec.directory,
-            identity=spec.identity,
+            spec,
             stdin=bool(self.container.get("stdin")),
             terminal=bool(self.container.get("tty")),
         )
@@ -343,13 +376,17 @@ class ProcessRun:
 
     def _termination_message(self, code: int) -> str:
         """Return the termination message: the content of the file, or else the end of the log if the policy says so."""
-        root = container_root(self._context.folder / meta.uid(self.pod), self.container["name"])
-        path = root / str(self.container.get("terminationMessagePath") or "/dev/termination-log").lstrip("/")
+        pod_folder = self._context.folder / meta.uid(self.pod)
+        root = container_root(pod_folder, self.container["name"])
+        path = root / message_path(self.container).lstrip("/")
+        if self.spec is not None and self.spec.mounts is not None:
+            path = message_file(pod_folder, self.container)
         if path.is_file():
             with path.open("rb") as file:
                 message = file.read(MAX_MESSAGE).decode("utf-8", "replace")
             path.unlink()
-            return message
+            if message:
+                return message
         if code and self.container.get("terminationMessagePolicy") == "FallbackToLogsOnError":
             return log_tail(self.log, MAX_LOG_MESSAGE)
         return ""
@@ -369,9 +406,20 @@ async def _wait_for_process(process: "asyncio.Task[int]", check_tasks: "Sequence
         await asyncio.wait([process])
 
 
-def _identity_failure(pod: ReadOnlyTree, container: ReadOnlyTree) -> str:
+def _identity_failure(pod: ReadOnlyTree, container: ReadOnlyTree, image: LocalImage) -> str:
     """Return why the process would run as root and must not; without root's rights it never does."""
-    return identity_failure(pod, container, image_user=0) if os.geteuid() == 0 else ""
+    return identity_failure(pod, container, image_user=image.user or 0) if os.geteuid() == 0 else ""
+
+
+def _is_taken(port: int) -> bool:
+    """Return whether another program listens on a port. A port that this process must not use counts as free."""
+    try:
+        with socket.create_server(("", port)):
+            return False
+    except PermissionError:
+        return False
+    except OSError:
+        return True
 
 
 def _free_port() -> int:

@@ -31,6 +31,7 @@ from mockube.controller_manager.kubelet.processes.folders import write_volumes
 from mockube.controller_manager.kubelet.processes.images import ImageMap, load_images
 from mockube.controller_manager.kubelet.processes.local_process import GroupWatch
 from mockube.controller_manager.kubelet.processes.log_files import rotated_path
+from mockube.controller_manager.kubelet.processes.mount_support import MountSupport
 from mockube.controller_manager.kubelet.processes.process_run import ProcessRun, RunContext
 from mockube.controller_manager.kubelet.references import PodReferences, ReferenceLoader
 from mockube.controller_manager.supervision import cancel_and_wait, start
@@ -84,6 +85,7 @@ class ProcessRuntime:
                 recorder=self._recorder,
                 watch=watch,
                 folder=Path(folder),
+                can_mount=MountSupport(Path(folder)).check,
                 server=self._server,
                 on_change=lambda pod: self.on_change(Key.of(pod)),
                 on_output=lambda pod: self.on_output(Key.of(pod)),

@@ -11,7 +11,12 @@ from typing import Final, Protocol
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.kubelet.container_output import AttachedOutput
-from mockube.controller_manager.kubelet.processes.command import Identity, StartError, find_program
+from mockube.controller_manager.kubelet.processes.command import (
+    CommandSpec,
+    Identity,
+    StartError,
+    find_program,
+)
 from mockube.controller_manager.kubelet.processes.local_process import (
     LocalProcess,
     read_chunk,
@@ -66,15 +71,14 @@ class HostCommands:
         if user and os.geteuid() != 0:
             raise StartError("only root can run commands as another user")
         environment = exec_variables(self._entry, {"PATH": os.environ.get("PATH") or os.defpath})
-        directory = Path(local.get("workDir") or "/")
-        return await start_process(
-            [find_program(command[0], environment, directory), *command[1:]],
+        directory, group = Path(local.get("workDir") or "/"), user.get("runAsGroup")
+        spec = CommandSpec(
+            argv=[find_program(command[0], environment, directory), *command[1:]],
             environment=environment,
             directory=directory,
-            identity=Identity(user=user.get("runAsUser"), group=user.get("runAsGroup")),
-            stdin=stdin,
-            terminal=terminal,
+            identity=Identity(user=user.get("runAsUser"), groups=() if group is None else (group,)),
         )
+        return await start_process(spec, stdin=stdin, terminal=terminal)
 
     async def end_exec(self, process: LocalProcess) -> None:
         await process.end()

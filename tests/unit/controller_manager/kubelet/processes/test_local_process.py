@@ -14,7 +14,7 @@ from tests.support.process_pods import assert_gone
 STARTER = """
 import asyncio, os, sys
 from pathlib import Path
-from mockube.controller_manager.kubelet.processes.command import Identity
+from mockube.controller_manager.kubelet.processes.command import CommandSpec, Identity
 from mockube.controller_manager.kubelet.processes.local_process import GroupWatch, read_chunk, start_process
 
 SCRIPT = "import os, time; child = os.fork(); print(os.getpid(), flush=True); time.sleep(1000)"
@@ -22,9 +22,9 @@ SCRIPT = "import os, time; child = os.fork(); print(os.getpid(), flush=True); ti
 async def main():
     watch = GroupWatch()
     await watch.begin()
-    process = await start_process(
-        [sys.executable, "-I", "-S", "-c", SCRIPT], environment={}, directory=Path("/"), identity=Identity()
-    )
+    argv = [sys.executable, "-I", "-S", "-c", SCRIPT]
+    spec = CommandSpec(argv=argv, environment={}, directory=Path("/"), identity=Identity())
+    process = await start_process(spec)
     watch.add(process.pid)
     said = b""
     while said.count(b"\\n") < 2:

@@ -1,0 +1,161 @@
+"""Containers as local processes find their volumes at their own paths, as any user."""
+
+import os
+import socket
+
+import pytest
+from kubernetes import client as official
+
+from mockube import Cluster
+from mockube.controller_manager.kubelet.processes.mount_support import MountSupport
+from tests.support.process_pods import IMAGES, create, events, is_over, python, status_of
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+USER = 65534
+AS_USER = {"runAsUser": USER, "runAsNonRoot": True, "fsGroup": 2000, "supplementalGroups": [3000]}
+OBJECTS = """
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: scripts}
+data:
+  run.sh: "#!/bin/sh\\necho $0; cat /scripts/note; echo ended > /dev/termination-log"
+  note: "a note\\n"
+"""
+SHELL = ["sh", "-c"]
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can run processes as another user")
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    images = {
+        **IMAGES,
+        "example.org/plain": {},
+        "example.org/user": {"command": SHELL, "user": f"{USER}:{USER}"},
+    }
+    with Cluster(nodes=1, images=images) as started:
+        started.apply(OBJECTS)
+        yield started
+
+
+@pytest.fixture
+def pods(cluster):
+    return official.CoreV1Api(cluster.kubernetes())
+
+
+@pytest.fixture
+def mounts(cluster, pods):
+    """Skip the test where the kernel or a sandbox allows no mount namespaces."""
+    name = create(pods, python("import os; print(os.environ['MOCKUBE_ROOT'])"), policy="Never")
+    cluster.wait("Pod", name, is_over)
+    if pods.read_namespaced_pod_log(name, "default") != "/\n":
+        pytest.skip("this machine allows no mount namespaces")
+
+
+def shell(script, image="example.org/plain", **fields):
+    return {"name": "c", "image": image, "args": [script], **fields}
+
+
+def volume_mounts(*paths, **fields):
+    return [{"name": "v", "mountPath": path, **fields} for path in paths]
+
+
+def output(cluster, pods, container, **spec):
+    name = create(pods, container, policy="Never", **spec)
+    pod = cluster.wait("Pod", name, is_over)
+    return pods.read_namespaced_pod_log(name, "default"), status_of(pod)["state"]["terminated"]
+
+
+@pytest.mark.usefixtures("mounts")
+def test_script_in_a_volume_runs_at_its_own_path(cluster, pods):
+    container = {
+        "name": "c",
+        "image": "example.org/plain",
+        "command": ["/scripts/run.sh"],
+        "volumeMounts": volume_mounts("/scripts"),
+    }
+    volumes = [{"name": "v", "configMap": {"name": "scripts", "defaultMode": 0o755}}]
+    text, end = output(cluster, pods, container, volumes=volumes)
+    assert (text, end["exitCode"], end["message"]) == ("/scripts/run.sh\na note\n", 0, "ended\n")
+
+
+@pytest.mark.usefixtures("mounts")
+def test_mounts_hide_folders_of_the_machine_and_other_mounts(cluster, pods):
+    script = """
+import os
+for path in ("/tmp/file", "/tmp/certs/file", "/var/run/secrets/kubernetes.io/serviceaccount/file", "/etc/passwd.d/file"):
+    try:
+        open(path, "w").close()
+        print(path, "written")
+    except OSError as error:
+        print(path, error.strerror)
+print(os.path.exists("/etc/passwd"), sorted(os.listdir("/tmp/certs")), os.getcwd())
+"""
+    paths = ("/tmp", "/tmp/certs", "/etc/passwd.d")
+    container = python(script, volumeMounts=volume_mounts(*paths), workingDir="/tmp/certs")
+    text, _ = output(cluster, pods, container, volumes=[{"name": "v", "emptyDir": {}}])
+    account = "/var/run/secrets/kubernetes.io/serviceaccount/file"
+    written = [f"{path}/file written" for path in paths]
+    assert text.splitlines() == [
+        *written[:2],
+        f"{account} Read-only file system",
+        written[2],
+        "True ['certs', 'file'] /tmp/certs",
+    ]
+
+
+AS_OTHER = """
+id -u; id -g; id -G
+for file in $MOCKUBE_ROOT/var/run/secrets/kubernetes.io/serviceaccount/token $KUBECONFIG $MOCKUBE_ROOT/s/note; do
+    test $(wc -c <$file) -gt 5 && echo read
+done
+for folder in $HOME $TMPDIR $MOCKUBE_ROOT/v; do echo x >$folder/file; done
+echo -n done >$MOCKUBE_ROOT/dev/termination-log
+"""
+
+
+@needs_root
+@pytest.mark.parametrize("can_mount", [True, False])
+def test_process_of_another_user_reads_and_writes_its_files(cluster, pods, monkeypatch, can_mount):
+    if not can_mount:
+
+        async def refuse(_):
+            return False
+
+        monkeypatch.setattr(MountSupport, "check", refuse)
+    volumes = [{"name": "v", "emptyDir": {}}, {"name": "s", "configMap": {"name": "scripts"}}]
+    places = [*volume_mounts("/v"), {"name": "s", "mountPath": "/s"}]
+    with Cluster(nodes=1, images={"example.org/plain": {"command": SHELL}}) as own:
+        own.apply(OBJECTS)
+        own_pods = official.CoreV1Api(own.kubernetes())
+        text, end = output(
+            own, own_pods, shell(AS_OTHER, volumeMounts=places), volumes=volumes, securityContext=AS_USER
+        )
+    lines = [str(USER), str(USER), f"{USER} 2000 3000", "read", "read", "read"]
+    assert (text.splitlines(), end["message"]) == (lines, "done")
+
+
+@needs_root
+def test_user_of_the_image_counts_as_not_root(cluster, pods):
+    container = shell("id -u; id -G", image="example.org/user", securityContext={"runAsNonRoot": True})
+    text, _ = output(cluster, pods, container)
+    assert text == f"{USER}\n{USER}\n"
+
+
+def test_taken_port_is_replaced_where_the_program_can_be_told(cluster, pods):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        ports = [{"containerPort": port}]
+        told = python(f"import os; print(os.environ['MOCKUBE_PORT_{port}'] != '{port}')", ports=ports)
+        untold = python("import os; print([*os.environ.items()][-1] != 1)", ports=ports)
+        for container in (told, untold):
+            name = create(pods, container, policy="Never")
+            cluster.wait("Pod", name, is_over)
+            assert pods.read_namespaced_pod_log(name, "default") == "True\n"
+            solution = (
+                "the container has " if container is told else f"name $(MOCKUBE_PORT_{port}) in the command"
+            )
+            (message,) = [text for reason, text in events(cluster, name) if reason == "PortTaken"]
+            assert message.startswith(f"port {port} of this machine is taken: {solution}")
