@@ -5,6 +5,7 @@ import socket
 
 import pytest
 from kubernetes import client as official
+from kubernetes import watch
 
 from mockube import Cluster
 from mockube.controller_manager.kubelet.processes.mount_support import MountSupport
@@ -106,6 +107,36 @@ print(os.path.exists("/etc/passwd"), sorted(os.listdir("/tmp/certs")), os.getcwd
     ]
 
 
+PRINT_CHANGES = """
+import os, pathlib
+folder, before = pathlib.Path(os.environ["MOCKUBE_ROOT"], "v"), ""
+while True:
+    try:
+        text = " ".join(f"{name}={(folder / name).read_text()}" for name in sorted(os.listdir(folder)) if name[0] != ".")
+    except FileNotFoundError:  # The files are being replaced.
+        continue
+    if text != before:
+        print(text)
+    before = text
+"""
+
+
+def test_changed_config_map_reaches_running_process(cluster, pods):
+    cluster.apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: changing}, data: {a: old}}")
+    mount = {"volumeMounts": [{"name": "v", "mountPath": "/v"}]}
+    name = create(
+        pods,
+        python(PRINT_CHANGES, **mount),
+        volumes=[{"name": "v", "configMap": {"name": "changing"}}],
+    )
+    cluster.wait("Pod", name, "Ready")
+    lines = watch.Watch().stream(pods.read_namespaced_pod_log, name, "default")
+    assert next(lines) == "a=old"
+    cluster.apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: changing}, data: {a: new, b: more}}")
+    cluster.advance(61)
+    assert next(lines) == "a=new b=more"
+
+
 AS_OTHER = """
 id -u; id -g; id -G
 for file in $MOCKUBE_ROOT/var/run/secrets/kubernetes.io/serviceaccount/token $KUBECONFIG $MOCKUBE_ROOT/s/note; do
@@ -144,7 +175,7 @@ def test_user_of_the_image_counts_as_not_root(cluster, pods):
     assert text == f"{USER}\n{USER}\n"
 
 
-def test_taken_port_is_replaced_where_the_program_can_be_told(cluster, pods):
+def test_taken_port_is_replaced_if_command_names_it(cluster, pods):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         ports = [{"containerPort": port}]

@@ -290,36 +290,6 @@ def test_unmapped_images_stay_simulated(cluster, pods):
     assert log == "mockube: container other is simulated: the image nginx does not run\n"
 
 
-PRINT_CHANGES = """
-import os, pathlib
-folder, before = pathlib.Path(os.environ["MOCKUBE_ROOT"], "v"), ""
-while True:
-    try:
-        text = " ".join(f"{name}={(folder / name).read_text()}" for name in sorted(os.listdir(folder)) if name[0] != ".")
-    except FileNotFoundError:  # The files are being replaced.
-        continue
-    if text != before:
-        print(text)
-    before = text
-"""
-
-
-def test_changed_config_map_reaches_running_process(cluster, pods):
-    cluster.apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: changing}, data: {a: old}}")
-    mount = {"volumeMounts": [{"name": "v", "mountPath": "/v"}]}
-    name = create(
-        pods,
-        python(PRINT_CHANGES, **mount),
-        volumes=[{"name": "v", "configMap": {"name": "changing"}}],
-    )
-    cluster.wait("Pod", name, "Ready")
-    lines = watch.Watch().stream(pods.read_namespaced_pod_log, name, "default")
-    assert next(lines) == "a=old"
-    cluster.apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: changing}, data: {a: new, b: more}}")
-    cluster.advance(61)
-    assert next(lines) == "a=new b=more"
-
-
 API_SERVER = """
 import http.server, json, os, signal, ssl, sys
 THINGS = {"name": "things", "singularName": "thing", "namespaced": False, "kind": "Thing", "verbs": ["get", "list", "create"]}

@@ -20,10 +20,10 @@ from mockube.controller_manager.kubelet.containers.environment import (
 )
 from mockube.controller_manager.kubelet.containers.program import expand_references
 from mockube.controller_manager.kubelet.processes.images import LocalImage
+from mockube.controller_manager.kubelet.processes.local_ports import PORT_VARIABLE
 from mockube.controller_manager.kubelet.processes.mount_namespace import Mounts
 
 ROOT_VARIABLE: Final = "MOCKUBE_ROOT"
-PORT_VARIABLE: Final = "MOCKUBE_PORT_"
 KUBECONFIG: Final = "KUBECONFIG"
 
 
@@ -61,27 +61,6 @@ class LocalEnvironment(Struct, frozen=True, kw_only=True):
     """The URL of the API server."""
     kubeconfig: Path | None
     """The path of a kubeconfig for the container's clients; None if there is none."""
-
-
-def local_ports(container: ReadOnlyTree, image: LocalImage) -> dict[int, int]:
-    """Return the port of this machine for each port of a container; 0 for a free port that is chosen later."""
-    declared = [
-        port["containerPort"]
-        for port in container.get("ports") or ()
-        if (port.get("protocol") or "TCP") == "TCP"
-    ]
-    return {port: port for port in declared} | dict(image.ports)
-
-
-def names_variable(container: ReadOnlyTree, image: LocalImage, variable: str) -> bool:
-    """Return whether a container's command, arguments or variables name a variable, or its program may read it."""
-    texts = [
-        *(image.command or container.get("command") or ()),
-        *(container.get("args") or image.args),
-        *image.env.values(),
-        *(entry.get("value") or "" for entry in container.get("env") or ()),
-    ]
-    return any(variable in text for text in texts)
 
 
 def command_spec(

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 _CLONE_NEWNS, _CLONE_NEWUSER = 0x00020000, 0x10000000
 _MS_RDONLY, _MS_REMOUNT, _MS_BIND, _MS_REC, _MS_PRIVATE = 1, 32, 4096, 16384, 1 << 18
-_KEPT_FLAGS: Final = {os.ST_NOSUID: 2, os.ST_NODEV: 4, os.ST_NOEXEC: 8}
+_LOCKED_FLAGS: Final = {os.ST_NOSUID: 2, os.ST_NODEV: 4, os.ST_NOEXEC: 8}
 """The flags of a file system that a user namespace may not remove, and those of mount(2)."""
 OWN_FOLDERS: Final = ("/", "/dev", "/tmp")  # noqa: S108 - of a container
 """The folders that each container has for itself."""
@@ -137,9 +137,9 @@ def _bind(bind: Bind, target: str) -> None:
             pass
     _mount(bind.source, target, _MS_BIND | _MS_REC)
     if bind.read_only:
-        found = os.statvfs(target).f_flag
-        kept = sum(flag for shown, flag in _KEPT_FLAGS.items() if found & shown)
-        _mount("none", target, _MS_BIND | _MS_REMOUNT | _MS_RDONLY | kept)
+        flags = os.statvfs(target).f_flag
+        locked_flags = sum(flag for bit, flag in _LOCKED_FLAGS.items() if flags & bit)
+        _mount("none", target, _MS_BIND | _MS_REMOUNT | _MS_RDONLY | locked_flags)
 
 
 def _mount(source: str, target: str, flags: int) -> None:

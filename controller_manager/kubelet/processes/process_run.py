@@ -7,8 +7,7 @@ import asyncio
 import logging
 import os
 import signal
-import socket
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -34,7 +33,6 @@ from mockube.controller_manager.kubelet.pod_lifecycle.probe_totals import ProbeT
 from mockube.controller_manager.kubelet.pod_lifecycle.probing import Probe
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import Exit, ProcessState
 from mockube.controller_manager.kubelet.processes.command import (
-    PORT_VARIABLE,
     CommandSpec,
     LocalEnvironment,
     StartError,
@@ -42,8 +40,6 @@ from mockube.controller_manager.kubelet.processes.command import (
     find_program,
     hidden_paths,
     identity_of_process,
-    local_ports,
-    names_variable,
 )
 from mockube.controller_manager.kubelet.processes.container_checks import ContainerChecks
 from mockube.controller_manager.kubelet.processes.folders import (
@@ -57,6 +53,7 @@ from mockube.controller_manager.kubelet.processes.folders import (
     write_kubeconfig,
 )
 from mockube.controller_manager.kubelet.processes.images import LocalImage
+from mockube.controller_manager.kubelet.processes.local_ports import choose_ports
 from mockube.controller_manager.kubelet.processes.local_process import (
     GroupWatch,
     LocalProcess,
@@ -119,7 +116,7 @@ class ProcessRun:
         self.log = context.folder / meta.uid(references.pod) / "logs" / name
         self.spec: CommandSpec | None = None
         self.process: LocalProcess | None = None
-        self.ports: dict[int, int] = {}
+        self.ports: Mapping[int, int] = {}
         self._deadline: float | None = None
         self._stop_requested = asyncio.Event()
         self.output = ContainerOutput()
@@ -277,7 +274,10 @@ class ProcessRun:
             mounts = add_message_file(context.folder, pod, self.container, mounts)
         else:
             link_mounts(context.folder, pod, mounts, identity)
-        self.ports = self._choose_ports()
+        chosen = choose_ports(self.container, self._image)
+        self.ports = chosen.ports
+        for message in chosen.problems:
+            self.record_event("Warning", "PortTaken", message)
         folder = Path(mounts.root)
         root = Path("/") if binds else folder
         local_environment = LocalEnvironment(
@@ -292,26 +292,6 @@ class ProcessRun:
         spec.directory.mkdir(parents=True, exist_ok=True)
         self.log.parent.mkdir(parents=True, exist_ok=True)
         return spec
-
-    def _choose_ports(self) -> dict[int, int]:
-        """Return the local port of each port of the container: a free one, or that of the map.
-
-        A port that another program has is replaced if the command names its variable.
-        """
-        ports = {}
-        for port, local in local_ports(self.container, self._image).items():
-            ports[port] = local or _free_port()
-            if local and _is_taken(local):
-                variable = f"{PORT_VARIABLE}{port}"
-                if names_variable(self.container, self._image, variable):
-                    ports[port] = _free_port()
-                    solution = f"the container has {ports[port]} in its place, by ${variable}"
-                else:
-                    solution = f"name $({variable}) in the command or its variables for another one"
-                self.record_event(
-                    "Warning", "PortTaken", f"port {local} of this machine is taken: {solution}"
-                )
-        return ports
 
     async def _run_process(self, spec: CommandSpec) -> None:
         self.spec = spec
@@ -409,20 +389,3 @@ async def _wait_for_process(process: "asyncio.Task[int]", check_tasks: "Sequence
 def _identity_failure(pod: ReadOnlyTree, container: ReadOnlyTree, image: LocalImage) -> str:
     """Return why the process would run as root and must not; without root's rights it never does."""
     return identity_failure(pod, container, image_user=image.user or 0) if os.geteuid() == 0 else ""
-
-
-def _is_taken(port: int) -> bool:
-    """Return whether another program listens on a port. A port that this process must not use counts as free."""
-    try:
-        with socket.create_server(("", port)):
-            return False
-    except PermissionError:
-        return False
-    except OSError:
-        return True
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from mockube.controller_manager.kubelet.processes.command import local_ports
 from mockube.controller_manager.kubelet.processes.images import ImageMapError, image_map, load_images
+from mockube.controller_manager.kubelet.processes.local_ports import local_ports
 
 HERE = Path("/maps")
 
