@@ -54,6 +54,9 @@ fuzz: environment ## Run the fuzzer; MINUTES=60 SEED=7 ARGS="--targets yaml,patc
 differential: environment ## Send random requests to a real kube-apiserver and to mockube; ARGS="--requests 20000 --seed 7"
 	@"$(BIN)/python" -m tests.differential $(ARGS)
 
+shell-differential: environment ## Run random scripts in real shells (dash, busybox, bash) and in the simulated shell; ARGS="--scripts 10000 --seed 7"
+	@"$(BIN)/python" -m tests.differential.shell $(ARGS)
+
 record: environment ## Record the responses of a real control plane to a scenario; ARGS="tests/recorder/scenarios/refusals.yaml"
 	@"$(BIN)/python" -m tests.recorder $(ARGS)
 
@@ -99,4 +102,4 @@ lock: ## Generate requirements.lock from pyproject.toml (needs uv; ARGS=--upgrad
 clean: ## Remove all generated files
 	@rm -rf "$(VENV)" .coverage* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
 
-.PHONY: help setup environment up test test-all conformance compose-test cov fuzz differential record e2e charts definitions bench hostile fmt lint types imports flags lock clean
+.PHONY: help setup environment up test test-all conformance compose-test cov fuzz differential shell-differential record e2e charts definitions bench hostile fmt lint types imports flags lock clean

@@ -17,6 +17,21 @@ class Match(Protocol):
     def span(self) -> tuple[int, int]: ...
 
 
+class CapturingMatch(Protocol):
+    """The start and the end in bytes of a match and of its groups; -1 for a group that did not take part."""
+
+    def span(self, group: int = 0) -> tuple[int, int]: ...
+
+
+class CapturingProgram(Protocol):
+    """A compiled pattern whose matches have groups."""
+
+    @property
+    def groups(self) -> int: ...
+
+    def search(self, text: bytes, pos: int = 0) -> CapturingMatch | None: ...
+
+
 class RegexpProgram(Protocol):
     """A compiled pattern."""
 
@@ -37,6 +52,20 @@ def compile_program(pattern: str, memory: int) -> RegexpProgram:
     except re2.error as error:
         raise ValueError(str(error)) from None
     # The package caches the latest 128 programs; the caller has its own cache.
+    re2.purge()
+    return program
+
+
+def compile_capturing(pattern: str, memory: int) -> CapturingProgram:
+    """Compile a pattern that finds the longest of the leftmost matches, as POSIX requires, with its groups."""
+    options = re2.Options()
+    options.max_mem = memory
+    options.log_errors = False
+    options.longest_match = True
+    try:
+        program: CapturingProgram = re2.compile(pattern.encode(errors="replace"), options)
+    except re2.error as error:
+        raise ValueError(str(error)) from None
     re2.purge()
     return program
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from mockube.controller_manager.kubelet.shell.filesystem import FileEntry, FileSystem
 from mockube.controller_manager.kubelet.shell.invocation import run_command
 from mockube.controller_manager.kubelet.shell.process import Host, Input, NetworkCall, Output, Sleep
-from mockube.controller_manager.kubelet.shell.programs import PROGRAMS
+from mockube.controller_manager.kubelet.shell.programs.registry import PROGRAMS
 from mockube.controller_manager.network.calls import (
     Connect,
     HttpRequest,

@@ -79,8 +79,8 @@ class _KnownFiles(FileSystem):
             raise UnknownProgram(path)
         return False
 
-    def exists(self, path: str) -> bool:
-        return super().exists(path) or self.may_exist(path)
+    def has(self, path: str) -> bool:
+        return super().has(path) or self.may_exist(path)
 
     def _names(self, path: str) -> Iterable[str]:
         if not f"{path}/".startswith(self._folders):

@@ -19,7 +19,8 @@ from mockube.controller_manager.kubelet.containers.environment import (
 from mockube.controller_manager.kubelet.containers.network_files import hosts_file, resolver_file
 from mockube.controller_manager.kubelet.containers.program import REFERENCE, expand_references
 from mockube.controller_manager.kubelet.shell.filesystem import FileEntry
-from mockube.controller_manager.kubelet.shell.programs import PROGRAMS, sysctl_path
+from mockube.controller_manager.kubelet.shell.programs.registry import PROGRAMS
+from mockube.controller_manager.kubelet.shell.programs.system import sysctl_path
 
 _READ_ONLY: Final = frozenset({"configMap", "secret", "downwardAPI", "projected"})
 _SET_GID: Final = 0o2000

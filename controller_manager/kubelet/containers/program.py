@@ -26,7 +26,7 @@ from mockube.controller_manager.kubelet.shell.process import (
     Sleep,
     UnknownProgram,
 )
-from mockube.controller_manager.kubelet.shell.programs import PROGRAMS
+from mockube.controller_manager.kubelet.shell.programs.registry import PROGRAMS
 from mockube.controller_manager.kubelet.shell.syntax import ShellSyntaxError
 
 KILLED: Final = 137

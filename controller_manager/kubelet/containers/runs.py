@@ -27,7 +27,7 @@ from mockube.controller_manager.kubelet.shell.network_programs.programs import (
     PROGRAMS as NETWORK_PROGRAMS,
 )
 from mockube.controller_manager.kubelet.shell.process import Host, Output, Run, UnknownProgram
-from mockube.controller_manager.kubelet.shell.programs import PROGRAMS
+from mockube.controller_manager.kubelet.shell.programs.registry import PROGRAMS
 from mockube.controller_manager.kubelet.shell.syntax import ShellSyntaxError
 
 _NETWORK_PROGRAM: Final = re.compile(

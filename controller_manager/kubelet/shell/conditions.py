@@ -1,10 +1,12 @@
 """`test` and `[`, which evaluate conditions on strings, numbers and files, and `expr`."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from mockube.apimachinery.gotext import int_or_none
-from mockube.controller_manager.kubelet.shell.process import Process, Run, write_text
+from mockube.controller_manager.kubelet.shell.filesystem import FileEntry, FileError
+from mockube.controller_manager.kubelet.shell.process import Process, Run
 
 _NUMBERS: Final[Mapping[str, Callable[[int, int], bool]]] = {
     "-eq": lambda left, right: left == right,
@@ -14,198 +16,212 @@ _NUMBERS: Final[Mapping[str, Callable[[int, int], bool]]] = {
     "-gt": lambda left, right: left > right,
     "-ge": lambda left, right: left >= right,
 }
-_TEXTS: Final = frozenset({"=", "==", "!="})
-_FILES: Final = frozenset({"-e", "-f", "-d", "-s", "-r", "-w", "-x", "-L", "-h"})
+_TEXTS: Final[Mapping[str, Callable[[str, str], bool]]] = {
+    "=": lambda left, right: left == right,
+    "==": lambda left, right: left == right,
+    "!=": lambda left, right: left != right,
+    "<": lambda left, right: left < right,
+    ">": lambda left, right: left > right,
+}
+_FILE_PAIRS: Final = frozenset({"-nt", "-ot", "-ef"})
+_UNARY: Final = frozenset("-" + letter for letter in "bcdefghkLnOGprsStuwxzNo")
+_SPACE: Final = re.compile(r"\s*(\S*)\s*")
+_MAX_DEPTH: Final = 40
 
 
-class _BadCondition(Exception):
-    pass
+class BadCondition(Exception):
+    """A condition is invalid."""
 
 
 def test(process: Process) -> Run:
     arguments = list(process.arguments)
-    closing = {"[": "]", "[[": "]]"}.get(process.name)
-    if closing and (not arguments or arguments.pop() != closing):
-        yield process.error(f"missing {closing}")
+    if process.name == "[" and (not arguments or arguments.pop() != "]"):
+        yield process.error("missing ]")
         return 2
     try:
-        return int(not _evaluate_test(process, arguments))
-    except _BadCondition as error:
+        return int(not _evaluate(process, arguments))
+    except BadCondition as error:
         yield process.error(str(error))
         return 2
 
 
-def _evaluate_test(process: Process, arguments: Sequence[str]) -> bool:
-    """Evaluate conditions that are joined with `-o` and `-a`."""
-    return any(
-        all(_condition(process, condition) for condition in _split_at(part, "-a"))
-        for part in _split_at(arguments, "-o")
-    )
-
-
-def _split_at(arguments: Sequence[str], operator: str) -> Sequence[Sequence[str]]:
-    if len(arguments) <= 3 or operator not in arguments[1:-1]:
-        return [arguments]
-    parts: list[list[str]] = [[]]
-    for argument in arguments:
-        if argument == operator:
-            parts.append([])
-        else:
-            parts[-1].append(argument)
-    return parts
-
-
-def _condition(process: Process, arguments: Sequence[str]) -> bool:
+def _evaluate(process: Process, arguments: Sequence[str]) -> bool:
+    """Evaluate a condition by the number of its arguments, as POSIX requires."""
+    value: bool | None = None
     match list(arguments):
-        case []:
-            return False
-        case [text]:
-            return bool(text)
-        case ["!", *rest] if len(arguments) != 3 or rest[0] not in _TEXTS:
-            return not _condition(process, rest)
-        case [kind, text]:
-            return _unary(process, kind, text)
-        case [left, kind, right]:
-            return _binary(left, kind, right)
+        case [] | [_]:
+            value = bool(arguments and arguments[0])
+        case ["!", text]:
+            value = not text
+        case [operator, text] if operator in _UNARY:
+            value = unary(process, operator, text)
+        case [left, operator, right] if _is_binary(operator):
+            value = binary(process, left, operator, right)
+        case ["!", _, _] | ["!", _, _, _]:
+            value = not _evaluate(process, arguments[1:])
+        case ["(", *inner, ")"] if len(inner) in (1, 2):
+            value = _evaluate(process, inner)
         case _:
-            raise _BadCondition(f"{arguments[0]}: unknown operand")
+            pass
+    return _evaluate_long(process, arguments) if value is None else value
 
 
-def _unary(process: Process, kind: str, text: str) -> bool:
-    if kind in ("-z", "-n"):
-        return bool(text) is (kind == "-n")
-    if kind == "-t":
-        return False
-    if kind not in _FILES:
-        raise _BadCondition(f"{kind}: unknown operand")
-    return _is_file(process, kind, text)
+def _evaluate_long(process: Process, arguments: Sequence[str]) -> bool:
+    parser = _Parser(process, arguments)
+    value = parser.disjunction()
+    parser.check_end()
+    return value
 
 
-def _binary(left: str, kind: str, right: str) -> bool:
-    if kind in _TEXTS:
-        return (left == right) is (kind != "!=")
-    if kind not in _NUMBERS:
-        raise _BadCondition(f"{left}: unknown operand")
-    first, second = int_or_none(left), int_or_none(right)
-    if first is None or second is None:
-        raise _BadCondition(f"{left if first is None else right}: bad number")
-    return _NUMBERS[kind](first, second)
+def _is_binary(operator: str) -> bool:
+    return operator in _TEXTS or operator in _NUMBERS or operator in _FILE_PAIRS
 
 
-def _is_file(process: Process, kind: str, path: str) -> bool:
-    files, absolute_path = process.host.files, process.path(path)
-    if not files.exists(absolute_path):
-        return files.may_exist(absolute_path)
-    entry = files.entry(absolute_path)
-    match kind:
-        case "-f":
-            return not entry.is_directory and not entry.target
-        case "-d":
-            return entry.is_directory
-        case "-s":
-            return entry.size > 0
-        case "-L" | "-h":
-            return bool(entry.target)
-        case "-w":
-            return not entry.read_only
-        case "-x":
-            return bool(entry.mode & 0o111)
-        case _:
-            return True
+class _Parser:
+    """A parser of conditions with `-a`, `-o` and parentheses."""
 
+    def __init__(self, process: Process, arguments: Sequence[str]) -> None:
+        self._process = process
+        self._words = arguments
+        self._position = 0
+        self._depth = 0
 
-# --- expr
+    def _peek(self, offset: int = 0) -> str | None:
+        index = self._position + offset
+        return self._words[index] if index < len(self._words) else None
 
-_LEVELS: Final[Sequence[Mapping[str, Callable[[str, str], str]]]] = (
-    {"|": lambda left, right: left if _is_true(left) else right},
-    {"&": lambda left, right: left if _is_true(left) and _is_true(right) else "0"},
-    {
-        "=": lambda left, right: _compare(left, right, lambda first, second: first == second),
-        "==": lambda left, right: _compare(left, right, lambda first, second: first == second),
-        "!=": lambda left, right: _compare(left, right, lambda first, second: first != second),
-        "<": lambda left, right: _compare(left, right, lambda first, second: first < second),
-        "<=": lambda left, right: _compare(left, right, lambda first, second: first <= second),
-        ">": lambda left, right: _compare(left, right, lambda first, second: first > second),
-        ">=": lambda left, right: _compare(left, right, lambda first, second: first >= second),
-    },
-    {
-        "+": lambda left, right: str(_number(left) + _number(right)),
-        "-": lambda left, right: str(_number(left) - _number(right)),
-    },
-    {
-        "*": lambda left, right: str(_number(left) * _number(right)),
-        "/": lambda left, right: str(_divide(_number(left), _number(right))[0]),
-        "%": lambda left, right: str(_divide(_number(left), _number(right))[1]),
-    },
-)
-"""The operators of `expr`, in order of increasing precedence."""
-_MAX_WORDS: Final = 60
-"""The maximum number of words of an expression: each may be a parenthesis, which nests calls."""
-_MAX_DIGITS: Final = 19
+    def check_end(self) -> None:
+        word = self._peek()
+        if word is not None:
+            raise BadCondition(f"{word}: unexpected operator")
 
+    def disjunction(self) -> bool:
+        self._depth += 1
+        if self._depth > _MAX_DEPTH:
+            raise BadCondition("too many parentheses")
+        value = self._conjunction()
+        while self._peek() == "-o":
+            self._position += 1
+            right = self._conjunction()
+            value = value or right
+        self._depth -= 1
+        return value
 
-def expr(process: Process) -> Run:
-    try:
-        value = _evaluate(list(process.arguments))
-    except _BadCondition as error:
-        yield process.error(str(error))
-        return 2
-    yield write_text(f"{value}\n")
-    return int(not _is_true(value))
+    def _conjunction(self) -> bool:
+        value = self._negation()
+        while self._peek() == "-a":
+            self._position += 1
+            right = self._negation()
+            value = value and right
+        return value
 
+    def _negation(self) -> bool:
+        negated = False
+        while self._peek() == "!" and not _is_binary(self._peek(1) or ""):
+            self._position += 1
+            negated = not negated
+        return self._primary() is not negated
 
-def _evaluate(words: list[str]) -> str:
-    if len(words) <= _MAX_WORDS:
-        value = _expression(words, 0)
-        if not words:
+    def _primary(self) -> bool:
+        word, following = self._peek(), self._peek(1)
+        if word is None:
+            raise BadCondition("argument expected")
+        if following is not None and _is_binary(following) and self._peek(2) is not None:
+            self._position += 3
+            return binary(self._process, word, following, self._words[self._position - 1])
+        self._position += 1
+        if word == "(":
+            value = self.disjunction()
+            if self._peek() != ")":
+                raise BadCondition("closing paren expected")
+            self._position += 1
             return value
-    raise _BadCondition("syntax error")
+        if word in _UNARY and following is not None:
+            self._position += 1
+            return unary(self._process, word, following)
+        return bool(word)
 
 
-def _expression(words: list[str], level: int) -> str:
-    """Remove an expression from the start of the words, and return its value."""
-    if level == len(_LEVELS):
-        return _operand(words)
-    value = _expression(words, level + 1)
-    while words and words[0] in _LEVELS[level]:
-        operator = _LEVELS[level][words.pop(0)]
-        value = operator(value, _expression(words, level + 1))
-    return value
+def unary(process: Process, operator: str, text: str) -> bool:
+    if operator in ("-z", "-n"):
+        return bool(text) is (operator == "-n")
+    if operator == "-t":
+        return process.host.has_terminal and text in ("0", "1", "2")
+    if operator not in _UNARY:
+        raise BadCondition(f"{operator}: unexpected operator")
+    return is_file(process, operator, text)
 
 
-def _operand(words: list[str]) -> str:
-    if not words:
-        raise _BadCondition("syntax error")
-    word = words.pop(0)
-    if word != "(":
-        return word
-    value = _expression(words, 0)
-    if not words or words.pop(0) != ")":
-        raise _BadCondition("syntax error")
-    return value
-
-
-def _is_true(value: str) -> bool:
-    return value not in ("", "0")
+def binary(process: Process, left: str, operator: str, right: str) -> bool:
+    if operator in _TEXTS:
+        return _TEXTS[operator](left, right)
+    if operator in _NUMBERS:
+        return _NUMBERS[operator](_number(left), _number(right))
+    first, second = _entry(process, left), _entry(process, right)
+    if operator == "-ef":
+        files = process.host.files
+        return first is not None and files.resolve(process.path(left)) == files.resolve(process.path(right))
+    if operator == "-ot":
+        first, second = second, first
+    return first is not None and (second is None or first.modified > second.modified)
 
 
 def _number(text: str) -> int:
-    number = int_or_none(text) if len(text) <= _MAX_DIGITS else None
+    match = _SPACE.fullmatch(text)
+    number = int_or_none(match[1].removeprefix("+")) if match else None
     if number is None:
-        raise _BadCondition("non-integer argument")
+        raise BadCondition(f"Illegal number: {text}")
     return number
 
 
-def _divide(left: int, right: int) -> tuple[int, int]:
-    """Return quotient and remainder, rounded towards zero as in C."""
-    if right == 0:
-        raise _BadCondition("division by zero")
-    quotient = abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
-    return quotient, left - quotient * right
+def _entry(process: Process, path: str) -> FileEntry | None:
+    try:
+        return process.host.files.entry(process.path(path)) if path else None
+    except FileError:
+        return None
 
 
-def _compare(left: str, right: str, comparison: Callable[[Any, Any], bool]) -> str:
-    """Compare two numbers as numbers, and other values as strings."""
-    numbers = int_or_none(left), int_or_none(right)
-    pair = (left, right) if None in numbers else numbers
-    return str(int(comparison(*pair)))
+def is_file(process: Process, operator: str, path: str) -> bool:
+    """Return whether a file exists that has the property of an operator such as `-d`."""
+    files, absolute_path = process.host.files, process.path(path)
+    if not path:
+        return False
+    try:
+        if operator in ("-L", "-h"):
+            return files.has(absolute_path) and bool(files.link_entry(absolute_path).target)
+        if not files.exists(absolute_path):
+            return files.may_exist(absolute_path) and operator in _OF_UNKNOWN
+        entry = files.entry(absolute_path)
+    except FileError:
+        return False
+    if path.endswith("/") and not entry.is_directory:
+        return False
+    check = _TESTS.get(operator)
+    return check is not None and check(process, entry)
+
+
+def _has_access(process: Process, entry: FileEntry, bit: int) -> bool:
+    host = process.host
+    if host.user == 0:
+        return bit != 1 or entry.is_directory or bool(entry.mode & 0o111)
+    shift = 6 if host.user == entry.user else 3 if host.group == entry.group else 0
+    return bool(entry.mode >> shift & bit)
+
+
+_OF_UNKNOWN: Final = frozenset({"-e", "-f", "-d", "-r", "-w", "-x", "-s"})
+"""The tests that hold for a file that may be in the image."""
+_TESTS: Final[Mapping[str, Callable[[Process, FileEntry], bool]]] = {
+    "-e": lambda _process, _entry: True,
+    "-f": lambda _, entry: not entry.is_directory,
+    "-d": lambda _, entry: entry.is_directory,
+    "-s": lambda _, entry: entry.size > 0,
+    "-r": lambda process, entry: _has_access(process, entry, 4),
+    "-w": lambda process, entry: _has_access(process, entry, 2) and not entry.read_only,
+    "-x": lambda process, entry: _has_access(process, entry, 1),
+    "-O": lambda process, entry: process.host.user == entry.user,
+    "-G": lambda process, entry: process.host.group == entry.group,
+    "-g": lambda _, entry: bool(entry.mode & 0o2000),
+    "-u": lambda _, entry: bool(entry.mode & 0o4000),
+    "-k": lambda _, entry: bool(entry.mode & 0o1000),
+    "-N": lambda _process, _entry: True,
+}

@@ -10,7 +10,11 @@ from msgspec.structs import replace
 MAX_BYTES: Final = 16 << 20
 """The maximum bytes of all files in one file system together."""
 MAX_ENTRIES: Final = 10_000
+MAX_LINKS: Final = 40
+"""The maximum number of symbolic links in the resolution of a path."""
 _DIRECTORY_SIZE: Final = 4096
+_EMPTY_FOLDERS: Final = ("/tmp/",)  # noqa: S108 - of a simulated container
+"""Folders that are empty in images."""
 
 
 class FileError(Exception):
@@ -26,7 +30,7 @@ class FileEntry(Struct, frozen=True, kw_only=True):
     """A file, a directory or a symbolic link."""
 
     data: bytes | None = None
-    """None for a directory."""
+    """None for a directory, the target for a symbolic link."""
     target: str = ""
     """The target of a symbolic link."""
     mode: int = 0o644
@@ -76,6 +80,9 @@ class FileSystem:
         self._entries: dict[str, FileEntry] = {"/": FileEntry(mode=0o755)}
         self._children: dict[str, set[str]] = {"/": set()}
         self._bytes = 0
+        self._links = 0
+        self._removed: set[str] = set()
+        """The paths of the unknown image that were removed."""
         self.is_partial = is_partial
         for path, entry in (files or {}).items():
             self.put(path, entry)
@@ -109,15 +116,53 @@ class FileSystem:
     def replace_read_only(self, files: Mapping[str, FileEntry]) -> None:
         """Replace all read-only entries, those of read-only mounts."""
         for path in [path for path, entry in self._entries.items() if entry.read_only]:
-            self._bytes -= len(self._entries.pop(path).data or b"")
+            replaced = self._entries.pop(path)
+            self._bytes -= len(replaced.data or b"")
+            self._links -= bool(replaced.target)
             self._children.pop(path, None)
             self._children.get(dirname(path), set()).discard(basename(path))
         for path, entry in files.items():
             self.put(path, entry)
 
-    def entry(self, path: str) -> FileEntry:
+    def resolve(self, path: str) -> str:
+        """Return a path without symbolic links; the last component need not exist."""
+        if not self._links and not any(mount.files._links for mount in self._mounts.values()):  # noqa: SLF001 - of the same class
+            return path
+        remaining = path.strip("/").split("/")[::-1]
+        current, links = "/", 0
+        while remaining:
+            candidate = normpath(join(current, remaining.pop()))
+            entry = self._lookup(candidate)
+            if entry is None or not entry.target:
+                current = candidate
+                continue
+            links += 1
+            if links > MAX_LINKS:
+                raise FileError("Too many levels of symbolic links")
+            target = join(current, entry.target)
+            remaining += normpath(target).strip("/").split("/")[::-1]
+            current = "/"
+        return current
+
+    def resolve_parent(self, path: str) -> str:
+        """Return a path whose directories, but not its last component, are without symbolic links."""
+        name = basename(path)
+        return join(self.resolve(dirname(path)), name) if name else path
+
+    def _lookup(self, path: str) -> FileEntry | None:
         if self._mounts and (delegate := self._find_mount(path)) is not None:
-            return delegate[0].files.entry(delegate[1])
+            return delegate[0].files._lookup(delegate[1])  # noqa: SLF001 - of the same class
+        return self._entries.get(path)
+
+    def entry(self, path: str) -> FileEntry:
+        """Return the entry of a path; a symbolic link is followed."""
+        return self.link_entry(self.resolve(path))
+
+    def link_entry(self, path: str) -> FileEntry:
+        """Return the entry of a path; the last component may be a symbolic link."""
+        path = self.resolve_parent(path)
+        if self._mounts and (delegate := self._find_mount(path)) is not None:
+            return delegate[0].files.link_entry(delegate[1])
         entry = self._entries.get(path)
         if entry is None:
             if self._is_below_file(path):
@@ -129,14 +174,25 @@ class FileSystem:
 
     def may_exist(self, path: str) -> bool:
         """Return whether a path without an entry may be in the image."""
-        if not self.is_partial or path.startswith(self._volumes):
+        if not self.is_partial or path.startswith((*self._volumes, *_EMPTY_FOLDERS)):
+            return False
+        if self._removed and any(
+            path == removed or path.startswith(f"{removed}/") for removed in self._removed
+        ):
             return False
         return not self._mounts or self._find_mount(path) is None
 
     def exists(self, path: str) -> bool:
-        if self._mounts and (delegate := self._find_mount(path)) is not None:
-            return delegate[0].files.exists(delegate[1])
-        return path in self._entries
+        """Return whether a path is that of an entry; a symbolic link is followed."""
+        return self.has(self.resolve(path))
+
+    def has(self, path: str) -> bool:
+        """Return whether a path is that of an entry; the last component may be a symbolic link."""
+        return self.knows(path)
+
+    def knows(self, path: str) -> bool:
+        """Return whether a path is that of an entry, also where an image may have others."""
+        return self._lookup(self.resolve_parent(path)) is not None
 
     def read(self, path: str) -> bytes:
         data = self.entry(path).data
@@ -145,6 +201,7 @@ class FileSystem:
         return data
 
     def write(self, path: str, data: bytes, *, append: bool = False, modified: float = 0.0) -> None:
+        path = self.resolve(path)
         if (delegate := self._writable_mount(path)) is not None:
             delegate[0].write(delegate[1], data, append=append, modified=modified)
             return
@@ -153,10 +210,24 @@ class FileSystem:
             raise FileError("Is a directory")
         self._check_writable(path, old)
         before = old.data if append and old is not None and old.data is not None else b""
-        mode = 0o644 if old is None else old.mode
-        self._set(path, FileEntry(data=before + data, mode=mode, modified=modified))
+        if old is None:
+            self._set(path, FileEntry(data=data, modified=modified))
+        else:
+            self._set(path, replace(old, data=before + data, modified=modified))
+
+    def link(self, path: str, target: str, *, modified: float = 0.0) -> None:
+        """Create a symbolic link."""
+        path = self.resolve_parent(path)
+        if (delegate := self._writable_mount(path)) is not None:
+            delegate[0].link(delegate[1], target, modified=modified)
+            return
+        if path in self._entries:
+            raise FileError("File exists")
+        self._check_writable(path, None)
+        self._set(path, FileEntry(data=target.encode(), target=target, mode=0o777, modified=modified))
 
     def make_directory(self, path: str, *, parents: bool = False, modified: float = 0.0) -> None:
+        path = self.resolve(path) if parents else self.resolve_parent(path)
         if (delegate := self._writable_mount(path)) is not None:
             delegate[0].make_directory(delegate[1], parents=parents, modified=modified)
             return
@@ -170,6 +241,7 @@ class FileSystem:
         self._set(path, FileEntry(mode=0o755, modified=modified))
 
     def remove(self, path: str, *, recursive: bool = False) -> None:
+        path = self.resolve_parent(path)
         if (delegate := self._writable_mount(path)) is not None:
             delegate[0].remove(delegate[1], recursive=recursive)
             return
@@ -179,25 +251,38 @@ class FileSystem:
             raise FileError("Resource busy")
         entry = self._entries.get(path)
         if entry is None:
-            raise NoSuchFile
+            if not self.may_exist(path):
+                raise NoSuchFile
+            self._removed.add(path)
+            return
         if entry.is_directory and not recursive:
             raise FileError("Is a directory")
         if any(self._entries[entry_path].read_only for entry_path in self.walk(path)) or path == "/":
             raise FileError("Read-only file system")
         for entry_path in sorted(self.walk(path), key=len, reverse=True):
-            self._bytes -= len(self._entries.pop(entry_path).data or b"")
+            removed = self._entries.pop(entry_path)
+            self._bytes -= len(removed.data or b"")
+            self._links -= bool(removed.target)
             self._children.pop(entry_path, None)
             self._children[dirname(entry_path)].discard(basename(entry_path))
+        if self.is_partial:
+            self._removed.add(path)
 
-    def change_mode(self, path: str, mode: int) -> None:
+    def change(self, path: str, **attributes: float) -> None:
+        """Change the mode, the owner, the group or the time of a file."""
+        path = self.resolve(path)
         if (delegate := self._writable_mount(path)) is not None:
-            delegate[0].change_mode(delegate[1], mode)
+            delegate[0].change(delegate[1], **attributes)
             return
         self._check_writable(path, entry := self.entry(path))
-        self._set(path, replace(entry, mode=mode))
+        self._set(path, replace(entry, **attributes))
+
+    def change_mode(self, path: str, mode: int) -> None:
+        self.change(path, mode=mode)
 
     def children(self, path: str) -> Iterable[str]:
         """Return the names in a directory, sorted."""
+        path = self.resolve(path)
         if not self.entry(path).is_directory:
             raise FileError("Not a directory")
         return sorted(self._names(path))
@@ -265,6 +350,8 @@ class FileSystem:
         if self._bytes + size_change > MAX_BYTES or (old is None and len(self._entries) >= MAX_ENTRIES):
             raise FileError("No space left on device")
         self._bytes += size_change
+        self._links += bool(entry.target) - bool(old is not None and old.target)
+        self._removed.discard(path)
         self._entries[path] = entry
         if entry.is_directory:
             self._children.setdefault(path, set())

@@ -1,77 +1,191 @@
 """The start of a command in a container: a program by its name, or a script in a shell."""
 
 from collections.abc import Mapping, Sequence
+from typing import Final
+
+from msgspec import Struct, field
 
 from mockube.controller_manager.kubelet.shell import parser
+from mockube.controller_manager.kubelet.shell.builtin_errors import BuiltinError
+from mockube.controller_manager.kubelet.shell.builtins import set_option
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
-from mockube.controller_manager.kubelet.shell.interpreter import NOT_FOUND, Shell
+from mockube.controller_manager.kubelet.shell.interpreter import Interpreter
+from mockube.controller_manager.kubelet.shell.invoking import (
+    NOT_FOUND,
+    CommandNotFound,
+    find_program,
+)
 from mockube.controller_manager.kubelet.shell.process import (
     CommandStart,
     Host,
     Process,
     Run,
     UnknownProgram,
-    read_input,
-    write_text,
+    WaitUntil,
+    count_work,
 )
-from mockube.controller_manager.kubelet.shell.syntax import ShellSyntaxError
+from mockube.controller_manager.kubelet.shell.scheduling import ProcessScheduler
+from mockube.controller_manager.kubelet.shell.state import OPTION_LETTERS, ShellExit
+from mockube.controller_manager.kubelet.shell.streams import container_descriptors, deliver, read_line
+
+_SCRIPT_PER_COMMAND: Final = 512
+_FIRST: Final = 1
+_BASH: Final = frozenset({"bash", "zsh"})
 
 
 def run_command(host: Host, argv: Sequence[str], environment: Mapping[str, str], directory: str = "/") -> Run:
     """Run a program of a container; raise `UnknownProgram` if it is not simulated."""
-    name = argv[0].rpartition("/")[2]
+    scheduler = ProcessScheduler()
+    process = Process(
+        host=host,
+        argv=argv,
+        environment=environment,
+        directory=directory,
+        descriptors=container_descriptors(host),
+        processes=scheduler,
+    )
+    return (yield from scheduler.run(argv, _start(process), process.descriptors))
+
+
+def _start(process: Process) -> Run:
     yield CommandStart()
-    process = Process(host=host, argv=[name, *argv[1:]], environment=environment, directory=directory)
-    program = host.programs.get(name)
-    if program is None:
-        raise UnknownProgram(argv[0])
-    return (yield from program(process))
+    name = process.argv[0]
+    try:
+        program = find_program(process)
+    except CommandNotFound:
+        raise UnknownProgram(name) from None
+    short_name = name.rpartition("/")[2]
+    return (
+        yield from deliver(program(process.with_arguments([short_name, *process.arguments], _FIRST)), process)
+    )
+
+
+def run_program(process: Process) -> Run:
+    """Run a program for another one, such as `env`; raise `CommandNotFound`, or `UnknownProgram` if the host is strict."""
+    yield CommandStart()
+    program = find_program(process)
+    return (yield from deliver(program(process), process))
+
+
+class _Options(Struct, kw_only=True):
+    """The options of a shell's invocation."""
+
+    enabled: set[str] = field(default_factory=set)
+    disabled: set[str] = field(default_factory=set)
+    letters: str = ""
+    arguments: list[str] = field(default_factory=list)
+
+
+def _parse_options(arguments: Sequence[str], name: str) -> _Options:
+    options = _Options(arguments=list(arguments))
+    rest = options.arguments
+    while rest and len(rest[0]) > 1 and rest[0][0] in "-+":
+        argument = rest.pop(0)
+        if argument == "--":
+            break
+        if argument in ("--init-file", "--rcfile"):
+            del rest[:1]
+        elif argument == "--posix":
+            options.enabled.add("posix")
+        elif not argument.startswith("--"):
+            _add_letters(options, argument, name)
+    return options
+
+
+def _add_letters(options: _Options, argument: str, name: str) -> None:
+    target = options.enabled if argument[0] == "-" else options.disabled
+    for letter in argument[1:]:
+        if letter in "csil":
+            options.letters += letter
+        elif letter == "o":
+            target.add(options.arguments.pop(0) if options.arguments else "")
+        elif letter == "O":
+            del options.arguments[:1]
+        elif letter in OPTION_LETTERS:
+            target.add(OPTION_LETTERS[letter])
+        else:
+            raise BuiltinError(f"{name}: 0: Illegal option -{letter}")
 
 
 def run_shell(process: Process) -> Run:
-    """Run `sh -c SCRIPT [NAME [ARGUMENT...]]`, `sh FILE`, or `sh` with a script as its input."""
-    options = [argument for argument in process.arguments if argument.startswith("-")]
-    rest = list(process.arguments[len(options) :])
-    exits_on_error = any("e" in option.lstrip("-") for option in options if not option.startswith("--"))
-    if any(option.endswith("c") for option in options):
+    """Run `sh -c SCRIPT [NAME [ARGUMENT...]]`, `sh FILE`, or `sh` with a script as its input, as a process of its own."""
+    if process.pid:
+        return (yield from _run_shell(process))
+    processes = process.processes
+    pid = processes.next_pid()
+    child = processes.start(
+        process.argv, _run_shell(process.with_arguments(process.argv, pid)), process.descriptors
+    )
+    yield WaitUntil(lambda: child.code is not None)
+    return child.code or 0
+
+
+def _run_shell(process: Process) -> Run:
+    try:
+        options = _parse_options(process.arguments, process.name)
+    except BuiltinError as error:
+        yield process.report(str(error))
+        return 2
+    rest = options.arguments
+    text: str | None = None
+    name = process.name
+    if "c" in options.letters:
         if not rest:
-            yield process.error("-c requires an argument")
+            yield process.report(f"{process.name}: 0: -c requires an argument")
             return 2
-        text, *arguments = rest
-        shell = Shell(process, arguments or [process.name])
-        shell.exits_on_error = exits_on_error
-        return (yield from shell.run_text(text))
-    if process.host.is_strict:
-        raise UnknownProgram(process.name)
-    if rest:
+        text, rest = rest[0], rest[1:]
+        name, rest = (rest[0], rest[1:]) if rest else (process.name, [])
+    elif rest and "s" not in options.letters:
+        name, rest = rest[0], rest[1:]
         try:
-            text = process.host.files.read(process.path(rest[0])).decode("utf-8", "replace")
+            text = _read_script(process, name)
         except FileError as error:
-            yield process.error(f"{rest[0]}: {error}")
-            return NOT_FOUND
-        return (yield from Shell(process, rest).run_text(text))
-    return (yield from _run_input(Shell(process, [process.name])))
+            words = "No such file" if "No such" in str(error) else str(error)
+            yield process.report(f"{process.name}: 0: cannot open {name}: {words}")
+            return NOT_FOUND if process.name in _BASH else 2
+    shell = Interpreter(process, [name, *rest], is_bash=process.name in _BASH)
+    shell.letters = options.letters
+    shell.variables.set("PWD", process.directory)
+    try:
+        for option in sorted(options.enabled - {""}):
+            set_option(shell, option, enables=True, word=f"-o {option}")
+        shell.options -= options.disabled
+    except BuiltinError as error:
+        yield process.report(f"{process.name}: 0: {error}")
+        return 2
+    if text is not None:
+        return (yield from shell.run_to_end(text))
+    return (yield from _run_input(shell))
 
 
-def _run_input(shell: Shell) -> Run:
+def _read_script(process: Process, name: str) -> str:
+    files, path = process.host.files, process.path(name)
+    if not files.exists(path) and files.may_exist(path):
+        if process.host.is_strict:
+            raise UnknownProgram(name)
+        raise FileError("No such file")
+    return files.read(path).decode("utf-8", "surrogateescape")
+
+
+def _run_input(shell: Interpreter) -> Run:
     """Run each command of the input as soon as it is complete."""
-    text, code = "", 0
+    shell.letters += "" if "s" in shell.letters else "s"
+    text = ""
     host = shell.process.host
-    while True:
-        if host.has_terminal:
-            yield write_text(f"{shell.process.directory} # " if not text else "> ")
-        data = yield from read_input(4096)
-        text += data.decode("utf-8", "replace")
-        lines, newline, rest = text.rpartition("\n")
-        if data and not newline:
-            continue
-        script, text = (lines, rest) if data else (text, "")
-        try:
-            parser.parse(script)
-        except ShellSyntaxError:
-            if data and len(script) < parser.MAX_SCRIPT:
-                text = f"{script}\n{rest}"
+    with shell.process.processes.hold(shell.descriptors):
+        while True:
+            if host.has_terminal:
+                yield from shell.write(1, f"{shell.process.directory} # " if not text else "> ")
+            stream = shell.descriptors.get(0)
+            line = b"" if stream is None else (yield from read_line(stream, parser.MAX_SCRIPT))
+            text += line.decode("utf-8", "surrogateescape")
+            yield from count_work(len(text), _SCRIPT_PER_COMMAND)
+            if line and len(text) < parser.MAX_SCRIPT and not parser.is_complete(text):
                 continue
-        code = yield from shell.run_text(script)
-        if not data or shell.has_ended:
-            return code
+            try:
+                yield from shell.run_interactively(text)
+            except ShellExit as stop:
+                return (yield from shell.end(stop.code))
+            text = ""
+            if not line:
+                return (yield from shell.end(shell.status))

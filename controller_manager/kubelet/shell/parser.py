@@ -1,11 +1,18 @@
-"""The parser of the shell: converts text to commands. It does not expand or execute them."""
+"""The parser of the shell: lists, pipelines and compound commands. It does not expand or execute them."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Final
 
+from mockube.controller_manager.kubelet.shell.conditional_parser import parse_conditional
+from mockube.controller_manager.kubelet.shell.lexer import Lexer
+from mockube.controller_manager.kubelet.shell.simple_parser import parse_redirects, parse_simple
 from mockube.controller_manager.kubelet.shell.syntax import (
-    Arithmetic,
+    ArithmeticCommand,
+    ArithmeticFor,
+    Background,
+    Branch,
     Case,
     Command,
     CommandGroup,
@@ -13,363 +20,311 @@ from mockube.controller_manager.kubelet.shell.syntax import (
     For,
     FunctionDefinition,
     If,
+    IncompleteScript,
     Loop,
-    Parameter,
-    Part,
     Pipeline,
     Redirect,
     ShellSyntaxError,
-    SimpleCommand,
-    Substitution,
     Text,
     Word,
 )
 
-MAX_SCRIPT: Final = 64 * 1024
-MAX_DEPTH: Final = 40
-"""The maximum depth of nested commands."""
-
-
-_BLANKS: Final = re.compile(r"(?:[ \t\r]|\\\n)*(?:#[^\n]*)?")
-_OPERATOR: Final = re.compile(r"&&|\|\||;;|[;&|()\n]")
-_REDIRECT: Final = re.compile(r"([0-9]?)(<<<|<<|>>|>&|<&|>\||&>|>|<)")
-_ASSIGNMENT: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
-_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9#?$!@*-]")
-_OPERATION: Final = re.compile(r":?[-=+?]|##?|%%?")
-_FUNCTION: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)[ \t]*\(\)[ \t\n]*")
-_BREAKS: Final = frozenset(" \t\r\n;&|()<>")
-_PLAIN: Final = re.compile(r"[\w./:=,+@%^~-]+")
+MAX_SCRIPT: Final = 256 * 1024
+_FUNCTION: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_.:-]*)[ \t]*\([ \t]*\)")
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NAME_WORD: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?=[\s;&|()<>]|$)")
 _RESERVED: Final = frozenset(["then", "elif", "else", "fi", "do", "done", "esac", "}"])
+_LIST_ENDS: Final = frozenset([")", ";;", ";&", ";;&"])
 
 
 def parse(text: str) -> Command:
     """Return the script as a command; raise `ShellSyntaxError` if it is invalid or not supported."""
+    items = tuple((";", command) for command in parse_commands(text))
+    return items[0][1] if len(items) == 1 else CommandList(items)
+
+
+def parse_commands(text: str, *, is_bash: bool = False) -> Iterator[Command]:
+    """Yield each command of a script, up to the end of a line, before the rest is parsed, as a shell does."""
     if len(text) > MAX_SCRIPT:
         raise ShellSyntaxError("the script is too long")
-    parser = _Parser(text)
-    script = parser.list()
-    if not parser.is_at_end():
-        raise ShellSyntaxError(f"syntax error near {text[parser.position : parser.position + 20]!r}")
-    return script
+    lexer = Lexer(text, 0, _list, is_bash=is_bash)
+    try:
+        while not lexer.is_at_end():
+            yield _line(lexer)
+    except ShellSyntaxError as error:
+        error.line = error.line or lexer.line
+        raise
 
 
-class _Parser:
-    def __init__(self, text: str, depth: int = 0) -> None:
-        if depth > MAX_DEPTH:
-            raise ShellSyntaxError("commands are nested too deeply")
-        self._text = text
-        self._depth = depth
-        self.position = 0
+def _line(lexer: Lexer) -> Command:
+    """Parse commands up to the end of a line."""
+    command = _and_or_lists(lexer, is_line=True)
+    if command is None:
+        raise lexer.unexpected_token()
+    if lexer.operator() == "\n":
+        lexer.end_line()
+    elif not lexer.is_at_end():
+        raise lexer.unexpected_token()
+    elif lexer.has_documents():
+        lexer.end_line()
+    return command
 
-    # --- tokens
 
-    def _skip_blanks(self) -> None:
-        match = _BLANKS.match(self._text, self.position)
-        assert match is not None
-        self.position = match.end()
-
-    def _skip_lines(self) -> None:
-        self._skip_blanks()
-        while self._text.startswith("\n", self.position):
-            self.position += 1
-            self._skip_blanks()
-
-    def is_at_end(self) -> bool:
-        self._skip_lines()
-        return self.position >= len(self._text)
-
-    def _operator(self) -> str:
-        self._skip_blanks()
-        match = _OPERATOR.match(self._text, self.position)
-        return match[0] if match else ""
-
-    def _accept(self, text: str) -> bool:
-        """Consume an operator if it is next; return whether it was."""
-        if self._operator() != text:
-            return False
-        self.position += len(text)
+def is_complete(text: str) -> bool:
+    """Return whether a text is a script that does not need more lines; invalid ones do not."""
+    lexer = Lexer(text, 0, _list)
+    try:
+        while not lexer.is_at_end():
+            if _and_or_lists(lexer, is_line=True) is None:
+                return True
+            if lexer.operator() == "\n":
+                lexer.end_line()
+            elif not lexer.is_at_end():
+                return True
+    except IncompleteScript:
+        return False
+    except ShellSyntaxError:
         return True
+    return not lexer.has_documents() and not lexer.has_open_document and not text.endswith("\\\n")
 
-    def _keyword(self) -> str:
-        """Return the plain word that is next, without consuming it."""
-        self._skip_blanks()
-        end = self.position
-        while end < len(self._text) and self._text[end] not in _BREAKS:
-            end += 1
-        return self._text[self.position : end]
 
-    def _accept_keyword(self, word: str) -> bool:
-        self._skip_lines()
-        if self._keyword() != word:
-            return False
-        self.position += len(word)
-        return True
+def _list(lexer: Lexer) -> Command:
+    """Parse commands up to a reserved word, a closing parenthesis or the end."""
+    lexer.enter()
+    command = _and_or_lists(lexer, is_line=False)
+    lexer.leave()
+    return CommandList(()) if command is None else command
 
-    def _expect(self, word: str) -> None:
-        if not self._accept_keyword(word):
-            raise ShellSyntaxError(f"syntax error: {word!r} is missing")
 
-    # --- commands
+def _required_list(lexer: Lexer) -> Command:
+    command = _list(lexer)
+    if command == CommandList(()):
+        raise lexer.unexpected_token()
+    return command
 
-    def list(self) -> Command:
-        self._depth += 1
-        if self._depth > MAX_DEPTH:
-            raise ShellSyntaxError("commands are nested too deeply")
-        items: list[tuple[str, Command]] = []
-        operator = ";"
-        while True:
-            self._skip_lines()
-            if (
-                self.position >= len(self._text)
-                or self._operator() in (")", ";;")
-                or self._keyword() in _RESERVED
-            ):
-                break
-            items.append((operator, self._pipeline()))
-            operator = self._operator()
-            if operator not in (";", "&", "&&", "||", "\n"):
-                break
-            self.position += len(operator)
-            # A background command is executed to its end first.
-            operator = ";" if operator in ("&", "\n") else operator
-        self._depth -= 1
-        return items[0][1] if len(items) == 1 else CommandList(tuple(items))
 
-    def _pipeline(self) -> Command:
-        negated = self._accept_keyword("!")
-        commands = [self._command()]
-        while self._accept("|"):
-            self._skip_lines()
-            commands.append(self._command())
-        return commands[0] if len(commands) == 1 and not negated else Pipeline(tuple(commands), negated)
-
-    def _command(self) -> Command:
-        if self._accept("("):
-            body = self.list()
-            if not self._accept(")"):
-                raise ShellSyntaxError("syntax error: ')' is missing")
-            return CommandGroup(body, subshell=True, redirects=self._redirects())
-        compound = {
-            "if": self._if,
-            "while": lambda: self._loop(is_while=True),
-            "until": lambda: self._loop(is_while=False),
-            "for": self._for,
-            "case": self._case,
-            "{": self._braces,
-        }.get(self._keyword())
-        if compound is not None:
-            self.position += len(self._keyword())
-            command = compound()
-            redirects = self._redirects()
-            return CommandGroup(command, subshell=False, redirects=redirects) if redirects else command
-        match = _FUNCTION.match(self._text, self.position)
-        if match:
-            self.position = match.end()
-            return FunctionDefinition(match[1], self._command())
-        return self._simple()
-
-    def _if(self) -> Command:
-        branches = [self._branch()]
-        while self._accept_keyword("elif"):
-            branches.append(self._branch())
-        otherwise = self.list() if self._accept_keyword("else") else None
-        self._expect("fi")
-        return If(tuple(branches), otherwise)
-
-    def _branch(self) -> tuple[Command, Command]:
-        condition = self.list()
-        self._expect("then")
-        return condition, self.list()
-
-    def _loop(self, *, is_while: bool) -> Command:
-        condition = self.list()
-        return Loop(condition, self._do(), is_while)
-
-    def _do(self) -> Command:
-        self._expect("do")
-        body = self.list()
-        self._expect("done")
-        return body
-
-    def _for(self) -> Command:
-        name = self._keyword()
-        self.position += len(name)
-        words: list[Word] | None = None
-        if self._accept_keyword("in"):
-            words = []
-            while self._operator() not in (";", "\n"):
-                words.append(self._next_word())
-        self._accept(";")
-        return For(name, words, self._do())
-
-    def _case(self) -> Command:
-        word = self._next_word()
-        self._expect("in")
-        branches = []
-        while not self._accept_keyword("esac"):
-            self._accept("(")
-            patterns = [self._next_word()]
-            while self._accept("|"):
-                patterns.append(self._next_word())
-            if not self._accept(")"):
-                raise ShellSyntaxError("syntax error: ')' is missing in case")
-            branches.append((tuple(patterns), self.list()))
-            self._accept(";;")
-        return Case(word, tuple(branches))
-
-    def _braces(self) -> Command:
-        body = self.list()
-        self._expect("}")
-        return CommandGroup(body, subshell=False, redirects=self._redirects())
-
-    def _simple(self) -> Command:
-        assignments: list[tuple[str, Word]] = []
-        words: list[Word] = []
-        redirects: list[Redirect] = []
-        while True:
-            self._skip_blanks()
-            if self.position >= len(self._text) or self._operator():
-                break
-            redirect = self._redirect()
-            if redirect is not None:
-                redirects.append(redirect)
-                continue
-            match = None if words else _ASSIGNMENT.match(self._text, self.position)
-            if match:
-                self.position = match.end()
-                assignments.append((match[1], self._word()))
-            else:
-                words.append(self._next_word())
-        if not (assignments or words or redirects):
-            raise ShellSyntaxError(f"syntax error near {self._text[self.position : self.position + 20]!r}")
-        return SimpleCommand(tuple(assignments), tuple(words), tuple(redirects))
-
-    def _redirects(self) -> Sequence[Redirect]:
-        redirects = []
-        while (redirect := self._redirect()) is not None:
-            redirects.append(redirect)
-        return tuple(redirects)
-
-    def _redirect(self) -> Redirect | None:
-        self._skip_blanks()
-        match = _REDIRECT.match(self._text, self.position)
-        if match is None:
-            return None
-        if match[2].startswith("<<"):
-            raise ShellSyntaxError(f"{match[2]} is not simulated")
-        self.position = match.end()
-        descriptor = int(match[1]) if match[1] else (0 if match[2].startswith("<") else 1)
-        return Redirect(descriptor, match[2], self._next_word())
-
-    # --- words
-
-    def _next_word(self) -> Word:
-        self._skip_blanks()
-        start = self.position
-        word = self._word()
-        if self.position == start:
-            raise ShellSyntaxError(f"syntax error near {self._text[self.position : self.position + 20]!r}")
-        return word
-
-    def _word(self, end: str = "") -> Word:
-        """Parse a word up to a blank or an operator, or with `end` up to that character."""
-        parts: list[Part] = []
-        while self.position < len(self._text):
-            char = self._text[self.position]
-            if char == end or (not end and char in _BREAKS):
-                break
-            parts += self._part(char)
-        return tuple(parts)
-
-    def _part(self, char: str) -> Sequence[Part]:
-        if char == "'":
-            return [Text(self._read_until("'"), quoted=True)]
-        if char == '"':
-            return self._double_quoted()
-        if char in "$`":
-            return [self._dollar(quoted=False)]
-        if char == "\\":
-            self.position += 2
-            return [Text(self._text[self.position - 1 : self.position], quoted=True)]
-        match = _PLAIN.match(self._text, self.position)
-        plain_text = match[0] if match else char
-        self.position += len(plain_text)
-        return [Text(plain_text, quoted=False)]
-
-    def _read_until(self, mark: str) -> str:
-        end = self._text.find(mark, self.position + 1)
-        if end < 0:
-            raise ShellSyntaxError("unterminated quoted string")
-        content = self._text[self.position + 1 : end]
-        self.position = end + 1
-        return content
-
-    def _double_quoted(self) -> Sequence[Part]:
-        self.position += 1
-        parts: list[Part] = []
-        while self.position < len(self._text):
-            char = self._text[self.position]
-            if char == '"':
-                self.position += 1
-                return parts or [Text("", quoted=True)]
-            if char in "$`":
-                parts.append(self._dollar(quoted=True))
-            else:
-                follower = self._text[self.position + 1 : self.position + 2]
-                if char == "\\" and follower and follower in '$`"\\\n':
-                    char = "" if follower == "\n" else follower
-                    self.position += 1
-                self.position += 1
-                parts.append(Text(char, quoted=True))
-        raise ShellSyntaxError("unterminated quoted string")
-
-    def _dollar(self, *, quoted: bool) -> Part:
-        text = self._text
-        if text[self.position] == "`":
-            return Substitution(self._parse_nested(self._read_until("`")), quoted)
-        if text.startswith("$((", self.position):
-            end = text.find("))", self.position)
-            if end < 0:
-                raise ShellSyntaxError("syntax error: '))' is missing")
-            inner = _Parser(text[self.position + 3 : end], self._depth + 1)
-            self.position = end + 2
-            return Arithmetic(inner._word("\0"), quoted)
-        if text.startswith("$(", self.position):
-            inner = _Parser(text, self._depth + 1)
-            inner.position = self.position + 2
-            script = inner.list()
-            if not inner._accept(")"):
-                raise ShellSyntaxError("syntax error: ')' is missing")
-            self.position = inner.position
-            return Substitution(script, quoted)
-        if text.startswith("${", self.position):
-            return self._parse_braces(quoted=quoted)
-        match = _NAME.match(text, self.position + 1)
-        self.position = match.end() if match else self.position + 1
-        return Parameter(match[0], "", (), quoted) if match else Text("$", quoted=True)
-
-    def _parse_nested(self, text: str) -> Command:
-        return _Parser(text, self._depth + 1).list()
-
-    def _parse_braces(self, *, quoted: bool) -> Part:
-        self.position += 2
-        operator = ""
-        word: Word = ()
+def _and_or_lists(lexer: Lexer, *, is_line: bool) -> Command | None:
+    """Parse and-or lists; with `is_line`, up to the end of the line."""
+    items: list[tuple[str, Command]] = []
+    while True:
+        if not (is_line and items):
+            lexer.skip_lines()
         if (
-            self._text[self.position : self.position + 1] == "#"
-            and self._text[self.position + 1 : self.position + 2] != "}"
+            lexer.position >= len(lexer.text)
+            or lexer.operator() in (_LIST_ENDS if not is_line else {"\n"})
+            or lexer.keyword() in _RESERVED
         ):
-            operator = "length"
-            self.position += 1
-        match = _NAME.match(self._text, self.position)
-        if match is None:
-            raise ShellSyntaxError("bad substitution")
-        self.position = match.end()
-        operation = None if operator else _OPERATION.match(self._text, self.position)
-        if operation:
-            operator, self.position = operation[0], operation.end()
-            word = self._word("}")
-        if self._text[self.position : self.position + 1] != "}":
-            raise ShellSyntaxError("bad substitution")
-        self.position += 1
-        return Parameter(match[0], operator, word, quoted)
+            break
+        command = _and_or_list(lexer)
+        operator = lexer.operator()
+        items.append((";", Background(command) if operator == "&" else command))
+        if operator not in (";", "&", "\n") or (is_line and operator == "\n"):
+            break
+        if operator == "\n":
+            lexer.end_line()
+        else:
+            lexer.position += 1
+    if not items:
+        return None
+    return items[0][1] if len(items) == 1 else CommandList(tuple(items))
+
+
+def _and_or_list(lexer: Lexer) -> Command:
+    items = [(";", _pipeline(lexer))]
+    while (operator := lexer.operator()) in ("&&", "||"):
+        lexer.position += 2
+        lexer.skip_lines()
+        items.append((operator, _pipeline(lexer)))
+    return items[0][1] if len(items) == 1 else CommandList(tuple(items))
+
+
+def _pipeline(lexer: Lexer) -> Command:
+    negated = False
+    while lexer.keyword() == "!":
+        if negated and not lexer.is_bash:
+            raise lexer.unexpected_token()
+        lexer.position += 1
+        negated = not negated
+    commands = [_command(lexer)]
+    while (operator := lexer.operator()) in ("|", "|&"):
+        lexer.position += len(operator)
+        lexer.skip_lines()
+        if operator == "|&":
+            duplicate = Redirect(2, ">&", (Text("1", quoted=False),))
+            commands[-1] = CommandGroup(commands[-1], subshell=False, redirects=(duplicate,), line=lexer.line)
+        commands.append(_command(lexer))
+    return commands[0] if len(commands) == 1 and not negated else Pipeline(tuple(commands), negated)
+
+
+def _command(lexer: Lexer) -> Command:
+    lexer.skip_blanks()
+    lexer.enter()
+    line = lexer.line
+    parse_compound = _compound(lexer)
+    if parse_compound is None:
+        command = _simple_or_function(lexer)
+    else:
+        command = parse_compound(lexer)
+        redirects = parse_redirects(lexer)
+        if redirects and isinstance(command, CommandGroup):
+            command = CommandGroup(
+                command.body, subshell=command.subshell, redirects=redirects, line=command.line
+            )
+        elif redirects:
+            command = CommandGroup(command, subshell=False, redirects=redirects, line=line)
+    lexer.leave()
+    return command
+
+
+def _compound(lexer: Lexer) -> Callable[[Lexer], Command] | None:
+    """Consume the beginning of a compound command, and return the function that parses the rest; None for another command."""
+    if lexer.peek(2) == "((":
+        start = lexer.position
+        lexer.position += 2
+        expression = lexer.arithmetic_expression("))")
+        if expression is not None:
+            return lambda lexer: ArithmeticCommand(expression, lexer.line)
+        lexer.position = start
+    if lexer.peek() == "(":
+        lexer.position += 1
+        return _subshell
+    keyword = lexer.keyword()
+    compound = _COMPOUNDS.get(keyword)
+    if compound is not None:
+        lexer.position += len(keyword)
+    return compound
+
+
+def _subshell(lexer: Lexer) -> Command:
+    line = lexer.line
+    body = _required_list(lexer)
+    if not lexer.accept(")"):
+        raise lexer.unexpected_token(' (expecting ")")')
+    return CommandGroup(body, subshell=True, redirects=(), line=line)
+
+
+def _braces(lexer: Lexer) -> Command:
+    line = lexer.line
+    body = _required_list(lexer)
+    lexer.expect("}")
+    return CommandGroup(body, subshell=False, redirects=(), line=line)
+
+
+def _if(lexer: Lexer) -> Command:
+    branches = [_if_branch(lexer)]
+    while lexer.accept_keyword("elif"):
+        branches.append(_if_branch(lexer))
+    otherwise = _required_list(lexer) if lexer.accept_keyword("else") else None
+    lexer.expect("fi")
+    return If(tuple(branches), otherwise)
+
+
+def _if_branch(lexer: Lexer) -> tuple[Command, Command]:
+    condition = _required_list(lexer)
+    lexer.expect("then")
+    return condition, _required_list(lexer)
+
+
+def _loop(lexer: Lexer, *, is_while: bool) -> Command:
+    condition = _required_list(lexer)
+    return Loop(condition, _do(lexer), is_while)
+
+
+def _do(lexer: Lexer) -> Command:
+    if lexer.keyword() == "{":  # bash
+        lexer.position += 1
+        return _braces(lexer)
+    lexer.expect("do")
+    body = _required_list(lexer)
+    lexer.expect("done")
+    return body
+
+
+def _for(lexer: Lexer) -> Command:
+    lexer.skip_blanks()
+    line = lexer.line
+    if lexer.peek(2) == "((":
+        return _arithmetic_for(lexer)
+    name = lexer.keyword()
+    if not _NAME.fullmatch(name):
+        raise ShellSyntaxError("Syntax error: Bad for loop variable") if name else lexer.unexpected_token()
+    lexer.position += len(name)
+    words: list[Word] | None = None
+    if lexer.accept_keyword("in"):
+        words = []
+        while lexer.operator() not in (";", "\n"):
+            words.append(lexer.next_word())
+    if lexer.operator() == ";":
+        lexer.position += 1
+    return For(name, None if words is None else tuple(words), _do(lexer), line)
+
+
+def _arithmetic_for(lexer: Lexer) -> Command:
+    lexer.position += 2
+    parts = [lexer.arithmetic_expression(end) for end in (";", ";", "))")]
+    if None in parts:
+        raise lexer.unexpected_token()
+    start, condition, step = (part or () for part in parts)
+    lexer.accept(";")
+    return ArithmeticFor(start, condition, step, _do(lexer))
+
+
+def _case(lexer: Lexer) -> Command:
+    line = lexer.line
+    word = lexer.next_word()
+    lexer.expect("in")
+    branches = []
+    while not lexer.accept_keyword("esac"):
+        lexer.accept("(")
+        patterns = [lexer.next_word()]
+        while lexer.accept("|"):
+            patterns.append(lexer.next_word())
+        if not lexer.accept(")"):
+            raise lexer.unexpected_token(' (expecting ")")')
+        body = _list(lexer)
+        end = lexer.operator()
+        if end in (";;", ";&", ";;&"):
+            lexer.position += len(end)
+        else:
+            lexer.skip_lines()
+            if lexer.keyword() != "esac":
+                raise lexer.unexpected_token(' (expecting ";;")')
+        branches.append(Branch(tuple(patterns), body, end if end in (";&", ";;&") else ";;"))
+    return Case(word, tuple(branches), line)
+
+
+def _function_keyword(lexer: Lexer) -> Command:
+    name = lexer.keyword()
+    lexer.position += len(name)
+    if lexer.accept("("):
+        lexer.accept(")")
+    lexer.skip_lines()
+    return FunctionDefinition(name, _command(lexer))
+
+
+def _select(_: Lexer) -> Command:
+    raise ShellSyntaxError("select is not simulated")
+
+
+def _simple_or_function(lexer: Lexer) -> Command:
+    match = _FUNCTION.match(lexer.text, lexer.position)
+    if match is None:
+        return parse_simple(lexer)
+    lexer.position = match.end()
+    lexer.skip_lines()
+    if lexer.position >= len(lexer.text):
+        raise lexer.unexpected_token()
+    return FunctionDefinition(match[1], _command(lexer))
+
+
+_COMPOUNDS: Final[Mapping[str, Callable[[Lexer], Command]]] = {
+    "if": _if,
+    "while": partial(_loop, is_while=True),
+    "until": partial(_loop, is_while=False),
+    "for": _for,
+    "case": _case,
+    "{": _braces,
+    "[[": parse_conditional,
+    "function": _function_keyword,
+    "select": _select,
+}

@@ -1,16 +1,14 @@
 """The effects that a running command yields, and its context: arguments, environment, files, time."""
 
 from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 from posixpath import join, normpath
-from typing import Final, TypeAlias
+from typing import Protocol, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from mockube.controller_manager.kubelet.shell.filesystem import FileSystem
-
-_READ_PER_COMMAND: Final = 256
-"""The number of bytes that are read one by one in the time of a command."""
 
 
 class Output(Struct, frozen=True):
@@ -51,34 +49,59 @@ class NetworkCall(Struct, frozen=True):
     request: bytes
 
 
-Effect: TypeAlias = Output | Sleep | Input | CommandStart | RepeatedIteration | NetworkCall
+class ContainerWrite(Output, frozen=True):
+    """A write to the output of the container; redirections do not apply to it any more."""
+
+
+class ContainerRead(Input, frozen=True):
+    """A read of the container's input; redirections do not apply to it any more."""
+
+
+class WaitUntil(Struct, frozen=True):
+    """A wait of a process for another process, which the scheduler ends; callers never receive it."""
+
+    condition: Callable[[], bool]
+    seconds: float = float("inf")
+    """The time after which the process continues in any case."""
+
+
+Effect: TypeAlias = Output | Sleep | Input | CommandStart | RepeatedIteration | NetworkCall | WaitUntil
 Run: TypeAlias = Generator[Effect, bytes | None, int]
 """The execution of a command: yields effects, receives the replies, and returns the exit code."""
+Steps: TypeAlias = Generator[Effect, bytes | None, None]
+"""A part of an execution."""
 
 
 class UnknownProgram(Exception):
     """The program is not simulated."""
 
 
-class ShellExit(Exception):
-    """`exit` ends the shell, or a command fails under `set -e`."""
+class BrokenPipe(Exception):
+    """A process writes to a pipe that no process reads: SIGPIPE ends it."""
 
-    def __init__(self, code: int) -> None:
-        super().__init__(code)
+
+class ProgramUsageError(Exception):
+    """The arguments of a program are invalid; the message is the program's, and the code its exit code."""
+
+    def __init__(self, message: str, code: int = 1) -> None:
+        super().__init__(message)
         self.code = code
 
 
-class FunctionReturn(ShellExit):
-    """`return` ends a function."""
+class DescriptorStream(Protocol):
+    """An open file, pipe or other source and destination of data."""
 
+    def read(self, limit: int) -> Generator[Effect, bytes | None, bytes]:
+        """Return at least one and at most `limit` bytes, or b"" at the end; raise `FileError`."""
+        ...
 
-class LoopControl(Exception):
-    """`break` or `continue` changes a loop."""
+    def unread(self, data: bytes) -> None:
+        """Return the last bytes that were read, which will be read again."""
+        ...
 
-    def __init__(self, levels: int, *, is_continue: bool) -> None:
-        super().__init__(levels)
-        self.levels = levels
-        self.is_continue = is_continue
+    def write(self, data: bytes) -> Steps:
+        """Write all data; raise `FileError` or `BrokenPipe`."""
+        ...
 
 
 class Host(Struct, kw_only=True):
@@ -98,10 +121,77 @@ class Host(Struct, kw_only=True):
     has_terminal: bool = False
     elapsed: float = 0.0
     """The seconds that commands have slept, if sleeping takes no real time."""
+    changes: int = 0
+    """The number of times that commands have written a file or read input."""
 
     def now_running(self) -> datetime:
         """Return the present time for commands, including the simulated sleeps."""
         return self.now() + timedelta(seconds=self.elapsed)
+
+
+class ProcessTable(Protocol):
+    """The processes that run beside a process."""
+
+    @property
+    def time(self) -> float:
+        """The seconds since the first process started."""
+        ...
+
+    def is_alone(self) -> bool:
+        """Return whether all other processes wait for the present one."""
+        ...
+
+    def start(
+        self, name: Sequence[str], execution: Run, descriptors: "Mapping[int, DescriptorStream]"
+    ) -> "Child":
+        """Start a process that runs beside the present one."""
+        ...
+
+    def holds(self, stream: DescriptorStream) -> bool:
+        """Return whether a process has a stream open."""
+        ...
+
+    def hold(self, descriptors: "Mapping[int, DescriptorStream]") -> AbstractContextManager[None]:
+        """Keep streams open while the present process executes something."""
+        ...
+
+    def children(self) -> "Sequence[Child]":
+        """Return all processes."""
+        ...
+
+    def skip(self, seconds: float) -> None:
+        """Move the time forward."""
+        ...
+
+    def catch_signals(self, actions: Mapping[int, str]) -> Mapping[int, str]:
+        """Set the signals that the present process handles, or ignores if the text is empty; return those before."""
+        ...
+
+    def take_signals(self) -> Sequence[int]:
+        """Return the signals that the present process has received and handles."""
+        ...
+
+    def has_signals(self) -> bool:
+        """Return whether the present process has received signals."""
+        ...
+
+    def first_signal(self) -> int: ...
+
+    def next_pid(self) -> int: ...
+
+
+class Child(Protocol):
+    """A process that was started by another one."""
+
+    pid: int
+    code: int | None
+    """The exit code; None while it runs."""
+    name: Sequence[str]
+    started: float
+
+    def is_running(self) -> bool: ...
+
+    def send_signal(self, number: int) -> None: ...
 
 
 class Process(Struct, kw_only=True):
@@ -109,6 +199,10 @@ class Process(Struct, kw_only=True):
     argv: Sequence[str]
     environment: Mapping[str, str]
     directory: str = "/"
+    descriptors: Mapping[int, DescriptorStream] = field(default_factory=dict)
+    processes: ProcessTable
+    pid: int = 0
+    """The process id of a shell; 0 for a program without a process of its own."""
 
     @property
     def name(self) -> str:
@@ -123,8 +217,34 @@ class Process(Struct, kw_only=True):
         full_path = normpath(join(self.directory, text))
         return full_path.replace("//", "/", 1) if full_path.startswith("//") else full_path
 
+    def report(self, text: str) -> Output:
+        """Return the output of an error message that names the program itself."""
+        return Output(2, f"{text}\n".encode("utf-8", "surrogateescape"))
+
     def error(self, text: str) -> Output:
         return Output(2, f"{self.name}: {text}\n".encode("utf-8", "surrogateescape"))
+
+    def child(
+        self,
+        argv: Sequence[str],
+        environment: Mapping[str, str] | None = None,
+        descriptors: Mapping[int, DescriptorStream] | None = None,
+    ) -> "Process":
+        """Return a process for another program with the same files, input and output."""
+        return Process(
+            host=self.host,
+            argv=argv,
+            environment=self.environment if environment is None else environment,
+            directory=self.directory,
+            descriptors=self.descriptors if descriptors is None else descriptors,
+            processes=self.processes,
+        )
+
+    def with_arguments(self, argv: Sequence[str], pid: int | None = None) -> "Process":
+        """Return the same process with another command line."""
+        process = self.child(argv)
+        process.pid = self.pid if pid is None else pid
+        return process
 
 
 Program: TypeAlias = Callable[[Process], Run]
@@ -134,7 +254,7 @@ def write_text(text: str) -> Output:
     return Output(1, text.encode("utf-8", "surrogateescape"))
 
 
-def count_work(amount: int, per_command: int) -> Generator[Effect, bytes | None, None]:
+def count_work(amount: int, per_command: int) -> Steps:
     """Count work as so many commands as it takes time, without a remainder."""
     for _ in range(amount // per_command):
         yield CommandStart()
@@ -143,16 +263,3 @@ def count_work(amount: int, per_command: int) -> Generator[Effect, bytes | None,
 def read_input(limit: int) -> Generator[Effect, bytes | None, bytes]:
     """Read at most `limit` bytes from the standard input; return b"" at its end."""
     return (yield Input(limit)) or b""
-
-
-def read_line(limit: int) -> Generator[Effect, bytes | None, bytes]:
-    """Read at most `limit` bytes up to a newline, one by one, so that the next command reads what follows."""
-    line = bytearray()
-    while not line.endswith(b"\n") and len(line) < limit:
-        if len(line) % _READ_PER_COMMAND == _READ_PER_COMMAND - 1:
-            yield CommandStart()
-        data = yield from read_input(1)
-        if not data:
-            break
-        line += data
-    return bytes(line)

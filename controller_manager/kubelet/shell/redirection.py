@@ -1,120 +1,138 @@
-"""Redirections of a command's input and output: to files, to other descriptors, and from another command."""
+"""Redirections: the descriptors that a command gets."""
 
-from collections.abc import Sequence
 from typing import Final
 
+from msgspec import Struct
+
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
-from mockube.controller_manager.kubelet.shell.process import Input, Output, Process, RepeatedIteration, Run
+from mockube.controller_manager.kubelet.shell.process import DescriptorStream, Process
+from mockube.controller_manager.kubelet.shell.streams import (
+    BadDescriptor,
+    ContainerStream,
+    FileStream,
+    NullStream,
+    TextStream,
+)
 
-_NULL_DEVICE: Final = "/dev/null"
-_DESCRIPTORS: Final = {
-    "/dev/stdout": 1,
-    "/dev/stderr": 2,
-    "/proc/1/fd/1": 1,
-    "/proc/1/fd/2": 2,
-    "/proc/self/fd/1": 1,
-}
+_DEVICES: Final = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2, "/dev/tty": 2}
+_DESCRIPTOR_FOLDERS: Final = ("/dev/fd/", "/proc/self/fd/")
+_OUTPUTS_OF_FIRST: Final = {"/proc/1/fd/1": 1, "/proc/1/fd/2": 2}
+"""The output of the container's first process, to which scripts write the container's log."""
 
 
-def pipe(reader: Run, writer: Run) -> Run:
-    """Run a command with another command's output as its input; the writer runs only as far as its output is read."""
-    buffer = bytearray()
-    has_ended = False
-    reply: bytes | None = None
-    code = 0
+class RedirectionError(FileError):
+    """A redirection fails; the message names its target."""
+
+
+class ResolvedRedirect(Struct, frozen=True):
+    """A redirection whose target is expanded: a path, a descriptor or the text of a here-document."""
+
+    descriptor: int
+    operator: str
+    target: str
+
+
+def redirect(
+    process: Process,
+    descriptors: dict[int, DescriptorStream],
+    redirect: ResolvedRedirect,
+    *,
+    keeps_files: bool,
+) -> None:
+    """Change descriptors; raise `RedirectionError`. With `keeps_files`, `>` does not truncate a file that exists."""
+    descriptor, operator, target = redirect.descriptor, redirect.operator, redirect.target
+    if operator in ("<<", "<<<"):
+        descriptors[descriptor] = TextStream(process.host, target.encode("utf-8", "surrogateescape"))
+        return
+    if operator in (">&", "<&"):
+        if target == "-":
+            descriptors.pop(descriptor, None)
+            return
+        if target.isdecimal():
+            source = descriptors.get(int(target[:9]))
+            if source is None:
+                raise RedirectionError(f"{target}: Bad file descriptor")
+            descriptors[descriptor] = source
+            return
+        if operator == "<&" or descriptor != 1:
+            raise RedirectionError(f"Syntax error: Bad fd number {target}")
+        operator = "&>"
+    stream = _open(process, descriptors, operator, target, keeps_files=keeps_files)
+    for changed in (1, 2) if operator in ("&>", "&>>") else (descriptor,):
+        descriptors[changed] = stream
+
+
+def _open(
+    process: Process,
+    descriptors: dict[int, DescriptorStream],
+    operator: str,
+    target: str,
+    *,
+    keeps_files: bool,
+) -> DescriptorStream:
+    path = process.path(target)
+    verb = "open" if operator in ("<", "<>") else "create"
     try:
-        while True:
-            effect = reader.send(reply) if reply else next(reader)
-            if not isinstance(effect, Input):
-                reply = yield effect
-                continue
-            while not buffer and not has_ended:
-                has_ended = bool((yield from _run_until_output(writer, buffer)))
-            reply = bytes(buffer[: effect.limit])
-            del buffer[: effect.limit]
-    except StopIteration as stop:
-        code = int(stop.value)
-    finally:
-        writer.close()
-    return code
+        return open_path(process, descriptors, operator, path, keeps_files=keeps_files)
+    except BadDescriptor:
+        raise RedirectionError(f"cannot {verb} {target}: No such device or address") from None
+    except FileError as error:
+        words = str(error)
+        if verb == "open" and words == "No such file or directory":
+            words = "No such file"
+        elif verb == "create" and words == "No such file or directory":
+            words = "Directory nonexistent"
+        raise RedirectionError(f"cannot {verb} {target}: {words}") from error
 
 
-def _run_until_output(writer: Run, buffer: bytearray) -> Run:
-    """Run the writer until it has written output; return whether it has ended."""
-    reply: bytes | None = None
-    while True:
-        try:
-            effect = writer.send(reply) if reply else next(writer)
-        except StopIteration:
-            return True
-        reply = None
-        if isinstance(effect, Output) and effect.descriptor == 1:
-            buffer += effect.data
-            return False
-        if not isinstance(effect, RepeatedIteration):  # No iteration is skipped, because its output is read.
-            reply = yield effect
+def open_path(
+    process: Process,
+    descriptors: dict[int, DescriptorStream],
+    operator: str,
+    path: str,
+    *,
+    keeps_files: bool,
+) -> DescriptorStream:
+    """Open a file or device."""
+    special = _special(process, descriptors, path)
+    if special is not None:
+        return special
+    host = process.host
+    files = host.files
+    path = files.resolve(path)
+    if operator == "<":
+        files.read(path)
+        return FileStream(host, path, reads=True, writes=False)
+    appends = operator in (">>", "&>>")
+    exists = files.knows(path)
+    if exists and keeps_files and operator == ">" and not files.entry(path).is_directory:
+        raise FileError("File exists")
+    if operator == "<>" and exists:
+        files.read(path)
+    else:
+        host.changes += 1
+        modified = host.now_running().timestamp()
+        files.write(path, b"", append=appends or operator == "<>", modified=modified)
+    return FileStream(host, path, reads=operator == "<>", writes=True, appends=appends)
 
 
-class Redirections:
-    """The targets of a command's descriptors; the constructor opens the files, and truncates those to write."""
-
-    def __init__(self, process: Process, redirects: Sequence[tuple[int, str, str]]) -> None:
-        self._process = process
-        self._targets: dict[int, int | str] = {1: 1, 2: 2}
-        self._input: bytearray | None = None
-        self.written_files = 0
-        """The number of files that are written."""
-        for descriptor, operator, target in redirects:
-            self._open(descriptor, operator, target)
-
-    def _open(self, descriptor: int, operator: str, target: str) -> None:
-        if operator == "<":
-            path = self._process.path(target)
-            try:
-                self._input = bytearray(b"" if path == _NULL_DEVICE else self._process.host.files.read(path))
-            except FileError as error:
-                raise FileError(f"can't open {target}: {error}") from error
-            return
-        if operator in (">&", "<&"):
-            self._targets[descriptor] = (
-                self._targets.get(int(target), 1) if target in ("1", "2") else _NULL_DEVICE
-            )
-            return
-        path = self._process.path(target)
-        destination: int | str = _DESCRIPTORS.get(path, path)
-        for target_descriptor in (1, 2) if operator == "&>" else (descriptor,):
-            self._targets[target_descriptor] = destination
-        if isinstance(destination, str) and destination != _NULL_DEVICE:
-            self.written_files += 1
-            self._write(destination, b"", append=operator == ">>")
-
-    def _write(self, path: str, data: bytes, *, append: bool) -> None:
-        host = self._process.host
-        try:
-            host.files.write(path, data, append=append, modified=host.now().timestamp() + host.elapsed)
-        except FileError as error:
-            raise FileError(f"can't create {path}: {error}") from error
-
-    def run(self, execution: Run) -> Run:
-        reply: bytes | None = None
-        try:
-            while True:
-                effect = execution.send(reply) if reply else next(execution)
-                reply = None
-                if isinstance(effect, Output):
-                    destination = self._targets.get(effect.descriptor, effect.descriptor)
-                    if isinstance(destination, int):
-                        yield Output(destination, effect.data)
-                    elif destination != _NULL_DEVICE:
-                        self._write(destination, effect.data, append=True)
-                elif isinstance(effect, Input) and self._input is not None:
-                    reply = bytes(self._input[: effect.limit])
-                    del self._input[: effect.limit]
-                else:
-                    reply = yield effect
-        except StopIteration as stop:
-            code: int = stop.value
-            return code
-        except FileError as error:
-            yield self._process.error(str(error))
-            return 1
+def _special(
+    process: Process, descriptors: dict[int, DescriptorStream], path: str
+) -> DescriptorStream | None:
+    if not path.startswith(("/dev/", "/proc/")):
+        return None
+    if path in ("/dev/null", "/dev/zero"):
+        return NullStream(zeros=path == "/dev/zero")
+    if path in _OUTPUTS_OF_FIRST:
+        return ContainerStream(process.host, _OUTPUTS_OF_FIRST[path])
+    number = _DEVICES.get(path)
+    for folder in _DESCRIPTOR_FOLDERS:
+        name = path.removeprefix(folder)
+        if name != path and name.isdecimal():
+            number = int(name[:9])
+    if number is None:
+        return None
+    stream = descriptors.get(number)
+    if stream is None:
+        raise BadDescriptor
+    return stream

@@ -7,7 +7,16 @@ from msgspec import Struct
 
 
 class ShellSyntaxError(Exception):
-    """The text is not a script, or uses a feature that is not simulated."""
+    """The text is not a script, or a feature is not simulated, or a limit is exceeded: the shell ends with exit code 2."""
+
+    is_reported = False
+    """Whether the message is written already, with the redirections of a command."""
+    line = 0
+    """The number of the line, if the parser raises it."""
+
+
+class IncompleteScript(ShellSyntaxError):
+    """The text is the beginning of a script."""
 
 
 class Text(Struct, frozen=True):
@@ -15,12 +24,23 @@ class Text(Struct, frozen=True):
     quoted: bool
 
 
-class Parameter(Struct, frozen=True):
-    """`$name`, `${name:-word}`, `${#name}`."""
+class Tilde(Struct, frozen=True):
+    """`~` or `~user` at the beginning of a word."""
+
+    user: str
+    quoted: bool = False
+
+
+class Parameter(Struct, frozen=True, kw_only=True):
+    """`$name`, `${name:-word}`, `${#name}`, `${name[index]/pattern/word}` and the like."""
 
     name: str
-    operator: str
-    word: "Word"
+    operator: str = ""
+    word: "Word" = ()
+    second: "Word | None" = None
+    """The replacement of a pattern, or the length of a substring."""
+    index: "Word | None" = None
+    """The index of an element of an array; `@` and `*` are all elements."""
     quoted: bool
 
 
@@ -38,20 +58,48 @@ class Arithmetic(Struct, frozen=True):
     quoted: bool
 
 
-Part: TypeAlias = Text | Parameter | Substitution | Arithmetic
+class ProcessSubstitution(Struct, frozen=True):
+    """`<(script)`."""
+
+    script: "Command"
+    quoted: bool = True
+
+
+Part: TypeAlias = Text | Tilde | Parameter | Substitution | Arithmetic | ProcessSubstitution
 Word: TypeAlias = tuple[Part, ...]
+
+
+class HereDocument(Struct, kw_only=True):
+    """The text behind `<<`, which the parser reads after the line."""
+
+    delimiter: str
+    expands: bool
+    strips_tabs: bool
+    text: Word = ()
 
 
 class Redirect(Struct, frozen=True):
     descriptor: int
     operator: str
     target: Word
+    document: HereDocument | None = None
+
+
+class Assignment(Struct, frozen=True, kw_only=True):
+    name: str
+    value: Word = ()
+    index: Word | None = None
+    elements: "Sequence[tuple[Word | None, Word]] | None" = None
+    """The elements of an array, each with its index or without one."""
+    appends: bool = False
 
 
 class SimpleCommand(Struct, frozen=True):
-    assignments: Sequence[tuple[str, Word]]
-    words: Sequence[Word]
+    assignments: Sequence[Assignment]
+    words: Sequence[Word | Assignment]
+    """The arguments; those of `declare` and the like can be assignments."""
     redirects: Sequence[Redirect]
+    line: int
 
 
 class Pipeline(Struct, frozen=True):
@@ -63,6 +111,12 @@ class CommandList(Struct, frozen=True):
     """A list of commands, each with the operator before it: `;`, `&&` or `||`."""
 
     items: Sequence[tuple[str, "Command"]]
+
+
+class Background(Struct, frozen=True):
+    """`command &`."""
+
+    command: "Command"
 
 
 class If(Struct, frozen=True):
@@ -82,17 +136,43 @@ class For(Struct, frozen=True):
     name: str
     words: Sequence[Word] | None
     body: "Command"
+    line: int
+
+
+class ArithmeticFor(Struct, frozen=True):
+    """`for ((start; condition; step))`."""
+
+    start: Word
+    condition: Word
+    step: Word
+    body: "Command"
+
+
+class ArithmeticCommand(Struct, frozen=True):
+    """`((expression))`."""
+
+    expression: Word
+    line: int
+
+
+class Branch(Struct, frozen=True):
+    patterns: Sequence[Word]
+    body: "Command"
+    end: str
+    """`;;`, `;&` to continue with the next body, or `;;&` to continue with the next patterns."""
 
 
 class Case(Struct, frozen=True):
     word: Word
-    branches: Sequence[tuple[Sequence[Word], "Command"]]
+    branches: Sequence[Branch]
+    line: int
 
 
 class CommandGroup(Struct, frozen=True):
     body: "Command"
     subshell: bool
     redirects: Sequence[Redirect]
+    line: int
 
 
 class FunctionDefinition(Struct, frozen=True):
@@ -100,6 +180,49 @@ class FunctionDefinition(Struct, frozen=True):
     body: "Command"
 
 
+class OperatorCondition(Struct, frozen=True):
+    """A condition of `[[ ]]` with one or two operands: `-f word`, `word == pattern`."""
+
+    operator: str
+    operands: Sequence[Word]
+
+
+class Conjunction(Struct, frozen=True):
+    """Conditions of `[[ ]]` that are joined by `&&` or `||`."""
+
+    left: "ConditionTree"
+    right: "ConditionTree"
+    is_and: bool
+
+
+class Negation(Struct, frozen=True):
+    """A condition of `[[ ]]` behind `!`."""
+
+    condition: "ConditionTree"
+
+
+ConditionTree: TypeAlias = OperatorCondition | Conjunction | Negation
+
+
+class Conditional(Struct, frozen=True):
+    """`[[ condition ]]`."""
+
+    condition: ConditionTree
+    line: int
+
+
 Command: TypeAlias = (
-    SimpleCommand | Pipeline | CommandList | If | Loop | For | Case | CommandGroup | FunctionDefinition
+    SimpleCommand
+    | Pipeline
+    | CommandList
+    | Background
+    | If
+    | Loop
+    | For
+    | ArithmeticFor
+    | ArithmeticCommand
+    | Case
+    | CommandGroup
+    | FunctionDefinition
+    | Conditional
 )

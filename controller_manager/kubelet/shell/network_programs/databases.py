@@ -158,12 +158,7 @@ def pg_isready(process: Process) -> Run:
 
 def mysqladmin(process: Process) -> Run:
     arguments = [argument for argument in process.arguments if not re.fullmatch(r"-p.*", argument)]
-    without_password = Process(
-        host=process.host,
-        argv=[process.name, *arguments],
-        environment=process.environment,
-        directory=process.directory,
-    )
+    without_password = process.with_arguments([process.name, *arguments])
     options = _options(without_password, _MYSQL)
     if options.operands not in (["ping"], ["status"]):
         raise UnknownProgram(" ".join(without_password.argv))

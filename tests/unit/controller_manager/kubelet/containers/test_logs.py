@@ -63,11 +63,14 @@ def test_long_log_starts_later():
         (pod(), "the image app:1 does not run"),
         (pod(command=["nginx"]), "nginx does not run"),
         (pod("make"), "make does not run"),
-        (pod("cat <<E\nE"), "its script does not run: << is not simulated"),
     ],
 )
 def test_unsimulated_command_is_logged_once(described, reason):
     assert texts(described, 3600) == [f"mockube: container c is simulated: {reason}\n"]
+
+
+def test_invalid_script_is_logged_with_its_line():
+    assert texts(pod("echo a\nfi"), 3600) == ["a\n", 'sh: 2: Syntax error: "fi" unexpected\n']
 
 
 def test_log_annotation_applies_to_all_or_one_container():

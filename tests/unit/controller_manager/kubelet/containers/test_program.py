@@ -30,6 +30,8 @@ def parsed_program(*argv, image="busybox"):
         pytest.param(["sh", "-c", "sleep 1; sleep inf; false"], None, 0, id="endless sleep ends the script"),
         pytest.param(["sh", "-c", "while true; do date; sleep 1; done"], None, 0, id="a loop"),
         pytest.param(["sh", "-c", "echo 'a; exit 3'"], 0, 0, id="quotes"),
+        pytest.param(["sh", "-c", "echo 'a"], 0, 2, id="unterminated quotation"),
+        pytest.param(["sh"], 0, 0, id="a shell without input"),
     ],
 )
 def test_simulated_commands_have_duration_and_exit_code(argv, seconds, code):
@@ -41,9 +43,8 @@ def test_simulated_commands_have_duration_and_exit_code(argv, seconds, code):
     "argv",
     [
         pytest.param(["nginx", "-g", "daemon off;"], id="a server"),
-        pytest.param(["sh"], id="a shell without a script"),
         pytest.param(["sh", "-c", "make && true"], id="an unknown command in a script"),
-        pytest.param(["sh", "-c", "echo 'a"], id="unterminated quotation"),
+        pytest.param(["sh", "/app/start.sh"], id="a script of the image"),
     ],
 )
 def test_unknown_commands_are_not_simulated(argv):

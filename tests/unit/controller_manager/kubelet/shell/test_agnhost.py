@@ -4,11 +4,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mockube.controller_manager.kubelet.shell.agnhost import FOREVER
 from mockube.controller_manager.kubelet.shell.filesystem import FileEntry, FileSystem
 from mockube.controller_manager.kubelet.shell.invocation import run_command
 from mockube.controller_manager.kubelet.shell.process import Host, Output, Sleep, UnknownProgram
-from mockube.controller_manager.kubelet.shell.programs import PROGRAMS
+from mockube.controller_manager.kubelet.shell.programs.agnhost import FOREVER
+from mockube.controller_manager.kubelet.shell.programs.registry import PROGRAMS
 
 FILES = {
     "/v": FileEntry(mode=0o777, file_system="tmpfs"),

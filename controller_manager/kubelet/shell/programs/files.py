@@ -14,7 +14,7 @@ from mockube.controller_manager.kubelet.shell.process import (
     read_input,
     write_text,
 )
-from mockube.controller_manager.kubelet.shell.text_programs import BLOCK, split_options
+from mockube.controller_manager.kubelet.shell.programs.text import BLOCK, split_options
 
 _BITS: Final = "rwxrwxrwx"
 

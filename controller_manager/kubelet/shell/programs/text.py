@@ -17,13 +17,14 @@ from mockube.controller_manager.kubelet.shell.process import (
     Output,
     Process,
     Program,
+    ProgramUsageError,
     Run,
     Sleep,
     UnknownProgram,
     read_input,
     write_text,
 )
-from mockube.controller_manager.kubelet.shell.syntax import ShellSyntaxError
+from mockube.controller_manager.kubelet.shell.programs import printf
 
 MAX_SEARCH_STEPS: Final = 200_000_000
 """The maximum product of the instructions of a pattern and the characters of the input: 0.2 s."""
@@ -32,19 +33,6 @@ MAX_TEXT: Final = 16 << 20
 MAX_LINES: Final = 200_000
 """The maximum lines that a program processes one by one: that takes 0.3 s at most, in which nothing else runs."""
 BLOCK: Final = 64 * 1024
-_ESCAPE: Final = re.compile(r"\\(x[0-9a-fA-F]{1,2}|0[0-7]{0,3}|[0-7]{1,3}|.)", re.DOTALL)
-_ESCAPES: Final = {
-    "n": "\n",
-    "t": "\t",
-    "r": "\r",
-    "a": "\a",
-    "b": "\b",
-    "f": "\f",
-    "v": "\v",
-    "e": "\033",
-    "\\": "\\",
-}
-_DIRECTIVE: Final = re.compile(r"%(?:(%)|([-0+ ]*)([0-9]{0,4})(?:\.([0-9]{0,4}))?([sdiuxXoqcb]))")
 
 Data = Generator[Effect, bytes | None, bytes]
 
@@ -68,10 +56,10 @@ def read_all(process: Process, names: Sequence[str]) -> Data:
 
 
 def read_lines(process: Process, names: Sequence[str]) -> Generator[Effect, bytes | None, list[str]]:
-    """Return the lines of these files, or of the input; raise ShellSyntaxError if there are too many."""
+    """Return the lines of these files, or of the input; raise `ProgramUsageError` if there are too many."""
     lines = (yield from read_all(process, names)).decode("utf-8", "replace").splitlines()
     if len(lines) > MAX_LINES:
-        raise ShellSyntaxError("the input has too many lines")
+        raise ProgramUsageError("the input has too many lines", 2)
     return lines
 
 
@@ -111,53 +99,9 @@ def echo(process: Process) -> Run:
     text = " ".join(arguments)
     if escapes:
         text, stop, _ = text.partition("\\c")
-        text, newline = _unescape(text), "" if stop else newline
+        text, newline = printf.unescape(text, octal_needs_zero=True), "" if stop else newline
     yield write_text(text + newline)
     return 0
-
-
-def _unescape(text: str) -> str:
-    def replace(match: re.Match[str]) -> str:
-        code = match[1]
-        if code[0] == "x" and len(code) > 1:
-            return chr(int(code[1:], 16))
-        if code[0] in "01234567":
-            return chr(int(code, 8) & 0xFF)
-        return _ESCAPES.get(code, match[0])
-
-    return _ESCAPE.sub(replace, text)
-
-
-def printf(process: Process) -> Run:
-    if not process.arguments:
-        yield process.error("usage: printf FORMAT [ARG]...")
-        return 1
-    format_text, values = _unescape(process.arguments[0]), deque(process.arguments[1:])
-    code, size = 0, 0
-
-    def replace(match: re.Match[str]) -> str:
-        nonlocal code, size
-        if match[1]:
-            return "%"
-        size += int(match[3] or 0) + int(match[4] or 0)
-        if size > MAX_TEXT:
-            raise ShellSyntaxError("the output is too long")
-        value = values.popleft() if values else ""
-        flags, width, precision, kind = match[2], match[3], match[4], match[5]
-        if kind in "sqcb":
-            value = _unescape(value) if kind == "b" else value
-            value = value[:1] if kind == "c" else value[: int(precision)] if precision else value
-            return value.ljust(int(width or 0)) if "-" in flags else value.rjust(int(width or 0))
-        number = int_or_none(value or "0")
-        code = code or int(number is None)
-        point = f".{precision}" if precision else ""
-        return f"%{flags}{width}{point}{'d' if kind in 'diu' else kind}" % (number or 0)
-
-    while True:
-        previous_count = len(values)
-        yield write_text(_DIRECTIVE.sub(replace, format_text))
-        if not values or len(values) == previous_count:
-            return code
 
 
 def head(process: Process) -> Run:
@@ -283,7 +227,7 @@ def _characters(text: str) -> str:
     return re.sub(
         r"([!-~])-([!-~])",
         lambda match: "".join(map(chr, range(ord(match[1]), ord(match[2]) + 1))),
-        _unescape(text),
+        printf.unescape(text),
     )
 
 
@@ -330,7 +274,7 @@ def base64_text(process: Process) -> Run:
     encoded_data = base64.b64encode(data)
     width = int_or_none(options.get("w", "76")) or len(encoded_data) or 1
     if len(encoded_data) > width * MAX_LINES:
-        raise ShellSyntaxError("the output has too many lines")
+        raise ProgramUsageError("the output has too many lines", 2)
     yield Output(
         1,
         b"".join(encoded_data[start : start + width] + b"\n" for start in range(0, len(encoded_data), width)),
@@ -352,10 +296,17 @@ def _digest(kind: Callable[[bytes], "hashlib._Hash"]) -> Program:
     return digest
 
 
+def reverse(process: Process) -> Run:
+    lines = yield from read_lines(process, process.arguments)
+    yield write_text("".join(f"{line[::-1]}\n" for line in lines))
+    return 0
+
+
 PROGRAMS: Final[Mapping[str, Program]] = {
     "echo": echo,
-    "printf": printf,
+    "printf": printf.printf,
     "head": head,
+    "rev": reverse,
     "tail": tail,
     "wc": word_count,
     "grep": grep,

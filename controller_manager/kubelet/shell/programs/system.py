@@ -1,19 +1,13 @@
-"""The programs of a simulated container: those of busybox and coreutils that are common in pods."""
+"""Programs that print or change what the system is like: date, env, id, uname, mount and the like."""
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from posixpath import basename, dirname
 from typing import Final
 
 from mockube.apimachinery.gotext import int_or_none
-from mockube.controller_manager.kubelet.shell import agnhost, archives, file_programs, text_programs
-from mockube.controller_manager.kubelet.shell.conditions import expr, test
+from mockube.controller_manager.kubelet.shell.conditions import test
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
-from mockube.controller_manager.kubelet.shell.invocation import run_command, run_shell
-from mockube.controller_manager.kubelet.shell.network_programs.programs import (
-    PROGRAMS as NETWORK_PROGRAMS,
-)
 from mockube.controller_manager.kubelet.shell.process import (
     Process,
     Program,
@@ -23,15 +17,14 @@ from mockube.controller_manager.kubelet.shell.process import (
     UnknownProgram,
     write_text,
 )
+from mockube.controller_manager.kubelet.shell.programs.durations import seconds_of
+from mockube.controller_manager.kubelet.shell.programs.expressions import expr
 
-FOREVER: Final = float("inf")
 _YES_SECONDS: Final = 0.001
 _MOUNTS: Final = (
     "overlay on / type overlay (rw,relatime)",
     "cgroup on /sys/fs/cgroup type cgroup2 (ro,nosuid,nodev,noexec,relatime)",
 )
-_UNITS: Final[Mapping[str, int]] = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
-_SPAN: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?|\.[0-9]+)([smhd]?)")
 
 
 def succeed(_: Process) -> Run:
@@ -44,27 +37,12 @@ def fail(_: Process) -> Run:
     yield
 
 
-def _seconds_of(arguments: Sequence[str]) -> float | None:
-    """Return the sum of durations such as 30, 1.5m or infinity in seconds; None if one is invalid."""
-    if "infinity" in arguments or "inf" in arguments:
-        return FOREVER
-    spans = [_SPAN.fullmatch(argument) for argument in arguments]
-    if not spans or None in spans:
-        return None
-    return sum(float(span[1]) * _UNITS[span[2]] for span in spans if span is not None)
-
-
 def sleep(process: Process) -> Run:
-    seconds = _seconds_of(process.arguments)
+    seconds = seconds_of(process.arguments)
     if seconds is None:
         yield process.error(f"invalid time interval {' '.join(process.arguments)!r}")
         return 1
     yield Sleep(seconds)
-    return 0
-
-
-def pause(_: Process) -> Run:
-    yield Sleep(FOREVER)
     return 0
 
 
@@ -112,22 +90,10 @@ def _format(now: datetime, format_text: str) -> str:
     return text
 
 
-def env(process: Process) -> Run:
-    arguments = list(process.arguments)
-    environment = {} if arguments[:1] == ["-i"] else dict(process.environment)
-    arguments = [argument for argument in arguments if argument not in ("-i", "-")]
-    while arguments and "=" in arguments[0]:
-        name, _, value = arguments.pop(0).partition("=")
-        environment[name] = value
-    if arguments:
-        return (yield from run_command(process.host, arguments, environment, process.directory))
-    yield write_text("".join(f"{name}={value}\n" for name, value in environment.items()))
-    return 0
-
-
 def printenv(process: Process) -> Run:
     if not process.arguments:
-        return (yield from env(process))
+        yield write_text("".join(f"{name}={value}\n" for name, value in process.environment.items()))
+        return 0
     values = [process.environment[name] for name in process.arguments if name in process.environment]
     yield write_text("".join(f"{value}\n" for value in values))
     return int(len(values) < len(process.arguments))
@@ -229,31 +195,6 @@ def directory_name(process: Process) -> Run:
     return 0
 
 
-def timeout(process: Process) -> Run:
-    arguments = [argument for argument in process.arguments if not argument.startswith("-")]
-    seconds = _seconds_of(arguments[:1])
-    if seconds is None or len(arguments) < 2:
-        yield process.error("usage: timeout SECONDS PROGRAM ARGS")
-        return 125
-    index = list(process.arguments).index(arguments[0])
-    execution = run_command(
-        process.host, process.arguments[index + 1 :], process.environment, process.directory
-    )
-    reply: bytes | None = None
-    try:
-        while True:
-            effect = execution.send(reply) if reply else next(execution)
-            if isinstance(effect, Sleep) and effect.seconds >= seconds:
-                execution.close()
-                yield Sleep(seconds)
-                return 124
-            seconds -= effect.seconds if isinstance(effect, Sleep) else 0
-            reply = yield effect
-    except StopIteration as stop:
-        code: int = stop.value
-        return code
-
-
 def mount(process: Process) -> Run:
     """List the mounts; mounting is not simulated."""
     options = process.arguments
@@ -288,14 +229,10 @@ def sysctl(process: Process) -> Run:
 
 
 PROGRAMS: Final[Mapping[str, Program]] = {
-    **agnhost.PROGRAMS,
-    **dict.fromkeys(("sh", "bash", "ash", "dash", "zsh"), run_shell),
-    **dict.fromkeys(("true", ":", "sync", "trap", "wait", "umask", "ulimit", "stty", "clear"), succeed),
+    **dict.fromkeys(("true", "sync", "stty", "clear"), succeed),
     "false": fail,
     "sleep": sleep,
-    "pause": pause,
     "date": date,
-    "env": env,
     "expr": expr,
     "mount": mount,
     "sysctl": sysctl,
@@ -310,12 +247,6 @@ PROGRAMS: Final[Mapping[str, Program]] = {
     "yes": yes,
     "basename": base_name,
     "dirname": directory_name,
-    "timeout": timeout,
     "test": test,
     "[": test,
-    "[[": test,
-    **file_programs.PROGRAMS,
-    **text_programs.PROGRAMS,
-    "tar": archives.tar,
-    **NETWORK_PROGRAMS,
 }

@@ -8,19 +8,15 @@ from typing import Final
 
 from mockube.controller_manager.kubelet.shell.filesystem import MAX_BYTES, FileError
 from mockube.controller_manager.kubelet.shell.process import Output, Process, Run, read_input, write_text
-from mockube.controller_manager.kubelet.shell.text_programs import BLOCK, read_all
+from mockube.controller_manager.kubelet.shell.programs.text import BLOCK, read_all
 
 MAX_ARCHIVE: Final = 2 * MAX_BYTES
 
 
 def tar(process: Process) -> Run:
     mode, archive, directory, names = _options(process.arguments)
-    target_process = Process(
-        host=process.host,
-        argv=process.argv,
-        environment=process.environment,
-        directory=process.path(directory),
-    )
+    target_process = process.child(process.argv)
+    target_process.directory = process.path(directory)
     files = process.host.files
     if not files.exists(target_process.directory) or not files.entry(target_process.directory).is_directory:
         yield process.error(f"can't change directory to '{directory}': No such file or directory")

@@ -1,0 +1,82 @@
+"""Matches of POSIX programs: the longest of the leftmost matches, with the positions of its groups, in linear time."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from mockube.apimachinery.memoize import memoize
+from mockube.apimachinery.regexp.engine import CapturingProgram, compile_capturing
+from mockube.apimachinery.regexp.errors import Problem, RegexpError
+from mockube.apimachinery.regexp.matcher import check
+from mockube.apimachinery.regexp.parser import parse
+
+MAX_STEPS: Final = 200_000_000
+"""The maximum product of instructions and characters in a search: 0.2 s."""
+_MEMORY: Final = 16 << 20
+
+Spans = Sequence[tuple[int, int]]
+"""The positions of a match and of its groups in characters; -1 for a group that did not take part."""
+
+
+@memoize(256, max_length=300)
+def _program(pattern: str) -> CapturingProgram:
+    try:
+        return compile_capturing(parse(pattern).pattern, _MEMORY)
+    except ValueError:
+        raise RegexpError(Problem.TOO_LARGE, pattern) from None
+
+
+def find_matches(pattern: str, text: str, maximum: int = -1, start: int = 0) -> Iterator[Spans]:
+    """Yield the matches without overlap from a position on; raise `RegexpError` if the search would take too long."""
+    if len(text) * check(pattern) > MAX_STEPS:
+        raise RegexpError(Problem.TOO_LARGE, pattern)
+    program = _program(pattern)
+    positions = _Positions(text)
+    position = positions.byte_of(start)
+    last_end = -1
+    while maximum and position <= len(positions.data):
+        match = program.search(positions.data, position)
+        if match is None:
+            return
+        begin, end = match.span()
+        if end > begin or begin != last_end:
+            maximum -= 1
+            yield [
+                (-1, -1) if (span := match.span(group))[0] < 0 else positions.characters(span)
+                for group in range(program.groups + 1)
+            ]
+        last_end = end
+        position = end if end > begin else positions.following(end)
+
+
+class _Positions:
+    """A text in UTF-8, and the conversion of positions in it."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._is_ascii = text.isascii()
+        self.data = text.encode(errors="replace")
+        self._byte = 0
+        self._character = 0
+
+    def byte_of(self, character: int) -> int:
+        return character if self._is_ascii else len(self._text[:character].encode(errors="replace"))
+
+    def characters(self, span: tuple[int, int]) -> tuple[int, int]:
+        if self._is_ascii:
+            return span
+        start = self._character_of(span[0])
+        return start, start + len(self.data[span[0] : span[1]].decode(errors="replace"))
+
+    def _character_of(self, byte: int) -> int:
+        """Count from the last position, which is seldom behind this one."""
+        if byte < self._byte:
+            self._byte = self._character = 0
+        self._character += len(self.data[self._byte : byte].decode(errors="replace"))
+        self._byte = byte
+        return self._character
+
+    def following(self, byte: int) -> int:
+        byte += 1
+        while byte < len(self.data) and self.data[byte] & 0xC0 == 0x80:
+            byte += 1
+        return byte

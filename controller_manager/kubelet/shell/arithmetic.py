@@ -1,0 +1,284 @@
+"""Arithmetic expressions, with assignments to variables."""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Final, Protocol
+
+from mockube.controller_manager.kubelet.shell.state import DiscardError
+
+MAX_EXPRESSION: Final = 1000
+_MAX_DEPTH: Final = 20
+_LIMIT: Final = 1 << 63
+_TOKEN: Final = re.compile(
+    r"\s*(?:(?P<number>[0-9]+#[0-9a-zA-Z@_]+|0[xX][0-9a-fA-F]*|[0-9][0-9a-zA-Z]*)|(?P<name>[A-Za-z_][A-Za-z0-9_]*)"
+    r"|(?P<operator><<=|>>=|\*\*|\+\+|--|&&|\|\||<<|>>|[<>=!*/%+\-&|^]=|[-+*/%<>=!~&|^?:(),\[\]]))"
+)
+_ASSIGNMENTS: Final = frozenset(["=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="])
+
+
+class ArithmeticVariables(Protocol):
+    """Where an expression reads and assigns variables; an index is that of an array's element."""
+
+    def read(self, name: str, index: str | None) -> str | None: ...
+
+    def assign(self, name: str, index: str | None, value: int) -> None: ...
+
+
+class _NoVariables:
+    def read(self, _name: str, _index: str | None) -> str | None:
+        return None
+
+    def assign(self, name: str, index: str | None, value: int) -> None:
+        pass
+
+
+def evaluate(text: str, variables: ArithmeticVariables, depth: int = 0) -> int:
+    """Return the value of an expression; raise `DiscardError` if it is invalid."""
+    if len(text) > MAX_EXPRESSION:
+        raise DiscardError("the arithmetic expression is too long")
+    if depth > _MAX_DEPTH:
+        raise DiscardError("expression recursion level exceeded")
+    return _Evaluation(text, variables, depth).result()
+
+
+def _divide(left: int, right: int) -> int:
+    if right == 0:
+        raise DiscardError("arithmetic expression: division by zero")
+    quotient = abs(left) // abs(right)
+    return quotient if (left < 0) == (right < 0) else -quotient
+
+
+def _power(base: int, exponent: int) -> int:
+    if exponent < 0:
+        raise DiscardError("exponent less than 0")
+    return pow(base, exponent, 2 * _LIMIT)
+
+
+_OPERATIONS: Final[Mapping[str, Callable[[int, int], int]]] = {
+    "|": lambda left, right: left | right,
+    "^": lambda left, right: left ^ right,
+    "&": lambda left, right: left & right,
+    "==": lambda left, right: int(left == right),
+    "!=": lambda left, right: int(left != right),
+    "<": lambda left, right: int(left < right),
+    ">": lambda left, right: int(left > right),
+    "<=": lambda left, right: int(left <= right),
+    ">=": lambda left, right: int(left >= right),
+    "<<": lambda left, right: left << (right & 63),
+    ">>": lambda left, right: left >> (right & 63),
+    "+": lambda left, right: left + right,
+    "-": lambda left, right: left - right,
+    "*": lambda left, right: left * right,
+    "/": _divide,
+    "%": lambda left, right: left - right * _divide(left, right),
+    "**": _power,
+}
+_LEVELS: Final[Mapping[str, int]] = {
+    "||": 1, "&&": 2, "|": 3, "^": 4, "&": 5, "==": 6, "!=": 6, "<": 7, ">": 7, "<=": 7, ">=": 7,
+    "<<": 8, ">>": 8, "+": 9, "-": 9, "*": 10, "/": 10, "%": 10, "**": 12,
+}  # fmt: skip
+"""The precedence of the binary operators."""
+
+
+def wrap(value: int) -> int:
+    """Return a number as one of 64 bits with a sign."""
+    return (value + _LIMIT) % (2 * _LIMIT) - _LIMIT
+
+
+def number_of(text: str) -> int:
+    """Return a constant: decimal, octal with 0, hexadecimal with 0x, or BASE#DIGITS."""
+    try:
+        base, mark, digits = text.partition("#")
+        if mark:
+            return wrap(int(digits, int(base)))
+        if text[:2] in ("0x", "0X"):
+            return wrap(int(text[2:] or "0", 16))
+        return wrap(int(text, 8 if text.startswith("0") else 10))
+    except ValueError:
+        raise DiscardError(f'arithmetic expression: expecting EOF: "{text[:50]}"') from None
+
+
+class _Evaluation:
+    def __init__(self, text: str, variables: ArithmeticVariables, depth: int) -> None:
+        self._text = text
+        self._variables = variables
+        self._depth = depth
+        self._nesting = 0
+        self._is_skipped = False
+        """Whether the present operand has no effect, as behind `0 &&`."""
+        self._tokens = self._tokenize()
+        self._position = 0
+
+    def _tokenize(self) -> list[tuple[str, str]]:
+        tokens, position = [], 0
+        text = self._text.rstrip()
+        while position < len(text):
+            match = _TOKEN.match(text, position)
+            if match is None:
+                raise self._error("expecting EOF")
+            assert match.lastgroup is not None
+            tokens.append((match.lastgroup, match[match.lastgroup]))
+            position = match.end()
+        return tokens
+
+    def _error(self, problem: str) -> DiscardError:
+        return DiscardError(f'arithmetic expression: {problem}: "{self._text[:100]}"')
+
+    def _peek(self) -> str:
+        """Return the operator that is next, or ""."""
+        if self._position >= len(self._tokens):
+            return ""
+        kind, token = self._tokens[self._position]
+        return token if kind == "operator" else ""
+
+    def _expect(self, operator: str) -> None:
+        if self._peek() != operator:
+            raise self._error(f"expecting '{operator}'")
+        self._position += 1
+
+    def result(self) -> int:
+        if not self._tokens:
+            return 0
+        value = self._comma()
+        if self._position < len(self._tokens):
+            raise self._error("expecting EOF")
+        return value
+
+    def _comma(self) -> int:
+        value = self._assignment()
+        while self._peek() == ",":
+            self._position += 1
+            value = self._assignment()
+        return value
+
+    def _assignment(self) -> int:
+        """Evaluate an assignment, or a conditional expression."""
+        start = self._position
+        if start < len(self._tokens) and self._tokens[start][0] == "name":
+            name, index = self._variable()
+            operator = self._peek()
+            if operator in _ASSIGNMENTS:
+                self._position += 1
+                self._nesting += 1
+                if self._nesting > _MAX_DEPTH:
+                    raise self._error("too many nested operands")
+                value = self._assignment()
+                self._nesting -= 1
+                if operator != "=" and not self._is_skipped:
+                    value = wrap(_OPERATIONS[operator[:-1]](self._read(name, index), value))
+                return self._assign(name, index, value)
+            self._position = start
+        return self._conditional()
+
+    def _conditional(self) -> int:
+        self._nesting += 1
+        if self._nesting > _MAX_DEPTH:
+            raise self._error("too many nested operands")
+        condition = self._binary(1)
+        if self._peek() == "?":
+            self._position += 1
+            first = self._skipping(self._assignment, skips=not condition)
+            self._expect(":")
+            second = self._skipping(self._conditional, skips=bool(condition))
+            condition = first if condition else second
+        self._nesting -= 1
+        return condition
+
+    def _skipping(self, parse: Callable[[], int], *, skips: bool) -> int:
+        before = self._is_skipped
+        self._is_skipped = before or skips
+        value = parse()
+        self._is_skipped = before
+        return value
+
+    def _binary(self, level: int) -> int:
+        left = self._unary()
+        while (operator := self._peek()) in _LEVELS and _LEVELS[operator] >= level:
+            self._position += 1
+            following = _LEVELS[operator] + (operator != "**")
+            if operator in ("&&", "||"):
+                skips = bool(left) is (operator == "||")
+                right = self._skipping(lambda following=following: self._binary(following), skips=skips)  # type: ignore[misc]
+                left = int(bool(left) and bool(right)) if operator == "&&" else int(bool(left) or bool(right))
+                continue
+            right = self._binary(following)
+            left = 0 if self._is_skipped else wrap(_OPERATIONS[operator](left, right))
+        return left
+
+    def _unary(self) -> int:
+        signs: list[str] = []
+        while self._peek() in ("-", "+", "!", "~", "++", "--"):
+            operator = self._peek()
+            self._position += 1
+            if operator in ("++", "--"):
+                if self._position < len(self._tokens) and self._tokens[self._position][0] == "name":
+                    return self._apply(signs, self._increment(operator))
+                operator = operator[0]
+                signs.append(operator)
+            signs.append(operator)
+        return self._apply(signs, self._operand())
+
+    @staticmethod
+    def _apply(signs: list[str], value: int) -> int:
+        for sign in reversed(signs):
+            value = {"-": -value, "+": value, "!": int(not value), "~": ~value}[sign]
+        return wrap(value)
+
+    def _increment(self, operator: str) -> int:
+        name, index = self._variable()
+        value = wrap(self._read(name, index) + (1 if operator == "++" else -1))
+        return self._assign(name, index, value)
+
+    def _operand(self) -> int:
+        if self._peek() == "(":
+            self._position += 1
+            value = self._comma()
+            self._expect(")")
+            return value
+        if self._position >= len(self._tokens) or self._peek():
+            raise self._error("expecting primary")
+        kind, token = self._tokens[self._position]
+        if kind == "number":
+            self._position += 1
+            return number_of(token)
+        name, index = self._variable()
+        operator = self._peek()
+        value = self._read(name, index)
+        if operator in ("++", "--"):
+            self._position += 1
+            self._assign(name, index, wrap(value + (1 if operator == "++" else -1)))
+        return value
+
+    def _variable(self) -> tuple[str, str | None]:
+        name = self._tokens[self._position][1]
+        self._position += 1
+        if self._peek() != "[":
+            return name, None
+        start = self._position + 1
+        depth = 0
+        while self._position < len(self._tokens):
+            depth += {"[": 1, "]": -1}.get(self._peek(), 0)
+            self._position += 1
+            if depth == 0:
+                return name, "".join(token for _, token in self._tokens[start : self._position - 1])
+        raise self._error("expecting ']'")
+
+    def _read(self, name: str, index: str | None) -> int:
+        if self._is_skipped:
+            return 0
+        text = (self._variables.read(name, index) or "").strip()
+        if not text:
+            return 0
+        if text.isascii() and text.lstrip("-+").isdecimal() and not text.lstrip("-+").startswith("0"):
+            return wrap(int(text[:20]))
+        return evaluate(text, self._variables, self._depth + 1)
+
+    def _assign(self, name: str, index: str | None, value: int) -> int:
+        if not self._is_skipped:
+            self._variables.assign(name, index, value)
+        return value
+
+
+def constant_value(text: str) -> int:
+    """Return the value of an expression without variables."""
+    return evaluate(text, _NoVariables())

@@ -1,0 +1,92 @@
+"""`[[ ]]`: conditions with patterns and regular expressions, whose words are not split."""
+
+from collections.abc import Generator
+
+from mockube.apimachinery.regexp.errors import RegexpError
+from mockube.apimachinery.regexp.posix import find_matches
+from mockube.controller_manager.kubelet.shell import conditions
+from mockube.controller_manager.kubelet.shell.arithmetic import evaluate
+from mockube.controller_manager.kubelet.shell.parameters import ExpressionVariables, element
+from mockube.controller_manager.kubelet.shell.patterns import matches, parse_pattern
+from mockube.controller_manager.kubelet.shell.process import Effect
+from mockube.controller_manager.kubelet.shell.regular_expressions import (
+    BadRegularExpression,
+    extended_expression,
+)
+from mockube.controller_manager.kubelet.shell.state import OPTION_NAMES, Shell
+from mockube.controller_manager.kubelet.shell.syntax import (
+    ConditionTree,
+    Conjunction,
+    Negation,
+    OperatorCondition,
+    Word,
+)
+from mockube.controller_manager.kubelet.shell.variables import ShellVariable
+from mockube.controller_manager.kubelet.shell.words import expand_text, pattern_pieces
+
+Evaluation = Generator[Effect, bytes | None, bool]
+
+
+def evaluate_condition(shell: Shell, condition: ConditionTree) -> Evaluation:
+    match condition:
+        case Negation(condition=inner):
+            return not (yield from evaluate_condition(shell, inner))
+        case Conjunction(left=left, right=right, is_and=is_and):
+            value = yield from evaluate_condition(shell, left)
+            return value if value is not is_and else (yield from evaluate_condition(shell, right))
+        case OperatorCondition(operator=operator, operands=(operand,)):
+            text = yield from expand_text(shell, operand)
+            return _unary(shell, operator, text)
+        case OperatorCondition(operator=operator, operands=operands):
+            left_word, right_word = operands
+            return (yield from _binary(shell, operator, left_word, right_word))
+
+
+def _unary(shell: Shell, operator: str, text: str) -> bool:
+    if operator == "-v":
+        name, bracket, index = text.partition("[")
+        if bracket:
+            return element(shell, name, index.removesuffix("]")) is not None
+        return shell.parameter(name) is not None
+    if operator == "-o":
+        if text not in OPTION_NAMES:
+            raise conditions.BadCondition(f"{text}: invalid option name")
+        return text in shell.options
+    return conditions.unary(shell.process, operator, text)
+
+
+def _binary(shell: Shell, operator: str, left_word: Word, right_word: Word) -> Evaluation:
+    left = yield from expand_text(shell, left_word)
+    if operator in ("=", "==", "!="):
+        pieces = yield from pattern_pieces(shell, right_word)
+        if "nocasematch" in shell.features:
+            left, pieces = left.lower(), [(text.lower(), quoted) for text, quoted in pieces]
+        return (yield from matches(left, parse_pattern(pieces))) is not (operator == "!=")
+    if operator == "=~":
+        return (yield from _matches_expression(shell, left, right_word))
+    right = yield from expand_text(shell, right_word)
+    if operator in ("-eq", "-ne", "-lt", "-le", "-gt", "-ge"):
+        variables = ExpressionVariables(shell)
+        left, right = str(evaluate(left, variables)), str(evaluate(right, variables))
+    return conditions.binary(shell.process, left, operator, right)
+
+
+def _matches_expression(shell: Shell, text: str, word: Word) -> Evaluation:
+    pieces = yield from pattern_pieces(shell, word)
+    source = "".join(_literal(piece) if quoted else piece for piece, quoted in pieces)
+    try:
+        expression = extended_expression(source)
+        if "nocasematch" in shell.features:
+            expression = f"(?i:{expression})"
+        match = next(find_matches(expression, text, 1), None)
+    except (BadRegularExpression, RegexpError) as error:
+        raise conditions.BadCondition(f"{source}: {error}") from error
+    groups: dict[int | str, str] = {
+        index: text[max(start, 0) : max(end, 0)] for index, (start, end) in enumerate(match or ())
+    }
+    shell.variables.put("BASH_REMATCH", ShellVariable(elements=groups))
+    return match is not None
+
+
+def _literal(text: str) -> str:
+    return "".join(f"\\{char}" if char in "\\^$.|?*+()[]{}" else char for char in text)

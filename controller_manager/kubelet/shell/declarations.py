@@ -1,0 +1,177 @@
+"""Builtins that declare variables: export, readonly, local, declare, unset."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from mockube.controller_manager.kubelet.shell.assignments import assign_word
+from mockube.controller_manager.kubelet.shell.builtin_errors import BuiltinError
+from mockube.controller_manager.kubelet.shell.parameters import element_key
+from mockube.controller_manager.kubelet.shell.process import Run, Steps
+from mockube.controller_manager.kubelet.shell.quoting import double_quote, quote
+from mockube.controller_manager.kubelet.shell.state import Shell
+from mockube.controller_manager.kubelet.shell.variables import ShellVariable
+
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_TARGET: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\[.*\])?\+?", re.DOTALL)
+
+
+def _options(argv: Sequence[str], letters: str) -> tuple[str, list[str]]:
+    """Return the letters of the options, those behind a plus as capitals with `+` before them, and the other arguments."""
+    options, arguments = "", list(argv[1:])
+    while arguments and len(arguments[0]) > 1 and arguments[0][0] in "-+":
+        argument = arguments.pop(0)
+        if argument == "--":
+            break
+        for letter in argument[1:]:
+            if letter not in letters:
+                raise BuiltinError(f"Illegal option -{letter}")
+            options += letter if argument[0] == "-" else f"+{letter}"
+    return options, arguments
+
+
+def _check_name(text: str) -> str:
+    target = text.partition("=")[0]
+    if not (_TARGET if "=" in text else _NAME).fullmatch(target):
+        raise BuiltinError(f"{target}: bad variable name")
+    return target
+
+
+def _export(shell: Shell, argv: Sequence[str]) -> Run:
+    attribute = "is_exported" if argv[0] == "export" else "is_read_only"
+    options, arguments = _options(argv, "pnfaA")
+    if not arguments:
+        for name in shell.variables.names():
+            variable = shell.variables.variable(name)
+            if variable is not None and getattr(variable, attribute):
+                yield from _print_export(shell, argv[0], name, variable)
+        return 0
+    for argument in arguments:
+        _check_name(argument)
+        name = assign_word(shell, argument) if "=" in argument else argument
+        if "f" not in options:
+            shell.variables.change(name, **{attribute: "n" not in options})
+    return 0
+
+
+def _print_export(shell: Shell, word: str, name: str, variable: ShellVariable) -> Steps:
+    if shell.is_bash:
+        word = f"declare -{_letters(variable) or '-'}"
+        value = None if variable.value is None else double_quote(variable.value)
+    else:
+        value = None if variable.value is None else quote(variable.value)
+    yield from shell.write(1, f"{word} {name}{'' if value is None else f'={value}'}\n")
+
+
+def _letters(variable: ShellVariable) -> str:
+    return "".join(
+        letter
+        for letter, is_set in (
+            ("a", variable.elements is not None and not variable.is_map),
+            ("A", variable.is_map),
+            ("i", variable.is_integer),
+            ("l", variable.case == "l"),
+            ("r", variable.is_read_only),
+            ("u", variable.case == "u"),
+            ("x", variable.is_exported),
+        )
+        if is_set
+    )
+
+
+def _local(shell: Shell, argv: Sequence[str]) -> Run:
+    if not shell.calls:
+        raise BuiltinError("not in a function", 1 if shell.is_bash else 2)
+    return (yield from _declare(shell, argv))
+
+
+def _declare(shell: Shell, argv: Sequence[str]) -> Run:
+    options, arguments = _options(argv, "aAgilnprtuxfF")
+    if "f" in options or "F" in options:
+        return _declare_functions(shell, options, arguments)
+    if "n" in options.replace("+n", ""):
+        raise BuiltinError("-n is not simulated")
+    if "p" in options or not arguments:
+        return (yield from _print_variables(shell, arguments))
+    is_local = shell.variables.is_in_function and bool(shell.calls) and "g" not in options
+    for argument in arguments:
+        target = _check_name(argument)
+        name = target.removesuffix("+").partition("[")[0]
+        if is_local:
+            shell.variables.make_local(name, inherits=not shell.is_bash)
+        _set_attributes(shell, name, options)
+        if "=" in argument:
+            assign_word(shell, argument)
+        if "r" in options:
+            shell.variables.change(name, is_read_only=True)
+    return 0
+
+
+def _set_attributes(shell: Shell, name: str, options: str) -> None:
+    variable = shell.variables.variable(name)
+    elements = None if variable is None else variable.elements
+    if "A" in options and elements is None:
+        shell.variables.put(name, ShellVariable(elements={}, is_map=True))
+    elif "a" in options and elements is None:
+        text = None if variable is None else variable.text
+        shell.variables.put(name, ShellVariable(elements={} if text is None else {0: text}))
+    attributes: dict[str, bool | str] = {}
+    for letter, attribute in (("x", "is_exported"), ("i", "is_integer")):
+        if letter in options:
+            attributes[attribute] = f"+{letter}" not in options
+    for letter in "lu":
+        if letter in options:
+            attributes["case"] = "" if f"+{letter}" in options else letter
+    shell.variables.change(name, **attributes)
+
+
+def _declare_functions(shell: Shell, options: str, names: Sequence[str]) -> int:
+    if not names or "F" not in options:
+        raise BuiltinError("functions cannot be printed: not simulated", 1)
+    return int(any(name not in shell.functions for name in names))
+
+
+def _print_variables(shell: Shell, names: Sequence[str]) -> Run:
+    code = 0
+    for name in names or shell.variables.names():
+        variable = shell.variables.variable(name)
+        if variable is None:
+            yield from shell.report(f"declare: {name}: not found")
+            code = 1
+            continue
+        if variable.elements is not None:
+            items = " ".join(f"[{key}]={double_quote(text)}" for key, text in variable.elements.items())
+            value = f"=({items}{' ' if variable.is_map and items else ''})"
+        else:
+            value = "" if variable.text is None else f"={double_quote(variable.text)}"
+        yield from shell.write(1, f"declare -{_letters(variable) or '-'} {name}{value}\n")
+    return code
+
+
+def _unset_variables(shell: Shell, argv: Sequence[str]) -> Run:
+    options, arguments = _options(argv, "vfn")
+    for name in arguments:
+        if "f" in options:
+            shell.functions.pop(name, None)
+            continue
+        base, bracket, index = name.partition("[")
+        if bracket:
+            shell.variables.remove_element(base, element_key(shell, base, index.removesuffix("]")))
+            continue
+        if not _NAME.fullmatch(name):
+            raise BuiltinError(f"{name}: bad variable name")
+        if shell.variables.variable(name) is None and "v" not in options and shell.is_bash:
+            shell.functions.pop(name, None)
+        shell.variables.remove(name)
+    return 0
+    yield
+
+
+BUILTINS: Final[Mapping[str, Callable[[Shell, Sequence[str]], Run]]] = {
+    "export": _export,
+    "readonly": _export,
+    "local": _local,
+    "declare": _declare,
+    "typeset": _declare,
+    "unset": _unset_variables,
+}

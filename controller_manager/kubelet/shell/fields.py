@@ -1,0 +1,141 @@
+"""The last steps of the expansion of words: field splitting, file name patterns, and the removal of quotes."""
+
+import re
+from collections.abc import Generator, Sequence
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from mockube.controller_manager.kubelet.shell.filesystem import FileError
+from mockube.controller_manager.kubelet.shell.patterns import Pieces, parse_pattern
+from mockube.controller_manager.kubelet.shell.process import CommandStart, Effect, Process, count_work
+
+_FILES_PER_COMMAND: Final = 50
+_FIELDS_PER_COMMAND: Final = 500
+_GLOB: Final = re.compile(r"[*?\[\]]")
+_WHITESPACE: Final = " \t\n"
+
+
+class Piece(NamedTuple):
+    """A part of an expanded word."""
+
+    text: str
+    quoted: bool
+    splits: bool = False
+    """Whether it is the result of an unquoted expansion."""
+    breaks: bool = False
+    """Whether it separates two fields, as between the arguments in `"$@"`; the text is empty."""
+
+
+@lru_cache(maxsize=64)
+def _delimiter(separators: str) -> re.Pattern[str]:
+    blanks = re.escape("".join(char for char in separators if char in _WHITESPACE))
+    others = re.escape("".join(char for char in separators if char not in _WHITESPACE))
+    white = f"[{blanks}]" if blanks else "(?!)"
+    return re.compile(f"{white}*[{others}]{white}*|{white}+" if others else f"{white}+")
+
+
+def split_pieces(pieces: Sequence[Piece], separators: str) -> Generator[Effect, bytes | None, list[Pieces]]:
+    """Return the fields, each as its texts with whether they are quoted."""
+    fields: list[Pieces] = []
+    current: list[tuple[str, bool]] | None = None
+    delimiter = _delimiter(separators) if separators else None
+    blanks = "".join(char for char in separators if char in _WHITESPACE)
+    for piece in _merge(pieces):
+        if piece.breaks:
+            fields += [current] if current is not None else []
+            current = None
+            continue
+        text = piece.text
+        if not piece.splits or delimiter is None:
+            if text or piece.quoted:
+                current = current or []
+                current.append((text, piece.quoted))
+            continue
+        parts = delimiter.split(text if current is not None else text.lstrip(blanks))
+        for index, part in enumerate(parts):
+            if index % _FIELDS_PER_COMMAND == _FIELDS_PER_COMMAND - 1:
+                yield CommandStart()
+            if part:
+                current = current or []
+                current.append((part, False))
+            if index < len(parts) - 1:
+                fields.append(current or [])
+                current = None
+    return fields if current is None else [*fields, current]
+
+
+def _merge(pieces: Sequence[Piece]) -> list[Piece]:
+    """Join adjacent results of expansions, which are split together."""
+    merged: list[Piece] = []
+    texts: list[str] = []
+    for piece in pieces:
+        if piece.splits:
+            texts.append(piece.text)
+            continue
+        if texts:
+            merged.append(Piece("".join(texts), quoted=False, splits=True))
+            texts = []
+        merged.append(piece)
+    return [*merged, Piece("".join(texts), quoted=False, splits=True)] if texts else merged
+
+
+def field_text(field: Pieces) -> str:
+    return "".join(text for text, _ in field)
+
+
+def has_pattern(field: Pieces) -> bool:
+    has_bracket = False
+    for text, quoted in field:
+        if quoted:
+            continue
+        for mark in _GLOB.findall(text):
+            if mark in "*?" or (mark == "]" and has_bracket):
+                return True
+            has_bracket = has_bracket or mark == "["
+    return False
+
+
+def matching_files(process: Process, field: Pieces) -> Generator[Effect, bytes | None, list[str]]:
+    """Return the paths that match a field as a pattern, sorted."""
+    paths = [""]
+    for index, component in enumerate(_components(field)):
+        separator = "/" if index else ""
+        if not has_pattern(component):
+            name = _literal_name(component)
+            paths = [f"{path}{separator}{name}" for path in paths]
+            continue
+        pattern = parse_pattern(component)
+        matching: list[str] = []
+        for path in paths:
+            folder = f"{path}{separator}"
+            names = _children(process, folder or ".")
+            yield from count_work(len(names) + 1, _FILES_PER_COMMAND)
+            starts_with_dot = component[0][0].startswith(".")
+            matching += [
+                f"{folder}{name}"
+                for name in names
+                if (starts_with_dot or not name.startswith(".")) and pattern.matches(name)
+            ]
+        paths = matching
+    files = process.host.files
+    return [path for path in paths if files.has(process.path(path))]
+
+
+def _literal_name(component: Pieces) -> str:
+    return parse_pattern(component).literal if component else ""
+
+
+def _children(process: Process, folder: str) -> list[str]:
+    try:
+        return list(process.host.files.children(process.path(folder)))
+    except FileError:
+        return []
+
+
+def _components(field: Pieces) -> list[Pieces]:
+    components: list[list[tuple[str, bool]]] = [[]]
+    for text, quoted in field:
+        first, *others = text.split("/")
+        components[-1].append((first, quoted))
+        components += [[(other, quoted)] for other in others]
+    return [[piece for piece in component if piece[0]] for component in components]

@@ -1,0 +1,99 @@
+"""The search for programs: those that are simulated, and scripts in files."""
+
+from posixpath import join
+from typing import Final
+
+from mockube.controller_manager.kubelet.shell.process import Process, Program, UnknownProgram
+
+NOT_FOUND: Final = 127
+NOT_EXECUTABLE: Final = 126
+MAX_SHEBANG: Final = 256
+DEFAULT_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+class CommandNotFound(Exception):
+    """A program cannot be executed."""
+
+    def __init__(self, message: str, code: int = NOT_FOUND) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def find_program(process: Process) -> Program:
+    """Return a program by its name or path; raise `CommandNotFound`, or `UnknownProgram` if the host is strict."""
+    name = process.argv[0]
+    if not name:
+        raise CommandNotFound("not found")
+    path = _script_path(process, name)
+    if path:
+        return _file_program(process, path)
+    program = process.host.programs.get(name.rpartition("/")[2])
+    if program is not None:
+        return _with_short_name(program) if "/" in name else program
+    if process.host.is_strict:
+        raise UnknownProgram(name)
+    raise CommandNotFound("not found")
+
+
+def program_path(process: Process) -> str:
+    """Return the path of a program that was found."""
+    name = process.argv[0]
+    if "/" in name:
+        return name
+    return _script_path(process, name) or f"/usr/bin/{name}"
+
+
+def _script_path(process: Process, name: str) -> str:
+    """Return the path of a file of that name with content; "" if there is none."""
+    files = process.host.files
+    if "/" in name:
+        path = process.path(name)
+        if not files.knows(files.resolve(path)):
+            return ""
+        entry = files.entry(path)
+        is_program = path.rpartition("/")[2] in process.host.programs and not entry.data
+        return "" if is_program and not entry.is_directory else path
+    if name in process.host.programs:
+        return ""
+    for folder in (process.environment.get("PATH") or DEFAULT_PATH).split(":"):
+        path = process.path(join(folder or ".", name))
+        if files.knows(path) and not (entry := files.entry(path)).is_directory and entry.mode & 0o111:
+            return path
+    return ""
+
+
+def _file_program(process: Process, path: str) -> Program:
+    files = process.host.files
+    entry = files.entry(path)
+    if entry.is_directory or not entry.mode & 0o111:
+        raise CommandNotFound("Permission denied", NOT_EXECUTABLE)
+    data = entry.data or b""
+    if b"\0" in data[:MAX_SHEBANG]:
+        raise CommandNotFound("Exec format error", NOT_EXECUTABLE)
+    argv = ["sh"]
+    if data.startswith(b"#!"):
+        line = data[2:MAX_SHEBANG].partition(b"\n")[0].decode("utf-8", "replace")
+        argv = line.split(None, 1) or ["sh"]
+        argv = [argv[0], *(argument.strip() for argument in argv[1:])]
+        if argv[0].rpartition("/")[2] == "env" and len(argv) > 1:
+            argv = argv[1].removeprefix("-S").split()
+    interpreter = process.with_arguments([*argv, path, *process.arguments])
+    program = process.host.programs.get(argv[0].rpartition("/")[2])
+    if program is None:
+        if process.host.is_strict:
+            raise UnknownProgram(argv[0])
+        raise CommandNotFound("not found")
+    return _bind(program, _strip_folder(interpreter))
+
+
+def _bind(program: Program, interpreter: Process) -> Program:
+    return lambda _: program(interpreter)
+
+
+def _with_short_name(program: Program) -> Program:
+    return lambda process: program(_strip_folder(process))
+
+
+def _strip_folder(process: Process) -> Process:
+    name = process.argv[0].rpartition("/")[2]
+    return process.with_arguments([name, *process.arguments])

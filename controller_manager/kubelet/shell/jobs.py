@@ -1,0 +1,102 @@
+"""Builtins for background jobs: wait, jobs, fg, bg, disown."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from mockube.controller_manager.kubelet.shell.builtin_errors import BuiltinError
+from mockube.controller_manager.kubelet.shell.process import Child, Run, WaitUntil
+from mockube.controller_manager.kubelet.shell.signals import run_pending_traps
+from mockube.controller_manager.kubelet.shell.state import Shell
+
+_NOT_A_CHILD: Final = 127
+_SIGNAL_CODE: Final = 128
+
+
+def _wait(shell: Shell, argv: Sequence[str]) -> Run:
+    arguments = list(argv[1:])
+    if arguments[:1] == ["-n"]:
+        return (yield from _wait_for_next(shell))
+    if not arguments:
+        code = yield from _wait_for(shell, shell.jobs)
+        shell.jobs = [job for job in shell.jobs if job.code is None]
+        return code if code > _SIGNAL_CODE else 0
+    code = 0
+    for argument in arguments:
+        job = find_job(shell, argument)
+        if job is None:
+            code = _NOT_A_CHILD
+            continue
+        interrupted_code = yield from _wait_for(shell, [job])
+        if interrupted_code:
+            return interrupted_code
+        code = job.code or 0
+    return code
+
+
+def _wait_for(shell: Shell, jobs: Sequence[Child]) -> Run:
+    """Wait for the end of jobs; return 0, or more than 128 if a signal with a trap arrives before."""
+    processes = shell.process.processes
+    while any(job.code is None for job in jobs):
+        yield WaitUntil(lambda: all(job.code is not None for job in jobs))
+        if processes.has_signals():
+            code = _SIGNAL_CODE + processes.first_signal()
+            yield from run_pending_traps(shell)
+            return code
+    return 0
+
+
+def _wait_for_next(shell: Shell) -> Run:
+    if not shell.jobs:
+        return _NOT_A_CHILD
+    yield WaitUntil(lambda: any(job.code is not None for job in shell.jobs))
+    ended_job = next((job for job in shell.jobs if job.code is not None), shell.jobs[0])
+    shell.jobs.remove(ended_job)
+    return ended_job.code or 0
+
+
+def find_job(shell: Shell, text: str) -> Child | None:
+    """Return a job by its process id, or by its number behind `%`."""
+    if text.startswith("%"):
+        number = text[1:]
+        if number in ("", "%", "+"):
+            return shell.last_job
+        return (
+            shell.jobs[int(number) - 1] if number.isdecimal() and 0 < int(number) <= len(shell.jobs) else None
+        )
+    if not text.isdecimal():
+        raise BuiltinError(f"Illegal number: {text}")
+    return next((job for job in shell.jobs if job.pid == int(text)), None)
+
+
+def _jobs(shell: Shell, argv: Sequence[str]) -> Run:
+    for number, job in enumerate(shell.jobs, start=1):
+        if "-p" in argv:
+            yield from shell.write(1, f"{job.pid}\n")
+        elif job.code is None:
+            yield from shell.write(1, f"[{number}]+ Running                 {' '.join(job.name)}\n")
+    return 0
+
+
+def _foreground(shell: Shell, argv: Sequence[str]) -> Run:
+    job = find_job(shell, argv[1] if len(argv) > 1 else "%%")
+    if job is None:
+        raise BuiltinError("No current job", 2)
+    if argv[0] == "fg":
+        yield WaitUntil(lambda: job.code is not None)
+        return job.code or 0
+    return 0
+
+
+def _disown(shell: Shell, _: Sequence[str]) -> Run:
+    shell.jobs.clear()
+    return 0
+    yield
+
+
+BUILTINS: Final[Mapping[str, Callable[[Shell, Sequence[str]], Run]]] = {
+    "wait": _wait,
+    "jobs": _jobs,
+    "fg": _foreground,
+    "bg": _foreground,
+    "disown": _disown,
+}

@@ -1,0 +1,341 @@
+"""The words of a script, with their quotes and expansions."""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from mockube.controller_manager.kubelet.shell.scanner import BREAKS, Scanner
+from mockube.controller_manager.kubelet.shell.syntax import (
+    Arithmetic,
+    Command,
+    HereDocument,
+    IncompleteScript,
+    Parameter,
+    Part,
+    ProcessSubstitution,
+    ShellSyntaxError,
+    Substitution,
+    Text,
+    Tilde,
+    Word,
+)
+
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9#?$!@*-]")
+_BRACED_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[#?$!@*-]")
+_OPERATION: Final = re.compile(r":?[-=+?]|##?|%%?|//|/[#%]?|:|\^\^?|,,?|@[A-Za-z]")
+_PLAIN: Final = re.compile(r"[\w./,+@%^~=:!?*{}\[\]-]+", re.ASCII)
+_TILDE: Final = re.compile(r"~([A-Za-z0-9._-]*)(?=[/:\s;&|()<>]|$)")
+_ANSI: Final = re.compile(
+    r"\\(?:x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|[0-7]{1,3}|c.|.)", re.DOTALL
+)
+_ANSI_ESCAPES: Final = {
+    "n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "e": "\033", "E": "\033"
+}  # fmt: skip
+
+
+class Lexer(Scanner):
+    def __init__(
+        self, text: str, depth: int, parse_list: "Callable[[Lexer], Command]", *, is_bash: bool = False
+    ) -> None:
+        super().__init__(text, depth)
+        self.is_bash = is_bash
+        self._parse_list = parse_list
+
+    def parse_document(self, text: str) -> Word:
+        return tuple(Lexer(text, self.depth + 1, self._parse_list, is_bash=self.is_bash).quoted_parts(""))
+
+    # --- words
+
+    def next_word(self) -> Word:
+        self.skip_blanks()
+        start = self.position
+        word = self.word()
+        if self.position == start:
+            raise self.unexpected_token()
+        return word
+
+    def word(self, end: str = "", *, in_assignment: bool = False) -> Word:
+        """Parse a word up to a blank or an operator, or with `end` up to one of these characters."""
+        parts: list[Part] = []
+        start = True
+        while self.position < len(self.text):
+            char = self.text[self.position]
+            if char in end or (not end and char in BREAKS):
+                if char not in "<>" or end or self.peek(2) not in ("<(", ">("):
+                    break
+                parts.append(self._process_substitution())
+                continue
+            tilde = _TILDE.match(self.text, self.position) if char == "~" and start else None
+            if tilde:
+                parts.append(Tilde(tilde[1]))
+                self.position = tilde.end()
+            else:
+                parts += self._part(char, end, in_assignment=in_assignment)
+            start = in_assignment and self.text[self.position - 1] == ":"
+        return tuple(parts)
+
+    def _part(self, char: str, end: str, *, in_assignment: bool) -> Sequence[Part]:
+        if char == "'":
+            return [Text(self._until_quote(), quoted=True)]
+        if char == '"':
+            self.position += 1
+            parts = self.quoted_parts('"')
+            if self.peek() != '"':
+                raise IncompleteScript("Syntax error: Unterminated quoted string")
+            self.position += 1
+            return parts or [Text("", quoted=True)]
+        if char in "$`":
+            return [self._dollar(quoted=False)]
+        if char == "\\":
+            self.position += 2
+            escaped = self.text[self.position - 1 : self.position]
+            return [] if escaped == "\n" else [Text(escaped or "\\", quoted=True)]
+        match = None if end else _PLAIN.match(self.text, self.position)
+        plain_text = match[0] if match else char
+        if in_assignment and ":" in plain_text[:-1]:
+            plain_text = plain_text.partition(":")[0] + ":"
+        self.position += len(plain_text)
+        return [Text(plain_text, quoted=False)]
+
+    def _until_quote(self) -> str:
+        end = self.text.find("'", self.position + 1)
+        if end < 0:
+            raise IncompleteScript("Syntax error: Unterminated quoted string")
+        content = self.text[self.position + 1 : end]
+        self.position = end + 1
+        return content
+
+    def quoted_parts(self, end: str) -> list[Part]:
+        """Parse a text in which only `$`, backquotes and some backslashes are special, up to a character or the end of the text."""
+        parts: list[Part] = []
+        literal: list[str] = []
+        escapable = '$`"\\\n' if end == '"' else "$`\\\n" if not end else f'$`"\\\n{end}'
+
+        def flush() -> None:
+            if literal:
+                parts.append(Text("".join(literal), quoted=True))
+                literal.clear()
+
+        while self.position < len(self.text):
+            char = self.text[self.position]
+            if end and char in end:
+                break
+            if char in "$`":
+                flush()
+                parts.append(self._dollar(quoted=True))
+                continue
+            if char == '"' and end == "}":
+                self.position += 1
+                continue
+            follower = self.text[self.position + 1 : self.position + 2]
+            if char == "\\" and follower and follower in escapable:
+                char = "" if follower == "\n" else follower
+                self.position += 1
+            self.position += 1
+            literal.append(char)
+        flush()
+        return parts
+
+    def _dollar(self, *, quoted: bool) -> Part:
+        self.enter()
+        try:
+            return self._expansion(quoted=quoted)
+        finally:
+            self.leave()
+
+    def _expansion(self, *, quoted: bool) -> Part:
+        text = self.text
+        if text[self.position] == "`":
+            return Substitution(self._parse_backquotes(quoted=quoted), quoted)
+        if text.startswith("$((", self.position):
+            expression = self._arithmetic()
+            if expression is not None:
+                return Arithmetic(expression, quoted)
+        if text.startswith("$(", self.position):
+            self.position += 2
+            return Substitution(self._nested_list(), quoted)
+        if text.startswith("${", self.position):
+            return self._braces(quoted=quoted)
+        if text.startswith("$'", self.position) and not quoted:
+            return Text(self._ansi_quoted(), quoted=True)
+        if text.startswith('$"', self.position) and not quoted:
+            self.position += 1
+            return Text("", quoted=False)
+        match = _NAME.match(text, self.position + 1)
+        self.position = match.end() if match else self.position + 1
+        return Parameter(name=match[0], quoted=quoted) if match else Text("$", quoted)
+
+    def _nested_list(self) -> Command:
+        documents, self.documents = self.documents, []
+        script = self._parse_list(self)
+        if not self.accept(")"):
+            raise self.unexpected_token(' (expecting ")")')
+        self.documents = documents
+        return script
+
+    def _process_substitution(self) -> Part:
+        if self.peek() == ">":
+            raise ShellSyntaxError(">(...) is not simulated")
+        self.position += 2
+        return ProcessSubstitution(self._nested_list())
+
+    def _parse_backquotes(self, *, quoted: bool) -> Command:
+        content: list[str] = []
+        position = self.position + 1
+        while position < len(self.text) and self.text[position] != "`":
+            follower = self.text[position + 1 : position + 2]
+            if (
+                self.text[position] == "\\"
+                and follower
+                and (follower in "$`\\" or (quoted and follower == '"'))
+            ):
+                position += 1
+            content.append(self.text[position])
+            position += 1
+        if position >= len(self.text):
+            raise IncompleteScript("Syntax error: EOF in backquote substitution")
+        self.position = position + 1
+        inner = Lexer("".join(content), self.depth, self._parse_list, is_bash=self.is_bash)
+        script = self._parse_list(inner)
+        if not inner.is_at_end():
+            raise inner.unexpected_token()
+        return script
+
+    def _ansi_quoted(self) -> str:
+        """Parse `$'...'`."""
+        position = self.position + 2
+        while position < len(self.text) and self.text[position] != "'":
+            position += 2 if self.text[position] == "\\" else 1
+        if position >= len(self.text):
+            raise IncompleteScript("Syntax error: Unterminated quoted string")
+        content = self.text[self.position + 2 : position]
+        self.position = position + 1
+        return _ANSI.sub(_ansi_character, content)
+
+    def _arithmetic(self) -> Word | None:
+        """Parse `$((...))`; return None if it is a command substitution that begins with a subshell."""
+        start = self.position
+        self.position += 3
+        expression = self.arithmetic_expression("))")
+        if expression is None:
+            self.position = start
+            if not self.is_bash:
+                raise ShellSyntaxError("Syntax error: Missing '))'")
+        return expression
+
+    def arithmetic_expression(self, end: str) -> Word | None:
+        """Parse an expression up to `end`, which is consumed; None if the parentheses before it are not balanced."""
+        parts: list[Part] = []
+        parentheses = 0
+        while self.position < len(self.text):
+            char = self.text[self.position]
+            if parentheses == 0 and self.text.startswith(end, self.position):
+                self.position += len(end)
+                return tuple(parts)
+            parentheses += (char == "(") - (char == ")")
+            if parentheses < 0:
+                return None
+            if char in "$`\"'\\":
+                parts += [Text("", quoted=True)] if char == '"' else ()
+                parts += [self._dollar(quoted=True)] if char in "$`" else ()
+                self.position += char not in "$`"
+                continue
+            parts.append(Text(char, quoted=True))
+            self.position += 1
+        raise IncompleteScript("Syntax error: missing '))'")
+
+    # --- ${...}
+
+    def _braces(self, *, quoted: bool) -> Part:
+        self.position += 2
+        text = self.text
+        operator = ""
+        if (self.peek() == "#" and (follower := self.peek(2)[1:]) and follower not in "}:%=+?-#") or (
+            self.peek() == "#" and self.peek(3) in ("##}", "#?}", "#-}", "#$}", "#!}")
+        ):
+            operator, self.position = "length", self.position + 1
+        elif self.peek() == "!" and self.peek(2)[1:] not in ("}", ":", "-", "+", "?", "="):
+            operator, self.position = "indirect", self.position + 1
+        match = _BRACED_NAME.match(text, self.position)
+        if match is None:
+            raise self._bad_substitution()
+        self.position = match.end()
+        index = self._index() if self.peek() == "[" else None
+        if operator == "indirect" and self.peek() in "*@" and self.peek(2)[1:] == "}":
+            operator, self.position = "names", self.position + 1
+        word: Word = ()
+        second: Word | None = None
+        if self.peek() != "}":
+            operation = _OPERATION.match(text, self.position)
+            if operation is None or operator in ("length", "names"):
+                raise self._bad_substitution()
+            operator = f"{operator} {operation[0]}".strip()
+            self.position = operation.end()
+            word, second = self._operands(operation[0], quoted=quoted)
+        if self.peek() != "}":
+            raise self._bad_substitution()
+        self.position += 1
+        return Parameter(
+            name=match[0], operator=operator, word=word, second=second, index=index, quoted=quoted
+        )
+
+    def _bad_substitution(self) -> ShellSyntaxError:
+        is_incomplete = self.position >= len(self.text)
+        return (IncompleteScript if is_incomplete else ShellSyntaxError)("Bad substitution")
+
+    def _index(self) -> Word:
+        self.position += 1
+        word = self.word("]")
+        if self.peek() != "]":
+            raise self._bad_substitution()
+        self.position += 1
+        return word
+
+    def index(self) -> Word:
+        """Parse `[index]`."""
+        return self._index()
+
+    def _operands(self, operation: str, *, quoted: bool) -> tuple[Word, Word | None]:
+        is_default = operation[-1] in "-=+?" and operation[0] != "/"
+        if is_default and quoted:
+            return self._quoted_word(), None
+        if operation[0] == "/":
+            first = self.word("/}")
+            second: Word | None = None
+            if self.peek() == "/":
+                self.position += 1
+                second = self.word("}")
+            return first, second
+        if operation == ":":
+            first = self.word(":}")
+            if self.peek() == ":":
+                self.position += 1
+                return first, self.word("}")
+            return first, None
+        return self.word("}"), None
+
+    def _quoted_word(self) -> Word:
+        return tuple(self.quoted_parts("}"))
+
+    def here_document(self, *, strips_tabs: bool) -> HereDocument:
+        """Parse the delimiter of a here-document."""
+        word = self.next_word()
+        delimiter = "".join(part.text for part in word if isinstance(part, Text))
+        expands = not any(isinstance(part, Text) and part.quoted for part in word)
+        document = HereDocument(delimiter=delimiter, expands=expands, strips_tabs=strips_tabs)
+        self.documents.append(document)
+        return document
+
+
+def _ansi_character(match: re.Match[str]) -> str:
+    code = match[0][1:]
+    if code[0] in "xuU" and len(code) > 1:
+        number = int(code[1:], 16)
+        return chr(number) if number < 0x110000 else match[0]
+    if code[0] in "01234567":
+        return chr(int(code, 8) & 0xFF)
+    if code[0] == "c" and len(code) > 1:
+        return chr(ord(code[1]) & 0x1F)
+    if code in "\\'\"?":
+        return code
+    return _ANSI_ESCAPES.get(code, match[0])

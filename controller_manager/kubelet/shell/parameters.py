@@ -1,0 +1,289 @@
+"""The expansion of parameters: `$x`, `${x:-word}`, `${x##pattern}`, `${x[@]}` and the like."""
+
+from collections.abc import Generator, Sequence
+from typing import Final, Protocol
+
+from mockube.controller_manager.kubelet.shell.arithmetic import evaluate
+from mockube.controller_manager.kubelet.shell.fields import Piece
+from mockube.controller_manager.kubelet.shell.patterns import Pattern, replace_matches, strip
+from mockube.controller_manager.kubelet.shell.process import Effect, count_work
+from mockube.controller_manager.kubelet.shell.quoting import quote
+from mockube.controller_manager.kubelet.shell.state import DiscardError, ExpansionError, Shell
+from mockube.controller_manager.kubelet.shell.syntax import Parameter, Text, Word
+
+_CHARACTERS_PER_COMMAND: Final = 16 * 1024
+_ALL: Final = frozenset({"@", "*"})
+
+ExpandedPieces = Generator[Effect, bytes | None, list[Piece]]
+Expansion = Generator[Effect, bytes | None, str]
+
+
+class WordExpansions(Protocol):
+    """The expansion of the words in an expansion."""
+
+    def pieces(self, shell: Shell, word: Word) -> ExpandedPieces: ...
+
+    def text(self, shell: Shell, word: Word) -> Expansion: ...
+
+    def pattern(self, shell: Shell, word: Word) -> Generator[Effect, bytes | None, Pattern]: ...
+
+    def number(self, shell: Shell, expression: Word) -> Generator[Effect, bytes | None, int]: ...
+
+
+class ExpressionVariables:
+    """The variables of a shell for arithmetic expressions."""
+
+    def __init__(self, shell: Shell) -> None:
+        self._shell = shell
+
+    def read(self, name: str, index: str | None) -> str | None:
+        shell = self._shell
+        value = shell.parameter(name) if index is None else element(shell, name, index)
+        if value is None and "nounset" in shell.options and shell.is_bash:
+            raise unset_error(shell, name)
+        return value
+
+    def assign(self, name: str, index: str | None, value: int) -> None:
+        shell = self._shell
+        if index is None:
+            shell.assign(name, str(value))
+        else:
+            shell.variables.set_element(name, element_key(shell, name, index), str(value))
+
+
+class BadSubscript(DiscardError):
+    """A negative index is before the first element."""
+
+
+def element_key(shell: Shell, name: str, index: str) -> int | str:
+    """Return the key of an element: a text in an associative array, or else the value of an expression."""
+    variable = shell.variables.variable(name)
+    if variable is not None and variable.is_map:
+        return index
+    key = evaluate(index, ExpressionVariables(shell))
+    if key < 0:
+        elements = variable.elements if variable is not None else None
+        key += 1 + max((int(each) for each in elements or {}), default=-1)
+    if key < 0:
+        raise BadSubscript(f"{name}: bad array subscript")
+    return key
+
+
+def element(shell: Shell, name: str, index: str) -> str | None:
+    variable = shell.variables.variable(name)
+    try:
+        key = element_key(shell, name, index)
+    except BadSubscript:
+        return None
+    if variable is None or variable.elements is None:
+        return shell.parameter(name) if key == 0 else None
+    return variable.elements.get(key)
+
+
+def elements(shell: Shell, name: str) -> list[str]:
+    variable = shell.variables.variable(name)
+    if variable is None or variable.elements is None:
+        value = shell.parameter(name)
+        return [] if value is None else [value]
+    return list(variable.elements.values())
+
+
+def unset_error(shell: Shell, name: str) -> ExpansionError:
+    return ExpansionError(f"{name}: {'unbound variable' if shell.is_bash else 'parameter not set'}")
+
+
+def expand_parameter(shell: Shell, part: Parameter, expansions: WordExpansions) -> ExpandedPieces:
+    index = None if part.index is None else (yield from expansions.text(shell, part.index))
+    if part.operator.startswith("indirect") and index not in _ALL:
+        target = _value(shell, part.name, index) or ""
+        operator = part.operator.removeprefix("indirect").strip()
+        name, bracket, rest = target.partition("[")
+        inner = (Text(rest.removesuffix("]"), quoted=True),) if bracket else None
+        part = Parameter(
+            name=name, operator=operator, word=part.word, second=part.second, index=inner, quoted=part.quoted
+        )
+        return (yield from expand_parameter(shell, part, expansions))
+    expansion = _Expansion(shell, part, index, expansions)
+    if part.operator == "names":
+        names = [name for name in shell.variables.names() if name.startswith(part.name)]
+        return expansion.join(names)
+    if part.name in _ALL or index in _ALL:
+        return (yield from expansion.all_values())
+    return (yield from expansion.one_value())
+
+
+def _value(shell: Shell, name: str, index: str | None) -> str | None:
+    return shell.parameter(name) if index is None else element(shell, name, index)
+
+
+class _Expansion:
+    def __init__(self, shell: Shell, part: Parameter, index: str | None, expansions: WordExpansions) -> None:
+        self._shell = shell
+        self._part = part
+        self._index = index
+        self._expansions = expansions
+
+    def _pieces(self, text: str) -> list[Piece]:
+        return [Piece(text, self._part.quoted, splits=not self._part.quoted)]
+
+    def join(self, values: Sequence[str]) -> list[Piece]:
+        """Return all arguments or elements as fields, or as one field for `"$*"`."""
+        quoted = self._part.quoted
+        is_star = "*" in (self._part.name, self._index)
+        separators = self._shell.variables.get("IFS")
+        separator = (" " if separators is None else separators[:1]) if is_star else " "
+        if quoted and is_star:
+            return [Piece(separator.join(values), quoted=True)]
+        pieces: list[Piece] = []
+        for value in values:
+            if pieces:
+                pieces.append(Piece(separator, quoted=quoted, breaks=True))
+            pieces.append(Piece(value, quoted, splits=not quoted))
+        return pieces
+
+    def _values(self) -> list[str]:
+        name = self._part.name
+        return list(self._shell.arguments) if name in _ALL else elements(self._shell, name)
+
+    def all_values(self) -> ExpandedPieces:
+        part, shell = self._part, self._shell
+        values = self._values()
+        match part.operator:
+            case "":
+                return self.join(values)
+            case "length":
+                return self._pieces(str(len(values)))
+            case "indirect":
+                variable = shell.variables.variable(part.name)
+                keys = [0] if variable is None or variable.elements is None else list(variable.elements)
+                return self.join([str(key) for key in keys] if values else [])
+            case ":":
+                first, count = yield from self._range()
+                if part.name in _ALL:
+                    values = [shell.script_name, *values]
+                    first = first if first >= 0 else first + len(values)
+                start = max(first if first >= 0 else first + len(values), 0)
+                values = values[max(start, int(part.name in _ALL and first > 0)) :]
+                return self.join(values if count is None else values[: max(count, 0)])
+            case _:
+                return (yield from self._change_all(values))
+
+    def _change_all(self, values: list[str]) -> ExpandedPieces:
+        part = self._part
+        if part.operator[-1] in "-+=?" and part.operator[0] != "/":
+            text = "".join(values)
+            is_missing = not values or (part.operator.startswith(":") and not text)
+            replaced = yield from self._default(is_missing=is_missing)
+            return self.join(values) if replaced is None else replaced
+        changed_values = list(values)
+        for index, value in enumerate(values):
+            changed_values[index] = yield from self._change(value)
+        return self.join(changed_values)
+
+    def one_value(self) -> ExpandedPieces:
+        part = self._part
+        value = _value(self._shell, part.name, self._index)
+        operator = part.operator
+        if operator and operator[-1] in "-+=?" and operator[0] != "/":
+            is_missing = value is None or (operator.startswith(":") and not value)
+            replaced = yield from self._default(is_missing=is_missing)
+            return self._pieces(value or "") if replaced is None else replaced
+        if value is None and "nounset" in self._shell.options:
+            raise unset_error(self._shell, part.name)
+        if operator == "length":
+            return self._pieces(str(len(value or "")))
+        if operator and not (value is None and operator == "@Q"):
+            value = yield from self._change(value or "")
+        return self._pieces(value or "")
+
+    def _default(self, *, is_missing: bool) -> Generator[Effect, bytes | None, list[Piece] | None]:
+        """Apply `-`, `=`, `?` or `+`; return None for the value itself."""
+        part, shell = self._part, self._shell
+        match part.operator[-1]:
+            case "-" if is_missing:
+                return (yield from self._word())
+            case "+":
+                return self._pieces("")[: int(part.quoted)] if is_missing else (yield from self._word())
+            case "=" if is_missing:
+                if not (part.name[0].isalpha() or part.name[0] == "_"):
+                    raise ExpansionError(f"{part.name}: bad variable name")
+                text = yield from self._expansions.text(shell, part.word)
+                if self._index is None:
+                    shell.assign(part.name, text)
+                else:
+                    key = element_key(shell, part.name, self._index)
+                    shell.variables.set_element(part.name, key, text)
+                return self._pieces(text)
+            case "?" if is_missing:
+                text = yield from self._expansions.text(shell, part.word)
+                problem = "parameter not set or null" if part.operator == ":?" else "parameter not set"
+                raise ExpansionError(f"{part.name}: {text or problem}")
+        return None
+
+    def _word(self) -> ExpandedPieces:
+        pieces = yield from self._expansions.pieces(self._shell, self._part.word)
+        if self._part.quoted:
+            return [Piece("", quoted=True), *pieces]
+        return [piece if piece.quoted or piece.breaks else piece._replace(splits=True) for piece in pieces]
+
+    def _range(self) -> Generator[Effect, bytes | None, tuple[int, int | None]]:
+        first = yield from self._expansions.number(self._shell, self._part.word)
+        count = None
+        if self._part.second is not None:
+            count = yield from self._expansions.number(self._shell, self._part.second)
+        return first, count
+
+    def _change(self, value: str) -> Expansion:
+        part, shell = self._part, self._shell
+        operator = part.operator
+        if operator in ("#", "##", "%", "%%"):
+            return (
+                yield from strip(value, operator, (yield from self._expansions.pattern(shell, part.word)))
+            )
+        if operator[0] == "/":
+            pattern = yield from self._expansions.pattern(shell, part.word)
+            replacement = yield from self._expansions.text(shell, part.second or ())
+            return (yield from replace_matches(value, operator, pattern, replacement))
+        yield from count_work(len(value), _CHARACTERS_PER_COMMAND)
+        if operator == ":":
+            first, count = yield from self._range()
+            return _substring(value, first, count)
+        if operator[0] in "^,":
+            pattern = yield from self._expansions.pattern(shell, part.word)
+            return _change_case(value, operator, pattern)
+        return _transform(value, operator)
+
+
+def _substring(value: str, first: int, count: int | None) -> str:
+    start = first if first >= 0 else first + len(value)
+    if start < 0:
+        return ""
+    if count is None:
+        return value[start:]
+    end = start + count if count >= 0 else len(value) + count
+    if end < start and count < 0:
+        raise ExpansionError(f"{count}: substring expression < 0")
+    return value[start:end]
+
+
+def _change_case(value: str, operator: str, pattern: Pattern) -> str:
+    convert = str.upper if operator[0] == "^" else str.lower
+    end = len(value) if len(operator) == 2 else 1
+    if not pattern.items:
+        return convert(value[:end]) + value[end:]
+    matching = {char: pattern.matches(char) for char in set(value[:end])}
+    return "".join(convert(char) if matching[char] else char for char in value[:end]) + value[end:]
+
+
+def _transform(value: str, operator: str) -> str:
+    match operator:
+        case "@Q":
+            return quote(value)
+        case "@U":
+            return value.upper()
+        case "@L":
+            return value.lower()
+        case "@u":
+            return value[:1].upper() + value[1:]
+        case _:
+            raise ExpansionError(f"${{...{operator}}} is not simulated")

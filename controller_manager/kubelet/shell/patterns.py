@@ -1,0 +1,239 @@
+"""Patterns of the shell: `*`, `?` and classes, in which quoted characters stand for themselves."""
+
+import re
+from collections.abc import Generator, Iterator, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from mockube.apimachinery.regexp.errors import RegexpError
+from mockube.apimachinery.regexp.posix import find_matches
+from mockube.apimachinery.wildcards import WildcardsTooCostly, escape_wildcards, parse_wildcards
+from mockube.controller_manager.kubelet.shell.process import Effect, count_work
+from mockube.controller_manager.kubelet.shell.state import ExpansionError
+
+_CHARACTERS_PER_COMMAND: Final = 16 * 1024
+"""The length of a text whose search takes as long as a command at most."""
+_SPECIAL: Final = re.compile(r"[*?\[\\]")
+CLASSES: Final = {
+    "alnum": (("0", "9"), ("A", "Z"), ("a", "z")),
+    "alpha": (("A", "Z"), ("a", "z")),
+    "blank": ((" ", " "), ("\t", "\t")),
+    "cntrl": (("\0", "\x1f"), ("\x7f", "\x7f")),
+    "digit": (("0", "9"),),
+    "graph": (("!", "~"),),
+    "lower": (("a", "z"),),
+    "print": ((" ", "~"),),
+    "punct": (("!", "/"), (":", "@"), ("[", "`"), ("{", "~")),
+    "space": (("\t", "\r"), (" ", " ")),
+    "upper": (("A", "Z"),),
+    "xdigit": (("0", "9"), ("A", "F"), ("a", "f")),
+    "word": (("0", "9"), ("A", "Z"), ("_", "_"), ("a", "z")),
+}
+"""The ranges of the named classes of characters."""
+
+
+class CharacterClass(Struct, frozen=True):
+    """A class such as `[!a-z]`."""
+
+    negated: bool
+    ranges: tuple[tuple[str, str], ...]
+
+    def wildcards(self) -> str:
+        ranges = [pair for pair in self.ranges if pair[0] <= pair[1]]
+        special = [end for pair in ranges if pair[0] == pair[1] and (end := pair[0]) in "]-"]
+        others = [f"{start}-{end}" for start, end in ranges if not (start == end and start in "]-")]
+        bracket = "]" if "]" in special else ""
+        members = bracket + "".join(others) + ("-" if "-" in special else "")
+        if not members:
+            return "[!\0-\U0010ffff]" if not self.negated else "?"
+        return f"[{'!' if self.negated else ''}{members}]"
+
+    def regular_expression(self) -> str:
+        members = "".join(
+            f"\\x{{{ord(start):x}}}-\\x{{{ord(end):x}}}" for start, end in self.ranges if start <= end
+        )
+        if not members:
+            return "(?s:.)" if self.negated else "[^\\x{0}-\\x{10ffff}]"
+        return f"[{'^' if self.negated else ''}{members}]"
+
+
+Item = str | CharacterClass
+"""A literal text with a leading `=`, `*`, `?`, or a class."""
+
+
+class Pattern(Struct, frozen=True):
+    items: tuple[Item, ...]
+
+    @property
+    def has_wildcards(self) -> bool:
+        return any(not isinstance(item, str) or item in ("*", "?") for item in self.items)
+
+    @property
+    def literal(self) -> str:
+        """The text of a pattern without wildcards."""
+        return "".join(item[1:] for item in self.items if isinstance(item, str))
+
+    def wildcards(self) -> str:
+        return "".join(
+            item.wildcards()
+            if isinstance(item, CharacterClass)
+            else item
+            if item in ("*", "?")
+            else escape_wildcards(item[1:])
+            for item in self.items
+        )
+
+    def regular_expression(self) -> str:
+        expressions = {"*": "(?s:.*)", "?": "(?s:.)"}
+        return "".join(
+            item.regular_expression()
+            if isinstance(item, CharacterClass)
+            else expressions.get(item) or re.escape(item[1:])
+            for item in self.items
+        )
+
+    def matches(self, text: str) -> bool:
+        try:
+            return parse_wildcards(self.wildcards()).matches(text)
+        except WildcardsTooCostly as error:
+            raise ExpansionError(str(error)) from error
+
+
+Pieces = Sequence[tuple[str, bool]]
+"""Texts, and whether each is quoted."""
+
+
+def parse_pattern(pieces: Pieces) -> Pattern:
+    return Pattern(tuple(_Scanner(pieces).items()))
+
+
+class _Scanner:
+    def __init__(self, pieces: Pieces) -> None:
+        self._text = "".join(text for text, _ in pieces)
+        self._quoted = bytearray()
+        for text, quoted in pieces:
+            self._quoted += (b"\1" if quoted else b"\0") * len(text)
+        self._last_bracket = next((end for end in self._brackets() if not self._quoted[end]), -1)
+        self._position = 0
+
+    def _brackets(self) -> Iterator[int]:
+        end = self._text.rfind("]")
+        while end >= 0:
+            yield end
+            end = self._text.rfind("]", 0, end)
+
+    def items(self) -> Iterator[Item]:
+        text = self._text
+        literal: list[str] = []
+        while match := _SPECIAL.search(text, self._position):
+            start = match.start()
+            literal.append(text[self._position : start])
+            self._position = start + 1
+            char = match[0]
+            if self._quoted[start]:
+                literal.append(char)
+                continue
+            item: Item | None = char
+            if char == "\\":
+                literal.append(text[start + 1 : start + 2] or "\\")
+                self._position += 1
+                continue
+            if char == "[":
+                item = self._class(start + 1)
+            if item is None:
+                literal.append(char)
+                continue
+            if any(literal):
+                yield f"={''.join(literal)}"
+            literal.clear()
+            yield item
+        literal.append(text[self._position :])
+        if any(literal):
+            yield f"={''.join(literal)}"
+
+    def _class(self, position: int) -> CharacterClass | None:
+        """Parse a class from behind its bracket; return None if it is not closed."""
+        text, quoted = self._text, self._quoted
+        negated = text[position : position + 1] in ("!", "^") and not quoted[position]
+        position += negated
+        first = position
+        ranges: list[tuple[str, str]] = []
+        while position <= self._last_bracket:
+            char = text[position]
+            if char == "]" and not quoted[position] and position > first:
+                self._position = position + 1
+                return CharacterClass(negated, tuple(ranges))
+            end = (
+                text.find(":]", position) if text.startswith("[:", position) and not quoted[position] else -1
+            )
+            if end >= 0 and text[position + 2 : end] in CLASSES:
+                ranges += CLASSES[text[position + 2 : end]]
+                position = end + 2
+                continue
+            position, char = self._member(position)
+            if (
+                text[position : position + 1] == "-"
+                and not quoted[position]
+                and position + 1 <= self._last_bracket
+            ):
+                following = text[position + 1]
+                if following != "]" or quoted[position + 1]:
+                    position, following = self._member(position + 1)
+                    ranges.append((char, following))
+                    continue
+            ranges.append((char, char))
+        return None
+
+    def _member(self, position: int) -> tuple[int, str]:
+        if self._text[position] == "\\" and not self._quoted[position] and position + 1 < len(self._text):
+            position += 1
+        return position + 1, self._text[position]
+
+
+def strip(value: str, kind: str, pattern: Pattern) -> Generator[Effect, bytes | None, str]:
+    """Remove a matching beginning (`#`) or end (`%`), the longest one if the kind has two characters."""
+    expression = pattern.wildcards()
+    yield from count_work(len(value) + len(expression), _CHARACTERS_PER_COMMAND)
+    is_greedy = len(kind) > 1
+    try:
+        parsed = parse_wildcards(expression)
+        if kind[0] == "#":
+            return value[parsed.prefix_end(value, is_greedy=is_greedy) :]
+        return value[: parsed.suffix_start(value, is_greedy=is_greedy)]
+    except WildcardsTooCostly as error:
+        raise ExpansionError(str(error)) from error
+
+
+def matches(text: str, pattern: Pattern) -> Generator[Effect, bytes | None, bool]:
+    yield from count_work(len(text) + sum(map(_size, pattern.items)), _CHARACTERS_PER_COMMAND)
+    return pattern.matches(text)
+
+
+def _size(item: Item) -> int:
+    return len(item) if isinstance(item, str) else 1
+
+
+def replace_matches(
+    value: str, kind: str, pattern: Pattern, replacement: str
+) -> Generator[Effect, bytes | None, str]:
+    """Replace the first match (`/`), all matches (`//`), or a match at the beginning (`/#`) or the end (`/%`)."""
+    expression = pattern.regular_expression()
+    yield from count_work(len(value) + len(expression), _CHARACTERS_PER_COMMAND)
+    if not pattern.has_wildcards and kind in ("/", "//"):
+        literal = pattern.literal
+        if not literal:
+            return value
+        return value.replace(literal, replacement, -1 if kind == "//" else 1)
+    anchored = {"/#": f"^(?:{expression})", "/%": f"(?:{expression})$"}.get(kind, expression)
+    try:
+        spans = [match[0] for match in find_matches(anchored, value, -1 if kind == "//" else 1)]
+    except RegexpError as error:
+        raise ExpansionError(str(error)) from error
+    parts, position = [], 0
+    for start, end in spans:
+        if start == end and kind in ("/", "//"):
+            continue
+        parts += [value[position:start], replacement]
+        position = end
+    return "".join(parts) + value[position:]

@@ -1,0 +1,132 @@
+"""`sed`: its options and files."""
+
+from collections.abc import Sequence
+
+from mockube.apimachinery.regexp.errors import RegexpError
+from mockube.controller_manager.kubelet.shell.filesystem import FileError
+from mockube.controller_manager.kubelet.shell.process import Process, Run, write_text
+from mockube.controller_manager.kubelet.shell.programs.sed_editor import SedEditor, SedOptions
+from mockube.controller_manager.kubelet.shell.programs.sed_script import (
+    SedCommand,
+    SedError,
+    parse_script,
+)
+from mockube.controller_manager.kubelet.shell.programs.text import read_all
+from mockube.controller_manager.kubelet.shell.regular_expressions import BadRegularExpression
+
+
+def sed(process: Process) -> Run:
+    try:
+        options = _parse_options(process)
+        commands = parse_script("\n".join(options.scripts), is_extended=options.is_extended)
+        labels = {command.text: index for index, command in enumerate(commands) if command.name == ":"}
+        for command in commands:
+            if command.name in ("b", "t", "T") and command.text and command.text not in labels:
+                raise SedError(f"can't find label for jump to '{command.text}'")  # noqa: TRY301 - one place reports all
+        return (yield from _edit_all(process, options, commands, labels))
+    except (SedError, BadRegularExpression, RegexpError) as error:
+        yield process.error(str(error))
+        return 1
+
+
+def _parse_options(process: Process) -> SedOptions:
+    options = SedOptions()
+    remaining = list(process.arguments)
+    while remaining:
+        argument = remaining.pop(0)
+        if argument == "--":
+            options.names += remaining
+            break
+        if argument in ("--expression", "--file"):
+            argument = argument[1:3]
+        if not argument.startswith("-") or argument == "-":
+            options.names.append(argument)
+        elif argument.startswith("--"):
+            _long_option(options, argument)
+        else:
+            _short_options(process, options, argument[1:], remaining)
+    if not options.scripts:
+        if not options.names:
+            raise SedError("no script specified")
+        options.scripts.append(options.names.pop(0))
+    return options
+
+
+def _long_option(options: SedOptions, argument: str) -> None:
+    name, _, value = argument[2:].partition("=")
+    match name:
+        case "expression":
+            options.scripts.append(value)
+        case "quiet" | "silent":
+            options.is_quiet = True
+        case "regexp-extended":
+            options.is_extended = True
+        case "in-place":
+            options.edits, options.suffix = True, value
+        case _:
+            raise SedError(f"unrecognized option: {argument.lstrip('-')}")
+
+
+def _short_options(process: Process, options: SedOptions, letters: str, remaining: list[str]) -> None:
+    for index, letter in enumerate(letters):
+        rest = letters[index + 1 :]
+        if letter in "ef":
+            if not rest and not remaining:
+                raise SedError(f"option requires an argument: {letter}")
+            value = rest or remaining.pop(0)
+            if letter == "f":
+                try:
+                    value = process.host.files.read(process.path(value)).decode("utf-8", "replace")
+                except FileError as error:
+                    raise SedError(f"can't open '{value}': {error}") from error
+            options.scripts.append(value)
+            return
+        if letter == "i":
+            options.edits, options.suffix = True, rest
+            return
+        if letter not in "nErsz":
+            raise SedError(f"unrecognized option: {letter}")
+        if letter == "z":
+            raise SedError("-z is not simulated")
+        options.is_quiet = options.is_quiet or letter == "n"
+        options.is_extended = options.is_extended or letter in "Er"
+    return
+
+
+def _edit_all(
+    process: Process, options: SedOptions, commands: Sequence[SedCommand], labels: dict[str, int]
+) -> Run:
+    if not options.edits:
+        data = yield from read_all(process, options.names)
+        code = int(any(_is_missing(process, name) for name in options.names))
+        editor = SedEditor(process, options, commands, labels, data)
+        ended_code = yield from editor.run()
+        yield write_text(editor.take_output())
+        return ended_code or code
+    code = 0
+    files = process.host.files
+    for name in options.names:
+        if _is_missing(process, name):
+            yield process.error(f"{name}: No such file or directory")
+            code = 1
+            continue
+        path = process.path(name)
+        before = files.read(path)
+        editor = SedEditor(process, options, commands, labels, before, keeps_output=True)
+        code = (yield from editor.run()) or code
+        modified = process.host.now_running().timestamp()
+        try:
+            if options.suffix:
+                files.write(path + options.suffix, before, modified=modified)
+            files.write(path, editor.take_output().encode("utf-8", "surrogateescape"), modified=modified)
+        except FileError as error:
+            yield process.error(f"{name}: {error}")
+            code = 4
+    return code
+
+
+def _is_missing(process: Process, name: str) -> bool:
+    try:
+        return name != "-" and process.host.files.entry(process.path(name)).is_directory
+    except FileError:
+        return True

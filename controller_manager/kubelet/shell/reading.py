@@ -1,0 +1,250 @@
+"""Builtins that read input and arguments: read, mapfile and getopts."""
+
+import re
+from collections.abc import Callable, Generator, Mapping, Sequence
+from functools import lru_cache
+from typing import Final
+
+from mockube.controller_manager.kubelet.shell.assignments import assign_word
+from mockube.controller_manager.kubelet.shell.builtin_errors import BuiltinError
+from mockube.controller_manager.kubelet.shell.builtins import number_argument
+from mockube.controller_manager.kubelet.shell.process import DescriptorStream, Effect, Run, count_work
+from mockube.controller_manager.kubelet.shell.programs.printf import Formatter, unescape
+from mockube.controller_manager.kubelet.shell.state import MAX_VALUE, ExpansionError, Shell
+from mockube.controller_manager.kubelet.shell.streams import read_line
+from mockube.controller_manager.kubelet.shell.variables import ShellVariable
+
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
+_CONTINUED: Final = re.compile(rb"(?:[^\\]|\\.)*\\\n", re.DOTALL)
+_BYTES_PER_COMMAND: Final = 4096
+_MAX_LINES: Final = 100_000
+
+Line = Generator[Effect, bytes | None, bytes]
+
+
+def _read(shell: Shell, argv: Sequence[str]) -> Run:
+    options, names = _read_options(argv)
+    stream = shell.descriptors.get(number_argument(options.get("u", "0")))
+    for name in names:
+        if not _NAME.fullmatch(name):
+            raise BuiltinError(f"{name}: bad variable name")
+    if "p" in options and shell.process.host.has_terminal:
+        yield from shell.write(2, options["p"])
+    if stream is None:
+        raise BuiltinError("read error: 0: Bad file descriptor", 1)
+    line, is_complete = yield from _read_input(stream, options)
+    yield from count_work(len(line), _BYTES_PER_COMMAND)
+    text = line.replace(b"\0", b"").decode("utf-8", "surrogateescape")
+    separators = shell.variables.get("IFS")
+    separators = " \t\n" if separators is None else separators
+    if "a" in options:
+        values = split_line(text, separators, MAX_VALUE, raw="r" in options)
+        shell.variables.put(options["a"], ShellVariable(elements=dict(enumerate(values))))
+    elif not names and shell.is_bash:
+        shell.assign("REPLY", text if "r" in options else _ESCAPED.sub(r"\1", text))
+    elif "N" in options:
+        shell.assign(names[0], text)
+    else:
+        names = names or ["REPLY"]
+        values = split_line(text, separators, len(names), raw="r" in options)
+        for index, name in enumerate(names):
+            shell.assign(name, values[index] if index < len(values) else "")
+    return 0 if is_complete else 1
+
+
+def _read_options(argv: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+    options: dict[str, str] = {}
+    arguments = list(argv[1:])
+    while arguments and len(arguments[0]) > 1 and arguments[0].startswith("-"):
+        argument = arguments.pop(0)
+        if argument == "--":
+            break
+        for index, letter in enumerate(argument[1:], start=2):
+            if letter in "ptndNaui":
+                options[letter] = argument[index:] or (arguments.pop(0) if arguments else "")
+                break
+            if letter not in "rse":
+                raise BuiltinError(f"Illegal option -{letter}")
+            options[letter] = ""
+    return options, arguments
+
+
+def _read_input(
+    stream: DescriptorStream, options: Mapping[str, str]
+) -> Generator[Effect, bytes | None, tuple[bytes, bool]]:
+    """Return the input without its delimiter, and whether it was complete."""
+    count = options.get("n") or options.get("N")
+    delimiter = (options["d"].encode()[:1] or b"\0") if "d" in options else b"\n"
+    if count:
+        limit = min(number_argument(count), MAX_VALUE)
+        data = yield from _read_count(stream, limit, b"" if "N" in options else delimiter)
+        return data.removesuffix(delimiter), len(data) == limit or data.endswith(delimiter)
+    line = yield from read_line(stream, MAX_VALUE, delimiter)
+    while "r" not in options and _CONTINUED.fullmatch(line):
+        following = yield from read_line(stream, MAX_VALUE, delimiter)
+        line = line[:-2] + following
+        if not following or len(line) > MAX_VALUE:
+            break
+    return line.removesuffix(delimiter), line.endswith(delimiter)
+
+
+def _read_count(stream: DescriptorStream, limit: int, delimiter: bytes) -> Line:
+    data = b""
+    while len(data) < limit and not (delimiter and data.endswith(delimiter)):
+        byte = yield from stream.read(1)
+        if not byte:
+            break
+        data += byte
+    return data
+
+
+@lru_cache(maxsize=64)
+def _field(separators: str, *, raw: bool) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return expressions for a field and for a delimiter."""
+    blanks = re.escape("".join(char for char in separators if char in " \t\n"))
+    others = re.escape("".join(char for char in separators if char not in " \t\n"))
+    white = f"[{blanks}]*" if blanks else ""
+    delimiter = f"{white}(?:[{others}]{white})?" if others else white or "(?!)"
+    members = f"[^{re.escape(separators)}]+" if separators else "[\\s\\S]+"
+    if raw:
+        return re.compile(f"(?:{members})?"), re.compile(delimiter)
+    members = f"[^{re.escape(separators)}\\\\]+"
+    return re.compile(f"(?:{members}|\\\\[\\s\\S]?)*"), re.compile(delimiter)
+
+
+def split_line(line: str, separators: str, count: int, *, raw: bool) -> list[str]:
+    """Split a line into at most `count` fields, the last of which is the rest; raise `ExpansionError` if there are too many."""
+    field, delimiter = _field(separators, raw=raw)
+    blanks = "".join(char for char in separators if char in " \t\n")
+    position = len(line) - len(line.lstrip(blanks)) if blanks else 0
+    values: list[str] = []
+    while position < len(line) and len(values) < count - 1:
+        match = field.match(line, position)
+        assert match is not None
+        values.append(match[0])
+        end = delimiter.match(line, match.end())
+        position = end.end() if end else match.end()
+        if len(values) > _MAX_LINES:
+            raise ExpansionError("the line has too many fields")
+    if position < len(line):
+        rest = line[position:]
+        end_of_rest = rest.rstrip(blanks) if blanks else rest
+        is_escaped = not raw and (len(end_of_rest) - len(end_of_rest.rstrip("\\"))) % 2 == 1
+        rest = rest[: len(end_of_rest) + is_escaped]
+        match = field.match(rest)
+        assert match is not None
+        if separators and match.end() < len(rest) and delimiter.fullmatch(rest, match.end()):
+            rest = match[0]
+        values.append(rest)
+    return values if raw else [_ESCAPED.sub(r"\1", value) for value in values]
+
+
+def _map_file(shell: Shell, argv: Sequence[str]) -> Run:
+    strips, name = False, "MAPFILE"
+    arguments = list(argv[1:])
+    while arguments:
+        argument = arguments.pop(0)
+        if argument == "-t":
+            strips = True
+        elif argument.startswith("-"):
+            raise BuiltinError(f"{argument} is not simulated")
+        else:
+            name = argument
+    stream = shell.descriptors.get(0)
+    lines: dict[int | str, str] = {}
+    while stream is not None:
+        line = yield from read_line(stream, MAX_VALUE)
+        if not line:
+            break
+        yield from count_work(len(lines) % 100 == 99, 1)
+        text = line.decode("utf-8", "surrogateescape")
+        lines[len(lines)] = text.removesuffix("\n") if strips else text
+        if len(lines) > _MAX_LINES:
+            raise ExpansionError("the input has too many lines")
+    shell.variables.put(name, ShellVariable(elements=lines))
+    return 0
+
+
+def _get_options(shell: Shell, argv: Sequence[str]) -> Run:
+    if len(argv) < 3:
+        raise BuiltinError("Usage: getopts optstring var [arg]")
+    specification, name, *arguments = argv[1:]
+    arguments = arguments or list(shell.arguments)
+    is_silent = specification.startswith(":")
+    text = shell.parameter("OPTIND") or "1"
+    if text == shell.option_state[0]:
+        _, index, offset = shell.option_state
+    else:
+        index, offset = (int(text) if text.isdecimal() and int(text[:9]) > 0 else 1), 0
+    argument = arguments[index - 1] if index <= len(arguments) else ""
+    if offset == 0:
+        if argument in ("", "-") or not argument.startswith("-") or argument == "--":
+            _set_option_index(shell, index + (argument == "--"), 0)
+            shell.assign(name, "?")
+            shell.variables.remove("OPTARG")
+            return 1
+        offset = 1
+    letter = argument[offset]
+    offset += 1
+    position = specification.find(letter, int(is_silent))
+    value: str | None = None
+    problem = ""
+    if position < 0 or letter == ":":
+        problem = f"Illegal option -{letter}"
+    elif specification[position + 1 : position + 2] == ":":
+        value = argument[offset:]
+        if not value:
+            value = arguments[index] if index < len(arguments) else None
+            problem = "" if value is not None else f"No arg for -{letter} option"
+            index += value is not None
+        offset = len(argument)
+    is_end = offset >= len(argument)
+    _set_option_index(shell, index + is_end, 0 if is_end else offset)
+    if problem:
+        yield from _report_option(shell, name, letter, problem, is_silent=is_silent)
+        return 0
+    shell.assign(name, letter)
+    if value is None and shell.is_bash:
+        shell.variables.remove("OPTARG")
+    else:
+        shell.assign("OPTARG", value or "")
+    return 0
+
+
+def _set_option_index(shell: Shell, index: int, offset: int) -> None:
+    """Set the position; in a POSIX shell, OPTIND is that of the next argument also within an argument."""
+    text = str(index + (offset > 0 and not shell.is_bash))
+    shell.assign("OPTIND", text)
+    shell.option_state = text, index, offset
+
+
+def _report_option(shell: Shell, name: str, letter: str, problem: str, *, is_silent: bool) -> Run:
+    if is_silent:
+        shell.assign(name, ":" if problem.startswith("No arg") else "?")
+        shell.assign("OPTARG", letter)
+        return 0
+    shell.assign(name, "?")
+    shell.variables.remove("OPTARG")
+    yield from shell.write(2, f"{problem}\n")
+    return 0
+
+
+def _printf(shell: Shell, argv: Sequence[str]) -> Run:
+    """Assign the output of `printf -v NAME`; otherwise execute the program."""
+    if argv[1:2] != ["-v"] or len(argv) < 4:
+        return (yield from shell.run_program(argv))
+    formatter = Formatter(unescape(argv[3]), argv[4:])
+    assign_word(shell, f"{argv[2]}={formatter.texts()}")
+    for error in formatter.errors:
+        yield from shell.report(f"printf: {error}")
+    return int(bool(formatter.errors))
+
+
+BUILTINS: Final[Mapping[str, Callable[[Shell, Sequence[str]], Run]]] = {
+    "read": _read,
+    "mapfile": _map_file,
+    "readarray": _map_file,
+    "getopts": _get_options,
+    "printf": _printf,
+}

@@ -1,0 +1,154 @@
+"""The characters of a script: blanks, operators, keywords, and the lines of here-documents."""
+
+import re
+from typing import Final
+
+from mockube.controller_manager.kubelet.shell.syntax import (
+    HereDocument,
+    IncompleteScript,
+    ShellSyntaxError,
+    Text,
+    Word,
+)
+
+MAX_DEPTH: Final = 40
+"""The maximum depth of nested commands and expansions."""
+_BLANKS: Final = re.compile(r"(?:[ \t\r]|\\\n)*(?:#[^\n]*)?")
+_OPERATOR: Final = re.compile(r"&&|\|\||\|&|;;&|;;|;&|[;&|()\n]")
+BREAKS: Final = frozenset(" \t\n;&|()<>")
+
+
+class Scanner:
+    def __init__(self, text: str, depth: int) -> None:
+        self.text = text
+        self.depth = depth
+        self.position = 0
+        self.documents: list[HereDocument] = []
+        self._line_start = 0
+        self.has_open_document = False
+        """Whether the text ends within a here-document."""
+        self._line = 1
+
+    @property
+    def line(self) -> int:
+        """The number of the present line."""
+        self._line += self.text.count("\n", self._line_start, self.position)
+        self._line_start = max(self.position, self._line_start)
+        return self._line
+
+    def enter(self) -> None:
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise ShellSyntaxError("commands are nested too deeply")
+
+    def leave(self) -> None:
+        self.depth -= 1
+
+    # --- tokens
+
+    def peek(self, size: int = 1) -> str:
+        return self.text[self.position : self.position + size]
+
+    def skip_blanks(self) -> None:
+        match = _BLANKS.match(self.text, self.position)
+        assert match is not None
+        self.position = match.end()
+
+    def skip_lines(self) -> None:
+        self.skip_blanks()
+        while self.peek() == "\n":
+            self.end_line()
+            self.skip_blanks()
+
+    def end_line(self) -> None:
+        """Consume a newline, and the here-documents that begin after it."""
+        self.position += 1
+        documents, self.documents = self.documents, []
+        for document in documents:
+            document.text = self._read_document(document)
+
+    def is_at_end(self) -> bool:
+        self.skip_lines()
+        return self.position >= len(self.text)
+
+    def operator(self) -> str:
+        """Return the operator that is next, without consuming it."""
+        self.skip_blanks()
+        match = _OPERATOR.match(self.text, self.position)
+        return match[0] if match else ""
+
+    def accept(self, text: str) -> bool:
+        """Consume an operator if it is next; return whether it was."""
+        if self.operator() != text:
+            return False
+        self.position += len(text)
+        return True
+
+    def keyword(self) -> str:
+        """Return the plain word that is next, without consuming it."""
+        self.skip_blanks()
+        end = self.position
+        while end < len(self.text) and self.text[end] not in BREAKS:
+            end += 1
+        return self.text[self.position : end]
+
+    def accept_keyword(self, word: str) -> bool:
+        self.skip_lines()
+        if self.keyword() != word:
+            return False
+        self.position += len(word)
+        return True
+
+    def expect(self, word: str) -> None:
+        if not self.accept_keyword(word):
+            raise self.unexpected_token(f' (expecting "{word}")')
+
+    def unexpected_token(self, expected: str = "") -> ShellSyntaxError:
+        """Return the error for the token that is next."""
+        operator = self.operator()
+        if self.position >= len(self.text):
+            return IncompleteScript(f"Syntax error: end of file unexpected{expected}")
+        if operator == "\n":
+            return ShellSyntaxError(f"Syntax error: newline unexpected{expected}")
+        token = operator or self.keyword()
+        reserved = ("!", "then", "elif", "else", "fi", "do", "done", "esac", "}", "in")
+        if operator or token in reserved or not token:
+            return ShellSyntaxError(f'Syntax error: "{token or self.peek()}" unexpected{expected}')
+        return ShellSyntaxError(f"Syntax error: word unexpected{expected}")
+
+    # --- here-documents
+
+    def has_documents(self) -> bool:
+        return bool(self.documents)
+
+    def _read_document(self, document: HereDocument) -> Word:
+        lines = []
+        while self.position < len(self.text):
+            end = self.text.find("\n", self.position)
+            end = len(self.text) if end < 0 else end
+            line = self.text[self.position : end]
+            self.position = min(end + 1, len(self.text))
+            line = line.lstrip("\t") if document.strips_tabs else line
+            while document.expands and _continues(line) and self.position < len(self.text):
+                end = self.text.find("\n", self.position)
+                end = len(self.text) if end < 0 else end
+                line = line[:-1] + self.text[self.position : end]
+                self.position = min(end + 1, len(self.text))
+            if line == document.delimiter:
+                break
+            lines.append(f"{line}\n")
+        else:
+            self.has_open_document = True
+        text = "".join(lines)
+        if not document.expands:
+            return (Text(text, quoted=True),)
+        return self.parse_document(text)
+
+    def parse_document(self, text: str) -> Word:
+        """Parse the text of a here-document that is expanded."""
+        raise NotImplementedError
+
+
+def _continues(line: str) -> bool:
+    """Return whether a line ends with a backslash that is not escaped."""
+    return (len(line) - len(line.rstrip("\\"))) % 2 == 1

@@ -1,0 +1,219 @@
+"""The processes of a command: pipelines and background jobs, which run beside each other in virtual time."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from math import inf
+from typing import Final
+
+from mockube.controller_manager.kubelet.shell.process import (
+    BrokenPipe,
+    DescriptorStream,
+    Effect,
+    RepeatedIteration,
+    Run,
+    Sleep,
+    WaitUntil,
+)
+
+MAX_PROCESSES: Final = 500
+_FIRST_PID: Final = 6
+_SIGNAL_CODE: Final = 128
+KILL: Final = 9
+_PIPE: Final = 13
+
+
+class TooManyProcesses(Exception):
+    """A process cannot be started."""
+
+
+class SimulatedProcess:
+    """A process: its execution, and what it waits for."""
+
+    def __init__(
+        self,
+        pid: int,
+        name: Sequence[str],
+        execution: Run,
+        descriptors: Mapping[int, DescriptorStream],
+        started: float,
+    ) -> None:
+        self.pid = pid
+        self.name = name
+        self.code: int | None = None
+        self.started = started
+        self.execution = execution
+        self.tables: list[Mapping[int, DescriptorStream]] = [descriptors]
+        """The descriptors of the process and of what it executes."""
+        self.reply: bytes | None = None
+        self.wake_time = 0.0
+        self.condition: WaitUntil | None = None
+        self.caught_signals: Mapping[int, str] = {}
+        """The signals that the process handles with a trap, or ignores with an empty text."""
+        self.pending_signals: list[int] = []
+
+    def is_ready(self, time: float) -> bool:
+        if self.condition is not None and (self.condition.condition() or self.pending_signals):
+            self.wake_time = time
+        if self.wake_time > time:
+            return False
+        self.condition = None
+        return True
+
+    def is_running(self) -> bool:
+        return self.code is None
+
+    def send_signal(self, number: int) -> None:
+        if self.code is not None:
+            return
+        if number != KILL and (trap := self.caught_signals.get(number)) is not None:
+            if trap:
+                self.pending_signals.append(number)
+            return
+        self.end(_SIGNAL_CODE + number)
+
+    def end(self, code: int) -> None:
+        if self.code is None:
+            self.code = code
+        self.tables = []
+
+
+class ProcessScheduler:
+    """It implements `ProcessTable`."""
+
+    def __init__(self) -> None:
+        self.time = 0.0
+        self._processes: list[SimulatedProcess] = []
+        self._next_pid = _FIRST_PID
+        self.current: SimulatedProcess | None = None
+
+    def is_alone(self) -> bool:
+        return all(
+            process is self.current or (process.condition is not None and process.wake_time == inf)
+            for process in self._processes
+            if process.code is None
+        )
+
+    def start(
+        self, name: Sequence[str], execution: Run, descriptors: Mapping[int, DescriptorStream]
+    ) -> SimulatedProcess:
+        alive = [process for process in self._processes if process.code is None]
+        if len(alive) >= MAX_PROCESSES:
+            raise TooManyProcesses
+        process = SimulatedProcess(self._next_pid, name, execution, descriptors, self.time)
+        self._next_pid += 1
+        self._processes.append(process)
+        return process
+
+    def holds(self, stream: DescriptorStream) -> bool:
+        return any(
+            stream is other
+            for process in self._processes
+            for table in process.tables
+            for other in table.values()
+        )
+
+    @contextmanager
+    def hold(self, descriptors: Mapping[int, DescriptorStream]) -> Iterator[None]:
+        process = self.current
+        if process is None:
+            yield
+            return
+        tables = process.tables
+        tables.append(descriptors)
+        try:
+            yield
+        finally:
+            for index in range(len(tables) - 1, -1, -1):
+                if tables[index] is descriptors:
+                    del tables[index]
+                    break
+
+    def children(self) -> Sequence[SimulatedProcess]:
+        return [process for process in self._processes if process.code is None]
+
+    def skip(self, seconds: float) -> None:
+        self.time += seconds
+
+    def catch_signals(self, actions: Mapping[int, str]) -> Mapping[int, str]:
+        process = self.current
+        assert process is not None
+        before, process.caught_signals = process.caught_signals, actions
+        return before
+
+    def take_signals(self) -> Sequence[int]:
+        if self.current is None:
+            return ()
+        numbers = self.current.pending_signals
+        self.current.pending_signals = []
+        return numbers
+
+    def has_signals(self) -> bool:
+        return self.current is not None and bool(self.current.pending_signals)
+
+    def next_pid(self) -> int:
+        """Return the id of the process that is started next."""
+        return self._next_pid
+
+    def first_signal(self) -> int:
+        return self.current.pending_signals[0] if self.current is not None else 0
+
+    def run(self, name: Sequence[str], execution: Run, descriptors: Mapping[int, DescriptorStream]) -> Run:
+        """Execute the first process to its end, and the others until then."""
+        first = SimulatedProcess(1, name, execution, descriptors, 0.0)
+        self._processes.append(first)
+        try:
+            while first.code is None:
+                is_idle = True
+                for process in list(self._processes):
+                    if process.code is not None:
+                        process.execution.close()
+                        self._processes.remove(process)
+                        continue
+                    if process.is_ready(self.time):
+                        is_idle = False
+                        yield from self._advance(process)
+                        if first.code is not None:
+                            break
+                if is_idle and first.code is None:
+                    yield from self._sleep()
+        finally:
+            for process in self._processes:
+                process.execution.close()
+        return first.code
+
+    def _sleep(self) -> Run:
+        wake_time = min(process.wake_time for process in self._processes if process.code is None)
+        yield Sleep(wake_time - self.time)
+        self.time = wake_time
+        return 0
+
+    def _advance(self, process: SimulatedProcess) -> Run:
+        """Execute a process until it waits or ends."""
+        while process.code is None:
+            self.current = process
+            try:
+                effect = self._step(process)
+            except StopIteration as stop:
+                process.end(stop.value)
+                break
+            except BrokenPipe:
+                process.end(_SIGNAL_CODE + _PIPE)
+                break
+            process.reply = None
+            if isinstance(effect, Sleep):
+                process.wake_time = self.time + effect.seconds
+                if effect.seconds:
+                    break
+            elif isinstance(effect, WaitUntil):
+                process.condition = effect
+                process.wake_time = self.time + effect.seconds
+                break
+            elif not isinstance(effect, RepeatedIteration) or self.is_alone():
+                process.reply = yield effect
+        if process.code is not None:
+            process.execution.close()
+        return 0
+
+    @staticmethod
+    def _step(process: SimulatedProcess) -> Effect:
+        return process.execution.send(process.reply) if process.reply else next(process.execution)

@@ -1,0 +1,68 @@
+"""Signals: their names, and the traps of a shell."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from mockube.controller_manager.kubelet.shell.process import Run, Steps
+from mockube.controller_manager.kubelet.shell.state import Shell, ShellExit
+from mockube.controller_manager.kubelet.shell.syntax import ShellSyntaxError
+
+SIGNALS: Final[Mapping[str, int]] = {
+    "HUP": 1, "INT": 2, "QUIT": 3, "ILL": 4, "TRAP": 5, "ABRT": 6, "BUS": 7, "FPE": 8, "KILL": 9, "USR1": 10,
+    "SEGV": 11, "USR2": 12, "PIPE": 13, "ALRM": 14, "TERM": 15, "STKFLT": 16, "CHLD": 17, "CONT": 18,
+    "STOP": 19, "TSTP": 20, "TTIN": 21, "TTOU": 22, "URG": 23, "XCPU": 24, "XFSZ": 25, "VTALRM": 26,
+    "PROF": 27, "WINCH": 28, "IO": 29, "PWR": 30, "SYS": 31,
+}  # fmt: skip
+NAMES: Final[Mapping[int, str]] = {number: name for name, number in SIGNALS.items()}
+
+
+def signal_number(text: str) -> int | None:
+    """Return the number of a signal by its name, with or without SIG, or by its number."""
+    if text.isascii() and text.isdecimal():
+        number = int(text[:9])
+        return number if number == 0 or number in NAMES else None
+    name = text.upper()
+    return SIGNALS.get(name.removeprefix("SIG"))
+
+
+def condition_name(text: str) -> str | None:
+    """Return the name under which a trap is stored: EXIT, ERR, DEBUG, RETURN or a signal's."""
+    name = text.upper().removeprefix("SIG")
+    if name in ("EXIT", "0"):
+        return "EXIT"
+    if name in ("ERR", "DEBUG", "RETURN"):
+        return name
+    number = signal_number(text)
+    return None if number is None else NAMES.get(number)
+
+
+def caught_signals(shell: Shell) -> dict[int, str]:
+    return {SIGNALS[name]: action for name, action in shell.traps.items() if name in SIGNALS}
+
+
+def run_pending_traps(shell: Shell) -> Steps:
+    """Execute the traps of the signals that the shell's process has received."""
+    if not shell.traps or not shell.owns_process:
+        return
+    for number in shell.process.processes.take_signals():
+        action = shell.traps.get(NAMES[number])
+        if action:
+            status = shell.status
+            yield from shell.run_text(action)
+            shell.status = status
+
+
+def exit_trap(shell: Shell, code: int) -> Run:
+    """Execute the trap for the end of a shell; return the shell's exit code."""
+    action = shell.traps.pop("EXIT", "")
+    if not action:
+        return code
+    shell.status = code
+    try:
+        yield from shell.run_text(action)
+    except ShellExit as stop:
+        return stop.code
+    except ShellSyntaxError as error:
+        yield from shell.report(str(error))
+        return 2
+    return code

@@ -1,0 +1,314 @@
+"""Simple commands: assignments, redirections, and the execution of functions, builtins and programs."""
+
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+from mockube.controller_manager.kubelet.shell import builtins, declarations, jobs, reading
+from mockube.controller_manager.kubelet.shell.assignments import assign, declare_word, expand_assignment
+from mockube.controller_manager.kubelet.shell.builtin_errors import BuiltinError
+from mockube.controller_manager.kubelet.shell.filesystem import FileError
+from mockube.controller_manager.kubelet.shell.invoking import CommandNotFound, find_program
+from mockube.controller_manager.kubelet.shell.process import (
+    CommandStart,
+    DescriptorStream,
+    Effect,
+    Run,
+    Steps,
+)
+from mockube.controller_manager.kubelet.shell.quoting import quote_if_needed
+from mockube.controller_manager.kubelet.shell.redirection import ResolvedRedirect, redirect
+from mockube.controller_manager.kubelet.shell.state import (
+    ExpansionError,
+    FunctionReturn,
+    Shell,
+    ShellExit,
+)
+from mockube.controller_manager.kubelet.shell.streams import BadDescriptor, deliver
+from mockube.controller_manager.kubelet.shell.syntax import (
+    Assignment,
+    Redirect,
+    ShellSyntaxError,
+    SimpleCommand,
+)
+from mockube.controller_manager.kubelet.shell.variables import ReadOnlyVariable
+from mockube.controller_manager.kubelet.shell.words import expand_text, expand_words
+
+MAX_CALLS: Final = 40
+"""The maximum depth of function calls."""
+SPECIAL_BUILTINS: Final = frozenset(
+    [
+        "break",
+        ":",
+        "continue",
+        ".",
+        "eval",
+        "exec",
+        "exit",
+        "export",
+        "readonly",
+        "return",
+        "set",
+        "shift",
+        "source",
+        "times",
+        "trap",
+        "unset",
+    ]
+)
+"""The builtins whose failure ends a POSIX shell, and before which assignments persist."""
+PROGRAM_BUILTINS: Final = frozenset(["echo", "printf", "test", "[", "true", "false", "pwd", "kill"])
+"""The programs that are builtins too."""
+Builtin = Callable[[Shell, Sequence[str]], Run]
+BUILTINS: Final[Mapping[str, Builtin]] = {
+    **builtins.BUILTINS,
+    **declarations.BUILTINS,
+    **jobs.BUILTINS,
+    **reading.BUILTINS,
+}
+
+
+def run(shell: Shell, command: SimpleCommand, *, tested: bool) -> Run:
+    shell.line = command.line
+    yield CommandStart()
+    shell.has_captured = False
+    argv = yield from _expand_arguments(shell, command)
+    resolved = yield from resolve_redirects(shell, command.redirects) if command.redirects else _none()
+    is_special = bool(argv) and argv[0] in SPECIAL_BUILTINS and argv[0] not in shell.functions
+    descriptors = shell.descriptors
+    if resolved:
+        try:
+            descriptors = yield from apply_redirects(shell, resolved)
+        except FileError as error:
+            yield from shell.report(str(error))
+            return _fail(shell, is_special=is_special)
+        except ExpansionError as error:  # in a here-document: only this command fails
+            if is_special or shell.is_bash:
+                raise
+            yield from shell.report(str(error))
+            return 2
+    if not argv:
+        with shell.with_descriptors(descriptors):
+            yield from _assign_all(shell, command.assignments)
+        return shell.status if shell.has_captured else 0
+    values = yield from _temporary_values(shell, command.assignments)
+    if "xtrace" in shell.options:
+        yield from _trace(shell, argv, values)
+    shell.is_tested = tested
+    if argv[0] == "exec":
+        return (yield from _exec(shell, argv, values, descriptors))
+    if descriptors is shell.descriptors:
+        return (yield from invoke(shell, argv, values))
+    with shell.with_descriptors(descriptors):
+        return (yield from report_errors(shell, invoke(shell, argv, values)))
+
+
+def report_error(shell: Shell, error: Exception) -> Steps:
+    """Write the message of an error that ends the shell, once."""
+    if isinstance(error, ShellSyntaxError):
+        if error.is_reported:
+            return
+        error.is_reported = True
+        shell.line = error.line or shell.line
+    yield from shell.report(str(error))
+
+
+def report_errors(shell: Shell, execution: Run) -> Run:
+    """Execute a command whose redirections also apply to the message of an error that ends the shell."""
+    try:
+        return (yield from execution)
+    except ShellSyntaxError as error:
+        yield from report_error(shell, error)
+        raise
+
+
+def _none() -> Generator[Effect, bytes | None, list[ResolvedRedirect]]:
+    return []
+    yield
+
+
+def _fail(shell: Shell, *, is_special: bool) -> int:
+    code = 1 if shell.is_bash else 2
+    if is_special and not shell.is_bash:
+        raise ShellExit(code)
+    return code
+
+
+def _expand_arguments(shell: Shell, command: SimpleCommand) -> Generator[Effect, bytes | None, list[str]]:
+    words = command.words
+    if not any(isinstance(word, Assignment) for word in words):
+        return (yield from expand_words(shell, words))  # type: ignore[arg-type]
+    argv: list[str] = []
+    for word in words:
+        if isinstance(word, Assignment):
+            argv.append((yield from declare_word(shell, word, argv)))
+        else:
+            argv += yield from expand_words(shell, [word])
+    return argv
+
+
+def _assign_all(shell: Shell, assignments: Sequence[Assignment]) -> Steps:
+    for assignment in assignments:
+        yield from assign(shell, assignment)
+        if "xtrace" in shell.options and assignment.elements is None:
+            value = quote_if_needed(shell.variables.get(assignment.name) or "")
+            yield from shell.write(2, f"{shell.parameter('PS4')}{assignment.name}={value}\n")
+
+
+def _temporary_values(
+    shell: Shell, assignments: Sequence[Assignment]
+) -> Generator[Effect, bytes | None, dict[str, str]]:
+    values: dict[str, str] = {}
+    for assignment in assignments:
+        value = yield from expand_assignment(shell, assignment)
+        shell.variables.check_writable(assignment.name)
+        if assignment.appends:
+            value = (shell.parameter(assignment.name) or "") + value
+        values[assignment.name] = value
+    return values
+
+
+def _trace(shell: Shell, argv: Sequence[str], values: Mapping[str, str]) -> Steps:
+    words = [f"{name}={quote_if_needed(value)}" for name, value in values.items()]
+    words += [quote_if_needed(word) for word in argv]
+    yield from shell.write(2, f"{shell.parameter('PS4')}{' '.join(words)}\n")
+
+
+# --- redirections
+
+
+def resolve_redirects(
+    shell: Shell, redirects: Sequence[Redirect]
+) -> Generator[Effect, bytes | None, list[ResolvedRedirect | Redirect]]:
+    """Expand the targets of redirections, but not the texts of here-documents."""
+    resolved: list[ResolvedRedirect | Redirect] = []
+    for each in redirects:
+        if each.document is not None or each.operator == "<<<":
+            resolved.append(each)
+            continue
+        target = yield from expand_text(shell, each.target)
+        resolved.append(ResolvedRedirect(each.descriptor, each.operator, target))
+    return resolved
+
+
+def apply_redirects(
+    shell: Shell, redirects: Sequence[ResolvedRedirect | Redirect]
+) -> Generator[Effect, bytes | None, dict[int, DescriptorStream]]:
+    """Return the shell's descriptors after redirections; raise `RedirectionError`."""
+    descriptors = dict(shell.descriptors)
+    for each in redirects:
+        resolved = each
+        if isinstance(each, Redirect):
+            if each.document is not None:
+                text = yield from expand_text(shell, each.document.text)
+            else:
+                text = (yield from expand_text(shell, each.target)) + "\n"
+            resolved = ResolvedRedirect(each.descriptor, "<<", text)
+        assert isinstance(resolved, ResolvedRedirect)
+        redirect(shell.process, descriptors, resolved, keeps_files="noclobber" in shell.options)
+    return descriptors
+
+
+# --- invocation
+
+
+def invoke(
+    shell: Shell, argv: Sequence[str], values: Mapping[str, str], *, finds_functions: bool = True
+) -> Run:
+    """Execute a function, builtin or program."""
+    name = argv[0]
+    if finds_functions and name in shell.functions:
+        with _with_values(shell, values):
+            return (yield from call(shell, name, argv))
+    builtin = BUILTINS.get(name)
+    if builtin is None:
+        return (yield from run_program(shell, argv, values))
+    if name in SPECIAL_BUILTINS and finds_functions and not shell.is_bash:
+        for variable, value in values.items():
+            shell.assign(variable, value)
+        return (yield from _run_builtin(shell, builtin, argv, is_special=True))
+    with _with_values(shell, values):
+        return (yield from _run_builtin(shell, builtin, argv, is_special=False))
+
+
+def _run_builtin(shell: Shell, builtin: Builtin, argv: Sequence[str], *, is_special: bool) -> Run:
+    try:
+        return (yield from builtin(shell, argv))
+    except BuiltinError as error:
+        yield from shell.report(f"{argv[0]}: {error}")
+        if is_special and not shell.is_bash and not error.is_mild:
+            raise ShellExit(error.code) from None
+        return error.code
+    except ReadOnlyVariable as error:
+        if not shell.is_bash:
+            raise
+        yield from shell.report(f"{argv[0]}: {error}")
+        return 1
+    except BadDescriptor:
+        return 1
+
+
+@contextmanager
+def _with_values(shell: Shell, values: Mapping[str, str]) -> Iterator[None]:
+    """Set variables for the time of a command."""
+    if not values:
+        yield
+        return
+    shell.variables.enter_scope()
+    try:
+        for name, value in values.items():
+            shell.variables.make_local(name, inherits=True)
+            shell.variables.set(name, value)
+            shell.variables.change(name, is_exported=True)
+        yield
+    finally:
+        shell.variables.leave_scope()
+
+
+def call(shell: Shell, name: str, argv: Sequence[str]) -> Run:
+    """Call a function."""
+    if len(shell.calls) >= MAX_CALLS:
+        raise ExpansionError(f"{name}: functions are nested too deeply")
+    before, loops = shell.arguments, shell.loops
+    shell.arguments, shell.loops = list(argv[1:]), 0
+    shell.calls.append(name)
+    shell.variables.enter_scope()
+    try:
+        return (yield from shell.run(shell.functions[name], tested=shell.is_tested))
+    except FunctionReturn as stop:
+        return stop.code
+    finally:
+        shell.variables.leave_scope()
+        shell.calls.pop()
+        shell.arguments, shell.loops = before, loops
+
+
+def run_program(shell: Shell, argv: Sequence[str], values: Mapping[str, str]) -> Run:
+    environment = {**shell.variables.environment(), **values}
+    process = shell.process.child(argv, environment, shell.descriptors)
+    try:
+        program = find_program(process)
+    except CommandNotFound as error:
+        yield from shell.report(f"{argv[0]}: {error}")
+        return error.code
+    return (yield from deliver(program(process), process, is_builtin=argv[0] in PROGRAM_BUILTINS))
+
+
+def _exec(
+    shell: Shell, argv: Sequence[str], values: Mapping[str, str], descriptors: dict[int, DescriptorStream]
+) -> Run:
+    arguments = list(argv[1:])
+    while arguments and arguments[0].startswith("-") and shell.is_bash:
+        option = arguments.pop(0)
+        if option == "-a":
+            arguments = arguments[1:]
+    if not arguments:
+        shell.descriptors.clear()
+        shell.descriptors.update(descriptors)
+        for name, value in values.items():
+            shell.assign(name, value)
+        return 0
+    with shell.with_descriptors(descriptors):
+        code = yield from run_program(shell, arguments, values)
+    shell.traps.clear()
+    raise ShellExit(code)

@@ -1,0 +1,115 @@
+"""The parser of simple commands: words, assignments and redirections."""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from mockube.controller_manager.kubelet.shell.lexer import Lexer
+from mockube.controller_manager.kubelet.shell.syntax import (
+    Assignment,
+    Command,
+    Redirect,
+    ShellSyntaxError,
+    SimpleCommand,
+    Word,
+)
+
+_REDIRECT: Final = re.compile(r"([0-9]*)(<<<|<<-|<<|<>|>>|>&|<&|>\||&>>|&>|>|<)")
+_ASSIGNMENT: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?=|\[)")
+_DECLARATIONS: Final = frozenset(["declare", "typeset", "local", "export", "readonly"])
+
+
+def parse_simple(lexer: Lexer) -> Command:
+    assignments: list[Assignment] = []
+    words: list[Word | Assignment] = []
+    redirects: list[Redirect] = []
+    lexer.skip_blanks()
+    line = lexer.line
+    declares = False
+    while True:
+        lexer.skip_blanks()
+        redirect = _redirect(lexer)
+        if redirect is not None:
+            redirects.append(redirect)
+            continue
+        if lexer.position >= len(lexer.text) or (lexer.operator() and lexer.peek(2) != "<("):
+            break
+        assignment = _assignment(lexer) if declares or not words else None
+        if assignment is None:
+            start = lexer.position
+            words.append(lexer.next_word())
+            declares = declares or lexer.text[start : lexer.position] in _DECLARATIONS
+        elif words:
+            words.append(assignment)
+        else:
+            assignments.append(assignment)
+    if not (assignments or words or redirects):
+        raise lexer.unexpected_token()
+    if lexer.operator() == "(":
+        raise lexer.unexpected_token()
+    return SimpleCommand(tuple(assignments), tuple(words), tuple(redirects), line)
+
+
+def _assignment(lexer: Lexer) -> Assignment | None:
+    start = lexer.position
+    match = _ASSIGNMENT.match(lexer.text, start)
+    if match is None:
+        return None
+    index = None
+    operator = match[2]
+    lexer.position = match.end()
+    if operator == "[":
+        lexer.position -= 1
+        try:
+            index = lexer.index()
+        except ShellSyntaxError:
+            lexer.position = start
+            return None
+        operator = "+=" if lexer.peek(2) == "+=" else lexer.peek()
+        if operator not in ("=", "+="):
+            lexer.position = start
+            return None
+        lexer.position += len(operator)
+    appends = operator == "+="
+    if lexer.peek() == "(" and index is None:
+        lexer.position += 1
+        return Assignment(name=match[1], elements=_elements(lexer), appends=appends)
+    return Assignment(name=match[1], index=index, value=lexer.word(in_assignment=True), appends=appends)
+
+
+def _elements(lexer: Lexer) -> Sequence[tuple[Word | None, Word]]:
+    elements: list[tuple[Word | None, Word]] = []
+    while True:
+        lexer.skip_lines()
+        if lexer.accept(")"):
+            return tuple(elements)
+        index = None
+        start = lexer.position
+        if lexer.peek() == "[":
+            index = lexer.index()
+            if lexer.peek() == "=":
+                lexer.position += 1
+            else:
+                lexer.position, index = start, None
+        elements.append((index, lexer.next_word() if index is None else lexer.word()))
+
+
+def parse_redirects(lexer: Lexer) -> Sequence[Redirect]:
+    redirects = []
+    while (redirect := _redirect(lexer)) is not None:
+        redirects.append(redirect)
+    return tuple(redirects)
+
+
+def _redirect(lexer: Lexer) -> Redirect | None:
+    lexer.skip_blanks()
+    match = _REDIRECT.match(lexer.text, lexer.position)
+    if match is None or (match[2] in ("<", ">") and lexer.text[match.end() : match.end() + 1] == "("):
+        return None
+    operator = match[2]
+    lexer.position = match.end()
+    descriptor = int(match[1][:9]) if match[1] else (0 if operator.startswith("<") else 1)
+    if operator in ("<<", "<<-"):
+        document = lexer.here_document(strips_tabs=operator == "<<-")
+        return Redirect(descriptor, "<<", (), document)
+    return Redirect(descriptor, operator, lexer.next_word())

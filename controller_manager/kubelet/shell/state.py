@@ -1,0 +1,232 @@
+"""The state of a shell: variables, options, arguments, functions, traps, jobs and descriptors."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+from mockube.controller_manager.kubelet.shell.process import (
+    Child,
+    DescriptorStream,
+    Effect,
+    Process,
+    Run,
+    Steps,
+)
+from mockube.controller_manager.kubelet.shell.syntax import Command, ShellSyntaxError
+from mockube.controller_manager.kubelet.shell.variables import VariableTable
+
+MAX_VALUE: Final = 1 << 20
+"""The maximum number of characters of an expanded word."""
+OPTION_LETTERS: Final[Mapping[str, str]] = {
+    "a": "allexport",
+    "b": "notify",
+    "C": "noclobber",
+    "e": "errexit",
+    "f": "noglob",
+    "h": "hashall",
+    "m": "monitor",
+    "n": "noexec",
+    "u": "nounset",
+    "v": "verbose",
+    "x": "xtrace",
+    "E": "errtrace",
+    "T": "functrace",
+    "B": "braceexpand",
+    "p": "privileged",
+}
+"""The names of the options of `set`."""
+OPTION_NAMES: Final = frozenset(
+    [
+        *OPTION_LETTERS.values(),
+        "pipefail",
+        "posix",
+        "ignoreeof",
+        "emacs",
+        "vi",
+        "nolog",
+        "interactive",
+        "stdin",
+    ]
+)
+
+
+class ShellExit(Exception):
+    """`exit` ends the shell, or a command fails under `set -e`."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+class FunctionReturn(Exception):
+    """`return` ends a function or a file that is read by `.`."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+class LoopControl(Exception):
+    """`break` or `continue` changes a loop."""
+
+    def __init__(self, levels: int, *, is_continue: bool) -> None:
+        super().__init__(levels)
+        self.levels = levels
+        self.is_continue = is_continue
+
+
+class ExpansionError(ShellSyntaxError):
+    """An expansion or a special builtin fails, which ends the shell."""
+
+
+class DiscardError(ExpansionError):
+    """An expansion fails, which ends a POSIX shell; bash continues with the next line."""
+
+
+class Shell(ABC):
+    def __init__(self, process: Process, arguments: Sequence[str], *, is_bash: bool) -> None:
+        self.process = process
+        self.is_bash = is_bash
+        self.variables = VariableTable(process.environment)
+        self.options: set[str] = {"braceexpand"} if is_bash else set()
+        self.features: set[str] = set()
+        """The options of `shopt` that are enabled."""
+        self.script_name = arguments[0]
+        self.arguments: list[str] = list(arguments[1:])
+        self.functions: dict[str, Command] = {}
+        self.traps: dict[str, str] = {}
+        self.status = 0
+        self.descriptors: dict[int, DescriptorStream] = dict(process.descriptors)
+        self.line = 1
+        self.calls: list[str] = []
+        """The names of the functions that are executed."""
+        self.loops = 0
+        """The number of loops around the present command."""
+        self.sources = 0
+        """The number of files that `.` reads at present."""
+        self.jobs: list[Child] = []
+        self.last_job: Child | None = None
+        self.started = process.processes.time
+        self.owns_process = True
+        """Whether signals to the process of the shell are for this shell, and not for one around it."""
+        self.letters = ""
+        """The option letters of the invocation, such as `c` or `s`."""
+        self.option_state = ("1", 1, 0)
+        """The value of OPTIND that `getopts` has set, its argument, and its position within the argument."""
+        self.random = 0
+        self.has_captured = False
+        """Whether the present command has substituted the output of another one."""
+        self.is_tested = False
+        """Whether a failure of the present builtin does not end the shell."""
+
+    # --- execution
+
+    @abstractmethod
+    def run(self, command: Command, *, tested: bool = False) -> Run:
+        """Execute a command; a failure of one that is `tested` does not end the shell under `set -e`."""
+
+    @abstractmethod
+    def capture(self, script: Command) -> Generator[Effect, bytes | None, str]:
+        """Return the output of a script without the newlines at its end."""
+
+    @abstractmethod
+    def run_text(self, text: str, *, tested: bool = False) -> Run:
+        """Parse and execute a script in this shell."""
+
+    @abstractmethod
+    def invoke(self, argv: Sequence[str], values: Mapping[str, str], *, finds_functions: bool = True) -> Run:
+        """Execute a function, builtin or program, with some more variables in its environment."""
+
+    @abstractmethod
+    def run_program(self, argv: Sequence[str]) -> Run:
+        """Execute a program that is a builtin too."""
+
+    # --- descriptors
+
+    @contextmanager
+    def with_descriptors(self, descriptors: dict[int, DescriptorStream]) -> Iterator[None]:
+        """Replace the descriptors of commands for some time."""
+        before, self.descriptors = self.descriptors, descriptors
+        try:
+            with self.process.processes.hold(descriptors):
+                yield
+        finally:
+            self.descriptors = before
+
+    def write(self, descriptor: int, text: str) -> Steps:
+        stream = self.descriptors.get(descriptor)
+        if stream is not None:
+            yield from stream.write(text.encode("utf-8", "surrogateescape"))
+
+    def report(self, text: str) -> Steps:
+        """Write an error message."""
+        name = self.script_name if not self.is_bash else self.script_name or "bash"
+        place = f"{name}: line {self.line}: " if self.is_bash else f"{name}: {self.line}: "
+        yield from self.write(2, f"{place}{text}\n")
+
+    # --- parameters
+
+    def option_letters(self) -> str:
+        letters = "".join(letter for letter, name in OPTION_LETTERS.items() if name in self.options)
+        return letters + self.letters
+
+    def parameter(self, name: str) -> str | None:
+        """Return the value of a parameter; None if it is not set."""
+        if name.isdecimal():
+            index = int(name[:9])
+            if index == 0:
+                return self.script_name
+            return self.arguments[index - 1] if index <= len(self.arguments) else None
+        special = _SPECIAL.get(name)
+        if special is not None:
+            return special(self)
+        value = self.variables.get(name)
+        if value is None and (dynamic := _DYNAMIC.get(name)) is not None:
+            return dynamic(self)
+        return value
+
+    def next_random(self) -> str:
+        self.random += 1
+        self.variables.changes += 1
+        return str((self.random * 1103515245 + 12345 >> 8) & 0x7FFF)
+
+    @property
+    def changes(self) -> int:
+        """The number of changes of what later commands can observe."""
+        return self.variables.changes + self.process.host.changes
+
+    def assign(self, name: str, value: str) -> None:
+        self.variables.set(name, value)
+        if "allexport" in self.options:
+            self.variables.change(name, is_exported=True)
+
+
+def _last_job(shell: Shell) -> str | None:
+    return None if shell.last_job is None else str(shell.last_job.pid)
+
+
+_SPECIAL: Final[Mapping[str, Callable[[Shell], str | None]]] = {
+    "?": lambda shell: str(shell.status),
+    "#": lambda shell: str(len(shell.arguments)),
+    "$": lambda shell: str(shell.process.pid),
+    "!": _last_job,
+    "-": lambda shell: shell.option_letters(),
+}
+_DYNAMIC: Final[Mapping[str, Callable[[Shell], str | None]]] = {
+    "RANDOM": lambda shell: shell.next_random(),
+    "LINENO": lambda shell: str(shell.line),
+    "PPID": lambda _: "0",
+    "SECONDS": lambda shell: str(int(shell.process.processes.time - shell.started)),
+    "UID": lambda shell: str(shell.process.host.user) if shell.is_bash else None,
+    "EUID": lambda shell: str(shell.process.host.user) if shell.is_bash else None,
+    "HOSTNAME": lambda shell: shell.process.host.name if shell.is_bash else None,
+    "BASH_VERSION": lambda shell: "5.2.15(1)-release" if shell.is_bash else None,
+    "BASH": lambda shell: "/bin/bash" if shell.is_bash else None,
+    "FUNCNAME": lambda shell: shell.calls[-1] if shell.calls and shell.is_bash else None,
+    "BASH_SOURCE": lambda shell: shell.script_name if shell.is_bash else None,
+    "EPOCHSECONDS": lambda shell: str(int(shell.process.host.now_running().timestamp())),
+    "SHLVL": lambda _: "1",
+    "PATH": lambda _: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    "PS4": lambda _: "+ ",
+}

@@ -1,0 +1,304 @@
+"""What a descriptor refers to: the container's own input and output, files, pipes, and texts."""
+
+from collections.abc import Generator, Mapping
+from contextlib import suppress
+from typing import Final
+
+from mockube.controller_manager.kubelet.shell.filesystem import FileError, NoSuchFile
+from mockube.controller_manager.kubelet.shell.process import (
+    BrokenPipe,
+    ContainerRead,
+    ContainerWrite,
+    DescriptorStream,
+    Effect,
+    Host,
+    Input,
+    Output,
+    Process,
+    ProcessTable,
+    ProgramUsageError,
+    Run,
+    Steps,
+    WaitUntil,
+    count_work,
+)
+
+PIPE_SIZE: Final = 64 * 1024
+READ: Final = 4096
+SIGPIPE_CODE: Final = 141
+"""The exit code of a process that SIGPIPE ends."""
+_BYTES_PER_COMMAND: Final = 1 << 20
+"""The size of a file that is copied in the time of a command."""
+
+Data = Generator[Effect, bytes | None, bytes]
+
+
+class BadDescriptor(FileError):
+    def __init__(self) -> None:
+        super().__init__("Bad file descriptor")
+
+
+class ContainerStream:
+    """Standard input, output or error of the first process."""
+
+    def __init__(self, host: Host, number: int) -> None:
+        self._host = host
+        self._number = number
+        self._unread = b""
+
+    def read(self, limit: int) -> Data:
+        if self._number:
+            raise BadDescriptor
+        data = self._unread or (yield ContainerRead(limit)) or b""
+        self._host.changes += bool(data)
+        self._unread = data[limit:]
+        return data[:limit]
+
+    def unread(self, data: bytes) -> None:
+        self._unread = data + self._unread
+
+    def write(self, data: bytes) -> Steps:
+        if not self._number:
+            raise BadDescriptor
+        yield ContainerWrite(self._number, data)
+
+
+class NullStream:
+    """`/dev/null`, or with `zeros` an endless source of them."""
+
+    def __init__(self, *, zeros: bool = False) -> None:
+        self._zeros = zeros
+
+    def read(self, limit: int) -> Data:
+        return bytes(limit) if self._zeros else b""
+        yield
+
+    def unread(self, data: bytes) -> None:
+        pass
+
+    def write(self, _: bytes) -> Steps:
+        return
+        yield
+
+
+class TextStream:
+    """A here-document."""
+
+    def __init__(self, host: Host, data: bytes) -> None:
+        self._host = host
+        self._data = data
+        self._offset = 0
+
+    def read(self, limit: int) -> Data:
+        data = self._data[self._offset : self._offset + limit]
+        self._offset += len(data)
+        self._host.changes += bool(data)
+        return data
+        yield
+
+    def unread(self, data: bytes) -> None:
+        self._offset -= len(data)
+
+    def write(self, _: bytes) -> Steps:
+        raise BadDescriptor
+        yield
+
+
+class CaptureStream:
+    """The output of a command substitution; `limit` bounds it."""
+
+    def __init__(self, limit: int, error: Exception) -> None:
+        self.data = bytearray()
+        self._limit = limit
+        self._error = error
+
+    def read(self, _: int) -> Data:
+        raise BadDescriptor
+        yield
+
+    def unread(self, data: bytes) -> None:
+        pass
+
+    def write(self, data: bytes) -> Steps:
+        self.data += data
+        if len(self.data) > self._limit:
+            raise self._error
+        return
+        yield
+
+
+class FileStream:
+    """An open file; descriptors that are copies of each other share the offset."""
+
+    def __init__(self, host: Host, path: str, *, reads: bool, writes: bool, appends: bool = False) -> None:
+        self._host = host
+        self._path = path
+        self._reads = reads
+        self._writes = writes
+        self._appends = appends
+        self._offset = 0
+        self._last_data = b""
+        """The content of a file that was removed since."""
+
+    def _data(self) -> bytes:
+        with suppress(NoSuchFile):
+            self._last_data = self._host.files.read(self._path)
+        return self._last_data
+
+    def read(self, limit: int) -> Data:
+        if not self._reads:
+            raise BadDescriptor
+        data = self._data()[self._offset : self._offset + limit]
+        self._offset += len(data)
+        self._host.changes += bool(data)
+        return data
+        yield
+
+    def unread(self, data: bytes) -> None:
+        self._offset -= len(data)
+
+    def write(self, data: bytes) -> Steps:
+        if not self._writes:
+            raise BadDescriptor
+        files = self._host.files
+        modified = self._host.now_running().timestamp()
+        size = files.entry(self._path).size if files.knows(self._path) else 0
+        yield from count_work(size, _BYTES_PER_COMMAND)
+        self._host.changes += 1
+        if self._appends or self._offset == size:
+            files.write(self._path, data, append=True, modified=modified)
+            self._offset = size + len(data)
+            return
+        before = self._data()[: self._offset].ljust(self._offset, b"\0")
+        after = self._data()[self._offset + len(data) :]
+        files.write(self._path, before + data + after, modified=modified)
+        self._offset += len(data)
+
+
+class _PipeEnd:
+    def __init__(self, pipe: "ShellPipe") -> None:
+        self._pipe = pipe
+
+
+class PipeReader(_PipeEnd):
+    def read(self, limit: int) -> Data:
+        pipe = self._pipe
+        while not pipe.buffer:
+            if not pipe.has_writer():
+                return b""
+            yield WaitUntil(lambda: bool(pipe.buffer) or not pipe.has_writer())
+        data = bytes(pipe.buffer[:limit])
+        del pipe.buffer[:limit]
+        pipe.host.changes += 1
+        return data
+
+    def unread(self, data: bytes) -> None:
+        self._pipe.buffer[:0] = data
+
+    def write(self, _: bytes) -> Steps:
+        raise BadDescriptor
+        yield
+
+
+class PipeWriter(_PipeEnd):
+    def read(self, _: int) -> Data:
+        raise BadDescriptor
+        yield
+
+    def unread(self, data: bytes) -> None:
+        pass
+
+    def write(self, data: bytes) -> Steps:
+        pipe = self._pipe
+        while True:
+            if not pipe.has_reader():
+                raise BrokenPipe
+            if len(pipe.buffer) < PIPE_SIZE:
+                break
+            yield WaitUntil(lambda: len(pipe.buffer) < PIPE_SIZE or not pipe.has_reader())
+        pipe.buffer += data
+
+
+class ShellPipe:
+    """A pipe between processes; a write is never split, so that it may hold more than `PIPE_SIZE`."""
+
+    def __init__(self, host: Host, processes: ProcessTable) -> None:
+        self.host = host
+        self.buffer = bytearray()
+        self.reader = PipeReader(self)
+        self.writer = PipeWriter(self)
+        self._processes = processes
+
+    def has_writer(self) -> bool:
+        return self._processes.holds(self.writer)
+
+    def has_reader(self) -> bool:
+        return self._processes.holds(self.reader)
+
+
+def read_line(stream: DescriptorStream, limit: int, delimiter: bytes = b"\n") -> Data:
+    """Read up to a delimiter, which the result includes, or at most `limit` bytes."""
+    line = bytearray()
+    while len(line) < limit:
+        block = yield from stream.read(min(READ, limit - len(line)))
+        end = block.find(delimiter)
+        if end >= 0:
+            stream.unread(block[end + 1 :])
+            return bytes(line + block[: end + 1])
+        if not block:
+            break
+        line += block
+    return bytes(line)
+
+
+def container_descriptors(host: Host) -> Mapping[int, DescriptorStream]:
+    return {number: ContainerStream(host, number) for number in (0, 1, 2)}
+
+
+def deliver(execution: Run, process: Process, *, is_builtin: bool = False) -> Run:
+    """Execute a program with its descriptors; SIGPIPE ends it, or the shell if it is a builtin."""
+    try:
+        with process.processes.hold(process.descriptors):
+            return (yield from _deliver_all(execution, process.descriptors))
+    except BrokenPipe:
+        if is_builtin:
+            raise
+        return SIGPIPE_CODE
+    except BadDescriptor:
+        return 1
+    except FileError as error:
+        yield from _report(process, f"write error: {error}")
+        return 1
+    except ProgramUsageError as error:
+        yield from _report(process, str(error))
+        return error.code
+    finally:
+        execution.close()
+
+
+def _deliver_all(execution: Run, descriptors: Mapping[int, DescriptorStream]) -> Run:
+    reply: bytes | None = None
+    while True:
+        try:
+            effect = execution.send(reply) if reply else next(execution)
+        except StopIteration as stop:
+            code: int = stop.value
+            return code
+        reply = None
+        if type(effect) is Output:
+            stream = descriptors.get(effect.descriptor)
+            if effect.data:
+                if stream is None:
+                    raise BadDescriptor
+                yield from stream.write(effect.data)
+        elif type(effect) is Input:
+            stream = descriptors.get(0)
+            reply = b"" if stream is None else (yield from stream.read(effect.limit))
+        else:
+            reply = yield effect
+
+
+def _report(process: Process, text: str) -> Steps:
+    stream = process.descriptors.get(2)
+    if stream is not None:
+        yield from stream.write(f"{process.name}: {text}\n".encode("utf-8", "surrogateescape"))

@@ -1,0 +1,167 @@
+"""The expansion of words: to fields, to one text, and to a pattern."""
+
+from collections.abc import Callable, Generator, Sequence
+from typing import Final
+
+from mockube.controller_manager.kubelet.shell.arithmetic import evaluate
+from mockube.controller_manager.kubelet.shell.braces import expand_braces
+from mockube.controller_manager.kubelet.shell.fields import (
+    Piece,
+    field_text,
+    has_pattern,
+    matching_files,
+    split_pieces,
+)
+from mockube.controller_manager.kubelet.shell.parameters import ExpressionVariables, expand_parameter
+from mockube.controller_manager.kubelet.shell.patterns import Pattern, Pieces, parse_pattern
+from mockube.controller_manager.kubelet.shell.process import CommandStart, Effect, count_work
+from mockube.controller_manager.kubelet.shell.state import MAX_VALUE, ExpansionError, Shell
+from mockube.controller_manager.kubelet.shell.streams import TextStream
+from mockube.controller_manager.kubelet.shell.syntax import (
+    Arithmetic,
+    Parameter,
+    Part,
+    ProcessSubstitution,
+    Substitution,
+    Text,
+    Tilde,
+    Word,
+)
+
+_FIELDS_PER_COMMAND: Final = 500
+_EXPRESSION_PER_COMMAND: Final = 100
+"""The length of an arithmetic expression that takes as long as a command."""
+_TOO_LONG: Final = "the arguments are too long"
+_FIRST_DESCRIPTOR: Final = 63
+
+Expansion = Generator[Effect, bytes | None, str]
+ExpandedPieces = Generator[Effect, bytes | None, list[Piece]]
+Append = Callable[[Sequence[Piece]], None]
+
+
+def expand_words(shell: Shell, words: Sequence[Word]) -> Generator[Effect, bytes | None, list[str]]:
+    """Return the fields of all words."""
+    fields: list[str] = []
+    size = 0
+    for word in words:
+        for expanded_word in expand_braces(word) if "braceexpand" in shell.options else (word,):
+            added = yield from _fields(shell, expanded_word, MAX_VALUE - size)
+            size += sum(map(len, added)) + len(added)
+            if size > MAX_VALUE:
+                raise ExpansionError(_TOO_LONG)
+            fields += added
+    return fields
+
+
+def _fields(shell: Shell, word: Word, maximum: int) -> Generator[Effect, bytes | None, list[str]]:
+    if len(word) == 1 and isinstance(word[0], Text) and word[0].quoted:
+        return [word[0].text]
+    pieces = yield from expand_pieces(shell, word, maximum=maximum)
+    separators = shell.variables.get("IFS")
+    split = yield from split_pieces(pieces, " \t\n" if separators is None else separators)
+    fields: list[str] = []
+    size = 0
+    for index, field in enumerate(split):
+        if index % _FIELDS_PER_COMMAND == _FIELDS_PER_COMMAND - 1:
+            yield CommandStart()
+        names = [field_text(field)]
+        if "noglob" not in shell.options and has_pattern(field):
+            matching = yield from matching_files(shell.process, field)
+            names = matching or ([] if "nullglob" in shell.features else names)
+        size += sum(map(len, names))
+        if size > maximum:
+            raise ExpansionError(_TOO_LONG)
+        fields += names
+    return fields
+
+
+def expand_text(shell: Shell, word: Word) -> Expansion:
+    """Return the expansion of a word as one text, without splitting."""
+    if len(word) == 1 and isinstance(word[0], Text):
+        return word[0].text
+    pieces = yield from expand_pieces(shell, word)
+    return "".join(" " if piece.breaks else piece.text for piece in pieces)
+
+
+def expand_pattern(shell: Shell, word: Word) -> Generator[Effect, bytes | None, Pattern]:
+    """Return the expansion of a word as a pattern, in which quoted characters stand for themselves."""
+    return parse_pattern((yield from pattern_pieces(shell, word)))
+
+
+def pattern_pieces(shell: Shell, word: Word) -> Generator[Effect, bytes | None, Pieces]:
+    pieces = yield from expand_pieces(shell, word)
+    return [(" ", False) if piece.breaks else (piece.text, piece.quoted) for piece in pieces]
+
+
+def expand_pieces(shell: Shell, word: Word, *, maximum: int = MAX_VALUE) -> ExpandedPieces:
+    """Expand everything but field splitting and file name patterns."""
+    pieces: list[Piece] = []
+    size = 0
+    for part in word:
+        if isinstance(part, Text):
+            added = [Piece(part.text, part.quoted)]
+        else:
+            added = yield from _part(shell, part)
+        size += sum(len(piece.text) + 1 for piece in added)
+        if size > maximum + len(word):
+            raise ExpansionError(_TOO_LONG if maximum != MAX_VALUE else "the value is too long")
+        pieces += added
+    return pieces
+
+
+def _part(shell: Shell, part: Part) -> ExpandedPieces:
+    match part:
+        case Parameter():
+            return (yield from expand_parameter(shell, part, _EXPANSIONS))
+        case Substitution(script=script, quoted=quoted):
+            text = yield from shell.capture(script)
+            return [Piece(text, quoted, splits=not quoted)]
+        case Arithmetic(expression=expression, quoted=quoted):
+            value = yield from evaluate_word(shell, expression)
+            return [Piece(str(value), quoted, splits=not quoted)]
+        case Tilde(user=user):
+            return [Piece(_directory_of(shell, user), quoted=True)]
+        case ProcessSubstitution(script=script):
+            return (yield from _process_substitution(shell, part.script))
+        case Text(text=text, quoted=quoted):
+            return [Piece(text, quoted)]
+
+
+def evaluate_word(shell: Shell, expression: Word) -> Generator[Effect, bytes | None, int]:
+    """Return the value of an arithmetic expression."""
+    text = yield from expand_text(shell, expression)
+    yield from count_work(len(text), _EXPRESSION_PER_COMMAND)
+    return evaluate(text, ExpressionVariables(shell))
+
+
+def _directory_of(shell: Shell, user: str) -> str:
+    if user == "+":
+        return shell.process.directory
+    if user == "-":
+        return shell.variables.get("OLDPWD") or "~-"
+    if not user:
+        directory = shell.variables.get("HOME")
+        return directory if directory is not None else "/root" if shell.process.host.user == 0 else "/"
+    return "/root" if user == "root" else f"~{user}"
+
+
+def _process_substitution(shell: Shell, script: object) -> ExpandedPieces:
+    text = yield from shell.capture(script)  # type: ignore[arg-type]
+    descriptor = _FIRST_DESCRIPTOR
+    while descriptor in shell.descriptors:
+        descriptor -= 1
+    data = f"{text}\n".encode("utf-8", "surrogateescape") if text else b""
+    shell.descriptors[descriptor] = TextStream(shell.process.host, data)
+    return [Piece(f"/dev/fd/{descriptor}", quoted=True)]
+
+
+class Expansions:
+    """The functions of this module that the expansion of parameters needs."""
+
+    pieces = staticmethod(expand_pieces)
+    text = staticmethod(expand_text)
+    pattern = staticmethod(expand_pattern)
+    number = staticmethod(evaluate_word)
+
+
+_EXPANSIONS: Final = Expansions()

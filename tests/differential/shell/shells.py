@@ -1,0 +1,172 @@
+"""Runs a script in real shells, in a folder of its own, and in the simulated shell, in files that are the same."""
+
+import os
+import shutil
+import stat
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from mockube.controller_manager.kubelet.shell.filesystem import FileEntry, FileSystem
+from mockube.controller_manager.kubelet.shell.invocation import run_command
+from mockube.controller_manager.kubelet.shell.process import Host, Input, Output, RepeatedIteration, Sleep
+from mockube.controller_manager.kubelet.shell.programs.registry import PROGRAMS
+
+FILES = {
+    "a.txt": "one\ntwo\nthree\n",
+    "b.txt": "alpha beta gamma\nbeta 12\n\ngamma 3 beta\n",
+    "numbers": "10\n9\n2\n33\n2\n",
+    "empty": "",
+    "dir/x.txt": "x\n",
+    "dir/y z.txt": "y z\n",
+    "dir/.hidden": "hidden\n",
+    "table": "bob:x:1001:users\nalice:y:17:admins\ncarol::250:users\n",
+    "lib.sh": 'lib_value=loaded\nlib() { echo "lib $1"; return 4; }\n',
+}
+SCRIPTS = {"run.sh": '#!/bin/sh\necho "run $# $1"\nexit 6\n'}
+FOLDER = "/w"
+SECONDS = 10
+MAX_EFFECTS = 400_000
+
+
+@dataclass(frozen=True)
+class Result:
+    code: int
+    output: str
+    files: tuple[tuple[str, str], ...]
+    errors: str = ""
+
+    def comparable(self):
+        return self.code, self.output, self.files
+
+
+class RealShells:
+    """dash, busybox ash and bash, with busybox' programs; all scripts run in the same folder, which is made anew."""
+
+    def __init__(self, folder):
+        self.folder = Path(folder)
+        self.programs = self.folder / "bin"
+        self.programs.mkdir()
+        self.busybox = shutil.which("busybox")
+        names = subprocess.run(
+            [self.busybox, "--list"], capture_output=True, text=True, check=True
+        ).stdout.split()
+        for name in names:
+            (self.programs / name).symlink_to(self.busybox)
+        self.commands = {
+            "dash": [shutil.which("dash"), "-c"],
+            "ash": [self.busybox, "sh", "-c"],
+            "bash": [shutil.which("bash"), "-c"],
+        }
+
+    def run(self, shell, script):
+        with tempfile.TemporaryDirectory(dir=self.folder) as scratch:
+            root = Path(scratch) / "w"
+            _fill(root)
+            environment = {"PATH": str(self.programs), "HOME": FOLDER, "LC_ALL": "C.UTF-8", "TZ": "UTC"}
+            with subprocess.Popen(
+                [*self.commands[shell], script, "sh"],
+                cwd=root,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            ) as process:
+                try:
+                    output, errors = process.communicate(timeout=SECONDS)
+                except subprocess.TimeoutExpired:
+                    os.killpg(process.pid, 9)
+                    return None
+            code = process.returncode if process.returncode >= 0 else 128 - process.returncode
+            return Result(
+                code,
+                output.decode("utf-8", "replace").replace(str(root), FOLDER),
+                _tree(root),
+                errors.decode("utf-8", "replace"),
+            )
+
+
+def _fill(root):
+    for name, text in {**FILES, **SCRIPTS}.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        path.chmod(0o755 if name in SCRIPTS else 0o644)
+
+
+def _tree(root):
+    entries = []
+    for path in sorted(root.rglob("*")):
+        name = str(path.relative_to(root))
+        mode = path.lstat().st_mode
+        if stat.S_ISLNK(mode):
+            entries.append((name, f"-> {path.readlink()}"))
+        elif stat.S_ISDIR(mode):
+            entries.append((name, "/"))
+        elif stat.S_ISREG(mode):
+            entries.append((name, path.read_bytes().decode("utf-8", "replace")))
+    return tuple(entries)
+
+
+def simulated_host():
+    entries = {
+        f"{FOLDER}/{name}": FileEntry(data=text.encode(), mode=0o755 if name in SCRIPTS else 0o644)
+        for name, text in {**FILES, **SCRIPTS}.items()
+    }
+    return Host(
+        name="web-1",
+        files=FileSystem({**entries, "/tmp": FileEntry(mode=0o777)}),
+        now=lambda: datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC),
+        programs=PROGRAMS,
+    )
+
+
+def run_simulated(script, shell="sh"):
+    host = simulated_host()
+    environment = {"HOME": FOLDER, "PATH": "/bin", "TZ": "UTC"}
+    execution = run_command(host, [shell, "-c", script, "sh"], environment, FOLDER)
+    written = {1: bytearray(), 2: bytearray()}
+    code = None
+    for _ in range(MAX_EFFECTS):
+        try:
+            effect = next(execution)
+        except StopIteration as stop:
+            code = stop.value
+            break
+        if isinstance(effect, Output):
+            written[effect.descriptor] += effect.data
+        elif isinstance(effect, Sleep):
+            if effect.seconds == float("inf"):
+                break
+            host.elapsed += effect.seconds
+        elif isinstance(effect, RepeatedIteration):
+            break
+        else:
+            assert not isinstance(effect, Input) or effect.limit
+    return Result(
+        -1 if code is None else code,
+        written[1].decode("utf-8", "replace"),
+        _simulated_tree(host.files),
+        written[2].decode("utf-8", "replace"),
+    )
+
+
+def _simulated_tree(files):
+    entries = []
+    for path in files.walk(FOLDER) if files.exists(FOLDER) else ():
+        if path == FOLDER:
+            continue
+        entry = files.link_entry(path)
+        name = path.removeprefix(f"{FOLDER}/")
+        text = (
+            f"-> {entry.target}"
+            if entry.target
+            else "/"
+            if entry.data is None
+            else entry.data.decode("utf-8", "replace")
+        )
+        entries.append((name, text))
+    return tuple(sorted(entries, key=lambda entry: entry[0].split("/")))
