@@ -23,6 +23,7 @@ from mockube.apiserver.authz.rbac.policy import (
 )
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import AdmissionAttributes
+from mockube.apiserver.storage.stored_object import path_segment
 from mockube.apiserver.user import MASTERS
 
 _BIND: Final = "bind"
@@ -66,11 +67,12 @@ class RoleEscalation(Plugin):
         kind, name = role.get("kind", ""), role.get("name", "")
         resource = ROLE_RESOURCES.get(kind)
         if resource is None:
-            raise status.internal_error(f'unsupported role reference kind: "{kind}"')
+            raise status.Unknown(f'unsupported role reference kind: "{kind}"', code=500)
         if self._is_allowed(attributes, _BIND, resource, name, group=role.get("apiGroup", "")):
             return
         if resource == ROLES and not attributes.namespace:
             raise status.BadRequest("Namespace parameter required.")  # as upstream's storage of Roles
+        path_segment(name)  # upstream reads the role from its storage
         try:
             rules = self._policy.rules_of(kind, name, attributes.namespace).trees
         except NoRole as error:

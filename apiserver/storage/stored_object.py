@@ -74,7 +74,7 @@ class Layout:
         return prefix + _folder(namespace) if namespace else prefix
 
     def object(self, resource: KeyedResource, namespace: str, name: str) -> bytes:
-        segment = _segment(name)
+        segment = path_segment(name)
         if namespace:
             return self.root + resource.folder + _folder(namespace) + segment
         return self.root + resource.folder + segment
@@ -94,7 +94,8 @@ _usual_folder = lru_cache(maxsize=1024)(_make_folder)
 _USUAL_LENGTH: Final = 63
 
 
-def _segment(name: str) -> bytes:
+def path_segment(name: str) -> bytes:
+    """Return the last part of an object's key; a name that cannot be in one is refused."""
     if name in {"", ".", ".."} or "/" in name or "%" in name:
         raise _invalid_name(name)
     return name.encode()

@@ -141,3 +141,26 @@ async def test_cluster_role_binding_to_role_is_bad_request_before_rights_are_com
         f"{RBAC}/clusterrolebindings", {"metadata": {"name": "b"}, "roleRef": reference}
     )
     assert (answer.status, answer.body["message"]) == (400, "Namespace parameter required.")
+
+
+@pytest.mark.parametrize(
+    ("reference", "status", "message"),
+    [
+        ({"kind": "ClusterRole", "name": ""}, 400, "Name parameter required."),
+        (
+            {"kind": "ClusterRole", "name": "a/b"},
+            400,
+            "Name parameter invalid: \"a/b\": may not contain '/'",
+        ),
+        ({"kind": "clusterrole", "name": "view"}, 500, 'unsupported role reference kind: "clusterrole"'),
+    ],
+)
+async def test_binding_to_malformed_role_is_refused_as_by_the_storage_of_roles(
+    admin, alice, reference, status, message
+):
+    await grant(admin, ["create"], "clusterrolebindings")
+    reference |= {"apiGroup": "rbac.authorization.k8s.io"}
+    answer = await alice.post(
+        f"{RBAC}/clusterrolebindings", {"metadata": {"name": "b"}, "roleRef": reference}
+    )
+    assert (answer.status, answer.body["message"]) == (status, message)

@@ -161,7 +161,7 @@ def _check_conditions(conditions: Sequence[ReadOnlyTree], exemptions: _Exemption
         other = {_APPROVED: _DENIED, _DENIED: _APPROVED}.get(kind)
         if other in seen and not exemptions.both_decisions:
             problem = "Approved and Denied conditions are mutually exclusive"
-            yield errors.invalid(path.child("type"), kind, problem)
+            yield errors.invalid(_CONDITIONS, kind, problem)
         if kind in seen and not exemptions.repeated_conditions:
             yield errors.duplicate(path.child("type"), kind)
         seen.add(kind)

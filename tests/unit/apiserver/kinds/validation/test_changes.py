@@ -179,6 +179,16 @@ def test_csr_approval_needs_approval_subresource():
     ]
 
 
+def test_csr_with_both_decisions_is_invalid_at_its_conditions():
+    denied = {"type": "Denied", "status": "True"}
+    old = {"spec": REQUEST, "status": {"conditions": [APPROVED]}}
+    new = {"spec": REQUEST, "status": {"conditions": [APPROVED, denied]}}
+    assert update_errors("certificates.k8s.io", "CertificateSigningRequest", old, new, "approval") == [
+        NOT_SIGNED,
+        'status.conditions: Invalid value: "Denied": Approved and Denied conditions are mutually exclusive',
+    ]
+
+
 GIVEN = {"driver": "d.example.com", "pool": "p", "device": "a"}
 ASKED = {
     "devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "c", "allocationMode": "All"}}]}
