@@ -148,14 +148,16 @@ def _validated_object(original: Tree, raw: msgspec.Raw, api_version: str) -> Tre
         problem = f"invalid kind (expected {original['kind']}, received {kind})"
         raise ConversionFailed(f"{about} object at index 0: {problem}", INVALID)
     converted_metadata = converted_object.get("metadata")
+    # A part of an object, which an apply converts, may have no metadata.
+    original_metadata = original.get("metadata") or {}
     for field, title in (("name", "name"), ("namespace", "namespace"), ("uid", "UID")):
-        old_value = original["metadata"].get(field, "")
+        old_value = original_metadata.get(field, "")
         new_value = _text(converted_metadata, field)
         if old_value != new_value:
             problem = f"must have the same {title}: {old_value} != {new_value}"
             raise ConversionFailed(f"{about} object: {problem}", INVALID)
     try:
-        metadata = _restored_metadata(original["metadata"], converted_metadata)
+        metadata = _restored_metadata(original_metadata, converted_metadata)
     except _BadMetadata as error:
         raise ConversionFailed(f"{about} metadata: {error}", INVALID) from error
     return converted_object | {"metadata": metadata}

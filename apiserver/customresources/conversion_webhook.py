@@ -32,6 +32,7 @@ MAX_BYTES: Final = 1 << 20
 """The maximum size of the objects of one review, unless it has only one."""
 MAX_CACHE_BYTES: Final = 64 << 20
 """Bytes of converted objects that are cached for one version."""
+_TYPE_META: Final = {"apiVersion", "kind"}
 MAX_CACHED_ANSWERS: Final = 64
 """Cached conversions of objects that are not stored."""
 
@@ -101,10 +102,14 @@ class ConversionWebhook(Converter):
         self._name = f"{row.name}.{row.group}"
 
     async def convert(self, trees: Sequence[Tree], api_version: str) -> Sequence[Tree]:
-        """Return the objects in a version, as the webhook converted them; those already in it are unchanged."""
-        others = [tree for tree in trees if tree["apiVersion"] != api_version]
+        """Return the objects in a version, as the webhook converted them; those already in it are unchanged.
+
+        As upstream, an object without fields is not sent.
+        """
+        empty = {id(tree): tree | {"apiVersion": api_version} for tree in trees if tree.keys() == _TYPE_META}
+        others = [tree for tree in trees if tree["apiVersion"] != api_version and id(tree) not in empty]
         sizes = {id(tree): len(orjson.dumps(tree)) for tree in others} if len(others) > 1 else {}
-        converted_by_id: dict[int, Tree] = {}
+        converted_by_id: dict[int, Tree] = empty
         for batch in batches(
             others, lambda tree: sizes.get(id(tree), 0), count=MAX_OBJECTS, max_bytes=MAX_BYTES
         ):

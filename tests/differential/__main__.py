@@ -24,6 +24,7 @@ from pathlib import Path
 from tests.conformance.golden import golden
 from tests.differential import (
     admission,
+    conversions,
     custom,
     expressions,
     fields,
@@ -78,7 +79,12 @@ def main() -> int:
         servers = golden.Server(real, TOKEN), golden.Server(ours, TOKEN)
         if options.rights:
             rights.prepare(servers)
-        found, settings = _cases(options, servers)
+        if options.conversions:
+            webhook = stack.enter_context(conversions.running_webhook(Path(folder)))
+            found = conversions.cases(options.seed, webhook)
+            settings = {"requests": options.requests, "prefix": f"w{options.seed}", "goes_on": True}
+        else:
+            found, settings = _cases(options, servers)
         if options.stop:
             settings["goes_on"] = False
         report = run(servers, found, jobs=options.jobs, seconds=options.seconds, **settings)
@@ -287,6 +293,11 @@ def _options():
     parser.add_argument("--custom", action="store_true", help="custom kinds with random definitions")
     parser.add_argument(
         "--admission", action="store_true", help="pod security, limits and quotas, and pods within them"
+    )
+    parser.add_argument(
+        "--conversions",
+        action="store_true",
+        help="a custom kind whose versions a webhook converts, with faults, and several field managers",
     )
     parser.add_argument("--expressions", action="store_true", help="random rules of custom kinds")
     parser.add_argument(

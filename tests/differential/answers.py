@@ -132,6 +132,9 @@ def _without_order(body):
     """Return a body without random order, and without values that identify the server."""
     if not isinstance(body, dict):
         return body
+    body = _with_sorted_managers(body)
+    if isinstance(body.get("items"), list):
+        body = body | {"items": [_with_sorted_managers(item) for item in body["items"]]}
     if "gitVersion" in body:
         return {key: body[key] for key in ("major", "minor")}
     if body.get("kind") in ("FlowSchema", "FlowSchemaList"):
@@ -144,6 +147,17 @@ def _without_order(body):
         rules = {name: sorted(status.get(name) or (), key=json.dumps) for name in LISTED}
         return body | {"status": status | rules}
     return body
+
+
+def _with_sorted_managers(body):
+    """Sort managers of several times, whose order depends on when a second ended."""
+    metadata = body.get("metadata") if isinstance(body, dict) else None
+    managers = metadata.get("managedFields") if isinstance(metadata, dict) else None
+    if not isinstance(managers, list) or len({json.dumps(one.get("time")) for one in managers}) < 2:
+        return body
+    names = ("operation", "manager", "apiVersion", "subresource")
+    managers = sorted(managers, key=lambda one: [str(one.get(name)) for name in names])
+    return body | {"metadata": metadata | {"managedFields": managers}}
 
 
 def _without_dangling(schema):

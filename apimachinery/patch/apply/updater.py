@@ -1,9 +1,10 @@
 """Updates and applies: the managers and the object after a write (structured-merge-diff's merge.Updater)."""
 
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct
 
+from mockube.apimachinery.patch.apply.atoms import Atom
 from mockube.apimachinery.patch.apply.compare import equal
 from mockube.apimachinery.patch.apply.conflicts import known_managers, remove_from_others
 from mockube.apimachinery.patch.apply.fieldset import (
@@ -80,31 +81,45 @@ def apply(
 # --- fields that the applier no longer applies
 
 
+_UNPRUNED: Final = "failed to prune fields: {}"
+_AT_LAST_VERSION: Final = (
+    "failed to prune fields: failed to convert merged object to last applied version: {}"
+)
+_OWNED: Final = (
+    "failed to prune fields: failed add back owned items: failed to convert {} object at version {}: {{}}"
+)
+_DANGLING: Final = (
+    "failed to prune fields: failed add back dangling items: "
+    "failed to convert pruned object to last applied version: {}"
+)
+
+
 def _prune(
     versions: VersionConverter, merged: ReadOnlyTree, managed: Managed, last: OwnedFields
 ) -> ReadOnlyTree:
     """Return the object without the fields that the applier owned last time and that no manager owns now.
 
     `managed` contains the applier's new fields. Fields below a removed object or item are restored if a manager owns them, or
-    if the applier did not own them.
+    if the applier did not own them. A field of the applier is also lost if a conversion to the version of another manager
+    loses it, as upstream.
     """
+    if not last.fields:
+        return merged
     owned = _fields_by_version(managed)
-    if not difference(last.fields, owned.get(last.api_version, EMPTY)):
+    has_one_version = {last.api_version, *owned} == {versions.own}
+    if has_one_version and not difference(last.fields, owned[versions.own]):
         return merged
     atom = versions.atoms[last.api_version]
-    refusal = "failed to prune fields: failed to convert merged object to last applied version: {}"
-    full_object = versions.to_version(last.api_version, merged, refusal)
+    full_object = versions.to_version(last.api_version, merged, _AT_LAST_VERSION)
     owned_last = ensure_named_fields(atom, last.fields)
     pruned = remove(atom, full_object, owned_last)
     # The last version comes first: converting the object may need fields of other managers.
     for version in sorted(owned, key=lambda version: version != last.api_version):
         pruned = _restore_owned_fields(versions, version, full_object, pruned, owned[version])
-    pruned_fields = difference(
-        _declared_fields(versions, last.api_version, full_object),
-        _declared_fields(versions, last.api_version, pruned),
-    )
+    pruned = versions.to_version(last.api_version, pruned, _DANGLING)
+    pruned_fields = difference(_declared_fields(atom, full_object), _declared_fields(atom, pruned))
     return versions.to_version(
-        versions.own, remove(atom, full_object, intersection(pruned_fields, owned_last))
+        versions.own, remove(atom, full_object, intersection(pruned_fields, owned_last)), _UNPRUNED
     )
 
 
@@ -121,14 +136,11 @@ def _restore_owned_fields(
 ) -> Any:
     """Return the pruned object with the removed fields restored that a manager owns in this version."""
     atom = versions.atoms[version]
-    retained_fields = union(_declared_fields(versions, version, pruned), ensure_named_fields(atom, owned))
-    return remove(
-        atom,
-        versions.to_version(version, full_object),
-        difference(_declared_fields(versions, version, full_object), retained_fields),
-    )
+    full_object = versions.to_version(version, full_object, _OWNED.format("merged", version))
+    pruned = versions.to_version(version, pruned, _OWNED.format("pruned", version))
+    retained_fields = union(_declared_fields(atom, pruned), ensure_named_fields(atom, owned))
+    return remove(atom, full_object, difference(_declared_fields(atom, full_object), retained_fields))
 
 
-def _declared_fields(versions: VersionConverter, version: str, value: ReadOnlyTree) -> FieldSet:
-    atom = versions.atoms[version]
-    return ensure_named_fields(atom, applied_fields(atom, versions.to_version(version, value)))
+def _declared_fields(atom: Atom, value: ReadOnlyTree) -> FieldSet:
+    return ensure_named_fields(atom, applied_fields(atom, value))

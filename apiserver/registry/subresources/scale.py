@@ -14,6 +14,7 @@ from mockube.apimachinery import errors, labels, meta, status
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.groups import GroupKind, GroupResource
 from mockube.apimachinery.labels import Selector
+from mockube.apimachinery.nested_values import AccessorError, nested_value
 from mockube.apimachinery.patch.apply import FieldManager, VersionConverter, managers
 from mockube.apimachinery.patch.apply.atoms import atom_of_type
 from mockube.apimachinery.patch.apply.field_manager import describe_object
@@ -104,6 +105,8 @@ def _path_in(resource: Resource) -> PathIn:
 
 def _selector(tree: Tree, resource: Resource) -> str:
     replicas = resource.replicas
+    if resource.custom:
+        return _typed_value(tree, replicas.selector, str) or ""
     value = _value_at(tree, replicas.selector)
     if replicas.selector_form is SelectorForm.TEXT:
         return value or ""
@@ -118,6 +121,18 @@ def _value_at(tree: Any, path: tuple[str, ...]) -> Any:
     return meta.value_at(tree, path) if path else None
 
 
+def _number_at(tree: Tree, resource: Resource, path: Path) -> Any:
+    return _typed_value(tree, path, int) if resource.custom else _value_at(tree, path)
+
+
+def _typed_value(tree: Tree, path: Path, expected: type) -> Any:
+    """Return a value of a custom object, whose earlier schema or webhook may have allowed another type."""
+    try:
+        return nested_value(tree, path, expected) if path else None
+    except AccessorError as error:
+        raise ApiError(str(error)) from error
+
+
 def _spec_path(resource: Resource) -> str:
     return ".".join(("", *resource.replicas.spec_path))
 
@@ -127,8 +142,8 @@ _ABSENT_REPLICAS = -(2**31)
 
 
 def _scale(tree: Tree, resource: Resource, *, absent: int = 0) -> Tree:
-    replicas = _value_at(tree, resource.replicas.spec_path)
-    current_replicas = _value_at(tree, resource.replicas.status_path) or 0
+    replicas = _number_at(tree, resource, resource.replicas.spec_path)
+    current_replicas = _number_at(tree, resource, resource.replicas.status_path) or 0
     if replicas is None and resource.custom:
         replicas = absent
     selector = _selector(tree, resource)

@@ -186,7 +186,6 @@ check_inline_spec: Final = all_of(
             "Filesystem", "may not specify volumeMode other than Filesystem in the context of inline volumes"
         ),
     ),
-    _check_attributes_class,
 )
 
 

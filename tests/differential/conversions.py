@@ -1,0 +1,367 @@
+"""Conversations about a custom kind whose versions a webhook converts, with a fault that an annotation of the object names.
+
+Several field managers write the objects in both versions. The webhook is a server of this process, which both API
+servers call.
+"""
+
+import base64
+import contextlib
+import json
+import ssl
+import threading
+from collections.abc import Generator, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from random import Random
+
+from tests.differential.conversations import APPLY, JSON_PATCH, MERGE, request
+from tests.support.server.webhook_server import credentials
+
+FAULT = "fault"
+"""The annotation with the fault of each conversion of the object."""
+MANAGERS = ("one", "two", "three")
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+TEXT, NUMBER = {"type": "string"}, {"type": "integer"}
+OBJECTS = 8
+"""Objects of one conversation."""
+STEPS = 6
+"""Requests about each object after its creation."""
+_ITEMS = {
+    "type": "array",
+    "x-kubernetes-list-type": "map",
+    "x-kubernetes-list-map-keys": ["name"],
+    "items": {"type": "object", "required": ["name"], "properties": {"name": TEXT, "value": TEXT}},
+}
+SCHEMAS = {
+    "v1": {
+        "spec": {"host": TEXT, "size": NUMBER | {"default": 3}, "replicas": NUMBER, "items": _ITEMS},
+        "status": {"phase": TEXT, "replicas": NUMBER},
+    },
+    "v2": {
+        "spec": {
+            "endpoint": {"type": "object", "properties": {"host": TEXT, "port": NUMBER | {"default": 80}}},
+            "size": NUMBER,
+            "colour": TEXT | {"default": "red"},
+            "replicas": NUMBER,
+            "items": _ITEMS,
+        },
+        "status": {"state": TEXT, "replicas": NUMBER},
+    },
+}
+RESULTS = {
+    "failed": {"status": "Failed", "message": "no way"},
+    "failed-silently": {"status": "Failed"},
+    "failed-code": {"status": "Failed", "message": "no", "code": 418, "reason": "Teapot"},
+    "failure": {"status": "Failure", "message": "a\nb", "reason": "Invalid", "details": {"name": "x"}},
+    "no-status": {"message": "m"},
+    "empty-result": {},
+    "null-result": None,
+    "text-result": "Success",
+    "lower-success": {"status": "success"},
+    "success-message": {"status": "Success", "message": "fine", "code": 500},
+}
+"""The results of failed conversions."""
+METADATA = {
+    "name": {"name": "zzz"},
+    "empty-name": {"name": ""},
+    "number-name": {"name": 1},
+    "namespace": {"namespace": "zzz"},
+    "no-namespace": {"namespace": None},
+    "uid": {"uid": "00000000-0000-0000-0000-000000000000"},
+    "no-uid": {"uid": None},
+    "number-uid": {"uid": 1},
+    "version": {"resourceVersion": "1"},
+    "generation": {"generation": 77},
+    "text-generation": {"generation": "77"},
+    "created": {"creationTimestamp": "2001-01-01T00:00:00Z"},
+    "deleted": {"deletionTimestamp": "2001-01-01T00:00:00Z"},
+    "finalizers": {"finalizers": ["x/y"]},
+    "owners": {"ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u"}]},
+    "managers": {"managedFields": []},
+    "self-link": {"selfLink": "/x"},
+    "unknown-metadata": {"other": "x"},
+    "labels": {"labels": {"converted": "yes"}},
+    "no-labels": {"labels": None},
+    "bad-label": {"labels": {"a b": "x"}},
+    "long-label": {"labels": {"a": "x" * 64}},
+    "number-label": {"labels": {"a": 1}},
+    "null-label": {"labels": {"a": None}},
+    "nested-label": {"labels": {"a": {"b": "c"}}},
+    "list-labels": {"labels": [1]},
+    "text-labels": {"labels": "a"},
+    "annotations": {"annotations": {"converted": "yes"}},
+    "number-annotation": {"annotations": {"a": True}},
+    "list-annotations": {"annotations": []},
+}
+"""Metadata that a webhook changes, which it may not, except for labels and annotations."""
+RESPONSES = {
+    "other-uid": {"uid": "other"},
+    "empty-uid": {"uid": ""},
+    "number-uid-of-response": {"uid": 1},
+    "no-objects": {"convertedObjects": []},
+    "null-objects": {"convertedObjects": None},
+    "text-objects": {"convertedObjects": "a"},
+    "null-object": {"convertedObjects": [None]},
+    "text-object": {"convertedObjects": ["a"]},
+    "empty-object": {"convertedObjects": [{}]},
+    "unknown-field": {"other": 1},
+}
+REVIEWS = {
+    "no-response": {"response": None},
+    "text-response": {"response": "a"},
+    "list-response": {"response": []},
+    "wrong-kind": {"kind": "Zzz"},
+    "no-kind": {"kind": ""},
+    "list-kind": {"kind": "List", "apiVersion": "v1"},
+    "beta": {"apiVersion": "apiextensions.k8s.io/v1beta1"},
+    "future": {"apiVersion": "apiextensions.k8s.io/v9"},
+    "no-version": {"apiVersion": ""},
+    "other-group": {"apiVersion": "admission.k8s.io/v1"},
+    "unknown-member": {"other": {}},
+}
+OBJECT_FAULTS = {
+    "kind": {"kind": "Zzz"},
+    "empty-kind": {"kind": ""},
+    "list-of-objects": {"kind": "ThingList", "items": []},
+    "api-version": {"apiVersion": "example.com/v9"},
+    "empty-version": {"apiVersion": ""},
+    "core-version": {"apiVersion": "v1"},
+    "null-metadata": {"metadata": None},
+    "text-metadata": {"metadata": "a"},
+    "empty-metadata": {"metadata": {}},
+    "extra": {"extra": {"a": 1}},
+    "text-spec": {"spec": "a"},
+    "null-spec": {"spec": None},
+}
+HTTP = {
+    "500": (500, "text/plain", b"boom"),
+    "404": (404, "text/plain", b"404 page not found"),
+    "403": (403, "text/plain", b""),
+    "400-status": (
+        400,
+        "application/json",
+        b'{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"bad","reason":"BadRequest","code":400}',
+    ),
+    "429": (429, "text/plain", b"later"),
+    "503": (503, "text/plain", b"down"),
+    "201": (201, "text/plain", b""),
+    "empty": (200, "application/json", b""),
+    "text": (200, "text/plain", b"hello"),
+    "half": (200, "application/json", b'{"kind": "ConversionReview", '),
+    "list": (200, "application/json", b"[]"),
+    "null": (200, "application/json", b"null"),
+    "yaml": (200, "application/yaml", b"kind: ConversionReview\napiVersion: apiextensions.k8s.io/v1\n"),
+}
+FAULTS = (*RESULTS, *METADATA, *RESPONSES, *REVIEWS, *OBJECT_FAULTS, *HTTP, "twice", "spec", "close")
+
+
+class Webhook:
+    """The address and the CA of the conversion webhook."""
+
+    def __init__(self, port: int, authority: bytes) -> None:
+        self.url = f"https://127.0.0.1:{port}/convert"
+        self.bundle = base64.b64encode(authority).decode()
+
+
+@contextlib.contextmanager
+def running_webhook(folder: Path) -> Iterator[Webhook]:
+    """Serve conversions in a thread."""
+    context, authority = credentials(folder, ())
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+    server.daemon_threads = True
+    server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield Webhook(server.server_port, authority)
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def handle(self) -> None:
+        with contextlib.suppress(ssl.SSLError, OSError):
+            super().handle()
+
+    def do_POST(self) -> None:
+        review = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        answer = converted_review(review)
+        if answer is None:
+            self.close_connection = True
+            return
+        code, content, body = answer
+        self.send_response(code)
+        self.send_header("Content-Type", content)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def converted_review(review) -> tuple[int, str, bytes] | None:
+    """Return code, content type and body of the response; None closes the connection."""
+    conversion = review["request"]
+    objects = conversion["objects"]
+    # The parts of objects that an apply converts may have no metadata.
+    annotations = [((tree.get("metadata") or {}).get("annotations") or {}) for tree in objects]
+    fault = next((found for one in annotations if (found := one.get(FAULT))), "")
+    only = next((found for one in annotations if (found := one.get("to"))), "")
+    version = conversion["desiredAPIVersion"]
+    if only and not version.endswith(only):
+        fault = ""
+    if fault == "close":
+        return None
+    if fault in HTTP:
+        return HTTP[fault]
+    found = [_converted(tree, version, fault) for tree in objects]
+    response = {"uid": conversion["uid"], "convertedObjects": found * (2 if fault == "twice" else 1)}
+    response |= {"result": RESULTS.get(fault, {"status": "Success"})} | RESPONSES.get(fault, {})
+    body = {"kind": review["kind"], "apiVersion": review["apiVersion"], "response": response}
+    return 200, "application/json", json.dumps(body | REVIEWS.get(fault, {})).encode()
+
+
+def _converted(tree, version, fault):
+    spec, status = dict(tree.get("spec") or {}), dict(tree.get("status") or {})
+    if version.endswith("/v2"):
+        if "host" in spec:
+            spec["endpoint"] = {"host": spec.pop("host")}
+        if "phase" in status:
+            status["state"] = status.pop("phase")
+    else:
+        if "endpoint" in spec:
+            endpoint = spec.pop("endpoint") or {}
+            spec |= {"host": endpoint["host"]} if "host" in endpoint else {}
+        spec.pop("colour", None)
+        if "state" in status:
+            status["phase"] = status.pop("state")
+    found = tree | {"apiVersion": version}
+    found |= {name: part for name, part in (("spec", spec), ("status", status)) if name in tree}
+    if fault == "spec":
+        found["spec"] = spec | {"size": "large", "unknown": 1}
+    if "metadata" in tree:
+        metadata = tree["metadata"] | METADATA.get(fault, {})
+        found["metadata"] = {name: value for name, value in metadata.items() if value is not None}
+    return found | OBJECT_FAULTS.get(fault, {})
+
+
+def cases(seed: int, webhook: Webhook) -> Iterator[Generator[dict, dict, None]]:
+    """Yield conversations without end."""
+    number = 0
+    while True:
+        yield _case(Random(f"conversions/{seed}/{number}"), webhook)
+        number += 1
+
+
+def _path(version):
+    return f"/apis/${{ns}}.example.com/{version}/namespaces/${{ns}}/things"
+
+
+def _definition(random, webhook):
+    stored = random.choice(("v1", "v2"))
+    versions = []
+    for name, parts in SCHEMAS.items():
+        properties = {part: {"type": "object", "properties": fields} for part, fields in parts.items()}
+        scale = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
+        versions.append(
+            {
+                "name": name,
+                "served": True,
+                "storage": name == stored,
+                "subresources": {"status": {}, "scale": scale},
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": properties}},
+            }
+        )
+    client = {"url": webhook.url, "caBundle": webhook.bundle}
+    hook = {"conversionReviewVersions": ["v1"], "clientConfig": client}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "things.${ns}.example.com"},
+        "spec": {
+            "group": "${ns}.example.com",
+            "scope": "Namespaced",
+            "names": {"plural": "things", "kind": "Thing"},
+            "conversion": {"strategy": "Webhook", "webhook": hook},
+            "versions": versions,
+        },
+    }
+
+
+def _case(random, webhook):
+    created = yield request("POST", DEFINITIONS, "", _definition(random, webhook))
+    if created["status"] != 201:
+        return
+    for version in SCHEMAS:
+        yield {"wait": _path(version)}
+    for number in range(OBJECTS):
+        fault = random.choice(FAULTS) if random.random() < 0.6 else ""
+        yield from _object(random, f"x{number}", fault)
+        if random.random() < 0.3:
+            yield request("GET", _path(random.choice([*SCHEMAS])), random.choice(("", "labelSelector=a%3Db")))
+        # A list fails with an object that cannot be converted, so only the last one may have a fault.
+        patch = {"metadata": {"annotations": {FAULT: None}, "finalizers": None}}
+        for version in SCHEMAS:
+            yield request("PATCH", f"{_path(version)}/x{number}", "", patch, content=MERGE)
+        if fault or random.random() < 0.5:
+            yield request("DELETE", f"{_path(random.choice([*SCHEMAS]))}/x{number}")
+    yield request("DELETE", f"{DEFINITIONS}/things.${{ns}}.example.com")
+
+
+def _object(random, name, fault):
+    version = random.choice([*SCHEMAS])
+    body = _thing(random, version, name)
+    if fault:
+        to = random.choice(({}, {}, {"to": "/v1"}, {"to": "/v2"}))
+        body["metadata"]["annotations"] = {FAULT: fault} | to
+    if random.random() < 0.6:
+        yield request("POST", _path(version), random.choice(("fieldManager=zero", "dryRun=All", "")), body)
+    else:
+        yield _apply(random, version, name, body)
+    for _ in range(STEPS):
+        version = random.choice([*SCHEMAS])
+        one = f"{_path(version)}/{name}"
+        manager = f"fieldManager={random.choice(MANAGERS)}"
+        part = _thing(random, version, name)
+        inner = random.choice(("", "", "", "", "/status", "/scale"))
+        if inner == "/scale":
+            part = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": name}}
+            part |= {"spec": {"replicas": random.choice((0, 1, 2))}}
+        match random.choice(("get", "get", "put", "merge", "json", "apply", "apply", "apply")):
+            case "get":
+                yield request("GET", one + inner)
+            case "put":
+                yield request("PUT", one + inner, manager, part)
+            case "merge":
+                yield request("PATCH", one + inner, manager, {"spec": part["spec"]}, content=MERGE)
+            case "json":
+                operation = {"op": "add", "path": "/spec/replicas", "value": random.choice((0, 4))}
+                yield request("PATCH", one + inner, manager, [operation], content=JSON_PATCH)
+            case _:
+                yield _apply(random, version, name, part, inner)
+
+
+def _apply(random, version, name, body, inner=""):
+    options = f"fieldManager={random.choice(MANAGERS)}" + random.choice(("", "&force=true", "&force=true"))
+    return request("PATCH", f"{_path(version)}/{name}{inner}", options, body, content=APPLY)
+
+
+def _thing(random, version, name):
+    """Return an object with some fields of a version."""
+    values = {"replicas": random.choice((0, 1, 2)), "size": random.choice((1, 2))}
+    values |= {"colour": "blue", "host": "h", "phase": random.choice("ab"), "state": random.choice("ab")}
+    values["endpoint"] = random.choice(({"host": "h"}, {"port": 81}, {"host": "i", "port": 82}, {}))
+    names = random.sample("abc", random.choice((0, 1, 2)))
+    values["items"] = [{"name": each} | random.choice(({}, {"value": "v"})) for each in names]
+    body = {"apiVersion": f"${{ns}}.example.com/{version}", "kind": "Thing", "metadata": {"name": name}}
+    if random.random() < 0.5:
+        body["metadata"]["labels"] = {each: "b" for each in random.sample("abc", random.choice((1, 2)))}
+    for part, fields in SCHEMAS[version].items():
+        if random.random() < 0.8 or part == "spec":
+            body[part] = {each: values[each] for each in fields if random.random() < 0.5}
+    return body
