@@ -15,15 +15,30 @@ from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.common.objectmeta import check_annotations, check_labels
 from mockube.apiserver.wire.go_json import syntax_error, type_name
+from mockube.apiserver.wire.review_decode import (
+    ANY,
+    STATUS,
+    TEXT,
+    UID,
+    GoType,
+    ReviewKind,
+    UndecodableReview,
+    decode_review,
+)
 
 GROUP: Final = "apiextensions.k8s.io"
 KIND: Final = "ConversionReview"
 VERSIONS: Final = ("v1", "v1beta1")
-MAX_SHOWN: Final = 2048
-_SCHEME: Final = 'in scheme "pkg/runtime/scheme.go:111"'
-_TYPE_META: Final = (
-    r'value of type struct { APIVersion string "json:\"apiVersion,omitempty\""; '
-    r'Kind string "json:\"kind,omitempty\"" }'
+_RESPONSE: Final = GoType(
+    "v1.ConversionResponse",
+    dict,
+    {"uid": UID, "convertedObjects": GoType("[]runtime.RawExtension", list, item=ANY), "result": STATUS},
+)
+_REVIEW: Final = ReviewKind(
+    GROUP,
+    KIND,
+    VERSIONS,
+    GoType("v1.ConversionReview", dict, {"kind": TEXT, "apiVersion": TEXT, "response": _RESPONSE}),
 )
 
 CALL: Final = "conversion_webhook_call_failure"
@@ -68,19 +83,19 @@ def read(data: bytes, trees: Sequence[Tree], api_version: str, uid: str, version
 
 
 class _Result(msgspec.Struct):
-    status: str = ""
-    message: str = ""
+    status: str | None = None
+    message: str | None = None
 
 
 class _Response(msgspec.Struct, rename="camel"):
-    uid: str = ""
+    uid: str | None = None
     result: _Result | None = None
     converted_objects: list[msgspec.Raw] | None = None
 
 
 class _Review(msgspec.Struct, rename="camel"):
-    kind: str = ""
-    api_version: str = ""
+    kind: str | None = None
+    api_version: str | None = None
     response: _Response | None = None
 
 
@@ -88,53 +103,30 @@ _read_review = msgspec.json.Decoder(_Review).decode
 
 
 def _response(data: bytes, version: str, uid: str, about: str) -> _Response:
-    review = _decode_review(data, about)
-    _check_type(review, data, version, about)
-    response = review.response
-    if response is None:
-        raise ConversionFailed(f"{about} failed: no response provided", MALFORMED)
-    # As upstream, reviews of v1beta1 need not repeat the uid.
-    if version == VERSIONS[0] and response.uid != uid:
-        problem = f"expected response.uid={gotext.quote(uid)}, got {gotext.quote(response.uid)}"
-        raise ConversionFailed(f"{about} failed: {problem}", MALFORMED)
-    result = response.result or _Result()
-    if result.status != "Success":
-        problem = result.message or f"response.result.status was '{result.status}', not 'Success'"
-        raise ConversionFailed(f"{about} failed: {problem}", MALFORMED)
-    return response
-
-
-def _decode_review(data: bytes, about: str) -> _Review:
-    if not data:
-        problem = "0-length response with status code: 200 and content type: application/json"
-        raise ConversionFailed(f"{about} failed: {problem}")
     try:
-        return _read_review(data)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        problem = str(error)
-        if not data.lstrip().startswith((b"{", b"[")):  # upstream reads it as YAML
-            problem = f"json: cannot unmarshal string into Go {_TYPE_META}"
-        elif syntax_problem := syntax_error(data):
-            problem = syntax_problem
-        raise ConversionFailed(
-            f"{about} failed: couldn't get version/kind; json parse error: {problem}"
-        ) from error
+        review = decode_review(data, _REVIEW, version, _read_review)
+    except UndecodableReview as error:
+        raise ConversionFailed(f"{about} failed: {error}") from error
+    if problem := _problem(review, version, uid):
+        raise ConversionFailed(f"{about} failed: {problem}", MALFORMED)
+    assert review.response is not None
+    return review.response
 
 
-def _check_type(review: _Review, data: bytes, version: str, about: str) -> None:
-    expected, received_type = f"{GROUP}/{version}", (review.api_version, review.kind)
-    if received_type == (expected, KIND):
-        return
-    if not review.kind or not review.api_version:
-        field = "apiVersion" if review.kind else "Kind"
-        problem = f"Object '{field}' is missing in '{gotext.decode_utf8(data[:MAX_SHOWN])}'"
-    elif review.kind == KIND and review.api_version in {f"{GROUP}/{supported}" for supported in VERSIONS}:
-        named = review.api_version.rpartition("/")[2]
-        problem = f"converting ({named}.{KIND}) to ({version}.{KIND}): unknown conversion"
-    else:
-        named = gotext.quote(review.api_version)
-        problem = f"no kind {gotext.quote(review.kind)} is registered for version {named} {_SCHEME}"
-    raise ConversionFailed(f"{about} failed: {problem}")
+def _problem(review: _Review, version: str, uid: str) -> str:
+    """Return what is wrong with a review. As upstream, one of v1beta1 need not repeat its kind and the uid."""
+    response, is_v1 = review.response, version == VERSIONS[0]
+    if is_v1 and not (review.kind and review.api_version):
+        received = f"{review.api_version or '/'}, Kind={review.kind or ''}"
+        return f"expected webhook response of {GROUP}/{version}, Kind={KIND}, got {received}"
+    if response is None:
+        return "no response provided"
+    if is_v1 and (response.uid or "") != uid:
+        return f"expected response.uid={gotext.quote(uid)}, got {gotext.quote(response.uid or '')}"
+    result = response.result or _Result()
+    if result.status == "Success":
+        return ""
+    return result.message or f"response.result.status was '{result.status or ''}', not 'Success'"
 
 
 def _validated_object(original: Tree, raw: msgspec.Raw, api_version: str) -> Tree:
@@ -224,5 +216,6 @@ def _check_texts(field: str, value: Any) -> None:
         raise _BadMetadata(f"invalid metadata.{field} of type {go_type(value)} in converted object")
     for name, text in value.items():
         if not isinstance(text, str):
-            problem = f"must be a string, but is {go_type(text)} in converted object"
+            value_type = "<nil>" if text is None else go_type(text)
+            problem = f"must be a string, but is {value_type} in converted object"
             raise _BadMetadata(f"metadata.{field}[{name}] {problem}")

@@ -38,6 +38,7 @@ from mockube.apiserver.admission.webhooks.review import WebhookCallFailed
 from mockube.apiserver.admission.webhooks.services import SimulatedWebhook, WebhookEndpoint
 from mockube.apiserver.http.backend_connection import Dialer, DialFailed
 from mockube.apiserver.request.limits import Deadlines
+from mockube.apiserver.wire.review_decode import status_message
 
 MAX_RESPONSE: Final = 16 * 1024 * 1024
 """The maximum bytes of a response. A patch can be larger than an object: it is base64, and may name every field."""
@@ -103,9 +104,7 @@ class WebhookClient:
             timeout=limit,
         ) as response:
             answer = await _read(response, post_url)
-        if response.status >= HTTPStatus.MULTIPLE_CHOICES:
-            raise _status_failure(response.status, response.content_type, answer)
-        return answer
+        return _checked(response.status, response.headers.get("Content-Type", ""), answer)
 
     async def _post_to_pod(self, endpoint: WebhookEndpoint, post_url: str, body: bytes) -> bytes:
         """Call a webhook in a pod, over a new connection: such webhooks are for tests, and need not be fast."""
@@ -122,9 +121,7 @@ class WebhookClient:
                 answer += part
                 if len(answer) > MAX_RESPONSE:
                     raise _call_error(post_url, f"the response is longer than {MAX_RESPONSE} bytes")
-        if head.code >= HTTPStatus.MULTIPLE_CHOICES:
-            raise _status_failure(head.code, head.header("content-type"), bytes(answer))
-        return bytes(answer)
+        return _checked(head.code, head.header("content-type"), bytes(answer))
 
     def _open_session(self) -> ClientSession:
         if self._session is None:
@@ -187,11 +184,19 @@ async def _read(response: ClientResponse, post_url: str) -> bytes:
     raise _call_error(post_url, f"the response is longer than {MAX_RESPONSE} bytes")
 
 
-def _status_failure(code: int, content_type: str, answer: bytes) -> WebhookCallFailed:
-    is_text = content_type.startswith("text/")
-    message = gotext.decode_utf8(answer).strip() if is_text else "unknown"
-    error = status.generic(code, server_message=message[:MAX_SHOWN])
-    return WebhookCallFailed(f"failed to call webhook: {error}", code)
+def _checked(code: int, content_type: str, answer: bytes) -> bytes:
+    """Return the body of a response, or raise Go's error for its code or an empty body."""
+    if code < HTTPStatus.MULTIPLE_CHOICES:
+        if not answer:
+            problem = f"0-length response with status code: {code} and content type: {content_type}"
+            raise WebhookCallFailed(f"failed to call webhook: {problem}")
+        return answer
+    message = status_message(answer) if code >= HTTPStatus.BAD_REQUEST else None
+    if message is None:
+        is_text = content_type.startswith("text/")
+        text = gotext.decode_utf8(answer).strip() if is_text else "unknown"
+        message = str(status.generic(code, server_message=text[:MAX_SHOWN]))
+    raise WebhookCallFailed(f"failed to call webhook: {message}", code)
 
 
 def _call_error(post_url: str, reason: str) -> WebhookCallFailed:

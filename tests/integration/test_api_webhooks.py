@@ -256,6 +256,12 @@ BROKEN = {
     "slow": f"{CALL.format('slow')}context deadline exceeded",
     "huge": f"{CALL.format('huge')}the response is longer than 16777216 bytes",
     "garbage": "failed to call webhook: couldn't get version/kind; json parse error: unexpected end of JSON input",
+    "bracket": "failed to call webhook: yaml: line 1: did not find expected node content",
+    "mistyped": (
+        "failed to call webhook: json: cannot unmarshal string into Go struct field "
+        "AdmissionResponse.response.allowed of type bool"
+    ),
+    "status": 'failed to call webhook: no way',
     "empty": "failed to call webhook: 0-length response with status code: 200 and content type: application/json",
     "no-response": f"{INVALID}webhook response was absent",
     "wrong-version": "failed to call webhook: converting (v1beta1.AdmissionReview) to (v1.AdmissionReview): unknown conversion",

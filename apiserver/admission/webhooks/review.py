@@ -14,12 +14,37 @@ from mockube.apiserver.admission.admission_request import admission_request
 from mockube.apiserver.admission.webhooks.hooks import Hook, WebhookInvocation
 from mockube.apiserver.registry.request_context import AdmissionAttributes
 from mockube.apiserver.wire.go_json import syntax_error
+from mockube.apiserver.wire.review_decode import (
+    FLAG,
+    STATUS,
+    TEXT,
+    TEXT_MAP,
+    TEXTS,
+    UID,
+    GoType,
+    ReviewKind,
+    UndecodableReview,
+    decode_review,
+)
 
 VERSIONS: Final = ("v1", "v1beta1")
 GROUP: Final = "admission.k8s.io"
 KIND: Final = "AdmissionReview"
 _BAD_REQUEST: Final = 400
-_SCHEME: Final = 'in scheme "pkg/runtime/scheme.go:111"'
+_RESPONSE: Final = GoType(
+    "v1.AdmissionResponse",
+    dict,
+    {
+        "uid": UID, "allowed": FLAG, "status": STATUS, "patch": GoType("[]uint8"),
+        "patchType": GoType("v1.PatchType"), "auditAnnotations": TEXT_MAP, "warnings": TEXTS,
+    },
+)
+_REVIEW: Final = ReviewKind(
+    GROUP,
+    KIND,
+    VERSIONS,
+    GoType("v1.AdmissionReview", dict, {"kind": TEXT, "apiVersion": TEXT, "response": _RESPONSE}),
+)
 
 
 class WebhookCallFailed(Exception):
@@ -73,18 +98,18 @@ def request(
 
 
 class _Response(msgspec.Struct, rename="camel"):
-    uid: str = ""
-    allowed: bool = False
+    uid: str | None = None
+    allowed: bool | None = None
     status: dict[str, Any] | None = None
     patch: str | None = None
     patch_type: str | None = None
-    audit_annotations: dict[str, str] | None = None
-    warnings: list[str] | None = None
+    audit_annotations: dict[str, str | None] | None = None
+    warnings: list[str | None] | None = None
 
 
 class _Review(msgspec.Struct, rename="camel"):
-    kind: str = ""
-    api_version: str = ""
+    kind: str | None = None
+    api_version: str | None = None
     response: _Response | None = None
 
 
@@ -93,16 +118,10 @@ _read_review = msgspec.json.Decoder(_Review).decode
 
 def read(data: bytes, uid: str, version: str, *, mutating: bool) -> WebhookResponse:
     """Return the response of a webhook, or raise CallFailed if it is not a valid review of this request."""
-    if not data:
-        problem = "0-length response with status code: 200 and content type: application/json"
-        raise WebhookCallFailed(f"failed to call webhook: {problem}")
     try:
-        review = _read_review(data)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise WebhookCallFailed(
-            f"failed to call webhook: couldn't get version/kind; json parse error: {syntax_error(data) or error}"
-        ) from error
-    _check_type(review, version)
+        review = decode_review(data, _REVIEW, version, _read_review)
+    except UndecodableReview as error:
+        raise WebhookCallFailed(f"failed to call webhook: {error}") from error
     patch = _decoded_patch(review)
     problem = _problem(review, uid, version, mutating=mutating)
     if problem:
@@ -111,27 +130,12 @@ def read(data: bytes, uid: str, version: str, *, mutating: bool) -> WebhookRespo
     assert response is not None
     patch_type = response.patch_type if version == "v1" else "JSONPatch"
     return WebhookResponse(
-        allowed=response.allowed,
+        allowed=bool(response.allowed),
         patch=_patch(patch, patch_type) if patch and mutating else None,
         status=response.status,
-        warnings=tuple(response.warnings or ()),
-        annotations=tuple((response.audit_annotations or {}).items()),
+        warnings=tuple(warning or "" for warning in response.warnings or ()),
+        annotations=tuple((key, value or "") for key, value in (response.audit_annotations or {}).items()),
     )
-
-
-def _check_type(review: _Review, version: str) -> None:
-    """Raise CallFailed for a response of another type; a missing kind or version counts as the expected one."""
-    kind, api_version = review.kind or KIND, review.api_version or f"{GROUP}/{version}"
-    if (api_version, kind) == (f"{GROUP}/{version}", KIND):
-        return
-    if kind == KIND and api_version in [f"{GROUP}/{other}" for other in VERSIONS]:
-        other = api_version.removeprefix(f"{GROUP}/")
-        problem = f"converting ({other}.{KIND}) to ({version}.{KIND}): unknown conversion"
-    else:
-        problem = (
-            f"no kind {gotext.quote(kind)} is registered for version {gotext.quote(api_version)} {_SCHEME}"
-        )
-    raise WebhookCallFailed(f"failed to call webhook: {problem}")
 
 
 def _decoded_patch(review: _Review) -> bytes:
@@ -148,10 +152,10 @@ def _problem(review: _Review, uid: str, version: str, *, mutating: bool) -> str:
         return "webhook response was absent"
     if version != "v1":
         return ""
-    if response.uid != uid:
-        return f"expected response.uid={gotext.quote(uid)}, got {gotext.quote(response.uid)}"
+    if (response.uid or "") != uid:
+        return f"expected response.uid={gotext.quote(uid)}, got {gotext.quote(response.uid or '')}"
     if not review.kind or not review.api_version:
-        received = f"{review.api_version or '/'}, Kind={review.kind}"
+        received = f"{review.api_version or '/'}, Kind={review.kind or ''}"
         return f"expected webhook response of {GROUP}/v1, Kind={KIND}, got {received}"
     return _patch_problem(response, mutating=mutating)
 

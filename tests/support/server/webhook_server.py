@@ -57,6 +57,7 @@ RESPONSES = {
     "count": increment_count_label,
     "ask-for-bob": lambda _: patch([{"op": "replace", "path": "/spec/user", "value": "bob"}]),
     "bad-path": lambda _: patch([{"op": "remove", "path": "/data/none"}]),
+    "mistyped": lambda _: {"allowed": "yes"},
     "unknown-field": lambda _: patch([{"op": "add", "path": "/other", "value": "text"}]),
     "bad-field": lambda _: patch([{"op": "add", "path": "/data", "value": "text"}]),
     "patch-without-type": lambda _: {"patch": base64.b64encode(b"[]").decode()},
@@ -126,9 +127,12 @@ class WebhookServer:
             raise web.HTTPTemporaryRedirect("/ok")
         if path in ("500", "404"):
             return web.Response(status=int(path), text="broken")
-        if path in ("garbage", "empty", "huge"):
-            text = {"garbage": b"[", "empty": b"", "huge": b" " * (17 << 20)}[path]
-            return web.Response(body=text, content_type="application/json")
+        texts = {"garbage": b"{", "bracket": b"[", "empty": b"", "huge": b" " * (17 << 20)}
+        if path in texts:
+            return web.Response(body=texts[path], content_type="application/json")
+        if path == "status":
+            status = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "no way"}
+            return web.json_response(status, status=500)
         response = {"uid": review["request"]["uid"], "allowed": True}
         response |= RESPONSES.get(path, RESPONSES["ok"])(review)
         body = {"apiVersion": review["apiVersion"], "kind": "AdmissionReview", "response": response}
