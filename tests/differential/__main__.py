@@ -79,12 +79,7 @@ def main() -> int:
         servers = golden.Server(real, TOKEN), golden.Server(ours, TOKEN)
         if options.rights:
             rights.prepare(servers)
-        if options.conversions:
-            webhook = stack.enter_context(conversions.running_webhook(Path(folder)))
-            found = conversions.cases(options.seed, webhook)
-            settings = {"requests": options.requests, "prefix": f"w{options.seed}", "goes_on": True}
-        else:
-            found, settings = _cases(options, servers)
+        found, settings = _cases(options, servers, stack, Path(folder))
         if options.stop:
             settings["goes_on"] = False
         report = run(servers, found, jobs=options.jobs, seconds=options.seconds, **settings)
@@ -103,10 +98,13 @@ def main() -> int:
     return int(too_different or (options.rights and report.decisions > 0))
 
 
-def _cases(options, servers):
+def _cases(options, servers, stack, folder):
     """Return the selected conversations, and the arguments of `run` for them."""
     seed, real = options.seed, servers[0]
     many = {"requests": options.requests}
+    if options.conversions:
+        webhook = stack.enter_context(conversions.running_webhook(folder))
+        return conversions.cases(seed, webhook), many | {"prefix": f"w{seed}", "goes_on": True}
     for module in (custom, admission, expressions, rights, users):
         name = module.__name__.rpartition(".")[2]
         if getattr(options, name):

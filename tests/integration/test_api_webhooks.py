@@ -261,7 +261,7 @@ BROKEN = {
         "failed to call webhook: json: cannot unmarshal string into Go struct field "
         "AdmissionResponse.response.allowed of type bool"
     ),
-    "status": 'failed to call webhook: no way',
+    "status": "failed to call webhook: no way",
     "empty": "failed to call webhook: 0-length response with status code: 200 and content type: application/json",
     "no-response": f"{INVALID}webhook response was absent",
     "wrong-version": "failed to call webhook: converting (v1beta1.AdmissionReview) to (v1.AdmissionReview): unknown conversion",

@@ -201,10 +201,11 @@ async def get(registry: Registry, context: RequestContext) -> ObjectResult:
     answer = await to_client_version(registry, context.resource, await read.get(registry, context))
     assert isinstance(answer, ObjectResult)
     resource = context.resource
+    scale = scale_view(resource).view_result(answer)
     # Only a read refuses absent replicas: a write may lose them again when the object is converted for its storage.
     if resource.custom and _value_at(answer.object(), resource.replicas.spec_path) is None:
         raise status.internal_error(f'the spec replicas field "{_spec_path(resource)}" does not exist')
-    return scale_view(resource).view_result(answer)
+    return scale
 
 
 async def update(registry: Registry, context: RequestContext) -> ObjectResult:

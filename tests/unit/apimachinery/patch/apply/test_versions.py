@@ -38,6 +38,26 @@ def test_managers_own_fields_in_their_own_version():
     assert {name: value for name, value in pruned["spec"].items() if value is not None} == {"count": 2}
 
 
+def test_field_lost_in_version_of_other_manager_is_pruned_by_its_applier():
+    def convert(obj, version):
+        fields = {"v1": ("gone", "size"), "v2": ("size",)}[version]
+        spec = {name: value for name, value in obj.get("spec", {}).items() if name in fields}
+        return obj | {"apiVersion": version, "spec": spec}
+
+    atoms = {"v1": atom_of_type(None), "v2": atom_of_type(None)}
+    first = field_manager(atoms=atoms, convert=convert)
+    second = FieldManager(
+        kind="Thing", versions=VersionConverter(own="v2", atoms=atoms, convert=convert), empty=EMPTY
+    )
+    config = thing({"gone": 1})
+    made = applied(EMPTY, config, "one", by=first)
+    both = applied(convert(made, "v2"), thing({"size": 2}) | {"apiVersion": "v2"}, "two", by=second)
+    live = both | {"apiVersion": "v1", "spec": {"gone": 0, "size": 2}}
+    again = applied(live, config, "one", by=first)
+    assert again["spec"] == {"size": 2}
+    assert managers(again)["one*"] == {"f:spec": {".": {}, "f:gone": {}}}
+
+
 def test_object_untypable_in_other_version_is_refused():
     atoms = {"v1": atom_of_type(None), "v2": atom_of_type(THING)}
     second = FieldManager(

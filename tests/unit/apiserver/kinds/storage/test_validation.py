@@ -71,6 +71,11 @@ def test_drivers_are_validated(change, expected):
     assert create_errors(VERSION, "CSIDriver", driver(change)) == expected
 
 
+def test_inline_volume_may_have_attributes_class_without_csi():
+    expected = inline_errors(csi=None, hostPath={"path": "/x"})
+    assert inline_errors(csi=None, hostPath={"path": "/x"}, volumeAttributesClassName="gold") == expected
+
+
 DRIVER_CHANGES = [
     pytest.param({}, {"tokenRequests": [{"audience": "a"}], "requiresRepublish": True, "storageCapacity": True},
         [], id="tokens"),
