@@ -20,7 +20,7 @@ from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.schema.model import SchemaType, Shape
 from mockube.apimachinery.tree import Tree, sorted_keys
 from mockube.apiserver.kinds.common.checks import IMMUTABLE
-from mockube.apiserver.registry.body import is_empty, sent_tree
+from mockube.apiserver.registry.body import has_sent_empty, is_empty, sent_tree
 from mockube.apiserver.registry.request_context import APPLY_TYPES, RequestContext
 from mockube.apiserver.storage.stored_object import canonical
 from mockube.apiserver.wire.negotiation import MediaType, parse_content_type
@@ -43,6 +43,12 @@ def check_with_empty_collections(
     return [
         old if _is_api_struct(new.value) else new for old, new in zip(field_errors, new_errors, strict=True)
     ]
+
+
+def with_empty_maps(context: RequestContext, tree: Tree, names: Sequence[str]) -> Tree:
+    """Return the object with those of some maps that were sent empty; itself if there are none."""
+    added = {name: {} for name in names if tree.get(name) is None and has_sent_empty(context, name)}
+    return tree | added if added else tree
 
 
 def has_more_empty(context: RequestContext, of: SchemaType, tree: Tree, names: Sequence[str]) -> bool:

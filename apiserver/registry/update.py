@@ -46,6 +46,7 @@ from mockube.apiserver.registry.sent_fields import (
     check_with_empty_collections,
     has_more_empty,
     stored_text,
+    with_empty_maps,
 )
 from mockube.apiserver.storage.stored_object import StoredObject, encoder
 from mockube.etcd.errors import TooLarge
@@ -278,7 +279,8 @@ def _check(registry: Registry, context: RequestContext, new: Tree, old: Tree) ->
     )
     if context.type_error is not None:
         raise context.type_error
-    field_errors = registry.scheme.rules.check_update(context.resource, subresource, new, old)
+    sent = with_empty_maps(context, new, registry.scheme.strategy(resource).emptiable)
+    field_errors = registry.scheme.rules.check_update(context.resource, subresource, sent, old)
     if field_errors:
         for warning in registry.scheme.rules.warn_refused(context.resource, new, old):
             context.warn(warning)

@@ -170,3 +170,32 @@ async def test_status_update_without_labels_keeps_those_of_job_template(client):
         if "f:metadata" in entry["fieldsV1"]
     ]
     assert managers == []
+
+
+@pytest.mark.parametrize(
+    ("plural", "name", "status"),
+    [("configmaps", "binaryData", 422), ("configmaps", "data", 200), ("secrets", "data", 422)],
+)
+@pytest.mark.parametrize("method", ["put", "merge", "apply"])
+async def test_empty_map_of_immutable_object_is_a_change_unless_it_is_the_default(
+    client, plural, name, status, method
+):
+    path = f"/api/v1/namespaces/default/{plural}"
+    kind = {"configmaps": "ConfigMap", "secrets": "Secret"}[plural]
+    whole = {"apiVersion": "v1", "kind": kind, "metadata": {"name": "a"}, "immutable": True}
+    assert (await client.post(path, whole | {name: {}})).status == 201
+    if method == "put":
+        answer = await client.put(f"{path}/a", whole | {name: {}})
+    elif method == "merge":
+        answer = await client.patch(f"{path}/a", {name: {"b": None}})
+    else:
+        answer = await client.patch(
+            f"{path}/a?fieldManager=f&force=true", whole | {name: {}}, kind="apply-patch+yaml"
+        )
+    assert answer.status == status, answer.body
+    if status == 422:
+        (cause,) = answer.body["details"]["causes"]
+        assert (cause["field"], cause["message"]) == (
+            name,
+            "Forbidden: field is immutable when `immutable` is set",
+        )

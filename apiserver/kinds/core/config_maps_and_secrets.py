@@ -24,6 +24,7 @@ from mockube.apiserver.kinds.common.validation import (
     in_order,
 )
 from mockube.apiserver.kinds.kind import Kind
+from mockube.apiserver.kinds.strategy import Strategy
 from mockube.apiserver.wire.negotiation import MediaType
 from mockube.apiserver.wire.parse import UnreadableBody, parse
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
@@ -42,7 +43,10 @@ _IMMUTABLE: Final = "field is immutable when `immutable` is set"
 
 
 def _check_immutable(*fields: str) -> Update:
-    """Return the check that an immutable object does not change and stays immutable."""
+    """Return the check that an immutable object does not change and stays immutable.
+
+    Upstream sets `data` of a ConfigMap by default. An empty map in another field is a change if there was none.
+    """
 
     def update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
         if not old.get("immutable"):
@@ -50,7 +54,7 @@ def _check_immutable(*fields: str) -> Update:
         if not new.get("immutable"):
             yield errors.forbidden(ROOT.child("immutable"), _IMMUTABLE)
         for name in fields:
-            if (new.get(name) or {}) != (old.get(name) or {}):
+            if new.get(name) != old.get(name):
                 yield errors.forbidden(ROOT.child(name), _IMMUTABLE)
 
     return update
@@ -178,6 +182,7 @@ CONFIG_MAP: Final = Kind(
         create=_create_config_map,
         update=in_order(_check_immutable("data", "binaryData"), as_created(_create_config_map)),
     ),
+    strategy=Strategy(emptiable=("binaryData",)),
     printer=Printer(columns=(NAME, Column(name="Data"), AGE_COLUMN), cells=_config_map),
 )
 
@@ -198,6 +203,7 @@ SECRET: Final = Kind(
         create=_create_secret,
         update=in_order(immutable_fields("type"), _check_immutable("data"), as_created(_create_secret)),
     ),
+    strategy=Strategy(emptiable=("data",)),
     printer=Printer(columns=(NAME, Column(name="Type"), Column(name="Data"), AGE_COLUMN), cells=_secret),
     defaults=defaults_table("io.k8s.api.core.v1", {"Secret": {"type": "Opaque"}}),
     internal_changes=(_merge_string_data,),
