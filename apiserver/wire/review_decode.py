@@ -60,7 +60,11 @@ _DETAILS: Final = GoType(
     "v1.StatusDetails",
     dict,
     {
-        "name": TEXT, "group": TEXT, "kind": TEXT, "uid": UID, "retryAfterSeconds": _INT32,
+        "name": TEXT,
+        "group": TEXT,
+        "kind": TEXT,
+        "uid": UID,
+        "retryAfterSeconds": _INT32,
         "causes": GoType("[]v1.StatusCause", list, item=_CAUSE),
     },
 )
@@ -68,8 +72,14 @@ STATUS: Final = GoType(
     "v1.Status",
     dict,
     {
-        "kind": TEXT, "apiVersion": TEXT, "metadata": _LIST_META, "status": TEXT, "message": TEXT,
-        "reason": GoType("v1.StatusReason"), "details": _DETAILS, "code": _INT32,
+        "kind": TEXT,
+        "apiVersion": TEXT,
+        "metadata": _LIST_META,
+        "status": TEXT,
+        "message": TEXT,
+        "reason": GoType("v1.StatusReason"),
+        "details": _DETAILS,
+        "code": _INT32,
     },
 )
 

@@ -35,8 +35,13 @@ _RESPONSE: Final = GoType(
     "v1.AdmissionResponse",
     dict,
     {
-        "uid": UID, "allowed": FLAG, "status": STATUS, "patch": GoType("[]uint8"),
-        "patchType": GoType("v1.PatchType"), "auditAnnotations": TEXT_MAP, "warnings": TEXTS,
+        "uid": UID,
+        "allowed": FLAG,
+        "status": STATUS,
+        "patch": GoType("[]uint8"),
+        "patchType": GoType("v1.PatchType"),
+        "auditAnnotations": TEXT_MAP,
+        "warnings": TEXTS,
     },
 )
 _REVIEW: Final = ReviewKind(
