@@ -47,7 +47,7 @@ def check_with_empty_collections(
 
 def with_empty_maps(context: RequestContext, tree: Tree, names: Sequence[str]) -> Tree:
     """Return the object with those of some maps that were sent empty; itself if there are none."""
-    added = {name: {} for name in names if tree.get(name) is None and has_sent_empty(context, name)}
+    added: Tree = {name: {} for name in names if tree.get(name) is None and has_sent_empty(context, name)}
     return tree | added if added else tree
 
 
