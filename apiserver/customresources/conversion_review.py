@@ -20,7 +20,7 @@ from mockube.apiserver.wire.review_decode import (
     STATUS,
     TEXT,
     UID,
-    GoType,
+    FieldType,
     ReviewKind,
     UndecodableReview,
     decode_review,
@@ -29,16 +29,16 @@ from mockube.apiserver.wire.review_decode import (
 GROUP: Final = "apiextensions.k8s.io"
 KIND: Final = "ConversionReview"
 VERSIONS: Final = ("v1", "v1beta1")
-_RESPONSE: Final = GoType(
+_RESPONSE: Final = FieldType(
     "v1.ConversionResponse",
     dict,
-    {"uid": UID, "convertedObjects": GoType("[]runtime.RawExtension", list, item=ANY), "result": STATUS},
+    {"uid": UID, "convertedObjects": FieldType("[]runtime.RawExtension", list, item=ANY), "result": STATUS},
 )
 _REVIEW: Final = ReviewKind(
     GROUP,
     KIND,
     VERSIONS,
-    GoType("v1.ConversionReview", dict, {"kind": TEXT, "apiVersion": TEXT, "response": _RESPONSE}),
+    FieldType("v1.ConversionReview", dict, {"kind": TEXT, "apiVersion": TEXT, "response": _RESPONSE}),
 )
 
 CALL: Final = "conversion_webhook_call_failure"

@@ -104,7 +104,7 @@ class WebhookClient:
             timeout=limit,
         ) as response:
             answer = await _read(response, post_url)
-        return _checked(response.status, response.headers.get("Content-Type", ""), answer)
+        return _response_body(response.status, response.headers.get("Content-Type", ""), answer)
 
     async def _post_to_pod(self, endpoint: WebhookEndpoint, post_url: str, body: bytes) -> bytes:
         """Call a webhook in a pod, over a new connection: such webhooks are for tests, and need not be fast."""
@@ -121,7 +121,7 @@ class WebhookClient:
                 answer += part
                 if len(answer) > MAX_RESPONSE:
                     raise _call_error(post_url, f"the response is longer than {MAX_RESPONSE} bytes")
-        return _checked(head.code, head.header("content-type"), bytes(answer))
+        return _response_body(head.code, head.header("content-type"), bytes(answer))
 
     def _open_session(self) -> ClientSession:
         if self._session is None:
@@ -184,7 +184,7 @@ async def _read(response: ClientResponse, post_url: str) -> bytes:
     raise _call_error(post_url, f"the response is longer than {MAX_RESPONSE} bytes")
 
 
-def _checked(code: int, content_type: str, answer: bytes) -> bytes:
+def _response_body(code: int, content_type: str, answer: bytes) -> bytes:
     """Return the body of a response, or raise Go's error for its code or an empty body."""
     if code < HTTPStatus.MULTIPLE_CHOICES:
         if not answer:

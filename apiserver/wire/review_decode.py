@@ -30,33 +30,33 @@ class UndecodableReview(ValueError):
     """A response is not a review of the expected kind; the message is that of Go's client."""
 
 
-class GoType(NamedTuple):
+class FieldType(NamedTuple):
     """The type of a field in Go: a struct with fields, a list or a map of another type, or a scalar."""
 
     name: str
     json: type = str
     """The type of its JSON values: str, bool, int, list or dict; `object` for values of any type."""
-    fields: Mapping[str, "GoType"] = {}
-    item: "GoType | None" = None
+    fields: Mapping[str, "FieldType"] = {}
+    item: "FieldType | None" = None
 
 
-TEXT: Final = GoType("string")
-FLAG: Final = GoType("bool", bool)
-ANY: Final = GoType("", object)
-TEXTS: Final = GoType("[]string", list, item=TEXT)
-TEXT_MAP: Final = GoType("map[string]string", dict, item=TEXT)
-UID: Final = GoType("types.UID")
-_INT32: Final = GoType("int32", int)
-_INT64: Final = GoType("int64", int)
-_LIST_META: Final = GoType(
+TEXT: Final = FieldType("string")
+FLAG: Final = FieldType("bool", bool)
+ANY: Final = FieldType("", object)
+TEXTS: Final = FieldType("[]string", list, item=TEXT)
+TEXT_MAP: Final = FieldType("map[string]string", dict, item=TEXT)
+UID: Final = FieldType("types.UID")
+_INT32: Final = FieldType("int32", int)
+_INT64: Final = FieldType("int64", int)
+_LIST_META: Final = FieldType(
     "v1.ListMeta",
     dict,
     {"selfLink": TEXT, "resourceVersion": TEXT, "continue": TEXT, "remainingItemCount": _INT64},
 )
-_CAUSE: Final = GoType(
-    "v1.StatusCause", dict, {"reason": GoType("v1.CauseType"), "message": TEXT, "field": TEXT}
+_CAUSE: Final = FieldType(
+    "v1.StatusCause", dict, {"reason": FieldType("v1.CauseType"), "message": TEXT, "field": TEXT}
 )
-_DETAILS: Final = GoType(
+_DETAILS: Final = FieldType(
     "v1.StatusDetails",
     dict,
     {
@@ -65,10 +65,10 @@ _DETAILS: Final = GoType(
         "kind": TEXT,
         "uid": UID,
         "retryAfterSeconds": _INT32,
-        "causes": GoType("[]v1.StatusCause", list, item=_CAUSE),
+        "causes": FieldType("[]v1.StatusCause", list, item=_CAUSE),
     },
 )
-STATUS: Final = GoType(
+STATUS: Final = FieldType(
     "v1.Status",
     dict,
     {
@@ -77,7 +77,7 @@ STATUS: Final = GoType(
         "metadata": _LIST_META,
         "status": TEXT,
         "message": TEXT,
-        "reason": GoType("v1.StatusReason"),
+        "reason": FieldType("v1.StatusReason"),
         "details": _DETAILS,
         "code": _INT32,
     },
@@ -90,7 +90,7 @@ class ReviewKind(Struct, frozen=True):
     group: str
     kind: str
     versions: Sequence[str]
-    go_type: GoType
+    go_type: FieldType
 
 
 _Review = TypeVar("_Review")
@@ -103,7 +103,7 @@ def decode_review(data: bytes, kind: ReviewKind, version: str, decode: Callable[
     received = tree.get("apiVersion") or api_version, tree.get("kind") or kind.kind
     if received != (api_version, kind.kind):
         raise UndecodableReview(_other_kind(kind, version, *received))
-    if problem := _mistyped(tree, kind.go_type):
+    if problem := _type_error(tree, kind.go_type):
         raise UndecodableReview(problem)
     try:
         return decode(data)
@@ -118,7 +118,7 @@ def status_message(data: bytes) -> str | None:
     except UndecodableReview:
         return None
     is_status = (tree.get("apiVersion"), tree.get("kind")) == _STATUS
-    if not is_status or _mistyped(tree, STATUS) or tree.get("status") == "Success":
+    if not is_status or _type_error(tree, STATUS) or tree.get("status") == "Success":
         return None
     return tree.get("message") or ""
 
@@ -157,12 +157,12 @@ def _other_kind(kind: ReviewKind, version: str, api_version: str, received_kind:
 # --- types
 
 
-def _mistyped(tree: Mapping[str, Any], go_type: GoType) -> str:
+def _type_error(tree: Mapping[str, Any], go_type: FieldType) -> str:
     """Return Go's error for the first value of another type; "" if there is none."""
-    return _mistyped_field(tree, go_type, go_type, ())
+    return _field_error(tree, go_type, go_type, ())
 
 
-def _mistyped_field(value: Any, go_type: GoType, owner: GoType, path: tuple[str, ...]) -> str:
+def _field_error(value: Any, go_type: FieldType, owner: FieldType, path: tuple[str, ...]) -> str:
     if value is None or go_type.json is object:
         return ""
     if not _has_type(value, go_type):
@@ -173,19 +173,19 @@ def _mistyped_field(value: Any, go_type: GoType, owner: GoType, path: tuple[str,
         return f"json: cannot unmarshal {name} into Go struct field {struct}.{'.'.join(path)} of type {go_type.name}"
     if go_type.item is not None:
         items = value.values() if isinstance(value, dict) else value
-        return next(filter(None, (_mistyped_field(each, go_type.item, owner, path) for each in items)), "")
+        return next(filter(None, (_field_error(each, go_type.item, owner, path) for each in items)), "")
     if go_type.json is dict:
         fields = go_type.fields
-        found = (
-            _mistyped_field(value[name], fields[name], go_type, (*path, name))
+        problems = (
+            _field_error(value[name], fields[name], go_type, (*path, name))
             for name in value
             if name in fields
         )
-        return next(filter(None, found), "")
+        return next(filter(None, problems), "")
     return ""
 
 
-def _has_type(value: Any, go_type: GoType) -> bool:
+def _has_type(value: Any, go_type: FieldType) -> bool:
     if go_type.json is int:
         return (
             value.__class__ is int and -1 << _INT_BITS[go_type.name] <= value < 1 << _INT_BITS[go_type.name]

@@ -1,9 +1,12 @@
 """Scales of custom objects, each response as a real kube-apiserver 1.36.3 returns it."""
 
+import asyncio
+
 import pytest
 
+from tests.support.event_loop import WAIT_TIMEOUT
 from tests.support.server import apiserver
-from tests.support.server.definitions import GROUP, WIDGETS, define, definition, version
+from tests.support.server.definitions import DEFINITIONS, GROUP, WIDGETS, define, definition, version
 
 SCALE = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "a"}}
 PATH = f"{WIDGETS}/a/scale"
@@ -207,3 +210,36 @@ async def test_path_of_scale_that_ends_with_dot_names_empty_field(client):
         (".status.replicas", f"Invalid value: 0: .status.replicas {problem}"),
         (".status.", f'Invalid value: "": .status. {problem}'),
     ]
+
+
+@pytest.mark.parametrize(
+    ("stored", "problem"),
+    [
+        (
+            {"spec": {"replicas": "two"}},
+            ".spec.replicas accessor error: two is of the type string, expected int64",
+        ),
+        (
+            {"status": {"selector": {"a": "b"}}},
+            ".status.selector accessor error: map[a:b] is of the type map[string]interface {}, expected string",
+        ),
+    ],
+)
+async def test_value_from_before_definition_had_scale_is_an_error(stored, problem):
+    paths = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
+    scale = {"scale": paths | {"labelSelectorPath": ".status.selector"}}
+    async with apiserver.running() as client:
+        await define(client, definition(version()))
+        widget = {"apiVersion": f"{GROUP}/v1", "kind": "Widget", "metadata": {"name": "a"}}
+        assert (await client.post(WIDGETS, widget | stored)).status == 201
+        path = f"{DEFINITIONS}/widgets.{GROUP}"
+        tree = (await client.get(path)).body
+        tree["spec"]["versions"][0]["subresources"] = scale
+        assert (await client.put(path, tree)).status == 200
+        await client.server.registry.watch_cache.fresh()
+        for settle in client.server.on_restored:
+            await asyncio.wait_for(settle(), WAIT_TIMEOUT)
+        read = await client.get(PATH)
+        written = await client.patch(PATH, {"spec": {"replicas": 2}})
+        messages = [(answer.status, answer.body["message"]) for answer in (read, written)]
+        assert messages == [(500, problem)] * 2

@@ -183,31 +183,6 @@ async def test_scale_subresource_uses_paths_of_definition(widgets):
     assert (shown["spec"]["size"], shown["metadata"]["generation"]) == (7, 2)
 
 
-@pytest.mark.parametrize(
-    ("stored", "problem"),
-    [
-        ({"spec": {"size": "two"}}, ".spec.size accessor error: two is of the type string, expected int64"),
-        (
-            {"status": {"selector": {"a": "b"}}},
-            ".status.selector accessor error: map[] is of the type map[string]interface {}, expected string",
-        ),
-    ],
-)
-async def test_scale_of_object_with_values_of_an_earlier_schema_is_an_error(client, stored, problem):
-    await define(client, definition(version()))
-    created = await client.post(WIDGETS, widget() | stored)
-    assert created.status == 201, created.body
-    path = f"{DEFINITIONS}/widgets.{GROUP}"
-    tree = (await client.get(path)).body
-    await client.put(path, tree | {"spec": tree["spec"] | {"versions": WIDGET["spec"]["versions"]}})
-    await client.server.registry.watch_cache.fresh()
-    for settle in client.server.on_restored:
-        await asyncio.wait_for(settle(), WAIT_TIMEOUT)
-    read = await client.get(f"{WIDGETS}/w/scale")
-    written = await client.patch(f"{WIDGETS}/w/scale", {"spec": {"replicas": 2}})
-    assert [(answer.status, answer.body["message"]) for answer in (read, written)] == [(500, problem)] * 2
-
-
 async def test_applied_map_lists_are_merged_by_key(widgets):
     await widgets.post(WIDGETS, widget(items=[{"k": "a", "v": "1"}]))
     applied = await widgets.patch(

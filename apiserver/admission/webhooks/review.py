@@ -21,7 +21,7 @@ from mockube.apiserver.wire.review_decode import (
     TEXT_MAP,
     TEXTS,
     UID,
-    GoType,
+    FieldType,
     ReviewKind,
     UndecodableReview,
     decode_review,
@@ -31,15 +31,15 @@ VERSIONS: Final = ("v1", "v1beta1")
 GROUP: Final = "admission.k8s.io"
 KIND: Final = "AdmissionReview"
 _BAD_REQUEST: Final = 400
-_RESPONSE: Final = GoType(
+_RESPONSE: Final = FieldType(
     "v1.AdmissionResponse",
     dict,
     {
         "uid": UID,
         "allowed": FLAG,
         "status": STATUS,
-        "patch": GoType("[]uint8"),
-        "patchType": GoType("v1.PatchType"),
+        "patch": FieldType("[]uint8"),
+        "patchType": FieldType("v1.PatchType"),
         "auditAnnotations": TEXT_MAP,
         "warnings": TEXTS,
     },
@@ -48,7 +48,7 @@ _REVIEW: Final = ReviewKind(
     GROUP,
     KIND,
     VERSIONS,
-    GoType("v1.AdmissionReview", dict, {"kind": TEXT, "apiVersion": TEXT, "response": _RESPONSE}),
+    FieldType("v1.AdmissionReview", dict, {"kind": TEXT, "apiVersion": TEXT, "response": _RESPONSE}),
 )
 
 
