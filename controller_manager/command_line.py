@@ -106,7 +106,22 @@ def _simulation_problem(simulation: Simulation) -> str:
         load_stages(simulation.stages)
     except StageError as error:
         return f"--stages: {error}"
-    return _runtime_problem(simulation)
+    return _image_table_problem(simulation) or _runtime_problem(simulation)
+
+
+def _image_table_problem(simulation: Simulation) -> str:
+    if simulation.simulated_images is None:
+        return ""
+    from mockube.controller_manager.kubelet.containers.images import (  # noqa: PLC0415 - rarely needed
+        ImageTableError,
+        load_table,
+    )
+
+    try:
+        load_table(simulation.simulated_images)
+    except ImageTableError as error:
+        return f"--simulated-images: {error}"
+    return ""
 
 
 def _runtime_problem(simulation: Simulation) -> str:

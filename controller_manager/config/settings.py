@@ -343,6 +343,14 @@ class Simulation(Struct, frozen=True, kw_only=True):
             _container_runtime,
         ),
     ] = SIMULATED
+    simulated_images: Annotated[
+        Path | None,
+        Flag(
+            "file with the behaviors of images: what simulated containers answer and run (built in)",
+            Path,
+            metavar="FILE",
+        ),
+    ] = None
     images: Annotated[
         Path | None,
         Flag(

@@ -136,6 +136,64 @@ def test_name_outside_of_the_cluster_is_named(shell):
     assert (code, output) == (1, message)
 
 
+def test_nginx_serves_files_of_its_volumes(cluster, shell):
+    config_map = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "page", "namespace": "default"},
+        "data": {"index.html": "from a volume\n"},
+    }
+    server = pod("nginx", labels={"app": "nginx"}, volumes=[{"name": "page", "configMap": {"name": "page"}}])
+    mount = {"name": "page", "mountPath": "/usr/share/nginx/html"}
+    server["spec"]["containers"] = [{"name": "c", "image": "nginx", "volumeMounts": [mount]}]
+    cluster.apply(orjson.dumps(config_map).decode())
+    cluster.apply(orjson.dumps(server).decode())
+    address = cluster.wait("Pod", "nginx", "Ready")["status"]["podIP"]
+    assert shell(f"curl -s {address}")[1] == "from a volume\n"
+    assert shell(f"curl -s -o /dev/null -w '%{{http_code}}' {address}/none")[1] == "404"
+    proxy = official.CoreV1Api(cluster.kubernetes()).connect_get_namespaced_pod_proxy_with_path
+    assert proxy("nginx:80", "default", path="index.html") == "from a volume\n"
+
+
+def test_database_answers_its_clients_only(cluster, shell):
+    server = pod("redis")
+    server["spec"]["containers"] = [{"name": "c", "image": "redis"}]
+    cluster.apply(orjson.dumps(server).decode())
+    address = cluster.wait("Pod", "redis", "Ready")["status"]["podIP"]
+    assert shell(f"redis-cli -h {address} ping") == (0, "PONG\n")
+    assert shell(f"printf 'PING\\r\\n' | nc {address} 6379") == (0, "+PONG\r\n")
+    assert shell(f"curl -s {address}:6379")[0] == 52
+    assert shell(f"pg_isready -h {address} -p 6379")[0] == 2
+
+
+def test_ingress_controller_forwards_by_host_and_path(cluster, shell):
+    controller = pod("controller")
+    controller["spec"]["containers"] = [{"name": "c", "image": "registry.k8s.io/ingress-nginx/controller"}]
+    ingress_class = {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "IngressClass",
+        "metadata": {"name": "nginx"},
+        "spec": {"controller": "k8s.io/ingress-nginx"},
+    }
+    backend = {"service": {"name": "web", "port": {"number": 80}}}
+    rule = {
+        "host": "shop.example",
+        "http": {"paths": [{"path": "/a", "pathType": "Prefix", "backend": backend}]},
+    }
+    ingress = {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "Ingress",
+        "metadata": {"name": "shop", "namespace": "default"},
+        "spec": {"ingressClassName": "nginx", "rules": [rule]},
+    }
+    for tree in (controller, ingress_class, ingress):
+        cluster.apply(orjson.dumps(tree).decode())
+    address = cluster.wait("Pod", "controller", "Ready")["status"]["podIP"]
+    script = f"until curl -sf -H 'Host: shop.example' {address}/a/x; do sleep 0.1; done"
+    assert shell(script) == (0, "mockube: pod default/web is simulated: GET /a/x on port 8080\n")
+    assert shell(f"curl -s -o /dev/null -w '%{{http_code}}' -H 'Host: other.example' {address}/a")[1] == "404"
+
+
 def test_api_server_is_reached_as_service_account(cluster, shell):
     request = f'curl -s --cacert {ACCOUNT}/ca.crt -H "Authorization: Bearer $(cat {ACCOUNT}/token)"'
     assert shell(f"{request} https://kubernetes.default.svc/livez")[1] == "ok"

@@ -25,7 +25,7 @@ def api(module_cluster):
     api = official.CoreV1Api(module_cluster.kubernetes())
     api.create_namespaced_service("default", SERVICE)
     metadata = {"name": "web", "labels": {"app": "web"}, "annotations": {"mockube.dev/answer.90": "ninety"}}
-    container = {"name": "c", "image": "nginx", "ports": [{"containerPort": 80}]}
+    container = {"name": "c", "image": "example/web", "ports": [{"containerPort": 80}]}
     api.create_namespaced_pod("default", {"metadata": metadata, "spec": {"containers": [container]}})
     module_cluster.wait("Pod", "web", "Ready")
     module_cluster.wait("Endpoints", "web", lambda endpoints: endpoints.get("subsets"))

@@ -284,10 +284,12 @@ def test_host_path_is_refused_by_name(cluster, pods):
 
 
 def test_unmapped_images_stay_simulated(cluster, pods):
-    name = create(pods, python("import time; time.sleep(1000)"), {"name": "other", "image": "nginx"})
+    name = create(
+        pods, python("import time; time.sleep(1000)"), {"name": "other", "image": "example.org/other"}
+    )
     cluster.wait("Pod", name, "Ready")
     log = pods.read_namespaced_pod_log(name, "default", container="other")
-    assert log == "mockube: container other is simulated: the image nginx does not run\n"
+    assert log == "mockube: container other is simulated: the image example.org/other does not run\n"
 
 
 API_SERVER = """

@@ -13,6 +13,7 @@ from mockube.apimachinery import meta, quantity
 from mockube.apimachinery.hosts import join_host_port
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.client import AnyResource
+from mockube.controller_manager.kubelet.containers.images import behavior_of
 from mockube.controller_manager.kubelet.containers.program import expand_references
 
 PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -90,9 +91,13 @@ def unknown_variables(container: ReadOnlyTree) -> set[str] | None:
 
 
 def identity_of(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[int, int]:
-    """Return the user and the group that a container runs as; root unless the pod sets them."""
+    """Return the user and the group that a container runs as: the pod's, else its image's, else root."""
     context = security_context(pod, container)
-    return context.get("runAsUser") or 0, context.get("runAsGroup") or 0
+    user = context.get("runAsUser")
+    if user is None:
+        image = behavior_of(container)
+        user = image.user if image is not None else None
+    return user or 0, context.get("runAsGroup") or 0
 
 
 def security_context(pod: ReadOnlyTree, container: ReadOnlyTree) -> Mapping[str, Any]:

@@ -16,6 +16,7 @@ from mockube.controller_manager.kubelet.containers.environment import (
     resource_value,
     unknown_variables,
 )
+from mockube.controller_manager.kubelet.containers.images import behavior_of
 from mockube.controller_manager.kubelet.containers.network_files import hosts_file, resolver_file
 from mockube.controller_manager.kubelet.containers.program import REFERENCE, expand_references
 from mockube.controller_manager.kubelet.shell.filesystem import FileEntry
@@ -38,7 +39,7 @@ Content = Mapping[str, FileProjection]
 
 def files_of(pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> dict[str, FileEntry]:
     """Return every file and directory of a container by its path."""
-    files = dict(_system_files(pod, container))
+    files = dict(_system_files(pod, container)) | _image_files(container)
     volumes = {volume["name"]: volume for volume in pod["spec"].get("volumes") or ()}
     for mount in container.get("volumeMounts") or ():
         volume = volumes.get(mount["name"])
@@ -107,6 +108,19 @@ def missing_token(pod: ReadOnlyTree, volume: ReadOnlyTree, references: Reference
 def mounted_volumes(pod: ReadOnlyTree, container: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
     names = {mount["name"] for mount in container.get("volumeMounts") or ()}
     return (volume for volume in pod["spec"].get("volumes") or () if volume["name"] in names)
+
+
+def _image_files(container: ReadOnlyTree) -> dict[str, FileEntry]:
+    """Return the files of a known image; a mount hides those of its folder."""
+    image = behavior_of(container)
+    if image is None:
+        return {}
+    folders = [f"{normpath(mount['mountPath'])}/" for mount in container.get("volumeMounts") or ()]
+    return {
+        path: FileEntry(data=text.encode())
+        for path, text in image.files.items()
+        if not any(path.startswith(folder) for folder in folders)
+    }
 
 
 def _system_files(pod: ReadOnlyTree, container: ReadOnlyTree) -> Iterator[tuple[str, FileEntry]]:

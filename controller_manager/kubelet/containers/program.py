@@ -13,6 +13,7 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from mockube.controller_manager.kubelet.containers.images import behavior_of
 from mockube.controller_manager.kubelet.pod_script import Script
 from mockube.controller_manager.kubelet.shell.filesystem import FileEntry, FileError, FileSystem
 from mockube.controller_manager.kubelet.shell.invocation import run_command
@@ -63,7 +64,6 @@ RUNS_FOREVER: Final = RunBehavior(seconds=None, stop_code=KILLED)
 
 _PAUSE_IMAGE: Final = re.compile(r"(?:.*/)?pause(?:-[a-z0-9]+)?(?:[:@].*)?")
 REFERENCE: Final = re.compile(r"\$\$|\$\(([A-Za-z_.-][A-Za-z0-9_.-]*)\)")
-_AGNHOST_IMAGE: Final = re.compile(r"(?:.*/)?agnhost(?:[:@].*)?")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -149,14 +149,16 @@ def _uses_referenced_variable(container: Mapping[str, Any], text: str) -> bool:
 def command_of(container: Mapping[str, Any]) -> tuple[str, ...]:
     """Return a container's command, or else the command of a known image."""
     command, arguments = container.get("command") or (), container.get("args") or ()
-    if not command and is_server_image(container):
-        return ("/agnhost", *(arguments or ("pause",)))
+    image = behavior_of(container) if not command else None
+    if image is not None:
+        return (*image.entrypoint, *(arguments or image.arguments))
     return (*command, *arguments)
 
 
 def is_server_image(container: Mapping[str, Any]) -> bool:
-    """Return whether the container's image is a known one whose programs listen on ports, which are not simulated."""
-    return _AGNHOST_IMAGE.fullmatch(container.get("image") or "") is not None
+    """Return whether the container's image is a known one whose programs may listen on any port."""
+    image = behavior_of(container)
+    return image is not None and image.listens
 
 
 def expand_references(argv: Sequence[str], environment: Mapping[str, str]) -> list[str]:

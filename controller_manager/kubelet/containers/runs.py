@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from functools import lru_cache
+from math import inf
 from typing import Any, Final
 
 from msgspec import Struct
@@ -18,6 +19,7 @@ from mockube.controller_manager.kubelet.containers.environment import (
     hostname_of,
     identity_of,
 )
+from mockube.controller_manager.kubelet.containers.images import behavior_of
 from mockube.controller_manager.kubelet.containers.mounts import files_of
 from mockube.controller_manager.kubelet.containers.program import command_of, expand_references
 from mockube.controller_manager.kubelet.pod_script import PREFIX, Script, script_of
@@ -26,7 +28,7 @@ from mockube.controller_manager.kubelet.shell.invocation import run_command
 from mockube.controller_manager.kubelet.shell.network_programs.programs import (
     PROGRAMS as NETWORK_PROGRAMS,
 )
-from mockube.controller_manager.kubelet.shell.process import Host, Output, Run, UnknownProgram
+from mockube.controller_manager.kubelet.shell.process import Host, Output, Run, Sleep, UnknownProgram
 from mockube.controller_manager.kubelet.shell.programs.registry import PROGRAMS
 from mockube.controller_manager.kubelet.shell.syntax import ShellSyntaxError
 
@@ -215,7 +217,14 @@ def main_command(pod: ReadOnlyTree, container: ReadOnlyTree, references: Referen
 
 
 def main_process(pod: ReadOnlyTree, container: ReadOnlyTree, references: References, host: Host) -> Run:
-    """Run the container's command; one that is not simulated succeeds with a line that says so."""
+    """Run the container's command; one that is not simulated succeeds with a line that says so.
+
+    A known image without a command is a server, which runs until it is stopped.
+    """
+    image = behavior_of(container)
+    if image is not None and image.logs and not _main_argv(container, script_of(meta.annotations(pod))):
+        yield Output(1, "".join(f"{line}\n" for line in image.logs).encode())
+        yield Sleep(inf)
     try:
         return (yield from main_command(pod, container, references, host))
     except (UnknownProgram, ShellSyntaxError, RecursionError) as error:

@@ -20,6 +20,7 @@ from mockube.controller_manager.kubelet.containers.environment import (
     decoded_data,
     security_context,
 )
+from mockube.controller_manager.kubelet.containers.images import behavior_of
 from mockube.controller_manager.kubelet.containers.mounts import config_error, missing_token, mounted_volumes
 
 CONFIG_ERROR: Final = "CreateContainerConfigError"
@@ -191,17 +192,22 @@ def start_failure(
     message = (
         environment_failure(pod, container, objects)
         or config_error(pod, container)
-        or identity_failure(pod, container)
+        or identity_failure(pod, container, image_user=_image_user(container))
     )
     if not message:
         return None
     return StartFailure(reason=CONFIG_ERROR, message=message, events=(("Failed", f"Error: {message}"),))
 
 
+def _image_user(container: ReadOnlyTree) -> int | None:
+    image = behavior_of(container)
+    return None if image is None else image.user
+
+
 def identity_failure(pod: ReadOnlyTree, container: ReadOnlyTree, *, image_user: int | None = None) -> str:
     """Return why the container, which must not run as root, would; "" if it may run.
 
-    Nobody knows the user of a simulated image: None counts as another user than root.
+    Nobody knows the user of an image that is not in the table of images: None counts as another user than root.
     """
     context = security_context(pod, container)
     if not context.get("runAsNonRoot"):

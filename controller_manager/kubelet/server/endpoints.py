@@ -113,7 +113,8 @@ class KubeletEndpoints:
         await self._sessions.end()
 
     def _ports(self) -> PortEndpoints:
-        return PortEndpoints(self._pods, self.processes, self.kwok, self._sessions, self._clock)
+        responses = self._interactive.responses
+        return PortEndpoints(self._pods, self.processes, self.kwok, self._sessions, responses, self._clock)
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         try:

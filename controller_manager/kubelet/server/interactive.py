@@ -27,6 +27,7 @@ from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.control.runnable import Context
 from mockube.controller_manager.kubelet.container_output import AttachedOutput, ContainerOutput
 from mockube.controller_manager.kubelet.containers.environment import environment_of
+from mockube.controller_manager.kubelet.containers.images import IMAGES, load_table
 from mockube.controller_manager.kubelet.containers.logs import LogLine
 from mockube.controller_manager.kubelet.containers.program import (
     DEFAULT_MESSAGE_PATH,
@@ -44,6 +45,7 @@ from mockube.controller_manager.kubelet.containers.runs import (
     not_simulated_line,
 )
 from mockube.controller_manager.kubelet.effects import ContainerAction, StartContainer, StopContainer
+from mockube.controller_manager.kubelet.network_view import InformerView
 from mockube.controller_manager.kubelet.pod_lifecycle.containers import default_program
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import NEVER_RAN, Exit, ProcessState
 from mockube.controller_manager.kubelet.references import ReferenceLoader
@@ -52,6 +54,7 @@ from mockube.controller_manager.kubelet.server.execution import run_to_end
 from mockube.controller_manager.kubelet.server.http_errors import HttpError
 from mockube.controller_manager.kubelet.server.pod_files import PodFiles
 from mockube.controller_manager.kubelet.server.pod_network import PodConnections
+from mockube.controller_manager.kubelet.server.port_responses import PortResponses
 from mockube.controller_manager.kubelet.server.streams import InputStream, Streams
 from mockube.controller_manager.kubelet.shell.filesystem import FileSystem
 from mockube.controller_manager.kubelet.shell.invocation import run_command
@@ -188,7 +191,9 @@ class InteractiveContainers:
         self._clock = context.clock
         self.references = ReferenceLoader(context.client, context.informers.of(NODES).lister)
         self.files = PodFiles(self.references, context.clock)
-        self.network = PodConnections(context, context.informers.of(PODS).lister)
+        view = InformerView(context.informers)
+        self.responses = PortResponses(self.files, view)
+        self.network = PodConnections(context, context.informers.of(PODS).lister, view, self.responses)
         self._runs: dict[str, dict[str, list[InteractiveRun]]] = {}
         """The latest two runs by the pod's uid and the container's name."""
         self._tasks: set[asyncio.Task[None]] = set()
@@ -330,5 +335,8 @@ def interactive_containers(context: Context) -> InteractiveContainers:
     """Return the manager's interactive containers; the first call creates them."""
     containers: InteractiveContainers | None = context.shared.get(InteractiveContainers)
     if containers is None:
+        table = context.options.simulation.simulated_images
+        if table is not None:
+            IMAGES.add(load_table(table))
         containers = context.shared[InteractiveContainers] = InteractiveContainers(context)
     return containers

@@ -19,9 +19,16 @@ from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.wire import NoResponse, Request
 from mockube.controller_manager.control.runnable import Context
 from mockube.controller_manager.kubelet.containers.network_files import CLUSTER_DNS
-from mockube.controller_manager.kubelet.containers.port_answers import HTTP, OpenPort, http_answer, open_port
+from mockube.controller_manager.kubelet.containers.port_answers import (
+    HTTP,
+    OpenPort,
+    ReceivedRequest,
+    open_port,
+    reply_to,
+)
 from mockube.controller_manager.kubelet.network_view import InformerView
 from mockube.controller_manager.kubelet.pod_objects import ROOT_CA
+from mockube.controller_manager.kubelet.server.port_responses import PortResponses
 from mockube.controller_manager.network import dns
 from mockube.controller_manager.network.calls import (
     Connect,
@@ -39,6 +46,7 @@ _ADMIN_GROUP: Final = "policy.networking.k8s.io"
 _ADMIN_POLICIES: Final = ("adminnetworkpolicies", "baselineadminnetworkpolicies", "clusternetworkpolicies")
 _ADMIN_CHECK_SECONDS: Final = 60.0
 _REQUEST_SECONDS: Final = 65.0
+_CLIENT_PORT: Final = 40000
 _DNS_PORT: Final = 53
 _DNS_POD: Final[ReadOnlyTree] = {
     "metadata": {"name": "coredns", "namespace": "kube-system", "labels": {"k8s-app": "kube-dns"}},
@@ -62,10 +70,13 @@ NetworkCaller = Callable[[bytes], Awaitable[bytes]]
 
 
 class PodConnections:
-    def __init__(self, context: Context, pods: Lister[PodView]) -> None:
+    def __init__(
+        self, context: Context, pods: Lister[PodView], view: InformerView, responses: PortResponses
+    ) -> None:
         self._client: Client = context.client
         self._clock: Clock = context.clock
-        self._view = InformerView(context.informers)
+        self._view = view
+        self._responses = responses
         self._pods = pods
         self._turns: Counter[tuple[str, int]] = Counter()
         """The number of connections to each address and port, which are balanced in turn."""
@@ -133,7 +144,12 @@ class PodConnections:
         target, port = opened
         if target.is_api_server:
             return Reply(outcome=Outcome.OPEN.value, speaks=HTTP, uses_tls=True)
-        return Reply(outcome=Outcome.OPEN.value, speaks=port.speaks, uses_tls=bool(port.uses_tls))
+        return Reply(
+            outcome=Outcome.OPEN.value,
+            speaks=port.speaks,
+            uses_tls=bool(port.uses_tls),
+            body=reply_to(port.behavior, connect.data),
+        )
 
     def _open(
         self, source: Peer, address: str, number: int, protocol: str = "TCP"
@@ -181,14 +197,23 @@ class PodConnections:
         if port.speaks not in ("", HTTP) or uses_tls is not request.uses_tls:
             return Reply(outcome=Outcome.OPEN.value, speaks=port.speaks, uses_tls=uses_tls)
         assert target.pod is not None
-        answer = http_answer(target.pod, target.port, request.method, request.path)
+        received = ReceivedRequest(
+            method=request.method,
+            path=request.path,
+            headers={name.lower(): value for name, value in request.headers},
+            client=f"{source.address}:{_CLIENT_PORT}",
+        )
+        answer = await self._responses.respond(target.pod, target.port, port, received)
+        headers = [("Content-Type", answer.content_type), ("Content-Length", str(len(answer.body)))]
+        if answer.server:
+            headers.insert(0, ("Server", answer.server))
         return Reply(
             outcome=Outcome.OPEN.value,
             speaks=HTTP,
             uses_tls=uses_tls,
             status=answer.status,
             reason=HTTPStatus(answer.status).phrase,
-            headers=(("Content-Type", answer.content_type), ("Content-Length", str(len(answer.body)))),
+            headers=tuple(headers),
             body=b"" if request.method == "HEAD" else answer.body,
         )
 

@@ -14,6 +14,7 @@ from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.kubelet.server.http_errors import HttpError
 from mockube.controller_manager.kubelet.server.kwok_objects import KwokKind, KwokObjects
 from mockube.controller_manager.kubelet.server.port_forward import serve_port_forward
+from mockube.controller_manager.kubelet.server.port_responses import PortResponses
 from mockube.controller_manager.kubelet.server.ports import is_open, serve_port
 from mockube.controller_manager.kubelet.server.sessions import Sessions
 from mockube.controller_manager.kubelet.server.streams import ClientConnection, StreamsClosed
@@ -31,12 +32,14 @@ class PortEndpoints:
         processes: "ProcessRuntime | None",
         kwok: KwokObjects | None,
         sessions: Sessions,
+        responses: PortResponses,
         clock: Clock,
     ) -> None:
         self._pods = pods
         self._processes = processes
         self._kwok = kwok
         self._sessions = sessions
+        self._responses = responses
         self._clock = clock
 
     async def forward(self, request: web.BaseRequest, pod: PodView) -> web.StreamResponse:
@@ -58,7 +61,7 @@ class PortEndpoints:
             if current is None or not is_open(current, port):
                 refused = f"dial tcp4 127.0.0.1:{port}: connect: connection refused"
                 return f"{failed} inside the simulated pod: {refused}"
-            await serve_port(current, port, client)
+            await serve_port(current, port, client, self._responses)
             return ""
 
         return await serve_port_forward(request, connect, self._sessions)
@@ -85,7 +88,7 @@ class PortEndpoints:
     ) -> None:
         try:
             if local is None:
-                await serve_port(pod, port, connection)
+                await serve_port(pod, port, connection, self._responses)
             else:
                 await _process_streams().connect_port(local, connection, self._clock)
         except StreamsClosed:

@@ -1,10 +1,17 @@
-"""The HTTP server on a simulated pod's ports: it serves the declared ports, and its responses name the pod."""
+"""The server on a simulated pod's ports, for clients outside of the cluster: port-forward and proxies."""
 
 from http import HTTPStatus
 from typing import Final
 
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.kubelet.containers.port_answers import http_answer, open_port
+from mockube.controller_manager.kubelet.containers.port_answers import (
+    HTTP,
+    HttpAnswer,
+    ReceivedRequest,
+    open_port,
+    reply_to,
+)
+from mockube.controller_manager.kubelet.server.port_responses import PortResponses
 from mockube.controller_manager.kubelet.server.spdy_session import ByteStream
 
 MAX_HEADER: Final = 64 * 1024
@@ -19,14 +26,20 @@ def is_open(pod: ReadOnlyTree, port: int) -> bool:
     return open_port(pod, port) is not None
 
 
-async def serve_port(pod: ReadOnlyTree, port: int, stream: ByteStream) -> None:
-    """Respond to requests one after the other, until the client disconnects or sends invalid HTTP."""
+async def serve_port(pod: ReadOnlyTree, port: int, stream: ByteStream, responses: PortResponses) -> None:
+    """Respond to requests one after the other, until the client disconnects or sends what the server does not understand."""
+    opened = open_port(pod, port)
+    if opened is not None and opened.speaks not in ("", HTTP):
+        await stream.write(reply_to(opened.behavior, await stream.read(READ)))
+        return
     buffer = bytearray()
-    while (header := await _read_header(stream, buffer)) is not None:
+    while opened is not None and (header := await _read_header(stream, buffer)) is not None:
         method, path, headers = header
         await _skip_body(stream, buffer, headers)
         closes_connection = headers.get("connection", "").lower() == "close"
-        await stream.write(_response(pod, port, method, path, closes_connection=closes_connection))
+        request = ReceivedRequest(method=method, path=path, headers=headers)
+        answer = await responses.respond(pod, port, opened, request)
+        await stream.write(_encode(answer, method, closes_connection=closes_connection))
         if closes_connection:
             return
 
@@ -71,13 +84,12 @@ async def _skip_body(stream: ByteStream, buffer: bytearray, headers: dict[str, s
             buffer += data
 
 
-def _response(pod: ReadOnlyTree, port: int, method: str, path: str, *, closes_connection: bool) -> bytes:
-    answer = http_answer(pod, port, method, path)
-    body = answer.body
+def _encode(answer: HttpAnswer, method: str, *, closes_connection: bool) -> bytes:
     lines = [
         f"HTTP/1.1 {answer.status} {HTTPStatus(answer.status).phrase}",
+        *([f"Server: {answer.server}"] if answer.server else []),
         f"Content-Type: {answer.content_type}",
-        f"Content-Length: {len(body)}",
+        f"Content-Length: {len(answer.body)}",
         *(["Connection: close"] if closes_connection else []),
     ]
-    return "\r\n".join([*lines, "", ""]).encode() + (b"" if method == "HEAD" else body)
+    return "\r\n".join([*lines, "", ""]).encode() + (b"" if method == "HEAD" else answer.body)
