@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from mockube.apimachinery import randomness
-from mockube.apimachinery.status import BadRequest, Expired, NotAcceptable
+from mockube.apimachinery.status import ApiError, BadRequest, Expired, NotAcceptable
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.authn.authenticators import token_of_subprotocols
 from mockube.apiserver.event_loop import LARGE, batches, yield_between_batches, yield_to_loop
@@ -23,6 +23,7 @@ from mockube.apiserver.storage.resource_cache import Encode
 from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.apiserver.wire.frames import FRAMES, json_text
 from mockube.apiserver.wire.negotiation import STREAMED_FORMATS, MediaType, OutputFormat, View
+from mockube.apiserver.wire.table import parse_include_object
 
 LOG = logging.getLogger(__name__)
 
@@ -70,9 +71,11 @@ class WatchHandler:
     async def serve(self, request: Request, context: RequestContext, output: OutputFormat) -> Response:
         client = request.client
         stream, options = await watch(self._registry, context)
-        if output.format not in STREAMED_FORMATS:
+        try:
+            _check_output(context, output)
+        except ApiError:
             stream.close()
-            raise NotAcceptable(NOT_STREAMED)
+            raise
         self._streams.add(stream)
         seconds = self._seconds(options)
         bookmark_timer = _BookmarkTimer(self._registry, stream, seconds) if options.bookmarks else None
@@ -196,6 +199,13 @@ class WatchHandler:
         if options.timeout_seconds:
             return float(options.timeout_seconds)
         return self._least_seconds * (1 + randomness.fraction(self._registry.random))
+
+
+def _check_output(context: RequestContext, output: OutputFormat) -> None:
+    if output.view is View.TABLE:
+        parse_include_object(context.parameter("includeObject"))
+    if output.format not in STREAMED_FORMATS:
+        raise NotAcceptable(NOT_STREAMED)
 
 
 def _open(

@@ -66,6 +66,13 @@ def prepare(servers) -> None:
         path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
         server.send({"method": "POST", "path": path, "body": rights_topics.DEFINITION})
         _wait(server, {"method": "GET", "path": "/apis/rights.example/v1/things"}, lambda _: True)
+        # Upstream creates its default roles and bindings after it began to serve.
+        attributes = {
+            "group": "authorization.k8s.io",
+            "resource": "selfsubjectrulesreviews",
+            "verb": "create",
+        }
+        _wait_for_right(server, {"groups": ["system:authenticated"], "resourceAttributes": attributes})
 
 
 def wait_for_roles(servers, markers) -> None:
@@ -73,9 +80,12 @@ def wait_for_roles(servers, markers) -> None:
     for server, (user, role) in itertools.product(servers, markers):
         attributes = {"group": MARKERS, "resource": "markers", "verb": "get", "name": role}
         attributes["namespace"] = role.rpartition("-r")[0]
-        body = {"spec": {"user": user, "resourceAttributes": attributes}}
-        path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
-        _wait(server, {"method": "POST", "path": path, "body": body}, lambda body: body["status"]["allowed"])
+        _wait_for_right(server, {"user": user, "resourceAttributes": attributes})
+
+
+def _wait_for_right(server, spec):
+    request = _post("/apis/authorization.k8s.io/v1/subjectaccessreviews", {"spec": spec})
+    _wait(server, request, lambda body: body["status"]["allowed"])
 
 
 def _wait(server, request, holds):

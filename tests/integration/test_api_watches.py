@@ -135,6 +135,15 @@ async def test_bookmark_in_a_table_is_a_row_of_an_empty_object(client, include):
     assert row["object"] == {"kind": kind[0], "apiVersion": kind[1], "metadata": metadata}
 
 
+async def test_watch_as_table_with_unknown_include_object_is_refused(client):
+    answer = await client.get(
+        f"{MAPS}?watch=1&includeObject=x", Accept="application/json;as=Table;v=v1;g=meta.k8s.io"
+    )
+    problem = "includeObject: Invalid value: \"x\": must be 'Metadata', 'Object', 'None', or empty"
+    message = f"Unable to convert to Table as requested: {problem}"
+    assert (answer.status, answer.body["message"]) == (400, message)
+
+
 async def test_bookmark_of_metadata_has_the_annotation(client):
     query = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
     accept = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
