@@ -67,6 +67,8 @@ class _Case:
         metadata["labels"] = {"a": "1", "b": "2"} | (metadata.get("labels") or {})
         metadata["finalizers"] = ["example.com/a", "example.com/b"]
         self.current = {}
+        schemas = change.schemas
+        self.status = schemas.value(self.random, schemas.field(change.schema, "status"), 1)
 
     def requests(self) -> Generator[dict, dict, None]:
         random = self.random
@@ -88,22 +90,24 @@ class _Case:
     def _next_request(self):
         random = self.random
         inner = ""
-        if self.resource.subresources and random.random() < 0.15:
+        if self.resource.subresources and random.random() < 0.3:
             inner = "/" + random.choice(self.resource.subresources)
+        if inner == "/scale" and random.random() < 0.8:
+            return self._scale_request(inner)
         draw = random.random()
         if draw < 0.65 or not self.current:
             part = self._part(
-                self.whole if random.random() < 0.7 or not self.current else self._client_fields()
+                self.whole if random.random() < 0.7 or not self.current else self._client_fields(), inner
             )
             return self._apply_request(
                 inner,
                 mutated(random, part, self.change.schemas, self.change.schema, random.choice((0, 0, 0, 1))),
             )
         if draw < 0.75:
-            body = self._part(self._client_fields())
+            body = self._part(self._client_fields(), inner)
             return request("PUT", self._object_path(inner), f"fieldManager={random.choice(MANAGERS)}", body)
         if draw < 0.9:
-            body = self._part(self.whole)
+            body = self._part(self.whole, inner)
             return request(
                 "PATCH",
                 self._object_path(inner),
@@ -119,6 +123,18 @@ class _Case:
             body,
             content=JSON_PATCH,
         )
+
+    def _scale_request(self, inner):
+        random, name = self.random, self.whole["metadata"]["name"]
+        body = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": name}}
+        body["spec"] = random.choice(({}, {"replicas": 0}, {"replicas": 1}, {"replicas": 2}))
+        if random.random() < 0.2:
+            body["status"] = {"replicas": 1, "selector": "a=b"}
+        if random.random() < 0.6:
+            return self._apply_request(inner, body)
+        method, content = random.choice((("PUT", ""), ("PATCH", MERGE)))
+        options = f"fieldManager={random.choice(MANAGERS)}"
+        return request(method, self._object_path(inner), options, body, content=content)
 
     def _object_path(self, inner=""):
         return f"{self.path}/{self.whole['metadata']['name']}{inner}"
@@ -138,9 +154,11 @@ class _Case:
         body.pop("status", None)
         return body
 
-    def _part(self, body):
-        """Return a part of an object that still identifies it."""
+    def _part(self, body, inner):
+        """Return a part of an object that still identifies it; for its status, and sometimes otherwise, with a status."""
         random = self.random
+        if self.status and random.random() < (0.8 if inner == "/status" else 0.1):
+            body = body | {"status": self.status}
         kept = random.choice((1, 0.95, 0.8, 0.5, 0.2))
         part = _cut(random, body, kept)
         part["metadata"] = part.get("metadata") or {}
