@@ -22,7 +22,7 @@ from mockube.apiserver.customresources.registries import OBJECT_META
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.packs.definitions import definitions
 from mockube.apiserver.packs.denial import denial_error
-from mockube.apiserver.packs.kruise import beta, clone_set, go_form, stateful_set, united_deployment
+from mockube.apiserver.packs.kruise import alpha, beta, clone_set, go_form, stateful_set, united_deployment
 from mockube.apiserver.packs.kruise.go_form import with_go_values
 from mockube.apiserver.packs.kruise.launch_priority import LaunchPriority
 from mockube.apiserver.registry.registry import Registry
@@ -70,7 +70,8 @@ class Webhook(Plugin):
         encoded = orjson.dumps(decoded)
         self._rules.set_defaults(decoded, old)
         if orjson.dumps(decoded) != encoded:
-            new_object["spec"] = decoded["spec"]
+            # A version may not have all fields that get defaults.
+            new_object["spec"] = custom.prune({**new_object, "spec": decoded["spec"]}, [])["spec"]
             custom.default(new_object)
 
     async def validate(self, registry: Registry, attributes: AdmissionAttributes) -> None:
@@ -123,7 +124,7 @@ def pack_webhooks(packs: Iterable[str], catalog: Catalog) -> Iterator[Plugin]:
 # --- kinds
 
 _CONVERSIONS: Final[Mapping[str, Mapping[GroupResource, Callable[[Tree, str], Tree]]]] = {
-    "kruise": beta.CONVERSIONS
+    "kruise": {**alpha.CONVERSIONS, **beta.CONVERSIONS}
 }
 
 
@@ -141,7 +142,7 @@ def pack_kinds(packs: Iterable[str], schemas: Schemas) -> Iterator[Sequence[Cust
 @cache
 def definition_trees(pack: str) -> Sequence[Tree]:
     """Return the CustomResourceDefinitions of a pack with all versions; a process reads them once."""
-    return [beta.with_beta(load(text).tree) for text in definitions(pack)]
+    return [alpha.with_alpha(beta.with_beta(load(text).tree)) for text in definitions(pack)]
 
 
 @cache

@@ -5,11 +5,14 @@ import pytest
 from mockube.apiserver.http.settings import Settings
 from mockube.apiserver.packs.registry import definition_trees
 from tests.support.controllers.kruise import (
+    ALPHA_STATEFUL,
     BETA_CLONES,
     BETA_UNITED,
     CLONES,
+    STATEFUL,
     UNITED,
     clone_set,
+    stateful_set,
     subset,
     united_deployment,
     workload,
@@ -46,6 +49,29 @@ async def test_server_without_pack_refuses_version_that_is_not_stored():
         )
         stored = clone_set() | {"apiVersion": "apps.kruise.io/v1beta1"}
         assert (await client.post(BETA_CLONES, stored)).status == 201
+
+
+async def test_stateful_set_of_v1alpha1_is_defaulted_and_loses_fields_of_v1beta1(client):
+    beta = stateful_set(reserveOrdinals=[1], scaleStrategy={"maxUnavailable": 1})
+    assert (await client.post(STATEFUL, beta)).status == 201
+    alpha = (await client.get(f"{ALPHA_STATEFUL}/foo")).body
+    assert not alpha["spec"].keys() & {
+        "reserveOrdinals",
+        "scaleStrategy",
+        "persistentVolumeClaimRetentionPolicy",
+    }
+    assert alpha["status"]["availableReplicas"] == 0
+    alpha["spec"]["replicas"] = 3
+    assert (await client.put(f"{ALPHA_STATEFUL}/foo", alpha)).status == 200
+    stored = (await client.get(f"{STATEFUL}/foo")).body["spec"]
+    assert (stored["replicas"], stored.keys() & {"reserveOrdinals", "scaleStrategy"}) == (3, set())
+
+    new = stateful_set(name="new") | {"apiVersion": "apps.kruise.io/v1alpha1"}
+    created = (await client.post(ALPHA_STATEFUL, new)).body["spec"]
+    assert created["updateStrategy"]["rollingUpdate"]["podUpdatePolicy"] == "ReCreate"
+    assert "volumeClaimUpdateStrategy" not in created
+    refused = await client.patch(f"{ALPHA_STATEFUL}/new", {"spec": {"serviceName": "other"}})
+    assert refused.status == 422
 
 
 async def test_clone_set_of_v1beta1_is_defaulted(client):

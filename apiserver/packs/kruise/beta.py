@@ -22,7 +22,7 @@ RECREATE, ROLLING_UPDATE, ON_DELETE = "ReCreate", "RollingUpdate", "OnDelete"
 
 # --- definitions
 
-_CONVERSION: Final[ReadOnlyTree] = {
+CONVERSION: Final[ReadOnlyTree] = {
     "strategy": "Webhook",
     "webhook": {
         "clientConfig": {
@@ -48,7 +48,7 @@ def with_beta(definition: ReadOnlyTree) -> Tree:
         alpha["storage"] = False
         derive(*(version["schema"]["openAPIV3Schema"]["properties"] for version in (alpha, beta)))
         tree["spec"]["versions"].append(beta)
-        tree["spec"]["conversion"] = _copy(_CONVERSION)
+        tree["spec"]["conversion"] = _copy(CONVERSION)
     return tree
 
 

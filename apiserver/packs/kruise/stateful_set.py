@@ -59,9 +59,8 @@ def validate(_registry: Registry, new: ReadOnlyTree, old: ReadOnlyTree | None) -
         path = _SPEC.child("scaleStrategy", "maxUnavailable")
         yield from _check_unavailable(spec["scaleStrategy"]["maxUnavailable"], spec, path)
     yield from _check_strategy(spec, _SPEC.child("updateStrategy"))
-    yield from _RETENTION(
-        spec["persistentVolumeClaimRetentionPolicy"], _SPEC.child("persistentVolumeClaimRetentionPolicy")
-    )
+    if (retention := spec.get(_RETENTION_POLICY)) is not None:  # v1alpha1 does not have it
+        yield from _RETENTION(retention, _SPEC.child(_RETENTION_POLICY))
     if spec["replicas"] < 0:
         yield errors.invalid(_SPEC.child("replicas"), spec["replicas"], NOT_NEGATIVE)
     yield from check_own_template(
@@ -183,6 +182,7 @@ def _check_policy(spec: ReadOnlyTree, policy: str, path: Path) -> Iterable[Field
     return (errors.invalid(_SPEC.child("template", "spec", "readinessGates"), gates, problem),)
 
 
+_RETENTION_POLICY: Final = "persistentVolumeClaimRetentionPolicy"
 _RETENTION: Final = all_of(
     field("whenDeleted", one_of("Retain", "Delete"), absent=""),
     field("whenScaled", one_of("Retain", "Delete"), absent=""),

@@ -5,6 +5,7 @@ UNITED = NAMESPACE.format(version="v1alpha1", plural="uniteddeployments")
 CLONES = NAMESPACE.format(version="v1alpha1", plural="clonesets")
 BETA_UNITED = NAMESPACE.format(version="v1beta1", plural="uniteddeployments")
 BETA_CLONES = NAMESPACE.format(version="v1beta1", plural="clonesets")
+ALPHA_STATEFUL = NAMESPACE.format(version="v1alpha1", plural="statefulsets")
 STATEFUL = NAMESPACE.format(version="v1beta1", plural="statefulsets")
 
 LABELS = {"app": "foo"}
