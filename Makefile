@@ -66,6 +66,9 @@ e2e: environment ## Run Kubernetes' conformance suite against a mockube cluster 
 charts: environment ## Install, test, upgrade and remove public charts; CHARTS=DIR names a folder of packaged ones, ARGS="--only redis"
 	@"$(BIN)/python" -m tests.charts $(if $(CHARTS),--charts "$(CHARTS)") $(ARGS)
 
+suites: environment ## Run public test suites (needs Go, Maven, cargo); SUITES=DIR names a folder of checkouts, ARGS="--only jobset"
+	@"$(BIN)/python" -m tests.suites $(if $(SUITES),--suites "$(SUITES)") $(ARGS)
+
 definitions: environment ## Fetch the definitions that projects publish (needs Go); a test installs them
 	@"$(BIN)/python" -m tools.definitions
 
@@ -102,4 +105,4 @@ lock: ## Generate requirements.lock from pyproject.toml (needs uv; ARGS=--upgrad
 clean: ## Remove all generated files
 	@rm -rf "$(VENV)" .coverage* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
 
-.PHONY: help setup environment up test test-all conformance compose-test cov fuzz differential shell-differential record e2e charts definitions bench hostile fmt lint types imports flags lock clean
+.PHONY: help setup environment up test test-all conformance compose-test cov fuzz differential shell-differential record e2e charts suites definitions bench hostile fmt lint types imports flags lock clean
