@@ -130,6 +130,7 @@ class SimulatedPods:
         if old is not None and (new is None or new.uid != old.uid):
             self._registry.addresses.release(old.uid)
             self._objects.forget(old.uid)
+            self._interactive.references.started.forget(old.uid)
             self._status_writer.forget(old.key)
             self._stages.forget(old.key)
             self._interactive.forget(old.uid)
@@ -200,6 +201,7 @@ class SimulatedPods:
             step = self._next_step(pod, possible, now)
             if self._details and not step.is_blocked:
                 step = replace(step, effects=(_not_simulated(creators), *step.effects))
+        await self._interactive.references.started.note_step(pod.object, objects, step)
         self._objects.note_step(pod, objects.used, step.requeue_at if step.is_blocked else None)
         return step
 

@@ -5,6 +5,8 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from mockube.apimachinery import meta
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import ApiError, NotFound
@@ -15,7 +17,9 @@ from mockube.controller_manager.client.kinds import CONFIG_MAPS, SECRETS, SERVIC
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.kubelet.containers.environment import References
 from mockube.controller_manager.kubelet.containers.mounts import referenced_names, token_requests
+from mockube.controller_manager.kubelet.containers.runs import container_status
 from mockube.controller_manager.kubelet.shared_work import SharedWork
+from mockube.controller_manager.kubelet.started_values import StartedValues
 
 MAX_SERVICES: Final = 500
 """The maximum number of Services in a container's variables."""
@@ -29,11 +33,23 @@ class ReferenceLoader:
         self._client = client
         self._nodes = nodes
         self._loads = SharedWork[References]()
+        self.started = StartedValues(client)
 
-    async def load_shared(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> References:
-        """Load the references of a container; concurrent calls for the same pod share the requests."""
+    async def load_shared(
+        self, pod: ReadOnlyTree, container: ReadOnlyTree, restarts: int | None = None
+    ) -> References:
+        """Load the references of a container's run; concurrent calls for the same pod share the requests.
+
+        `restarts` is the run, if the pod's status lacks it yet.
+        """
         key = (meta.uid(pod), meta.resource_version(pod), container["name"])
-        return await self._loads.run(key, partial(self.load, pod, container))
+        references = await self._loads.run(key, partial(self.load, pod, container))
+        if restarts is None:
+            restarts = (container_status(pod, container["name"]) or {}).get("restartCount") or 0
+        started = self.started.find(meta.uid(pod), container["name"], restarts)
+        if started is None:
+            return references
+        return replace(references, started_config_maps=started.config_maps, started_secrets=started.secrets)
 
     async def load(
         self,

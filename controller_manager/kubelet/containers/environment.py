@@ -8,6 +8,7 @@ from decimal import ROUND_CEILING, Decimal
 from typing import Any, Final
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from mockube.apimachinery import meta, quantity
 from mockube.apimachinery.hosts import join_host_port
@@ -37,6 +38,20 @@ class References(Struct, frozen=True, kw_only=True):
     allocatable: Mapping[str, str] = field(default_factory=dict)
     """The allocatable resources of the pod's node."""
 
+    started_config_maps: Mapping[str, ReadOnlyTree] = field(default_factory=dict)
+    started_secrets: Mapping[str, ReadOnlyTree] = field(default_factory=dict)
+    """The objects as they were when the container started, if they are noted: those in its variables and at subPaths."""
+
+    def at_start(self) -> "References":
+        """Return the references with the objects as they were when the container started."""
+        if not self.started_config_maps and not self.started_secrets:
+            return self
+        return replace(
+            self,
+            config_maps={**self.config_maps, **self.started_config_maps},
+            secrets={**self.secrets, **self.started_secrets},
+        )
+
     def config_map(self, name: str) -> ReadOnlyTree | None:
         return self.config_maps.get(name)
 
@@ -61,6 +76,7 @@ def environment_of(
     image: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
     """Return the variables in the order in which a kubelet sets them: from the image, services, envFrom, env."""
+    references = references.at_start()
     variables = {"PATH": PATH, "HOSTNAME": hostname_of(pod), "HOME": "/root", **(image or {})}
     variables |= _service_links(pod, references.services)
     for source in container.get("envFrom") or ():

@@ -1,6 +1,6 @@
 """The files of a container: those in its volumes, and those that every container has. Pure."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from posixpath import join, normpath
 from typing import Any, Final, NamedTuple
 
@@ -64,6 +64,22 @@ def volume_content(
 
 def referenced_names(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[set[str], set[str]]:
     """Return the names of the ConfigMaps and of the Secrets that a container refers to."""
+    return _names(container, mounted_volumes(pod, container))
+
+
+def names_at_start(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[set[str], set[str]]:
+    """Return the names of those whose changes do not reach a running container: in variables, and at subPaths."""
+    fixed = {mount["name"] for mount in container.get("volumeMounts") or () if _is_fixed(mount)}
+    volumes = pod["spec"].get("volumes") or () if fixed else ()
+    return _names(container, (volume for volume in volumes if volume["name"] in fixed))
+
+
+def _is_fixed(mount: ReadOnlyTree) -> bool:
+    """Return whether a mount keeps the files that its volume had when the container started."""
+    return bool(mount.get("subPath") or mount.get("subPathExpr"))
+
+
+def _names(container: ReadOnlyTree, volumes: Iterable[ReadOnlyTree]) -> tuple[set[str], set[str]]:
     maps, secrets = set[str](), set[str]()
     for source in container.get("envFrom") or ():
         maps.add((source.get("configMapRef") or {}).get("name") or "")
@@ -72,7 +88,7 @@ def referenced_names(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[set[st
         source = entry.get("valueFrom") or {}
         maps.add((source.get("configMapKeyRef") or {}).get("name") or "")
         secrets.add((source.get("secretKeyRef") or {}).get("name") or "")
-    for volume in mounted_volumes(pod, container):
+    for volume in volumes:
         maps.add((volume.get("configMap") or {}).get("name") or "")
         secrets.add((volume.get("secret") or {}).get("secretName") or "")
         for source in (volume.get("projected") or {}).get("sources") or ():
@@ -150,6 +166,7 @@ def _mounted_files(
     source = volume.get(kind) or {}
     group = (pod["spec"].get("securityContext") or {}).get("fsGroup")
     read_only = kind in _READ_ONLY or bool(mount.get("readOnly"))
+    references = references.at_start() if _is_fixed(mount) else references
     content = _content(kind, source, pod, container, references) if kind in _READ_ONLY else {}
     mount_path = normpath(mount["mountPath"])
     inner = sub_path(mount, environment_of(pod, container, references)).strip("/")

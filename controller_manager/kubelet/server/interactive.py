@@ -278,7 +278,7 @@ class InteractiveContainers:
 
     async def _execute(self, pod: ReadOnlyTree, run: InteractiveRun) -> int:
         container = run.container
-        references = await self.references.load_shared(pod, container)
+        references = await self.references.load_shared(pod, container, run.state.restarts)
         files = await self.files.file_system(pod, container, restarts=run.state.restarts)
         host = host_of(pod, container, references, self._clock.now(), files=files)
         host.now, host.is_strict, host.has_terminal = self._clock.now, False, bool(container.get("tty"))
@@ -290,7 +290,7 @@ class InteractiveContainers:
     async def _execute_with_network(self, pod: ReadOnlyTree, run: InteractiveRun) -> None:
         """Run a command that uses the network. One that is not simulated ends, or runs on, as without the network."""
         container = run.container
-        references = await self.references.load_shared(pod, container)
+        references = await self.references.load_shared(pod, container, run.state.restarts)
         files = await self.files.file_system(pod, container, restarts=run.state.restarts)
         host = host_of(pod, container, references, self._clock.now(), files=files)
         host.now = self._clock.now

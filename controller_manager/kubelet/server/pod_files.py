@@ -85,9 +85,9 @@ class PodFiles:
     ) -> FileSystem:
         """Replay a container's command up to now; return its files."""
         run = _latest_run(pod, container)
-        references = await self._references.load_shared(pod, container)
         if restarts is None:
             restarts = run.restarts if run else 0
+        references = await self._references.load_shared(pod, container, restarts)
         key = RunKey(meta.uid(pod), container["name"], restarts)
         is_new = not self._container_files.contains(key)
         mounts = shared_mounts(pod, container, references)
