@@ -8,13 +8,18 @@ from msgspec.structs import replace
 
 from mockube.apimachinery.timestamps import after, format_time, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.kubelet.containers.start_checks import StartFailure, start_failure
+from mockube.controller_manager.kubelet.containers.start_checks import (
+    CONFIG_ERROR,
+    StartFailure,
+    start_failure,
+)
 from mockube.controller_manager.kubelet.effects import EmitEvent, StartContainer
 from mockube.controller_manager.kubelet.pod_lifecycle.container_status import (
     Container,
     ContainerUpdate,
     counts_for_readiness,
     end_container,
+    running_since,
     running_status,
     waiting_status,
 )
@@ -29,6 +34,8 @@ _START_MESSAGE: Final = "failed to create containerd task: failed to create shim
 _NEVER_STARTED: Final = "1970-01-01T00:00:00Z"
 SYNC_PERIOD: Final = timedelta(seconds=10)
 """The delay after which a container that could not be created is tried again."""
+RELIST_PERIOD: Final = timedelta(seconds=1)
+"""The period in which a kubelet lists the containers of its runtime."""
 
 
 def start_run(
@@ -47,6 +54,8 @@ def start_run(
     failure = _start_failure(container, restarts)
     if failure is not None:
         return _not_created(container, status, failure, now, last=last)
+    if status is not None and (retry_at := _time_of_retry(container, status)) is not None and retry_at > now:
+        return ContainerUpdate(status=status, due=retry_at, is_blocked=True)
     if container.process is not None:
         return _start_process(container, container.process, status, restarts=restarts, last=last)
     started = now
@@ -89,6 +98,19 @@ def _not_created(
         EmitEvent("Warning", reason, message, container.field) for reason, message in failure.events
     )
     return ContainerUpdate(status=waiting, due=now + SYNC_PERIOD, is_blocked=True, events=events)
+
+
+def _time_of_retry(container: Container, status: ReadOnlyTree) -> datetime | None:
+    """Return when a container that could not be created is tried again; None: at once.
+
+    A kubelet tries again when it notices that another container of the pod has started, which takes it up to a second.
+    """
+    waiting = status["state"].get("waiting") or {}
+    if waiting.get("reason") != CONFIG_ERROR:
+        return None
+    statuses = (container.pod.get("status") or {}).get("containerStatuses") or ()
+    times = [time for other in statuses if (time := running_since(other)) is not None]
+    return max(times) + RELIST_PERIOD if times else None
 
 
 def _start_process(

@@ -210,3 +210,22 @@ def test_objects_that_may_exist_do_not_block_pods():
     secrets_only = replace(CONTEXT, objects=PossibleObjects(CONTEXT.objects, {SECRETS}))
     assert SimulatedPod(mounted, context=secrets_only).ready
     assert not SimulatedPod(pod(container(**env("configMapKeyRef", "x", "a"))), context=secrets_only).ready
+
+
+def test_container_that_waited_for_key_starts_in_a_later_second_than_the_others():
+    """As with a kubelet, so that the times of containers with launch priorities differ."""
+    waiting = container("low", **env("configMapKeyRef", "m", "c"))
+    simulated = SimulatedPod(pod(container("high"), waiting), context=CONTEXT)
+    assert simulated.containers() == {"high": "running", "low": "CreateContainerConfigError"}
+    simulated.context = node_context(details=True, config_maps={"m": {"data": {"c": "1"}}})
+    assert simulated.pass_time(0.5).containers()["low"] == "CreateContainerConfigError"
+    assert simulated.pass_time(0.5).containers()["low"] == "running"
+    high, low = simulated.status["containerStatuses"]
+    assert high["state"]["running"]["startedAt"] < low["state"]["running"]["startedAt"]
+
+
+def test_container_that_waited_for_key_of_first_container_starts_at_once():
+    waiting = container("only", **env("configMapKeyRef", "m", "c"))
+    simulated = SimulatedPod(pod(waiting), context=CONTEXT)
+    simulated.context = node_context(details=True, config_maps={"m": {"data": {"c": "1"}}})
+    assert simulated.pass_time(0.1).ready
