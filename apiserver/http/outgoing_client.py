@@ -18,6 +18,7 @@ from mockube.apimachinery.x509.system_roots import trusted_pool
 from mockube.apimachinery.x509.tls import client_context
 from mockube.apiserver.authn.chain import RemoteDependencies
 from mockube.apiserver.authz.chain import RemoteAuthorization
+from mockube.apiserver.http.named_sockets import forget_socket, named_socket
 from mockube.apiserver.http.webhook_client import failure_reason
 from mockube.apiserver.metrics.authentication import AuthenticationMetrics
 from mockube.apiserver.metrics.authorization import AuthorizationMetrics
@@ -43,6 +44,7 @@ class OutgoingClient:
 
     async def send(self, request: OutgoingRequest) -> RemoteResponse:
         operation = f'{request.method.capitalize()} "{request.url}"'
+        forget_socket()
         try:
             return await self._send(request)
         except TimeoutError as error:
@@ -77,7 +79,9 @@ class OutgoingClient:
 
     def _open_session(self) -> ClientSession:
         if self._session is None:
-            connector = TCPConnector(resolver=ThreadedResolver(), limit=_CONNECTIONS)
+            connector = TCPConnector(
+                resolver=ThreadedResolver(), limit=_CONNECTIONS, socket_factory=named_socket
+            )
             self._session = ClientSession(
                 connector=connector, cookie_jar=DummyCookieJar(), timeout=ClientTimeout(total=None)
             )

@@ -3,6 +3,7 @@
 Clouds serve the credentials of a machine at link-local addresses, which users who can register webhooks must not read.
 """
 
+import errno
 import ipaddress
 import os
 import socket
@@ -18,6 +19,7 @@ from aiohttp import (
     ClientConnectorSSLError,
     ClientError,
     ClientResponse,
+    ClientResponseError,
     ClientSession,
     ClientTimeout,
     DummyCookieJar,
@@ -26,6 +28,7 @@ from aiohttp import (
     ThreadedResolver,
 )
 from aiohttp.abc import ResolveResult
+from aiohttp.http_exceptions import TransferEncodingError
 from yarl import URL
 
 from mockube.apimachinery import gotext, status
@@ -37,6 +40,7 @@ from mockube.apimachinery.x509.tls import VerificationError, alert_problem, clie
 from mockube.apiserver.admission.webhooks.review import WebhookCallFailed
 from mockube.apiserver.admission.webhooks.services import SimulatedWebhook, WebhookEndpoint
 from mockube.apiserver.http.backend_connection import Dialer, DialFailed
+from mockube.apiserver.http.named_sockets import connection_names, forget_socket, named_socket
 from mockube.apiserver.request.limits import Deadlines
 from mockube.apiserver.wire.review_decode import status_message
 
@@ -70,6 +74,7 @@ class WebhookClient:
 
     async def post(self, endpoint: WebhookEndpoint, body: bytes, *, seconds: float) -> bytes:
         post_url = f"{endpoint.url}?timeout={seconds:.0f}s"
+        forget_socket()
         try:
             if endpoint.pod is not None:
                 return await self._deadlines.within(seconds, self._post_to_pod(endpoint, post_url, body))
@@ -125,7 +130,9 @@ class WebhookClient:
 
     def _open_session(self) -> ClientSession:
         if self._session is None:
-            connector = TCPConnector(resolver=CheckedResolver(), limit=_CONNECTIONS)
+            connector = TCPConnector(
+                resolver=CheckedResolver(), limit=_CONNECTIONS, socket_factory=named_socket
+            )
             self._session = ClientSession(
                 connector=connector, cookie_jar=DummyCookieJar(), timeout=ClientTimeout(total=None)
             )
@@ -173,15 +180,26 @@ async def _read(response: ClientResponse, post_url: str) -> bytes:
     parts, size = list[bytes](), response.content_length or 0
     if size <= MAX_RESPONSE:
         size = 0
-        async for part in response.content.iter_any():
-            parts.append(part)
-            size += len(part)
-            if size > MAX_RESPONSE:
-                break
-        else:
-            return b"".join(parts)
+        try:
+            async for part in response.content.iter_any():
+                parts.append(part)
+                size += len(part)
+                if size > MAX_RESPONSE:
+                    break
+            else:
+                return b"".join(parts)
+        except (ClientError, OSError) as error:
+            problem = f"unexpected error when reading response body. Please retry. Original error: {_body_problem(error)}"
+            raise WebhookCallFailed(f"failed to call webhook: {problem}") from error
     response.close()
     raise _call_error(post_url, f"the response is longer than {MAX_RESPONSE} bytes")
+
+
+def _body_problem(error: Exception) -> str:
+    """Return Go's message for a body that ends early."""
+    if isinstance(error.__cause__, TransferEncodingError) and "chunk size" in str(error.__cause__):
+        return "invalid byte in chunk length"
+    return _lost_connection(error) or "unexpected EOF"
 
 
 def _response_body(code: int, content_type: str, answer: bytes) -> bytes:
@@ -209,6 +227,8 @@ def failure_reason(error: Exception) -> str:
         error = error.certificate_error
     if isinstance(error, VerificationError):
         return str(error)
+    if reason := _lost_connection(error):
+        return reason
     cause = error.os_error if isinstance(error, ClientConnectorSSLError) else error.__cause__
     if isinstance(cause, ssl.SSLError) and (alert := alert_problem(cause)):
         return alert
@@ -223,3 +243,18 @@ def failure_reason(error: Exception) -> str:
         reason = os.strerror(code).lower() if code > 0 else str(error.os_error)
         return f"dial tcp {error.host}:{error.port}: connect: {reason}"
     return "EOF" if isinstance(error, ServerDisconnectedError) else str(error)
+
+
+def _lost_connection(error: Exception) -> str:
+    """Return Go's message for a connection that the other side has reset or closed, or that is not HTTP; "" otherwise."""
+    if isinstance(error, ClientResponseError):
+        return "net/http: HTTP/1.x transport connection broken: malformed HTTP response"
+    for cause in (error, getattr(error, "os_error", None), error.__cause__):
+        if not isinstance(cause, ConnectionResetError | BrokenPipeError):
+            continue
+        if cause.errno is None:
+            return "EOF"  # asyncio has no error of its own for a connection that ends during the handshake
+        action = "write" if cause.errno == errno.EPIPE else "read"
+        names = f"{action} tcp {connection_names()}: " if connection_names() else ""
+        return f"{names}{action}: {os.strerror(cause.errno).lower()}"
+    return ""

@@ -7,7 +7,10 @@ servers call.
 import base64
 import contextlib
 import json
+import os
+import socket
 import ssl
+import struct
 import threading
 from collections.abc import Generator, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -178,7 +181,11 @@ HTTP = {
     "null": (200, "application/json", b"null"),
     "yaml": (200, "application/yaml", b"kind: ConversionReview\napiVersion: apiextensions.k8s.io/v1\n"),
 }
-FAULTS = (*RESULTS, *METADATA, *RESPONSES, *REVIEWS, *OBJECT_FAULTS, *HTTP, "twice", "spec", "close")
+FAULTS = (*RESULTS, *METADATA, *RESPONSES, *REVIEWS, *OBJECT_FAULTS, *HTTP, "twice", "spec", "close", "reset")
+
+
+RESET = (0, "", b"")
+"""Instead of a response: the connection is reset."""
 
 
 class Webhook:
@@ -219,6 +226,11 @@ class _Handler(BaseHTTPRequestHandler):
         if answer is None:
             self.close_connection = True
             return
+        if answer is RESET:
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            os.close(self.connection.detach())  # without the end of TLS
+            self.close_connection = True
+            return
         code, content, body = answer
         self.send_response(code)
         self.send_header("Content-Type", content)
@@ -243,6 +255,8 @@ def converted_review(review) -> tuple[int, str, bytes] | None:
         fault = ""
     if fault == "close":
         return None
+    if fault == "reset":
+        return RESET
     if fault in HTTP:
         return HTTP[fault]
     found = [_converted(tree, version, fault) for tree in objects]

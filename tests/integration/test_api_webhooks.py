@@ -3,6 +3,8 @@
 The answers and messages are those of kube-apiserver 1.36, which was sent the same.
 """
 
+import re
+
 import pytest
 
 from tests.support.server import apiserver
@@ -285,6 +287,29 @@ async def test_failed_webhook_follows_failure_policy(client, hooks, kind, path):
         kind="json-patch+json",
     )
     assert (await client.post(PATH, MAP)).status == 201
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        (
+            "short",
+            r"unexpected error when reading response body\. Please retry\. Original error: unexpected EOF",
+        ),
+        (
+            "lost",
+            (
+                r'Post "https://127\.0\.0\.1:PORT/lost\?timeout=1s": '
+                r"read tcp 127\.0\.0\.1:\d+->127\.0\.0\.1:PORT: read: connection reset by peer"
+            ),
+        ),
+    ],
+)
+async def test_lost_connection_to_webhook_has_error_of_go(client, hooks, path, message):
+    await register(client, VALIDATING, hooks.hook(path))
+    answer = await client.post(PATH, MAP)
+    found = answer.body["message"].replace(str(hooks.port), "PORT")
+    assert re.fullmatch(re.escape(f"{FAILED}failed to call webhook: ") + message, found), found
 
 
 @pytest.mark.parametrize(

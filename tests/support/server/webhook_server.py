@@ -4,7 +4,9 @@ import asyncio
 import base64
 import contextlib
 import ipaddress
+import socket
 import ssl
+import struct
 from datetime import timedelta
 
 import orjson
@@ -22,6 +24,20 @@ PATH = "/api/v1/namespaces/default/configmaps"
 MAP = {"metadata": {"name": "a"}, "data": {"x": "y"}}
 FAILED = 'Internal error occurred: failed calling webhook "h.example.com": '
 CONFIG_MAPS = {"operations": ["*"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}
+
+
+async def break_off(request, path):
+    """End the connection within the body, or reset it before the head."""
+    if path == "lost":
+        linger = struct.pack("ii", 1, 0)
+        request.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        request.transport.abort()
+        return web.Response()
+    response = web.StreamResponse(headers={"Content-Length": "100"})
+    await response.prepare(request)
+    await response.write(b"abc")
+    request.transport.close()
+    return response
 
 
 def label(review, **labels):
@@ -130,6 +146,8 @@ class WebhookServer:
         texts = {"garbage": b"{", "bracket": b"[", "empty": b"", "huge": b" " * (17 << 20)}
         if path in texts:
             return web.Response(body=texts[path], content_type="application/json")
+        if path in ("short", "lost"):
+            return await break_off(request, path)
         if path == "status":
             status = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "no way"}
             return web.json_response(status, status=500)
