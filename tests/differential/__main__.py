@@ -24,6 +24,7 @@ from pathlib import Path
 from tests.conformance.golden import golden
 from tests.differential import (
     admission,
+    conversion_webhook,
     conversions,
     custom,
     expressions,
@@ -103,7 +104,7 @@ def _cases(options, servers, stack, folder):
     seed, real = options.seed, servers[0]
     many = {"requests": options.requests}
     if options.conversions:
-        webhook = stack.enter_context(conversions.running_webhook(folder))
+        webhook = stack.enter_context(conversion_webhook.running_webhook(folder))
         return conversions.cases(seed, webhook), many | {"prefix": f"w{seed}", "goes_on": True}
     for module in (custom, admission, expressions, rights, users):
         name = module.__name__.rpartition(".")[2]

@@ -5,6 +5,7 @@ import json
 
 from tests.differential import (
     admission,
+    conversion_webhook,
     conversions,
     custom,
     expressions,
@@ -272,7 +273,7 @@ def requests_of(case):
 
 
 def conversion_requests(seed):
-    case, requests, answer = next(conversions.cases(seed, conversions.Webhook(1, b"ca"))), [], None
+    case, requests, answer = next(conversions.cases(seed, conversion_webhook.Webhook(1, b"ca"))), [], None
     with contextlib.suppress(StopIteration):
         while True:
             requests.append(request := case.send(answer))
@@ -294,7 +295,7 @@ def test_conversion_has_fault_that_object_names():
     def response(**annotations):
         tree = thing | {"metadata": {"name": "x", "annotations": annotations}}
         sent = {"uid": "1", "objects": [tree], "desiredAPIVersion": "g/v2"}
-        answer = conversions.converted_review({"kind": "R", "apiVersion": "a/v1", "request": sent})
+        answer = conversion_webhook.converted_review({"kind": "R", "apiVersion": "a/v1", "request": sent})
         return answer and json.loads(answer[2] or "0")
 
     (converted,) = response()["response"]["convertedObjects"]
@@ -302,7 +303,7 @@ def test_conversion_has_fault_that_object_names():
     assert response(fault="failed")["response"]["result"] == {"status": "Failed", "message": "no way"}
     assert response(fault="failed", to="/v1")["response"]["result"] == {"status": "Success"}
     assert response(fault="close") is None
-    assert len({*conversions.FAULTS}) == len(conversions.FAULTS)
+    assert len({*conversion_webhook.FAULTS}) == len(conversion_webhook.FAULTS)
 
 
 def test_managers_of_several_seconds_are_compared_without_order():
