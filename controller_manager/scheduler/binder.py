@@ -77,12 +77,12 @@ class Binder:
 
     async def _bind_claim(self, binding: ClaimBinding, node: str) -> None:
         """Write the claim into its volume, or the node of a new volume into the claim; volume controllers do the rest."""
-        claim, volume = binding
+        claim, volume, is_written = binding
         if volume is None:
             key = Key.of(claim)
             patch = {"metadata": {"uid": meta.uid(claim), "annotations": {SELECTED_NODE: node}}}
             await self._client.patch(PERSISTENT_VOLUME_CLAIMS, key, patch)
-        else:
+        elif not is_written:
             await self._client.update(PERSISTENT_VOLUMES, _with_claim(volume, claim))
 
     def _is_bound(self, binding: ClaimBinding) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.workloads.pod_requests import PODS, Amounts, amounts
 
@@ -19,6 +20,7 @@ class NodeInfo:
 
     __slots__ = (
         "allocatable",
+        "claim_counts",
         "labels",
         "name",
         "node",
@@ -38,6 +40,8 @@ class NodeInfo:
         self.pods_with_affinity: dict[str, PodInfo] = {}
         """The pods with affinity or anti-affinity terms, by uid."""
         self.pod_counts_by_owner: Counter[str] = Counter()
+        self.claim_counts: Counter[Key] = Counter()
+        """The number of pods that use a claim; without a claim that no pod uses."""
         self.requested: Amounts = Counter()
         self.nonzero_requested: Amounts = Counter()
 
@@ -71,6 +75,7 @@ class NodeInfo:
         if pod.terms:
             self.pods_with_affinity[pod.view.uid] = pod
         self.pod_counts_by_owner[pod.view.owner_uid] += 1
+        self._count_claims(pod, 1)
         self.requested.update(pod.requested)
         self.nonzero_requested.update(pod.nonzero_requested)
 
@@ -79,13 +84,22 @@ class NodeInfo:
         if pod is not None:
             self.pods_with_affinity.pop(uid, None)
             self.pod_counts_by_owner[pod.view.owner_uid] -= 1
+            self._count_claims(pod, -1)
             self.requested.subtract(pod.requested)
             self.nonzero_requested.subtract(pod.nonzero_requested)
+
+    def _count_claims(self, pod: PodInfo, change: int) -> None:
+        for name in pod.claims:
+            claim = Key(pod.view.key.namespace, name)
+            self.claim_counts[claim] += change
+            if not self.claim_counts[claim]:
+                del self.claim_counts[claim]
 
     def copy(self) -> "NodeInfo":
         other = NodeInfo(self.name)
         other.node, other.labels, other.allocatable = self.node, self.labels, self.allocatable
         other.pods, other.pods_with_affinity = dict(self.pods), dict(self.pods_with_affinity)
         other.pod_counts_by_owner = self.pod_counts_by_owner.copy()
+        other.claim_counts = self.claim_counts.copy()
         other.requested, other.nonzero_requested = self.requested.copy(), self.nonzero_requested.copy()
         return other

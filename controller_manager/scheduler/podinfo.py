@@ -29,6 +29,8 @@ class PodInfo(Struct, frozen=True, kw_only=True, eq=False):
     nonzero_requested: Amounts
     host_ports: tuple[HostPort, ...] = field(default=())
     terms: AffinityTerms = NO_TERMS
+    claims: tuple[str, ...] = ()
+    """The names of the claims that the pod names."""
 
     @classmethod
     def of(cls, view: PodView) -> "PodInfo":
@@ -40,6 +42,7 @@ class PodInfo(Struct, frozen=True, kw_only=True, eq=False):
             nonzero_requested=nonzero_requests(spec),
             host_ports=tuple(host_ports(spec)),
             terms=terms_of(view),
+            claims=_claim_names(spec),
         )
 
     def with_view(self, view: PodView) -> "PodInfo":
@@ -56,3 +59,15 @@ class PodInfo(Struct, frozen=True, kw_only=True, eq=False):
     @property
     def affinity(self) -> ReadOnlyTree:
         return self.spec.get("affinity") or {}
+
+
+def _claim_names(spec: ReadOnlyTree) -> tuple[str, ...]:
+    """Return the names of the claims of a pod's volumes."""
+    volumes = spec.get("volumes")
+    if not volumes:
+        return ()
+    return tuple(
+        volume["persistentVolumeClaim"]["claimName"]
+        for volume in volumes
+        if "persistentVolumeClaim" in volume
+    )

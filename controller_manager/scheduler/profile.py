@@ -19,7 +19,7 @@ from mockube.controller_manager.scheduler.filters.taints_node_affinity_resources
     resources_fit,
     taint_toleration,
 )
-from mockube.controller_manager.scheduler.filters.volumes import volume_binding
+from mockube.controller_manager.scheduler.filters.volumes import volume_binding, volume_restrictions
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.scores.pod_affinity import pod_affinity_score
 from mockube.controller_manager.scheduler.scores.score import Score, balanced_allocation, least_allocated
@@ -86,6 +86,7 @@ FILTERS: Final[tuple[Filter, ...]] = (
     node_affinity,
     node_ports,
     resources_fit,
+    volume_restrictions,
     volume_binding,
     topology_spread,
     inter_pod_affinity,

@@ -43,7 +43,7 @@ from mockube.controller_manager.scheduler.profile import (
     uses_resources,
 )
 from mockube.controller_manager.scheduler.queue import SchedulingQueue
-from mockube.controller_manager.scheduler.volumes import ClaimBinding, Storage, claims_of
+from mockube.controller_manager.scheduler.volumes import AssumedBindings, ClaimBinding, Storage, claims_of
 from mockube.controller_manager.supervision import start
 
 if TYPE_CHECKING:
@@ -87,6 +87,7 @@ class Scheduler:
         self._waiting_for_claims: set[Key] = set()
         """The pods whose claims do not exist yet."""
         self._assumed: set[str] = set()
+        self._assumed_bindings = AssumedBindings()
         self._nominees: dict[str, tuple[str, PodInfo]] = {}
         """The nominated pods and their nodes by uid: they wait for the end of preempted pods."""
         self._binding_failures = context.metrics.task_restarts.labels("scheduler/bind")
@@ -202,6 +203,7 @@ class Scheduler:
                 claims=self._informers[PERSISTENT_VOLUME_CLAIMS].lister,
                 volumes=self._informers[PERSISTENT_VOLUMES].lister,
                 classes=self._informers[STORAGE_CLASSES].lister,
+                assumed=self._assumed_bindings,
             ),
             devices=None if self._devices is None else self._devices.snapshot(),
             nominees=lambda node: [pod for node_name, pod in self._nominees.values() if node_name == node],
@@ -230,6 +232,7 @@ class Scheduler:
         devices = self._allocate(pod, node, snapshot)
         self._cluster.assign_pod(pod, node.name)
         self._assumed.add(view.uid)
+        self._assumed_bindings.assume(view.uid, node.name, volumes)
         self._queue.delete(key)
         task = start(f"scheduler/bind {key}", self._bind(pod, node.name, volumes, devices))
         bindings.add(task)
@@ -310,6 +313,7 @@ class Scheduler:
             text = f"Successfully assigned {pod.view.key} to {node}"
             self._events.record(pod.view.object, "Normal", "Scheduled", text, action="Binding")
         finally:
+            self._assumed_bindings.forget(pod.view.uid)
             if self._devices is not None and devices:
                 self._devices.forget([*devices])
             self._binding_slots.release()

@@ -1,7 +1,5 @@
 """Scheduling with a real server: the node of each pod, and the message of an unschedulable pod."""
 
-import itertools
-
 import orjson
 import pytest
 
@@ -11,69 +9,14 @@ from mockube.controller_manager.controllers.serviceaccount.controller import SER
 from mockube.controller_manager.scheduler.scheduler import KUBE_SCHEDULER
 from mockube.etcd.kv import Put
 from tests.support.controllers.running_manager import running_manager
+from tests.support.controllers.scheduling import NO_HELP, NODES, PODS, SchedulingScenario, scheduling
 from tests.support.server.apiserver import running
-
-PODS = "/api/v1/namespaces/default/pods"
-NODES = "/api/v1/nodes"
-NO_HELP = "no new claims to deallocate, preemption: 0/{0} nodes are available: {0} Preemption is not helpful for scheduling."
-
-
-class Scenario:
-    def __init__(self, server, manager):
-        self.server = server
-        self.manager = manager
-        self.numbers = itertools.count(1)
-
-    async def node(self, name, *, cpu="4", pods="110", taints=(), unschedulable=False, **labels):
-        spec = {"taints": list(taints), "unschedulable": unschedulable}
-        labels = {"kubernetes.io/hostname": name, **labels}
-        await self.post(NODES, {"metadata": {"name": name, "labels": labels}, "spec": spec})
-        allocatable = {"cpu": cpu, "memory": "16Gi", "pods": pods}
-        answer = await self.server.patch(
-            f"{NODES}/{name}/status", {"status": {"capacity": allocatable, "allocatable": allocatable}}
-        )
-        assert answer.status == 200, answer.body
-        # Nodes begin with a taint for not being ready.
-        await self.server.patch(f"{NODES}/{name}", {"spec": {"taints": list(taints) or None}})
-
-    async def pod(self, name, *, cpu=None, labels=None, port=None, **spec):
-        container = {"name": "c", "image": "i"}
-        container |= {"resources": {"requests": {"cpu": cpu}}} if cpu else {}
-        container |= {"ports": [{"containerPort": port, "hostPort": port}]} if port else {}
-        metadata = {"name": name, "labels": labels or {"app": "web"}}
-        await self.post(PODS, {"metadata": metadata, "spec": {"containers": [container], **spec}})
-        await self.manager.settle()
-        return await self.place(name)
-
-    async def post(self, path, body):
-        answer = await self.server.post(path, body)
-        assert answer.status == 201, answer.body
-        return answer.body
-
-    async def place(self, name):
-        return (await self.server.get(f"{PODS}/{name}")).body["spec"].get("nodeName")
-
-    async def refusal(self, name):
-        pod = (await self.server.get(f"{PODS}/{name}")).body
-        (condition,) = [one for one in pod["status"]["conditions"] if one["type"] == "PodScheduled"]
-        assert (condition["status"], condition["reason"]) == ("False", "Unschedulable")
-        return condition["message"]
-
-    async def events(self, reason):
-        items = (await self.server.get("/apis/events.k8s.io/v1/namespaces/default/events")).body["items"]
-        return [one for one in items if one["reason"] == reason]
 
 
 @pytest.fixture
 async def cluster():
-    clock = SteppedClock()
-    async with (
-        running(clock=clock) as server,
-        running_manager(
-            server, clock, controllers=[SERVICE_ACCOUNT, PERSISTENT_VOLUME_BINDER], runnables=[KUBE_SCHEDULER]
-        ) as manager,
-    ):
-        yield Scenario(server, manager)
+    async with scheduling() as scenario:
+        yield scenario
 
 
 async def test_pods_are_spread_over_equal_nodes(cluster):
@@ -280,77 +223,19 @@ async def test_pods_of_other_scheduler_are_ignored(cluster):
     assert await cluster.pod("other", schedulerName="another") is None
 
 
-async def test_missing_or_unbound_claims_hold_pod(cluster):
-    await cluster.node("a")
-    volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]
-    assert await cluster.pod("web", volumes=volumes) is None
-    assert await cluster.refusal("web") == (
-        f'0/1 nodes are available: persistentvolumeclaim "data" not found. {NO_HELP.format(1)}'
-    )
-    claim = {
-        "metadata": {"name": "data"},
-        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
-    }
-    await cluster.post("/api/v1/namespaces/default/persistentvolumeclaims", claim)
-    await cluster.manager.step(2)
-    assert await cluster.refusal("web") == (
-        f"0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims. {NO_HELP.format(1)}"
-    )
-
-
-async def test_wait_for_first_consumer_claims_are_bound(cluster):
-    await cluster.node("a", disk="hdd")
-    await cluster.node("b", disk="ssd")
-    storage = {
-        "metadata": {"name": "local"},
-        "provisioner": "kubernetes.io/no-provisioner",
-        "volumeBindingMode": "WaitForFirstConsumer",
-    }
-    await cluster.post("/apis/storage.k8s.io/v1/storageclasses", storage)
-    claim = {
-        "metadata": {"name": "data"},
-        "spec": {
-            "accessModes": ["ReadWriteOnce"],
-            "storageClassName": "local",
-            "resources": {"requests": {"storage": "1Gi"}},
-        },
-    }
-    await cluster.post("/api/v1/namespaces/default/persistentvolumeclaims", claim)
-    volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]
-    assert await cluster.pod("web", volumes=volumes) is None
-    refusal = await cluster.refusal("web")
-    assert "2 node(s) didn't find available persistent volumes to bind." in refusal
-    on_ssd = {"matchExpressions": [{"key": "disk", "operator": "In", "values": ["ssd"]}]}
-    volume = {
-        "metadata": {"name": "disk"},
-        "spec": {
-            "accessModes": ["ReadWriteOnce"],
-            "storageClassName": "local",
-            "capacity": {"storage": "2Gi"},
-            "local": {"path": "/disk"},
-            "nodeAffinity": {"required": {"nodeSelectorTerms": [on_ssd]}},
-        },
-    }
-    await cluster.post("/api/v1/persistentvolumes", volume)
-    await cluster.manager.step(5)
-    assert await cluster.place("web") == "b"
-    bound = (await cluster.server.get("/api/v1/persistentvolumes/disk")).body
-    assert bound["spec"]["claimRef"]["name"] == "data"
-
-
 async def test_restarted_scheduler_counts_running_pods():
     clock = SteppedClock()
     async with running(clock=clock) as server:
         async with running_manager(
             server, clock, controllers=[SERVICE_ACCOUNT, PERSISTENT_VOLUME_BINDER], runnables=[KUBE_SCHEDULER]
         ) as manager:
-            scenario = Scenario(server, manager)
+            scenario = SchedulingScenario(server, manager)
             await scenario.node("a", cpu="1")
             assert await scenario.pod("first", cpu="600m") == "a"
         async with running_manager(
             server, clock, controllers=[SERVICE_ACCOUNT, PERSISTENT_VOLUME_BINDER], runnables=[KUBE_SCHEDULER]
         ) as manager:
-            assert await Scenario(server, manager).pod("second", cpu="600m") is None
+            assert await SchedulingScenario(server, manager).pod("second", cpu="600m") is None
 
 
 async def test_failed_binding_is_logged_and_retried(cluster, caplog):
