@@ -29,11 +29,11 @@ class OptionValues(Struct):
 
 
 def parse_options(
-    arguments: Sequence[str], names: Mapping[str, str], *, single_dash: bool = False
+    arguments: Sequence[str], names: Mapping[str, str], *, strips_equals: bool = False
 ) -> OptionValues:
     """Parse a command line. `names` maps an option, such as `-T` or `--timeout`, to its name: with `=` it has a value.
 
-    With `single_dash`, long options begin with one dash, as those of dig.
+    With `strips_equals`, `-o=json` is the same as `-ojson`, as in Go's programs.
     """
     parsed = OptionValues()
     remaining = list(arguments)
@@ -44,8 +44,8 @@ def parse_options(
             break
         if argument.startswith("--"):
             _add_long(parsed, argument, names, remaining)
-        elif argument.startswith("-") and len(argument) > 1 and not single_dash:
-            _add_short(parsed, argument, names, remaining)
+        elif argument.startswith("-") and len(argument) > 1:
+            _add_short(parsed, argument, names, remaining, strips_equals=strips_equals)
         else:
             parsed.operands.append(argument)
     return parsed
@@ -66,7 +66,14 @@ def _add_long(parsed: OptionValues, argument: str, names: Mapping[str, str], rem
     parsed.values.setdefault(name[:-1], []).append(value)
 
 
-def _add_short(parsed: OptionValues, argument: str, names: Mapping[str, str], remaining: list[str]) -> None:
+def _add_short(
+    parsed: OptionValues,
+    argument: str,
+    names: Mapping[str, str],
+    remaining: list[str],
+    *,
+    strips_equals: bool,
+) -> None:
     letters = argument[1:]
     while letters:
         name = names.get(f"-{letters[0]}")
@@ -77,6 +84,8 @@ def _add_short(parsed: OptionValues, argument: str, names: Mapping[str, str], re
             if not letters and not remaining:
                 raise UnknownOption(argument)
             value = letters or remaining.pop(0)
+            if strips_equals and letters:
+                value = value.removeprefix("=")
             parsed.values.setdefault(name[:-1], []).append(value)
             return
         parsed.values.setdefault(name, []).append("")

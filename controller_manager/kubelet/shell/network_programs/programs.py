@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
+from mockube.controller_manager.kubelet.shell.network_programs.certgen import certgen
 from mockube.controller_manager.kubelet.shell.network_programs.connections import nc, ping
 from mockube.controller_manager.kubelet.shell.network_programs.curl import curl
 from mockube.controller_manager.kubelet.shell.network_programs.databases import (
@@ -11,6 +12,7 @@ from mockube.controller_manager.kubelet.shell.network_programs.databases import 
     pg_isready,
     redis_cli,
 )
+from mockube.controller_manager.kubelet.shell.network_programs.kubectl.program import kubectl
 from mockube.controller_manager.kubelet.shell.network_programs.names import dig, getent, host, nslookup
 from mockube.controller_manager.kubelet.shell.network_programs.wget import wget
 from mockube.controller_manager.kubelet.shell.process import (
@@ -39,6 +41,8 @@ _PROGRAMS: Final[Mapping[str, Program]] = {
     "mariadb-admin": mysqladmin,
     "mongosh": mongosh,
     "mongo": mongosh,
+    "kubectl": kubectl,
+    "kube-webhook-certgen": certgen,
 }
 
 
