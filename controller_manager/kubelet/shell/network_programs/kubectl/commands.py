@@ -30,7 +30,7 @@ from mockube.controller_manager.kubelet.shell.network_programs.kubectl.output im
     to_yaml,
 )
 from mockube.controller_manager.kubelet.shell.network_programs.kubectl.selection import (
-    Selection,
+    SelectedObjects,
     fetch,
     is_on,
     is_true_by_default,
@@ -69,7 +69,7 @@ def get(process: Process, client: ApiClient, options: OptionValues, words: Seque
 
 
 def _print_tables(
-    client: ApiClient, options: OptionValues, selections: Sequence[Selection], *, ignores_missing: bool
+    client: ApiClient, options: OptionValues, selections: Sequence[SelectedObjects], *, ignores_missing: bool
 ) -> Run:
     rows, has_prefix = 0, len({selection.resource for selection in selections}) > 1
     for selection in selections:
@@ -119,7 +119,9 @@ def create(process: Process, client: ApiClient, options: OptionValues, words: Se
             raise KubectlError(
                 error.describe(action) if source else _without_source(error, resource.singular)
             ) from None
-        yield from _report(options, Selection(resource=resource, namespace=namespace), created, "created")
+        yield from _report(
+            options, SelectedObjects(resource=resource, namespace=namespace), created, "created"
+        )
     return 0
 
 
@@ -146,7 +148,7 @@ def _print_unsent(options: OptionValues, objects: Sequence[ReadOnlyTree]) -> Run
     return 0
 
 
-def _report(options: OptionValues, selection: Selection, tree: ReadOnlyTree, verb: str) -> Run:
+def _report(options: OptionValues, selection: SelectedObjects, tree: ReadOnlyTree, verb: str) -> Run:
     """Print the result of a write: a sentence, or the object in a format."""
     text = options.last("output")
     name = reference(selection.resource, meta.name(tree))
@@ -167,7 +169,7 @@ def apply(process: Process, client: ApiClient, options: OptionValues, _: Sequenc
     for tree in objects:
         resource = yield from client.resource_of_kind(tree["apiVersion"], tree["kind"])
         namespace = namespace_of(client, options, resource, tree)
-        selection = Selection(resource=resource, namespace=namespace, names=(tree["metadata"]["name"],))
+        selection = SelectedObjects(resource=resource, namespace=namespace, names=(tree["metadata"]["name"],))
         before = yield from fetch(client, options, selection, ignores_missing=True)
         is_server_side = is_on(options, "server-side")
         query = {
@@ -187,7 +189,7 @@ def delete(process: Process, client: ApiClient, options: OptionValues, words: Se
     selections = yield from select(process, client, options, words)
     ignores_missing = is_on(options, "ignore-not-found") or is_on(options, "all") or "selector" in options
     body = _delete_options(options)
-    waits = list[tuple[Selection, ReadOnlyTree]]()
+    waits = list[tuple[SelectedObjects, ReadOnlyTree]]()
     for selection in selections:
         if not selects_some(options, selection):
             raise KubectlError("error: resource(s) were provided, but no name was specified")
@@ -207,7 +209,7 @@ def delete(process: Process, client: ApiClient, options: OptionValues, words: Se
     return 0
 
 
-def _deletion_line(options: OptionValues, selection: Selection, tree: ReadOnlyTree) -> str:
+def _deletion_line(options: OptionValues, selection: SelectedObjects, tree: ReadOnlyTree) -> str:
     name, namespace = meta.name(tree), meta.namespace(tree)
     if options.last("output") == "name":
         return f"{reference(selection.resource, name)}\n"
@@ -227,7 +229,7 @@ def _delete_options(options: OptionValues) -> dict[str, Any]:
     return body
 
 
-def _wait_gone(client: ApiClient, selection: Selection, tree: ReadOnlyTree) -> Work[None]:
+def _wait_gone(client: ApiClient, selection: SelectedObjects, tree: ReadOnlyTree) -> Work[None]:
     while True:
         try:
             current = yield from client.send("GET", object_path(selection, tree))

@@ -19,7 +19,7 @@ from mockube.controller_manager.kubelet.shell.network_programs.options import Op
 from mockube.controller_manager.kubelet.shell.process import Process
 
 
-class Selection(Struct, frozen=True, kw_only=True):
+class SelectedObjects(Struct, frozen=True, kw_only=True):
     """Objects of one resource: those with names, or those that selectors match."""
 
     resource: ServedResource
@@ -38,15 +38,17 @@ def is_true_by_default(options: OptionValues, name: str) -> bool:
 
 def select(
     process: Process, client: ApiClient, options: OptionValues, words: Sequence[str]
-) -> Work[list[Selection]]:
+) -> Work[list[SelectedObjects]]:
     """Return what the words of a command select."""
     if "filename" in options:
         objects = yield from read_manifests(process, options)
-        selections = list[Selection]()
+        selections = list[SelectedObjects]()
         for tree in objects:
             resource = yield from client.resource_of_kind(tree["apiVersion"], tree["kind"])
             namespace = namespace_of(client, options, resource, tree)
-            selections.append(Selection(resource=resource, namespace=namespace, names=(_name_of(tree),)))
+            selections.append(
+                SelectedObjects(resource=resource, namespace=namespace, names=(_name_of(tree),))
+            )
         return selections
     if not words:
         raise KubectlError("error: You must specify the type of resource")
@@ -56,19 +58,19 @@ def select(
     for name in words[0].split(","):
         resource = yield from client.resource(name)
         namespace = "" if is_on(options, "all-namespaces") or not resource.is_namespaced else client.namespace
-        selections.append(Selection(resource=resource, namespace=namespace, names=tuple(words[1:])))
+        selections.append(SelectedObjects(resource=resource, namespace=namespace, names=tuple(words[1:])))
     return selections
 
 
-def _select_references(client: ApiClient, words: Sequence[str]) -> Work[list[Selection]]:
-    selections = list[Selection]()
+def _select_references(client: ApiClient, words: Sequence[str]) -> Work[list[SelectedObjects]]:
+    selections = list[SelectedObjects]()
     for word in words:
         kind, slash, name = word.partition("/")
         if not slash or not name:
             raise KubectlError("error: there is no need to specify a resource type as a separate argument")
         resource = yield from client.resource(kind)
         namespace = client.namespace if resource.is_namespaced else ""
-        selections.append(Selection(resource=resource, namespace=namespace, names=(name,)))
+        selections.append(SelectedObjects(resource=resource, namespace=namespace, names=(name,)))
     return selections
 
 
@@ -95,7 +97,7 @@ def namespace_of(
 
 
 def fetch(
-    client: ApiClient, options: OptionValues, selection: Selection, *, ignores_missing: bool = False
+    client: ApiClient, options: OptionValues, selection: SelectedObjects, *, ignores_missing: bool = False
 ) -> Work[list[dict[str, Any]]]:
     """Return the selected objects as the server has them; raise the error of one that does not exist."""
     resource, namespace = selection.resource, selection.namespace
@@ -114,12 +116,12 @@ def fetch(
     return [kinds | item for item in object_list.get("items") or ()]
 
 
-def selects_some(options: OptionValues, selection: Selection) -> bool:
+def selects_some(options: OptionValues, selection: SelectedObjects) -> bool:
     """Return whether a command that changes objects says which: by names, by a selector, or all."""
     return bool(
         selection.names or is_on(options, "all") or {"selector", "field-selector"} & options.values.keys()
     )
 
 
-def object_path(selection: Selection, tree: ReadOnlyTree) -> str:
+def object_path(selection: SelectedObjects, tree: ReadOnlyTree) -> str:
     return selection.resource.path(meta.namespace(tree), meta.name(tree))

@@ -15,7 +15,7 @@ from mockube.controller_manager.kubelet.shell.network_programs.kubectl.client im
 )
 from mockube.controller_manager.kubelet.shell.network_programs.kubectl.output import find_values, reference
 from mockube.controller_manager.kubelet.shell.network_programs.kubectl.selection import (
-    Selection,
+    SelectedObjects,
     fetch,
     select,
     selects_some,
@@ -69,7 +69,7 @@ def wait(process: Process, client: ApiClient, options: OptionValues, words: Sequ
 
 
 def _wait_for(
-    client: ApiClient, selection: Selection, tree: ReadOnlyTree, predicate: Predicate, seconds: float
+    client: ApiClient, selection: SelectedObjects, tree: ReadOnlyTree, predicate: Predicate, seconds: float
 ) -> Work[float]:
     """Wait until an object meets the condition or is gone; return the seconds that are left."""
     path = selection.resource.path(meta.namespace(tree), meta.name(tree))
@@ -143,7 +143,7 @@ def rollout(process: Process, client: ApiClient, options: OptionValues, words: S
     return 0
 
 
-def _restart(process: Process, client: ApiClient, selection: Selection, tree: ReadOnlyTree) -> Run:
+def _restart(process: Process, client: ApiClient, selection: SelectedObjects, tree: ReadOnlyTree) -> Run:
     annotations = {_RESTARTED_AT: format_time(process.host.now_running())}
     body = {"spec": {"template": {"metadata": {"annotations": annotations}}}}
     path = selection.resource.path(meta.namespace(tree), meta.name(tree))
@@ -159,7 +159,7 @@ def _restart(process: Process, client: ApiClient, selection: Selection, tree: Re
 
 
 def _wait_for_rollout(
-    client: ApiClient, options: OptionValues, selection: Selection, tree: ReadOnlyTree
+    client: ApiClient, options: OptionValues, selection: SelectedObjects, tree: ReadOnlyTree
 ) -> Run:
     resource, name = selection.resource, meta.name(tree)
     if resource.plural not in _PROGRESS:
