@@ -2,10 +2,13 @@
 
 import os
 import socket
+import subprocess
+import sys
 
 import pytest
 from kubernetes import client as official
 from kubernetes import watch
+from kubernetes.stream import stream
 
 from mockube import Cluster
 from mockube.controller_manager.kubelet.processes.mount_support import MountSupport
@@ -34,6 +37,7 @@ def cluster():
     images = {
         **IMAGES,
         "example.org/plain": {},
+        "example.org/sh": {"command": SHELL},
         "example.org/user": {"command": SHELL, "user": f"{USER}:{USER}"},
     }
     with Cluster(nodes=1, images=images) as started:
@@ -55,8 +59,13 @@ def mounts(cluster, pods):
         pytest.skip("this machine allows no mount namespaces")
 
 
-def shell(script, image="example.org/plain", **fields):
+def shell(script, image="example.org/sh", **fields):
     return {"name": "c", "image": image, "args": [script], **fields}
+
+
+def executed(pods, name, script):
+    command = ["sh", "-c", script]
+    return stream(pods.connect_get_namespaced_pod_exec, name, "default", command=command, stdout=True)
 
 
 def volume_mounts(*paths, **fields):
@@ -158,7 +167,7 @@ def test_process_of_another_user_reads_and_writes_its_files(cluster, pods, monke
         monkeypatch.setattr(MountSupport, "check", refuse)
     volumes = [{"name": "v", "emptyDir": {}}, {"name": "s", "configMap": {"name": "scripts"}}]
     places = [*volume_mounts("/v"), {"name": "s", "mountPath": "/s"}]
-    with Cluster(nodes=1, images={"example.org/plain": {"command": SHELL}}) as own:
+    with Cluster(nodes=1, images={"example.org/sh": {"command": SHELL}}) as own:
         own.apply(OBJECTS)
         own_pods = official.CoreV1Api(own.kubernetes())
         text, end = output(
@@ -190,3 +199,23 @@ def test_taken_port_is_replaced_if_command_names_it(cluster, pods):
             )
             (message,) = [text for reason, text in events(cluster, name) if reason == "PortTaken"]
             assert message.startswith(f"port {port} of this machine is taken: {solution}")
+
+
+@pytest.mark.usefixtures("mounts")
+def test_commands_start_while_files_of_the_machine_come_and_go(cluster, pods):
+    script = """
+import os, tempfile
+folder = tempfile.gettempdir()
+for number in range(10**9):
+    path = f"{folder}/mockube-test-{number % 7}"
+    os.mkdir(path) if number % 2 else open(path, "w").close()
+    os.rmdir(path) if number % 2 else os.remove(path)
+"""
+    with subprocess.Popen([sys.executable, "-c", script]) as churn:
+        try:
+            name = create(pods, shell("sleep 1000"))
+            cluster.wait("Pod", name, "Ready")
+            for _ in range(20):
+                assert executed(pods, name, "echo started") == "started\n"
+        finally:
+            churn.kill()

@@ -117,13 +117,14 @@ def _mirror(folder: str, root: str, own: "set[str]", hidden: Mapping[str, Bind])
         if path in own:
             _mirror(path, root, own, hidden)
         elif path not in hidden:
-            _bind_entry(path, root + path)
+            # Programs of the machine remove files, and put folders in the place of files, at the same time.
+            with suppress(FileNotFoundError, FileExistsError, NotADirectoryError, IsADirectoryError):
+                _bind_entry(path, root + path)
 
 
 def _bind_entry(path: str, target: str) -> None:
     if os.path.islink(path):  # noqa: PTH114
-        with suppress(FileExistsError):  # Another command of the container may run at the same time.
-            os.symlink(os.readlink(path), target)  # noqa: PTH115, PTH211
+        os.symlink(os.readlink(path), target)  # noqa: PTH115, PTH211
     elif os.path.exists(path):  # noqa: PTH110
         _bind(Bind(path, target, read_only=False), target)
 
@@ -133,8 +134,8 @@ def _bind(bind: Bind, target: str) -> None:
         os.makedirs(target, exist_ok=True)  # noqa: PTH103
     elif not os.path.lexists(target):
         os.makedirs(posixpath.dirname(target), exist_ok=True)  # noqa: PTH103
-        with open(target, "a", encoding="ascii"):  # noqa: PTH123
-            pass
+        with suppress(FileExistsError), open(target, "x", encoding="ascii"):  # noqa: PTH123
+            pass  # Another command of the container may run at the same time.
     _mount(bind.source, target, _MS_BIND | _MS_REC)
     if bind.read_only:
         flags = os.statvfs(target).f_flag
