@@ -253,11 +253,13 @@ def _prepare_update(registry: Registry, context: RequestContext, new: Tree, old:
     subresource = context.subresource.name if context.subresource else ""
     new = _reset_fields(strategy, subresource, new, old)
     metadata.keep_immutable(new, old)
+    has_dropped = strategy.counts_dropped and is_changed(new, old, strategy.generation)
     strategy.disabled.drop(new, old)
     if prepare := strategy.prepare_update.get(subresource):
         prepare(new, old, registry.request(context))
     if subresource != "status" and (
-        is_changed(new, old, strategy.generation)
+        has_dropped
+        or is_changed(new, old, strategy.generation)
         or (strategy.empty_counts and _has_more_empty(registry, context, strategy, new))
     ):
         new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1

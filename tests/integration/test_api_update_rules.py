@@ -199,3 +199,17 @@ async def test_empty_map_of_immutable_object_is_a_change_unless_it_is_the_defaul
             name,
             "Forbidden: field is immutable when `immutable` is set",
         )
+
+
+async def test_sent_field_of_gate_that_is_off_increments_generation_of_resource_slice(client):
+    path = f"{DEVICES}/resourceslices"
+    attribute = {"version": "1.2.3"}
+    pool = {"name": "p", "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": "d.example", "nodeName": "n", "pool": pool}
+    spec["devices"] = [{"name": "d", "attributes": {"c": attribute}}]
+    tree = {"metadata": {"name": "a"}, "spec": spec}
+    assert (await client.post(path, tree)).status == 201
+    attribute["strings"] = ["a"]
+    changed = (await client.put(f"{path}/a", tree)).body
+    assert changed["metadata"]["generation"] == 2
+    assert changed["spec"]["devices"][0]["attributes"]["c"] == {"version": "1.2.3"}

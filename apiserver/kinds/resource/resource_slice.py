@@ -187,7 +187,9 @@ KIND: Final = Kind(
         indexed="spec.nodeName",
         selectable=(selectable("spec.nodeName"), selectable("spec.driver")),
     ),
-    strategy=Strategy(generation=SPEC, first_generation=1, disabled=_DISABLED, returns_deleted=True),
+    strategy=Strategy(
+        generation=SPEC, first_generation=1, counts_dropped=True, disabled=_DISABLED, returns_deleted=True
+    ),
     defaults=defaults_table(
         "io.k8s.api.resource.v1", {"NodeAllocatableResourceMapping": {"allocationMultiplier": "1"}}
     ),
