@@ -18,7 +18,7 @@ from pathlib import Path
 import yaml
 
 from tests.suites.results import of_cargo, of_go, of_maven, unexpected
-from tests.suites.sources import Suite, working_copy
+from tests.suites.sources import SourceMissing, Suite, working_copy
 from tests.support.processes.commands import Mockube
 from tests.support.processes.process import ROOT
 
@@ -49,7 +49,11 @@ def read_suites() -> dict[str, Suite]:
 def run(suite: Suite, options) -> int:
     """Run a suite and print its row; return the number of unexpected results."""
     checkouts = Path(options.suites).absolute() if options.suites else None
-    folder = working_copy(suite, checkouts, BUILD / suite.name)
+    try:
+        folder = working_copy(suite, checkouts, BUILD / suite.name)
+    except SourceMissing as error:
+        print(f"{suite.name:24} {suite.version:10} {'-':>6} {'-':>6} {'-':>8}\n    {error}", flush=True)
+        return 1
     log = BUILD / f"{suite.name}.log"
     begun = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="mockube-suites-") as text:

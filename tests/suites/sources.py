@@ -11,6 +11,10 @@ import orjson
 SERVER_OF_CODE = "https://github.com"
 
 
+class SourceMissing(Exception):
+    """The sources of a suite cannot be downloaded."""
+
+
 class Suite(NamedTuple):
     name: str
     version: str
@@ -51,5 +55,5 @@ def _module(suite: Suite) -> Path:
 def _run(*command: str) -> str:
     finished = subprocess.run(command, capture_output=True, text=True, check=False)
     if finished.returncode:
-        raise SystemExit(f"{' '.join(command)}: {finished.stderr.strip() or finished.stdout.strip()}")
+        raise SourceMissing(f"{' '.join(command)}: {finished.stderr.strip() or finished.stdout.strip()}")
     return finished.stdout
