@@ -6,6 +6,7 @@ The steps come from `pod_lifecycle/`, or from the user's stages.
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
@@ -36,6 +37,7 @@ from mockube.controller_manager.kubelet.pod_lifecycle.process_state import Proce
 from mockube.controller_manager.kubelet.pod_objects import PodObjects
 from mockube.controller_manager.kubelet.possible_creators import PossibleCreators
 from mockube.controller_manager.kubelet.server.interactive import interactive_containers
+from mockube.controller_manager.kubelet.server.local_connections import local_port
 from mockube.controller_manager.kubelet.stages.files import load_stages, of_kind
 from mockube.controller_manager.kubelet.stages.runner import StageRunner
 from mockube.controller_manager.kubelet.status_writer import StatusWriter
@@ -109,7 +111,7 @@ class SimulatedPods:
         self._interactive.on_change = self._loop.add
         processes = self._processes
         if processes is not None:
-            self._interactive.network.has_process = lambda pod: bool(processes.runs_of(meta.uid(pod)))
+            self._interactive.network.local_port = partial(local_port, processes)
         if self._processes is not None:
             self._processes.on_change = self._loop.add
 

@@ -219,7 +219,7 @@ def test_certgen_makes_secret_and_patches_webhooks(cluster):
     rule = {
         "apiGroups": ["admissionregistration.k8s.io"],
         "resources": ["validatingwebhookconfigurations"],
-        "verbs": ["get", "patch"],
+        "verbs": ["get", "update"],
     }
     role = {
         "apiVersion": "rbac.authorization.k8s.io/v1",

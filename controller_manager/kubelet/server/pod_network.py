@@ -28,6 +28,7 @@ from mockube.controller_manager.kubelet.containers.port_answers import (
 )
 from mockube.controller_manager.kubelet.network_view import InformerView
 from mockube.controller_manager.kubelet.pod_objects import ROOT_CA
+from mockube.controller_manager.kubelet.server.local_connections import connect_locally, send_locally
 from mockube.controller_manager.kubelet.server.port_responses import PortResponses
 from mockube.controller_manager.network import dns
 from mockube.controller_manager.network.calls import (
@@ -83,7 +84,8 @@ class PodConnections:
         self._admin_policy = ""
         self._admin_checked_at: float | None = None
         self._admin_lock = asyncio.Lock()
-        self.has_process: Callable[[ReadOnlyTree], bool] = lambda _: False
+        self.local_port: Callable[[ReadOnlyTree, int], int | None] = lambda *_: None
+        """Returns the port of this machine for the port of a pod whose container runs as a process."""
 
     def caller(self, pod: ReadOnlyTree) -> NetworkCaller:
         """Return the function that answers calls of a pod's programs."""
@@ -109,7 +111,7 @@ class PodConnections:
             case Connect(protocol="ICMP") as connect:
                 return self._echo(source, connect)
             case Connect() as connect:
-                return self._connect(source, connect)
+                return await self._connect(source, connect)
             case HttpRequest() as http:
                 return await self._send(pod, source, http)
 
@@ -137,13 +139,16 @@ class PodConnections:
         allowed = is_allowed(self._view, source, target, 0, "ICMP")
         return Reply(outcome=(Outcome.OPEN if allowed else Outcome.TIMEOUT).value)
 
-    def _connect(self, source: Peer, connect: Connect) -> Reply:
+    async def _connect(self, source: Peer, connect: Connect) -> Reply:
         opened = self._open(source, connect.address, connect.port, connect.protocol)
         if isinstance(opened, Reply):
             return opened
         target, port = opened
         if target.is_api_server:
             return Reply(outcome=Outcome.OPEN.value, speaks=HTTP, uses_tls=True)
+        local_port = self.local_port(target.pod, target.port) if target.pod is not None else None
+        if local_port is not None:
+            return await connect_locally(local_port, connect.data, self._clock)
         return Reply(
             outcome=Outcome.OPEN.value,
             speaks=port.speaks,
@@ -166,10 +171,8 @@ class PodConnections:
             return Reply(outcome=Outcome.TIMEOUT.value)
         if target.is_api_server:
             return target, OpenPort(speaks=HTTP, uses_tls=True)
-        if target.pod is not None and self.has_process(target.pod):
-            name = f"{meta.namespace(target.pod)}/{meta.name(target.pod)}"
-            problem = f"pod {name}, which runs as a process and is not part of the simulated network,"
-            return Reply(outcome=Outcome.OUTSIDE.value, problem=problem)
+        if target.pod is not None and self.local_port(target.pod, target.port) is not None:
+            return target, OpenPort(uses_tls=None)
         return (target, port) if port is not None else Reply(outcome=Outcome.REFUSED.value)
 
     def _choose(
@@ -193,10 +196,13 @@ class PodConnections:
         target, port = opened
         if target.is_api_server:
             return await self._send_to_api_server(pod, request)
+        assert target.pod is not None
+        local_port = self.local_port(target.pod, target.port)
+        if local_port is not None:
+            return await send_locally(local_port, request)
         uses_tls = request.uses_tls if port.uses_tls is None else port.uses_tls
         if port.speaks not in ("", HTTP) or uses_tls is not request.uses_tls:
             return Reply(outcome=Outcome.OPEN.value, speaks=port.speaks, uses_tls=uses_tls)
-        assert target.pod is not None
         received = ReceivedRequest(
             method=request.method,
             path=request.path,

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
-from mockube.apimachinery import meta
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.gotext import int_or_none
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -13,6 +12,7 @@ from mockube.controller_manager.cache.store import Lister
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.kubelet.server.http_errors import HttpError
 from mockube.controller_manager.kubelet.server.kwok_objects import KwokKind, KwokObjects
+from mockube.controller_manager.kubelet.server.local_connections import local_port
 from mockube.controller_manager.kubelet.server.port_forward import serve_port_forward
 from mockube.controller_manager.kubelet.server.port_responses import PortResponses
 from mockube.controller_manager.kubelet.server.ports import is_open, serve_port
@@ -48,7 +48,7 @@ class PortEndpoints:
             current = None if current_pod is None else current_pod.object
             problem = f"failed to connect to localhost:{port}"
             failed = f"error forwarding port {port} to pod {pod.uid}, uid : {problem}"
-            local = self._local_port(current, port) if current is not None else None
+            local = local_port(self._processes, current, port) if current is not None else None
             if local is not None:
                 problem = await _process_streams().connect_port(local, client, self._clock)
                 return f"{failed}: {problem}" if problem else ""
@@ -75,7 +75,7 @@ class PortEndpoints:
         target_pod = next(
             (pod.object for pod in pods if (pod.object.get("status") or {}).get("podIP") == address), None
         )
-        local = self._local_port(target_pod, number) if target_pod is not None else None
+        local = local_port(self._processes, target_pod, number) if target_pod is not None else None
         is_simulated = local is None and request.query.get("only") != "processes"
         if target_pod is None or (local is None and not (is_simulated and is_open(target_pod, number))):
             raise HttpError(502, "connection refused")
@@ -95,13 +95,6 @@ class PortEndpoints:
             pass
         finally:
             await connection.close()
-
-    def _local_port(self, pod: ReadOnlyTree, port: int) -> int | None:
-        """Return the port of this machine for a pod's port; None if no process of the pod runs."""
-        runs = self._processes.runs_of(meta.uid(pod)) if self._processes is not None else ()
-        alive = [run for run in runs if run.state.is_alive]
-        local_port = next((run.ports[port] for run in alive if port in run.ports), None)
-        return local_port or (port if alive else None)
 
     async def _kwok_entry(self, pod: ReadOnlyTree | None, port: int) -> ReadOnlyTree | None:
         if self._kwok is None or pod is None:

@@ -42,7 +42,6 @@ _OPTIONS: Final = {
 _CONFIGURATIONS: Final = "/apis/admissionregistration.k8s.io/v1"
 _LIFETIME: Final = timedelta(days=36500)
 _BACKDATE: Final = timedelta(minutes=5)
-_MERGE: Final = "application/merge-patch+json"
 
 
 def certgen(process: Process) -> Run:
@@ -138,8 +137,9 @@ def _patch(_: Process, client: ApiClient, options: OptionValues) -> Generator[Ef
             yield from _patch_configuration(client, path, authority, options.last("failure-policy"))
     if options.last("apiservice-name"):
         path = f"/apis/apiregistration.k8s.io/v1/apiservices/{options.last('apiservice-name')}"
-        body = {"spec": {"caBundle": authority, "insecureSkipTLSVerify": False}}
-        yield from client.send("PATCH", path, body=body, content_type=_MERGE)
+        service = yield from client.send("GET", path)
+        spec = {**service["spec"], "caBundle": authority, "insecureSkipTLSVerify": False}
+        yield from client.send("PUT", path, body={**service, "spec": spec})
     yield _log("info", "Patched hook(s)")
 
 
@@ -155,4 +155,5 @@ def _patch_configuration(
         }
         for webhook in configuration.get("webhooks") or ()
     ]
-    yield from client.send("PATCH", path, body={"webhooks": webhooks}, content_type=_MERGE)
+    # Charts' roles let it update, and not patch.
+    yield from client.send("PUT", path, body={**configuration, "webhooks": webhooks})

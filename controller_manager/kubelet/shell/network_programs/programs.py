@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Final
 
-from mockube.controller_manager.kubelet.shell.network_programs.certgen import certgen
 from mockube.controller_manager.kubelet.shell.network_programs.connections import nc, ping
 from mockube.controller_manager.kubelet.shell.network_programs.curl import curl
 from mockube.controller_manager.kubelet.shell.network_programs.databases import (
@@ -12,7 +11,6 @@ from mockube.controller_manager.kubelet.shell.network_programs.databases import 
     pg_isready,
     redis_cli,
 )
-from mockube.controller_manager.kubelet.shell.network_programs.kubectl.program import kubectl
 from mockube.controller_manager.kubelet.shell.network_programs.names import dig, getent, host, nslookup
 from mockube.controller_manager.kubelet.shell.network_programs.wget import wget
 from mockube.controller_manager.kubelet.shell.process import (
@@ -22,6 +20,21 @@ from mockube.controller_manager.kubelet.shell.process import (
     Run,
     UnknownProgram,
 )
+
+
+def _kubectl(process: Process) -> Run:
+    from mockube.controller_manager.kubelet.shell.network_programs.kubectl.program import (  # noqa: PLC0415 - for few
+        kubectl,
+    )
+
+    return (yield from kubectl(process))
+
+
+def _certgen(process: Process) -> Run:
+    from mockube.controller_manager.kubelet.shell.network_programs.certgen import certgen  # noqa: PLC0415 - for few
+
+    return (yield from certgen(process))
+
 
 _PROGRAMS: Final[Mapping[str, Program]] = {
     "wget": wget,
@@ -41,8 +54,8 @@ _PROGRAMS: Final[Mapping[str, Program]] = {
     "mariadb-admin": mysqladmin,
     "mongosh": mongosh,
     "mongo": mongosh,
-    "kubectl": kubectl,
-    "kube-webhook-certgen": certgen,
+    "kubectl": _kubectl,
+    "kube-webhook-certgen": _certgen,
 }
 
 

@@ -1,0 +1,42 @@
+"""Programs in simulated containers reach containers that run as processes."""
+
+import pytest
+from kubernetes import client as official
+
+from mockube import Cluster
+from tests.support.process_pods import IMAGES, create, python
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+SERVER = """
+import http.server, os
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(418)
+        self.send_header("X-Path", self.path)
+        self.end_headers()
+        self.wfile.write(b"got " + body)
+http.server.HTTPServer(("127.0.0.1", int(os.environ["MOCKUBE_PORT_8080"])), Handler).serve_forever()
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with Cluster(nodes=1, images=IMAGES) as started:
+        yield started
+
+
+def test_simulated_container_reaches_process(cluster):
+    pods = official.CoreV1Api(cluster.kubernetes())
+    ready = {"tcpSocket": {"port": 8080}, "periodSeconds": 1}
+    server = create(pods, python(SERVER, ports=[{"containerPort": 8080}], readinessProbe=ready))
+    address = cluster.wait("Pod", server, "Ready")["status"]["podIP"]
+    script = f"curl -s -d hello -w ' %{{http_code}}\\n' {address}:8080/x; nc -zv {address} 8080"
+    container = {"name": "c", "image": "busybox", "command": ["sh", "-c", script]}
+    client = create(pods, container, policy="Never")
+    cluster.wait("Pod", client, lambda pod: pod["status"].get("phase") in ("Succeeded", "Failed"))
+    log = pods.read_namespaced_pod_log(client, "default")
+    assert log == f"got hello 418\n{address} ({address}:8080) open\n"
