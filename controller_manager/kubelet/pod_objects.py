@@ -9,6 +9,7 @@ from datetime import datetime
 from functools import partial
 from typing import Final, NamedTuple
 
+from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import LABEL_JOB_NAME
 from mockube.controller_manager.cache.informer import Informer, Informers
@@ -108,6 +109,11 @@ class PodObjects:
         is_new = LABEL_JOB_NAME in pod.labels and namespace not in self._namespaces_of_unknown_programs
         if is_new and has_unknown_program(pod.object):
             self._namespaces_of_unknown_programs.add(namespace)
+
+    def note_unknown_program(self, pod: ReadOnlyTree) -> None:
+        """Note that a container of a pod has run a program that is not simulated."""
+        if LABEL_JOB_NAME in meta.labels(pod):
+            self._namespaces_of_unknown_programs.add(meta.namespace(pod))
 
     async def possible_creators(self, objects: "ObjectsOfPod") -> dict[AnyResource, str]:
         """Return who may have created the objects that a pod lacks, by resource: a program that is not simulated."""

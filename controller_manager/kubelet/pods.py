@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.client import AnyResource
@@ -24,7 +23,7 @@ from mockube.controller_manager.config.settings import PROCESS
 from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.control.runner import ReconcileLoop
 from mockube.controller_manager.kubelet.admitted_pods import AdmittedPods
-from mockube.controller_manager.kubelet.containers.runs import may_use_network
+from mockube.controller_manager.kubelet.containers.runs import may_run_live
 from mockube.controller_manager.kubelet.containers.start_checks import PossibleObjects
 from mockube.controller_manager.kubelet.effects import EmitEvent, Step
 from mockube.controller_manager.kubelet.node_objects import is_disconnected, is_simulated
@@ -109,6 +108,7 @@ class SimulatedPods:
         self._nodes.add_handler(self._on_node_change)
         self._pods.add_handler(self._on_pod_change)
         self._interactive.on_change = self._loop.add
+        self._interactive.on_unknown_program = self._objects.note_unknown_program
         processes = self._processes
         if processes is not None:
             self._interactive.network.local_port = partial(local_port, processes)
@@ -142,7 +142,7 @@ class SimulatedPods:
             self._record_address(new)
             # Nothing is due after a write of this runnable until the next step.
             is_own = old is not None and self._status_writer.is_own(new.key, old.object, new.object)
-            if self._has_stages or self._processes is not None or not is_own or _may_run_live(new.object):
+            if self._has_stages or self._processes is not None or not is_own or may_run_live(new.object):
                 self._loop.add(new.key)
 
     def _record_address(self, pod: PodView) -> None:
@@ -181,8 +181,9 @@ class SimulatedPods:
     async def _sync_by_model(self, key: Key, pod: PodView, node: ReadOnlyTree) -> timedelta | None:
         now = self._clock.now()
         step = self._admitted_pods.admit(pod, node, now) or await self._step(pod, node, now)
-        await self._status_writer.execute(key, pod.object, step.effects)
-        self._interactive.apply(pod.object, step.actions)
+        written = await self._status_writer.execute(key, pod.object, step.effects)
+        # The container's environment may have the pod's address, which is in the status that was just written.
+        self._interactive.apply(written or pod.object, step.actions)
         if self._processes is not None:
             self._processes.apply(pod.object, step.actions)
         return None if step.requeue_at is None else step.requeue_at - now
@@ -224,7 +225,7 @@ class SimulatedPods:
 
     def _process_states(self, pod: ReadOnlyTree) -> Mapping[str, ProcessState]:
         """Return the states of the pod's containers that are interactive or run as local processes."""
-        states = self._interactive.states(pod) if _may_run_live(pod) else _NO_STATES
+        states = self._interactive.states(pod) if may_run_live(pod) else _NO_STATES
         return states if self._processes is None else {**states, **self._processes.states(pod)}
 
     async def _sync_by_stages(self, key: Key, pod: PodView, _: ReadOnlyTree) -> timedelta | None:
@@ -238,11 +239,6 @@ def _not_simulated(creators: Mapping[AnyResource, str]) -> EmitEvent:
         "simulated, and that may have created them"
     )
     return EmitEvent("Warning", "NotSimulated", message)
-
-
-def _may_run_live(pod: ReadOnlyTree) -> bool:
-    """Return whether a command of the pod may run in real time: it reads input, or uses the network."""
-    return any(container.get("stdin") for container in every_container(pod["spec"])) or may_use_network(pod)
 
 
 def _is_active(node: ReadOnlyTree | None) -> bool:

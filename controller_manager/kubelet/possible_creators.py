@@ -16,6 +16,7 @@ from mockube.controller_manager.client.client import AnyResource, Client
 from mockube.controller_manager.client.kinds import SUBJECT_ACCESS_REVIEWS
 from mockube.controller_manager.client.podview import RUNNING, PodView
 from mockube.controller_manager.kubelet.containers.program import EXITS_IMMEDIATELY, SERVICE
+from mockube.controller_manager.kubelet.pod_lifecycle.container_programs import is_simulated
 from mockube.controller_manager.kubelet.pod_lifecycle.containers import containers_of
 from mockube.controller_manager.kubelet.pod_script import script_of
 from mockube.controller_manager.kubelet.shared_work import SharedWork
@@ -96,8 +97,9 @@ class PossibleCreators:
 
 def has_unknown_program(pod: ReadOnlyTree) -> bool:
     """Return whether a container of the pod runs a program that is not simulated."""
-    containers = containers_of(pod, script_of(meta.annotations(pod)), has_ids=False)
+    script = script_of(meta.annotations(pod))
     return any(
-        container.program is SERVICE or container.program is EXITS_IMMEDIATELY
-        for container, _ in containers.main
+        (container.program is SERVICE or container.program is EXITS_IMMEDIATELY)
+        and not is_simulated(pod, container.spec, script)
+        for container, _ in containers_of(pod, script, has_ids=False).main
     )

@@ -23,7 +23,8 @@ from mockube.controller_manager.kubelet.shell.filesystem import FileEntry
 from mockube.controller_manager.kubelet.shell.programs.registry import PROGRAMS
 from mockube.controller_manager.kubelet.shell.programs.system import sysctl_path
 
-_READ_ONLY: Final = frozenset({"configMap", "secret", "downwardAPI", "projected"})
+API_VOLUMES: Final = frozenset({"configMap", "secret", "downwardAPI", "projected"})
+"""The kinds of volumes whose files come from API objects; containers cannot write them."""
 _SET_GID: Final = 0o2000
 _GROUP_READS: Final = 0o440
 """The permissions that the fsGroup and the owner have on a volume's files."""
@@ -57,7 +58,7 @@ def volume_content(
 ) -> Content | None:
     """Return the files of a volume from API objects; None for a volume that containers write."""
     kind = volume_kind(volume)
-    if kind not in _READ_ONLY:
+    if kind not in API_VOLUMES:
         return None
     return _content(kind, volume.get(kind) or {}, pod, container, references)
 
@@ -165,9 +166,9 @@ def _mounted_files(
     kind = volume_kind(volume)
     source = volume.get(kind) or {}
     group = (pod["spec"].get("securityContext") or {}).get("fsGroup")
-    read_only = kind in _READ_ONLY or bool(mount.get("readOnly"))
+    read_only = kind in API_VOLUMES or bool(mount.get("readOnly"))
     references = references.at_start() if _is_fixed(mount) else references
-    content = _content(kind, source, pod, container, references) if kind in _READ_ONLY else {}
+    content = _content(kind, source, pod, container, references) if kind in API_VOLUMES else {}
     mount_path = normpath(mount["mountPath"])
     inner = sub_path(mount, environment_of(pod, container, references)).strip("/")
 
@@ -186,7 +187,7 @@ def _mounted_files(
 
 def _directory(kind: str, source: ReadOnlyTree, group: int | None, *, read_only: bool) -> FileEntry:
     in_memory = kind in ("secret", "downwardAPI", "projected") or source.get("medium") == "Memory"
-    mode = 0o777 if kind in _READ_ONLY or kind == "emptyDir" else 0o755
+    mode = 0o777 if kind in API_VOLUMES or kind == "emptyDir" else 0o755
     if group is not None and mode == 0o777:
         mode |= _SET_GID
     file_system = "tmpfs" if in_memory else ""
@@ -224,7 +225,7 @@ def writable_paths(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...
     if not container.get("volumeMounts"):
         return ()
     read_only_names = {
-        volume["name"] for volume in pod["spec"].get("volumes") or () if _READ_ONLY & volume.keys()
+        volume["name"] for volume in pod["spec"].get("volumes") or () if API_VOLUMES & volume.keys()
     }
     return tuple(
         normpath(mount["mountPath"])
@@ -256,14 +257,14 @@ def shared_mounts(pod: ReadOnlyTree, container: ReadOnlyTree, references: Refere
             read_only=bool(mount.get("readOnly")),
         )
         for mount in container["volumeMounts"]
-        if mount["name"] in volumes and volume_kind(volumes[mount["name"]]) not in _READ_ONLY
+        if mount["name"] in volumes and volume_kind(volumes[mount["name"]]) not in API_VOLUMES
     ]
 
 
 def shared_volumes(pod: ReadOnlyTree, container: ReadOnlyTree) -> frozenset[str]:
     """Return the names of a container's volumes that containers may write."""
     read_only_names = {
-        volume["name"] for volume in pod["spec"].get("volumes") or () if _READ_ONLY & volume.keys()
+        volume["name"] for volume in pod["spec"].get("volumes") or () if API_VOLUMES & volume.keys()
     }
     return frozenset(mount["name"] for mount in container.get("volumeMounts") or ()) - read_only_names
 

@@ -20,7 +20,8 @@ from mockube.controller_manager.kubelet.containers.environment import (
     identity_of,
 )
 from mockube.controller_manager.kubelet.containers.images import behavior_of
-from mockube.controller_manager.kubelet.containers.mounts import files_of
+from mockube.controller_manager.kubelet.containers.mounts import API_VOLUMES, files_of, volume_kind
+from mockube.controller_manager.kubelet.containers.object_values import uses_objects
 from mockube.controller_manager.kubelet.containers.program import command_of, expand_references
 from mockube.controller_manager.kubelet.pod_script import PREFIX, Script, script_of
 from mockube.controller_manager.kubelet.shell.filesystem import FileSystem
@@ -150,9 +151,19 @@ def interactive_command(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str
 def live_command(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
     """Return the command of a container that runs in real time, because nobody can know its results before.
 
-    It reads input from clients, or uses the network. Empty if the command is interpreted at once, or not at all.
+    It reads input from clients, uses the network, or ends as the values of API objects demand. Empty if the command is
+    interpreted at once, or not at all.
     """
-    return interactive_command(pod, container) or _network_command(pod, container)
+    return (
+        interactive_command(pod, container)
+        or _network_command(pod, container)
+        or _command_with_objects(pod, container)
+    )
+
+
+def is_repeatable(pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
+    """Return whether a second run of the container's command does the same, given the same API objects."""
+    return not (interactive_command(pod, container) or _network_command(pod, container))
 
 
 def _network_command(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
@@ -160,15 +171,66 @@ def _network_command(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, .
 
     Probes, hooks and annotations that script the runs say what the container does over time, and exclude it.
     """
-    if not may_use_network(pod) or any(field in container for field in _TIMED):
+    if not _may_use_network(pod) or any(field in container for field in _TIMED):
         return ()
     script = script_of(meta.annotations(pod))
     argv = _main_argv(container, script)
-    if not argv or argv[0].rpartition("/")[2] not in PROGRAMS or script.times_runs:
+    if not _is_interpreted(argv, script):
         return ()
     if _mentions_network(argv) or _reads_files_of_network(pod, container):
         return argv
     return ()
+
+
+def _command_with_objects(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
+    """Return the command of a container that runs once and whose end depends on API objects.
+
+    One that is restarted counts as a service where its end depends on them, see `program_of_run`.
+    """
+    if not runs_once(pod, container) or any(field in container for field in _TIMED):
+        return ()
+    script = script_of(meta.annotations(pod))
+    argv = _main_argv(container, script)
+    return argv if _is_interpreted(argv, script) and depends_on_objects(pod, container) else ()
+
+
+def _is_interpreted(argv: tuple[str, ...], script: Script) -> bool:
+    return bool(argv) and argv[0].rpartition("/")[2] in PROGRAMS and not script.times_runs
+
+
+def runs_once(pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
+    """Return whether a container is done after a success: an init container, or one of a pod that ends."""
+    spec = pod["spec"]
+    if container.get("restartPolicy") == "Always":
+        return False
+    is_main = any(other["name"] == container["name"] for other in spec["containers"])
+    return not is_main or spec.get("restartPolicy") in ("Never", "OnFailure")
+
+
+def depends_on_objects(pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
+    """Return whether what a container's command does depends on API objects, also by the files of an init container."""
+    script = script_of(meta.annotations(pod))
+    if uses_objects(pod, container, _main_argv(container, script)):
+        return True
+    return any(
+        uses_objects(pod, other, _main_argv(other, script)) for other in _earlier_writers(pod, container)
+    )
+
+
+def _earlier_writers(pod: ReadOnlyTree, container: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
+    """Yield the init containers that run earlier and share a volume with a container."""
+    volumes = {mount["name"] for mount in container.get("volumeMounts") or ()} - _api_volumes(pod)
+    for other in pod["spec"].get("initContainers") or () if volumes else ():
+        if other is container:
+            return
+        if any(mount["name"] in volumes for mount in other.get("volumeMounts") or ()):
+            yield other
+
+
+def _api_volumes(pod: ReadOnlyTree) -> set[str]:
+    return {
+        volume["name"] for volume in pod["spec"].get("volumes") or () if volume_kind(volume) in API_VOLUMES
+    }
 
 
 def _main_argv(container: ReadOnlyTree, script: Script) -> tuple[str, ...]:
@@ -176,7 +238,17 @@ def _main_argv(container: ReadOnlyTree, script: Script) -> tuple[str, ...]:
     return ("sh", "-c", text) if text is not None else command_of(container)
 
 
-def may_use_network(pod: ReadOnlyTree) -> bool:
+def may_run_live(pod: ReadOnlyTree) -> bool:
+    """Return whether a command of the pod may run in real time."""
+    if _may_use_network(pod):
+        return True
+    return any(
+        container.get("stdin") or _command_with_objects(pod, container)
+        for container in every_container(pod["spec"])
+    )
+
+
+def _may_use_network(pod: ReadOnlyTree) -> bool:
     """Return whether a command of the pod may use the network: it names a program that does."""
     return any(
         (container.get("command") or container.get("args")) and _mentions_network(command_of(container))
@@ -194,16 +266,8 @@ def _mentions_network(argv: tuple[str, ...]) -> bool:
 
 def _reads_files_of_network(pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
     """Return whether an earlier init container that uses the network shares a volume with the container."""
-    volumes = {mount["name"] for mount in container.get("volumeMounts") or ()}
     script = script_of(meta.annotations(pod))
-    for other in pod["spec"].get("initContainers") or () if volumes else ():
-        if other is container:
-            break
-        if _mentions_network(_main_argv(other, script)) and any(
-            mount["name"] in volumes for mount in other.get("volumeMounts") or ()
-        ):
-            return True
-    return False
+    return any(_mentions_network(_main_argv(other, script)) for other in _earlier_writers(pod, container))
 
 
 def main_command(pod: ReadOnlyTree, container: ReadOnlyTree, references: References, host: Host) -> Run:

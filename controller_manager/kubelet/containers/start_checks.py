@@ -5,6 +5,7 @@ its user, its mounts and its environment are checked. A check that fails is repe
 """
 
 from collections.abc import Collection, Iterator, Mapping
+from itertools import chain
 from typing import Any, Final, Protocol
 
 from msgspec import Struct
@@ -113,7 +114,9 @@ def mount_failures(pod: ReadOnlyTree, objects: ReferencedObjects) -> dict[str, s
         return {}
     mounted = mounted_names(pod)
     failures = {
-        volume["name"]: volume_failure(volume, objects) for volume in volumes if volume["name"] in mounted
+        volume["name"]: volume_failure(pod, volume, objects)
+        for volume in volumes
+        if volume["name"] in mounted
     }
     return {name: message for name, message in failures.items() if message}
 
@@ -127,19 +130,24 @@ def mounted_names(pod: ReadOnlyTree) -> set[str]:
     }
 
 
-def volume_failure(volume: ReadOnlyTree, objects: ReferencedObjects) -> str:
-    """Return why the ConfigMaps and Secrets in a volume cannot be read; "" if they can."""
+def volume_failure(pod: ReadOnlyTree, volume: ReadOnlyTree, objects: ReferencedObjects) -> str:
+    """Return why the ConfigMaps, the Secrets or the fields of the pod in a volume cannot be read; "" if they can."""
     projected = volume.get("projected")
     if projected is None:
-        return next(_source_failures(volume, objects), "")
+        return next(_source_failures(pod, volume, objects), "")
     messages = [
-        message for source in projected.get("sources") or () for message in _source_failures(source, objects)
+        message
+        for source in projected.get("sources") or ()
+        for message in _source_failures(pod, source, objects)
     ]
     distinct = [*dict.fromkeys(messages)]
     return distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]" if distinct else ""
 
 
-def _source_failures(source: ReadOnlyTree, objects: ReferencedObjects) -> Iterator[str]:
+def _source_failures(pod: ReadOnlyTree, source: ReadOnlyTree, objects: ReferencedObjects) -> Iterator[str]:
+    for item in (source.get("downwardAPI") or {}).get("items") or ():
+        if problem := _missing_container(pod, item.get("resourceFieldRef")):
+            yield problem
     for field, prefix in (("configMap", "configmap references non-existent config key"), _SECRET):
         selector = source.get(field)
         if not selector or selector.get("optional"):
@@ -161,7 +169,7 @@ _SECRET: Final = ("secret", "references non-existent secret key")
 def unmounted_volume(pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> tuple[str, str]:
     """Return a container's first volume that cannot be mounted, also for lack of a token, and the reason; ("", "") if all can."""
     for volume in mounted_volumes(pod, container):
-        message = volume_failure(volume, references) or missing_token(pod, volume, references)
+        message = volume_failure(pod, volume, references) or missing_token(pod, volume, references)
         if message:
             return volume["name"], message
     return "", ""
@@ -221,12 +229,11 @@ def identity_failure(pod: ReadOnlyTree, container: ReadOnlyTree, *, image_user: 
 
 def environment_failure(pod: ReadOnlyTree, container: ReadOnlyTree, objects: ReferencedObjects) -> str:
     """Return why a variable of the environment cannot be set; "" if all can."""
-    return next(_environment_failures(meta.namespace(pod), container, objects), "")
+    failures = chain(_missing_sources(container, objects), _value_failures(pod, container, objects))
+    return next(failures, "")
 
 
-def _environment_failures(
-    namespace: str, container: ReadOnlyTree, objects: ReferencedObjects
-) -> Iterator[str]:
+def _missing_sources(container: ReadOnlyTree, objects: ReferencedObjects) -> Iterator[str]:
     for source in container.get("envFrom") or ():
         for field, find_keys in (("configMapRef", _config_map_values), ("secretRef", _secret_keys)):
             selector = source.get(field)
@@ -234,8 +241,13 @@ def _environment_failures(
                 name = selector.get("name") or ""
                 if find_keys(name, objects) is None:
                     yield f'{field.removesuffix("Ref").lower()} "{name}" not found'
+
+
+def _value_failures(pod: ReadOnlyTree, container: ReadOnlyTree, objects: ReferencedObjects) -> Iterator[str]:
     for entry in container.get("env") or ():
         value = entry.get("valueFrom") or {}
+        if problem := _missing_container(pod, value.get("resourceFieldRef")):
+            yield problem
         for field, kind, find_keys in (
             ("configMapKeyRef", "ConfigMap", _config_map_values),
             ("secretKeyRef", "Secret", _secret_keys),
@@ -247,7 +259,17 @@ def _environment_failures(
             if keys is None:
                 yield f'{kind.lower()} "{name}" not found'
             elif selector["key"] not in keys:
-                yield f"couldn't find key {selector['key']} in {kind} {namespace}/{name}"
+                yield f"couldn't find key {selector['key']} in {kind} {meta.namespace(pod)}/{name}"
+
+
+def _missing_container(pod: ReadOnlyTree, selector: ReadOnlyTree | None) -> str:
+    """Return the problem of a resource of a container that the pod does not have; "" if there is none."""
+    name = (selector or {}).get("containerName")
+    if not name:
+        return ""
+    spec = pod["spec"]
+    containers = (*spec["containers"], *(spec.get("initContainers") or ()))
+    return "" if any(other["name"] == name for other in containers) else f"container {name} not found"
 
 
 def _config_map_values(name: str, objects: ReferencedObjects) -> Mapping[str, Any] | None:

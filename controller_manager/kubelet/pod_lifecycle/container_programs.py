@@ -25,6 +25,7 @@ from mockube.controller_manager.kubelet.containers.program import (
     invocation_of,
     program_of,
 )
+from mockube.controller_manager.kubelet.containers.runs import depends_on_objects
 from mockube.controller_manager.kubelet.pod_script import Script
 
 _TEMPORARY: Final = "/tmp/"  # noqa: S108 - of a simulated container
@@ -34,7 +35,30 @@ _TEMPORARY: Final = "/tmp/"  # noqa: S108 - of a simulated container
 def program_of_run(
     pod: ReadOnlyTree, container: ReadOnlyTree, script: Script
 ) -> Callable[..., RunBehavior | None]:
-    """Return a function that returns the container's program; its argument `restarts` selects the run."""
+    """Return a function that returns the container's program; its argument `restarts` selects the run.
+
+    It returns None for a command that is not simulated, and for one that fails and depends on API objects: it may fail only
+    because their values are not known here.
+    """
+    program = _interpreted_program(pod, container, script)
+
+    def run_program(restarts: int = 0) -> RunBehavior | None:
+        behavior = program(restarts=restarts)
+        if behavior is None or not behavior.exit_code or not depends_on_objects(pod, container):
+            return behavior
+        return None
+
+    return run_program
+
+
+def is_simulated(pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) -> bool:
+    """Return whether the programs of a container's command are simulated, as far as its objects are known."""
+    return _interpreted_program(pod, container, script)() is not None
+
+
+def _interpreted_program(
+    pod: ReadOnlyTree, container: ReadOnlyTree, script: Script
+) -> Callable[..., RunBehavior | None]:
     earlier = _earlier_commands(pod, container, script)
     shared_mounts = shared_mount_paths(pod, container) if earlier else ()
     return partial(program_of, container, _context(pod, container, script, shared_mounts, earlier))

@@ -199,6 +199,7 @@ class InteractiveContainers:
         self._tasks: set[asyncio.Task[None]] = set()
         self.on_change: Callable[[Key], None] = lambda _: None
         self.on_output: Callable[[Key], None] = lambda _: None
+        self.on_unknown_program: Callable[[ReadOnlyTree], None] = lambda _: None
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -299,6 +300,7 @@ class InteractiveContainers:
             code = await run_to_end(execution, run, self._clock, self.network.caller(pod))
         except (UnknownProgram, ShellSyntaxError, RecursionError) as error:
             await run.write(1, not_simulated_line(container, error))
+            self.on_unknown_program(pod)
             if default_program(pod, container["name"]).seconds is None:
                 await self._clock.sleep(inf)
             code = 0

@@ -19,7 +19,7 @@ from mockube.controller_manager.kubelet.containers.runs import (
     ContainerRun,
     NoLogs,
     host_of,
-    live_command,
+    is_repeatable,
     main_process,
     run_of,
 )
@@ -94,7 +94,8 @@ class PodFiles:
         files = self._container_files.file_system(key, files_of(pod, container, references), mounts)
         if is_new:
             self._drop_replays()
-            if run is not None and _may_write(pod, container):
+            # A run that begins now writes its files itself.
+            if run is not None and run.restarts == restarts and _may_write(pod, container):
                 host = host_of(pod, container, references, run.started, files=files)
                 command = main_process(pod, container, references, host)
                 self._replays[key] = LogReplay(command, host, run.started)
@@ -125,8 +126,8 @@ def _latest_run(pod: ReadOnlyTree, container: ReadOnlyTree) -> ContainerRun | No
 
 
 def _may_write(pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
-    if live_command(pod, container):
-        return False  # It runs in real time and is not replayed.
+    if not is_repeatable(pod, container):
+        return False
     script = script_of(meta.annotations(pod)).command(container["name"])
     text = " ".join(command_of(container)) if script is None else script
     return _WRITE_COMMAND.search(text) is not None

@@ -39,6 +39,16 @@ def warnings(simulated):
             {"projected": {"sources": [{"secret": {"name": "x"}}, {"configMap": {"name": "y"}}]}},
             '[secret "x" not found, configmap "y" not found]',
         ),
+        (
+            {
+                "downwardAPI": {
+                    "items": [
+                        {"path": "a", "resourceFieldRef": {"containerName": "none", "resource": "limits.cpu"}}
+                    ]
+                }
+            },
+            "container none not found",
+        ),
     ],
 )
 def test_volume_of_missing_object_is_not_mounted(source, message):
@@ -97,6 +107,11 @@ def env(field, name, key, **fields):
     return {"env": [{"name": "A", "valueFrom": {field: {"name": name, "key": key, **fields}}}]}
 
 
+RESOURCE_OF_NOBODY = {
+    "env": [
+        {"name": "A", "valueFrom": {"resourceFieldRef": {"containerName": "none", "resource": "limits.cpu"}}}
+    ]
+}
 NON_ROOT = {"securityContext": {"runAsNonRoot": True, "runAsUser": 0}}
 
 
@@ -110,6 +125,7 @@ NON_ROOT = {"securityContext": {"runAsNonRoot": True, "runAsUser": 0}}
         (env("configMapKeyRef", "m", "b"), "couldn't find key b in ConfigMap ns/m"),
         (env("secretKeyRef", "x", "a"), 'secret "x" not found'),
         (env("secretKeyRef", "s", "c"), "couldn't find key c in Secret ns/s"),
+        (RESOURCE_OF_NOBODY, "container none not found"),
         (NON_ROOT, 'container\'s runAsUser breaks non-root policy (pod: "p_ns(uid-1)", container: c)'),
     ],
 )
