@@ -109,8 +109,11 @@ def _to_storage(registry: Registry, context: RequestContext, tree: Tree) -> Tree
         tree = {"kind": tree["kind"], "apiVersion": tree["apiVersion"]} | decode_as(registry, tree).tree
     if conversion is not None and conversion.at_storage:
         return conversion.to_stored(tree)
-    if "status" not in tree and registry.scheme.strategy(context.resource).has_default_status:
-        # Upstream sets defaults whenever it reads a stored object, which may have no status.
+    has_new_part = context.subresource is not None and context.subresource.name == "scale"
+    if has_new_part or (
+        "status" not in tree and registry.scheme.strategy(context.resource).has_default_status
+    ):
+        # Upstream sets defaults whenever it reads a stored object, which may have no status, and whose spec may be new.
         registry.scheme.rules.default(tree["apiVersion"], tree["kind"], tree)
     if context.body.media_type.startswith(APPLY):
         # An applied object has its null values until it was validated.

@@ -78,6 +78,7 @@ def main() -> int:
         if not (real and ours):
             real, ours = _start(stack, Path(folder), rights.tokens() if options.rights else "")
         servers = golden.Server(real, TOKEN), golden.Server(ours, TOKEN)
+        rights.wait_for_default_roles(servers)
         if options.rights:
             rights.prepare(servers)
         found, settings = _cases(options, servers, stack, Path(folder))

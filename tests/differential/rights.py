@@ -75,6 +75,13 @@ def prepare(servers) -> None:
         _wait_for_right(server, {"groups": ["system:authenticated"], "resourceAttributes": attributes})
 
 
+def wait_for_default_roles(servers) -> None:
+    """Wait until users have the rights of upstream's roles, which a server creates after it began to serve."""
+    attributes = {"group": "authorization.k8s.io", "resource": "selfsubjectrulesreviews", "verb": "create"}
+    for server in servers:
+        _wait_for_right(server, {"groups": ["system:authenticated"], "resourceAttributes": attributes})
+
+
 def wait_for_roles(servers, markers) -> None:
     """Wait until every server allows each user the right that marks its role."""
     for server, (user, role) in itertools.product(servers, markers):

@@ -243,3 +243,16 @@ async def test_value_from_before_definition_had_scale_is_an_error(stored, proble
         written = await client.patch(PATH, {"spec": {"replicas": 2}})
         messages = [(answer.status, answer.body["message"]) for answer in (read, written)]
         assert messages == [(500, problem)] * 2
+
+
+async def test_spec_that_scale_creates_has_defaults():
+    fields = {"replicas": {"type": "integer"}, "a": {"type": "boolean", "default": False}}
+    schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": fields}}}
+    paths = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
+    async with apiserver.running() as client:
+        await define(client, definition(version(schema=schema, subresources={"scale": paths})))
+        widget = {"apiVersion": f"{GROUP}/v1", "kind": "Widget", "metadata": {"name": "a"}}
+        assert "spec" not in (await client.post(WIDGETS, widget)).body
+        scaled = await client.patch(PATH, {"spec": {"replicas": 2}})
+        assert (scaled.status, scaled.body["spec"]) == (200, {"replicas": 2})
+        assert (await client.get(f"{WIDGETS}/a")).body["spec"] == {"replicas": 2, "a": False}
