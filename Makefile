@@ -72,6 +72,9 @@ suites: environment ## Run public test suites (needs Go, Maven, cargo); SUITES=D
 definitions: environment ## Fetch the definitions that projects publish (needs Go); a test installs them
 	@"$(BIN)/python" -m tools.definitions
 
+minor: environment ## Compare a new release of Kubernetes with the current one (needs Go); RELEASE=1.37.2 ARGS="--only apiserver/kinds --diff"
+	@"$(BIN)/python" -m tools.minors new "$(RELEASE)" $(ARGS)
+
 bench: environment ## Measure the speed of the store
 	@"$(BIN)/python" benchmarks/store.py $(ARGS)
 
@@ -105,4 +108,4 @@ lock: ## Generate requirements.lock from pyproject.toml (needs uv; ARGS=--upgrad
 clean: ## Remove all generated files
 	@rm -rf "$(VENV)" .coverage* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
 
-.PHONY: help setup environment up test test-all conformance compose-test cov fuzz differential shell-differential record e2e charts suites definitions bench hostile fmt lint types imports flags lock clean
+.PHONY: help setup environment up test test-all conformance compose-test cov fuzz differential shell-differential record e2e charts suites definitions minor bench hostile fmt lint types imports flags lock clean

@@ -1,112 +1,57 @@
-"""Derive `apimachinery/schema/data/minors.json.gz`: in what each older minor release differs from the next one.
+"""What maintainers run for minor releases of Kubernetes. Needs a Go toolchain, and downloads modules into its cache.
 
-What a minor's types, resources, gates and roles are stands in Kubernetes' Go modules, which are downloaded into Go's
-module cache; `RELEASES` has the patch releases. Needs a Go toolchain, and takes some minutes:
-
-    .venv/bin/python -m tools.minors
-
-`apimachinery/schema/data/README.md` describes the file.
+python -m tools.minors new 1.37.2      run the routine for a new minor, as `make minor RELEASE=1.37.2`
+python -m tools.minors files           list the compared files of the current release, for the test of the owners
+python -m tools.minors older           derive the data of the older minors
 """
 
-import gzip
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, TypeAlias
+import argparse
+import re
+import subprocess
 
-import orjson
-
-from tools import schema_data
-from tools.minors.gates import read_gates
-from tools.minors.gomodules import Release, additions, go_types
-from tools.minors.roles import read_roles
-from tools.minors.served import read_resources
-
-Table: TypeAlias = Mapping[str, Any]
-
-ROOT = Path(__file__).parents[2]
-SCHEMAS, OPENAPI = ROOT / "apimachinery/schema/data", ROOT / "apiserver/openapi/data"
-ROLES = ROOT / "apiserver/bootstrap/data/rbac.json"
-
-CURRENT = Release("1.36", "1.36.3")
-RELEASES = (
-    Release("1.35", "1.35.4"),
-    Release("1.34", "1.34.4"),
-    Release("1.33", "1.33.13"),
-    Release("1.32", "1.32.13"),
-    Release("1.31", "1.31.14", {"kube-aggregator": "0.31.0"}),
-    Release("1.30", "1.30.14"),
-    Release("1.29", "1.29.15", {"apiextensions-apiserver": "0.29.6", "kube-aggregator": "0.29.6"}),
-)
-"""From the newest to the oldest. Modules are of the same patch, where there is one of that patch."""
+from tools.minors.gomodules import Release
+from tools.minors.new import STEPS, run_steps
+from tools.minors.older import derive_older_minors
+from tools.minors.owners import UPSTREAM_FILES
+from tools.minors.releases import CURRENT
+from tools.minors.upstream import upstream_files
 
 
 def main() -> None:
-    newer = newest = current_tables()
-    minors = {}
-    for release in RELEASES:
-        tables = read(release, newest)
-        minors[release.minor] = {
-            name: changed for name, table in tables.items() if (changed := changes(table, newer[name]))
-        }
-        newer = tables
-    text = orjson.dumps(minors)
-    path = SCHEMAS / "minors.json.gz"
-    # Without a time in it, the same facts make the same file.
-    path.write_bytes(gzip.compress(text, mtime=0))
-    print(f"{path}: {len(text)} bytes, {path.stat().st_size} packed")
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.minors", description="Maintain minor releases of Kubernetes."
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("older", help="derive the data of the older minors")
+    commands.add_parser("files", help="list the compared files of the current release")
+    new = commands.add_parser("new", help="run the routine for a new minor")
+    new.add_argument("release", type=_release, help="such as 1.37.2")
+    new.add_argument("--step", choices=STEPS, help="run this step only")
+    new.add_argument(
+        "--only", default="", metavar="PATH", help="changes for files of ours whose paths start with this"
+    )
+    new.add_argument("--diff", action="store_true", help="print the changed lines of each declaration")
+    options = parser.parse_args()
+    try:
+        _run(options)
+    except subprocess.CalledProcessError as error:
+        raise SystemExit(f"{' '.join(error.cmd)} failed: {error.output.decode().strip()}") from error
 
 
-def changes(table: Table, newer: Table) -> Table:
-    """What of a table is another than in that of the next minor, by key; null for what is not there yet."""
-    changed = {key: value for key, value in table.items() if key not in newer or newer[key] != value}
-    return changed | {key: None for key in newer if key not in table}
+def _run(options: argparse.Namespace) -> None:
+    if options.command == "new":
+        run_steps(options.release, options)
+    elif options.command == "files":
+        UPSTREAM_FILES.write_text("".join(f"{path}\n" for path in upstream_files(CURRENT)))
+    else:
+        derive_older_minors()
 
 
-def current_tables() -> Mapping[str, Table]:
-    """The tables of 1.36, most of which have files of their own."""
-    types = orjson.loads(gzip.decompress((SCHEMAS / "1.36.json.gz").read_bytes()))
-    openapi = orjson.loads(gzip.decompress((OPENAPI / "1.36.json.gz").read_bytes()))
-    roles = orjson.loads(ROLES.read_bytes())
-    return tables_of(CURRENT, types, openapi, {name: rows_by_name(rows) for name, rows in roles.items()})
-
-
-def with_defaults(fields: list[dict[str, Any]], newest: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The fields with the defaults that newer types declare: before, code filled in the same."""
-    declared = {field["name"]: field["default"] for field in newest if "default" in field}
-    return [
-        field | ({"default": declared[field["name"]]} if field["name"] in declared else {})
-        for field in fields
-    ]
-
-
-def read(release: Release, newest: Mapping[str, Table]) -> Mapping[str, Table]:
-    types = go_types(release)
-    definitions = schema_data.definitions_of(release.minor)
-    types["structs"] = {
-        name: with_defaults(
-            schema_data.merge_struct(name, fields, definitions), newest["structs"].get(name, ())
-        )
-        for name, fields in types["structs"].items()
-    }
-    return tables_of(release, types, additions(release), read_roles(release))
-
-
-def tables_of(release: Release, types: Table, openapi: Table, roles: Table) -> Mapping[str, Table]:
-    gates = read_gates(release)
-    return {
-        "release": {"version": release.version},
-        "kinds": types["kinds"],
-        "structs": types["structs"],
-        "additions": openapi["additions"],
-        "definitions": openapi["definitions"],
-        "resources": read_resources(release, gates),
-        "gates": gates,
-        **roles,
-    }
-
-
-def rows_by_name(rows: list[dict[str, Any]]) -> Table:
-    return {row.get("namespace", "") + "/" + row["name"]: row for row in rows}
+def _release(text: str) -> Release:
+    match = re.fullmatch(r"(1\.\d+)\.\d+(-(alpha|beta|rc)\.\d+)?", text)
+    if match is None:
+        raise argparse.ArgumentTypeError(f'"{text}" is no patch release, expected 1.MINOR.PATCH')
+    return Release(match[1], text)
 
 
 if __name__ == "__main__":

@@ -43,10 +43,13 @@ def download(module: str) -> Path:
     return Path(module_info["Dir"])
 
 
-def go(*arguments: str, folder: Path) -> bytes:
+def go(*arguments: str, folder: Path, text: str = "") -> bytes:
     environment = os.environ | {"GOFLAGS": "-mod=mod -buildvcs=false", "GOWORK": "off"}
     command = ["nice", "go", *arguments]
-    return subprocess.run(command, cwd=folder, env=environment, check=True, stdout=subprocess.PIPE).stdout
+    done = subprocess.run(
+        command, cwd=folder, env=environment, check=True, stdout=subprocess.PIPE, input=text.encode()
+    )
+    return done.stdout
 
 
 def go_types(release: Release) -> dict[str, Any]:

@@ -1,0 +1,98 @@
+"""Derive `apimachinery/schema/data/minors.json.gz`: in what each older minor release differs from the next one.
+
+What a minor's types, resources, gates and roles are stands in Kubernetes' Go modules, which are downloaded into Go's
+module cache; `RELEASES` has the patch releases. Needs a Go toolchain, and takes some minutes:
+
+    .venv/bin/python -m tools.minors older
+
+`apimachinery/schema/data/README.md` describes the file.
+"""
+
+import gzip
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import orjson
+
+from tools import schema_data
+from tools.minors.gates import read_gates
+from tools.minors.gomodules import Release, additions, go_types
+from tools.minors.releases import CURRENT, RELEASES
+from tools.minors.roles import read_roles
+from tools.minors.served import read_resources
+
+Table: TypeAlias = Mapping[str, Any]
+
+ROOT = Path(__file__).parents[2]
+SCHEMAS, OPENAPI = ROOT / "apimachinery/schema/data", ROOT / "apiserver/openapi/data"
+ROLES = ROOT / "apiserver/bootstrap/data/rbac.json"
+
+
+def derive_older_minors() -> None:
+    newer = newest = current_tables()
+    minors = {}
+    for release in RELEASES:
+        tables = read(release, newest)
+        minors[release.minor] = {
+            name: changed for name, table in tables.items() if (changed := changes(table, newer[name]))
+        }
+        newer = tables
+    text = orjson.dumps(minors)
+    path = SCHEMAS / "minors.json.gz"
+    # Without a time in it, the same facts make the same file.
+    path.write_bytes(gzip.compress(text, mtime=0))
+    print(f"{path}: {len(text)} bytes, {path.stat().st_size} packed")
+
+
+def changes(table: Table, newer: Table) -> Table:
+    """What of a table is another than in that of the next minor, by key; null for what is not there yet."""
+    changed = {key: value for key, value in table.items() if key not in newer or newer[key] != value}
+    return changed | {key: None for key in newer if key not in table}
+
+
+def current_tables() -> Mapping[str, Table]:
+    """The tables of 1.36, most of which have files of their own."""
+    types = orjson.loads(gzip.decompress((SCHEMAS / "1.36.json.gz").read_bytes()))
+    openapi = orjson.loads(gzip.decompress((OPENAPI / "1.36.json.gz").read_bytes()))
+    roles = orjson.loads(ROLES.read_bytes())
+    return tables_of(CURRENT, types, openapi, {name: rows_by_name(rows) for name, rows in roles.items()})
+
+
+def with_defaults(fields: list[dict[str, Any]], newest: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The fields with the defaults that newer types declare: before, code filled in the same."""
+    declared = {field["name"]: field["default"] for field in newest if "default" in field}
+    return [
+        field | ({"default": declared[field["name"]]} if field["name"] in declared else {})
+        for field in fields
+    ]
+
+
+def read(release: Release, newest: Mapping[str, Table]) -> Mapping[str, Table]:
+    types = go_types(release)
+    definitions = schema_data.definitions_of(release.minor)
+    types["structs"] = {
+        name: with_defaults(
+            schema_data.merge_struct(name, fields, definitions), newest["structs"].get(name, ())
+        )
+        for name, fields in types["structs"].items()
+    }
+    return tables_of(release, types, additions(release), read_roles(release))
+
+
+def tables_of(release: Release, types: Table, openapi: Table, roles: Table) -> Mapping[str, Table]:
+    gates = read_gates(release)
+    return {
+        "release": {"version": release.version},
+        "kinds": types["kinds"],
+        "structs": types["structs"],
+        "additions": openapi["additions"],
+        "definitions": openapi["definitions"],
+        "resources": read_resources(release, gates),
+        "gates": gates,
+        **roles,
+    }
+
+
+def rows_by_name(rows: list[dict[str, Any]]) -> Table:
+    return {row.get("namespace", "") + "/" + row["name"]: row for row in rows}
