@@ -163,3 +163,8 @@ class _Converter:
 
 def _range(start: str, end: str) -> str:
     return f"\\x{{{ord(start):x}}}-\\x{{{ord(end):x}}}"
+
+
+def literal_expression(text: str) -> str:
+    """Return an expression that matches only a text."""
+    return re.escape(text)

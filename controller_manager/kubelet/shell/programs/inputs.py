@@ -1,0 +1,89 @@
+"""The input of programs: files by name, or the standard input."""
+
+from collections.abc import Generator, Sequence
+from typing import Final, NamedTuple
+
+from mockube.controller_manager.kubelet.shell.filesystem import FileError
+from mockube.controller_manager.kubelet.shell.process import (
+    Effect,
+    Process,
+    ProgramUsageError,
+    read_input,
+)
+
+MAX_TEXT: Final = 16 << 20
+"""The maximum bytes that a program reads."""
+MAX_LINES: Final = 200_000
+"""The maximum lines that a program processes one by one: that takes 0.3 s at most, in which nothing else runs."""
+BLOCK: Final = 64 * 1024
+
+
+class InputFile(NamedTuple):
+    name: str
+    data: bytes
+
+
+Data = Generator[Effect, bytes | None, bytes]
+
+
+class Inputs(list[InputFile]):
+    """The files that could be read, and the exit code for the others."""
+
+    code = 0
+
+    @property
+    def data(self) -> bytes:
+        return b"".join(file.data for file in self)
+
+
+def read_standard_input(process: Process) -> Data:
+    data = bytearray()
+    while block := (yield from read_input(BLOCK)):
+        data += block
+        if len(data) > MAX_TEXT:
+            yield process.error("the input is too long")
+            break
+    return bytes(data)
+
+
+def read_files(
+    process: Process, names: Sequence[str], *, prefix: str = "", code: int = 1
+) -> Generator[Effect, bytes | None, Inputs]:
+    """Read files, or the standard input without names; errors are reported as they occur."""
+    inputs = Inputs()
+    for name in names or ["-"]:
+        if name == "-":
+            inputs.append(InputFile(name, (yield from read_standard_input(process))))
+            continue
+        try:
+            inputs.append(InputFile(name, process.host.files.read(process.path(name))))
+        except FileError as error:
+            words = f"can't open '{name}': {error}" if prefix else f"{name}: {error}"
+            yield process.error(words)
+            inputs.code = code
+    return inputs
+
+
+def split_lines(data: bytes) -> list[str]:
+    """Return the lines without their newlines; raise `ProgramUsageError` if there are too many."""
+    text = data.decode("utf-8", "surrogateescape")
+    lines = text.split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    if len(lines) > MAX_LINES:
+        raise ProgramUsageError("the input has too many lines", 2)
+    return lines
+
+
+def read_all(process: Process, names: Sequence[str]) -> Data:
+    """Return the concatenated files of these names, or the input."""
+    return (yield from read_files(process, names)).data
+
+
+def number_of(text: str, minimum: int = 0) -> int:
+    """Return a count that is an argument, with busybox' suffixes; raise `ProgramUsageError`."""
+    units = {"b": 512, "k": 1024, "K": 1024, "m": 1 << 20, "M": 1 << 20, "G": 1 << 30}
+    digits, unit = (text[:-1], units[text[-1]]) if text[-1:] in units else (text, 1)
+    if not (digits.isascii() and digits.isdecimal() and len(digits) < 16) or int(digits) * unit < minimum:
+        raise ProgramUsageError(f"invalid number '{text}'")
+    return int(digits) * unit
