@@ -8,7 +8,7 @@ from typing import Final
 
 from mockube.controller_manager.kubelet.shell.filesystem import MAX_BYTES, FileError
 from mockube.controller_manager.kubelet.shell.process import Output, Process, Run, read_input, write_text
-from mockube.controller_manager.kubelet.shell.programs.text import BLOCK, read_all
+from mockube.controller_manager.kubelet.shell.programs.inputs import BLOCK, read_all
 
 MAX_ARCHIVE: Final = 2 * MAX_BYTES
 

@@ -15,7 +15,7 @@ from mockube.controller_manager.kubelet.shell.process import (
 from mockube.controller_manager.kubelet.shell.programs.inputs import read_files, split_lines
 from mockube.controller_manager.kubelet.shell.programs.options import ProgramOptions, parse_options
 
-MAX_COMPARED: Final = 2_000
+MAX_COMPARED: Final = 600
 """The maximum number of lines of each file that diff compares, unless the files are the same."""
 _CONTEXT: Final = 3
 

@@ -18,8 +18,8 @@ from mockube.controller_manager.kubelet.shell.process import (
     write_text,
 )
 from mockube.controller_manager.kubelet.shell.programs.durations import seconds_of
+from mockube.controller_manager.kubelet.shell.programs.inputs import read_all
 from mockube.controller_manager.kubelet.shell.programs.options import ProgramOptions, parse_options
-from mockube.controller_manager.kubelet.shell.programs.text import read_all
 from mockube.controller_manager.kubelet.shell.signals import signal_number
 from mockube.controller_manager.kubelet.shell.streams import NullStream
 

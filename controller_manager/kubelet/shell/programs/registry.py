@@ -11,12 +11,19 @@ from mockube.controller_manager.kubelet.shell.process import Program
 from mockube.controller_manager.kubelet.shell.programs import (
     agnhost,
     archives,
+    awk,
+    comparing,
+    dates,
+    encoding,
     files,
     launchers,
+    lines,
     processes,
+    searching,
     sed,
     system,
     text,
+    transforming,
 )
 
 PROGRAMS: Final[Mapping[str, Program]] = {
@@ -27,6 +34,13 @@ PROGRAMS: Final[Mapping[str, Program]] = {
     **launchers.PROGRAMS,
     **processes.PROGRAMS,
     **text.PROGRAMS,
+    **awk.PROGRAMS,
+    **comparing.PROGRAMS,
+    **dates.PROGRAMS,
+    **encoding.PROGRAMS,
+    **lines.PROGRAMS,
+    **searching.PROGRAMS,
+    **transforming.PROGRAMS,
     "sed": sed.sed,
     "tar": archives.tar,
     **NETWORK_PROGRAMS,

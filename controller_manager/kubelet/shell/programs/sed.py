@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from mockube.apimachinery.regexp.errors import RegexpError
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
 from mockube.controller_manager.kubelet.shell.process import Process, Run, write_text
+from mockube.controller_manager.kubelet.shell.programs.inputs import read_all
 from mockube.controller_manager.kubelet.shell.programs.sed_editor import SedEditor, SedOptions
 from mockube.controller_manager.kubelet.shell.programs.sed_script import (
     SedCommand,
     SedError,
     parse_script,
 )
-from mockube.controller_manager.kubelet.shell.programs.text import read_all
 from mockube.controller_manager.kubelet.shell.regular_expressions import BadRegularExpression
 
 

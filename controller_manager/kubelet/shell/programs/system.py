@@ -1,7 +1,6 @@
 """Programs that print or change what the system is like: date, env, id, uname, mount and the like."""
 
 from collections.abc import Mapping
-from datetime import datetime
 from posixpath import basename, dirname
 from typing import Final
 
@@ -44,50 +43,6 @@ def sleep(process: Process) -> Run:
         return 1
     yield Sleep(seconds)
     return 0
-
-
-def date(process: Process) -> Run:
-    host = process.host
-    arguments = [argument for argument in process.arguments if argument not in ("-u", "--utc")]
-    now = host.now_running()
-    if not arguments:
-        yield write_text(f"{now:%a %b} {now.day:2} {now:%H:%M:%S} UTC {now.year}\n")
-        return 0
-    if arguments in (["-I"], ["-Iseconds"], ["-Is"]):
-        text = f"{now:%Y-%m-%d}" if arguments == ["-I"] else f"{now:%Y-%m-%dT%H:%M:%S}+00:00"
-    elif arguments[0].startswith("+"):
-        text = _format(now, arguments[0][1:])
-    else:
-        yield process.error(f"invalid date {arguments[0]!r}")
-        return 1
-    yield write_text(text + "\n")
-    return 0
-
-
-def _format(now: datetime, format_text: str) -> str:
-    directives = {
-        "s": f"{int(now.timestamp())}",
-        "N": f"{now.microsecond * 1000:09}",
-        "Z": "UTC",
-        "z": "+0000",
-    }
-    directives |= {
-        "F": f"{now:%Y-%m-%d}",
-        "T": f"{now:%H:%M:%S}",
-        "n": "\n",
-        "%": "%",
-        "3N": f"{now.microsecond // 1000:03}",
-    }
-    directives |= {letter: now.strftime(f"%{letter}") for letter in "aAbBdeHIjmMpSuwyYDRc"}
-    text, rest = "", format_text
-    while rest:
-        before, sign, rest = rest.partition("%")
-        text += before
-        if sign:
-            name = next((key for key in (rest[:2], rest[:1]) if key in directives), "")
-            text += directives.get(name, "%")
-            rest = rest[len(name) :]
-    return text
 
 
 def printenv(process: Process) -> Run:
@@ -232,7 +187,6 @@ PROGRAMS: Final[Mapping[str, Program]] = {
     **dict.fromkeys(("true", "sync", "stty", "clear"), succeed),
     "false": fail,
     "sleep": sleep,
-    "date": date,
     "expr": expr,
     "mount": mount,
     "sysctl": sysctl,
