@@ -1,107 +1,115 @@
-"""Programs that read, list and change files: cat, ls, mkdir, cp, rm and the like."""
+"""Programs that read and change files: cat, mkdir, rm, cp, mv, ln, touch, chmod, chown and the like."""
 
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
-from posixpath import basename, join
+from collections.abc import Mapping
+from posixpath import basename, dirname, join, normpath, relpath
 from typing import Final
 
-from mockube.controller_manager.kubelet.shell.filesystem import FileEntry, FileError, FileSystem
+from mockube.controller_manager.kubelet.shell.filesystem import FileError, NoSuchFile
 from mockube.controller_manager.kubelet.shell.process import (
     Output,
     Process,
     Program,
+    ProgramUsageError,
     Run,
     read_input,
     write_text,
 )
-from mockube.controller_manager.kubelet.shell.programs.text import BLOCK, split_options
+from mockube.controller_manager.kubelet.shell.programs.inputs import BLOCK, number_of
+from mockube.controller_manager.kubelet.shell.programs.modes import parse_mode
+from mockube.controller_manager.kubelet.shell.programs.options import ProgramOptions, parse_options
 
-_BITS: Final = "rwxrwxrwx"
-
-
-def cat(process: Process) -> Run:
-    code = 0
-    for name in [argument for argument in process.arguments if argument == "-" or argument[:1] != "-"] or [
-        "-"
-    ]:
-        if name == "-":
-            while block := (yield from read_input(BLOCK)):
-                yield Output(1, block)
-            continue
-        try:
-            yield Output(1, process.host.files.read(process.path(name)))
-        except FileError as error:
-            yield process.error(f"can't open '{name}': {error}")
-            code = 1
-    return code
+_READ_ONLY: Final = "Read-only file system"
 
 
-def ls(process: Process) -> Run:
-    options, names = split_options(process)
-    files, code = process.host.files, 0
-    names = names or ["."]
-    for name in names:
-        path = process.path(name)
-        try:
-            entry = files.entry(path)
-            is_listed = entry.is_directory and "d" not in options
-            children = list(files.children(path)) if is_listed else [name]
-        except FileError as error:
-            yield process.error(f"{name}: {error}")
-            code = 1
-            continue
-        if len(names) > 1 and is_listed:
-            yield write_text(f"{name}:\n")
-        entries = [
-            child
-            for child in children
-            if not (is_listed and child.startswith(".")) or {"a", "A"} & options.keys()
-        ]
-        yield write_text(
-            "".join(
-                _line(files, join(path, child) if is_listed else path, child, options) for child in entries
-            )
-        )
-    return code
-
-
-def _line(files: FileSystem, path: str, name: str, options: Mapping[str, str]) -> str:
-    if "l" not in options:
-        return f"{name}\n"
-    entry = files.entry(path)
-    kind = "d" if entry.is_directory else "l" if entry.target else "-"
-    bits = "".join(letter if entry.mode >> (8 - index) & 1 else "-" for index, letter in enumerate(_BITS))
-    when = datetime.fromtimestamp(entry.modified, UTC)
-    arrow = f" -> {entry.target}" if entry.target else ""
-    return f"{kind}{bits}    1 root     root     {entry.size:9} {when:%b} {when.day:2} {when:%H:%M} {name}{arrow}\n"
-
-
-def _modification_time(process: Process) -> float:
+def modification_time(process: Process) -> float:
+    process.host.changes += 1
     return process.host.now_running().timestamp()
 
 
+def cat(process: Process) -> Run:
+    options = parse_options(process.arguments, "nbvteAuETs", long={"number": "n", "show-all": "A"})
+    for letter in "bvteAETs":
+        if letter in options:
+            raise ProgramUsageError(f"-{letter} is not simulated")
+    code, line = 0, 0
+    for name in options.arguments or ["-"]:
+        if name == "-":
+            while block := (yield from read_input(BLOCK)):
+                data, line = _numbered(block, line) if "n" in options else (block, line)
+                yield Output(1, data)
+            continue
+        try:
+            data = process.host.files.read(process.path(name))
+        except FileError as error:
+            words = (
+                f"read error: {error}" if str(error) == "Is a directory" else f"can't open '{name}': {error}"
+            )
+            yield process.error(words)
+            code = 1
+            continue
+        data, line = _numbered(data, line) if "n" in options else (data, line)
+        yield Output(1, data)
+    return code
+
+
+def _numbered(data: bytes, line: int) -> tuple[bytes, int]:
+    lines = data.splitlines(keepends=True)
+    text = b"".join(b"%6d  %s" % (number, text) for number, text in enumerate(lines, start=line + 1))
+    return text, line + len(lines)
+
+
 def mkdir(process: Process) -> Run:
-    options, names = split_options(process, "m")
+    options = parse_options(process.arguments, "pvm:", long={"parents": "p", "mode": "m", "verbose": "v"})
+    if not options.arguments:
+        raise ProgramUsageError("usage: mkdir [-m MODE] [-p] DIRECTORY...")
     code = 0
-    for name in names:
+    for name in options.arguments:
+        path = process.path(name)
         try:
             process.host.files.make_directory(
-                process.path(name), parents="p" in options, modified=_modification_time(process)
+                path, parents="p" in options, modified=modification_time(process)
             )
+            if "m" in options:
+                process.host.files.change(path, mode=parse_mode(options.get("m"), 0o777))
         except FileError as error:
             yield process.error(f"can't create directory '{name}': {error}")
             code = 1
     return code
 
 
-def touch(process: Process) -> Run:
-    _, names = split_options(process)
+def rmdir(process: Process) -> Run:
+    options = parse_options(process.arguments, "p", long={"parents": "p", "ignore-fail-on-non-empty": "p"})
     code = 0
-    for name in names:
+    for name in options.arguments:
         try:
-            process.host.files.write(
-                process.path(name), b"", append=True, modified=_modification_time(process)
-            )
+            path = process.path(name)
+            if list(process.host.files.children(path)):
+                raise FileError("Directory not empty")  # noqa: TRY301 - one place reports all
+            process.host.files.remove(path, recursive=True)
+            process.host.changes += 1
+        except FileError as error:
+            yield process.error(f"'{name}': {error}")
+            code = 1
+    return code
+
+
+def touch(process: Process) -> Run:
+    options = parse_options(
+        process.arguments, "chamd:t:r:", long={"no-create": "c", "date": "d", "reference": "r"}
+    )
+    files = process.host.files
+    code = 0
+    for name in options.arguments:
+        path = process.path(name)
+        try:
+            if not files.exists(path):
+                if "c" not in options:
+                    files.write(path, b"", append=True, modified=modification_time(process))
+                continue
+            modified = modification_time(process)
+            if "r" in options:
+                modified = files.entry(process.path(options.get("r"))).modified
+            files.change(path, modified=modified)
         except FileError as error:
             yield process.error(f"{name}: {error}")
             code = 1
@@ -109,130 +117,267 @@ def touch(process: Process) -> Run:
 
 
 def rm(process: Process) -> Run:
-    options, names = split_options(process)
+    options = parse_options(
+        process.arguments, "rRfivd", long={"recursive": "r", "force": "f", "dir": "d", "verbose": "v"}
+    )
+    if not options.arguments and "f" not in options:
+        raise ProgramUsageError("usage: rm [-irf] FILE...")
     code = 0
-    for name in names:
+    for name in options.arguments:
         try:
-            process.host.files.remove(process.path(name), recursive=bool({"r", "R"} & options.keys()))
-        except FileError as error:
-            if "f" not in options or str(error) == "Read-only file system":
+            if normpath(name) in (".", "..") or process.path(name) == "/":
+                raise FileError("Invalid argument")  # noqa: TRY301 - one place reports all
+            process.host.files.remove(process.path(name), recursive=options.has_any("rR"))
+            process.host.changes += 1
+            if "v" in options:
+                yield write_text(f"removed '{name}'\n")
+        except NoSuchFile as error:
+            if "f" not in options:
                 yield process.error(f"can't remove '{name}': {error}")
                 code = 1
+        except FileError as error:
+            yield process.error(f"can't remove '{name}': {error}")
+            code = 1
     return code
+
+
+_COPY_OPTIONS: Final = "rRadpPLHfinuvTt:"
+_COPY_LONG: Final = {
+    "recursive": "r", "archive": "a", "force": "f", "no-clobber": "n", "update": "u", "verbose": "v", "no-target-directory": "T",
+    "target-directory": "t", "parents": "parents", "dereference": "L",
+}  # fmt: skip
 
 
 def cp(process: Process) -> Run:
-    return (yield from _transfer(process, moves=False))
+    options = parse_options(process.arguments, _COPY_OPTIONS, long=_COPY_LONG)
+    return (yield from _transfer(process, options, moves=False))
 
 
 def mv(process: Process) -> Run:
-    return (yield from _transfer(process, moves=True))
+    options = parse_options(process.arguments, "finvTt:", long=_COPY_LONG)
+    return (yield from _transfer(process, options, moves=True))
 
 
-def _transfer(process: Process, *, moves: bool) -> Run:
-    options, names = split_options(process)
-    if len(names) < 2:
-        yield process.error("missing file operand")
-        return 1
-    *sources, last = names
-    recursive = moves or bool({"r", "R", "a"} & options.keys())
-    for name in sources:
-        try:
-            _copy(process, process.path(name), process.path(last), recursive=recursive)
-            if moves:
-                process.host.files.remove(process.path(name), recursive=True)
-        except FileError as error:
-            yield process.error(f"can't {'rename' if moves else 'stat'} '{name}': {error}")
-            return 1
-    return 0
-
-
-def _copy(process: Process, source: str, target: str, *, recursive: bool) -> None:
+def _transfer(process: Process, options: ProgramOptions, *, moves: bool) -> Run:
+    names = list(options.arguments)
+    last = options.get("t") if "t" in options else names.pop() if len(names) > 1 else ""
+    if not names or not last:
+        raise ProgramUsageError("missing file operand")
     files = process.host.files
-    if files.exists(target) and files.entry(target).is_directory:
-        target = join(target, basename(source))
-    if files.entry(source).is_directory and not recursive:
-        raise FileError("omitting directory")
-    if target == source or target.startswith(f"{source}/"):
-        raise FileError("Invalid argument")
-    for path in list(files.walk(source)):
-        target_path = target + path.removeprefix(source)
-        entry = files.entry(path)
-        if entry.data is None:
-            files.make_directory(target_path, parents=True, modified=entry.modified)
-        else:
-            files.write(target_path, entry.data, modified=_modification_time(process))
-
-
-def chmod(process: Process) -> Run:
-    _, names = split_options(process)
-    mode, *paths = names or [""]
-    if not (mode.isascii() and mode.isdigit() and len(mode) <= 4 and not set(mode) & {"8", "9"}):
-        return 0  # A symbolic mode is ignored.
-    for name in paths:
+    is_directory = files.exists(process.path(last)) and files.entry(process.path(last)).is_directory
+    if len(names) > 1 and not is_directory:
+        raise ProgramUsageError(f"target '{last}' is not a directory")
+    code = 0
+    for name in names:
+        target = process.path(last)
+        if is_directory and "T" not in options:
+            target = join(target, basename(process.path(name)))
         try:
-            process.host.files.change_mode(process.path(name), int(mode, 8))
+            if "n" in options and files.exists(target):
+                continue
+            _copy(process, name, target, options, moves=moves)
+            if "v" in options:
+                yield write_text(f"'{name}' -> '{last}'\n")
+        except NoSuchFile as error:
+            yield process.error(f"can't {'rename' if moves else 'stat'} '{name}': {error}")
+            code = 1
         except FileError as error:
-            yield process.error(f"{name}: {error}")
-            return 1
-    return 0
-
-
-def tee(process: Process) -> Run:
-    options, names = split_options(process)
-    files, code = process.host.files, 0
-    for name in names if "a" not in options else ():
-        code = (yield from _append(process, files, [name], None)) or code
-    while block := (yield from read_input(BLOCK)):
-        yield Output(1, block)
-        code = (yield from _append(process, files, names, block)) or code
+            yield process.error(_copy_problem(name, last, str(error), moves=moves))
+            code = 1
     return code
 
 
-def _append(process: Process, files: FileSystem, names: Sequence[str], data: bytes | None) -> Run:
-    """Append data to files; None truncates them."""
+def _copy_problem(name: str, last: str, problem: str, *, moves: bool) -> str:
+    if problem == "omitting directory":
+        return f"omitting directory '{name}'"
+    return f"can't {'rename' if moves else 'create'} '{name if moves else last}': {problem}"
+
+
+def _copy(process: Process, name: str, target: str, options: ProgramOptions, *, moves: bool) -> None:
+    files, source = process.host.files, process.path(name)
+    recursive = moves or options.has_any("rRa")
+    keeps = moves or options.has_any("apd")
+    source_entry = files.link_entry(source) if recursive else files.entry(source)
+    if source_entry.is_directory and not recursive:
+        raise FileError("omitting directory")
+    if target == source or target.startswith(f"{source}/"):
+        raise FileError("Invalid argument" if moves else "is a subdirectory of itself")
+    if moves and files.has(target):
+        if files.link_entry(target).is_directory and list(files.children(target)):
+            raise FileError("Directory not empty")
+        files.remove(target, recursive=True)
+    for path in list(files.walk(source)):
+        target_path = target + path.removeprefix(source)
+        entry = files.link_entry(path) if recursive and "L" not in options else files.entry(path)
+        modified = entry.modified if keeps else modification_time(process)
+        if entry.target:
+            if files.has(target_path):
+                files.remove(target_path)
+            files.link(target_path, entry.target, modified=modified)
+        elif entry.data is None:
+            files.make_directory(target_path, parents=files.exists(target_path), modified=modified)
+            files.change(target_path, mode=entry.mode)
+        else:
+            files.write(target_path, entry.data, modified=modified)
+            files.change(target_path, mode=entry.mode)
+    if moves:
+        files.remove(source, recursive=True)
+
+
+def ln(process: Process) -> Run:
+    options = parse_options(
+        process.arguments,
+        "sfnvrTt:b",
+        long={"symbolic": "s", "force": "f", "no-dereference": "n", "relative": "r", "verbose": "v"},
+    )
+    if "s" not in options:
+        raise ProgramUsageError("hard links are not simulated")
+    names = list(options.arguments)
+    last = options.get("t") if "t" in options else names.pop() if len(names) > 1 else "."
+    if not names:
+        raise ProgramUsageError("missing file operand")
+    files = process.host.files
+    path = process.path(last)
+    is_link = files.has(path) and bool(files.link_entry(path).target)
+    is_directory = files.exists(path) and files.entry(path).is_directory
+    is_directory = is_directory and "T" not in options and not ("n" in options and is_link)
+    code = 0
     for name in names:
+        link_path = join(path, basename(name.rstrip("/"))) if is_directory else path
+        target = relpath(process.path(name), dirname(link_path)) if "r" in options else name
         try:
-            files.write(
-                process.path(name), data or b"", append=data is not None, modified=_modification_time(process)
-            )
+            if "f" in options and files.has(link_path):
+                files.remove(link_path)
+            files.link(link_path, target, modified=modification_time(process))
+        except FileError as error:
+            yield process.error(f"{last}: {error}")
+            code = 1
+    return code
+
+
+def chmod(process: Process) -> Run:
+    arguments = list(process.arguments)
+    flags = [
+        text for text in arguments if text.startswith("-") and set(text[1:]) <= set("Rvcf") and text != "-"
+    ]
+    mode, *names = [text for text in arguments if text not in flags and text != "--"] or [""]
+    if not names:
+        raise ProgramUsageError("usage: chmod [-Rcvf] MODE[,MODE]... FILE...")
+    files = process.host.files
+    code = 0
+    for name in names:
+        path = process.path(name)
+        try:
+            paths = list(files.walk(path)) if any("R" in flag for flag in flags) else [path]
+            for each in paths:
+                entry = files.entry(each)
+                changed = parse_mode(mode, entry.mode, is_directory=entry.is_directory)
+                files.change(each, mode=changed)
+                process.host.changes += changed != entry.mode
         except FileError as error:
             yield process.error(f"{name}: {error}")
-            return 1
-    return 0
+            code = 1
+    return code
 
 
-def find(process: Process) -> Run:
-    _, names = split_options(process, "name")
-    for name in names[:1] or ["."]:
+def _owner(text: str, *, is_group: bool) -> dict[str, int]:
+    """Return the attributes that the argument of chown or chgrp sets."""
+    user, _, group = ("", "", text) if is_group else text.replace(".", ":").partition(":")
+    attributes = {}
+    for name, value in (("user", user), ("group", group)):
+        if value:
+            number = {"root": 0, "nobody": 65534, "nogroup": 65534, "daemon": 1, "wheel": 0}.get(value)
+            if number is None and not value.isdecimal():
+                raise ProgramUsageError(
+                    f"unknown user {value}" if name == "user" else f"unknown group {value}"
+                )
+            attributes[name] = int(value[:9]) if number is None else number
+    return attributes
+
+
+def chown(process: Process) -> Run:
+    options = parse_options(
+        process.arguments, "RhHLPcvf", long={"recursive": "R", "no-dereference": "h", "reference": "r"}
+    )
+    if len(options.arguments) < 2:
+        raise ProgramUsageError(f"usage: {process.name} [-RhLHPcvf] USER[:[GRP]] FILE...")
+    attributes = _owner(options.arguments[0], is_group=process.name == "chgrp")
+    files, code = process.host.files, 0
+    for name in options.arguments[1:]:
         path = process.path(name)
-        if not process.host.files.exists(path):
-            yield process.error(f"{name}: No such file or directory")
-            return 1
-        for child_path in process.host.files.walk(path):
-            yield write_text(name + child_path.removeprefix(path) + "\n")
-    return 0
+        try:
+            for each in list(files.walk(path)) if "R" in options else [path]:
+                entry = files.entry(each)
+                if process.host.user and attributes.get("user", entry.user) != entry.user:
+                    raise FileError("Operation not permitted")  # noqa: TRY301 - one place reports all
+                files.change(each, **attributes)
+            process.host.changes += 1
+        except FileError as error:
+            yield process.error(f"{name}: {error}")
+            code = 1
+    return code
 
 
-def readlink(process: Process) -> Run:
-    _, names = split_options(process)
+def install(process: Process) -> Run:
+    options = parse_options(
+        process.arguments,
+        "cdDpsm:o:g:t:",
+        long={"mode": "m", "owner": "o", "group": "g", "directory": "d", "target-directory": "t"},
+    )
+    mode = parse_mode(options.get("m", "755"), 0)
+    files = process.host.files
+    if "d" in options:
+        for name in options.arguments:
+            files.make_directory(process.path(name), parents=True, modified=modification_time(process))
+            files.change(process.path(name), mode=mode)
+        return 0
+    names = list(options.arguments)
+    last = process.path(options.get("t") if "t" in options else names.pop() if len(names) > 1 else "")
     for name in names:
-        path = process.path(name)
-        entry = process.host.files.entry(path) if process.host.files.exists(path) else FileEntry()
-        yield write_text(f"{entry.target or path}\n")
+        is_directory = files.exists(last) and files.entry(last).is_directory
+        target = join(last, basename(name)) if is_directory else last
+        try:
+            if "D" in options:
+                files.make_directory(dirname(target), parents=True, modified=modification_time(process))
+            files.write(target, files.read(process.path(name)), modified=modification_time(process))
+            files.change(target, mode=mode)
+        except FileError as error:
+            raise ProgramUsageError(f"can't open '{name}': {error}") from error
     return 0
+    yield
+
+
+def truncate(process: Process) -> Run:
+    options = parse_options(process.arguments, "cs:", long={"size": "s", "no-create": "c"})
+    size = number_of(options.get("s"))
+    for name in options.arguments:
+        path, files = process.path(name), process.host.files
+        if not files.exists(path) and "c" in options:
+            continue
+        try:
+            before = files.read(path) if files.exists(path) else b""
+            files.write(
+                path, before[:size].ljust(min(size, 1 << 25), b"\0"), modified=modification_time(process)
+            )
+        except FileError as error:
+            raise ProgramUsageError(f"{name}: {error}") from error
+    return 0
+    yield
 
 
 PROGRAMS: Final[Mapping[str, Program]] = {
     "cat": cat,
-    "ls": ls,
     "mkdir": mkdir,
+    "rmdir": rmdir,
     "touch": touch,
     "rm": rm,
+    "unlink": rm,
     "cp": cp,
     "mv": mv,
+    "ln": ln,
     "chmod": chmod,
-    "tee": tee,
-    "find": find,
-    "readlink": readlink,
+    "chown": chown,
+    "chgrp": chown,
+    "install": install,
+    "truncate": truncate,
 }

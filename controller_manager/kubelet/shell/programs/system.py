@@ -1,15 +1,20 @@
 """Programs that print or change what the system is like: date, env, id, uname, mount and the like."""
 
+import re
 from collections.abc import Mapping
-from posixpath import basename, dirname
 from typing import Final
 
-from mockube.apimachinery.gotext import int_or_none
 from mockube.controller_manager.kubelet.shell.conditions import test
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
+from mockube.controller_manager.kubelet.shell.invoking import (
+    CommandNotFound,
+    find_program,
+    program_path,
+)
 from mockube.controller_manager.kubelet.shell.process import (
     Process,
     Program,
+    ProgramUsageError,
     RepeatedIteration,
     Run,
     Sleep,
@@ -18,7 +23,12 @@ from mockube.controller_manager.kubelet.shell.process import (
 )
 from mockube.controller_manager.kubelet.shell.programs.durations import seconds_of
 from mockube.controller_manager.kubelet.shell.programs.expressions import expr
+from mockube.controller_manager.kubelet.shell.programs.inputs import read_all
+from mockube.controller_manager.kubelet.shell.programs.options import ProgramOptions, parse_options
 
+_MAX_DIGITS: Final = 12
+"""The number of digits of a number that is factored: 0.1 s."""
+_NUMBER: Final = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,10})?")
 _YES_SECONDS: Final = 0.001
 _MOUNTS: Final = (
     "overlay on / type overlay (rw,relatime)",
@@ -29,6 +39,29 @@ _MOUNTS: Final = (
 def succeed(_: Process) -> Run:
     return 0
     yield
+
+
+def terminal(process: Process) -> Run:
+    parse_options(process.arguments, "s", long={"silent": "s", "quiet": "s"})
+    yield write_text("/dev/pts/0\n" if process.host.has_terminal else "not a tty\n")
+    return int(not process.host.has_terminal)
+
+
+def factor(process: Process) -> Run:
+    for argument in (
+        process.arguments or (yield from read_all(process, [])).decode("utf-8", "replace").split()
+    ):
+        if not argument.isdecimal() or len(argument) > _MAX_DIGITS:
+            raise ProgramUsageError(f"invalid number '{argument}'")
+        number, divisor, factors = int(argument), 2, list[int]()
+        while divisor * divisor <= number:
+            while number % divisor == 0:
+                factors.append(divisor)
+                number //= divisor
+            divisor += 1 if divisor == 2 else 2
+        factors += [number] if number > 1 else []
+        yield write_text(f"{int(argument)}: {' '.join(map(str, factors))}".rstrip() + "\n")
+    return 0
 
 
 def fail(_: Process) -> Run:
@@ -55,13 +88,18 @@ def printenv(process: Process) -> Run:
 
 
 def hostname(process: Process) -> Run:
-    prints_address = any(argument in ("-i", "-I") for argument in process.arguments)
-    yield write_text(f"{process.host.address if prints_address else process.host.name}\n")
+    options = parse_options(process.arguments, "sifdIF:")
+    if options.arguments or "F" in options:
+        raise ProgramUsageError("sethostname: Operation not permitted")
+    text = process.host.address if options.has_any("iI") else "" if "d" in options else process.host.name
+    yield write_text(f"{text}\n")
     return 0
 
 
 def pwd(process: Process) -> Run:
-    yield write_text(f"{process.directory}\n")
+    options = parse_options(process.arguments, "LP")
+    directory = process.directory
+    yield write_text(f"{process.host.files.resolve(directory) if 'P' in options else directory}\n")
     return 0
 
 
@@ -74,13 +112,18 @@ def whoami(process: Process) -> Run:
 
 
 def user_id(process: Process) -> Run:
-    host, group = process.host, _id_text(process.host.group)
-    if "-u" in process.arguments:
-        yield write_text(f"{host.user}\n")
-    elif "-g" in process.arguments:
-        yield write_text(f"{host.group}\n")
-    else:
-        yield write_text(f"uid={_id_text(host.user)} gid={group} groups={group}\n")
+    options = parse_options(
+        process.arguments, "ugGnr", long={"user": "u", "group": "g", "groups": "G", "name": "n", "real": "r"}
+    )
+    host = process.host
+    number = host.user if "u" in options else host.group
+    if options.has_any("ugG"):
+        if "n" in options and number:
+            raise ProgramUsageError(f"unknown ID {number}")
+        yield write_text(f"{'root' if 'n' in options else number}\n")
+        return 0
+    group = _id_text(host.group)
+    yield write_text(f"uid={_id_text(host.user)} gid={group} groups={group}\n")
     return 0
 
 
@@ -89,42 +132,78 @@ def _id_text(number: int) -> str:
 
 
 def uname(process: Process) -> Run:
+    options = parse_options(
+        process.arguments,
+        "amnrspvoi",
+        long={"all": "a", "machine": "m", "kernel-name": "s", "kernel-release": "r", "nodename": "n"},
+    )
     parts = {
         "s": "Linux",
         "n": process.host.name,
         "r": "mockube",
         "v": "simulated",
         "m": "x86_64",
+        "p": "x86_64",
         "o": "GNU/Linux",
     }
-    options = "".join(process.arguments).replace("-", "") or "s"
-    selected = parts if "a" in options else [letter for letter in parts if letter in options]
-    yield write_text(" ".join(parts[letter] for letter in selected) + "\n")
+    shown = [letter for letter in parts if letter in options or ("a" in options and letter != "p")] or ["s"]
+    yield write_text(" ".join(parts[letter] for letter in shown) + "\n")
     return 0
 
 
 def program_paths(process: Process) -> Run:
-    names = [name for name in process.arguments if name in process.host.programs]
-    yield write_text("".join(f"/bin/{name}\n" for name in names))
-    return int(len(names) < len(process.arguments))
+    options = parse_options(process.arguments, "a")
+    code = 0
+    for name in options.arguments:
+        candidate = process.child([name])
+        try:
+            find_program(candidate)
+            yield write_text(f"{program_path(candidate)}\n")
+        except (CommandNotFound, UnknownProgram):
+            code = 1
+    return code
 
 
 def sequence(process: Process) -> Run:
-    numbers = [int_or_none(argument) for argument in process.arguments]
-    if not 1 <= len(numbers) <= 3 or None in numbers:
-        yield process.error("invalid arguments")
-        return 1
-    first, step, last = {1: (1, 1, numbers[-1]), 2: (numbers[0], 1, numbers[-1])}.get(len(numbers), numbers)
-    assert first is not None
-    assert last is not None
+    arguments = list(process.arguments)
+    options = ProgramOptions()
+    while arguments and arguments[0].startswith("-") and not _NUMBER.fullmatch(arguments[0]):
+        option = (
+            parse_options([arguments.pop(0)], "w", long={"equal-width": "w"})
+            if arguments[0] == "-w"
+            else None
+        )
+        if option is None:
+            parsed = parse_options(arguments[:2], "ws:f:")
+            options.values |= parsed.values
+            arguments = [*parsed.arguments, *arguments[2:]]
+            break
+        options.values |= option.values
+    if not 1 <= len(arguments) <= 3 or not all(_NUMBER.fullmatch(argument) for argument in arguments):
+        raise ProgramUsageError(f"invalid number '{(arguments or [''])[-1]}'")
+    places = max(len(argument.partition(".")[2]) for argument in arguments)
+    numbers = [round(float(argument) * 10**places) for argument in arguments]
+    first, step = (
+        (numbers[0] if len(numbers) > 1 else 10**places),
+        numbers[1] if len(numbers) == 3 else 10**places,
+    )
     if not step:
-        return 1
-    number = first
-    while number <= last if step > 0 else number >= last:
-        until = range(number, number + 100 * step, step)
-        block = [item for item in until if (item <= last if step > 0 else item >= last)]
-        yield write_text("".join(f"{item}\n" for item in block))
-        number += 100 * step
+        raise ProgramUsageError("zero increment")
+    width = max(len(argument) for argument in arguments) if "w" in options else 0
+    yield from _write_sequence(
+        range(first, numbers[-1] + (1 if step > 0 else -1), step), places, width, options.get("s", "\n")
+    )
+    return 0
+
+
+def _write_sequence(numbers: range, places: int, width: int, separator: str) -> Run:
+    for start in range(0, len(numbers), 100):
+        texts = [
+            f"{number / 10**places:0{width}.{places}f}" if places else f"{number:0{width}}"
+            for number in numbers[start : start + 100]
+        ]
+        is_last = start + 100 >= len(numbers)
+        yield write_text(separator.join(texts) + ("\n" if is_last else separator))
     return 0
 
 
@@ -135,19 +214,6 @@ def yes(process: Process) -> Run:
         yield Sleep(_YES_SECONDS)
         iterations = yield RepeatedIteration(_YES_SECONDS)
         process.host.elapsed += int(iterations or 0) * _YES_SECONDS
-
-
-def base_name(process: Process) -> Run:
-    arguments = process.arguments or [""]
-    name = basename(arguments[0].rstrip("/"))
-    suffix = arguments[1] if len(arguments) > 1 else ""
-    yield write_text((name.removesuffix(suffix) if name != suffix else name) + "\n")
-    return 0
-
-
-def directory_name(process: Process) -> Run:
-    yield write_text((dirname((process.arguments or [""])[0].rstrip("/")) or ".") + "\n")
-    return 0
 
 
 def mount(process: Process) -> Run:
@@ -199,8 +265,8 @@ PROGRAMS: Final[Mapping[str, Program]] = {
     "which": program_paths,
     "seq": sequence,
     "yes": yes,
-    "basename": base_name,
-    "dirname": directory_name,
+    "tty": terminal,
+    "factor": factor,
     "test": test,
     "[": test,
 }
