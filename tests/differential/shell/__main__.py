@@ -34,7 +34,7 @@ def compare(folder, kind, seed):
     if _SHELLS is None:
         _SHELLS = RealShells(tempfile.mkdtemp(dir=folder))
     script = script_of(kind, seed)
-    names = {"posix": ("dash", "ash"), "bash": ("bash",), "programs": ("dash",)}[kind]
+    names = {"posix": ("dash", "ash"), "bash": ("bash",), "programs": ("ash",)}[kind]
     results = [_SHELLS.run(name, script) for name in names]
     if None in results or len({result.comparable() for result in results}) > 1:
         return script, None, None

@@ -104,7 +104,7 @@ def parse_time_text(text: str, now: datetime, format_text: str = "") -> datetime
         if format_text:
             return datetime.strptime(text, format_text).replace(tzinfo=UTC)
         if text.startswith("@"):
-            return datetime.fromtimestamp(float(text[1:]), UTC)
+            return datetime.fromtimestamp(int(text[1:].partition(".")[0]), UTC)
         return _parse(text.strip(), now)
     except (ValueError, OverflowError, OSError):
         raise ProgramUsageError(f"invalid date '{text}'") from None

@@ -24,6 +24,7 @@ from mockube.controller_manager.kubelet.shell.programs.inputs import (
 from mockube.controller_manager.kubelet.shell.programs.options import parse_options
 
 _MAX_DUMP: Final = 1 << 20
+_ROW_WIDTH: Final = 39
 Digest = Callable[[bytes], str]
 
 
@@ -124,7 +125,7 @@ def _dump_row(row: bytes, kind: str) -> str:
     if kind in ("u1", "d1"):
         return "".join(f" {byte:3}" for byte in row)
     words = (int.from_bytes(row[index : index + 2], "little") for index in range(0, len(row), 2))
-    formats = {"o": "{:06o}", "o2": "{:06o}", "x": "{:04x}", "x2": "{:04x}", "d": "{:05}", "u2": "{:05}"}
+    formats = {"o": "{:06o}", "o2": "{:06o}", "x": "{:04x}", "x2": "{:04x}", "d": "{:5}", "u2": "{:5}"}
     if kind not in formats:
         raise ProgramUsageError(f"-t {kind} is not simulated")
     return "".join(f" {formats[kind].format(word)}" for word in words)
@@ -148,7 +149,9 @@ def hex_dump(process: Process) -> Run:
             output.append(f"{start:08x}  {left:23}  {right:23}  |{text}|\n")
         else:
             words = (int.from_bytes(row[index : index + 2], "little") for index in range(0, len(row), 2))
-            output.append(f"{start:07x} " + " ".join(f"{word:04x}" for word in words) + "\n")
+            output.append(
+                f"{start:07x} " + " ".join(f"{word:04x}" for word in words).ljust(_ROW_WIDTH) + "\n"
+            )
     is_canonical = "C" in options or process.name == "hd"
     if data:
         output.append(f"{len(data):08x}\n" if is_canonical else f"{len(data):07x}\n")

@@ -54,7 +54,7 @@ def cat(process: Process) -> Run:
 
 def _numbered(data: bytes, line: int) -> tuple[bytes, int]:
     lines = data.splitlines(keepends=True)
-    text = b"".join(b"%6d  %s" % (number, text) for number, text in enumerate(lines, start=line + 1))
+    text = b"".join(b"%6d\t%s" % (number, text) for number, text in enumerate(lines, start=line + 1))
     return text, line + len(lines)
 
 

@@ -69,9 +69,9 @@ def _head_of_input(count: int, *, is_bytes: bool) -> Run:
 
 
 def tail(process: Process) -> Run:
-    arguments = [
-        f"-n{text}" if text[:1] == "+" and text[1:].isdecimal() else text for text in process.arguments
-    ]
+    arguments = list(process.arguments)
+    if arguments and arguments[0][:1] == "+" and arguments[0][1:].isdecimal():
+        arguments[0] = f"-n{arguments[0]}"
     options = parse_options(
         arguments, "n:c:qvfFs:", long={**_LONG, "follow": "f", "retry": "F", "pid": "s"}, numbers="n"
     )
@@ -114,7 +114,7 @@ def word_count(process: Process) -> Run:
     if len(options.arguments) > 1:
         totals = [sum(column) for column in zip(*(row for _, row in rows), strict=True)] or [0] * len(letters)
         rows.append(("total", totals))
-    is_single = len(letters) == 1
+    is_single = len(letters) == 1 and len(rows) == 1
     for name, row in rows:
         counts = str(row[0]) if is_single else " ".join(f"{count:9}" for count in row)
         yield write_text(f"{counts}{'' if name == '-' and not options.arguments else f' {name}'}\n")

@@ -134,7 +134,7 @@ class Formatter:
 
     def _float(self, text: str) -> float:
         try:
-            return float(text)
+            return float(int(text, 16)) if text[:2] in ("0x", "0X") else float(text)
         except ValueError:
             self.errors.append(f"{text}: expected numeric value")
             return 0.0

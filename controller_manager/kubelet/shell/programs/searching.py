@@ -47,6 +47,8 @@ class _Search(Struct, kw_only=True):
     before: int
     after: int
     limit: int
+    has_output: bool = False
+    """Whether lines of an earlier file were shown."""
 
 
 def grep(process: Process) -> Run:
@@ -177,7 +179,8 @@ def _with_context(
     last = -1
     for match in matching:
         first = max(match - search.before, last + 1)
-        if last >= 0 and first > last + 1 and (search.before or search.after):
+        is_apart = first > last + 1 if last >= 0 else search.has_output
+        if is_apart and (search.before or search.after):
             yield "--\n"
         for index in range(first, min(match + search.after + 1, len(lines))):
             if index <= last or (index > match and index in selected):
@@ -187,6 +190,7 @@ def _with_context(
             mark = ":" if index in selected else "-"
             yield f"{_head(search, title, index, mark)}{lines[index]}\n"
             last = index
+    search.has_output = search.has_output or last >= 0
 
 
 PROGRAMS: Final[Mapping[str, Program]] = dict.fromkeys(("grep", "egrep", "fgrep"), grep)
