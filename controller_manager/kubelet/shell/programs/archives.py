@@ -4,6 +4,7 @@ import gzip
 import io
 import tarfile
 import zlib
+from collections import deque
 from collections.abc import Mapping
 from posixpath import normpath
 from typing import Final
@@ -53,11 +54,11 @@ _WITH_VALUES: Final = "fCXTN"
 
 def _parse(process: Process) -> _TarOptions:
     options = _TarOptions()
-    remaining = list(process.arguments)
+    remaining = deque(process.arguments)
     if remaining and not remaining[0].startswith("-"):
         remaining[0] = f"-{remaining[0]}"
     while remaining:
-        argument = remaining.pop(0)
+        argument = remaining.popleft()
         if argument == "--":
             options.names += remaining
             break
@@ -69,11 +70,11 @@ def _parse(process: Process) -> _TarOptions:
             if not letter:
                 raise ProgramUsageError(f"unrecognized option: {name}")
             if letter in _WITH_VALUES and not separator:
-                value = remaining.pop(0) if remaining else ""
+                value = remaining.popleft() if remaining else ""
             _set(options, letter, value)
         else:
             for letter in argument[1:]:
-                _set(options, letter, remaining.pop(0) if letter in _WITH_VALUES and remaining else "")
+                _set(options, letter, remaining.popleft() if letter in _WITH_VALUES and remaining else "")
     return options
 
 

@@ -55,10 +55,12 @@ def env(process: Process) -> Run:
     environment = {} if clears else dict(process.environment)
     for name in options.lists.get("u", ()):
         environment.pop(name, None)
-    while arguments and "=" in arguments[0]:
-        name, _, value = arguments.pop(0).partition("=")
+    count = 0
+    while count < len(arguments) and "=" in arguments[count]:
+        name, _, value = arguments[count].partition("=")
         environment[name] = value
-    if arguments:
+        count += 1
+    if arguments := arguments[count:]:
         return (yield from run_other(process, arguments, environment))
     end = "\0" if "0" in options else "\n"
     yield write_text("".join(f"{name}={value}{end}" for name, value in environment.items()))

@@ -1,5 +1,6 @@
 """The options of programs."""
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
@@ -46,9 +47,9 @@ def parse_options(
     with_values = "".join(letter for letter, mark in pairwise(f"{letters}.") if mark == ":")
     flags = letters.replace(":", "")
     options = ProgramOptions()
-    remaining = list(arguments)
+    remaining = deque(arguments)
     while remaining:
-        argument = remaining.pop(0)
+        argument = remaining.popleft()
         if argument == "--":
             options.arguments += remaining
             break
@@ -71,7 +72,7 @@ def _add_long(
     text: str,
     long: Mapping[str, str],
     with_values: str,
-    remaining: list[str],
+    remaining: deque[str],
     code: int,
 ) -> None:
     name, separator, value = text.partition("=")
@@ -81,12 +82,12 @@ def _add_long(
     if letter in with_values and not separator:
         if not remaining:
             raise ProgramUsageError(f"option requires an argument: {name}", code)
-        value = remaining.pop(0)
+        value = remaining.popleft()
     options.add(letter, value)
 
 
 def _add_short(
-    options: ProgramOptions, letters: str, flags: str, with_values: str, remaining: list[str], code: int
+    options: ProgramOptions, letters: str, flags: str, with_values: str, remaining: deque[str], code: int
 ) -> None:
     for index, letter in enumerate(letters):
         if letter in with_values:
@@ -94,7 +95,7 @@ def _add_short(
             if not value:
                 if not remaining:
                     raise ProgramUsageError(f"option requires an argument -- '{letter}'", code)
-                value = remaining.pop(0)
+                value = remaining.popleft()
             options.add(letter, value)
             return
         if letter not in flags:

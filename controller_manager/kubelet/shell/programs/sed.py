@@ -1,5 +1,6 @@
 """`sed`: its options and files."""
 
+from collections import deque
 from collections.abc import Sequence
 
 from mockube.apimachinery.regexp.errors import RegexpError
@@ -31,9 +32,9 @@ def sed(process: Process) -> Run:
 
 def _parse_options(process: Process) -> SedOptions:
     options = SedOptions()
-    remaining = list(process.arguments)
+    remaining = deque(process.arguments)
     while remaining:
-        argument = remaining.pop(0)
+        argument = remaining.popleft()
         if argument == "--":
             options.names += remaining
             break
@@ -67,13 +68,13 @@ def _long_option(options: SedOptions, argument: str) -> None:
             raise SedError(f"unrecognized option: {argument.lstrip('-')}")
 
 
-def _short_options(process: Process, options: SedOptions, letters: str, remaining: list[str]) -> None:
+def _short_options(process: Process, options: SedOptions, letters: str, remaining: deque[str]) -> None:
     for index, letter in enumerate(letters):
         rest = letters[index + 1 :]
         if letter in "ef":
             if not rest and not remaining:
                 raise SedError(f"option requires an argument: {letter}")
-            value = rest or remaining.pop(0)
+            value = rest or remaining.popleft()
             if letter == "f":
                 try:
                     value = process.host.files.read(process.path(value)).decode("utf-8", "replace")

@@ -145,7 +145,7 @@ def test_tar_archives_carry_files_between_containers():
     assert run("tar", "-xmf", "-", "-C", "/data", sent=archive, host=target)[1:3] == ("", 0)
     assert target.files.read("/data/d/f") == b"one\n"
     assert target.files.entry("/data/d/f").mode == 0o600
-    assert run("tar", "tf", "-", sent=archive)[0] == "d\nd/f\n"
+    assert run("tar", "tf", "-", sent=archive)[0] == "d/\nd/f\n"
     assert run("tar", "xf", "-", sent=b"nonsense" * 100)[1:3] == ("tar: invalid tar magic\n", 1)
 
 
