@@ -29,11 +29,19 @@ from mockube.controller_manager.config.kruise_gates import read_kruise_gates
 from mockube.controller_manager.config.signing import CertificateSigningOptions
 
 SIMULATED, PROCESS = "simulated", "process"
+SUCCEED, FAIL = "succeed", "fail"
+"""What programs do that are not simulated."""
 
 
 def _container_runtime(text: str) -> str:
     if text not in (SIMULATED, PROCESS):
         raise ArgumentTypeError(f"{text!r} is neither {SIMULATED} nor {PROCESS}")
+    return text
+
+
+def _unknown_programs(text: str) -> str:
+    if text not in (SUCCEED, FAIL):
+        raise ArgumentTypeError(f"{text!r} is neither {SUCCEED} nor {FAIL}")
     return text
 
 
@@ -343,6 +351,14 @@ class Simulation(Struct, frozen=True, kw_only=True):
             _container_runtime,
         ),
     ] = SIMULATED
+    simulate_unknown_programs: Annotated[
+        str,
+        Flag(
+            "what programs of simulated containers do that are not simulated: succeed, or fail with exit code 127; "
+            "a pod's annotation mockube.dev/unknown-programs takes precedence (succeed)",
+            _unknown_programs,
+        ),
+    ] = SUCCEED
     simulated_images: Annotated[
         Path | None,
         Flag(

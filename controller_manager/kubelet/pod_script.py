@@ -9,6 +9,7 @@ from typing import Any, Final
 from msgspec import Struct, field
 
 from mockube.apimachinery.durations import DurationError, parse_duration
+from mockube.controller_manager.config.settings import FAIL, SUCCEED
 
 PREFIX: Final = "mockube.dev/"
 NEVER: Final = float("inf")
@@ -53,6 +54,8 @@ class Script(Struct, frozen=True, kw_only=True):
     """The script that containers run instead of their commands."""
     runs: Mapping[str, str] = field(default_factory=dict)
     """The scripts of single containers, by the names in `run.NAME`."""
+    unknown_programs: str = ""
+    """`succeed` or `fail`: what programs do that are not simulated; "" for what the flag says."""
     answers: Mapping[str, str] = field(default_factory=dict)
     """The bodies of HTTP responses, by the ports in `answer.PORT`."""
     problems: tuple[str, ...] = ()
@@ -76,6 +79,10 @@ class Script(Struct, frozen=True, kw_only=True):
     def command(self, container: str) -> str | None:
         """Return the script that a container runs instead of its command; None if there is none."""
         return self.runs.get(container, self.run)
+
+    def fails_unknown_programs(self, *, default: bool) -> bool:
+        """Return whether programs that are not simulated fail; `default` is what the flag says."""
+        return default if not self.unknown_programs else self.unknown_programs == FAIL
 
     def fails_at_start(self, container: str, restarts: int) -> bool:
         """Return whether a container fails at its start after `restarts` restarts."""
@@ -143,6 +150,12 @@ def _boolean(text: str) -> bool:
     return text == "true"
 
 
+def _unknown_programs(text: str) -> str:
+    if text not in (SUCCEED, FAIL):
+        raise ValueError(f"must be {SUCCEED} or {FAIL}")
+    return text
+
+
 _PARSERS: Final[Mapping[str, Callable[[str], Any]]] = {
     "start-after": _duration,
     "ready-after": _duration_or_never,
@@ -161,6 +174,7 @@ _PARSERS: Final[Mapping[str, Callable[[str], Any]]] = {
     "hang-terminating": _boolean,
     "resize-after": _duration,
     "run": str,
+    "unknown-programs": _unknown_programs,
 }
 _SUFFIXED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "run": ("runs", str),

@@ -19,7 +19,7 @@ from mockube.controller_manager.client.kinds import NODES, PODS
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.config.networks import IPAM, allocates
-from mockube.controller_manager.config.settings import PROCESS
+from mockube.controller_manager.config.settings import FAIL, PROCESS
 from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.control.runner import ReconcileLoop
 from mockube.controller_manager.kubelet.admitted_pods import AdmittedPods
@@ -33,6 +33,7 @@ from mockube.controller_manager.kubelet.pod_lifecycle import pod as pod_lifecycl
 from mockube.controller_manager.kubelet.pod_lifecycle.pod import NodeContext
 from mockube.controller_manager.kubelet.pod_lifecycle.preemption import PREEMPTED_MESSAGE, PREEMPTING
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import ProcessState
+from mockube.controller_manager.kubelet.pod_lifecycle.unknown_programs import NOT_SIMULATED
 from mockube.controller_manager.kubelet.pod_objects import PodObjects
 from mockube.controller_manager.kubelet.possible_creators import PossibleCreators
 from mockube.controller_manager.kubelet.server.interactive import interactive_containers
@@ -91,6 +92,7 @@ class SimulatedPods:
             random=context.random,
         )
         self._details = options.simulate_kubelet_details
+        self._fails_unknown_programs = options.simulate_unknown_programs == FAIL
         self._has_stages = bool(stages)
         self._sync_pod: SyncPod = self._sync_by_stages if stages else self._sync_by_model
         self._loop = ReconcileLoop(
@@ -191,7 +193,10 @@ class SimulatedPods:
     async def _step(self, pod: PodView, node: ReadOnlyTree, now: datetime) -> Step:
         objects = self._objects.of(pod)
         context = replace(
-            self._registry.context_of(pod, node), objects=objects, retry_at=self._objects.retry_at(pod.uid)
+            self._registry.context_of(pod, node),
+            objects=objects,
+            retry_at=self._objects.retry_at(pod.uid),
+            fails_unknown_programs=self._fails_unknown_programs,
         )
         step = self._next_step(pod, context, now)
         while objects.unknown:
@@ -238,7 +243,7 @@ def _not_simulated(creators: Mapping[AnyResource, str]) -> EmitEvent:
         f"The pod refers to objects that do not exist. It starts, because {reason} a program that is not "
         "simulated, and that may have created them"
     )
-    return EmitEvent("Warning", "NotSimulated", message)
+    return EmitEvent("Warning", NOT_SIMULATED, message)
 
 
 def _is_active(node: ReadOnlyTree | None) -> bool:

@@ -29,8 +29,11 @@ _NO_TOKENS: Final[Mapping[tuple[str, int], str]] = {}
 
 
 class ReferenceLoader:
-    def __init__(self, client: Client, nodes: Lister[ReadOnlyTree]) -> None:
+    def __init__(
+        self, client: Client, nodes: Lister[ReadOnlyTree], *, fails_unknown_programs: bool = False
+    ) -> None:
         self._client = client
+        self._fails_unknown_programs = fails_unknown_programs
         self._nodes = nodes
         self._loads = SharedWork[References]()
         self.started = StartedValues(client)
@@ -73,6 +76,7 @@ class ReferenceLoader:
                 if (token := tokens.get(key) or await self._token(pod, *key)) is not None
             },
             allocatable=(node.get("status") or {}).get("allocatable") or {},
+            fails_unknown_programs=self._fails_unknown_programs,
         )
 
     async def _load(self, resource: AnyResource, namespace: str, names: set[str]) -> dict[str, ReadOnlyTree]:

@@ -22,6 +22,7 @@ def add_flags(parser: CommandParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    from mockube.clusters.health import read_not_simulated  # noqa: PLC0415 - as below
     from mockube.processes.control_plane import TemporaryClusterSpec  # noqa: PLC0415 - as below
     from mockube.processes.run_command import run_once  # noqa: PLC0415 - it starts processes
 
@@ -40,10 +41,15 @@ def run(options: argparse.Namespace) -> int:
             clock=RealClock(),
             report=print_line,
             note=print_line if options.verbose else lambda _: None,
+            read_not_simulated=read_not_simulated,
         )
     )
 
 
 def _runtime_flags(options: argparse.Namespace) -> Sequence[str]:
     images = () if options.images is None else (f"--images={options.images.absolute()}",)
-    return f"--container-runtime={options.container_runtime}", *images
+    return (
+        f"--container-runtime={options.container_runtime}",
+        f"--simulate-unknown-programs={options.simulate_unknown_programs}",
+        *images,
+    )

@@ -11,6 +11,8 @@ from mockube.cli.parsing import CommandParser
 from mockube.processes.defaults import KRUISE, NAME, NODES
 
 SIMULATED: Final = "simulated"
+SUCCEED: Final = "succeed"
+FAIL: Final = "fail"
 PROCESS: Final = "process"
 
 
@@ -69,6 +71,13 @@ def add_runtime(parser: CommandParser) -> None:
         default=SIMULATED,
         metavar="RUNTIME",
         help=f"runtime of containers: {SIMULATED}, or {PROCESS}, which runs the images of --images as local processes ({SIMULATED})",
+    )
+    parser.add_argument(
+        "--simulate-unknown-programs",
+        choices=[SUCCEED, FAIL],
+        default=SUCCEED,
+        metavar="RESULT",
+        help=f"what programs do that are not simulated: {SUCCEED}, or {FAIL} with exit code 127 ({SUCCEED})",
     )
     parser.add_argument(
         "--images",

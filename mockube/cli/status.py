@@ -44,9 +44,16 @@ def _facts(running: ClusterRecord, health: ClusterHealth) -> list[tuple[str, str
         ("url", running.url or "-"),
         ("since", running.started),
         ("nodes", f"{health.nodes_ready} of {health.nodes} ready"),
+        *_not_simulated(health),
         ("store", running.store),
         ("processes", ", ".join([f"mockube {running.pid}", *_processes(running)])),
     ]
+
+
+def _not_simulated(health: ClusterHealth) -> list[tuple[str, str]]:
+    count = len(health.not_simulated)
+    hint = "kubectl get events -A --field-selector reason=NotSimulated"
+    return [("not simulated", f"{count} program{'s' if count > 1 else ''}: {hint}")] if count else []
 
 
 def _processes(running: ClusterRecord) -> list[str]:
@@ -65,6 +72,7 @@ def _tree(cluster: FoundCluster, health: ClusterHealth) -> dict[str, object]:
         "url": cluster.record.url if cluster.record else "",
         "nodes": health.nodes,
         "nodesReady": health.nodes_ready,
+        "notSimulated": health.not_simulated,
         "kubeconfig": str(cluster.folder.kubeconfig),
         "logs": str(cluster.folder.logs),
         "record": cluster.record,

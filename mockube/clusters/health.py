@@ -2,7 +2,7 @@
 
 import http.client
 import ssl
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -15,6 +15,8 @@ from mockube.clusters.named_cluster import ClusterState, FoundCluster
 from mockube.controller_manager.client.kubeconfig import Access, KubeconfigError, read
 
 SECONDS: Final = 5.0
+_NOT_SIMULATED: Final = "NotSimulated"
+"""The reason of the event about a program that is not simulated."""
 
 
 class ClusterHealth(Struct, frozen=True, kw_only=True):
@@ -23,6 +25,8 @@ class ClusterHealth(Struct, frozen=True, kw_only=True):
     problems: tuple[str, ...] = ()
     nodes: int = 0
     nodes_ready: int = 0
+    not_simulated: tuple[str, ...] = ()
+    """The pods with programs that are not simulated, each with the message of its event."""
 
 
 def check_health(cluster: FoundCluster) -> ClusterHealth:
@@ -52,7 +56,27 @@ def _check_server(kubeconfig: Path, problems: list[str]) -> ClusterHealth:
     status, body = _get(access, "/api/v1/nodes")
     nodes: list[Mapping[str, Any]] = msgspec.json.decode(body).get("items") or []
     ready = sum(conditions.is_true(node, "Ready") for node in nodes)
-    return ClusterHealth(problems=tuple(problems), nodes=len(nodes), nodes_ready=ready)
+    return ClusterHealth(
+        problems=tuple(problems), nodes=len(nodes), nodes_ready=ready, not_simulated=_not_simulated(access)
+    )
+
+
+def read_not_simulated(kubeconfig: Path) -> Sequence[str]:
+    """Return the pods with programs that are not simulated; none if the server does not respond."""
+    try:
+        return _not_simulated(read(kubeconfig))
+    except (OSError, http.client.HTTPException, KubeconfigError):
+        return ()
+
+
+def _not_simulated(access: Access) -> tuple[str, ...]:
+    status, body = _get(access, f"/api/v1/events?fieldSelector=reason%3D{_NOT_SIMULATED}")
+    events = msgspec.json.decode(body).get("items") or [] if status == http.client.OK else []
+    messages = (
+        f"{event['involvedObject'].get('namespace')}/{event['involvedObject'].get('name')}: {event.get('message')}"
+        for event in events
+    )
+    return tuple(dict.fromkeys(messages))
 
 
 def _get(access: Access, path: str) -> tuple[int, bytes]:

@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -27,6 +27,8 @@ from mockube.processes.control_plane import (
 )
 
 START_TIMEOUT: Final = 300.0
+MAX_REPORTED: Final = 10
+"""The maximum number of programs that are reported at the end."""
 
 KUBECONFIG_VARIABLES: Final = ("KUBECONFIG", "MOCKUBE_KUBECONFIG")
 """The environment variables by which the command finds its cluster; the command may be `mockube` itself."""
@@ -39,8 +41,12 @@ async def run_once(
     clock: Clock,
     report: Report,
     note: Report,
+    read_not_simulated: Callable[[Path], Sequence[str]] = lambda _: (),
 ) -> int:
-    """Run a command with a temporary cluster, and return its exit code, as in a shell; `note` gets the times of milestones."""
+    """Run a command with a temporary cluster, and return its exit code, as in a shell; `note` gets the times of milestones.
+
+    `read_not_simulated` returns the programs that were not simulated, by the path of the kubeconfig; they are reported at the end.
+    """
     began = clock.monotonic()
 
     def note_time(milestone: str) -> None:
@@ -63,6 +69,8 @@ async def run_once(
                 )
                 if not plane.is_over:
                     code = await _run(command, plane, launch)
+                    lines = await asyncio.to_thread(read_not_simulated, launch.kubeconfig)
+                    _report_not_simulated(lines, report)
         except TimeoutError:
             raise TimedOut(f"the cluster was not ready within {START_TIMEOUT:g} s") from None
         except NotReady:
@@ -71,6 +79,14 @@ async def run_once(
         if plane.failed:
             report(exit_message(plane.failed, own))
         return own if code is None else code
+
+
+def _report_not_simulated(lines: Sequence[str], report: Report) -> None:
+    """Report the programs that pods should have run and that are not simulated."""
+    if lines:
+        report(f"mockube: {len(lines)} program{'s were' if len(lines) > 1 else ' was'} not simulated:")
+    for line in lines[:MAX_REPORTED]:
+        report(f"  {line}")
 
 
 async def _run(command: Sequence[str], plane: ControlPlane, launch: Launch) -> int:

@@ -38,6 +38,8 @@ class References(Struct, frozen=True, kw_only=True):
     allocatable: Mapping[str, str] = field(default_factory=dict)
     """The allocatable resources of the pod's node."""
 
+    fails_unknown_programs: bool = False
+    """Whether programs that are not simulated fail, if no annotation says otherwise."""
     started_config_maps: Mapping[str, ReadOnlyTree] = field(default_factory=dict)
     started_secrets: Mapping[str, ReadOnlyTree] = field(default_factory=dict)
     """The objects as they were when the container started, if they are noted: those in its variables and at subPaths."""

@@ -17,6 +17,7 @@ from mockube.controller_manager.kubelet.containers.images import behavior_of
 from mockube.controller_manager.kubelet.pod_script import Script
 from mockube.controller_manager.kubelet.shell.filesystem import FileEntry, FileError, FileSystem
 from mockube.controller_manager.kubelet.shell.invocation import run_command
+from mockube.controller_manager.kubelet.shell.invoking import NOT_FOUND
 from mockube.controller_manager.kubelet.shell.process import (
     CommandStart,
     Effect,
@@ -64,6 +65,7 @@ RUNS_FOREVER: Final = RunBehavior(seconds=None, stop_code=KILLED)
 
 _PAUSE_IMAGE: Final = re.compile(r"(?:.*/)?pause(?:-[a-z0-9]+)?(?:[:@].*)?")
 REFERENCE: Final = re.compile(r"\$\$|\$\(([A-Za-z_.-][A-Za-z0-9_.-]*)\)")
+_HOSTNAME: Final = re.compile(r"hostname|uname", re.IGNORECASE)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -84,6 +86,9 @@ class CommandContext(Struct, frozen=True, kw_only=True):
     """The mounts of volumes that are shared with other containers of the pod."""
     earlier: "tuple[Invocation, ...]" = ()
     """The commands that ran earlier and may have left files in the shared volumes."""
+    hostname: str = "localhost"
+    fails_unknown: bool = False
+    """Whether programs that are not simulated fail."""
 
 
 _DEFAULT_CONTEXT: Final = CommandContext()
@@ -97,9 +102,28 @@ def program_of(
     if invocation is None:
         return RUNS_FOREVER if _PAUSE_IMAGE.fullmatch(container.get("image") or "") else None
     program = _interpret(invocation, min(restarts, MAX_RUNS))
-    if program and program.message and _uses_referenced_variable(container, "\0".join(invocation.argv)):
+    if isinstance(program, UnknownCommand):
+        return None
+    if program.message and _uses_referenced_variable(container, "\0".join(invocation.argv)):
         return replace(program, message="")
     return program
+
+
+def unknown_program_of(container: Mapping[str, Any], context: CommandContext = _DEFAULT_CONTEXT) -> str:
+    """Return the program in a container's command that is not simulated; "" if there is none."""
+    invocation = invocation_of(container, context)
+    program = None if invocation is None else _interpret(invocation, 0)
+    if not isinstance(program, UnknownCommand):
+        return ""
+    return name_unknown(container, program.name, has_script=context.script is not None)
+
+
+def name_unknown(container: Mapping[str, Any], name: str, *, has_script: bool) -> str:
+    """Return the name of a program that is not simulated: the image's own if the container has only arguments for it."""
+    has_command = has_script or bool(container.get("command"))
+    if not has_command and name in (container.get("args") or ())[:1]:
+        return f"the image {container.get('image')}"
+    return name
 
 
 def scripted_program(script: Script, program: RunBehavior, restarts: int) -> RunBehavior:
@@ -132,6 +156,8 @@ def invocation_of(container: Mapping[str, Any], context: CommandContext) -> "Inv
         volumes=context.volumes,
         shared_mounts=context.shared_mounts,
         earlier=context.earlier,
+        hostname=context.hostname if _HOSTNAME.search(text) else "localhost",
+        fails_unknown=context.fails_unknown,
     )
 
 
@@ -181,17 +207,30 @@ class Invocation(Struct, frozen=True, kw_only=True):
     volumes: tuple[str, ...]
     shared_mounts: MountPaths
     earlier: "tuple[Invocation, ...]"
+    hostname: str = "localhost"
+    fails_unknown: bool = False
+
+    def file_system(self, entries: Mapping[str, FileEntry]) -> FileSystem:
+        """Return the files of the command with the contents of the volumes that it can write."""
+        return FileSystem(entries, is_partial=True, volumes=self.volumes)
+
+
+class UnknownCommand(Struct, frozen=True):
+    """A command that is not simulated."""
+
+    name: str
+    """The program that is not simulated."""
 
 
 @lru_cache(maxsize=4096)
-def _interpret(invocation: Invocation, restarts: int) -> RunBehavior | None:
+def _interpret(invocation: Invocation, restarts: int) -> "RunBehavior | UnknownCommand":
     """Return the program of the run after `restarts` restarts; each run reads the volumes' files of the previous runs."""
     files = initial_files(invocation)
     program = _run_once(invocation, files)
     for _ in range(restarts):
-        if program is None or not program.leaves_files:
+        if isinstance(program, UnknownCommand) or not program.leaves_files:
             break
-        files = FileSystem(_volume_files(invocation, files), is_partial=True, volumes=invocation.volumes)
+        files = invocation.file_system(_volume_files(invocation, files))
         program = _run_once(invocation, files)
     return program
 
@@ -200,17 +239,12 @@ def initial_files(invocation: Invocation) -> FileSystem:
     """Return the files at the start of a command: those that the earlier commands have written into its volumes."""
     content: dict[str, dict[str, FileEntry]] = {}
     for earlier_command in invocation.earlier:
-        files = FileSystem(
-            _mounted_entries(content, earlier_command.shared_mounts),
-            is_partial=True,
-            volumes=earlier_command.volumes,
-        )
+        files = earlier_command.file_system(_mounted_entries(content, earlier_command.shared_mounts))
         _run_once(earlier_command, files)
         for volume, mount_path in earlier_command.shared_mounts:
             paths = files.walk(mount_path) if files.exists(mount_path) else ()
             content[volume] = {path[len(mount_path) :]: files.entry(path) for path in paths}
-    entries = _mounted_entries(content, invocation.shared_mounts)
-    return FileSystem(entries, is_partial=True, volumes=invocation.volumes)
+    return invocation.file_system(_mounted_entries(content, invocation.shared_mounts))
 
 
 def _mounted_entries(
@@ -233,12 +267,12 @@ def start_invocation(invocation: Invocation, files: FileSystem) -> tuple[Host, R
     values = dict(invocation.environment)
     user, group = invocation.identity
     host = Host(
-        name="localhost",
+        name=invocation.hostname,
         user=user,
         group=group,
         files=files,
         now=lambda: _EPOCH,
-        is_strict=True,
+        is_strict=not invocation.fails_unknown,
         programs=PROGRAMS,
     )
     command = expand_references(invocation.argv, values)
@@ -247,13 +281,17 @@ def start_invocation(invocation: Invocation, files: FileSystem) -> tuple[Host, R
     return host, run_command(host, command, values)
 
 
-def _run_once(invocation: Invocation, files: FileSystem) -> RunBehavior | None:
+def _run_once(invocation: Invocation, files: FileSystem) -> RunBehavior | UnknownCommand:
     host, execution = start_invocation(invocation, files)
     log = bytearray()
     try:
         code = _run_to_end(execution, host, log)
-    except (UnknownProgram, ShellSyntaxError, RecursionError):
-        return None
+    except UnknownProgram as error:
+        if invocation.fails_unknown:
+            return RunBehavior(seconds=host.elapsed, exit_code=NOT_FOUND)
+        return UnknownCommand(str(error))
+    except (ShellSyntaxError, RecursionError) as error:
+        return UnknownCommand(f"its script ({error})")
     if code is None:
         return RUNS_FOREVER
     log_tail = log.decode("utf-8", "replace") if invocation.falls_back_to_log and code else ""

@@ -22,10 +22,15 @@ from mockube.controller_manager.kubelet.containers.environment import (
 from mockube.controller_manager.kubelet.containers.images import behavior_of
 from mockube.controller_manager.kubelet.containers.mounts import API_VOLUMES, files_of, volume_kind
 from mockube.controller_manager.kubelet.containers.object_values import uses_objects
-from mockube.controller_manager.kubelet.containers.program import command_of, expand_references
+from mockube.controller_manager.kubelet.containers.program import (
+    command_of,
+    expand_references,
+    name_unknown,
+)
 from mockube.controller_manager.kubelet.pod_script import PREFIX, Script, script_of
 from mockube.controller_manager.kubelet.shell.filesystem import FileSystem
 from mockube.controller_manager.kubelet.shell.invocation import run_command
+from mockube.controller_manager.kubelet.shell.invoking import NOT_FOUND
 from mockube.controller_manager.kubelet.shell.network_programs.programs import (
     PROGRAMS as NETWORK_PROGRAMS,
 )
@@ -125,6 +130,7 @@ def host_of(
 ) -> Host:
     """Return the host in which a container's command runs; without `files`, only the files of mounts are known."""
     user, group = identity_of(pod, container)
+    script = script_of(meta.annotations(pod))
     return Host(
         name=hostname_of(pod),
         user=user,
@@ -132,7 +138,7 @@ def host_of(
         address=(pod.get("status") or {}).get("podIP") or "",
         files=files or FileSystem(files_of(pod, container, references), is_partial=True),
         now=lambda: started,
-        is_strict=True,
+        is_strict=not script.fails_unknown_programs(default=references.fails_unknown_programs),
         programs=PROGRAMS,
     )
 
@@ -292,12 +298,14 @@ def main_process(pod: ReadOnlyTree, container: ReadOnlyTree, references: Referen
     try:
         return (yield from main_command(pod, container, references, host))
     except (UnknownProgram, ShellSyntaxError, RecursionError) as error:
-        yield Output(1, not_simulated_line(container, error))
-        return 0
+        yield Output(1, not_simulated_line(pod, container, error))
+        return 0 if host.is_strict else NOT_FOUND
 
 
-def not_simulated_line(container: ReadOnlyTree, error: Exception) -> bytes:
+def not_simulated_line(pod: ReadOnlyTree, container: ReadOnlyTree, error: Exception) -> bytes:
+    has_script = script_of(meta.annotations(pod)).command(container["name"]) is not None
+    name = name_unknown(container, str(error), has_script=has_script)
     reason = (
-        f"{error} does not run" if isinstance(error, UnknownProgram) else f"its script does not run: {error}"
+        f"{name} does not run" if isinstance(error, UnknownProgram) else f"its script does not run: {error}"
     )
     return f"mockube: container {container['name']} is simulated: {reason}\n".encode()

@@ -6,9 +6,15 @@ from itertools import takewhile
 from posixpath import normpath
 from typing import Final
 
+from msgspec.structs import replace
+
 from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.kubelet.containers.environment import identity_of, known_environment
+from mockube.controller_manager.kubelet.containers.environment import (
+    hostname_of,
+    identity_of,
+    known_environment,
+)
 from mockube.controller_manager.kubelet.containers.handlers import (
     UNKNOWN_TIMELINE,
     HandlerCommand,
@@ -16,7 +22,10 @@ from mockube.controller_manager.kubelet.containers.handlers import (
     command_timeline,
     names_unknown_variable,
 )
-from mockube.controller_manager.kubelet.containers.mounts import shared_mount_paths, writable_paths
+from mockube.controller_manager.kubelet.containers.mounts import (
+    shared_mount_paths,
+    writable_paths,
+)
 from mockube.controller_manager.kubelet.containers.program import (
     CommandContext,
     Invocation,
@@ -24,8 +33,10 @@ from mockube.controller_manager.kubelet.containers.program import (
     RunBehavior,
     invocation_of,
     program_of,
+    unknown_program_of,
 )
 from mockube.controller_manager.kubelet.containers.runs import depends_on_objects
+from mockube.controller_manager.kubelet.pod_lifecycle.container_context import NO_CONTEXT, ContainerContext
 from mockube.controller_manager.kubelet.pod_script import Script
 
 _TEMPORARY: Final = "/tmp/"  # noqa: S108 - of a simulated container
@@ -33,14 +44,14 @@ _TEMPORARY: Final = "/tmp/"  # noqa: S108 - of a simulated container
 
 
 def program_of_run(
-    pod: ReadOnlyTree, container: ReadOnlyTree, script: Script
+    pod: ReadOnlyTree, container: ReadOnlyTree, script: Script, context: ContainerContext = NO_CONTEXT
 ) -> Callable[..., RunBehavior | None]:
     """Return a function that returns the container's program; its argument `restarts` selects the run.
 
     It returns None for a command that is not simulated, and for one that fails and depends on API objects: it may fail only
     because their values are not known here.
     """
-    program = _interpreted_program(pod, container, script)
+    program = partial(program_of, container, _full_context(pod, container, script, context))
 
     def run_program(restarts: int = 0) -> RunBehavior | None:
         behavior = program(restarts=restarts)
@@ -53,15 +64,26 @@ def program_of_run(
 
 def is_simulated(pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) -> bool:
     """Return whether the programs of a container's command are simulated, as far as its objects are known."""
-    return _interpreted_program(pod, container, script)() is not None
+    return program_of(container, _full_context(pod, container, script, NO_CONTEXT)) is not None
 
 
-def _interpreted_program(
-    pod: ReadOnlyTree, container: ReadOnlyTree, script: Script
-) -> Callable[..., RunBehavior | None]:
+def unknown_program(
+    pod: ReadOnlyTree, container: ReadOnlyTree, script: Script, context: ContainerContext
+) -> str:
+    """Return the program of a container's command that is not simulated; "" if there is none."""
+    return unknown_program_of(container, _full_context(pod, container, script, context))
+
+
+def _full_context(
+    pod: ReadOnlyTree, container: ReadOnlyTree, script: Script, context: ContainerContext
+) -> CommandContext:
     earlier = _earlier_commands(pod, container, script)
     shared_mounts = shared_mount_paths(pod, container) if earlier else ()
-    return partial(program_of, container, _context(pod, container, script, shared_mounts, earlier))
+    return replace(
+        _context(pod, container, script, shared_mounts, earlier),
+        hostname=hostname_of(pod),
+        fails_unknown=script.fails_unknown_programs(default=context.fails_unknown_programs),
+    )
 
 
 def handler_timeline(

@@ -12,8 +12,8 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.timestamps import format_time, parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.kubelet.containers.program import RunBehavior
-from mockube.controller_manager.kubelet.containers.start_checks import NO_OBJECTS, ReferencedObjects
 from mockube.controller_manager.kubelet.effects import ContainerAction, EmitEvent
+from mockube.controller_manager.kubelet.pod_lifecycle.container_context import NO_CONTEXT, ContainerContext
 from mockube.controller_manager.kubelet.pod_lifecycle.probe_results import NO_RESULTS, Results, probe_results
 from mockube.controller_manager.kubelet.pod_lifecycle.probed_runs import ProbedRun, probed_run
 from mockube.controller_manager.kubelet.pod_lifecycle.probing import Probe
@@ -40,20 +40,6 @@ _CONTAINER_FIELDS: Final = {
 }
 
 
-class ContainerContext(Struct, frozen=True, kw_only=True):
-    """What the containers of a pod need and the pod itself does not contain."""
-
-    objects: ReferencedObjects = NO_OBJECTS
-    """The objects that the containers refer to."""
-    retry_at: datetime | None = None
-    """The time of the next attempt to create one, if the last attempt failed."""
-    pod_ip: str = ""
-    """The address that probes connect to."""
-
-
-NO_CONTEXT: Final = ContainerContext()
-
-
 class Container(Struct, frozen=True, kw_only=True):
     """A container of a pod, with everything that determines its lifecycle."""
 
@@ -64,6 +50,8 @@ class Container(Struct, frozen=True, kw_only=True):
     program: RunBehavior
     program_of_run: Callable[..., RunBehavior | None] | None = None
     """Return the program of the run after `restarts` restarts; None if all runs have the same program."""
+    not_simulated: str = ""
+    """The program of the command that is not simulated."""
     script: Script
     has_ids: bool
     """Whether the status has the ids of the container and of its image."""

@@ -18,11 +18,13 @@ from mockube.controller_manager.client.podview import FAILED, PENDING, RUNNING, 
 from mockube.controller_manager.kubelet.containers.program import EXITS_IMMEDIATELY, SERVICE, RunBehavior
 from mockube.controller_manager.kubelet.effects import ContainerAction, EmitEvent, StopContainer
 from mockube.controller_manager.kubelet.pod_lifecycle import container as lifecycle
-from mockube.controller_manager.kubelet.pod_lifecycle.container_programs import program_of_run
+from mockube.controller_manager.kubelet.pod_lifecycle.container_context import NO_CONTEXT, ContainerContext
+from mockube.controller_manager.kubelet.pod_lifecycle.container_programs import (
+    program_of_run,
+    unknown_program,
+)
 from mockube.controller_manager.kubelet.pod_lifecycle.container_status import (
-    NO_CONTEXT,
     Container,
-    ContainerContext,
     ContainerUpdate,
     RestartPolicy,
     Role,
@@ -35,6 +37,7 @@ from mockube.controller_manager.kubelet.pod_lifecycle.phase import running_pod_p
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import ProcessState
 from mockube.controller_manager.kubelet.pod_lifecycle.unknown_ends import with_unknown_ends
 from mockube.controller_manager.kubelet.pod_script import Script, script_of
+from mockube.controller_manager.kubelet.shell.invoking import NOT_FOUND
 
 _INIT_POLICY: Final[dict[RestartPolicy, RestartPolicy]] = {
     "Always": "OnFailure",
@@ -98,15 +101,18 @@ def containers_of(
 
     def create(container: ReadOnlyTree, role: Role, restart_policy: RestartPolicy) -> Container:
         process = processes.get(container["name"])
-        run_program = program_of_run(pod, container, script)
-        default = _default_program(pod, container, role)
-        program = SERVICE if process is not None else run_program() or default
+        run_program = program_of_run(pod, container, script, context)
+        known_program = SERVICE if process is not None else run_program()
+        unknown = "" if known_program else unknown_program(pod, container, script, context)
+        fails = script.fails_unknown_programs(default=context.fails_unknown_programs)
+        program = known_program or _default_program(pod, container, role, fails=fails)
         return Container(
             spec=container,
             pod=pod,
             role=role,
             restart_policy=restart_policy,
             program=program,
+            not_simulated=unknown,
             program_of_run=run_program if program.leaves_files else None,
             script=script,
             has_ids=has_ids,
@@ -145,8 +151,12 @@ def default_program(pod: ReadOnlyTree, name: str) -> RunBehavior:
     )
 
 
-def _default_program(pod: ReadOnlyTree, container: ReadOnlyTree, role: Role) -> RunBehavior:
-    return EXITS_IMMEDIATELY if _runs_to_completion(pod, container, role) else SERVICE
+def _default_program(
+    pod: ReadOnlyTree, container: ReadOnlyTree, role: Role, *, fails: bool = False
+) -> RunBehavior:
+    if not _runs_to_completion(pod, container, role):
+        return SERVICE
+    return RunBehavior(seconds=0, exit_code=NOT_FOUND) if fails else EXITS_IMMEDIATELY
 
 
 def _runs_to_completion(pod: ReadOnlyTree, container: ReadOnlyTree, role: Role) -> bool:

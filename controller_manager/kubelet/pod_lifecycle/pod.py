@@ -33,7 +33,7 @@ from mockube.controller_manager.kubelet.effects import (
     PatchObject,
     Step,
 )
-from mockube.controller_manager.kubelet.pod_lifecycle.container_status import ContainerContext
+from mockube.controller_manager.kubelet.pod_lifecycle.container_context import ContainerContext
 from mockube.controller_manager.kubelet.pod_lifecycle.containers import (
     PodContainers,
     PodUpdate,
@@ -52,6 +52,7 @@ from mockube.controller_manager.kubelet.pod_lifecycle.preemption import preempte
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import ProcessState
 from mockube.controller_manager.kubelet.pod_lifecycle.resize import NodeResources, resize
 from mockube.controller_manager.kubelet.pod_lifecycle.status_patch import status_patch
+from mockube.controller_manager.kubelet.pod_lifecycle.unknown_programs import not_simulated_events
 from mockube.controller_manager.kubelet.pod_script import NEVER, Script, script_of
 
 MIN_MOUNT_DELAY: Final = timedelta(milliseconds=500)
@@ -80,6 +81,8 @@ class NodeContext(Struct, frozen=True, kw_only=True):
     """Returns the type of a path on the node."""
     retry_at: datetime | None = None
     """The time of the next attempt to start the pod, if the last one failed; its failure is reported again then."""
+    fails_unknown_programs: bool = False
+    """Whether programs that are not simulated fail, if no annotation says otherwise."""
     processes: Mapping[str, ProcessState] = field(default_factory=dict)
     """The states of the pod's containers that run as local processes, by container name."""
 
@@ -93,7 +96,10 @@ def step(pod: ReadOnlyTree, context: NodeContext, now: datetime) -> Step:
         has_ids=context.details,
         processes=context.processes,
         context=ContainerContext(
-            objects=context.objects, retry_at=context.retry_at, pod_ip=_pod_ip(pod, context)
+            objects=context.objects,
+            retry_at=context.retry_at,
+            fails_unknown_programs=context.fails_unknown_programs,
+            pod_ip=_pod_ip(pod, context),
         ),
     )
     if meta.is_deleting(pod):
@@ -150,6 +156,8 @@ def _advance(
         effects += [EmitEvent("Warning", "InvalidAnnotation", problem) for problem in script.problems]
         if context.details and not update.is_blocked:
             effects += _pull_secret_warning(pod, context.objects)
+        if context.details:
+            effects += not_simulated_events(containers)
     if context.details:
         effects += update.events
     has_ended = update.phase in (SUCCEEDED, FAILED)

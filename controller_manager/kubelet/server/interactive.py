@@ -24,6 +24,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.kinds import NODES, PODS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.wire import NoResponse
+from mockube.controller_manager.config.settings import FAIL
 from mockube.controller_manager.control.runnable import Context
 from mockube.controller_manager.kubelet.container_output import AttachedOutput, ContainerOutput
 from mockube.controller_manager.kubelet.containers.environment import environment_of
@@ -58,6 +59,7 @@ from mockube.controller_manager.kubelet.server.port_responses import PortRespons
 from mockube.controller_manager.kubelet.server.streams import InputStream, Streams
 from mockube.controller_manager.kubelet.shell.filesystem import FileSystem
 from mockube.controller_manager.kubelet.shell.invocation import run_command
+from mockube.controller_manager.kubelet.shell.invoking import NOT_FOUND
 from mockube.controller_manager.kubelet.shell.process import CommandStart, Run, Sleep, UnknownProgram
 from mockube.controller_manager.kubelet.shell.syntax import ShellSyntaxError
 from mockube.controller_manager.supervision import cancel_and_wait, start
@@ -189,7 +191,11 @@ class InteractiveRun:
 class InteractiveContainers:
     def __init__(self, context: Context) -> None:
         self._clock = context.clock
-        self.references = ReferenceLoader(context.client, context.informers.of(NODES).lister)
+        self.references = ReferenceLoader(
+            context.client,
+            context.informers.of(NODES).lister,
+            fails_unknown_programs=context.options.simulation.simulate_unknown_programs == FAIL,
+        )
         self.files = PodFiles(self.references, context.clock)
         view = InformerView(context.informers)
         self.responses = PortResponses(self.files, view)
@@ -299,11 +305,11 @@ class InteractiveContainers:
         try:
             code = await run_to_end(execution, run, self._clock, self.network.caller(pod))
         except (UnknownProgram, ShellSyntaxError, RecursionError) as error:
-            await run.write(1, not_simulated_line(container, error))
+            await run.write(1, not_simulated_line(pod, container, error))
             self.on_unknown_program(pod)
-            if default_program(pod, container["name"]).seconds is None:
+            if default_program(pod, container["name"]).seconds is None and host.is_strict:
                 await self._clock.sleep(inf)
-            code = 0
+            code = 0 if host.is_strict else NOT_FOUND
         message = termination_message(files, container.get("terminationMessagePath") or DEFAULT_MESSAGE_PATH)
         if not message and code and container.get("terminationMessagePolicy") == "FallbackToLogsOnError":
             message = run.log.tail(MAX_LOG_MESSAGE)

@@ -133,7 +133,7 @@ def _archive_data(process: Process, archive: str) -> Data:
 def _create(process: Process, target_process: Process, options: _TarOptions) -> Run:
     files, code = process.host.files, 0
     buffer = io.BytesIO()
-    listed: list[str] = []
+    lines: list[str] = []
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.GNU_FORMAT) as archive:
         for name in options.names:
             path = target_process.path(name)
@@ -147,12 +147,12 @@ def _create(process: Process, target_process: Process, options: _TarOptions) -> 
                     continue
                 entry = files.link_entry(member_path)
                 archive.addfile(_member(member_name or ".", entry), io.BytesIO(entry.data or b""))
-                listed.append(f"{member_name}{'/' if entry.is_directory else ''}\n")
+                lines.append(f"{member_name}{'/' if entry.is_directory else ''}\n")
     data = buffer.getvalue()
     if options.is_compressed or options.archive.endswith((".gz", ".tgz")):
         data = gzip.compress(data, 6, mtime=0)
     if options.is_verbose:
-        yield Output(2 if options.archive == "-" else 1, "".join(listed).encode())
+        yield Output(2 if options.archive == "-" else 1, "".join(lines).encode())
     if options.archive != "-":
         files.write(process.path(options.archive), data, modified=modification_time(process))
         return code
@@ -215,9 +215,9 @@ def _extract(target_process: Process, data: bytes, options: _TarOptions) -> Run:
                 found_names.update(selected)
                 if index > _MAX_MEMBERS:
                     raise ProgramUsageError("the archive has too many members")
-                shown = f"{member.name}{'/' if member.isdir() and not member.name.endswith('/') else ''}\n"
+                line = f"{member.name}{'/' if member.isdir() and not member.name.endswith('/') else ''}\n"
                 if options.mode == "t" or options.is_verbose:
-                    yield write_text(shown)
+                    yield write_text(line)
                 if options.mode == "x":
                     yield from _extract_member(target_process, archive, member, name, options)
     except FileError as error:

@@ -16,7 +16,7 @@ from mockube.controller_manager.kubelet.shell.process import (
     Steps,
     write_text,
 )
-from mockube.controller_manager.kubelet.shell.programs.awk_lexer import AwkError, Node, unescape
+from mockube.controller_manager.kubelet.shell.programs.awk_lexer import AwkError, AwkNode, unescape
 from mockube.controller_manager.kubelet.shell.programs.awk_machine import (
     AwkExit,
     AwkMachine,
@@ -120,7 +120,7 @@ def _run_file(process: Process, machine: AwkMachine, name: str) -> Run:
         try:
             for index, rule in enumerate(machine.program.rules):
                 if _applies(machine, index, rule, active):
-                    machine.execute_action(rule.action or Node("print", "", (Node("none"),)))
+                    machine.execute_action(rule.action or AwkNode("print", "", (AwkNode("none"),)))
         except NextRecord:
             pass
         except NextFile:

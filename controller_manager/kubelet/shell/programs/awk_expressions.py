@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from mockube.controller_manager.kubelet.shell.programs.awk_lexer import AwkError, Node, Token
+from mockube.controller_manager.kubelet.shell.programs.awk_lexer import AwkError, AwkNode, AwkToken
 
 MAX_DEPTH: Final = 60
 """The maximum depth of nested statements and operands."""
@@ -13,7 +13,7 @@ _LEFT_VALUES: Final = frozenset(["name", "field", "element"])
 
 
 class AwkExpressionParser:
-    def __init__(self, tokens: Sequence[Token]) -> None:
+    def __init__(self, tokens: Sequence[AwkToken]) -> None:
         self._tokens = tokens
         self._position = 0
         self._depth = 0
@@ -24,7 +24,7 @@ class AwkExpressionParser:
 
     # --- tokens
 
-    def _peek(self) -> Token:
+    def _peek(self) -> AwkToken:
         return self._tokens[self._position]
 
     def _is_operator(self, *texts: str) -> bool:
@@ -55,14 +55,14 @@ class AwkExpressionParser:
 
     # --- expressions
 
-    def _expression_list(self) -> list[Node]:
+    def _expression_list(self) -> list[AwkNode]:
         nodes = [self._expression()]
         while self._accept(","):
             self._skip_lines()
             nodes.append(self._expression())
         return nodes
 
-    def _expression(self) -> Node:
+    def _expression(self) -> AwkNode:
         self._depth += 1
         if self._depth > MAX_DEPTH:
             raise AwkError("operands are nested too deeply")
@@ -73,11 +73,11 @@ class AwkExpressionParser:
             operator = self._peek().text
             self._position += 1
             self._skip_lines()
-            node = Node("assign", operator[:-1], (node, self._expression()))
+            node = AwkNode("assign", operator[:-1], (node, self._expression()))
         self._depth -= 1
         return node
 
-    def _conditional(self) -> Node:
+    def _conditional(self) -> AwkNode:
         condition = self._or()
         if not self._accept("?"):
             return condition
@@ -86,39 +86,39 @@ class AwkExpressionParser:
         self._skip_lines()
         self._expect(":")
         self._skip_lines()
-        return Node("conditional", "", (condition, first, self._expression()))
+        return AwkNode("conditional", "", (condition, first, self._expression()))
 
-    def _or(self) -> Node:
+    def _or(self) -> AwkNode:
         node = self._and()
         while self._accept("||"):
             self._skip_lines()
-            node = Node("or", "", (node, self._and()))
+            node = AwkNode("or", "", (node, self._and()))
         return node
 
-    def _and(self) -> Node:
+    def _and(self) -> AwkNode:
         node = self._membership()
         while self._accept("&&"):
             self._skip_lines()
-            node = Node("and", "", (node, self._membership()))
+            node = AwkNode("and", "", (node, self._membership()))
         return node
 
-    def _membership(self) -> Node:
+    def _membership(self) -> AwkNode:
         node = self._match()
         while not self._in_for and self._accept("in", "keyword"):
             keys = node.nodes if node.kind == "group" else (node,)
-            node = Node("in", self._peek().text, keys)
+            node = AwkNode("in", self._peek().text, keys)
             self._position += 1
         return node
 
-    def _match(self) -> Node:
+    def _match(self) -> AwkNode:
         node = self._comparison()
         while self._is_operator("~", "!~"):
             operator = self._peek().text
             self._position += 1
-            node = Node("match", operator, (node, self._comparison()))
+            node = AwkNode("match", operator, (node, self._comparison()))
         return node
 
-    def _comparison(self) -> Node:
+    def _comparison(self) -> AwkNode:
         node = self._concatenation()
         token = self._peek()
         if (
@@ -127,15 +127,15 @@ class AwkExpressionParser:
             and not (self._in_print and token.text == ">")
         ):
             self._position += 1
-            return Node("compare", token.text, (node, self._concatenation()))
-        while self._is_operator("|") and self._tokens[self._position + 1] == Token("keyword", "getline"):
+            return AwkNode("compare", token.text, (node, self._concatenation()))
+        while self._is_operator("|") and self._tokens[self._position + 1] == AwkToken("keyword", "getline"):
             raise AwkError("commands for getline are not simulated")
         return node
 
-    def _concatenation(self) -> Node:
+    def _concatenation(self) -> AwkNode:
         node = self._sum()
         while self._begins_operand():
-            node = Node("concatenate", "", (node, self._sum()))
+            node = AwkNode("concatenate", "", (node, self._sum()))
         return node
 
     def _begins_operand(self) -> bool:
@@ -144,99 +144,99 @@ class AwkExpressionParser:
             return True
         return token.kind == "operator" and token.text in ("$", "!", "(", "-", "+", "++", "--")
 
-    def _sum(self) -> Node:
+    def _sum(self) -> AwkNode:
         node = self._product()
         while self._is_operator("+", "-"):
             operator = self._peek().text
             self._position += 1
-            node = Node("arithmetic", operator, (node, self._product()))
+            node = AwkNode("arithmetic", operator, (node, self._product()))
         return node
 
-    def _product(self) -> Node:
+    def _product(self) -> AwkNode:
         node = self._unary()
         while self._is_operator("*", "/", "%"):
             operator = self._peek().text
             self._position += 1
-            node = Node("arithmetic", operator, (node, self._unary()))
+            node = AwkNode("arithmetic", operator, (node, self._unary()))
         return node
 
-    def _unary(self) -> Node:
+    def _unary(self) -> AwkNode:
         self._depth += 1
         if self._depth > MAX_DEPTH:
             raise AwkError("operands are nested too deeply")
-        node: Node | None = None
+        node: AwkNode | None = None
         for operator in ("!", "-", "+"):
             if self._accept(operator):
-                node = Node("unary", operator, (self._unary(),))
+                node = AwkNode("unary", operator, (self._unary(),))
                 break
         self._depth -= 1
         return self._power() if node is None else node
 
-    def _power(self) -> Node:
+    def _power(self) -> AwkNode:
         node = self._postfix()
         if self._accept("^"):
-            return Node("arithmetic", "^", (node, self._unary()))
+            return AwkNode("arithmetic", "^", (node, self._unary()))
         return node
 
-    def _postfix(self) -> Node:
+    def _postfix(self) -> AwkNode:
         for operator in ("++", "--"):
             if self._accept(operator):
                 target = self._primary()
                 if target.kind not in _LEFT_VALUES:
                     raise self._error()
-                return Node("before", operator, (target,))
+                return AwkNode("before", operator, (target,))
         node = self._primary()
         if node.kind in _LEFT_VALUES:
             for operator in ("++", "--"):
                 if self._accept(operator):
-                    return Node("after", operator, (node,))
+                    return AwkNode("after", operator, (node,))
         return node
 
-    def _primary(self) -> Node:
+    def _primary(self) -> AwkNode:
         token = self._peek()
         self._position += 1
         if token.kind in ("number", "string", "regex"):
-            return Node(token.kind, token.text)
+            return AwkNode(token.kind, token.text)
         if token.kind in ("name", "call", "function"):
-            return self._named(token)
-        if token == Token("operator", "$"):
-            return Node("field", "", (self._postfix_of_field(),))
-        if token == Token("operator", "("):
+            return self._name_or_call(token)
+        if token == AwkToken("operator", "$"):
+            return AwkNode("field", "", (self._postfix_of_field(),))
+        if token == AwkToken("operator", "("):
             return self._group()
-        if token == Token("keyword", "getline"):
+        if token == AwkToken("keyword", "getline"):
             return self._getline()
         self._position -= 1
         raise self._error()
 
-    def _named(self, token: Token) -> Node:
+    def _name_or_call(self, token: AwkToken) -> AwkNode:
         if token.kind == "name":
             if self._is_operator("["):
-                return Node("element", token.text, self._subscripts())
-            return Node("name", token.text)
+                return AwkNode("element", token.text, self._subscripts())
+            return AwkNode("name", token.text)
         kind = "call" if token.kind == "call" else "builtin"
         if self._accept("("):
-            return Node(kind, token.text, self._arguments())
+            return AwkNode(kind, token.text, self._arguments())
         if token.text != "length":
             raise self._error()
-        return Node(kind, token.text)
+        return AwkNode(kind, token.text)
 
-    def _postfix_of_field(self) -> Node:
+    def _postfix_of_field(self) -> AwkNode:
         for operator in ("++", "--"):
             if self._accept(operator):
-                return Node("before", operator, (self._primary(),))
+                return AwkNode("before", operator, (self._primary(),))
         if self._is_operator("-", "!", "+"):
             return self._unary()
         return self._primary()
 
-    def _group(self) -> Node:
+    def _group(self) -> AwkNode:
         before, self._in_print = self._in_print, False
         nodes = self._expression_list()
         self._in_print = before
         self._expect(")")
         is_list = len(nodes) > 1
-        return Node("group", "", tuple(nodes)) if is_list else Node("parenthesis", "", tuple(nodes))
+        return AwkNode("group", "", tuple(nodes)) if is_list else AwkNode("parenthesis", "", tuple(nodes))
 
-    def _subscripts(self) -> tuple[Node, ...]:
+    def _subscripts(self) -> tuple[AwkNode, ...]:
         self._expect("[")
         before, self._in_print = self._in_print, False
         nodes = self._expression_list()
@@ -244,7 +244,7 @@ class AwkExpressionParser:
         self._expect("]")
         return tuple(nodes)
 
-    def _arguments(self) -> tuple[Node, ...]:
+    def _arguments(self) -> tuple[AwkNode, ...]:
         before, self._in_print = self._in_print, False
         self._skip_lines()
         nodes = [] if self._is_operator(")") else self._expression_list()
@@ -253,9 +253,9 @@ class AwkExpressionParser:
         self._expect(")")
         return tuple(nodes)
 
-    def _getline(self) -> Node:
-        target = Node("none")
+    def _getline(self) -> AwkNode:
+        target = AwkNode("none")
         if self._peek().kind == "name" or self._is_operator("$"):
             target = self._primary()
         source = (self._primary(),) if self._accept("<") else ()
-        return Node("getline", "", (target, *source))
+        return AwkNode("getline", "", (target, *source))

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from mockube.apimachinery.regexp.posix import find_matches
-from mockube.controller_manager.kubelet.shell.programs.awk_lexer import AwkError, Node
+from mockube.controller_manager.kubelet.shell.programs.awk_lexer import AwkError, AwkNode
 from mockube.controller_manager.kubelet.shell.programs.awk_state import AwkState
 from mockube.controller_manager.kubelet.shell.programs.awk_values import (
     AwkValue,
@@ -21,7 +21,7 @@ _MASK: Final = (1 << 53) - 1
 _MAX_REPLACED: Final = 1 << 20
 
 
-def call_function(machine: AwkState, node: Node) -> AwkValue:
+def call_function(machine: AwkState, node: AwkNode) -> AwkValue:
     special = _SPECIAL.get(node.text)
     if special is not None:
         return special(machine, node.nodes)
@@ -34,7 +34,7 @@ def call_function(machine: AwkState, node: Node) -> AwkValue:
     return function(values)
 
 
-def _length(machine: AwkState, nodes: Sequence[Node]) -> AwkValue:
+def _length(machine: AwkState, nodes: Sequence[AwkNode]) -> AwkValue:
     if not nodes:
         return float(len(machine.field(0)))
     if nodes[0].kind == "name" and machine.is_array(nodes[0].text):
@@ -42,7 +42,7 @@ def _length(machine: AwkState, nodes: Sequence[Node]) -> AwkValue:
     return float(len(to_text(machine.evaluate(nodes[0]))))
 
 
-def _split(machine: AwkState, nodes: Sequence[Node]) -> AwkValue:
+def _split(machine: AwkState, nodes: Sequence[AwkNode]) -> AwkValue:
     if len(nodes) < 2 or nodes[1].kind != "name":
         raise AwkError("split: an array is expected")
     text = to_text(machine.evaluate(nodes[0]))
@@ -56,12 +56,12 @@ def _split(machine: AwkState, nodes: Sequence[Node]) -> AwkValue:
     return float(len(parts))
 
 
-def _substitute(machine: AwkState, nodes: Sequence[Node], *, is_global: bool) -> AwkValue:
+def _substitute(machine: AwkState, nodes: Sequence[AwkNode], *, is_global: bool) -> AwkValue:
     if len(nodes) < 2:
         raise AwkError("sub: too few arguments")
     expression = machine.expression_of(nodes[0])
     replacement = to_text(machine.evaluate(nodes[1]))
-    target = nodes[2] if len(nodes) > 2 else Node("field", "", (Node("number", "0"),))
+    target = nodes[2] if len(nodes) > 2 else AwkNode("field", "", (AwkNode("number", "0"),))
     text = to_text(machine.evaluate(target))
     parts: list[str] = []
     position = count = size = 0
@@ -95,7 +95,7 @@ def _replacement(text: str, match: str) -> str:
     return "".join(parts)
 
 
-def _match(machine: AwkState, nodes: Sequence[Node]) -> AwkValue:
+def _match(machine: AwkState, nodes: Sequence[AwkNode]) -> AwkValue:
     if len(nodes) != 2:
         raise AwkError("match: two arguments are expected")
     text = to_text(machine.evaluate(nodes[0]))
@@ -106,11 +106,11 @@ def _match(machine: AwkState, nodes: Sequence[Node]) -> AwkValue:
     return float(start + 1)
 
 
-def _time(machine: AwkState, _: Sequence[Node]) -> AwkValue:
+def _time(machine: AwkState, _: Sequence[AwkNode]) -> AwkValue:
     return float(int(machine.process.host.now_running().timestamp()))
 
 
-def _format_time(machine: AwkState, nodes: Sequence[Node]) -> AwkValue:
+def _format_time(machine: AwkState, nodes: Sequence[AwkNode]) -> AwkValue:
     values = [machine.evaluate(node) for node in nodes]
     when = machine.process.host.now_running()
     if len(values) > 1:
@@ -118,24 +118,24 @@ def _format_time(machine: AwkState, nodes: Sequence[Node]) -> AwkValue:
     return format_time(when, to_text(values[0]) if values else "%a %b %e %H:%M:%S %Z %Y")
 
 
-def _close(machine: AwkState, nodes: Sequence[Node]) -> AwkValue:
+def _close(machine: AwkState, nodes: Sequence[AwkNode]) -> AwkValue:
     return machine.close(to_text(machine.evaluate(nodes[0]))) if nodes else 0.0
 
 
-def _random(machine: AwkState, _: Sequence[Node]) -> AwkValue:
+def _random(machine: AwkState, _: Sequence[AwkNode]) -> AwkValue:
     state = int(to_number(machine.variable("\0random")))
     state = (state * 1103515245 + 12345) % (1 << 31)
     machine.set_variable("\0random", float(state))
     return state / (1 << 31)
 
 
-def _seed(machine: AwkState, nodes: Sequence[Node]) -> AwkValue:
+def _seed(machine: AwkState, nodes: Sequence[AwkNode]) -> AwkValue:
     before = machine.variable("\0random")
     machine.set_variable("\0random", to_number(machine.evaluate(nodes[0])) if nodes else 0.0)
     return to_number(before)
 
 
-_SPECIAL: Final[Mapping[str, Callable[[AwkState, Sequence[Node]], AwkValue]]] = {
+_SPECIAL: Final[Mapping[str, Callable[[AwkState, Sequence[AwkNode]], AwkValue]]] = {
     "length": _length,
     "split": _split,
     "sub": lambda machine, nodes: _substitute(machine, nodes, is_global=False),

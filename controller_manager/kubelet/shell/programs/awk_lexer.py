@@ -81,46 +81,46 @@ class AwkError(Exception):
     """A program is invalid, or a limit is exceeded."""
 
 
-class Token(NamedTuple):
+class AwkToken(NamedTuple):
     kind: str
     """`number`, `string`, `regex`, `name`, `call` (a name before a parenthesis), `function`, `keyword`, `operator` or `end`."""
     text: str
 
 
-class Node(Struct, frozen=True):
+class AwkNode(Struct, frozen=True):
     """An expression or a statement."""
 
     kind: str
     text: str = ""
-    nodes: "tuple[Node, ...]" = ()
+    nodes: "tuple[AwkNode, ...]" = ()
 
 
-def tokenize(text: str) -> list[Token]:
+def tokenize(text: str) -> list[AwkToken]:
     if len(text) > MAX_PROGRAM:
         raise AwkError("the program is too long")
-    tokens: list[Token] = []
+    tokens: list[AwkToken] = []
     position = 0
     while True:
         space = _SPACE.match(text, position)
         assert space is not None
         position = space.end()
         if position >= len(text):
-            return [*tokens, Token("operator", "\n"), Token("end", "")]
+            return [*tokens, AwkToken("operator", "\n"), AwkToken("end", "")]
         token, position = _token(text, position, tokens[-1] if tokens else None)
         tokens.append(token)
 
 
-def _token(text: str, position: int, last: Token | None) -> tuple[Token, int]:
+def _token(text: str, position: int, last: AwkToken | None) -> tuple[AwkToken, int]:
     char = text[position]
     number = _NUMBER.match(text, position)
     if number:
-        return Token("number", number[0]), number.end()
+        return AwkToken("number", number[0]), number.end()
     name = _NAME.match(text, position)
     if name:
         kind = "keyword" if name[0] in KEYWORDS else "function" if name[0] in FUNCTIONS else "name"
         if kind == "name" and text.startswith("(", name.end()):
             kind = "call"
-        return Token(kind, name[0]), name.end()
+        return AwkToken(kind, name[0]), name.end()
     if char == '"':
         return _string(text, position)
     if char == "/" and not _ends_operand(last):
@@ -128,23 +128,23 @@ def _token(text: str, position: int, last: Token | None) -> tuple[Token, int]:
     operator = _OPERATOR.match(text, position)
     if operator is None:
         raise AwkError(f"syntax error at {text[position : position + 20]!r}")
-    return Token("operator", operator[0].replace("**", "^")), operator.end()
+    return AwkToken("operator", operator[0].replace("**", "^")), operator.end()
 
 
-def _ends_operand(token: Token | None) -> bool:
+def _ends_operand(token: AwkToken | None) -> bool:
     return token is not None and (
         token.kind in ("number", "string", "name", "regex", "function")
         or (token.kind == "operator" and token.text in _OPERAND_ENDS)
     )
 
 
-def _string(text: str, position: int) -> tuple[Token, int]:
+def _string(text: str, position: int) -> tuple[AwkToken, int]:
     end = position + 1
     while end < len(text) and text[end] != '"':
         end += 2 if text[end] == "\\" else 1
     if end >= len(text):
         raise AwkError("unterminated string")
-    return Token("string", unescape(text[position + 1 : end])), end + 1
+    return AwkToken("string", unescape(text[position + 1 : end])), end + 1
 
 
 def unescape(text: str) -> str:
@@ -159,7 +159,7 @@ def unescape(text: str) -> str:
     return _ESCAPE.sub(replace, text)
 
 
-def _regex(text: str, position: int) -> tuple[Token, int]:
+def _regex(text: str, position: int) -> tuple[AwkToken, int]:
     end = position + 1
     in_bracket = False
     while end < len(text) and (text[end] != "/" or in_bracket):
@@ -174,4 +174,4 @@ def _regex(text: str, position: int) -> tuple[Token, int]:
         end += 1
     if end >= len(text) or text[end] == "\n":
         raise AwkError("unterminated regex")
-    return Token("regex", text[position + 1 : end].replace("\\/", "/")), end + 1
+    return AwkToken("regex", text[position + 1 : end].replace("\\/", "/")), end + 1

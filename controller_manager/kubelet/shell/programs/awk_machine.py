@@ -6,7 +6,7 @@ from typing import ClassVar, Final
 
 from mockube.apimachinery.regexp.matcher import contains_match
 from mockube.controller_manager.kubelet.shell.programs.awk_functions import call_function
-from mockube.controller_manager.kubelet.shell.programs.awk_lexer import AwkError, Node
+from mockube.controller_manager.kubelet.shell.programs.awk_lexer import AwkError, AwkNode
 from mockube.controller_manager.kubelet.shell.programs.awk_state import MAX_TEXT, AwkState, Local
 from mockube.controller_manager.kubelet.shell.programs.awk_values import (
     AwkValue,
@@ -64,25 +64,25 @@ class AwkMachine(AwkState):
 
     # --- statements
 
-    def execute_action(self, node: Node) -> None:
+    def execute_action(self, node: AwkNode) -> None:
         with suppress(_Break, _Continue):
             self._execute(node)
 
-    def _execute(self, node: Node) -> None:
+    def _execute(self, node: AwkNode) -> None:
         self.count_step()
         self._statements[node.kind](self, node)
 
-    def _block(self, node: Node) -> None:
+    def _block(self, node: AwkNode) -> None:
         for statement in node.nodes:
             self._execute(statement)
 
-    def _if(self, node: Node) -> None:
+    def _if(self, node: AwkNode) -> None:
         if is_true(self.evaluate(node.nodes[0])):
             self._execute(node.nodes[1])
         elif len(node.nodes) > 2:
             self._execute(node.nodes[2])
 
-    def _iterate(self, body: Node) -> bool:
+    def _iterate(self, body: AwkNode) -> bool:
         """Execute the body of a loop; return whether the loop continues."""
         try:
             self._execute(body)
@@ -92,16 +92,16 @@ class AwkMachine(AwkState):
             pass
         return True
 
-    def _while(self, node: Node) -> None:
+    def _while(self, node: AwkNode) -> None:
         while is_true(self.evaluate(node.nodes[0])):
             if not self._iterate(node.nodes[1]):
                 break
 
-    def _do(self, node: Node) -> None:
+    def _do(self, node: AwkNode) -> None:
         while self._iterate(node.nodes[0]) and is_true(self.evaluate(node.nodes[1])):
             self.count_step()
 
-    def _for(self, node: Node) -> None:
+    def _for(self, node: AwkNode) -> None:
         start, condition, step, body = node.nodes
         self._execute(start)
         while is_true(self.evaluate(condition)):
@@ -109,34 +109,34 @@ class AwkMachine(AwkState):
                 break
             self._execute(step)
 
-    def _each(self, node: Node) -> None:
+    def _each(self, node: AwkNode) -> None:
         name, _, array = node.text.partition(" ")
         for key in list(self.array(array)):
             self.put(name, InputText(key))
             if not self._iterate(node.nodes[0]):
                 break
 
-    def _print(self, node: Node) -> None:
+    def _print(self, node: AwkNode) -> None:
         target, *arguments = node.nodes
         conversion = to_text(self.get("OFMT"))
         texts = [to_text(self.evaluate(argument), conversion) for argument in arguments] or [self.field(0)]
         self.write(target, to_text(self.get("OFS")).join(texts) + to_text(self.get("ORS")))
 
-    def _printf(self, node: Node) -> None:
+    def _printf(self, node: AwkNode) -> None:
         target, *arguments = node.nodes
         if not arguments:
             raise AwkError("printf without a format")
         values = [self.evaluate(argument) for argument in arguments]
         self.write(target, format_values(to_text(values[0]), values[1:]))
 
-    def _delete(self, node: Node) -> None:
+    def _delete(self, node: AwkNode) -> None:
         array = self.array(node.text)
         if node.nodes:
             array.pop(self.key(node.nodes), None)
         else:
             array.clear()
 
-    def _leave(self, node: Node) -> None:
+    def _leave(self, node: AwkNode) -> None:
         match node.kind:
             case "next":
                 raise NextRecord
@@ -152,19 +152,19 @@ class AwkMachine(AwkState):
                 code = int(self.number(node.nodes[0])) % 256 if node.nodes else 0
                 raise AwkExit(code, has_code=bool(node.nodes))
 
-    def _expression(self, node: Node) -> None:
+    def _expression(self, node: AwkNode) -> None:
         self.evaluate(node.nodes[0])
 
     # --- expressions
 
-    def evaluate(self, node: Node) -> AwkValue:
+    def evaluate(self, node: AwkNode) -> AwkValue:
         self.count_step()
         return self._expressions_by_kind[node.kind](self, node)
 
-    def _element(self, node: Node) -> AwkValue:
+    def _element(self, node: AwkNode) -> AwkValue:
         return self.array(node.text).setdefault(self.key(node.nodes), None)
 
-    def _assign(self, node: Node) -> AwkValue:
+    def _assign(self, node: AwkNode) -> AwkValue:
         target, source = node.nodes
         value = self.evaluate(source)
         if node.text:
@@ -172,7 +172,7 @@ class AwkMachine(AwkState):
         self.assign(target, value)
         return value
 
-    def _increment(self, node: Node) -> AwkValue:
+    def _increment(self, node: AwkNode) -> AwkValue:
         before = self.number(node.nodes[0])
         after = before + (1 if node.text == "++" else -1)
         self.assign(node.nodes[0], after)
@@ -199,33 +199,33 @@ class AwkMachine(AwkState):
                 except (OverflowError, ZeroDivisionError, TypeError, ValueError):
                     return float("inf")
 
-    def _arithmetic(self, node: Node) -> AwkValue:
+    def _arithmetic(self, node: AwkNode) -> AwkValue:
         return self.calculate(node.text, self.number(node.nodes[0]), self.number(node.nodes[1]))
 
-    def _unary(self, node: Node) -> AwkValue:
+    def _unary(self, node: AwkNode) -> AwkValue:
         value = self.evaluate(node.nodes[0])
         if node.text == "!":
             return float(not is_true(value))
         return -to_number(value) if node.text == "-" else to_number(value)
 
-    def _compare(self, node: Node) -> AwkValue:
+    def _compare(self, node: AwkNode) -> AwkValue:
         order = compare(self.evaluate(node.nodes[0]), self.evaluate(node.nodes[1]))
         return float(_COMPARISONS[node.text](order))
 
-    def _match(self, node: Node) -> AwkValue:
+    def _match(self, node: AwkNode) -> AwkValue:
         text = self.text_of(node.nodes[0])
         return float(contains_match(self.expression_of(node.nodes[1]), text) is (node.text == "~"))
 
-    def _concatenate(self, node: Node) -> AwkValue:
+    def _concatenate(self, node: AwkNode) -> AwkValue:
         text = self.text_of(node.nodes[0]) + self.text_of(node.nodes[1])
         if len(text) > MAX_TEXT:
             raise AwkError("the value is too long")
         return text
 
-    def _conditional(self, node: Node) -> AwkValue:
+    def _conditional(self, node: AwkNode) -> AwkValue:
         return self.evaluate(node.nodes[1 if is_true(self.evaluate(node.nodes[0])) else 2])
 
-    def _call(self, node: Node) -> AwkValue:
+    def _call(self, node: AwkNode) -> AwkValue:
         function = self.program.functions.get(node.text)
         if function is None:
             raise AwkError(f"function {node.text} is not defined")
@@ -253,10 +253,10 @@ class AwkMachine(AwkState):
                     self.array(outer).update(value)
         return None
 
-    def _builtin(self, node: Node) -> AwkValue:
+    def _builtin(self, node: AwkNode) -> AwkValue:
         return call_function(self, node)
 
-    def _getline(self, node: Node) -> AwkValue:
+    def _getline(self, node: AwkNode) -> AwkValue:
         target, *source = node.nodes
         line = self.next_line_of(self.text_of(source[0])) if source else self.next_line()
         if isinstance(line, int):
@@ -267,7 +267,7 @@ class AwkMachine(AwkState):
             self.assign(target, InputText(line))
         return 1.0
 
-    _statements: ClassVar[Mapping[str, Callable[["AwkMachine", Node], None]]] = {
+    _statements: ClassVar[Mapping[str, Callable[["AwkMachine", AwkNode], None]]] = {
         "block": _block,
         "if": _if,
         "while": _while,
@@ -280,7 +280,7 @@ class AwkMachine(AwkState):
         "expression": _expression,
         **dict.fromkeys(("next", "nextfile", "break", "continue", "return", "exit"), _leave),
     }
-    _expressions_by_kind: ClassVar[Mapping[str, Callable[["AwkMachine", Node], AwkValue]]] = {
+    _expressions_by_kind: ClassVar[Mapping[str, Callable[["AwkMachine", AwkNode], AwkValue]]] = {
         "number": lambda _, node: (
             float(int(node.text, 16)) if node.text[:2] in ("0x", "0X") else float(node.text)
         ),

@@ -9,7 +9,7 @@ from mockube.controller_manager.kubelet.shell.programs.awk_expressions import (
     MAX_DEPTH,
     AwkExpressionParser,
 )
-from mockube.controller_manager.kubelet.shell.programs.awk_lexer import AwkError, Node, Token, tokenize
+from mockube.controller_manager.kubelet.shell.programs.awk_lexer import AwkError, AwkNode, AwkToken, tokenize
 
 _ENDS: Final = frozenset([";", "\n", "}"])
 
@@ -17,18 +17,18 @@ _ENDS: Final = frozenset([";", "\n", "}"])
 class Rule(Struct, frozen=True):
     """`pattern { action }`; without an action, the record is printed."""
 
-    patterns: tuple[Node, ...]
-    action: Node | None
+    patterns: tuple[AwkNode, ...]
+    action: AwkNode | None
 
 
 class AwkFunction(Struct, frozen=True):
     parameters: tuple[str, ...]
-    body: Node
+    body: AwkNode
 
 
 class AwkProgram(Struct):
-    begin: list[Node] = field(default_factory=list)
-    end: list[Node] = field(default_factory=list)
+    begin: list[AwkNode] = field(default_factory=list)
+    end: list[AwkNode] = field(default_factory=list)
     rules: list[Rule] = field(default_factory=list)
     functions: dict[str, AwkFunction] = field(default_factory=dict)
 
@@ -56,7 +56,7 @@ class _Parser(AwkExpressionParser):
         if self._accept("function", "keyword") or self._accept("func", "keyword"):
             self._function(program)
             return
-        patterns: list[Node] = []
+        patterns: list[AwkNode] = []
         if not self._is_operator("{"):
             patterns.append(self._expression())
             if self._accept(","):
@@ -82,16 +82,16 @@ class _Parser(AwkExpressionParser):
 
     # --- statements
 
-    def _block(self) -> Node:
+    def _block(self) -> AwkNode:
         self._expect("{")
         statements = []
         self._skip_ends()
         while not self._accept("}"):
             statements.append(self._statement())
             self._skip_ends()
-        return Node("block", "", tuple(statements))
+        return AwkNode("block", "", tuple(statements))
 
-    def _statement(self) -> Node:
+    def _statement(self) -> AwkNode:
         self._depth += 1
         if self._depth > MAX_DEPTH:
             raise AwkError("statements are nested too deeply")
@@ -99,13 +99,13 @@ class _Parser(AwkExpressionParser):
         self._depth -= 1
         return node
 
-    def _any_statement(self) -> Node:
+    def _any_statement(self) -> AwkNode:
         if self._is_operator("{"):
             return self._block()
         if self._accept(";"):
-            return Node("block")
+            return AwkNode("block")
         token = self._peek()
-        compound: dict[str, Callable[[], Node]] = {
+        compound: dict[str, Callable[[], AwkNode]] = {
             "if": self._if,
             "while": self._while,
             "do": self._do,
@@ -119,57 +119,57 @@ class _Parser(AwkExpressionParser):
             raise self._error()
         return node
 
-    def _body(self) -> Node:
+    def _body(self) -> AwkNode:
         self._skip_lines()
         return self._statement()
 
-    def _condition(self) -> Node:
+    def _condition(self) -> AwkNode:
         self._expect("(")
         node = self._expression()
         self._expect(")")
         return node
 
-    def _if(self) -> Node:
+    def _if(self) -> AwkNode:
         condition = self._condition()
         body = self._body()
         position = self._position
         self._skip_ends()
         if self._accept("else", "keyword"):
-            return Node("if", "", (condition, body, self._body()))
+            return AwkNode("if", "", (condition, body, self._body()))
         self._position = position
-        return Node("if", "", (condition, body))
+        return AwkNode("if", "", (condition, body))
 
-    def _while(self) -> Node:
+    def _while(self) -> AwkNode:
         condition = self._condition()
-        return Node("while", "", (condition, self._body()))
+        return AwkNode("while", "", (condition, self._body()))
 
-    def _do(self) -> Node:
+    def _do(self) -> AwkNode:
         body = self._body()
         self._skip_ends()
         if not self._accept("while", "keyword"):
             raise self._error()
-        return Node("do", "", (body, self._condition()))
+        return AwkNode("do", "", (body, self._condition()))
 
-    def _for(self) -> Node:
+    def _for(self) -> AwkNode:
         self._expect("(")
-        if self._tokens[self._position + 1] == Token("keyword", "in"):
+        if self._tokens[self._position + 1] == AwkToken("keyword", "in"):
             name, array = self._peek(), self._tokens[self._position + 2]
             self._position += 3
             if self._accept(")"):
-                return Node("each", f"{name.text} {array.text}", (self._body(),))
+                return AwkNode("each", f"{name.text} {array.text}", (self._body(),))
             self._position -= 3
-        empty = Node("block")
+        empty = AwkNode("block")
         start = empty if self._is_operator(";") else self._simple_statement()
         self._expect(";")
         self._skip_lines()
-        condition = Node("number", "1") if self._is_operator(";") else self._expression()
+        condition = AwkNode("number", "1") if self._is_operator(";") else self._expression()
         self._expect(";")
         self._skip_lines()
         step = empty if self._is_operator(")") else self._simple_statement()
         self._expect(")")
-        return Node("for", "", (start, condition, step, self._body()))
+        return AwkNode("for", "", (start, condition, step, self._body()))
 
-    def _simple_statement(self) -> Node:
+    def _simple_statement(self) -> AwkNode:
         token = self._peek()
         if token.kind == "keyword" and token.text not in ("getline", "in"):
             self._position += 1
@@ -177,30 +177,30 @@ class _Parser(AwkExpressionParser):
                 case "print" | "printf":
                     return self._print(token.text)
                 case "next" | "break" | "continue" | "nextfile":
-                    return Node(token.text)
+                    return AwkNode(token.text)
                 case "exit" | "return":
                     ends = self._is_operator(*_ENDS)
-                    return Node(token.text, "", () if ends else (self._expression(),))
+                    return AwkNode(token.text, "", () if ends else (self._expression(),))
                 case "delete":
                     name = self._peek().text
                     self._position += 1
-                    return Node("delete", name, self._subscripts() if self._is_operator("[") else ())
+                    return AwkNode("delete", name, self._subscripts() if self._is_operator("[") else ())
                 case _:
                     self._position -= 1
                     raise self._error()
-        return Node("expression", "", (self._expression(),))
+        return AwkNode("expression", "", (self._expression(),))
 
-    def _print(self, kind: str) -> Node:
+    def _print(self, kind: str) -> AwkNode:
         before, self._in_print = self._in_print, True
-        arguments: tuple[Node, ...] = ()
+        arguments: tuple[AwkNode, ...] = ()
         if not self._is_operator(*_ENDS, ">", ">>", "|"):
             arguments = tuple(self._expression_list())
             if len(arguments) == 1 and arguments[0].kind == "group":
                 arguments = arguments[0].nodes
-        target = Node("none")
+        target = AwkNode("none")
         for mark in (">", ">>", "|"):
             if self._accept(mark):
-                target = Node("target", mark, (self._concatenation(),))
+                target = AwkNode("target", mark, (self._concatenation(),))
                 break
         self._in_print = before
-        return Node(kind, "", (target, *arguments))
+        return AwkNode(kind, "", (target, *arguments))

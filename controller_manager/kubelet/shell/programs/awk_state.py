@@ -6,7 +6,7 @@ from typing import Final
 
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
 from mockube.controller_manager.kubelet.shell.process import Process
-from mockube.controller_manager.kubelet.shell.programs.awk_lexer import AwkError, Node
+from mockube.controller_manager.kubelet.shell.programs.awk_lexer import AwkError, AwkNode
 from mockube.controller_manager.kubelet.shell.programs.awk_parser import AwkProgram
 from mockube.controller_manager.kubelet.shell.programs.awk_records import AwkRecords
 from mockube.controller_manager.kubelet.shell.programs.awk_values import (
@@ -65,7 +65,7 @@ class AwkState(AwkRecords, ABC):
             return 0.0
         return -1.0
 
-    def write(self, target: Node, text: str) -> None:
+    def write(self, target: AwkNode, text: str) -> None:
         self._output_size += len(text)
         if self._output_size > MAX_OUTPUT:
             raise AwkError("the output is too long")
@@ -124,10 +124,10 @@ class AwkState(AwkRecords, ABC):
             return local
         return self.arrays.setdefault(name, {})
 
-    def key(self, nodes: Sequence[Node]) -> str:
+    def key(self, nodes: Sequence[AwkNode]) -> str:
         return to_text(self.get("SUBSEP")).join(to_text(self.evaluate(node)) for node in nodes)
 
-    def assign(self, target: Node, value: AwkValue) -> None:
+    def assign(self, target: AwkNode, value: AwkValue) -> None:
         if target.kind == "name":
             self.put(target.text, value)
         elif target.kind == "field":
@@ -138,16 +138,16 @@ class AwkState(AwkRecords, ABC):
             if len(array) > MAX_ELEMENTS:
                 raise AwkError("the array has too many elements")
 
-    def text_of(self, node: Node) -> str:
+    def text_of(self, node: AwkNode) -> str:
         return to_text(self.evaluate(node), to_text(self.get("CONVFMT")))
 
-    def number(self, node: Node) -> float:
+    def number(self, node: AwkNode) -> float:
         return to_number(self.evaluate(node))
 
     @abstractmethod
-    def evaluate(self, node: Node) -> AwkValue: ...
+    def evaluate(self, node: AwkNode) -> AwkValue: ...
 
-    def expression_of(self, node: Node) -> str:
+    def expression_of(self, node: AwkNode) -> str:
         """Return the regular expression that a node stands for: its text, or the value as one."""
         return self.convert(node.text if node.kind == "regex" else self.text_of(node))
 

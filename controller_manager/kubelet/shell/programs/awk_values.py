@@ -103,6 +103,6 @@ def _convert(directive: str, kind: str, value: AwkValue) -> str:
         return Formatter(directive, [to_text(value)]).texts()
     number = to_number(value)
     if kind in "diouxX":
-        whole = 0 if isnan(number) or isinf(number) else int(number)
-        return Formatter(directive, [str(whole)]).texts()
+        integer = 0 if isnan(number) or isinf(number) else int(number)
+        return Formatter(directive, [str(integer)]).texts()
     return Formatter(directive, [repr(number)]).texts()

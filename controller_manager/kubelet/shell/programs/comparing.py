@@ -116,13 +116,13 @@ def _hunk(
     yield f"@@ -{_span(first[1], last[2])} +{_span(first[3], last[4])} @@\n"
     for tag, start, end, other_start, other_end in group:
         if tag == "equal":
-            yield from _marked(" ", lines[0], start, end, is_open=open_ends[0])
+            yield from _mark_lines(" ", lines[0], start, end, is_open=open_ends[0])
             continue
-        yield from _marked("-", lines[0], start, end, is_open=open_ends[0])
-        yield from _marked("+", lines[1], other_start, other_end, is_open=open_ends[1])
+        yield from _mark_lines("-", lines[0], start, end, is_open=open_ends[0])
+        yield from _mark_lines("+", lines[1], other_start, other_end, is_open=open_ends[1])
 
 
-def _marked(mark: str, lines: Sequence[str], start: int, end: int, *, is_open: bool) -> Iterator[str]:
+def _mark_lines(mark: str, lines: Sequence[str], start: int, end: int, *, is_open: bool) -> Iterator[str]:
     for index in range(start, end):
         yield f"{mark}{lines[index]}\n"
         if is_open and index == len(lines) - 1:

@@ -35,7 +35,7 @@ def cat(process: Process) -> Run:
     for name in options.arguments or ["-"]:
         if name == "-":
             while block := (yield from read_input(BLOCK)):
-                data, line = _numbered(block, line) if "n" in options else (block, line)
+                data, line = _number_lines(block, line) if "n" in options else (block, line)
                 yield Output(1, data)
             continue
         try:
@@ -47,12 +47,12 @@ def cat(process: Process) -> Run:
             yield process.error(words)
             code = 1
             continue
-        data, line = _numbered(data, line) if "n" in options else (data, line)
+        data, line = _number_lines(data, line) if "n" in options else (data, line)
         yield Output(1, data)
     return code
 
 
-def _numbered(data: bytes, line: int) -> tuple[bytes, int]:
+def _number_lines(data: bytes, line: int) -> tuple[bytes, int]:
     lines = data.splitlines(keepends=True)
     text = b"".join(b"%6d\t%s" % (number, text) for number, text in enumerate(lines, start=line + 1))
     return text, line + len(lines)

@@ -1,15 +1,10 @@
 """`find`, with its conditions and actions."""
 
-import re
 from collections.abc import Callable, Generator, Mapping
 from typing import Final
 
-from msgspec import Struct
-
 from mockube.apimachinery.regexp.errors import RegexpError
-from mockube.apimachinery.regexp.matcher import contains_match
-from mockube.controller_manager.kubelet.shell.filesystem import FileEntry, FileError
-from mockube.controller_manager.kubelet.shell.patterns import parse_pattern
+from mockube.controller_manager.kubelet.shell.filesystem import FileError
 from mockube.controller_manager.kubelet.shell.process import (
     CommandStart,
     Effect,
@@ -20,32 +15,23 @@ from mockube.controller_manager.kubelet.shell.process import (
     Run,
     write_text,
 )
-from mockube.controller_manager.kubelet.shell.programs.launchers import run_other
-from mockube.controller_manager.kubelet.shell.programs.modes import parse_mode
-from mockube.controller_manager.kubelet.shell.regular_expressions import (
-    BadRegularExpression,
-    basic_expression,
-    extended_expression,
+from mockube.controller_manager.kubelet.shell.programs.find_conditions import (
+    FoundFile,
+    file_kind,
+    mode_test,
+    pattern_test,
+    regex_test,
+    size_test,
+    time_test,
 )
+from mockube.controller_manager.kubelet.shell.programs.launchers import run_other
 
-_SIZE: Final = re.compile(r"([-+]?)([0-9]{1,12})([bckwMG]?)")
-_COUNT: Final = re.compile(r"([-+]?)([0-9]{1,9})")
-_UNITS: Final = {"": 512, "b": 512, "c": 1, "k": 1024, "w": 2, "M": 1 << 20, "G": 1 << 30}
 _MAX_DEPTH: Final = 40
 _PATHS_PER_COMMAND: Final = 20
 
 
-class _Found(Struct, frozen=True):
-    """A path that is examined."""
-
-    name: str
-    path: str
-    entry: FileEntry
-    depth: int
-
-
 Evaluation = Generator[Effect, bytes | None, bool]
-_Test = Callable[["_Finder", _Found], Evaluation]
+_Test = Callable[["_Finder", FoundFile], Evaluation]
 
 
 class _Finder:
@@ -154,7 +140,7 @@ class _Finder:
             raise ProgramUsageError("-exec requires an argument")
         return _execute(command)
 
-    def _condition(self, word: str) -> Callable[[_Found], bool]:
+    def _condition(self, word: str) -> Callable[[FoundFile], bool]:
         process = self.process
         match word:
             case "-true" | "-xdev" | "-mount" | "-follow" | "-noleaf" | "-daystart" | "-false":
@@ -166,20 +152,20 @@ class _Finder:
                     else not item.entry.size
                 )
             case "-name" | "-iname" | "-path" | "-ipath" | "-wholename":
-                return _pattern_test(word, self._next(word))
+                return pattern_test(word, self._next(word))
             case "-type":
                 kinds = self._next(word).split(",")
-                return lambda item: _kind(item.entry) in kinds
+                return lambda item: file_kind(item.entry) in kinds
             case "-size":
-                return _size_test(self._next(word))
+                return size_test(self._next(word))
             case "-perm":
-                return _mode_test(self._next(word))
+                return mode_test(self._next(word))
             case "-mtime" | "-mmin" | "-ctime" | "-cmin" | "-atime" | "-amin":
-                return _time_test(process, word, self._next(word))
+                return time_test(process, word, self._next(word))
             case _:
                 return self._rare_condition(word)
 
-    def _rare_condition(self, word: str) -> Callable[[_Found], bool]:
+    def _rare_condition(self, word: str) -> Callable[[FoundFile], bool]:
         files = self.process.host.files
         match word:
             case "-newer":
@@ -190,80 +176,21 @@ class _Finder:
                 number = 0 if text == "root" else int(text) if text.isdecimal() else -1
                 return lambda item: (item.entry.user if word == "-user" else item.entry.group) == number
             case "-regex" | "-iregex":
-                return _regex_test(self._next(word), ignores_case=word == "-iregex")
+                return regex_test(self._next(word), ignores_case=word == "-iregex")
             case _:
                 raise ProgramUsageError(f"unrecognized: {word}")
-
-
-def _kind(entry: FileEntry) -> str:
-    return "d" if entry.is_directory else "l" if entry.target else "f"
-
-
-def _pattern_test(word: str, text: str) -> Callable[[_Found], bool]:
-    ignores_case = word.startswith("-i")
-    pattern = parse_pattern([(text.lower() if ignores_case else text, False)])
-
-    def test(item: _Found) -> bool:
-        value = (
-            item.name.rstrip("/").rpartition("/")[2] or "/"
-            if word.endswith("name") and word != "-wholename"
-            else item.name
-        )
-        return pattern.matches(value.lower() if ignores_case else value)
-
-    return test
-
-
-def _compare(sign: str, value: float, number: int) -> bool:
-    return value > number if sign == "+" else value < number if sign == "-" else value == number
-
-
-def _size_test(text: str) -> Callable[[_Found], bool]:
-    match = _SIZE.fullmatch(text)
-    if match is None:
-        raise ProgramUsageError(f"invalid number '{text}'")
-    unit = _UNITS[match[3]]
-    return lambda item: _compare(match[1], (item.entry.size + unit - 1) // unit, int(match[2]))
-
-
-def _mode_test(text: str) -> Callable[[_Found], bool]:
-    sign = text[:1] if text[:1] in ("-", "/", "+") and text else ""
-    mode = parse_mode(text.removeprefix(sign), 0)
-    if sign == "-":
-        return lambda item: item.entry.mode & mode == mode
-    if sign:
-        return lambda item: not mode or bool(item.entry.mode & mode)
-    return lambda item: item.entry.mode & 0o7777 == mode
-
-
-def _time_test(process: Process, word: str, text: str) -> Callable[[_Found], bool]:
-    match = _COUNT.fullmatch(text)
-    if match is None:
-        raise ProgramUsageError(f"invalid number '{text}'")
-    unit = 60 if word.endswith("min") else 86400
-    now = process.host.now_running().timestamp()
-    return lambda item: _compare(match[1], (now - item.entry.modified) // unit, int(match[2]))
-
-
-def _regex_test(text: str, *, ignores_case: bool) -> Callable[[_Found], bool]:
-    try:
-        expression = f"^(?:{basic_expression(text)})$"
-    except BadRegularExpression:
-        expression = f"^(?:{extended_expression(text)})$"
-    expression = f"(?i:{expression})" if ignores_case else expression
-    return lambda item: contains_match(expression, item.name)
 
 
 # --- tests and actions
 
 
-def _always(_finder: _Finder, _item: _Found) -> Evaluation:
+def _always(_finder: _Finder, _item: FoundFile) -> Evaluation:
     return True
     yield
 
 
-def _simple(condition: Callable[[_Found], bool]) -> _Test:
-    def test(_: _Finder, item: _Found) -> Evaluation:
+def _simple(condition: Callable[[FoundFile], bool]) -> _Test:
+    def test(_: _Finder, item: FoundFile) -> Evaluation:
         return condition(item)
         yield
 
@@ -271,46 +198,46 @@ def _simple(condition: Callable[[_Found], bool]) -> _Test:
 
 
 def _and(left: _Test, right: _Test) -> _Test:
-    def test(finder: _Finder, item: _Found) -> Evaluation:
+    def test(finder: _Finder, item: FoundFile) -> Evaluation:
         return (yield from left(finder, item)) and (yield from right(finder, item))
 
     return test
 
 
 def _or(left: _Test, right: _Test) -> _Test:
-    def test(finder: _Finder, item: _Found) -> Evaluation:
+    def test(finder: _Finder, item: FoundFile) -> Evaluation:
         return (yield from left(finder, item)) or (yield from right(finder, item))
 
     return test
 
 
 def _not(inner: _Test) -> _Test:
-    def test(finder: _Finder, item: _Found) -> Evaluation:
+    def test(finder: _Finder, item: FoundFile) -> Evaluation:
         return not (yield from inner(finder, item))
 
     return test
 
 
 def _print(end: str) -> _Test:
-    def action(_: _Finder, item: _Found) -> Evaluation:
+    def action(_: _Finder, item: FoundFile) -> Evaluation:
         yield write_text(item.name + end)
         return True
 
     return action
 
 
-def _prune(finder: _Finder, _: _Found) -> Evaluation:
+def _prune(finder: _Finder, _: FoundFile) -> Evaluation:
     finder.is_pruned = True
     return True
     yield
 
 
-def _quit(_finder: _Finder, _item: _Found) -> Evaluation:
+def _quit(_finder: _Finder, _item: FoundFile) -> Evaluation:
     raise _Quit
     yield
 
 
-def _delete(finder: _Finder, item: _Found) -> Evaluation:
+def _delete(finder: _Finder, item: FoundFile) -> Evaluation:
     files = finder.process.host.files
     if item.name == ".":
         return True
@@ -327,7 +254,7 @@ def _delete(finder: _Finder, item: _Found) -> Evaluation:
 
 
 def _collect(collected: list[str]) -> _Test:
-    def action(_: _Finder, item: _Found) -> Evaluation:
+    def action(_: _Finder, item: FoundFile) -> Evaluation:
         collected.append(item.name)
         return True
         yield
@@ -336,7 +263,7 @@ def _collect(collected: list[str]) -> _Test:
 
 
 def _execute(command: list[str]) -> _Test:
-    def action(finder: _Finder, item: _Found) -> Evaluation:
+    def action(finder: _Finder, item: FoundFile) -> Evaluation:
         argv = [word.replace("{}", item.name) for word in command]
         return (yield from run_other(finder.process, argv)) == 0
 
@@ -394,7 +321,7 @@ def _find_below(finder: _Finder, test: _Test, name: str) -> Run:
         if not finder.minimum <= depth <= finder.maximum or is_below or not files.has(path):
             continue
         shown_name = name if not depth else name.rstrip("/") + inner
-        item = _Found(shown_name, path, files.link_entry(path), depth)
+        item = FoundFile(shown_name, path, files.link_entry(path), depth)
         finder.is_pruned = False
         yield from test(finder, item)
         if finder.is_pruned:

@@ -70,7 +70,7 @@ def ls(process: Process) -> Run:
         (folders if entry.is_directory and "d" not in options else plain).append(name)
     if plain:
         rows = [(name, process.path(name)) for name in plain]
-        yield write_text(_rows(files, _ordered(files, rows, options), options))
+        yield write_text(_rows(files, _order(files, rows, options), options))
     shows_titles = len(names) > 1 or "R" in options
     for index, name in enumerate(folders):
         if shows_titles:
@@ -85,7 +85,7 @@ def _list_folder(process: Process, name: str, options: ProgramOptions) -> Run:
     rows = [(child, join(path, child)) for child in children]
     if "a" in options:
         rows = [(".", path), ("..", dirname(path)), *rows]
-    ordered = _ordered(files, rows, options)
+    ordered = _order(files, rows, options)
     if options.has_any("ls"):
         yield write_text(f"total {sum(_blocks(files.link_entry(each)) for _, each in ordered)}\n")
     yield write_text(_rows(files, ordered, options))
@@ -101,7 +101,7 @@ def _blocks(entry: FileEntry) -> int:
     return 0 if entry.target else (entry.size + 4095) // 4096 * 4
 
 
-def _ordered(
+def _order(
     files: FileSystem, rows: Sequence[tuple[str, str]], options: ProgramOptions
 ) -> list[tuple[str, str]]:
     ordered = sorted(rows)

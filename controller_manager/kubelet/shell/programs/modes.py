@@ -21,9 +21,9 @@ def parse_mode(text: str, before: int, *, is_directory: bool = False) -> int:
         match = _CLAUSE.fullmatch(clause)
         if match is None:
             raise ProgramUsageError(f"invalid mode '{text}'")
-        who = match[1].replace("a", "ugo") or "ugo"
+        owners = match[1].replace("a", "ugo") or "ugo"
         mask = 0
-        for letter in who:
+        for letter in owners:
             mask |= _WHO[letter]
         for operator, letters in _ACTION.findall(match[2]):
             bits = _bits(letters, mode, is_directory=is_directory) & mask

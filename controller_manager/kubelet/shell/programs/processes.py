@@ -114,7 +114,7 @@ def pgrep(process: Process) -> Run:
     matching = [
         child
         for child in _processes(process)
-        if _matches(pattern, _searched(child, full="f" in options), is_exact="x" in options)
+        if _matches(pattern, _searched_text(child, full="f" in options), is_exact="x" in options)
         is not ("v" in options)
     ]
     matching = matching[-1:] if "n" in options else matching[:1] if "o" in options else matching
@@ -124,14 +124,14 @@ def pgrep(process: Process) -> Run:
             yield CommandStart()
         elif options.has_any("la"):
             yield write_text(
-                f"{child.pid} {' '.join(child.name) if 'a' in options else _searched(child, full=False)}\n"
+                f"{child.pid} {' '.join(child.name) if 'a' in options else _searched_text(child, full=False)}\n"
             )
         else:
             yield write_text(f"{child.pid}\n")
     return int(not matching)
 
 
-def _searched(child: Child, *, full: bool) -> str:
+def _searched_text(child: Child, *, full: bool) -> str:
     return " ".join(child.name) if full else child.name[0].rpartition("/")[2]
 
 
@@ -140,7 +140,7 @@ def pidof(process: Process) -> Run:
     pids = [
         str(child.pid)
         for child in reversed(_processes(process))
-        if _searched(child, full=False) in options.arguments
+        if _searched_text(child, full=False) in options.arguments
         and str(child.pid) not in options.lists.get("o", ())
     ]
     if pids:
@@ -155,7 +155,7 @@ def kill_all(process: Process) -> Run:
         signal = signal_number(arguments.pop(0)[1:])
     code = 0
     for name in arguments:
-        targets = [child for child in _processes(process) if _searched(child, full=False) == name]
+        targets = [child for child in _processes(process) if _searched_text(child, full=False) == name]
         for child in targets:
             child.send_signal(signal or 0)
             yield CommandStart()

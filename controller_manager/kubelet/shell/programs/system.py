@@ -146,8 +146,10 @@ def uname(process: Process) -> Run:
         "p": "x86_64",
         "o": "GNU/Linux",
     }
-    shown = [letter for letter in parts if letter in options or ("a" in options and letter != "p")] or ["s"]
-    yield write_text(" ".join(parts[letter] for letter in shown) + "\n")
+    selected = [letter for letter in parts if letter in options or ("a" in options and letter != "p")] or [
+        "s"
+    ]
+    yield write_text(" ".join(parts[letter] for letter in selected) + "\n")
     return 0
 
 

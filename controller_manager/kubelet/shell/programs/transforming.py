@@ -194,7 +194,7 @@ def sort(process: Process) -> Run:
     if inputs.code:
         return inputs.code
     lines = split_lines(inputs.data)
-    ordered = _sorted(lines, keys, options)
+    ordered = _sort_lines(lines, keys, options)
     if "c" in options:
         return int(ordered != lines)
     text = "".join(f"{line}\n" for line in ordered)
@@ -211,7 +211,7 @@ def sort(process: Process) -> Run:
     return 0
 
 
-def _sorted(lines: Sequence[str], keys: Sequence[_SortKey], options: ProgramOptions) -> list[str]:
+def _sort_lines(lines: Sequence[str], keys: Sequence[_SortKey], options: ProgramOptions) -> list[str]:
     general = "".join(letter for letter in "bdfghinrV" if letter in options)
     mark = options.get("t") or None
     ordered = list(lines)
