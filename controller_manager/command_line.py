@@ -10,12 +10,12 @@ from mockube.apimachinery.flags import Sections
 from mockube.controller_manager.config.networks import allocates, node_ranges
 from mockube.controller_manager.config.selection import PACKS, unimplemented_names, unknown_names
 from mockube.controller_manager.config.settings import (
-    PROCESS,
     SECTIONS,
     Config,
     Simulation,
 )
 from mockube.controller_manager.config.signing import signer_files
+from mockube.controller_manager.config.simulation_values import PROCESS
 from mockube.controller_manager.config.upstream import IGNORED
 from mockube.controller_manager.kubelet.addresses import MAX_NODES
 from mockube.controller_manager.kubelet.stages.files import load_stages

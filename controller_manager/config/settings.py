@@ -1,6 +1,5 @@
 """The settings of a manager: a record for each section of the help, with names and defaults of kube-controller-manager."""
 
-from argparse import ArgumentTypeError
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -27,22 +26,12 @@ from mockube.apimachinery.flags import (
 from mockube.apimachinery.klog import Logging
 from mockube.controller_manager.config.kruise_gates import read_kruise_gates
 from mockube.controller_manager.config.signing import CertificateSigningOptions
-
-SIMULATED, PROCESS = "simulated", "process"
-SUCCEED, FAIL = "succeed", "fail"
-"""What programs do that are not simulated."""
-
-
-def _container_runtime(text: str) -> str:
-    if text not in (SIMULATED, PROCESS):
-        raise ArgumentTypeError(f"{text!r} is neither {SIMULATED} nor {PROCESS}")
-    return text
-
-
-def _unknown_programs(text: str) -> str:
-    if text not in (SUCCEED, FAIL):
-        raise ArgumentTypeError(f"{text!r} is neither {SUCCEED} nor {FAIL}")
-    return text
+from mockube.controller_manager.config.simulation_values import (
+    SIMULATED,
+    SUCCEED,
+    container_runtime,
+    unknown_programs,
+)
 
 
 class ClientConnectionOptions(Struct, frozen=True, kw_only=True):
@@ -348,7 +337,7 @@ class Simulation(Struct, frozen=True, kw_only=True):
         Flag(
             "runtime of containers: simulated, or process, which runs the images of --images as local "
             "processes (simulated)",
-            _container_runtime,
+            container_runtime,
         ),
     ] = SIMULATED
     simulate_unknown_programs: Annotated[
@@ -356,7 +345,7 @@ class Simulation(Struct, frozen=True, kw_only=True):
         Flag(
             "what programs of simulated containers do that are not simulated: succeed, or fail with exit code 127; "
             "a pod's annotation mockube.dev/unknown-programs takes precedence (succeed)",
-            _unknown_programs,
+            unknown_programs,
         ),
     ] = SUCCEED
     simulated_images: Annotated[

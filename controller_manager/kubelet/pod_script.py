@@ -9,7 +9,7 @@ from typing import Any, Final
 from msgspec import Struct, field
 
 from mockube.apimachinery.durations import DurationError, parse_duration
-from mockube.controller_manager.config.settings import FAIL, SUCCEED
+from mockube.controller_manager.config.simulation_values import FAIL, SUCCEED
 
 PREFIX: Final = "mockube.dev/"
 NEVER: Final = float("inf")

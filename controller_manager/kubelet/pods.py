@@ -19,7 +19,7 @@ from mockube.controller_manager.client.kinds import NODES, PODS
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.config.networks import IPAM, allocates
-from mockube.controller_manager.config.settings import FAIL, PROCESS
+from mockube.controller_manager.config.simulation_values import FAIL, PROCESS
 from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.control.runner import ReconcileLoop
 from mockube.controller_manager.kubelet.admitted_pods import AdmittedPods

@@ -24,7 +24,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.kinds import NODES, PODS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.wire import NoResponse
-from mockube.controller_manager.config.settings import FAIL
+from mockube.controller_manager.config.simulation_values import FAIL
 from mockube.controller_manager.control.runnable import Context
 from mockube.controller_manager.kubelet.container_output import AttachedOutput, ContainerOutput
 from mockube.controller_manager.kubelet.containers.environment import environment_of

@@ -1,0 +1,22 @@
+"""The values of flags for simulated containers."""
+
+from argparse import ArgumentTypeError
+from typing import Final
+
+SIMULATED: Final = "simulated"
+PROCESS: Final = "process"
+SUCCEED: Final = "succeed"
+FAIL: Final = "fail"
+"""What programs do that are not simulated."""
+
+
+def container_runtime(text: str) -> str:
+    if text not in (SIMULATED, PROCESS):
+        raise ArgumentTypeError(f"{text!r} is neither {SIMULATED} nor {PROCESS}")
+    return text
+
+
+def unknown_programs(text: str) -> str:
+    if text not in (SUCCEED, FAIL):
+        raise ArgumentTypeError(f"{text!r} is neither {SUCCEED} nor {FAIL}")
+    return text

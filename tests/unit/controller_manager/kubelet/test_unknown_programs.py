@@ -1,0 +1,86 @@
+"""A program that is not simulated succeeds with a warning, or fails if a flag or an annotation says so."""
+
+import pytest
+from msgspec.structs import replace
+
+from tests.support.controllers.pods import SimulatedPod, container, node_context, pod
+
+CONTEXT = node_context(details=True, config_maps={"m": {"data": {"a": "1\n", "run.sh": "exit 4\n"}}})
+FAILING = replace(CONTEXT, fails_unknown_programs=True)
+FAIL = {"mockube.dev/unknown-programs": "fail"}
+
+
+def ended(subject):
+    status = subject.status["containerStatuses"][0]
+    return (status["state"].get("terminated") or {}).get("exitCode")
+
+
+def simulated(*command, context=CONTEXT, annotations=None, **spec):
+    described = container("c", *command)
+    return SimulatedPod(
+        pod(described, restartPolicy="Never", annotations=annotations, **spec), context=context
+    ).pass_time(60)
+
+
+def not_simulated(subject):
+    return [(event.message, event.part) for event in subject.events if event.reason == "NotSimulated"]
+
+
+def test_unknown_program_succeeds_with_warning_that_names_it():
+    subject = simulated("sh", "-c", "echo a; make all; exit 3")
+    assert ended(subject) == 0
+    message = "make of the image app:1 is not simulated: the container ends with exit code 0 without it"
+    assert not_simulated(subject) == [(message, "spec.containers{c}")]
+
+
+def test_simulated_program_has_no_warning():
+    assert not_simulated(simulated("sh", "-c", "echo a; exit 3")) == []
+
+
+def test_arguments_of_unknown_program_are_not_its_name():
+    described = {**container(), "args": ["--v=2"]}
+    subject = SimulatedPod(pod(described), context=CONTEXT).pass_time(60)
+    message = "the image app:1 is not simulated: the container runs without it until it is stopped"
+    assert [event_message for event_message, _ in not_simulated(subject)] == [message]
+
+
+@pytest.mark.parametrize(("context", "annotations"), [(FAILING, None), (CONTEXT, FAIL)])
+def test_unknown_program_fails_if_flag_or_annotation_says_so(context, annotations):
+    assert ended(simulated("make", context=context, annotations=annotations)) == 127
+    assert ended(simulated("sh", "-c", "make || exit 5", context=context, annotations=annotations)) == 5
+    assert ended(simulated("sh", "-c", "make; true", context=context, annotations=annotations)) == 0
+
+
+def test_annotation_takes_precedence_over_flag():
+    annotations = {"mockube.dev/unknown-programs": "succeed"}
+    assert ended(simulated("make", context=FAILING, annotations=annotations)) == 0
+
+
+def test_invalid_annotation_is_reported():
+    subject = simulated("true", annotations={"mockube.dev/unknown-programs": "maybe"})
+    assert [event.reason for event in subject.events if event.type == "Warning"] == ["InvalidAnnotation"]
+
+
+@pytest.mark.parametrize(
+    ("script", "code"),
+    [
+        ("[ -f /v/none ] && exit 9; [ -f /v/a ]", 0),
+        ("exit $(cat /v/a)", 1),
+        (". /v/run.sh", 4),
+        ("sh /v/run.sh", 4),
+        ("echo x > /v/a", 2),
+    ],
+)
+def test_script_reads_files_of_config_map(script, code):
+    described = {
+        **container("c", "sh", "-c", script),
+        "volumeMounts": [{"name": "v", "mountPath": "/v"}],
+    }
+    volumes = [{"name": "v", "configMap": {"name": "m"}}]
+    subject = SimulatedPod(pod(described, restartPolicy="Never", volumes=volumes), context=CONTEXT)
+    assert ended(subject.pass_time(60)) == code
+
+
+def test_hostname_is_that_of_the_pod():
+    subject = simulated("sh", "-c", "[ $(hostname) = $HOSTNAME ] && [ $HOSTNAME != localhost ]")
+    assert ended(subject) == 0
