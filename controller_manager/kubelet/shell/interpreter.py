@@ -101,8 +101,9 @@ class Interpreter(CompoundCommands):
         subshell = self.subshell({**self.descriptors, 1: output})
         if self.is_bash and "inherit_errexit" not in self.features:
             subshell.options.discard("errexit")
-        self.status = yield from subshell.run_to_end(script)
-        self.has_captured = True
+        self.captured_status = yield from subshell.run_to_end(script)
+        if self.is_bash:
+            self.status = self.captured_status
         return output.data.decode("utf-8", "surrogateescape").replace("\0", "").rstrip("\n")
 
     def invoke(self, argv: Sequence[str], values: Mapping[str, str], *, finds_functions: bool = True) -> Run:
@@ -270,6 +271,11 @@ class Interpreter(CompoundCommands):
         except FileError as error:
             yield from self.report(str(error))
             return 1 if self.is_bash else 2
+        except ExpansionError as error:  # in a here-document: only this command fails
+            if self.is_bash:
+                raise
+            yield from self.report(str(error))
+            return 2
         with self.with_descriptors(descriptors):
             return (
                 yield from simple_commands.report_errors(

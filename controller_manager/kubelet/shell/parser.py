@@ -160,6 +160,8 @@ def _command(lexer: Lexer) -> Command:
     lexer.skip_blanks()
     lexer.enter()
     line = lexer.line
+    if lexer.keyword() == "in" and not lexer.is_bash:
+        raise lexer.unexpected_token()
     parse_compound = _compound(lexer)
     if parse_compound is None:
         command = _simple_or_function(lexer)

@@ -71,7 +71,7 @@ BUILTINS: Final[Mapping[str, Builtin]] = {
 def run(shell: Shell, command: SimpleCommand, *, tested: bool) -> Run:
     shell.line = command.line
     yield CommandStart()
-    shell.has_captured = False
+    shell.captured_status = None
     argv = yield from _expand_arguments(shell, command)
     resolved = yield from resolve_redirects(shell, command.redirects) if command.redirects else _none()
     is_special = bool(argv) and argv[0] in SPECIAL_BUILTINS and argv[0] not in shell.functions
@@ -90,7 +90,7 @@ def run(shell: Shell, command: SimpleCommand, *, tested: bool) -> Run:
     if not argv:
         with shell.with_descriptors(descriptors):
             yield from _assign_all(shell, command.assignments)
-        return shell.status if shell.has_captured else 0
+        return shell.substitution_code
     values = yield from _temporary_values(shell, command.assignments)
     if "xtrace" in shell.options:
         yield from _trace(shell, argv, values)

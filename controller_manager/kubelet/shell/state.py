@@ -115,10 +115,15 @@ class Shell(ABC):
         self.option_state = ("1", 1, 0)
         """The value of OPTIND that `getopts` has set, its argument, and its position within the argument."""
         self.random = 0
-        self.has_captured = False
-        """Whether the present command has substituted the output of another one."""
+        self.captured_status: int | None = None
+        """The exit code of the last command substitution of the present command."""
         self.is_tested = False
         """Whether a failure of the present builtin does not end the shell."""
+
+    @property
+    def substitution_code(self) -> int:
+        """The exit code of the last command substitution, or 0 without one."""
+        return self.captured_status or 0
 
     # --- execution
 

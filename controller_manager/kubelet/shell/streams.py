@@ -38,6 +38,10 @@ class BadDescriptor(FileError):
         super().__init__("Bad file descriptor")
 
 
+class ClosedInput(BadDescriptor):
+    """A program reads its standard input, which is closed."""
+
+
 class ContainerStream:
     """Standard input, output or error of the first process."""
 
@@ -264,6 +268,9 @@ def deliver(execution: Run, process: Process, *, is_builtin: bool = False) -> Ru
         if is_builtin:
             raise
         return SIGPIPE_CODE
+    except ClosedInput as error:
+        yield from _report(process, f"standard input: {error}")
+        return 1
     except BadDescriptor:
         return 1
     except FileError as error:
@@ -293,7 +300,9 @@ def _deliver_all(execution: Run, descriptors: Mapping[int, DescriptorStream]) ->
                 yield from stream.write(effect.data)
         elif type(effect) is Input:
             stream = descriptors.get(0)
-            reply = b"" if stream is None else (yield from stream.read(effect.limit))
+            if stream is None:
+                raise ClosedInput
+            reply = yield from stream.read(effect.limit)
         else:
             reply = yield effect
 

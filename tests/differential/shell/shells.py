@@ -65,7 +65,7 @@ class RealShells:
         with tempfile.TemporaryDirectory(dir=self.folder) as scratch:
             root = Path(scratch) / "w"
             _fill(root)
-            environment = {"PATH": str(self.programs), "HOME": FOLDER, "LC_ALL": "C.UTF-8", "TZ": "UTC"}
+            environment = {"PATH": str(self.programs), "HOME": str(root), "LC_ALL": "C.UTF-8", "TZ": "UTC"}
             with subprocess.Popen(
                 [*self.commands[shell], script, "sh"],
                 cwd=root,

@@ -188,7 +188,7 @@ class Words:
             lambda: f"echo {self.words(depth + 1)}",
             lambda: f"echo {self.words(depth + 1)}",
             lambda: (
-                f"printf '{self.pick('%s,', '[%s]', '%d;', '%5s|', '%-4s|', '%03d ', '%x ', '%b.', '%c')}\\n' {self.pick(self.words(depth + 1), '1 2 3', '5')}".replace(
+                f"printf '{self.pick('%s,', '[%s]', '%d;', '%5s|', '%-4s|', '%03d ', '%x ', '%b.')}\\n' {self.pick(self.words(depth + 1), '1 2 3', '5')}".replace(
                     "%d;\\n' $", "%s;\\n' $"
                 )
                 .replace("%03d \\n' $", "%s \\n' $")
