@@ -29,8 +29,8 @@ from mockube.controller_manager.config.signing import CertificateSigningOptions
 from mockube.controller_manager.config.simulation_values import (
     SIMULATED,
     SUCCEED,
-    container_runtime,
-    unknown_programs,
+    parse_container_runtime,
+    parse_unknown_programs,
 )
 
 
@@ -337,7 +337,7 @@ class Simulation(Struct, frozen=True, kw_only=True):
         Flag(
             "runtime of containers: simulated, or process, which runs the images of --images as local "
             "processes (simulated)",
-            container_runtime,
+            parse_container_runtime,
         ),
     ] = SIMULATED
     simulate_unknown_programs: Annotated[
@@ -345,7 +345,7 @@ class Simulation(Struct, frozen=True, kw_only=True):
         Flag(
             "what programs of simulated containers do that are not simulated: succeed, or fail with exit code 127; "
             "a pod's annotation mockube.dev/unknown-programs takes precedence (succeed)",
-            unknown_programs,
+            parse_unknown_programs,
         ),
     ] = SUCCEED
     simulated_images: Annotated[

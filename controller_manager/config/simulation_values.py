@@ -10,13 +10,13 @@ FAIL: Final = "fail"
 """What programs do that are not simulated."""
 
 
-def container_runtime(text: str) -> str:
+def parse_container_runtime(text: str) -> str:
     if text not in (SIMULATED, PROCESS):
         raise ArgumentTypeError(f"{text!r} is neither {SIMULATED} nor {PROCESS}")
     return text
 
 
-def unknown_programs(text: str) -> str:
+def parse_unknown_programs(text: str) -> str:
     if text not in (SUCCEED, FAIL):
         raise ArgumentTypeError(f"{text!r} is neither {SUCCEED} nor {FAIL}")
     return text

@@ -29,7 +29,7 @@ def not_simulated(subject):
 def test_unknown_program_succeeds_with_warning_that_names_it():
     subject = simulated("sh", "-c", "echo a; make all; exit 3")
     assert ended(subject) == 0
-    message = "make of the image app:1 is not simulated: the container ends with exit code 0 without it"
+    message = "make of the image nginx:1.25 is not simulated: the container ends with exit code 0 without it"
     assert not_simulated(subject) == [(message, "spec.containers{c}")]
 
 
@@ -40,7 +40,7 @@ def test_simulated_program_has_no_warning():
 def test_arguments_of_unknown_program_are_not_its_name():
     described = {**container(), "args": ["--v=2"]}
     subject = SimulatedPod(pod(described), context=CONTEXT).pass_time(60)
-    message = "the image app:1 is not simulated: the container runs without it until it is stopped"
+    message = "the image nginx:1.25 is not simulated: the container runs without it until it is stopped"
     assert [event_message for event_message, _ in not_simulated(subject)] == [message]
 
 
