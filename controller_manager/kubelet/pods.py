@@ -114,8 +114,7 @@ class SimulatedPods:
         processes = self._processes
         if processes is not None:
             self._interactive.network.local_port = partial(local_port, processes)
-        if self._processes is not None:
-            self._processes.on_change = self._loop.add
+            processes.on_change = self._loop.add
 
     async def run(self) -> None:
         # No address can be allocated before the addresses in use are known.

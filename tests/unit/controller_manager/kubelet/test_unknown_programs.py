@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from tests.support.controllers.pods import SimulatedPod, container, node_context, pod
 
-CONTEXT = node_context(details=True, config_maps={"m": {"data": {"a": "1\n", "run.sh": "exit 4\n"}}})
+CONTEXT = node_context(details=True)
 FAILING = replace(CONTEXT, fails_unknown_programs=True)
 FAIL = {"mockube.dev/unknown-programs": "fail"}
 
@@ -59,26 +59,6 @@ def test_annotation_takes_precedence_over_flag():
 def test_invalid_annotation_is_reported():
     subject = simulated("true", annotations={"mockube.dev/unknown-programs": "maybe"})
     assert [event.reason for event in subject.events if event.type == "Warning"] == ["InvalidAnnotation"]
-
-
-@pytest.mark.parametrize(
-    ("script", "code"),
-    [
-        ("[ -f /v/none ] && exit 9; [ -f /v/a ]", 0),
-        ("exit $(cat /v/a)", 1),
-        (". /v/run.sh", 4),
-        ("sh /v/run.sh", 4),
-        ("echo x > /v/a", 2),
-    ],
-)
-def test_script_reads_files_of_config_map(script, code):
-    described = {
-        **container("c", "sh", "-c", script),
-        "volumeMounts": [{"name": "v", "mountPath": "/v"}],
-    }
-    volumes = [{"name": "v", "configMap": {"name": "m"}}]
-    subject = SimulatedPod(pod(described, restartPolicy="Never", volumes=volumes), context=CONTEXT)
-    assert ended(subject.pass_time(60)) == code
 
 
 def test_hostname_is_that_of_the_pod():
