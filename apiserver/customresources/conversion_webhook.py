@@ -34,7 +34,9 @@ MAX_CACHE_BYTES: Final = 64 << 20
 """Bytes of converted objects that are cached for one version."""
 _TYPE_META: Final = {"apiVersion", "kind"}
 MAX_CACHED_ANSWERS: Final = 64
-"""Cached conversions of objects that are not stored."""
+"""Cached conversions of objects that are not stored, unless the definition has many versions."""
+_ANSWERS_OF_WRITE: Final = 8
+"""Conversions of one write to each version, at most: all of them have to be cached until it ends."""
 
 
 class ReviewDependencies(Struct, frozen=True, kw_only=True):
@@ -276,5 +278,6 @@ class WebhookConversion:
         except ApiError as error:
             answer = error
         self._answers[cache_key] = answer
-        while len(self._answers) > MAX_CACHED_ANSWERS:
+        limit = max(MAX_CACHED_ANSWERS, _ANSWERS_OF_WRITE * len(self._webhook.custom_versions))
+        while len(self._answers) > limit:
             self._answers.popitem(last=False)
