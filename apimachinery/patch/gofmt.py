@@ -3,6 +3,7 @@
 from typing import Any
 
 from mockube.apimachinery import gotext
+from mockube.apimachinery.gonumbers import as_decoded_by_go
 from mockube.apimachinery.piecewise import sorted_in_pieces
 
 _JSON_KINDS = {dict: "object", list: "array", str: "string", bool: "bool", int: "number", float: "number"}
@@ -34,7 +35,12 @@ def format_verb_v(value: Any) -> str:
         return f"map[{' '.join(f'{key}:{format_verb_v(value[key])}' for key in sorted_in_pieces(value))}]"
     if isinstance(value, list):
         return f"[{' '.join(map(format_verb_v, value))}]"
-    return value if isinstance(value, str) else gotext.format_v(value)
+    return value if isinstance(value, str) else gotext.format_v(_decoded(value))
+
+
+def _decoded(value: Any) -> Any:
+    """Return a scalar as Go's decoder returns it: integers beyond 64 bits are floats."""
+    return as_decoded_by_go(value) if value.__class__ is int else value
 
 
 def format_verb_s(value: Any) -> str:
@@ -45,7 +51,10 @@ def format_verb_s(value: Any) -> str:
         return f"map[{' '.join(f'{key}:{format_verb_s(value[key])}' for key in sorted_in_pieces(value))}]"
     if isinstance(value, list):
         return f"[{' '.join(map(format_verb_s, value))}]"
-    return "%!s(<nil>)" if value is None else f"%!s({_GO_TYPES[type(value)]}={gotext.format_v(value)})"
+    if value is None:
+        return "%!s(<nil>)"
+    decoded = _decoded(value)
+    return f"%!s({_GO_TYPES[type(decoded)]}={gotext.format_v(decoded)})"
 
 
 def format_go_syntax(value: Any) -> str:
