@@ -35,10 +35,10 @@ def format_verb_v(value: Any) -> str:
         return f"map[{' '.join(f'{key}:{format_verb_v(value[key])}' for key in sorted_in_pieces(value))}]"
     if isinstance(value, list):
         return f"[{' '.join(map(format_verb_v, value))}]"
-    return value if isinstance(value, str) else gotext.format_v(_decoded(value))
+    return value if isinstance(value, str) else gotext.format_v(_decode_scalar(value))
 
 
-def _decoded(value: Any) -> Any:
+def _decode_scalar(value: Any) -> Any:
     """Return a scalar as Go's decoder returns it: integers beyond 64 bits are floats."""
     return as_decoded_by_go(value) if value.__class__ is int else value
 
@@ -53,7 +53,7 @@ def format_verb_s(value: Any) -> str:
         return f"[{' '.join(map(format_verb_s, value))}]"
     if value is None:
         return "%!s(<nil>)"
-    decoded = _decoded(value)
+    decoded = _decode_scalar(value)
     return f"%!s({_GO_TYPES[type(decoded)]}={gotext.format_v(decoded)})"
 
 
