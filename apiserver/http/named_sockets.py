@@ -1,44 +1,64 @@
-"""Sockets of connections to other servers, whose addresses Go's errors name after the connection was lost."""
+"""Connections to other servers, whose addresses Go's errors name after the connection was lost."""
 
 import socket
 from contextvars import ContextVar
 from typing import Any
 
+from aiohttp import ClientRequest, ClientTimeout, TCPConnector
+from aiohttp.connector import Connection
+from aiohttp.tracing import Trace
+
 from mockube.apimachinery.hosts import join_host_port
 
+_names: ContextVar[list[str] | None] = ContextVar("names", default=None)
 
-class NamedSocket(socket.socket):
-    """A socket that remembers the addresses of its connection."""
 
-    names = ""
-
+class _NamedSocket(socket.socket):
     def connect(self, address: Any) -> None:
         try:
             super().connect(address)
         finally:  # a connection that is still being made has both addresses as well
-            self.names = f"{_text(self.getsockname())}->{_text(address)}"
+            _record(self.getsockname(), address)
 
 
-_latest: ContextVar[NamedSocket | None] = ContextVar("latest", default=None)
+class NamedConnector(TCPConnector):
+    """A connector that records the addresses of the connection of a request, whether it is new or not."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options, socket_factory=_named_socket)
+
+    async def connect(
+        self,
+        req: ClientRequest,
+        traces: list[Trace],
+        timeout: ClientTimeout,  # noqa: ASYNC109 - aiohttp calls it so
+    ) -> Connection:
+        connection = await super().connect(req, traces, timeout)
+        if connection.transport is not None:
+            addresses = [connection.transport.get_extra_info(name) for name in ("sockname", "peername")]
+            if all(addresses):
+                _record(*addresses)
+        return connection
 
 
-def named_socket(address_info: tuple[Any, ...]) -> socket.socket:
-    """Return a socket for a result of getaddrinfo; it is the latest one of its task."""
+def _named_socket(address_info: tuple[Any, ...]) -> socket.socket:
     family, kind, protocol, *_ = address_info
-    created = NamedSocket(family, kind, protocol)
-    _latest.set(created)
-    return created
+    return _NamedSocket(family, kind, protocol)
 
 
-def forget_socket() -> None:
-    """Begin a request, which may use a connection that exists."""
-    _latest.set(None)
+def begin_request() -> None:
+    """Forget the connection of the task's earlier request."""
+    _names.set([])
 
 
 def connection_names() -> str:
-    """Return the addresses of the connection that the task has made for its request; "" if it has made none."""
-    latest = _latest.get()
-    return "" if latest is None else latest.names
+    """Return the addresses of the connection of the task's request; "" if there was none."""
+    return next(reversed(_names.get() or ()), "")
+
+
+def _record(local: Any, remote: Any) -> None:
+    if (names := _names.get()) is not None:
+        names.append(f"{_text(local)}->{_text(remote)}")
 
 
 def _text(address: Any) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from aiohttp import ClientError, ClientSession, ClientTimeout, DummyCookieJar, TCPConnector, ThreadedResolver
+from aiohttp import ClientError, ClientSession, ClientTimeout, DummyCookieJar, ThreadedResolver
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 from yarl import URL
@@ -18,7 +18,7 @@ from mockube.apimachinery.x509.system_roots import trusted_pool
 from mockube.apimachinery.x509.tls import client_context
 from mockube.apiserver.authn.chain import RemoteDependencies
 from mockube.apiserver.authz.chain import RemoteAuthorization
-from mockube.apiserver.http.named_sockets import forget_socket, named_socket
+from mockube.apiserver.http.named_sockets import NamedConnector, begin_request
 from mockube.apiserver.http.webhook_client import failure_reason
 from mockube.apiserver.metrics.authentication import AuthenticationMetrics
 from mockube.apiserver.metrics.authorization import AuthorizationMetrics
@@ -44,7 +44,7 @@ class OutgoingClient:
 
     async def send(self, request: OutgoingRequest) -> RemoteResponse:
         operation = f'{request.method.capitalize()} "{request.url}"'
-        forget_socket()
+        begin_request()
         try:
             return await self._send(request)
         except TimeoutError as error:
@@ -79,9 +79,7 @@ class OutgoingClient:
 
     def _open_session(self) -> ClientSession:
         if self._session is None:
-            connector = TCPConnector(
-                resolver=ThreadedResolver(), limit=_CONNECTIONS, socket_factory=named_socket
-            )
+            connector = NamedConnector(resolver=ThreadedResolver(), limit=_CONNECTIONS)
             self._session = ClientSession(
                 connector=connector, cookie_jar=DummyCookieJar(), timeout=ClientTimeout(total=None)
             )

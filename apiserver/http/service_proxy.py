@@ -11,7 +11,7 @@ from http import HTTPStatus
 from typing import Final, NamedTuple, TypeAlias
 from urllib.parse import quote, quote_plus
 
-from aiohttp import ClientError, ClientResponse, ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
+from aiohttp import ClientError, ClientResponse, ClientSession, ClientTimeout, DummyCookieJar
 from multidict import CIMultiDict
 from yarl import URL
 
@@ -28,7 +28,7 @@ from mockube.apiserver.authn.authenticators import token_of_subprotocols
 from mockube.apiserver.http.adapter import SocketClient
 from mockube.apiserver.http.backend_connection import BackendConnection, Dialer, DialFailed, connect
 from mockube.apiserver.http.exchanges import Exchanges, copy_body, is_upgrade, send_body, switch_protocols
-from mockube.apiserver.http.named_sockets import forget_socket, named_socket
+from mockube.apiserver.http.named_sockets import NamedConnector, begin_request
 from mockube.apiserver.http.webhook_client import CheckedResolver, check_address, failure_reason
 from mockube.apiserver.pki.issue import Pair
 from mockube.apiserver.pki.private import load_client_certificate
@@ -119,7 +119,7 @@ class ServiceProxy:
         headers = _forwarded_headers(request, _authority(address))
         url = URL(f"https://{_authority(address)}{target}", encoded=True)
         body, is_streamed = await _body(request, headers)
-        forget_socket()
+        begin_request()
         try:
             response = await self._session(remote, is_streamed=is_streamed).request(
                 request.method, url, data=body, headers=headers, allow_redirects=False,
@@ -216,7 +216,7 @@ class ServiceProxy:
         address = self._resolve(remote)
         url = f"https://{_authority(address)}{path}"
         sent = CIMultiDict([*headers.items(), *_user_headers(user).items()])
-        forget_socket()
+        begin_request()
         try:
             if isinstance(address, Location):
                 from_pod = self._fetch_from_pod(remote, address, path, sent)
@@ -260,12 +260,7 @@ class ServiceProxy:
         if key not in self._sessions:
             context = self._context(remote)
             self._sessions[key] = ClientSession(
-                connector=TCPConnector(
-                    resolver=CheckedResolver(),
-                    ssl=context,
-                    force_close=is_streamed,
-                    socket_factory=named_socket,
-                ),
+                connector=NamedConnector(resolver=CheckedResolver(), ssl=context, force_close=is_streamed),
                 cookie_jar=DummyCookieJar(),
                 timeout=ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
                 auto_decompress=False,

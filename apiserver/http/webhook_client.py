@@ -24,7 +24,6 @@ from aiohttp import (
     ClientTimeout,
     DummyCookieJar,
     ServerDisconnectedError,
-    TCPConnector,
     ThreadedResolver,
 )
 from aiohttp.abc import ResolveResult
@@ -40,7 +39,7 @@ from mockube.apimachinery.x509.tls import VerificationError, alert_problem, clie
 from mockube.apiserver.admission.webhooks.review import WebhookCallFailed
 from mockube.apiserver.admission.webhooks.services import SimulatedWebhook, WebhookEndpoint
 from mockube.apiserver.http.backend_connection import Dialer, DialFailed
-from mockube.apiserver.http.named_sockets import connection_names, forget_socket, named_socket
+from mockube.apiserver.http.named_sockets import NamedConnector, begin_request, connection_names
 from mockube.apiserver.request.limits import Deadlines
 from mockube.apiserver.wire.review_decode import status_message
 
@@ -74,7 +73,7 @@ class WebhookClient:
 
     async def post(self, endpoint: WebhookEndpoint, body: bytes, *, seconds: float) -> bytes:
         post_url = f"{endpoint.url}?timeout={seconds:.0f}s"
-        forget_socket()
+        begin_request()
         try:
             if endpoint.pod is not None:
                 return await self._deadlines.within(seconds, self._post_to_pod(endpoint, post_url, body))
@@ -130,9 +129,7 @@ class WebhookClient:
 
     def _open_session(self) -> ClientSession:
         if self._session is None:
-            connector = TCPConnector(
-                resolver=CheckedResolver(), limit=_CONNECTIONS, socket_factory=named_socket
-            )
+            connector = NamedConnector(resolver=CheckedResolver(), limit=_CONNECTIONS)
             self._session = ClientSession(
                 connector=connector, cookie_jar=DummyCookieJar(), timeout=ClientTimeout(total=None)
             )

@@ -25,6 +25,7 @@ OWN_REVISION = re.compile(r"(ResourceVersion in (?:object meta: |record \())\d+"
 SHOWN_REVISION = re.compile(r"( resourceVersion:)\d+\b")
 ERRORS = re.compile(r'(errors:)((?:\\n  [^"\\]*(?:\\[^n][^"\\]*)*)+)')
 """Lists of a typed object whose order is random upstream."""
+OWN_CONNECTION = re.compile(r"(?<=127\.0\.0\.1:)\d+->")
 OWN_TYPE = re.compile(r"(?<=selfType)\d+")
 OWN_CHECK = re.compile(r"\[\+\]task-[^\\]*\\n")
 LISTED = ("resourceRules", "nonResourceRules")
@@ -83,7 +84,7 @@ def generated_name(answer, request):
 def without_generated(answer, names):
     """Return a response without the names and addresses that a server generated."""
     text = OWN_VOLUME.sub("kube-api-access-<generated>", json.dumps(answer))
-    text = CLUSTER_IP.sub("<ip>", text)
+    text = CLUSTER_IP.sub("<ip>", OWN_CONNECTION.sub("<port>->", text))
     text = SHOWN_REVISION.sub(r"\1<rv>", text)
     text = OWN_REVISION.sub(r"\1<rv>", OWN_TYPE.sub("", OWN_CHECK.sub("", text)))
     text = TEXT.sub(lambda match: OWN_PORT.sub(r"\1<port>", match[0]), text)
