@@ -84,7 +84,7 @@ async def run_once(
 def _report_not_simulated(lines: Sequence[str], report: Report) -> None:
     """Report the programs that pods should have run and that are not simulated."""
     if lines:
-        report(f"mockube: {len(lines)} program{'s were' if len(lines) > 1 else ' was'} not simulated:")
+        report(f"{len(lines)} program{'s were' if len(lines) > 1 else ' was'} not simulated:")
     for line in lines[:MAX_REPORTED]:
         report(f"  {line}")
 

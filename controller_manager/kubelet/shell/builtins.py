@@ -199,7 +199,7 @@ def _set(shell: Shell, argv: Sequence[str]) -> Run:
         if argument in ("--", "-"):
             shell.arguments = arguments if argument == "--" or arguments else shell.arguments
             return 0
-        if argument[0] not in "-+" or len(argument) < 2:
+        if argument[:1] not in ("-", "+") or len(argument) < 2:
             shell.arguments = [argument, *arguments]
             return 0
         enables = argument[0] == "-"

@@ -98,6 +98,8 @@ def expand_parameter(shell: Shell, part: Parameter, expansions: WordExpansions) 
         target = _value(shell, part.name, index) or ""
         operator = part.operator.removeprefix("indirect").strip()
         name, bracket, rest = target.partition("[")
+        if not name:
+            raise DiscardError(f"{part.name}: invalid indirect expansion")
         inner = (Text(rest.removesuffix("]"), quoted=True),) if bracket else None
         part = Parameter(
             name=name, operator=operator, word=part.word, second=part.second, index=inner, quoted=part.quoted

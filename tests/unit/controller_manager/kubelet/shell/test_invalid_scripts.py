@@ -1,0 +1,46 @@
+"""Scripts that are no scripts, or use what is not simulated, end with a message and an exit code other than 0."""
+
+import pytest
+
+from tests.differential.shell.shells import run_simulated
+
+
+@pytest.mark.parametrize(
+    ("script", "message", "code"),
+    [
+        ("if true; then :", 'sh: 1: Syntax error: end of file unexpected (expecting "fi")', 2),
+        ("echo a; ;", 'sh: 1: Syntax error: ";" unexpected', 2),
+        ("x=$((1 +))", 'sh: 1: arithmetic expression: expecting primary: "1 +"', 2),
+        ("echo ${x!y}", "sh: 1: Bad substitution", 2),
+        ("! ! true", 'sh: 1: Syntax error: "!" unexpected', 2),
+        ("select x in a; do :; done", "sh: 1: select is not simulated", 2),
+        ("cat >(true)", "sh: 1: >(...) is not simulated", 2),
+        ("alias ll=ls", "sh: 1: alias: aliases are not simulated", 1),
+        ("ln a.txt b", "ln: hard links are not simulated", 1),
+        ("awk 'BEGIN{system(\"x\")}'", "awk: system() is not simulated", 2),
+        ("sed 's/\\(a\\)\\1/b/' a.txt", "sed: backreferences are not simulated", 1),
+        ("sort --nosuch", "sort: unrecognized option: nosuch", 2),
+        ("tar x --nosuch", "tar: unrecognized option: nosuch", 1),
+        ("f() { f; }; f", "sh: 1: f: functions are nested too deeply", 2),
+        ("set -Z", "sh: 1: set: Illegal option -Z", 2),
+        ("nosuch", "sh: 1: nosuch: not found", 127),
+        ("./a.txt", "sh: 1: ./a.txt: Permission denied", 126),
+    ],
+)
+def test_script_ends_with_message(script, message, code):
+    result = run_simulated(script)
+    assert (result.errors.splitlines()[:1], result.code) == ([message], code)
+
+
+@pytest.mark.parametrize("script", ['set ""; echo $#', 'x=; set "$x" a; echo $#'])
+def test_empty_argument_of_set_is_a_parameter(script):
+    assert run_simulated(script).output in ("1\n", "2\n")
+
+
+def test_indirect_expansion_of_unset_variable_is_an_error():
+    result = run_simulated('echo "${!missing}"; echo no\necho next', "bash")
+    assert (result.output, result.code) == ("next\n", 0)
+
+
+def test_interactive_shell_continues_after_error():
+    assert run_simulated("printf 'fi\\necho a\\n' | sh; echo $?").output == "2\n"
