@@ -259,3 +259,28 @@ def test_policies_of_administrators_are_refused_by_name():
         cluster.apply(orjson.dumps(policy).decode())
         log = run_to_end(cluster, pod("client", "wget", "web", restartPolicy="Never"))[1]
     assert "wget: AdminNetworkPolicy 'strict', which is not simulated, does not run" in log
+
+
+IMAGES = """
+shop:
+  names: [example.test/shop]
+  logs: [open for business]
+  ports:
+    8080:
+      routes: [{path: /price, exact: true, status: 402, contentType: application/json, body: '{"price":1}'}]
+"""
+
+
+def test_images_of_file_answer_and_log(tmp_path):
+    path = tmp_path / "images.yaml"
+    path.write_text(IMAGES)
+    with Cluster(nodes=1, manager_flags=[f"--simulated-images={path}"]) as cluster:
+        api = official.CoreV1Api(cluster.kubernetes())
+        server = pod("shop")
+        server["spec"]["containers"] = [{"name": "c", "image": "example.test/shop:1"}]
+        cluster.apply(orjson.dumps(server).decode())
+        address = cluster.wait("Pod", "shop", "Ready")["status"]["podIP"]
+        assert api.read_namespaced_pod_log("shop", "default") == "open for business\n"
+        script = f"curl -s -w ' %{{http_code}} %{{content_type}}' {address}:8080/price"
+        log = run_to_end(cluster, pod("buyer", "sh", "-c", script, restartPolicy="Never"))[1]
+    assert log == '{"price":1} 402 application/json'

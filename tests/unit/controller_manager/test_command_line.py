@@ -192,3 +192,11 @@ def test_configz_has_upstreams_names():
     assert shown["controllers"]["concurrentDeploymentSyncs"] == 5
     assert shown["controllers"]["rootCaFile"] == "a"
     assert shown["controllers"]["controllers"] == ["*"]
+
+
+def test_invalid_file_of_simulated_images_is_named(tmp_path, capsys):
+    path = tmp_path / "images.yaml"
+    path.write_text("shop: {names: [shop], port: 80}")
+    with pytest.raises(SystemExit):
+        read(f"--simulated-images={path}")
+    assert f"--simulated-images: {path}: Object contains unknown field `port`" in capsys.readouterr().err
