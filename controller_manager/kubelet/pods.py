@@ -33,7 +33,7 @@ from mockube.controller_manager.kubelet.pod_lifecycle import pod as pod_lifecycl
 from mockube.controller_manager.kubelet.pod_lifecycle.pod import NodeContext
 from mockube.controller_manager.kubelet.pod_lifecycle.preemption import PREEMPTED_MESSAGE, PREEMPTING
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import ProcessState
-from mockube.controller_manager.kubelet.pod_lifecycle.unknown_programs import NOT_SIMULATED
+from mockube.controller_manager.kubelet.pod_lifecycle.unknown_programs import NOT_SIMULATED, event_of_live_run
 from mockube.controller_manager.kubelet.pod_objects import PodObjects
 from mockube.controller_manager.kubelet.possible_creators import PossibleCreators
 from mockube.controller_manager.kubelet.server.interactive import interactive_containers
@@ -110,7 +110,7 @@ class SimulatedPods:
         self._nodes.add_handler(self._on_node_change)
         self._pods.add_handler(self._on_pod_change)
         self._interactive.on_change = self._loop.add
-        self._interactive.on_unknown_program = self._objects.note_unknown_program
+        self._interactive.on_unknown_program = self._on_unknown_program
         processes = self._processes
         if processes is not None:
             self._interactive.network.local_port = partial(local_port, processes)
@@ -145,6 +145,15 @@ class SimulatedPods:
             is_own = old is not None and self._status_writer.is_own(new.key, old.object, new.object)
             if self._has_stages or self._processes is not None or not is_own or may_run_live(new.object):
                 self._loop.add(new.key)
+
+    def _on_unknown_program(
+        self, pod: ReadOnlyTree, container: str, program: str, exit_code: int | None
+    ) -> None:
+        self._objects.note_unknown_program(pod)
+        event = event_of_live_run(pod, container, program, exit_code)
+        if event is not None and self._details:
+            node = _node_name(pod)
+            self._recorder.record_on(node, pod, event.type, event.reason, event.message, part=event.part)
 
     def _record_address(self, pod: PodView) -> None:
         address = (pod.object.get("status") or {}).get("podIP")

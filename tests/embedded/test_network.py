@@ -8,6 +8,7 @@ from kubernetes import client as official
 from kubernetes.stream import stream
 
 from mockube import Cluster
+from tests.support.processes.acknowledged_writes import until
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
@@ -106,14 +107,29 @@ def test_programs_that_are_not_simulated_leave_the_pod_running(cluster):
     cluster.wait("Pod", "mixed", "Ready")
     read_log = official.CoreV1Api(cluster.kubernetes()).read_namespaced_pod_log
     with closing(read_log("mixed", "default", follow=True, _preload_content=False)) as log:
-        text = b""
+        text, chunks = b"", log.stream(4096)
         while b"does not run\n" not in text:
-            text += next(log.stream(4096))
+            text += next(chunks)
     assert text.splitlines() == [
         b"mockube: pod default/web is simulated: GET / on port 8080",
         b"mockube: container c is simulated: my-server does not run",
     ]
     assert cluster.get("Pod", "mixed")["status"]["phase"] == "Running"
+    message = (
+        "my-server of the image busybox is not simulated: the container runs without it until it is stopped"
+    )
+    cluster.wait("Event", event_name(cluster, "mixed"), lambda event: event["message"] == message)
+
+
+def event_name(cluster, pod_name):
+    """Return the name of the Event NotSimulated of a pod."""
+    until(lambda: any(is_not_simulated(event, pod_name) for event in cluster.list("Event")), "an event")
+    events = [event for event in cluster.list("Event") if is_not_simulated(event, pod_name)]
+    return events[0]["metadata"]["name"]
+
+
+def is_not_simulated(event, pod_name):
+    return (event["reason"], event["involvedObject"]["name"]) == ("NotSimulated", pod_name)
 
 
 def test_exec_reaches_service(shell):

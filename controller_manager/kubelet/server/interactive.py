@@ -205,7 +205,8 @@ class InteractiveContainers:
         self._tasks: set[asyncio.Task[None]] = set()
         self.on_change: Callable[[Key], None] = lambda _: None
         self.on_output: Callable[[Key], None] = lambda _: None
-        self.on_unknown_program: Callable[[ReadOnlyTree], None] = lambda _: None
+        self.on_unknown_program: Callable[[ReadOnlyTree, str, str, int | None], None] = lambda *_: None
+        """Called with a pod, its container, the program that is not simulated, and the exit code; None if it runs on."""
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -306,10 +307,12 @@ class InteractiveContainers:
             code = await run_to_end(execution, run, self._clock, self.network.caller(pod))
         except (UnknownProgram, ShellSyntaxError, RecursionError) as error:
             await run.write(1, not_simulated_line(pod, container, error))
-            self.on_unknown_program(pod)
-            if default_program(pod, container["name"]).seconds is None and host.is_strict:
-                await self._clock.sleep(inf)
             code = 0 if host.is_strict else NOT_FOUND
+            runs_on = default_program(pod, container["name"]).seconds is None and host.is_strict
+            program = str(error) if isinstance(error, UnknownProgram) else "the script"
+            self.on_unknown_program(pod, container["name"], program, None if runs_on else code)
+            if runs_on:
+                await self._clock.sleep(inf)
         message = termination_message(files, container.get("terminationMessagePath") or DEFAULT_MESSAGE_PATH)
         if not message and code and container.get("terminationMessagePolicy") == "FallbackToLogsOnError":
             message = run.log.tail(MAX_LOG_MESSAGE)
