@@ -17,6 +17,11 @@ from mockube.apimachinery.yaml_scalars import YamlError
 _BUILT_IN: Final = Path(__file__).with_name("images.yaml")
 MAX_BYTES: Final = 1 << 20
 MAX_PORT: Final = 65535
+_SYSTEM_FOLDERS: Final = (
+    "/bin/", "/dev/", "/docker-entrypoint", "/entrypoint", "/etc/", "/home/", "/lib", "/opt/", "/proc/", "/root/", "/run/", "/sbin/",
+    "/sys/", "/usr/", "/var/",
+)  # fmt: skip
+"""The beginnings of paths at which each image may have files."""
 
 
 class ImageTableError(ValueError):
@@ -68,6 +73,8 @@ class ImageBehavior(Struct, frozen=True, kw_only=True, rename="camel", forbid_un
     user: int | None = None
     """The user of the image; None if it is unknown."""
     files: Mapping[str, str] = field(default_factory=dict)
+    folders: tuple[str, ...] | None = None
+    """The folders in which the image may have other files, besides those of a system, such as /usr; None for anywhere."""
     ports: Mapping[int, PortBehavior] = field(default_factory=dict)
     configuration: tuple[str, ...] = ()
     """The paths of the server's configuration: a volume there may change what its ports answer, so that nobody knows."""
@@ -147,3 +154,15 @@ def behavior_of_image(image: str) -> ImageBehavior | None:
 
 def behavior_of(container: Mapping[str, Any]) -> ImageBehavior | None:
     return behavior_of_image(container.get("image") or "")
+
+
+def file_places(container: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """Return the beginnings of paths at which a container may have files that are not known; None if that is anywhere.
+
+    They include volumes, which may be from objects.
+    """
+    image = behavior_of(container)
+    if image is None or image.folders is None:
+        return None
+    mounts = (mount["mountPath"] for mount in container.get("volumeMounts") or ())
+    return (*_SYSTEM_FOLDERS, *(f"{path.rstrip('/')}/" for path in (*image.folders, *mounts)))

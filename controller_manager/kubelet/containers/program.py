@@ -13,7 +13,7 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mockube.controller_manager.kubelet.containers.images import behavior_of
+from mockube.controller_manager.kubelet.containers.images import behavior_of, file_places
 from mockube.controller_manager.kubelet.pod_script import Script
 from mockube.controller_manager.kubelet.shell.filesystem import FileEntry, FileError, FileSystem
 from mockube.controller_manager.kubelet.shell.invocation import run_command
@@ -158,6 +158,7 @@ def invocation_of(container: Mapping[str, Any], context: CommandContext) -> "Inv
         earlier=context.earlier,
         hostname=context.hostname if _HOSTNAME.search(text) else "localhost",
         fails_unknown=context.fails_unknown,
+        places=file_places(container),
     )
 
 
@@ -209,10 +210,12 @@ class Invocation(Struct, frozen=True, kw_only=True):
     earlier: "tuple[Invocation, ...]"
     hostname: str = "localhost"
     fails_unknown: bool = False
+    places: tuple[str, ...] | None = None
+    """The beginnings of paths at which the image may have files."""
 
     def file_system(self, entries: Mapping[str, FileEntry]) -> FileSystem:
         """Return the files of the command with the contents of the volumes that it can write."""
-        return FileSystem(entries, is_partial=True, volumes=self.volumes)
+        return FileSystem(entries, is_partial=True, volumes=self.volumes, places=self.places)
 
 
 class UnknownCommand(Struct, frozen=True):

@@ -19,7 +19,7 @@ from mockube.controller_manager.kubelet.containers.environment import (
     hostname_of,
     identity_of,
 )
-from mockube.controller_manager.kubelet.containers.images import behavior_of
+from mockube.controller_manager.kubelet.containers.images import behavior_of, file_places
 from mockube.controller_manager.kubelet.containers.mounts import API_VOLUMES, files_of, volume_kind
 from mockube.controller_manager.kubelet.containers.object_values import uses_objects
 from mockube.controller_manager.kubelet.containers.program import (
@@ -136,7 +136,8 @@ def host_of(
         user=user,
         group=group,
         address=(pod.get("status") or {}).get("podIP") or "",
-        files=files or FileSystem(files_of(pod, container, references), is_partial=True),
+        files=files
+        or FileSystem(files_of(pod, container, references), is_partial=True, places=file_places(container)),
         now=lambda: started,
         is_strict=not script.fails_unknown_programs(default=references.fails_unknown_programs),
         programs=PROGRAMS,

@@ -33,13 +33,17 @@ class ContainerFiles:
         return key in self._file_systems
 
     def file_system(
-        self, key: RunKey, files: Mapping[str, FileEntry], mounts: Sequence[SharedMount] = ()
+        self,
+        key: RunKey,
+        files: Mapping[str, FileEntry],
+        mounts: Sequence[SharedMount] = (),
+        places: tuple[str, ...] | None = None,
     ) -> FileSystem:
         """Return the file system of a run, with the present contents of its read-only mounts."""
         file_system = self._file_systems.pop(key, None)
         if file_system is None:
             shared = mounts_of(mounts, self._volumes.setdefault(key.uid, {})) if mounts else None
-            file_system = FileSystem(files, mounts=shared)
+            file_system = FileSystem(files, mounts=shared, places=places)
         else:
             file_system.replace_read_only({path: entry for path, entry in files.items() if entry.read_only})
         self._file_systems[key] = file_system

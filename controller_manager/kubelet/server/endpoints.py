@@ -22,6 +22,7 @@ from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.kubelet.containers.environment import environment_of
+from mockube.controller_manager.kubelet.containers.images import file_places
 from mockube.controller_manager.kubelet.containers.logs import LogReplay
 from mockube.controller_manager.kubelet.containers.mounts import files_of, shared_mounts
 from mockube.controller_manager.kubelet.containers.program import KILLED
@@ -357,7 +358,10 @@ class KubeletEndpoints:
         if volumes:
             mounts = mounts_of(shared_mounts(pod.object, container, references), volumes)
             host.files = FileSystem(
-                files_of(pod.object, container, references), mounts=mounts, is_partial=True
+                files_of(pod.object, container, references),
+                mounts=mounts,
+                is_partial=True,
+                places=file_places(container),
             )
         return LogReplay(main_process(pod.object, container, references, host), host, run.started)
 

@@ -8,6 +8,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.kubelet.containers.images import file_places
 from mockube.controller_manager.kubelet.containers.logs import LogReplay
 from mockube.controller_manager.kubelet.containers.mounts import (
     files_of,
@@ -69,7 +70,12 @@ class PodFiles:
             ):
                 references = await self._references.load_shared(pod, init_container)
                 mounts = mounts_of(shared_mounts(pod, init_container, references), volumes)
-                files = FileSystem(files_of(pod, init_container, references), mounts=mounts, is_partial=True)
+                files = FileSystem(
+                    files_of(pod, init_container, references),
+                    mounts=mounts,
+                    is_partial=True,
+                    places=file_places(init_container),
+                )
                 host = host_of(pod, init_container, references, run.started, files=files)
                 replay = LogReplay(main_process(pod, init_container, references, host), host, run.started)
                 await _replay(replay, files, run.finished or self._clock.now())
@@ -91,7 +97,9 @@ class PodFiles:
         key = RunKey(meta.uid(pod), container["name"], restarts)
         is_new = not self._container_files.contains(key)
         mounts = shared_mounts(pod, container, references)
-        files = self._container_files.file_system(key, files_of(pod, container, references), mounts)
+        files = self._container_files.file_system(
+            key, files_of(pod, container, references), mounts, file_places(container)
+        )
         if is_new:
             self._drop_replays()
             # A run that begins now writes its files itself.

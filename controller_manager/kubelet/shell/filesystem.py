@@ -63,7 +63,7 @@ class FileSystem:
     """A file system.
 
     If `is_partial`, paths without an entry may be files of the unknown image: they are read as empty files. Paths in
-    one of the `volumes` are known.
+    one of the `volumes` are known. `places` are the beginnings of paths at which the image may have files; None: anywhere.
     """
 
     def __init__(
@@ -72,6 +72,7 @@ class FileSystem:
         *,
         is_partial: bool = False,
         volumes: tuple[str, ...] = (),
+        places: tuple[str, ...] | None = None,
         mounts: Mapping[str, Mount] | None = None,
     ) -> None:
         """`mounts` are shared with other file systems; paths below them are not in this one."""
@@ -84,6 +85,7 @@ class FileSystem:
         self._removed: set[str] = set()
         """The paths of the unknown image that were removed."""
         self.is_partial = is_partial
+        self._places = places
         for path, entry in (files or {}).items():
             self.put(path, entry)
 
@@ -175,6 +177,8 @@ class FileSystem:
     def may_exist(self, path: str) -> bool:
         """Return whether a path without an entry may be in the image."""
         if not self.is_partial or path.startswith((*self._volumes, *_EMPTY_FOLDERS)):
+            return False
+        if self._places is not None and not f"{path}/".startswith(self._places):
             return False
         if self._removed and any(
             path == removed or path.startswith(f"{removed}/") for removed in self._removed

@@ -44,11 +44,28 @@ def test_simulated_commands_have_duration_and_exit_code(argv, seconds, code):
     [
         pytest.param(["nginx", "-g", "daemon off;"], id="a server"),
         pytest.param(["sh", "-c", "make && true"], id="an unknown command in a script"),
-        pytest.param(["sh", "/app/start.sh"], id="a script of the image"),
     ],
 )
 def test_unknown_commands_are_not_simulated(argv):
     assert parsed_program(*argv) is None
+
+
+@pytest.mark.parametrize(
+    ("image", "script", "code"),
+    [
+        ("example.com/app:1", "test -f /config/app.yaml", 0),
+        ("busybox", "test -f /config/app.yaml", 1),
+        ("registry.example.com/library/alpine:3", "[ -e /none/x ]", 1),
+        ("alpine", "[ -f /etc/alpine-release ]", 0),
+        ("debian:12-slim", "[ -d /usr ]", 0),
+    ],
+)
+def test_image_of_a_system_has_files_in_its_folders_only(image, script, code):
+    assert parsed_program("sh", "-c", script, image=image).exit_code == code
+
+
+def test_script_of_an_image_is_not_simulated():
+    assert parsed_program("sh", "/app/start.sh", image="example.com/app:1") is None
 
 
 @pytest.mark.parametrize(
