@@ -6,8 +6,6 @@ from itertools import takewhile
 from posixpath import normpath
 from typing import Final
 
-from msgspec.structs import replace
-
 from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.kubelet.containers.environment import (
@@ -71,6 +69,9 @@ def unknown_program(
     pod: ReadOnlyTree, container: ReadOnlyTree, script: Script, context: ContainerContext
 ) -> str:
     """Return the program of a container's command that is not simulated; "" if there is none."""
+    has_command = container.get("command") or container.get("args")
+    if not has_command and script.command(container["name"]) is None:
+        return ""
     return unknown_program_of(container, _full_context(pod, container, script, context))
 
 
@@ -79,9 +80,12 @@ def _full_context(
 ) -> CommandContext:
     earlier = _earlier_commands(pod, container, script)
     shared_mounts = shared_mount_paths(pod, container) if earlier else ()
-    return replace(
-        _context(pod, container, script, shared_mounts, earlier),
-        hostname=hostname_of(pod),
+    return _context(
+        pod,
+        container,
+        script,
+        shared_mounts,
+        earlier,
         fails_unknown=script.fails_unknown_programs(default=context.fails_unknown_programs),
     )
 
@@ -134,8 +138,12 @@ def _context(
     script: Script,
     shared_mounts: MountPaths,
     earlier: tuple[Invocation, ...] = (),
+    *,
+    fails_unknown: bool = False,
 ) -> CommandContext:
     return CommandContext(
+        hostname=hostname_of(pod),
+        fails_unknown=fails_unknown,
         script=script.command(container["name"]),
         environment=partial(known_environment, pod, container),
         identity=identity_of(pod, container),

@@ -184,7 +184,14 @@ class FileSystem:
             path == removed or path.startswith(f"{removed}/") for removed in self._removed
         ):
             return False
-        return not self._mounts or self._find_mount(path) is None
+        return not self._is_in_volume(path) and (not self._mounts or self._find_mount(path) is None)
+
+    def _is_in_volume(self, path: str) -> bool:
+        """Return whether a path is in a read-only volume, all of whose files are known."""
+        parent = dirname(path)
+        while parent not in self._entries:
+            parent = dirname(parent)
+        return self._entries[parent].read_only
 
     def exists(self, path: str) -> bool:
         """Return whether a path is that of an entry; a symbolic link is followed."""

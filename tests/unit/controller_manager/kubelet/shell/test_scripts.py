@@ -194,3 +194,13 @@ def test_sysctl_prints_the_parameters_of_the_pod():
     )
     with pytest.raises(UnknownProgram):
         run("sysctl", "-w", "kernel.shm_rmid_forced=0")
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [("/etc/config/none", 1), ("/etc/config/size", 0), ("/etc/other", 0), ("/tmp/none", 1), ("/removed", 1)],
+)
+def test_files_of_image_may_exist_outside_of_volumes(path, code):
+    files = {**FILES, "/etc/config": FileEntry(read_only=True)}
+    host = Host(name="web-1", files=FileSystem(files, is_partial=True), now=lambda: NOW, programs=PROGRAMS)
+    assert script(f"rm -f /removed; [ -f {path} ]", host=host)[2] == code
