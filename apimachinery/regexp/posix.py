@@ -1,5 +1,8 @@
 """Matches of POSIX programs: the longest of the leftmost matches, with the positions of its groups, in linear time."""
 
+import itertools
+import re
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -11,6 +14,13 @@ from mockube.apimachinery.regexp.parser import parse
 
 MAX_STEPS: Final = 200_000_000
 """The maximum product of instructions and characters in a search: 0.2 s."""
+MAX_MATCHES: Final = 100_000
+"""The maximum number of matches in a text: 0.2 s."""
+MAX_SCANNED: Final = 300_000_000
+"""The maximum number of characters in all searches for matches of any length: each of them may reach the end of the text."""
+SCANNED_PER_COMMAND: Final = 6_000_000
+"""The square of the length of a text whose matches are searched in the time of a command of the shell."""
+_UNBOUNDED: Final = re.compile(r"[*+]|\{[0-9]+,\}")
 _MEMORY: Final = 16 << 20
 
 Spans = Sequence[tuple[int, int]]
@@ -33,7 +43,13 @@ def find_matches(pattern: str, text: str, maximum: int = -1, start: int = 0) -> 
     positions = _Positions(text)
     position = positions.byte_of(start)
     last_end = -1
-    while maximum and position <= len(positions.data):
+    scan_limit = MAX_SCANNED if _UNBOUNDED.search(pattern) else sys.maxsize
+    for count in itertools.count():
+        if not maximum or position > len(positions.data):
+            return
+        scan_limit -= len(positions.data) - position
+        if count > MAX_MATCHES or scan_limit < 0:
+            raise RegexpError(Problem.TOO_LARGE, pattern)
         match = program.search(positions.data, position)
         if match is None:
             return

@@ -150,7 +150,7 @@ def _create(process: Process, target_process: Process, options: _TarOptions) -> 
                 lines.append(f"{member_name}{'/' if entry.is_directory else ''}\n")
     data = buffer.getvalue()
     if options.is_compressed or options.archive.endswith((".gz", ".tgz")):
-        data = gzip.compress(data, 6, mtime=0)
+        data = gzip.compress(data, 1, mtime=0)
     if options.is_verbose:
         yield Output(2 if options.archive == "-" else 1, "".join(lines).encode())
     if options.archive != "-":
@@ -279,7 +279,7 @@ def compress(process: Process) -> Run:
     to_output = "c" in options or "t" in options or process.name == "zcat" or not options.arguments
     inputs = yield from read_files(process, options.arguments)
     for name, data in inputs:
-        converted = decompress(data, MAX_BYTES) if expands else gzip.compress(data, 6, mtime=0)
+        converted = decompress(data, MAX_BYTES) if expands else gzip.compress(data, 1, mtime=0)
         if "t" in options:
             continue
         if to_output:

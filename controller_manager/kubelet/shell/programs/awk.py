@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from mockube.apimachinery.regexp.errors import RegexpError
+from mockube.apimachinery.regexp.posix import SCANNED_PER_COMMAND
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
 from mockube.controller_manager.kubelet.shell.invocation import run_program
 from mockube.controller_manager.kubelet.shell.process import (
@@ -14,6 +15,7 @@ from mockube.controller_manager.kubelet.shell.process import (
     ProgramUsageError,
     Run,
     Steps,
+    count_work,
     write_text,
 )
 from mockube.controller_manager.kubelet.shell.programs.awk_lexer import AwkError, AwkNode, unescape
@@ -117,6 +119,7 @@ def _run_file(process: Process, machine: AwkMachine, name: str) -> Run:
         count += 1
         if count % _RECORDS_PER_COMMAND == 0:
             yield CommandStart()
+        yield from count_work(len(machine.field(0)) ** 2, SCANNED_PER_COMMAND)
         try:
             for index, rule in enumerate(machine.program.rules):
                 if _applies(machine, index, rule, active):

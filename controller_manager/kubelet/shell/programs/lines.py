@@ -17,6 +17,7 @@ from mockube.controller_manager.kubelet.shell.process import (
 )
 from mockube.controller_manager.kubelet.shell.programs.inputs import (
     BLOCK,
+    MAX_LINES,
     number_of,
     read_all,
     read_files,
@@ -176,6 +177,8 @@ def fold(process: Process) -> Run:
     width = number_of(options.get("w", "80"), 1)
     inputs = yield from read_files(process, options.arguments)
     text = inputs.data.decode("utf-8", "surrogateescape")
+    if len(text) > width * MAX_LINES:
+        raise ProgramUsageError("the output has too many lines", 2)
     lines = ["\n".join(_wrap(line, width, at_blanks="s" in options)) for line in text.split("\n")]
     yield write_text("\n".join(lines))
     return inputs.code

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from mockube.apimachinery.regexp.errors import RegexpError
 from mockube.apimachinery.regexp.matcher import check, contains_match
-from mockube.apimachinery.regexp.posix import find_matches
+from mockube.apimachinery.regexp.posix import MAX_SCANNED, find_matches
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
 from mockube.controller_manager.kubelet.shell.process import (
     Process,
@@ -150,6 +150,8 @@ def _search(search: _Search, file: InputFile) -> tuple[list[str], bool]:
         shows = bool(matching) is ("l" in options)
         return [f"{title}\n"] if shows else [], shows
     if "o" in options:
+        if sum(len(lines[index]) ** 2 for index in matching) > MAX_SCANNED:
+            raise ProgramUsageError("the pattern is too large for this input", 2)
         return list(_only_matches(search, lines, matching, title)), bool(matching)
     return list(_with_context(search, lines, matching, title)), bool(matching)
 

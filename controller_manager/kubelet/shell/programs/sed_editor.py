@@ -3,9 +3,16 @@
 from collections.abc import Generator, Iterator, Sequence
 from typing import Final
 
-from mockube.apimachinery.regexp.posix import Spans, find_matches
+from mockube.apimachinery.regexp.posix import SCANNED_PER_COMMAND, Spans, find_matches
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
-from mockube.controller_manager.kubelet.shell.process import CommandStart, Effect, Process, Run, write_text
+from mockube.controller_manager.kubelet.shell.process import (
+    CommandStart,
+    Effect,
+    Process,
+    Run,
+    count_work,
+    write_text,
+)
 from mockube.controller_manager.kubelet.shell.programs.sed_script import (
     LineAddress,
     SedCommand,
@@ -130,6 +137,7 @@ class SedEditor:
             self._steps += 1
             if self._steps % _STEPS_PER_COMMAND == 0:
                 yield CommandStart()
+            yield from count_work(len(self._space) ** 2, SCANNED_PER_COMMAND)
             if self._steps > MAX_STEPS or len(self._space) + len(self._hold) > MAX_SPACE:
                 raise SedError("the input needs too many steps")
             command = self._commands[index]

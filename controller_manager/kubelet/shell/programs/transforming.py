@@ -129,13 +129,10 @@ def transliterate(process: Process) -> Run:
 
 def _squeeze(text: str, members: set[str], *, complements: bool) -> str:
     squeezed = {char for char in set(text) if (char in members) is not complements}
-    output: list[str] = []
-    last = ""
-    for char in text:
-        if char != last or char not in squeezed:
-            output.append(char)
-        last = char
-    return "".join(output)
+    if not squeezed:
+        return text
+    characters = "".join(re.escape(char) for char in sorted(squeezed))
+    return re.sub(rf"([{characters}])\1+", r"\1", text)
 
 
 def _characters(text: str, length: int) -> str:

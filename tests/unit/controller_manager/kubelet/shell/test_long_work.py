@@ -78,6 +78,19 @@ def longest_slice(script, *arguments):
         pytest.param(LONG + f"echo $x | grep '{'(a|a?)' * 3_000}b'", [], id="a large expression"),
         pytest.param(WORDS + "ls $x > /dev/null 2>&1", [], id="arguments of a program"),
         pytest.param(WORDS + "printf '%s' $x", [], id="values of printf"),
+        pytest.param(LONG + "echo $x$x | tr -s a | wc -c", [], id="squeezed characters"),
+        pytest.param(LONG + "echo $x | fold -w 1 | wc -l", [], id="folded lines"),
+        pytest.param(LONG + "echo $x | grep -o a | wc -l", [], id="matches of grep"),
+        pytest.param(LONG + "echo $x | sed 's/a.*z\\|a/b/g' | wc -c", [], id="matches of sed"),
+        pytest.param(LONG + "echo $x | sed ':a;s/a/b/;ta' | wc -c", [], id="a loop of sed"),
+        pytest.param("awk 'BEGIN { while (1) x++ }'", [], id="a loop of awk"),
+        pytest.param("awk 'function f(n) { return f(n+1) } BEGIN { f(1) }'", [], id="recursion of awk"),
+        pytest.param(
+            LONG + "echo $x | awk '{ gsub(/a/, \"b\"); print length($0) }'", [], id="matches of awk"
+        ),
+        pytest.param(LONG + "echo $x | gzip | gunzip | od -c | tail -n 1", [], id="compressed data"),
+        pytest.param(WORDS + "echo $x | xargs -n 1 true", [], id="programs of xargs"),
+        pytest.param(LONG + "echo ${x//a*z/b}${x/%a/b} | wc -c", [], id="replaced patterns"),
         pytest.param("printf '" + "%9999s" * 10_000 + "'", [], id="widths of printf"),
         pytest.param(
             "i=0; while [ $i -lt 1000 ]; do touch /data/$i; i=$((i+1)); done; cd /data; echo "
