@@ -22,6 +22,8 @@ from mockube.controller_manager.kubelet.shell.programs.sed_script import (
 
 MAX_STEPS: Final = 1_000_000
 """The maximum number of executed commands."""
+MAX_WORK: Final = 1_000_000_000
+"""The maximum sum of the lengths of the pattern spaces of all executed commands."""
 MAX_SPACE: Final = 1 << 20
 """The maximum number of characters of the pattern space or the hold space."""
 _STEPS_PER_COMMAND: Final = 100
@@ -80,7 +82,7 @@ class SedEditor:
         self._range_ends: dict[int, int] = {}
         """The last line of each active range; -1 if it is not known yet."""
         self._last_expression = ""
-        self._steps = 0
+        self._steps = self._work = 0
         self._is_changed = False
 
     def take_output(self) -> str:
@@ -138,7 +140,12 @@ class SedEditor:
             if self._steps % _STEPS_PER_COMMAND == 0:
                 yield CommandStart()
             yield from count_work(len(self._space) ** 2, SCANNED_PER_COMMAND)
-            if self._steps > MAX_STEPS or len(self._space) + len(self._hold) > MAX_SPACE:
+            self._work += len(self._space)
+            if (
+                self._steps > MAX_STEPS
+                or self._work > MAX_WORK
+                or len(self._space) + len(self._hold) > MAX_SPACE
+            ):
                 raise SedError("the input needs too many steps")
             command = self._commands[index]
             index += 1
