@@ -1,7 +1,15 @@
 """The exit codes of commands that use ConfigMaps, Secrets and the pod's address are those of the values."""
 
+from contextlib import closing
+
 import orjson
 import pytest
+from kubernetes import client as official
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
 
 MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m"}, "data": {"k": "v"}}
 SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "stringData": {"k": "v"}}
@@ -46,6 +54,10 @@ def test_values_decide_exit_codes(cluster):
         "right": pod("right", container("c", 'test "$K" = v', env=[KEY])),
         "wrong": pod("wrong", container("c", 'test "$K" = w', env=[KEY])),
         "address": pod("address", container("c", 'test -n "$IP"', env=[ADDRESS])),
+        "absent": pod(
+            "absent",
+            container("c", "! [ -f /cfg/none ] && ! cat /cfg/none && test -s /cfg/k", volumeMounts=MOUNTS),
+        ),
         "waits": pod("waits", container("c", 'test "$(cat /cfg/k)" = v', volumeMounts=MOUNTS)),
         "init": pod(
             "init",
@@ -58,6 +70,21 @@ def test_values_decide_exit_codes(cluster):
     cluster.apply(orjson.dumps(MAP).decode())
     phases = {name: ends(cluster, name) for name in pods}
     assert phases == {**dict.fromkeys(pods, "Succeeded"), "wrong": "Failed"}
+
+
+def test_running_command_sees_changed_config_map(cluster):
+    body = pod(
+        "late", container("c", "until [ -f /cfg/late ]; do echo waiting; sleep 61; done", volumeMounts=MOUNTS)
+    )
+    cluster.apply(orjson.dumps({**MAP, "metadata": {"name": "m"}}).decode())
+    cluster.apply(orjson.dumps(body).decode())
+    cluster.wait("Pod", "late", lambda pod: pod["status"].get("phase") == "Running")
+    read_log = official.CoreV1Api(cluster.kubernetes()).read_namespaced_pod_log
+    with closing(read_log("late", "default", follow=True, _preload_content=False)) as log:
+        assert next(log.stream(4096)) == b"waiting\n"
+    cluster.apply(orjson.dumps({**MAP, "data": {"k": "v", "late": ""}}).decode())
+    cluster.advance(61)
+    assert ends(cluster, "late") == "Succeeded"
 
 
 def test_service_with_unknown_value_runs(cluster):

@@ -49,6 +49,36 @@ def files_of(pod: ReadOnlyTree, container: ReadOnlyTree, references: References)
     return files
 
 
+def known_mounts(pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> tuple[str, ...]:
+    """Return the mount paths of the volumes of which all files are known: the image has no others there.
+
+    The files of an object that does not exist, and that another program may have created, are not known.
+    """
+    volume_names = {
+        volume["name"]
+        for volume in pod["spec"].get("volumes") or ()
+        if volume_kind(volume) in API_VOLUMES and not _lacks_object(volume, references)
+    }
+    return tuple(
+        normpath(mount["mountPath"])
+        for mount in container.get("volumeMounts") or ()
+        if mount["name"] in volume_names and not mount.get("subPath") and not mount.get("subPathExpr")
+    )
+
+
+def _lacks_object(volume: ReadOnlyTree, references: References) -> bool:
+    for source in (volume.get("projected") or {}).get("sources") or (volume,):
+        config_map, secret = source.get("configMap") or {}, source.get("secret") or {}
+        secret_name = secret.get("secretName") or secret.get("name")
+        needs_config_map = bool(config_map) and not config_map.get("optional")
+        needs_secret = bool(secret) and not secret.get("optional")
+        if needs_config_map and references.config_map(config_map.get("name") or "") is None:
+            return True
+        if needs_secret and references.secret(secret_name or "") is None:
+            return True
+    return False
+
+
 def volume_kind(volume: ReadOnlyTree) -> str:
     return next((name for name in volume if name != "name"), "emptyDir")
 

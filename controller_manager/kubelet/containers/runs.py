@@ -20,7 +20,12 @@ from mockube.controller_manager.kubelet.containers.environment import (
     identity_of,
 )
 from mockube.controller_manager.kubelet.containers.images import behavior_of, file_places
-from mockube.controller_manager.kubelet.containers.mounts import API_VOLUMES, files_of, volume_kind
+from mockube.controller_manager.kubelet.containers.mounts import (
+    API_VOLUMES,
+    files_of,
+    known_mounts,
+    volume_kind,
+)
 from mockube.controller_manager.kubelet.containers.object_values import uses_objects
 from mockube.controller_manager.kubelet.containers.program import (
     command_of,
@@ -137,7 +142,12 @@ def host_of(
         group=group,
         address=(pod.get("status") or {}).get("podIP") or "",
         files=files
-        or FileSystem(files_of(pod, container, references), is_partial=True, places=file_places(container)),
+        or FileSystem(
+            files_of(pod, container, references),
+            is_partial=True,
+            volumes=known_mounts(pod, container, references),
+            places=file_places(container),
+        ),
         now=lambda: started,
         is_strict=not script.fails_unknown_programs(default=references.fails_unknown_programs),
         programs=PROGRAMS,

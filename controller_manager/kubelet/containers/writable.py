@@ -38,12 +38,16 @@ class ContainerFiles:
         files: Mapping[str, FileEntry],
         mounts: Sequence[SharedMount] = (),
         places: tuple[str, ...] | None = None,
+        known_paths: tuple[str, ...] = (),
     ) -> FileSystem:
-        """Return the file system of a run, with the present contents of its read-only mounts."""
+        """Return the file system of a run, with the present contents of its read-only mounts.
+
+        The image of a new one has no files below the `known_paths`.
+        """
         file_system = self._file_systems.pop(key, None)
         if file_system is None:
             shared = mounts_of(mounts, self._volumes.setdefault(key.uid, {})) if mounts else None
-            file_system = FileSystem(files, mounts=shared, places=places)
+            file_system = FileSystem(files, mounts=shared, volumes=known_paths, places=places)
         else:
             file_system.replace_read_only({path: entry for path, entry in files.items() if entry.read_only})
         self._file_systems[key] = file_system

@@ -24,7 +24,7 @@ from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.kubelet.containers.environment import environment_of
 from mockube.controller_manager.kubelet.containers.images import file_places
 from mockube.controller_manager.kubelet.containers.logs import LogReplay
-from mockube.controller_manager.kubelet.containers.mounts import files_of, shared_mounts
+from mockube.controller_manager.kubelet.containers.mounts import files_of, known_mounts, shared_mounts
 from mockube.controller_manager.kubelet.containers.program import KILLED
 from mockube.controller_manager.kubelet.containers.runs import (
     ContainerRun,
@@ -361,6 +361,7 @@ class KubeletEndpoints:
                 files_of(pod.object, container, references),
                 mounts=mounts,
                 is_partial=True,
+                volumes=known_mounts(pod.object, container, references),
                 places=file_places(container),
             )
         return LogReplay(main_process(pod.object, container, references, host), host, run.started)

@@ -1,5 +1,6 @@
 """Executes a simulated command for a client: sends its output, receives its input, and sleeps in real time."""
 
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from mockube.apimachinery.clock import Clock
@@ -70,7 +71,13 @@ async def execute(execution: Run, clock: Clock, network: NetworkCaller, streams:
         return failure_status(f"error executing command in container: {error}")
 
 
-async def run_to_end(execution: Run, streams: CommandStreams, clock: Clock, network: NetworkCaller) -> int:
+async def run_to_end(
+    execution: Run,
+    streams: CommandStreams,
+    clock: Clock,
+    network: NetworkCaller,
+    after_sleep: Callable[[], Awaitable[None]] | None = None,
+) -> int:
     """Execute a command to its end; return its exit code. `network` answers its use of the network."""
     reply: bytes | None = None
     commands = 0
@@ -85,6 +92,8 @@ async def run_to_end(execution: Run, streams: CommandStreams, clock: Clock, netw
                 reply = await network(effect.request)
             else:
                 reply = await _apply_effect(effect, streams, clock)
+                if after_sleep is not None and isinstance(effect, Sleep):
+                    await after_sleep()
     except StopIteration as stop:
         code: int = stop.value
         return code

@@ -7,7 +7,7 @@ The pod workers (`pods`), which start and stop runs, and the kubelets' server sh
 import asyncio
 import logging
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime
 from itertools import islice
@@ -27,7 +27,7 @@ from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.config.simulation_values import FAIL
 from mockube.controller_manager.control.runnable import Context
 from mockube.controller_manager.kubelet.container_output import AttachedOutput, ContainerOutput
-from mockube.controller_manager.kubelet.containers.environment import environment_of
+from mockube.controller_manager.kubelet.containers.environment import References, environment_of
 from mockube.controller_manager.kubelet.containers.images import IMAGES, load_table
 from mockube.controller_manager.kubelet.containers.logs import LogLine
 from mockube.controller_manager.kubelet.containers.program import (
@@ -39,6 +39,7 @@ from mockube.controller_manager.kubelet.containers.program import (
     termination_message,
 )
 from mockube.controller_manager.kubelet.containers.runs import (
+    depends_on_objects,
     host_of,
     interactive_command,
     live_command,
@@ -72,6 +73,10 @@ READ: Final = 4096
 LINES: Final = 500
 """The maximum number of lines of a log that one call reads."""
 NOT_STARTED: Final = 128
+_REFRESH_SECONDS: Final = 60.0
+"""The period of a kubelet for the objects in volumes."""
+_RETRY_SECONDS: Final = 5.0
+"""The delay after which the objects of a container are requested again."""
 
 
 class RunLog:
@@ -298,13 +303,14 @@ class InteractiveContainers:
     async def _execute_with_network(self, pod: ReadOnlyTree, run: InteractiveRun) -> None:
         """Run a command that uses the network. One that is not simulated ends, or runs on, as without the network."""
         container = run.container
-        references = await self.references.load_shared(pod, container, run.state.restarts)
-        files = await self.files.file_system(pod, container, restarts=run.state.restarts)
+        references, files = await self._load(pod, run)
         host = host_of(pod, container, references, self._clock.now(), files=files)
         host.now = self._clock.now
         execution = container_command(main_command(pod, container, references, host), files)
         try:
-            code = await run_to_end(execution, run, self._clock, self.network.caller(pod))
+            code = await run_to_end(
+                execution, run, self._clock, self.network.caller(pod), after_sleep=self._refresher(pod, run)
+            )
         except (UnknownProgram, ShellSyntaxError, RecursionError) as error:
             await run.write(1, not_simulated_line(pod, container, error))
             code = 0 if host.is_strict else NOT_FOUND
@@ -317,6 +323,33 @@ class InteractiveContainers:
         if not message and code and container.get("terminationMessagePolicy") == "FallbackToLogsOnError":
             message = run.log.tail(MAX_LOG_MESSAGE)
         run.end(code, message=message)
+
+    async def _load(self, pod: ReadOnlyTree, run: InteractiveRun) -> tuple[References, FileSystem]:
+        """Return the objects and the files of a container; wait while the server does not respond."""
+        container, restarts = run.container, run.state.restarts
+        while True:
+            try:
+                references = await self.references.load_shared(pod, container, restarts)
+                return references, await self.files.file_system(pod, container, restarts=restarts)
+            except (ApiError, NoResponse) as error:
+                LOG.warning(
+                    "container %s of pod %s waits for the server: %s", container["name"], Key.of(pod), error
+                )
+                await self._clock.sleep(_RETRY_SECONDS)
+
+    def _refresher(self, pod: ReadOnlyTree, run: InteractiveRun) -> Callable[[], Awaitable[None]] | None:
+        """Return a function that reads changed objects in the container's volumes again, as often as a kubelet does."""
+        if not depends_on_objects(pod, run.container):
+            return None
+        refreshed = self._clock.monotonic()
+
+        async def refresh() -> None:
+            nonlocal refreshed
+            if self._clock.monotonic() - refreshed >= _REFRESH_SECONDS:
+                refreshed = self._clock.monotonic()
+                await self._load(pod, run)
+
+        return refresh
 
 
 def container_command(execution: Run, files: FileSystem) -> Run:

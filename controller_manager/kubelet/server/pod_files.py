@@ -12,6 +12,7 @@ from mockube.controller_manager.kubelet.containers.images import file_places
 from mockube.controller_manager.kubelet.containers.logs import LogReplay
 from mockube.controller_manager.kubelet.containers.mounts import (
     files_of,
+    known_mounts,
     shared_mounts,
     shared_volumes,
 )
@@ -74,6 +75,7 @@ class PodFiles:
                     files_of(pod, init_container, references),
                     mounts=mounts,
                     is_partial=True,
+                    volumes=known_mounts(pod, init_container, references),
                     places=file_places(init_container),
                 )
                 host = host_of(pod, init_container, references, run.started, files=files)
@@ -98,7 +100,11 @@ class PodFiles:
         is_new = not self._container_files.contains(key)
         mounts = shared_mounts(pod, container, references)
         files = self._container_files.file_system(
-            key, files_of(pod, container, references), mounts, file_places(container)
+            key,
+            files_of(pod, container, references),
+            mounts,
+            file_places(container),
+            known_mounts(pod, container, references),
         )
         if is_new:
             self._drop_replays()
