@@ -22,6 +22,7 @@ from mockube.controller_manager.kubelet.shell.programs.sed_script import (
 
 MAX_STEPS: Final = 1_000_000
 """The maximum number of executed commands."""
+_CHARACTERS_PER_COMMAND: Final = 16 * 1024
 MAX_WORK: Final = 1_000_000_000
 """The maximum sum of the lengths of the pattern spaces of all executed commands."""
 MAX_SPACE: Final = 1 << 20
@@ -139,7 +140,6 @@ class SedEditor:
             self._steps += 1
             if self._steps % _STEPS_PER_COMMAND == 0:
                 yield CommandStart()
-            yield from count_work(len(self._space) ** 2, SCANNED_PER_COMMAND)
             self._work += len(self._space)
             if (
                 self._steps > MAX_STEPS
@@ -149,6 +149,11 @@ class SedEditor:
                 raise SedError("the input needs too many steps")
             command = self._commands[index]
             index += 1
+            size = len(self._space)
+            if command.substitution is not None and command.substitution.is_global:
+                yield from count_work(size**2, SCANNED_PER_COMMAND)
+            else:
+                yield from count_work(size, _CHARACTERS_PER_COMMAND)
             if self._is_selected(index, command) is command.negated:
                 if command.name == "{":
                     index = command.end
