@@ -19,6 +19,7 @@ from tests.differential.shell.programs import ProgramScripts
 from tests.differential.shell.scripts import Scripts
 from tests.differential.shell.shells import RealShells, run_simulated
 
+ROOT_LISTING = "/bin /boot"
 KINDS = ("posix", "bash", "programs")
 
 
@@ -38,6 +39,8 @@ def compare(folder, kind, seed):
     results = [_SHELLS.run(name, script) for name in names]
     if None in results or len({result.comparable() for result in results}) > 1:
         return script, None, None
+    if any(ROOT_LISTING in text for text in (results[0].output, *dict(results[0].files).values())):
+        return script, None, None  # it lists the files of this machine
     return script, results[0], run_simulated(script, "bash" if kind == "bash" else "sh")
 
 
