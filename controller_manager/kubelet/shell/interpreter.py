@@ -196,7 +196,8 @@ class Interpreter(CompoundCommands):
         is_expansion = isinstance(error, ExpansionError | ReadOnlyVariable)
         if not (self.is_bash and is_expansion):
             return 2
-        return NOT_FOUND if "c" in self.letters and self.depth == 0 else 1
+        is_script = "c" in self.letters and self.depth == 0 and "errexit" not in self.options
+        return NOT_FOUND if is_script else 1
 
     # --- compound commands
 
