@@ -9,8 +9,8 @@ from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
 from mockube.controller_manager.scheduler.preemption_executor import PARALLELISM
 from mockube.controller_manager.scheduler.scheduler import KUBE_SCHEDULER
-from tests.integration.test_scheduler import PODS, Scenario
 from tests.support.controllers.running_manager import running_manager
+from tests.support.controllers.scheduling import PODS, SchedulingScenario
 from tests.support.event_loop import WAIT_TIMEOUT, yield_to_loop
 from tests.support.server.apiserver import running
 
@@ -65,7 +65,7 @@ async def cluster(evictions):
         running(clock=clock) as server,
         running_manager(server, clock, controllers=[SERVICE_ACCOUNT], runnables=[KUBE_SCHEDULER]) as manager,
     ):
-        cluster = Scenario(server, manager)
+        cluster = SchedulingScenario(server, manager)
         for name, value in (("middle", 5), ("high", 10)):
             path = "/apis/scheduling.k8s.io/v1/priorityclasses"
             await cluster.post(path, {"metadata": {"name": name}, "value": value})
