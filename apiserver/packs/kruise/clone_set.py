@@ -8,7 +8,7 @@ from typing import Any, Final
 from mockube.apimachinery import errors, gotext, meta
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.groups import PODS
-from mockube.apimachinery.intstr import IntOrString, IntOrStringError
+from mockube.apimachinery.intstr import IntOrString, IntOrStringError, scaled_share
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.common.checks import NOT_NEGATIVE
@@ -20,7 +20,6 @@ from mockube.apiserver.packs.kruise.workloads import (
     check_scattering,
     has_other_changes,
     pod_template,
-    scaled_share,
     set_template_defaults,
 )
 from mockube.apiserver.registry.registry import Registry

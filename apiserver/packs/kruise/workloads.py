@@ -1,14 +1,12 @@
 """Rules that OpenKruise workloads share: defaults and validation of pod templates, update order, and changes."""
 
-import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 import orjson
 
-from mockube.apimachinery import errors, gotext
+from mockube.apimachinery import errors
 from mockube.apimachinery.errors import FieldError
-from mockube.apimachinery.intstr import IntOrString, IntOrStringError
 from mockube.apimachinery.labels.selector import SelectorError, from_label_selector
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
@@ -109,30 +107,6 @@ def _scatter_problem(terms: Sequence[ReadOnlyTree]) -> str:
             return f"duplicated key={key} value={value}"
         seen.add((key, value))
     return ""
-
-
-# --- numbers
-
-_OVERFLOW: Final = -(2**63)
-"""Go's conversion of a float that is no 64-bit number to an integer."""
-
-
-def scaled_share(value: IntOrString | None, total: int) -> int:
-    """Return a number unchanged, or a percentage of the total, which may have a fraction, rounded up.
-
-    Raise `IntOrStringError` with OpenKruise's message if it is neither.
-    """
-    if value is None:
-        raise IntOrStringError("nil value for IntOrString")
-    if isinstance(value, int):
-        return value
-    if not value.endswith("%"):
-        raise IntOrStringError("invalid type: string is not a percentage")
-    try:
-        share = gotext.parse_float(value[:-1]) * total / 100
-    except gotext.NumberError as error:
-        raise IntOrStringError(str(error)) from error
-    return math.ceil(share) if abs(share) < -_OVERFLOW else _OVERFLOW
 
 
 # --- changes

@@ -1,14 +1,11 @@
 """The fields of a CloneSet that its controller reads, with their defaults."""
 
-import math
-import re
-from fractions import Fraction
 from typing import Final, Literal
 
 from msgspec import Struct
 
 from mockube.apimachinery import labels, meta
-from mockube.apimachinery.intstr import IntOrString, IntOrStringError, scaled_value
+from mockube.apimachinery.intstr import IntOrString, IntOrStringError, scaled_share, scaled_value
 from mockube.apimachinery.labels import Selector
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.resources import Key
@@ -21,10 +18,6 @@ LABEL_EXCLUDE_PREPARING_DELETE: Final = "apps.kruise.io/cloneset-scaling-exclude
 _DEFAULT_REVISION_HISTORY_LIMIT: Final = 10
 _DEFAULT_MAX_UNAVAILABLE: Final = "20%"
 _NO_DEADLINE: Final = 2**31 - 1
-
-_PERCENT: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)%")
-_MAX_DIGITS: Final = 100
-"""The maximum number of digits that are parsed: Python refuses numbers with thousands of digits."""
 
 
 class CloneSetLimits(Struct, frozen=True, kw_only=True):
@@ -130,23 +123,13 @@ def partition_replicas(partition: IntOrString | None, replicas: int) -> int:
 
     A percentage below 100% is rounded up, but at least one pod is updated.
     """
-    if isinstance(partition, str):
-        count = _percentage(partition, replicas)
-        if count == replicas > 1 and partition != "100%":
-            count = replicas - 1
-    else:
-        count = partition or 0
+    try:
+        count = scaled_share(partition or 0, replicas)
+    except IntOrStringError:
+        return 0  # no server with OpenKruise's validation accepts it
+    if isinstance(partition, str) and count == replicas > 1 and partition != "100%":
+        count = replicas - 1
     return max(min(count, replicas), 0)
-
-
-def _percentage(text: str, replicas: int) -> int:
-    match = _PERCENT.fullmatch(text)
-    if match is None:
-        return 0
-    integer, _, fraction = match[1].partition(".")
-    if len(integer.lstrip("0")) > _MAX_DIGITS:
-        return replicas + 1
-    return math.ceil(Fraction(f"{integer[-_MAX_DIGITS:]}.{fraction[:_MAX_DIGITS] or 0}") * replicas / 100)
 
 
 def _scale(value: IntOrString, replicas: int, *, round_up: bool) -> int:
