@@ -29,8 +29,8 @@ _REMOVAL: Final = re.compile(r"unavailable in v(\d+\.\d+)\+")
 
 _READ_ONLY = frozenset({"GET", "LIST", "WATCH"})
 _LONG_RUNNING: Final = frozenset({"WATCH", "CONNECT"})
-_KNOWN_VERBS = _READ_ONLY | {"CONNECT", "POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECOLLECTION"}
-_VERBS = {"create": "POST", "update": "PUT", "deletecollection": "DELETECOLLECTION"}
+_KNOWN_VERBS = _READ_ONLY | {"CONNECT", "POST", "PUT", "PATCH", "APPLY", "DELETE"}
+_VERBS = {"create": "POST", "update": "PUT", "deletecollection": "DELETE"}
 
 
 SUCCESS, FAILURE, ERROR = "success", "failure", "error"

@@ -43,6 +43,13 @@ async def test_requests_are_counted_by_verb_resource_and_code(client):
     assert await metric(client, "apiserver_storage_objects", resource="configmaps") == 1
 
 
+async def test_deletion_of_a_collection_is_counted_as_delete_of_its_scope(client):
+    await client.delete(MAPS)
+    about = {"verb": "DELETE", "resource": "configmaps", "scope": "namespace"}
+    assert await metric(client, "apiserver_request_total", code="200", **about) == 1
+    assert await metric(client, "apiserver_request_total", verb="DELETECOLLECTION") == 0
+
+
 async def test_stored_objects_are_counted(client):
     await client.post("/apis/coordination.k8s.io/v1/namespaces/default/leases", {"metadata": {"name": "a"}})
     resource, group = "leases", "coordination.k8s.io"
