@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping
 from typing import Final
 
+from mockube.controller_manager.client.client import AnyResource
 from mockube.controller_manager.config.kruise_gates import PREPARING_UPDATE_AS_UPDATE
 from mockube.controller_manager.config.selection import PACKS
 from mockube.controller_manager.control.controller import Controller
@@ -199,3 +200,11 @@ def runs_by_default(name: str, *, simulates: bool, packs: Collection[str]) -> bo
     if name in DISABLED_BY_DEFAULT or (name in WITH_SIMULATED_NODES and not simulates):
         return False
     return not any(name in names for pack, names in PACKS.items() if pack not in packs)
+
+
+def rows_of_absent_packs(packs: Collection[str]) -> frozenset[AnyResource]:
+    """Return the rows of kinds whose pack is off."""
+    absent = {name for pack, names in PACKS.items() if pack not in packs for name in names}
+    return frozenset(
+        row for controller in CONTROLLERS if controller.name in absent for row in controller.needs
+    )

@@ -249,6 +249,8 @@ class InformerSettings(Struct, frozen=True, kw_only=True):
     min_resync_period: float | None = None
     """Seconds between resyncs, randomized up to twice that for each informer."""
     detector: MutationDetector | None = None
+    unused: frozenset[AnyResource] = frozenset()
+    """Rows whose controllers do not run. Those who watch all kinds watch them as discovery finds them."""
 
 
 class Informers:
@@ -258,7 +260,9 @@ class Informers:
         self._client = client
         self._settings = settings
         self._informers: dict[AnyResource, Informer[Any]] = {}
-        self._known_rows: dict[GroupResource, AnyResource] = {row.group_resource: row for row in rows()}
+        self._known_rows: dict[GroupResource, AnyResource] = {
+            row.group_resource: row for row in rows() if row not in settings.unused
+        }
         self._rows = dict(self._known_rows)
         """The rows that are watched: known ones, and those that discovery found."""
         self._tasks: dict[AnyResource, asyncio.Task[None]] = {}

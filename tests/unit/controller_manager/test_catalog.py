@@ -93,6 +93,16 @@ def test_default_controllers(name, simulates, packs, expected):
     assert catalog.runs_by_default(name, simulates=simulates, packs=packs) is expected
 
 
+def test_kinds_of_absent_packs_have_no_rows():
+    assert {row.plural for row in catalog.rows_of_absent_packs(())} == {
+        "clonesets",
+        "statefulsets",
+        "uniteddeployments",
+    }
+    assert {row.group for row in catalog.rows_of_absent_packs(())} == {"apps.kruise.io"}
+    assert catalog.rows_of_absent_packs(("kruise",)) == frozenset()
+
+
 def test_controllers_with_needs_of_other_projects_belong_to_packs():
     of_packs = {name for names in PACKS.values() for name in names}
     assert of_packs == {

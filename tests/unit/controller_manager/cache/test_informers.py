@@ -4,13 +4,14 @@ import asyncio
 import contextlib
 
 import pytest
+from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.controller_manager.cache.informer import Informers, InformerSettings
 from mockube.controller_manager.cache.reflector import Reflector
 from mockube.controller_manager.client.client import Client
-from mockube.controller_manager.client.kinds import CONFIG_MAPS
+from mockube.controller_manager.client.kinds import CLONE_SETS, CONFIG_MAPS
 from mockube.controller_manager.client.resources import Resource, whole_tree
 from mockube.controller_manager.client.sender import FixedToken, Sender
 from mockube.controller_manager.client.service_accounts import SharedIdentity
@@ -51,7 +52,13 @@ def informers(transport, clock, metrics):
         metrics=ClientMetrics(),
     )
     client = Client(sender, SharedIdentity(sender=sender, rate=None))
-    settings = InformerSettings(clock=clock, random=SeededRandom(), metrics=metrics, min_resync_period=100.0)
+    settings = InformerSettings(
+        clock=clock,
+        random=SeededRandom(),
+        metrics=metrics,
+        min_resync_period=100.0,
+        unused=frozenset((CLONE_SETS,)),
+    )
     return Informers(client, settings)
 
 
@@ -222,3 +229,12 @@ def test_known_row_is_not_stopped(informers):
     informer = informers.of(CONFIG_MAPS)
     informers.stop(CONFIG_MAPS)
     assert informers.find(CONFIG_MAPS) is informer
+
+
+def test_unused_row_is_replaced_by_the_discovered_one_and_can_be_stopped(informers):
+    found = replace(CLONE_SETS, version="v1beta1", metadata_only=True)
+    assert informers.row(found) is found
+    informer = informers.of(found)
+    assert informers.find(found) is informer
+    informers.stop(found)
+    assert informers.find(found) is None
