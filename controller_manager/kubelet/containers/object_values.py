@@ -19,7 +19,7 @@ _ASSIGNMENT: Final = re.compile(
 """At most four options of `read`, so that the search is linear."""
 _LISTS_VARIABLES: Final = re.compile(r"(?<![\w./-])(?:env|printenv)(?![\w./-])")
 _SERVICE_VARIABLE: Final = re.compile(
-    r"_(?:SERVICE_HOST|SERVICE_PORT|SERVICE_PORT_\w+|PORT(?:_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)?)$"
+    r"_(?:SERVICE_HOST|SERVICE_PORT|SERVICE_PORT_\w{1,15}|PORT(?:_\d{1,5}_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)?)$"
 )
 _KNOWN_NAMES: Final = frozenset(
     {"PATH", "HOSTNAME", "HOME", "PWD", "OLDPWD", "IFS", "RANDOM", "UID", "EUID", "PPID", "SHELL", "USER"}

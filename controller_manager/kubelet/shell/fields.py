@@ -2,17 +2,18 @@
 
 import re
 from collections.abc import Generator, Sequence
-from functools import lru_cache
 from typing import Final, NamedTuple
 
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
 from mockube.controller_manager.kubelet.shell.patterns import Pieces, parse_pattern
 from mockube.controller_manager.kubelet.shell.process import CommandStart, Effect, Process, count_work
+from mockube.controller_manager.kubelet.shell.separators import BLANK, OTHER, mark_separators
 
 _FILES_PER_COMMAND: Final = 50
 _FIELDS_PER_COMMAND: Final = 500
 _GLOB: Final = re.compile(r"[*?\[\]]")
 _WHITESPACE: Final = " \t\n"
+_DELIMITER: Final = re.compile(f"{BLANK}*{OTHER}{BLANK}*|{BLANK}+")
 
 
 class Piece(NamedTuple):
@@ -26,19 +27,19 @@ class Piece(NamedTuple):
     """Whether it separates two fields, as between the arguments in `"$@"`; the text is empty."""
 
 
-@lru_cache(maxsize=64)
-def _delimiter(separators: str) -> re.Pattern[str]:
-    blanks = re.escape("".join(char for char in separators if char in _WHITESPACE))
-    others = re.escape("".join(char for char in separators if char not in _WHITESPACE))
-    white = f"[{blanks}]" if blanks else "(?!)"
-    return re.compile(f"{white}*[{others}]{white}*|{white}+" if others else f"{white}+")
+def _split(text: str, separators: str) -> list[str]:
+    """Return the parts of a text between its separators."""
+    parts, position = [], 0
+    for match in _DELIMITER.finditer(mark_separators(text, separators)):
+        parts.append(text[position : match.start()])
+        position = match.end()
+    return [*parts, text[position:]]
 
 
 def split_pieces(pieces: Sequence[Piece], separators: str) -> Generator[Effect, bytes | None, list[Pieces]]:
     """Return the fields, each as its texts with whether they are quoted."""
     fields: list[Pieces] = []
     current: list[tuple[str, bool]] | None = None
-    delimiter = _delimiter(separators) if separators else None
     blanks = "".join(char for char in separators if char in _WHITESPACE)
     for piece in _merge(pieces):
         if piece.breaks:
@@ -46,12 +47,12 @@ def split_pieces(pieces: Sequence[Piece], separators: str) -> Generator[Effect, 
             current = None
             continue
         text = piece.text
-        if not piece.splits or delimiter is None:
+        if not piece.splits or not separators:
             if text or piece.quoted:
                 current = current or []
                 current.append((text, piece.quoted))
             continue
-        parts = delimiter.split(text if current is not None else text.lstrip(blanks))
+        parts = _split(text if current is not None else text.lstrip(blanks), separators)
         for index, part in enumerate(parts):
             if index % _FIELDS_PER_COMMAND == _FIELDS_PER_COMMAND - 1:
                 yield CommandStart()

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Generator, Mapping, Sequence
-from functools import lru_cache
 from typing import Final
 
 from mockube.controller_manager.kubelet.shell.assignments import assign_word
@@ -10,11 +9,15 @@ from mockube.controller_manager.kubelet.shell.builtin_errors import BuiltinError
 from mockube.controller_manager.kubelet.shell.builtins import number_argument
 from mockube.controller_manager.kubelet.shell.process import DescriptorStream, Effect, Run, count_work
 from mockube.controller_manager.kubelet.shell.programs.printf import Formatter, unescape
+from mockube.controller_manager.kubelet.shell.separators import BLANK, OTHER, mark_separators
 from mockube.controller_manager.kubelet.shell.state import MAX_VALUE, ExpansionError, Shell
 from mockube.controller_manager.kubelet.shell.streams import read_line
 from mockube.controller_manager.kubelet.shell.variables import ShellVariable
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_RAW_FIELD: Final = re.compile(f"[^{BLANK}{OTHER}]*")
+_FIELD: Final = re.compile(f"(?:[^{BLANK}{OTHER}\\\\]|\\\\[\\s\\S]?)*")
+_DELIMITER: Final = re.compile(f"{BLANK}*(?:{OTHER}{BLANK}*)?")
 _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
 _CONTINUED: Final = re.compile(rb"(?:[^\\]|\\.)*\\\n", re.DOTALL)
 _BYTES_PER_COMMAND: Final = 4096
@@ -99,31 +102,18 @@ def _read_count(stream: DescriptorStream, limit: int, delimiter: bytes) -> Line:
     return data
 
 
-@lru_cache(maxsize=64)
-def _field(separators: str, *, raw: bool) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Return expressions for a field and for a delimiter."""
-    blanks = re.escape("".join(char for char in separators if char in " \t\n"))
-    others = re.escape("".join(char for char in separators if char not in " \t\n"))
-    white = f"[{blanks}]*" if blanks else ""
-    delimiter = f"{white}(?:[{others}]{white})?" if others else white or "(?!)"
-    members = f"[^{re.escape(separators)}]+" if separators else "[\\s\\S]+"
-    if raw:
-        return re.compile(f"(?:{members})?"), re.compile(delimiter)
-    members = f"[^{re.escape(separators)}\\\\]+"
-    return re.compile(f"(?:{members}|\\\\[\\s\\S]?)*"), re.compile(delimiter)
-
-
 def split_line(line: str, separators: str, count: int, *, raw: bool) -> list[str]:
     """Split a line into at most `count` fields, the last of which is the rest; raise `ExpansionError` if there are too many."""
-    field, delimiter = _field(separators, raw=raw)
+    field = _RAW_FIELD if raw else _FIELD
+    marked_line = mark_separators(line, separators if raw else separators.replace("\\", ""))
     blanks = "".join(char for char in separators if char in " \t\n")
     position = len(line) - len(line.lstrip(blanks)) if blanks else 0
     values: list[str] = []
     while position < len(line) and len(values) < count - 1:
-        match = field.match(line, position)
+        match = field.match(marked_line, position)
         assert match is not None
-        values.append(match[0])
-        end = delimiter.match(line, match.end())
+        values.append(line[position : match.end()])
+        end = _DELIMITER.match(marked_line, match.end())
         position = end.end() if end else match.end()
         if len(values) > _MAX_LINES:
             raise ExpansionError("the line has too many fields")
@@ -132,10 +122,11 @@ def split_line(line: str, separators: str, count: int, *, raw: bool) -> list[str
         end_of_rest = rest.rstrip(blanks) if blanks else rest
         is_escaped = not raw and (len(end_of_rest) - len(end_of_rest.rstrip("\\"))) % 2 == 1
         rest = rest[: len(end_of_rest) + is_escaped]
-        match = field.match(rest)
+        end_of_line = position + len(rest)
+        match = field.match(marked_line, position, end_of_line)
         assert match is not None
-        if separators and match.end() < len(rest) and delimiter.fullmatch(rest, match.end()):
-            rest = match[0]
+        if match.end() < end_of_line and _DELIMITER.fullmatch(marked_line, match.end(), end_of_line):
+            rest = line[position : match.end()]
         values.append(rest)
     return values if raw else [_ESCAPED.sub(r"\1", value) for value in values]
 

@@ -9,7 +9,7 @@ from mockube.controller_manager.kubelet.shell.programs.printf import Formatter
 _NUMBER: Final = re.compile(
     r"\s*([-+]?(?:[0-9]{1,300}\.?[0-9]{0,300}|\.[0-9]{1,300})(?:[eE][-+]?[0-9]{1,3})?)"
 )
-_CONVERSION: Final = re.compile(r"%[-+0 #]*[0-9]*(?:\.[0-9]*)?([diouxXcsaeEfFgG%])|%[^%]*$")
+_CONVERSION: Final = re.compile(r"%[-+0 #]{0,8}[0-9]{0,9}(?:\.[0-9]{0,9})?([diouxXcsaeEfFgG%])|%[^%]*$")
 _LIMIT: Final = 1 << 53
 
 

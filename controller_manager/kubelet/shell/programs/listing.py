@@ -24,7 +24,7 @@ from mockube.controller_manager.kubelet.shell.programs.modes import permissions_
 from mockube.controller_manager.kubelet.shell.programs.options import ProgramOptions, parse_options
 
 _LETTERS: Final = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-_STAT: Final = re.compile(r"%([#0 +-]*[0-9]*)([A-Za-z%])")
+_STAT: Final = re.compile(r"%([#0 +-]{0,8}[0-9]{0,9})([A-Za-z%])")
 
 
 def name_of(number: int) -> str:

@@ -3,6 +3,7 @@
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import groupby
 from typing import Any, Final
 
 from msgspec import Struct
@@ -29,6 +30,7 @@ _CLASS: Final = re.compile(r"\[:([a-z]+):\]|\[(.)\*([0-9]*)\]|\[=(.)=\]|(.)-(.)|
 _NUMBER: Final = re.compile(r"\s*(-?[0-9]{0,15}(?:\.[0-9]{0,15})?)")
 _KEY: Final = re.compile(r"([0-9]{1,6})(?:\.([0-9]{1,6}))?([bdfghiMnRrV]*)")
 _VERSION: Final = re.compile(r"([0-9]+)")
+_BLANKS_AND_FIELD: Final = re.compile(r"[ \t]*[^ \t]*")
 _UNITS: Final = {"": 0, "K": 1, "k": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}
 
 
@@ -127,12 +129,22 @@ def transliterate(process: Process) -> Run:
     return 0
 
 
+def _end_of_fields(line: str, count: int) -> int:
+    """Return the end of the first fields of a line, each with the blanks before it."""
+    position = 0
+    for _ in range(count):
+        match = _BLANKS_AND_FIELD.match(line, position)
+        if match is None or match.end() == position:
+            break
+        position = match.end()
+    return position
+
+
 def _squeeze(text: str, members: set[str], *, complements: bool) -> str:
     squeezed = {char for char in set(text) if (char in members) is not complements}
     if not squeezed:
         return text
-    characters = "".join(re.escape(char) for char in sorted(squeezed))
-    return re.sub(rf"([{characters}])\1+", r"\1", text)
+    return "".join(char if char in squeezed else "".join(run) for char, run in groupby(text))
 
 
 def _characters(text: str, length: int) -> str:
@@ -255,7 +267,11 @@ def _parse_key(text: str) -> _SortKey:
 
 def _key_of(key: _SortKey, mark: str | None, letters: str) -> Callable[[str], Any]:
     def function(line: str) -> Any:
-        fields = line.split(mark) if mark else re.findall(r"[ \t]*[^ \t]+", line)
+        fields = (
+            line.split(mark)
+            if mark
+            else [part for part in _BLANKS_AND_FIELD.findall(line) if part.strip(" \t")]
+        )
         joint = mark or ""
         start = key.first - 1
         if start >= len(fields):
@@ -310,9 +326,8 @@ def unique(process: Process) -> Run:
     width = number_of(options.get("w")) if "w" in options else None
 
     def key(line: str) -> str:
-        if skipped_fields:
-            line = re.sub(rf"^(?:[ \t]*[^ \t]*){{{min(skipped_fields, 100)}}}", "", line)
-        line = line[skipped:] if width is None else line[skipped : skipped + width]
+        start = _end_of_fields(line, skipped_fields) + skipped
+        line = line[start:] if width is None else line[start : start + width]
         return line.lower() if "i" in options else line
 
     groups: list[tuple[str, str, int]] = []
