@@ -24,7 +24,7 @@ _TEXTS: Final[Mapping[str, Callable[[str, str], bool]]] = {
     ">": lambda left, right: left > right,
 }
 _FILE_PAIRS: Final = frozenset({"-nt", "-ot", "-ef"})
-_UNARY: Final = frozenset("-" + letter for letter in "bcdefghkLnOGprsStuwxzNo")
+_UNARY: Final = frozenset("-" + letter for letter in "bcdefghkLnOGprsStuwxzN")
 _SPACE: Final = re.compile(r"\s*(\S*)\s*")
 _MAX_DEPTH: Final = 40
 
@@ -117,7 +117,7 @@ class _Parser:
 
     def _negation(self) -> bool:
         negated = False
-        while self._peek() == "!" and not _is_binary(self._peek(1) or ""):
+        while self._peek() == "!" and self._peek(1) is not None:
             self._position += 1
             negated = not negated
         return self._primary() is not negated
@@ -126,20 +126,24 @@ class _Parser:
         word, following = self._peek(), self._peek(1)
         if word is None:
             raise BadCondition("argument expected")
+        if word == "(" and following is not None:
+            return self._parenthesized()
         if following is not None and _is_binary(following) and self._peek(2) is not None:
             self._position += 3
             return binary(self._process, word, following, self._words[self._position - 1])
         self._position += 1
-        if word == "(":
-            value = self.disjunction()
-            if self._peek() != ")":
-                raise BadCondition("closing paren expected")
-            self._position += 1
-            return value
         if word in _UNARY and following is not None:
             self._position += 1
             return unary(self._process, word, following)
         return bool(word)
+
+    def _parenthesized(self) -> bool:
+        self._position += 1
+        value = self.disjunction()
+        if self._peek() != ")":
+            raise BadCondition("closing paren expected")
+        self._position += 1
+        return value
 
 
 def unary(process: Process, operator: str, text: str) -> bool:

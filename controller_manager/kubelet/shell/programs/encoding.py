@@ -1,7 +1,8 @@
-"""Programs that encode and check data: base64, checksums, od, hexdump, xxd."""
+"""Programs that encode and check data: base64, checksums, cksum, od, hexdump, xxd."""
 
 import base64
 import hashlib
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
@@ -25,6 +26,8 @@ from mockube.controller_manager.kubelet.shell.programs.options import parse_opti
 
 _MAX_DUMP: Final = 1 << 20
 _ROW_WIDTH: Final = 39
+_REVERSED: Final = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
+"""All bytes with their bits in the reverse order."""
 Digest = Callable[[bytes], str]
 
 
@@ -85,6 +88,22 @@ def _check(process: Process, digest: Digest, names: list[str], *, is_quiet: bool
     if failed and not is_quiet:
         yield process.error(f"WARNING: {failed} of {len(lines)} computed checksums did NOT match")
     return int(failed > 0 or not lines)
+
+
+def cksum(process: Process) -> Run:
+    options = parse_options(process.arguments, "")
+    inputs = yield from read_files(process, options.arguments)
+    for name, data in inputs:
+        title = f" {name}" if options.arguments else ""
+        yield write_text(f"{posix_checksum(data)} {len(data)}{title}\n")
+    return inputs.code
+
+
+def posix_checksum(data: bytes) -> int:
+    """Return the CRC of POSIX, which also covers the length, and which takes the bits of a byte in the other order than zlib's."""
+    size = len(data).to_bytes((len(data).bit_length() + 7) // 8, "little")
+    checksum = zlib.crc32(size.translate(_REVERSED), zlib.crc32(data.translate(_REVERSED), 0xFFFFFFFF))
+    return int(f"{checksum:032b}"[::-1], 2)
 
 
 def octal_dump(process: Process) -> Run:
@@ -190,6 +209,7 @@ PROGRAMS: Final[Mapping[str, Program]] = {
     "sha1sum": _checksum(lambda data: hashlib.sha1(data, usedforsecurity=False).hexdigest()),
     "sha256sum": _checksum(lambda data: hashlib.sha256(data).hexdigest()),
     "sha512sum": _checksum(lambda data: hashlib.sha512(data).hexdigest()),
+    "cksum": cksum,
     "od": octal_dump,
     "hexdump": hex_dump,
     "hd": hex_dump,

@@ -30,6 +30,9 @@ _MAX_DIGITS: Final = 12
 """The number of digits of a number that is factored: 0.1 s."""
 _NUMBER: Final = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,10})?")
 _YES_SECONDS: Final = 0.001
+_YES_LINES: Final = 64
+_YES_BLOCK: Final = 64 * 1024
+"""The bytes that `yes` writes at once for a program that reads them."""
 _MOUNTS: Final = (
     "overlay on / type overlay (rw,relatime)",
     "cgroup on /sys/fs/cgroup type cgroup2 (ro,nosuid,nodev,noexec,relatime)",
@@ -211,11 +214,17 @@ def _write_sequence(numbers: range, places: int, width: int, separator: str) -> 
 
 def yes(process: Process) -> Run:
     line = f"{' '.join(process.arguments) or 'y'}\n"
+    text = line * _YES_LINES
+    host = process.host
     while True:
-        yield write_text(line * 64)
+        changes = host.changes
+        yield write_text(text)
         yield Sleep(_YES_SECONDS)
+        if host.changes != changes:  # A program reads the lines; it may end at any time.
+            text = line * max(_YES_BLOCK // len(line), _YES_LINES)
+            continue
         iterations = yield RepeatedIteration(_YES_SECONDS)
-        process.host.elapsed += int(iterations or 0) * _YES_SECONDS
+        host.elapsed += int(iterations or 0) * _YES_SECONDS
 
 
 def mount(process: Process) -> Run:

@@ -91,6 +91,11 @@ def script(text, **options):
         ("! false && echo yes; false || echo or; true && false; echo $?", "yes\nor\n1\n"),
         ("eval 'echo evaluated'; { echo in; echo braces; } | wc -l", "evaluated\n2\n"),
         ("timeout 1 sleep 5; echo $?", "124\n"),
+        ("printf 'k1=v\\nbad\\nx\\n' | grep 'k\\|bad'", "k1=v\nbad\n"),
+        ("printf 'aab\\na+b\\nb\\n' | grep 'a\\+b'; printf 'aab\\na?b\\n' | grep '^aa\\?b'", "aab\naab\n"),
+        ("echo aab | sed 's/a\\+\\|x/Y/; s/c\\?b/Z/'; expr ab : 'x\\|a'; expr aab : 'c\\?a\\+'", "YZ\n1\n2\n"),
+        ("echo hello > /data/f; cksum /data/f; cksum < /data/f", "3015617425 6 /data/f\n3015617425 6\n"),
+        ("cksum < /dev/null; seq 1 20000 | cksum", "4294967295 0\n3231941463 108894\n"),
     ],
 )
 def test_script_output(text, output):
@@ -130,6 +135,42 @@ def test_shell_reads_commands_from_stdin():
         "sh", sent=b"x=4\nif true; then\necho $x\nfi\nread y\nhello\necho $y\nexit 2\n"
     )
     assert (written, errors, code) == ("4\nhello\n", "", 2)
+
+
+@pytest.mark.parametrize(
+    ("condition", "code"),
+    [
+        ("! ( = = a )", 0),
+        ("( = )", 1),
+        ("( ! = a )", 2),
+        ("! = !", 0),
+        ("! ( a )", 1),
+        ("! = = x -a y", 0),
+        ("a -a !", 0),
+        ("! -nt -a ! !", 1),
+        ("-f = -f -a a", 0),
+        ("( ( = ( ) -a b", 2),
+        ("-o -o -o", 0),
+        ("! ( a", 2),
+        ("-o a", 2),
+        ("a b", 2),
+    ],
+)
+def test_condition_is_read_by_the_number_of_its_arguments(condition, code):
+    assert run("test", *condition.split(" "))[2] == code
+
+
+def test_reader_of_endless_lines_ends_them():
+    assert script("yes | head -c 3000000 | wc -c; yes no | head -n 300 | tail -n 1")[:3] == (
+        *("3000000\nno\n", ""),
+        0,
+    )
+
+
+def test_lines_without_reader_are_endless():
+    for text in ("yes", "yes > /dev/null"):
+        with pytest.raises(AssertionError):
+            script(text, maximum=200)
 
 
 def test_busy_loop_takes_simulated_time():
