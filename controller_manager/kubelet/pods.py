@@ -146,11 +146,9 @@ class SimulatedPods:
             if self._has_stages or self._processes is not None or not is_own or may_run_live(new.object):
                 self._loop.add(new.key)
 
-    def _on_unknown_program(
-        self, pod: ReadOnlyTree, container: str, program: str, exit_code: int | None
-    ) -> None:
+    def _on_unknown_program(self, pod: ReadOnlyTree, container: str, program: str, end: str) -> None:
         self._objects.note_unknown_program(pod)
-        event = event_of_live_run(pod, container, program, exit_code)
+        event = event_of_live_run(pod, container, program, end)
         if event is not None and self._details:
             node = _node_name(pod)
             self._recorder.record_on(node, pod, event.type, event.reason, event.message, part=event.part)

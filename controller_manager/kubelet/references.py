@@ -33,7 +33,7 @@ class ReferenceLoader:
         self, client: Client, nodes: Lister[ReadOnlyTree], *, fails_unknown_programs: bool = False
     ) -> None:
         self._client = client
-        self._fails_unknown_programs = fails_unknown_programs
+        self.fails_unknown_programs = fails_unknown_programs
         self._nodes = nodes
         self._loads = SharedWork[References]()
         self.started = StartedValues(client)
@@ -76,7 +76,7 @@ class ReferenceLoader:
                 if (token := tokens.get(key) or await self._token(pod, *key)) is not None
             },
             allocatable=(node.get("status") or {}).get("allocatable") or {},
-            fails_unknown_programs=self._fails_unknown_programs,
+            fails_unknown_programs=self.fails_unknown_programs,
         )
 
     async def _load(self, resource: AnyResource, namespace: str, names: set[str]) -> dict[str, ReadOnlyTree]:

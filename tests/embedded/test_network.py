@@ -121,6 +121,25 @@ def test_programs_that_are_not_simulated_leave_the_pod_running(cluster):
     cluster.wait("Event", event_name(cluster, "mixed"), lambda event: event["message"] == message)
 
 
+def test_interactive_command_reports_each_program_that_is_not_simulated_once(cluster):
+    script = "my-tool --x; my-tool; env other-tool; type third-tool; sleep infinity"
+    interactive = pod("interactive", "sh", "-c", script)
+    interactive["spec"]["containers"][0]["stdin"] = True
+    cluster.apply(orjson.dumps(interactive).decode())
+
+    def events():
+        return [event for event in cluster.list("Event") if is_not_simulated(event, "interactive")]
+
+    until(lambda: len(events()) == 2, "an event for each program")
+    end = (
+        "of the image busybox is not simulated: its exit code is 127, and the command that called it goes on"
+    )
+    assert {(event["message"], event.get("count") or 1) for event in events()} == {
+        (f"my-tool {end}", 1),
+        (f"other-tool {end}", 1),
+    }
+
+
 def event_name(cluster, pod_name):
     """Return the name of the Event NotSimulated of a pod."""
     until(lambda: any(is_not_simulated(event, pod_name) for event in cluster.list("Event")), "an event")

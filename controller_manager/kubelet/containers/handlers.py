@@ -1,7 +1,7 @@
 """Commands that a kubelet executes in a simulated container, in probes and hooks, and their results over the time of a run. Pure.
 
 A command is interpreted in the files that the container's own command has written up to then. Its result is None where it cannot
-be known: a program is not simulated, or a file or a variable may be the image's.
+be known: a program is not simulated, unless such programs fail, or a file or a variable may be the image's.
 """
 
 import re
@@ -20,6 +20,7 @@ from mockube.controller_manager.kubelet.containers.program import (
     start_invocation,
 )
 from mockube.controller_manager.kubelet.shell.filesystem import FileEntry, FileSystem
+from mockube.controller_manager.kubelet.shell.invoking import NOT_FOUND
 from mockube.controller_manager.kubelet.shell.process import (
     CommandStart,
     Host,
@@ -55,6 +56,8 @@ class HandlerCommand(Struct, frozen=True, kw_only=True):
     argv: tuple[str, ...]
     environment: tuple[tuple[str, str], ...]
     identity: tuple[int, int]
+    fails_unknown: bool = False
+    """Whether programs that are not simulated fail."""
 
 
 Timeline = tuple[tuple[float, CommandResult | None], ...]
@@ -63,8 +66,12 @@ Timeline = tuple[tuple[float, CommandResult | None], ...]
 UNKNOWN_TIMELINE: Final[Timeline] = ((0.0, None),)
 
 
+class _UnknownFile(UnknownProgram):
+    """Nobody knows whether a file exists."""
+
+
 class _KnownFiles(FileSystem):
-    """Files of a container. A path that is not among them, and may be one of the image, raises `UnknownProgram`."""
+    """Files of a container. A path that is not among them, and may be one of the image, raises `_UnknownFile`."""
 
     def __init__(
         self, files: Mapping[str, FileEntry], folders: tuple[str, ...], absent: Collection[str]
@@ -76,7 +83,7 @@ class _KnownFiles(FileSystem):
 
     def may_exist(self, path: str) -> bool:
         if not path.startswith(self._folders) and path not in self._absent:
-            raise UnknownProgram(path)
+            raise _UnknownFile(path)
         return False
 
     def has(self, path: str) -> bool:
@@ -84,7 +91,7 @@ class _KnownFiles(FileSystem):
 
     def _names(self, path: str) -> Iterable[str]:
         if not f"{path}/".startswith(self._folders):
-            raise UnknownProgram(path)
+            raise _UnknownFile(path)
         return super()._names(path)
 
 
@@ -146,6 +153,7 @@ def _run_command(command: HandlerCommand, files: FileSystem) -> CommandResult | 
         volumes=(),
         shared_mounts=(),
         earlier=(),
+        fails_unknown=command.fails_unknown,
     )
     host, execution = start_invocation(invocation, files)
     output = bytearray()
@@ -166,5 +174,10 @@ def _run_command(command: HandlerCommand, files: FileSystem) -> CommandResult | 
         # Nobody reads the output of a success, and the results before and after another output are the same.
         text = output[:MAX_OUTPUT].decode("utf-8", "replace") if stop.value else ""
         return CommandResult(exit_code=stop.value, output=text, seconds=host.elapsed)
-    except (UnknownProgram, ShellSyntaxError, RecursionError):
+    except UnknownProgram as error:
+        if isinstance(error, _UnknownFile) or not command.fails_unknown:
+            return None
+        text = f"mockube: {error} is not simulated\n"
+        return CommandResult(exit_code=NOT_FOUND, output=text, seconds=host.elapsed)
+    except (ShellSyntaxError, RecursionError):
         return None

@@ -91,7 +91,13 @@ def _full_context(
 
 
 def handler_timeline(
-    pod: ReadOnlyTree, container: ReadOnlyTree, script: Script, action: ReadOnlyTree, *, restarts: int
+    pod: ReadOnlyTree,
+    container: ReadOnlyTree,
+    script: Script,
+    action: ReadOnlyTree,
+    context: ContainerContext,
+    *,
+    restarts: int,
 ) -> Timeline:
     """Return the results of the command of a probe or a hook during a run of the container."""
     argv = tuple(action.get("command") or ())
@@ -99,15 +105,20 @@ def handler_timeline(
     text = "\0".join(argv)
     if not argv or ("$" in text and names_unknown_variable(text, environment)):
         return UNKNOWN_TIMELINE
+    fails_unknown = script.fails_unknown_programs(default=context.fails_unknown_programs)
     command = HandlerCommand(
         argv=argv,
         environment=tuple((name, value) for name, value in environment.items() if name in text),
         identity=identity_of(pod, container),
+        fails_unknown=fails_unknown,
     )
     main = None
     # A script in an annotation stands for a program that may do more than the script.
-    if script.command(container["name"]) is None and program_of_run(pod, container, script)() is not None:
-        main = invocation_of(container, _context(pod, container, script, shared_mount_paths(pod, container)))
+    has_script = script.command(container["name"]) is not None
+    if not has_script and program_of_run(pod, container, script, context)() is not None:
+        shared_mounts = shared_mount_paths(pod, container)
+        main_context = _context(pod, container, script, shared_mounts, fails_unknown=fails_unknown)
+        main = invocation_of(container, main_context)
     return command_timeline(main, command, _empty_folders(pod, container, restarts))
 
 

@@ -67,7 +67,7 @@ class Container(Struct, frozen=True, kw_only=True):
         """Return the results of probes in the run after `restarts` restarts; a process is really probed."""
         if self.process is not None:
             return NO_RESULTS
-        return probe_results(self.pod, self.spec, self.script, pod_ip=self.context.pod_ip, restarts=restarts)
+        return probe_results(self.pod, self.spec, self.script, self.context, restarts=restarts)
 
     def probed_run(self, restarts: int) -> ProbedRun | None:
         """Return how probes change the run after `restarts` restarts; None if they succeed without a delay."""

@@ -44,7 +44,12 @@ def hook_result(container: Container, hook: Hook, *, restarts: int, seconds: flo
         return HookResult(seconds=float(handler["sleep"].get("seconds") or 0))
     if "exec" in handler:
         timeline = handler_timeline(
-            container.pod, container.spec, container.script, handler["exec"], restarts=restarts
+            container.pod,
+            container.spec,
+            container.script,
+            handler["exec"],
+            container.context,
+            restarts=restarts,
         )
         result = [result for time, result in timeline if time <= seconds][-1]
         return HookResult(is_success=not result.exit_code, seconds=result.seconds) if result else _SUCCESS

@@ -17,6 +17,7 @@ from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.kubelet.containers.handlers import CommandResult
 from mockube.controller_manager.kubelet.containers.program import is_server_image
+from mockube.controller_manager.kubelet.pod_lifecycle.container_context import ContainerContext
 from mockube.controller_manager.kubelet.pod_lifecycle.container_programs import (
     handler_timeline,
     program_of_run,
@@ -51,7 +52,12 @@ NO_RESULTS: Final[Mapping[Probe, Results]] = {}
 
 
 def probe_results(
-    pod: ReadOnlyTree, container: ReadOnlyTree, script: Script, *, pod_ip: str, restarts: int = 0
+    pod: ReadOnlyTree,
+    container: ReadOnlyTree,
+    script: Script,
+    context: ContainerContext,
+    *,
+    restarts: int = 0,
 ) -> Mapping[Probe, Results]:
     """Return the results of a container's probes, without those that always succeed at once."""
     probes = [(probe, spec) for probe in Probe if (spec := container.get(probe.value))]
@@ -61,9 +67,9 @@ def probe_results(
     for probe, spec in probes:
         probe_timeline = _scripted_results(probe, spec, script)
         if not probe_timeline and "exec" in spec:
-            probe_timeline = _exec_results(pod, container, script, probe, restarts=restarts)
+            probe_timeline = _exec_results(pod, container, script, probe, context, restarts=restarts)
         elif not probe_timeline:
-            probe_timeline = _port_results(pod, container, script, probe, pod_ip=pod_ip)
+            probe_timeline = _port_results(pod, container, script, probe, pod_ip=context.pod_ip)
         if probe_timeline and probe_timeline != SUCCESSES:
             results[probe] = probe_timeline
     return results
@@ -101,10 +107,16 @@ _SCRIPTED_OUTPUTS: Final = {
 
 
 def _exec_results(
-    pod: ReadOnlyTree, container: ReadOnlyTree, script: Script, probe: Probe, *, restarts: int
+    pod: ReadOnlyTree,
+    container: ReadOnlyTree,
+    script: Script,
+    probe: Probe,
+    context: ContainerContext,
+    *,
+    restarts: int,
 ) -> Results:
     spec = container[probe.value]
-    timeline = handler_timeline(pod, container, script, spec["exec"], restarts=restarts)
+    timeline = handler_timeline(pod, container, script, spec["exec"], context, restarts=restarts)
     timeout = float(probe_times(spec).timeout)
     command = " ".join(spec["exec"].get("command") or ())
     return tuple((time, _exec_result(result, probe, command, timeout)) for time, result in timeline)

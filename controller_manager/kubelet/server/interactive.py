@@ -50,6 +50,8 @@ from mockube.controller_manager.kubelet.effects import ContainerAction, StartCon
 from mockube.controller_manager.kubelet.network_view import InformerView
 from mockube.controller_manager.kubelet.pod_lifecycle.containers import default_program
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import NEVER_RAN, Exit, ProcessState
+from mockube.controller_manager.kubelet.pod_lifecycle.unknown_programs import CONTINUES, end_without_program
+from mockube.controller_manager.kubelet.pod_script import script_of
 from mockube.controller_manager.kubelet.references import ReferenceLoader
 from mockube.controller_manager.kubelet.server.attach import attach
 from mockube.controller_manager.kubelet.server.execution import run_to_end
@@ -75,6 +77,8 @@ LINES: Final = 500
 NOT_STARTED: Final = 128
 _REFRESH_SECONDS: Final = 60.0
 """The period of a kubelet for the objects in volumes."""
+_MAX_UNKNOWN_PROGRAMS: Final = 50
+"""The number of programs of a pod that are reported as not simulated."""
 _RETRY_SECONDS: Final = 5.0
 """The delay after which the objects of a container are requested again."""
 
@@ -210,8 +214,10 @@ class InteractiveContainers:
         self._tasks: set[asyncio.Task[None]] = set()
         self.on_change: Callable[[Key], None] = lambda _: None
         self.on_output: Callable[[Key], None] = lambda _: None
-        self.on_unknown_program: Callable[[ReadOnlyTree, str, str, int | None], None] = lambda *_: None
-        """Called with a pod, its container, the program that is not simulated, and the exit code; None if it runs on."""
+        self.on_unknown_program: Callable[[ReadOnlyTree, str, str, str], None] = lambda *_: None
+        """Called with a pod, its container, a program that is not simulated, and what happens without it, once for each."""
+        self._unknown_programs: dict[str, set[tuple[str, str]]] = {}
+        """The containers with their programs that are not simulated, by the pod's uid."""
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -253,6 +259,7 @@ class InteractiveContainers:
     def forget(self, uid: str) -> None:
         """Stop the runs of a deleted pod, and drop its files."""
         self.files.forget(uid)
+        self._unknown_programs.pop(uid, None)
         for runs in self._runs.pop(uid, {}).values():
             for run in runs:
                 run.stop()
@@ -295,10 +302,22 @@ class InteractiveContainers:
         files = await self.files.file_system(pod, container, restarts=run.state.restarts)
         host = host_of(pod, container, references, self._clock.now(), files=files)
         host.now, host.is_strict, host.has_terminal = self._clock.now, False, bool(container.get("tty"))
+        if not self._fails_unknown_programs(pod):
+            host.on_unknown = lambda program: self._note_unknown(pod, container["name"], program, CONTINUES)
         environment: dict[str, Any] = dict(environment_of(pod, container, references))
         argv = expand_references(interactive_command(pod, container), environment)
         execution = run_command(host, argv, environment, container.get("workingDir") or "/")
         return await run_to_end(execution, run, self._clock, self.network.caller(pod))
+
+    def _fails_unknown_programs(self, pod: ReadOnlyTree) -> bool:
+        script = script_of(meta.annotations(pod))
+        return script.fails_unknown_programs(default=self.references.fails_unknown_programs)
+
+    def _note_unknown(self, pod: ReadOnlyTree, name: str, program: str, end: str) -> None:
+        programs = self._unknown_programs.setdefault(meta.uid(pod), set())
+        if (name, program) not in programs and len(programs) < _MAX_UNKNOWN_PROGRAMS:
+            programs.add((name, program))
+            self.on_unknown_program(pod, name, program, end)
 
     async def _execute_with_network(self, pod: ReadOnlyTree, run: InteractiveRun) -> None:
         """Run a command that uses the network. One that is not simulated ends, or runs on, as without the network."""
@@ -316,7 +335,8 @@ class InteractiveContainers:
             code = 0 if host.is_strict else NOT_FOUND
             runs_on = default_program(pod, container["name"]).seconds is None and host.is_strict
             program = str(error) if isinstance(error, UnknownProgram) else "the script"
-            self.on_unknown_program(pod, container["name"], program, None if runs_on else code)
+            end = end_without_program(None if runs_on else code)
+            self._note_unknown(pod, container["name"], program, end)
             if runs_on:
                 await self._clock.sleep(inf)
         message = termination_message(files, container.get("terminationMessagePath") or DEFAULT_MESSAGE_PATH)

@@ -7,6 +7,7 @@ from typing import Final
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.kubelet.containers.runs import container_status
+from mockube.controller_manager.kubelet.pod_lifecycle.container_context import NO_CONTEXT, ContainerContext
 from mockube.controller_manager.kubelet.pod_lifecycle.probe_results import probe_results
 from mockube.controller_manager.kubelet.pod_lifecycle.probe_totals import (
     BUCKETS,
@@ -34,6 +35,7 @@ def probe_metrics(
     pods: Iterable[ReadOnlyTree],
     now: datetime,
     process_totals: Callable[[ReadOnlyTree], TotalsByProbe | None],
+    context: ContainerContext = NO_CONTEXT,
 ) -> Iterator[Family]:
     """Yield the metrics of `/metrics/probes`.
 
@@ -42,7 +44,7 @@ def probe_metrics(
     entries = sorted(
         (_labels(pod, container, probe), meta.uid(pod), totals)
         for pod in pods
-        for (container, probe), totals in _totals(pod, now, process_totals(pod) or {}).items()
+        for (container, probe), totals in _totals(pod, now, process_totals(pod) or {}, context).items()
     )
     durations = [sample for labels, _, totals in entries for sample in _histogram(dict(labels), totals)]
     yield Family(_DURATION, "histogram", "[ALPHA] Duration in seconds for a probe response.", durations)
@@ -50,7 +52,9 @@ def probe_metrics(
     yield family_of("prober_probe_total", "counter", f"[BETA] {TOTAL}", results)
 
 
-def _totals(pod: ReadOnlyTree, now: datetime, process_totals: TotalsByProbe) -> TotalsByProbe:
+def _totals(
+    pod: ReadOnlyTree, now: datetime, process_totals: TotalsByProbe, context: ContainerContext
+) -> TotalsByProbe:
     script = script_of(meta.annotations(pod))
     process_names = {container for container, _ in process_totals}
     all_totals = dict(process_totals)
@@ -59,7 +63,7 @@ def _totals(pod: ReadOnlyTree, now: datetime, process_totals: TotalsByProbe) -> 
         since = None if name in process_names else started_at(pod, name)
         if since is not None:
             restarts = (container_status(pod, name) or {}).get("restartCount") or 0
-            results = probe_results(pod, container, script, pod_ip="", restarts=restarts)
+            results = probe_results(pod, container, script, context, restarts=restarts)
             seconds = (now - since).total_seconds()
             totals = simulated_totals(container, results, script.ready_after, seconds)
             all_totals |= {(name, probe): total for probe, total in totals.items()}

@@ -35,6 +35,12 @@ def find_program(process: Process) -> Program:
     raise CommandNotFound("not found")
 
 
+def note_unknown(process: Process, error: CommandNotFound) -> None:
+    """Tell the host that a program does not run because it is not simulated."""
+    if error.code == NOT_FOUND and process.argv[0]:
+        process.host.on_unknown(process.argv[0])
+
+
 def program_path(process: Process) -> str:
     """Return the path of a program that was found."""
     name = process.argv[0]

@@ -121,6 +121,8 @@ class Host(Struct, kw_only=True):
     has_terminal: bool = False
     elapsed: float = 0.0
     """The seconds that commands have slept, if sleeping takes no real time."""
+    on_unknown: Callable[[str], None] = lambda _: None
+    """Called with the name of an unknown program that fails."""
     changes: int = 0
     """The number of times that commands have written a file or read input."""
 

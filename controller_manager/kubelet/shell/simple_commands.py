@@ -8,7 +8,7 @@ from mockube.controller_manager.kubelet.shell import builtins, declarations, job
 from mockube.controller_manager.kubelet.shell.assignments import assign, declare_word, expand_assignment
 from mockube.controller_manager.kubelet.shell.builtin_errors import BuiltinError
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
-from mockube.controller_manager.kubelet.shell.invoking import CommandNotFound, find_program
+from mockube.controller_manager.kubelet.shell.invoking import CommandNotFound, find_program, note_unknown
 from mockube.controller_manager.kubelet.shell.process import (
     CommandStart,
     DescriptorStream,
@@ -289,6 +289,7 @@ def run_program(shell: Shell, argv: Sequence[str], values: Mapping[str, str]) ->
     try:
         program = find_program(process)
     except CommandNotFound as error:
+        note_unknown(process, error)
         yield from shell.report(f"{argv[0]}: {error}")
         return error.code
     return (yield from deliver(program(process), process, is_builtin=argv[0] in PROGRAM_BUILTINS))

@@ -68,6 +68,7 @@ def _report_unknown(program: Program) -> Program:
         except UnknownProgram as error:
             if process.host.is_strict:
                 raise
+            process.host.on_unknown(str(error))
             yield Output(2, f"mockube: {error} does not run: it is not simulated\n".encode())
             return 1
 

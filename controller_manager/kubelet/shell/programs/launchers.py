@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from mockube.controller_manager.kubelet.shell.invocation import run_program
-from mockube.controller_manager.kubelet.shell.invoking import CommandNotFound
+from mockube.controller_manager.kubelet.shell.invoking import CommandNotFound, note_unknown
 from mockube.controller_manager.kubelet.shell.process import (
     Output,
     Process,
@@ -34,9 +34,11 @@ _ITEM: Final = re.compile(r"(?:[^\s'\"\\]+|'[^'\n]*'|\"[^\"\n]*\"|\\[\s\S])+")
 
 def run_other(process: Process, argv: Sequence[str], environment: Mapping[str, str] | None = None) -> Run:
     """Run another program; return 127 or 126 with a message if it cannot be executed."""
+    other = process.child(argv, environment)
     try:
-        return (yield from run_program(process.child(argv, environment)))
+        return (yield from run_program(other))
     except CommandNotFound as error:
+        note_unknown(other, error)
         words = "No such file or directory" if error.code == 127 else str(error)
         yield process.error(f"can't execute '{argv[0]}': {words}")
         return error.code

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from mockube.apimachinery.exposition import metrics_text
+from mockube.controller_manager.kubelet.pod_lifecycle.container_context import NO_CONTEXT
 from mockube.controller_manager.kubelet.pod_lifecycle.probe_results import probe_results
 from mockube.controller_manager.kubelet.pod_lifecycle.probe_totals import ProbeTotals, simulated_totals
 from mockube.controller_manager.kubelet.pod_lifecycle.probing import Probe
@@ -17,7 +18,7 @@ NOW = datetime(2030, 1, 1, 0, 0, 25, tzinfo=UTC)
 
 def totals_of(container, annotations, seconds):
     script = script_of({f"mockube.dev/{name}": text for name, text in annotations.items()})
-    results = probe_results({"spec": {"containers": [container]}}, container, script, pod_ip="")
+    results = probe_results({"spec": {"containers": [container]}}, container, script, NO_CONTEXT)
     return simulated_totals(container, results, script.ready_after, seconds)
 
 

@@ -64,3 +64,51 @@ def test_invalid_annotation_is_reported():
 def test_hostname_is_that_of_the_pod():
     subject = simulated("sh", "-c", "[ $(hostname) = $HOSTNAME ] && [ $HOSTNAME != localhost ]")
     assert ended(subject) == 0
+
+
+def probed(*command):
+    return container("c", readinessProbe={"exec": {"command": [*command]}, "periodSeconds": 5})
+
+
+def probe_of(described, context, annotations):
+    subject = SimulatedPod(pod(described, annotations=annotations), context=context).pass_time(60)
+    failures = [event.message for event in subject.events if event.reason == "Unhealthy"]
+    return subject.status["containerStatuses"][0]["ready"], failures
+
+
+@pytest.mark.parametrize(("context", "annotations"), [(FAILING, None), (CONTEXT, FAIL)])
+@pytest.mark.parametrize(
+    ("command", "output"),
+    [
+        (["check-health", "--all"], "mockube: check-health is not simulated\n"),
+        (["/opt/check-health"], "mockube: /opt/check-health is not simulated\n"),
+        (["sh", "-c", "check-health && true"], "sh: 1: check-health: not found\n"),
+    ],
+)
+def test_probe_with_unknown_program_fails_if_flag_or_annotation_says_so(
+    command, output, context, annotations
+):
+    failures = [f"Readiness probe failed: {output}"]
+    assert probe_of(probed(*command), context, annotations) == (False, failures)
+    assert probe_of(probed(*command), CONTEXT, None) == (True, [])
+
+
+def test_probe_of_file_that_the_image_may_have_does_not_fail():
+    assert probe_of(probed("test", "-f", "/app/ready"), FAILING, None) == (True, [])
+
+
+def test_probe_reads_files_of_a_command_whose_unknown_program_fails():
+    script = "prepare || touch /tmp/failed; sleep 600"
+    described = container(
+        *("c", "sh", "-c", script),
+        readinessProbe={"exec": {"command": ["test", "!", "-f", "/tmp/failed"]}, "periodSeconds": 5},
+    )
+    assert probe_of(described, FAILING, None) == (False, ["Readiness probe failed: "])
+
+
+def test_hook_with_unknown_program_fails_if_flag_says_so():
+    described = container("c", lifecycle={"postStart": {"exec": {"command": ["register"]}}})
+    for context, fails in ((FAILING, True), (CONTEXT, False)):
+        subject = SimulatedPod(pod(described), context=context).pass_time(5)
+        reasons = [event.reason for event in subject.events]
+        assert ("FailedPostStartHook" in reasons) is fails

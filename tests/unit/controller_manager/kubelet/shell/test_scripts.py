@@ -93,7 +93,10 @@ def script(text, **options):
         ("timeout 1 sleep 5; echo $?", "124\n"),
         ("printf 'k1=v\\nbad\\nx\\n' | grep 'k\\|bad'", "k1=v\nbad\n"),
         ("printf 'aab\\na+b\\nb\\n' | grep 'a\\+b'; printf 'aab\\na?b\\n' | grep '^aa\\?b'", "aab\naab\n"),
-        ("echo aab | sed 's/a\\+\\|x/Y/; s/c\\?b/Z/'; expr ab : 'x\\|a'; expr aab : 'c\\?a\\+'", "YZ\n1\n2\n"),
+        (
+            "echo aab | sed 's/a\\+\\|x/Y/; s/c\\?b/Z/'; expr ab : 'x\\|a'; expr aab : 'c\\?a\\+'",
+            "YZ\n1\n2\n",
+        ),
         ("echo hello > /data/f; cksum /data/f; cksum < /data/f", "3015617425 6 /data/f\n3015617425 6\n"),
         ("cksum < /dev/null; seq 1 20000 | cksum", "4294967295 0\n3231941463 108894\n"),
     ],
