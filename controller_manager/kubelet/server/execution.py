@@ -5,6 +5,7 @@ from typing import Protocol
 
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.kubelet.containers.program import MAX_COMMANDS
 from mockube.controller_manager.kubelet.containers.runs import (
     ContainerRun,
     NoLogs,
@@ -20,6 +21,7 @@ from mockube.controller_manager.kubelet.server.streams import (
     exit_status,
     failure_status,
 )
+from mockube.controller_manager.kubelet.shell.filesystem import FileSystem
 from mockube.controller_manager.kubelet.shell.process import (
     CommandStart,
     Effect,
@@ -113,3 +115,26 @@ async def _apply_effect(effect: Effect, streams: CommandStreams, clock: Clock) -
         case _:
             pass
     return None
+
+
+def container_command(execution: Run, files: FileSystem) -> Run:
+    """Run the command of a container, which may read files of its image, and never loops without taking time."""
+    reply: bytes | None = None
+    commands = 0
+    try:
+        while True:
+            files.is_partial = True
+            try:
+                effect = execution.send(reply) if reply else next(execution)
+            except StopIteration as stop:
+                code: int = stop.value
+                return code
+            finally:
+                files.is_partial = False
+            commands = 0 if isinstance(effect, Sleep) else commands + isinstance(effect, CommandStart)
+            if commands > MAX_COMMANDS:
+                commands = 0
+                yield Sleep(1.0)
+            reply = yield effect
+    finally:
+        execution.close()

@@ -33,7 +33,6 @@ from mockube.controller_manager.kubelet.containers.logs import LogLine
 from mockube.controller_manager.kubelet.containers.program import (
     DEFAULT_MESSAGE_PATH,
     KILLED,
-    MAX_COMMANDS,
     MAX_LOG_MESSAGE,
     expand_references,
     termination_message,
@@ -54,7 +53,7 @@ from mockube.controller_manager.kubelet.pod_lifecycle.unknown_programs import CO
 from mockube.controller_manager.kubelet.pod_script import script_of
 from mockube.controller_manager.kubelet.references import ReferenceLoader
 from mockube.controller_manager.kubelet.server.attach import attach
-from mockube.controller_manager.kubelet.server.execution import run_to_end
+from mockube.controller_manager.kubelet.server.execution import container_command, run_to_end
 from mockube.controller_manager.kubelet.server.http_errors import HttpError
 from mockube.controller_manager.kubelet.server.pod_files import PodFiles
 from mockube.controller_manager.kubelet.server.pod_network import PodConnections
@@ -63,7 +62,7 @@ from mockube.controller_manager.kubelet.server.streams import InputStream, Strea
 from mockube.controller_manager.kubelet.shell.filesystem import FileSystem
 from mockube.controller_manager.kubelet.shell.invocation import run_command
 from mockube.controller_manager.kubelet.shell.invoking import NOT_FOUND
-from mockube.controller_manager.kubelet.shell.process import CommandStart, Run, Sleep, UnknownProgram
+from mockube.controller_manager.kubelet.shell.process import UnknownProgram
 from mockube.controller_manager.kubelet.shell.syntax import ShellSyntaxError
 from mockube.controller_manager.supervision import cancel_and_wait, start
 
@@ -370,29 +369,6 @@ class InteractiveContainers:
                 await self._load(pod, run)
 
         return refresh
-
-
-def container_command(execution: Run, files: FileSystem) -> Run:
-    """Run the command of a container, which may read files of its image, and never loops without taking time."""
-    reply: bytes | None = None
-    commands = 0
-    try:
-        while True:
-            files.is_partial = True
-            try:
-                effect = execution.send(reply) if reply else next(execution)
-            except StopIteration as stop:
-                code: int = stop.value
-                return code
-            finally:
-                files.is_partial = False
-            commands = 0 if isinstance(effect, Sleep) else commands + isinstance(effect, CommandStart)
-            if commands > MAX_COMMANDS:
-                commands = 0
-                yield Sleep(1.0)
-            reply = yield effect
-    finally:
-        execution.close()
 
 
 def interactive_containers(context: Context) -> InteractiveContainers:

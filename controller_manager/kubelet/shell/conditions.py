@@ -127,7 +127,7 @@ class _Parser:
         if word is None:
             raise BadCondition("argument expected")
         if word == "(" and following is not None:
-            return self._parenthesized()
+            return self._evaluate_group()
         if following is not None and _is_binary(following) and self._peek(2) is not None:
             self._position += 3
             return binary(self._process, word, following, self._words[self._position - 1])
@@ -137,7 +137,7 @@ class _Parser:
             return unary(self._process, word, following)
         return bool(word)
 
-    def _parenthesized(self) -> bool:
+    def _evaluate_group(self) -> bool:
         self._position += 1
         value = self.disjunction()
         if self._peek() != ")":
