@@ -4,11 +4,13 @@ from typing import Final
 
 from msgspec import Struct
 
+from mockube.controller_manager.kubelet.shell.devices import read_device
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
 from mockube.controller_manager.kubelet.shell.process import DescriptorStream, Process
 from mockube.controller_manager.kubelet.shell.streams import (
     BadDescriptor,
     ContainerStream,
+    DeviceStream,
     FileStream,
     NullStream,
     TextStream,
@@ -121,8 +123,10 @@ def _special(
 ) -> DescriptorStream | None:
     if not path.startswith(("/dev/", "/proc/")):
         return None
-    if path in ("/dev/null", "/dev/zero"):
-        return NullStream(zeros=path == "/dev/zero")
+    if path == "/dev/null":
+        return NullStream()
+    if (data := read_device(process.host, path)) is not None:
+        return DeviceStream(process.host, data)
     if path in _OUTPUTS_OF_FIRST:
         return ContainerStream(process.host, _OUTPUTS_OF_FIRST[path])
     number = _DEVICES.get(path)

@@ -68,13 +68,10 @@ class ContainerStream:
 
 
 class NullStream:
-    """`/dev/null`, or with `zeros` an endless source of them."""
+    """`/dev/null`."""
 
-    def __init__(self, *, zeros: bool = False) -> None:
-        self._zeros = zeros
-
-    def read(self, limit: int) -> Data:
-        return bytes(limit) if self._zeros else b""
+    def read(self, _: int) -> Data:
+        return b""
         yield
 
     def unread(self, data: bytes) -> None:
@@ -105,6 +102,14 @@ class TextStream:
 
     def write(self, _: bytes) -> Steps:
         raise BadDescriptor
+        yield
+
+
+class DeviceStream(TextStream):
+    """A device from which programs read bytes; what they write is lost."""
+
+    def write(self, _: bytes) -> Steps:
+        return
         yield
 
 

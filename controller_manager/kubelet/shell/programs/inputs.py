@@ -3,6 +3,7 @@
 from collections.abc import Generator, Sequence
 from typing import Final, NamedTuple
 
+from mockube.controller_manager.kubelet.shell.devices import read_device
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
 from mockube.controller_manager.kubelet.shell.process import (
     Effect,
@@ -56,7 +57,9 @@ def read_files(
             inputs.append(InputFile(name, (yield from read_standard_input(process))))
             continue
         try:
-            inputs.append(InputFile(name, process.host.files.read(process.path(name))))
+            path = process.path(name)
+            data = read_device(process.host, path)
+            inputs.append(InputFile(name, process.host.files.read(path) if data is None else data))
         except FileError as error:
             words = f"can't open '{name}': {error}" if prefix else f"{name}: {error}"
             yield process.error(words)
