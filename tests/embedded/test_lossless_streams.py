@@ -40,8 +40,11 @@ def serve(client):
     if data.startswith(b"POST"):
         data = data.partition(b"\\r\\n\\r\\n")[2]
         client.sendall(b"HTTP/1.1 101 Switching Protocols\\r\\nConnection: Upgrade\\r\\nUpgrade: echo\\r\\n\\r\\n")
-    while len(data) < 16:
-        data += client.recv(16 - len(data))
+    while 0 < len(data) < 16:
+        more = client.recv(16 - len(data))
+        data = data + more if more else b""
+    if not data:
+        return client.close()
     name = os.path.join(sys.argv[1], data[:16].decode())
     with open(name, "wb") as file:
         try:
