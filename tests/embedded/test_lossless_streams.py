@@ -40,11 +40,11 @@ def serve(client):
     if data.startswith(b"POST"):
         data = data.partition(b"\\r\\n\\r\\n")[2]
         client.sendall(b"HTTP/1.1 101 Switching Protocols\\r\\nConnection: Upgrade\\r\\nUpgrade: echo\\r\\n\\r\\n")
-    while 0 < len(data) < 16:
+    while len(data) < 16:
         more = client.recv(16 - len(data))
-        data = data + more if more else b""
-    if not data:
-        return client.close()
+        if not more:
+            return client.close()
+        data += more
     name = os.path.join(sys.argv[1], data[:16].decode())
     with open(name, "wb") as file:
         try:
