@@ -4,7 +4,7 @@ Its time is linear in the text and in the size of the program, and the memory of
 """
 
 from functools import cache
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import re2
 
@@ -43,29 +43,27 @@ class RegexpProgram(Protocol):
 
 def compile_program(pattern: str, memory: int) -> RegexpProgram:
     """Compile a pattern; raise `ValueError` if it needs more than `memory` bytes, or the engine does not support its syntax."""
-    options = re2.Options()
-    options.max_mem = memory
-    options.log_errors = False
-    options.never_capture = True
-    try:
-        program: RegexpProgram = re2.compile(pattern.encode(errors="replace"), options)
-    except re2.error as error:
-        raise ValueError(str(error)) from None
-    # The package caches the latest 128 programs; the caller has its own cache.
-    re2.purge()
+    program: RegexpProgram = _compile(pattern, memory, never_capture=True)
     return program
 
 
 def compile_capturing(pattern: str, memory: int) -> CapturingProgram:
     """Compile a pattern that finds the longest of the leftmost matches, as POSIX requires, with its groups."""
+    program: CapturingProgram = _compile(pattern, memory, longest_match=True)
+    return program
+
+
+def _compile(pattern: str, memory: int, **flags: bool) -> Any:
     options = re2.Options()
     options.max_mem = memory
     options.log_errors = False
-    options.longest_match = True
+    for name, value in flags.items():
+        setattr(options, name, value)
     try:
-        program: CapturingProgram = re2.compile(pattern.encode(errors="replace"), options)
+        program = re2.compile(pattern.encode(errors="replace"), options)
     except re2.error as error:
         raise ValueError(str(error)) from None
+    # The package caches the latest 128 programs; the caller has its own cache.
     re2.purge()
     return program
 
