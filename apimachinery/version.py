@@ -7,14 +7,11 @@ from functools import cache
 from importlib.metadata import version as installed
 from typing import Any, Final, TypeAlias
 
-import msgspec
-
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.schema import minors
 
 Document: TypeAlias = dict[str, Any]
 
-MAJOR, MINOR, PATCH = "1", "36", "3"
 _EMULATION_SINCE: Final = "1.33"
 _SERVER_FIELDS: Final = ("emulation", "minCompatibility")
 _RAW: Final = "raw"
@@ -39,12 +36,8 @@ _EXTRA: Final = re.compile(rf"(?:-({_PARTS}))?(?:\+({_PARTS}))?\s*", re.ASCII)
 
 
 def version(minor: str = minors.NEWEST) -> str:
-    """Return the release of a minor version, such as "1.36.3"."""
-    if minor == minors.NEWEST:
-        return f"{MAJOR}.{MINOR}.{PATCH}"
-    release = minors.changes(minor, "release")["version"]
-    assert release is not None, "every minor has a release"
-    return msgspec.json.decode(release, type=str)
+    """Return the release of a minor version, such as "1.37.2"."""
+    return minors.RELEASES[minor]
 
 
 def version_document(minor: str = minors.NEWEST, git_version: str = "") -> Document:

@@ -34,7 +34,6 @@ from mockube.apiserver.bootstrap.required_object import RequiredObject
 from mockube.apiserver.bootstrap.trust_controller import TrustController
 from mockube.apiserver.config.authorization import authorization_settings
 from mockube.apiserver.config.command_line import Config
-from mockube.apiserver.config.features import is_on
 from mockube.apiserver.config.settings import Serving
 from mockube.apiserver.http.authorities import Authorities
 from mockube.apiserver.http.server import Listener, listening
@@ -175,7 +174,7 @@ def _start_tasks(
         "system-objects",
         partial(recreate_deleted, backend, server.stored_row, objects_to_recreate, backend.clock),
     )
-    if is_on("DetectCacheInconsistency", config.features.feature_gates):
+    if config.features.gates.is_on("DetectCacheInconsistency"):
         start("watch-cache-check", server.consistency_check.run)
 
 
@@ -245,7 +244,7 @@ def _settings(config: Config, dependencies: Dependencies) -> Settings:
         git_version=config.features.git_version,
         packs=config.features.packs,
         simulate_metrics=config.features.simulate_metrics,
-        watch_list=is_on("WatchList", config.features.feature_gates, config.features.kubernetes_version),
+        watch_list=config.features.gates.is_on("WatchList"),
         audit_log=config.auditing.audit_log_path,
         audit_policy=config.auditing.audit_policy_file,
         flags=config.flags,

@@ -192,6 +192,7 @@ class Manager:
             random=self._random,
             metrics=self._informer_metrics,
             min_resync_period=self._config.controllers.min_resync_period,
+            gates=self._config.features.gates,
             unused=catalog.rows_of_absent_packs(self._config.controllers.packs),
         )
         return Dependencies(

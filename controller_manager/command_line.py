@@ -6,6 +6,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from mockube.apimachinery.feature_gates import gates_problem
 from mockube.apimachinery.flags import Sections
 from mockube.controller_manager.config.networks import allocates, node_ranges
 from mockube.controller_manager.config.selection import PACKS, unimplemented_names, unknown_names
@@ -43,20 +44,25 @@ def parse(
     if config.server.kubeconfig is None and not config.server.master and environment.get("KUBECONFIG"):
         server = replace(config.server, kubeconfig=Path(environment["KUBECONFIG"]))
         config = replace(config, server=server)
-    problem = _version_problem(config.features.version) or _problem(config, controller_names)
+    features = config.features
+    problem = (
+        _version_problem(features.version, features.kubernetes_version)
+        or gates_problem(features.feature_gates, features.kubernetes_version)
+        or _problem(config, controller_names)
+    )
     if problem:
         sections.parser.error(problem)
     return config
 
 
-def _version_problem(flag: str) -> str:
+def _version_problem(flag: str, minor: str) -> str:
     """Return an error message about `--version`, or print the version and exit if the flag asks for that."""
     if flag == "false":
         return ""
     from mockube.apimachinery.version import print_version, version_problem  # noqa: PLC0415 - rarely needed
 
-    print_version(flag)
-    return version_problem(flag)
+    print_version(flag, minor)
+    return version_problem(flag, minor)
 
 
 def _problem(config: Config, controller_names: Collection[str]) -> str:

@@ -21,7 +21,7 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 
 from mockube.apimachinery.clock import Clock
-from mockube.apimachinery.version import MINOR
+from mockube.apimachinery.schema import minors
 from mockube.clusters.named_cluster import ClusterState, cluster_folders, clusters_folder, inspect_cluster
 from mockube.clusters.ports import LOOPBACK, UPSTREAM_PORT, is_free, port_user
 from mockube.failure import Failure
@@ -148,8 +148,8 @@ def _kubectl(_environment: Mapping[str, str], _clock: Clock) -> Finding:
     version = re.search(r"v(\d+)\.(\d+)\S*", result.stdout)
     if version is None:
         return failed(f"{path} does not print its version: {(result.stderr or result.stdout).strip()}")
-    if abs(int(version[2]) - int(MINOR)) > MAX_VERSION_SKEW:
-        return note(f"{version[0]} at {path}, which is not within the supported skew of 1.{MINOR}")
+    if abs(int(version[2]) - minors.number(minors.NEWEST)) > MAX_VERSION_SKEW:
+        return note(f"{version[0]} at {path}, which is not within the supported skew of {minors.NEWEST}")
     return ok(f"{version[0]} at {path}")
 
 

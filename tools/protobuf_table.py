@@ -1,17 +1,9 @@
 """Derive `apiserver/wire/protobuf/messages.json` from Kubernetes' wire numbers and its Go types.
 
-The wire numbers (`--wire`) say what each message looks like in protobuf. How the same object looks in JSON (the
-fields' names there, their order, what is left out when empty, what is flattened) only the Go types say, so they are
-read too, from the Go modules of the same version:
-
-    go mod download k8s.io/api@v0.36.3            # likewise the other modules of MODULES
-    python tools/protobuf_table.py --wire protobuf_fields.json --modules "$(go env GOMODCACHE)"
-
-The file of wire numbers says what the modules' `generated.proto` say, as JSON: the modules' `version`, and `packages`,
-in which each message of each package is a list of WireField.
+The wire numbers in `generated.proto` say what each message looks like in protobuf. How the same object looks in JSON (the
+fields' names there, their order, what is left out when empty, what is flattened) only the Go types beside them say.
 """
 
-import argparse
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -20,14 +12,12 @@ from typing import Any, NamedTuple, TypeAlias
 
 import orjson
 
-TABLE = Path(__file__).parents[1] / "apiserver/wire/protobuf/messages.json"
-
 MODULES = {
-    "k8s.io.api": "k8s.io/api",
-    "k8s.io.apiextensions_apiserver": "k8s.io/apiextensions-apiserver",
-    "k8s.io.apimachinery": "k8s.io/apimachinery",
-    "k8s.io.kube_aggregator": "k8s.io/kube-aggregator",
-    "k8s.io.metrics": "k8s.io/metrics",
+    "k8s.io.api": "api",
+    "k8s.io.apiextensions_apiserver": "apiextensions-apiserver",
+    "k8s.io.apimachinery": "apimachinery",
+    "k8s.io.kube_aggregator": "kube-aggregator",
+    "k8s.io.metrics": "metrics",
 }
 """The proto packages that are taken, by their beginning, and the Go module each is generated from."""
 
@@ -54,6 +44,13 @@ JSON_TEXTS = re.compile(r"runtime\.RawExtension|meta\.v1\.FieldsV1|apiextensions
 SHORTENED = re.compile(r"\.?k8s\.io\.(?:api|\w+\.pkg\.apis|apimachinery\.pkg(?:\.api|\.util)?)\.(?=\w)")
 """What is cut from `k8s.io.api.core.v1.Pod` to name it `core.v1.Pod`."""
 
+PROTO_PACKAGE = re.compile(r"^package ([\w.]+);", re.MULTILINE)
+PROTO_MESSAGE = re.compile(r"^message (?P<name>\w+) \{\n(?P<body>.*?)^\}", re.DOTALL | re.MULTILINE)
+PROTO_FIELD = re.compile(
+    r"^  (?:(?P<label>optional|repeated|required) )?(?P<type>map<[^>]*>|[\w.]+) (?P<name>\w+) = (?P<number>\d+)",
+    re.MULTILINE,
+)
+
 STRUCT = re.compile(r"^type (\w+) struct \{\n(.*?)^\}", re.DOTALL | re.MULTILINE)
 SLICE = re.compile(r"^type (\w+) \[\]", re.MULTILINE)
 MEMBER = re.compile(r"^\t(?:\w+\s+)?(?P<type>[\w.\[\]*]+)\s+`(?P<tags>[^`]*)`", re.MULTILINE)
@@ -61,7 +58,7 @@ TAG = re.compile(r'(\w+):"([^"]*)"')
 GROUP_NAME = re.compile(r'^const GroupName = "([^"]*)"', re.MULTILINE)
 
 WireField: TypeAlias = list[Any]
-"""As in the file of wire numbers: name, number, type, and "r" where repeated."""
+"""The name, number, type, and "r" where repeated."""
 Row: TypeAlias = list[Any]
 """As in the table: name in JSON, number, type as Go would write it, and the option of JSON if not `omitempty`."""
 
@@ -92,22 +89,33 @@ class GoPackage:
     members: Mapping[str, Mapping[int, Member]]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--wire", type=Path, required=True, help="the file of wire numbers")
-    parser.add_argument(
-        "--modules", type=Path, required=True, help="the folder that holds k8s.io/api@VERSION"
-    )
-    arguments = parser.parse_args()
-    wire = orjson.loads(arguments.wire.read_bytes())
-    TABLE.write_text(render(derive(wire["packages"], wire["version"], arguments.modules)))
+def read_wire(folders: Iterable[Path]) -> dict[str, dict[str, list[WireField]]]:
+    """The messages of each package that the modules in these folders declare in `generated.proto`."""
+    texts = [path.read_text() for folder in folders for path in sorted(folder.rglob("generated.proto"))]
+    return {
+        package[1]: {
+            message["name"]: [_wire_field(field) for field in PROTO_FIELD.finditer(message["body"])]
+            for message in PROTO_MESSAGE.finditer(text)
+        }
+        for text in texts
+        for package in [PROTO_PACKAGE.search(text)]
+        if package
+    }
 
 
-def derive(wire: Mapping[str, Mapping[str, list[WireField]]], version: str, modules: Path) -> dict[str, Any]:
+def _wire_field(field: re.Match[str]) -> WireField:
+    repeated = ["r"] if field["label"] == "repeated" else []
+    return [field["name"], int(field["number"]), field["type"].replace(" ", ""), *repeated]
+
+
+def derive(
+    wire: Mapping[str, Mapping[str, list[WireField]]], folders: Mapping[str, Path]
+) -> dict[str, dict[str, Any]]:
+    """The kinds and messages of wire numbers; `folders` are those of the modules by the beginning of the proto packages."""
     kinds = {of: {kind: shorten(f"{META}.{kind}") for kind in names} for of, names in META_KINDS.items()}
     messages: dict[str, Message] = {}
     for package, declared in wire.items():
-        folder = go_folder(package, version, modules)
+        folder = go_folder(package, folders)
         if folder is None or package in LEFT_OUT:
             continue
         go = read_go(folder)
@@ -120,16 +128,16 @@ def derive(wire: Mapping[str, Mapping[str, list[WireField]]], version: str, modu
                 kind: shorten(f"{package}.{kind}") for kind in go.kinds & declared.keys()
             }
     roots = [message for by_kind in kinds.values() for message in by_kind.values()]
-    return {"version": version, "kinds": kinds, "messages": reachable(roots, messages)}
+    return {"kinds": kinds, "messages": reachable(roots, messages)}
 
 
 # --- from Go
 
 
-def go_folder(package: str, version: str, modules: Path) -> Path | None:
-    for prefix, module in MODULES.items():
+def go_folder(package: str, folders: Mapping[str, Path]) -> Path | None:
+    for prefix, folder in folders.items():
         if package.startswith(f"{prefix}."):
-            return modules / f"{module}@{version}" / package.removeprefix(f"{prefix}.").replace(".", "/")
+            return folder / package.removeprefix(f"{prefix}.").replace(".", "/")
     return None
 
 
@@ -234,7 +242,3 @@ def render(table: Mapping[str, Any]) -> str:
         return f'"{name}":{{\n' + ",\n".join(lines) + "}"
 
     return f'{{"version":"{table["version"]}",\n{block("kinds")},\n{block("messages")}}}\n'
-
-
-if __name__ == "__main__":
-    main()

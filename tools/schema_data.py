@@ -1,25 +1,15 @@
-"""Derive `apimachinery/schema/data/` from Kubernetes' Go types and its OpenAPI definitions.
+"""Join what Go does with the fields of Kubernetes' types with how their lists and maps merge.
 
-What Go does with each field `tools/gotypes` finds by reflection; how lists and maps merge stands in the OpenAPI
-definitions that `kubernetes-validate` carries. The two are put together, field by field, into one file for a release:
-
-    cd tools/gotypes && go run . | python ../schema_data.py
-
-The definitions must be of the minor release that the Go modules are of, and are looked for under it.
+The former `tools/gotypes` finds by reflection, the latter stands in the OpenAPI definitions that `kubernetes-validate` carries.
 """
 
-import gzip
-import sys
 from collections.abc import Mapping
 from importlib.resources import files
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import orjson
 
 Json: TypeAlias = dict[str, Any]
-
-DATA = Path(__file__).resolve().parents[1] / "apimachinery/schema/data"
 
 EXTENSIONS = {
     "x-kubernetes-list-type": "list_type",
@@ -29,11 +19,6 @@ EXTENSIONS = {
     "x-kubernetes-patch-strategy": "patch_strategy",
 }
 """Facts of OpenAPI about a use of a type, and their names in the model."""
-
-
-def minor_release(version: str) -> str:
-    """Of a Kubernetes release "1.36" of a Go module's version "v0.36.3"."""
-    return f"1.{version.split('.')[1]}"
 
 
 def definitions_of(release: str) -> Mapping[str, Json]:
@@ -71,21 +56,3 @@ def merge_struct(name: str, fields: list[Json], definitions: Mapping[str, Json])
             merged_field["required"] = True
         merged.append(merged_field)
     return merged
-
-
-def main() -> None:
-    facts = orjson.loads(sys.stdin.buffer.read())
-    release = minor_release(facts["modules"]["k8s.io/api"])
-    definitions = definitions_of(release)
-    facts["structs"] = {
-        name: merge_struct(name, fields, definitions) for name, fields in facts["structs"].items()
-    }
-    text = orjson.dumps(facts)
-    path = DATA / f"{release}.json.gz"
-    # Without a time in it, the same facts make the same file.
-    path.write_bytes(gzip.compress(text, mtime=0))
-    print(f"{path}: {len(facts['structs'])} structs, {len(text)} bytes, {path.stat().st_size} packed")
-
-
-if __name__ == "__main__":
-    main()

@@ -137,7 +137,7 @@ def load(release: str = minors.NEWEST) -> BuiltinSchemas:
 
     They are loaded once per process. They do not change, so all servers and threads of the process can share them.
     """
-    packed = get_data("mockube.apimachinery.schema", f"data/{minors.NEWEST}.json.gz")
+    packed = get_data("mockube.apimachinery.schema", "data/newest.json.gz")
     assert packed is not None, "the package is installed where its files can be read"
     index = decode(gzip.decompress(packed), type=_Index)
     return BuiltinSchemas(

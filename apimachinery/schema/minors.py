@@ -16,13 +16,24 @@ from msgspec.json import decode
 
 from mockube.apimachinery.gotext import quote
 
-NEWEST: Final = "1.36"
-OLDER: Final = ("1.35", "1.34", "1.33", "1.32", "1.31", "1.30", "1.29")
-"""The older minors, from newest to oldest, in the order of the data."""
-MINORS: Final = (NEWEST, *OLDER)
+RELEASES: Final[Mapping[str, str]] = {
+    "1.37": "1.37.2",
+    "1.36": "1.36.3",
+    "1.35": "1.35.4",
+    "1.34": "1.34.4",
+    "1.33": "1.33.13",
+    "1.32": "1.32.13",
+    "1.31": "1.31.14",
+    "1.30": "1.30.14",
+    "1.29": "1.29.15",
+}
+"""The patch release of each minor, from newest to oldest."""
+MINORS: Final = tuple(RELEASES)
+NEWEST: Final = MINORS[0]
+OLDER: Final = MINORS[1:]
 
 Changes: TypeAlias = Mapping[str, Raw | None]
-"""The rows of a table that differ from 1.36, by key and undecoded; None for rows that do not exist."""
+"""The rows of a table that differ from the newest minor, by key and undecoded; None for rows that do not exist."""
 
 _NULL: Final = b"null"
 
@@ -46,7 +57,7 @@ def number(minor: str) -> int:
 
 @cache
 def changes(minor: str, table: str) -> Changes:
-    """Return the differences of a minor's table from that of 1.36."""
+    """Return the differences of a minor's table from that of the newest."""
     if minor == NEWEST:
         return {}
     raw_changes: dict[str, Raw] = {}
@@ -63,7 +74,7 @@ def _data() -> Mapping[str, Mapping[str, Mapping[str, Raw]]]:
 
 
 def table_of_minor(table: Mapping[str, Raw], minor: str, name: str) -> Mapping[str, Raw]:
-    """Return a table of 1.36 as it is in another minor."""
+    """Return a table of the newest minor as it is in another minor."""
     changed_rows = changes(minor, name)
     return (
         {key: value for key, value in {**table, **changed_rows}.items() if value is not None}

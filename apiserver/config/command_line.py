@@ -8,6 +8,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from mockube.apimachinery.durations import format_duration
+from mockube.apimachinery.feature_gates import gates_problem, ignored_settings
 from mockube.apimachinery.flags import Sections, flags_of, seconds
 from mockube.apimachinery.klog import Logging
 from mockube.apimachinery.version import print_version, version_problem
@@ -20,7 +21,7 @@ from mockube.apiserver.config import (
 )
 from mockube.apiserver.config.authentication_configuration import OpenIDConnect
 from mockube.apiserver.config.authorization import AuthorizationOptions
-from mockube.apiserver.config.features import Features, gates_problem, ignored_settings
+from mockube.apiserver.config.features import IMPLEMENTED_GATES, Features
 from mockube.apiserver.config.settings import (
     SECTIONS,
     AdmissionOptions,
@@ -66,7 +67,7 @@ class Config(Struct, frozen=True, kw_only=True):
         """Return the flags whose values have another effect on kube-apiserver than on this server."""
         store = self.store
         return (
-            *(f"--feature-gates={gate}" for gate in ignored_settings(*_gates(self))),
+            *(f"--feature-gates={gate}" for gate in ignored_settings(*_gates(self), IMPLEMENTED_GATES)),
             *tls.values_without_effect(self.serving.tls_min_version, self.serving.tls_cipher_suites),
             *(
                 f"--runtime-config={name}=true"

@@ -36,7 +36,7 @@ class _Data(Struct):
 
 
 def load(release: str) -> _Data:
-    packed = get_data(__package__, f"data/{minors.NEWEST}.json.gz")
+    packed = get_data(__package__, "data/newest.json.gz")
     assert packed is not None, "the package is installed where its files can be read"
     data = decode(gzip.decompress(packed), type=_Data)
     return _Data(

@@ -9,9 +9,10 @@ from http import HTTPStatus
 from typing import Final
 
 from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.schema import minors
 from mockube.apimachinery.status import NotAcceptable
 from mockube.apimachinery.tree import Tree
-from mockube.apimachinery.version import MAJOR, MINOR, PATCH, version_document
+from mockube.apimachinery.version import version, version_document
 from mockube.apiserver.request.health import Page, Pages
 from mockube.apiserver.request.request import ACCEPT, Request
 from mockube.apiserver.request.response import NOT_CACHED, Response, json_body, text_response
@@ -115,8 +116,8 @@ def _status(started: datetime, now: datetime, paths: Collection[str]) -> Tree:
         "startTime": started.strftime("%Y-%m-%dT%H:%M:%SZ"),
         "uptimeSeconds": max(0, int((now - started).total_seconds())),
         "goVersion": version_document()["goVersion"],
-        "binaryVersion": f"{MAJOR}.{MINOR}.{PATCH}",
-        "emulationVersion": f"{MAJOR}.{MINOR}",
+        "binaryVersion": version(),
+        "emulationVersion": minors.NEWEST,
         "paths": [f"/{folder}" for folder in sorted(folders)],
     }
 

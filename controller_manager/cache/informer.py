@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.randomness import Random, fraction
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -249,6 +250,7 @@ class InformerSettings(Struct, frozen=True, kw_only=True):
     min_resync_period: float | None = None
     """Seconds between resyncs, randomized up to twice that for each informer."""
     detector: MutationDetector | None = None
+    gates: FeatureGates = field(default_factory=FeatureGates)
     unused: frozenset[AnyResource] = frozenset()
     """Rows whose controllers do not run. Those who watch all kinds watch them as discovery finds them."""
 
@@ -267,7 +269,7 @@ class Informers:
         """The rows that are watched: known ones, and those that discovery found."""
         self._tasks: dict[AnyResource, asyncio.Task[None]] = {}
         self._group: asyncio.TaskGroup | None = None
-        self.caches = _Caches(self)
+        self.caches = _Caches(self, settings.gates)
 
     def of(self, resource: Resource[T]) -> Informer[T]:
         """Return the informer of a resource. A new one starts at once if the others run."""
@@ -369,8 +371,9 @@ class Informers:
 class _Caches:
     """`Caches` over the listers of all informers."""
 
-    def __init__(self, informers: Informers) -> None:
+    def __init__(self, informers: Informers, gates: FeatureGates) -> None:
         self._informers = informers
+        self.gates = gates
 
     def of(self, resource: Resource[T]) -> Lister[T]:
         return self._informers.of(resource).lister

@@ -7,6 +7,7 @@ changed.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, Protocol
 
+from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.controller_manager.client.resources import Key, Resource, T, T_co
 
 Indexer = Callable[[Any], Iterable[str]]
@@ -34,6 +35,10 @@ class Lister(Protocol[T_co]):
 
 class Caches(Protocol):
     """All caches of a process."""
+
+    @property
+    def gates(self) -> FeatureGates:
+        """The feature gates of the process, which its controllers read with the objects."""
 
     def of(self, resource: Resource[T]) -> Lister[T]: ...
 

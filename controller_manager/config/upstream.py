@@ -13,7 +13,7 @@ _NAMES = """
     disable-attach-detach-reconcile-sync disable-force-detach-on-timeout disable-http2-serving disabled-metrics
     emulated-version emulation-forward-compatible enable-dynamic-provisioning enable-garbage-collector
     enable-hostpath-provisioner enable-leader-migration endpoint-updates-batch-period
-    endpointslice-updates-batch-period external-cloud-volume-plugin feature-gates flex-volume-plugin-dir
+    endpointslice-updates-batch-period external-cloud-volume-plugin flex-volume-plugin-dir
     http2-max-streams-per-connection kube-api-content-type
     leader-elect-resource-lock leader-migration-config
     log-flush-frequency log-json-info-buffer-size log-json-split-stream log-text-info-buffer-size

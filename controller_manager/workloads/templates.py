@@ -20,6 +20,7 @@ from mockube.apimachinery import meta, quantity
 from mockube.apimachinery.fnv import fnv1a
 from mockube.apimachinery.quantity import Format, Quantity
 from mockube.apimachinery.randomness import SUFFIX_ALPHABET
+from mockube.apimachinery.schema import minors
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import LABEL_POD_TEMPLATE_HASH
 from mockube.controller_manager.client.kinds import PODS
@@ -92,6 +93,12 @@ class GoType(Struct, frozen=True, kw_only=True):
     fields: tuple[GoField, ...] = ()
     element: str = ""
     """The element type of a list, map or pointer."""
+    minor: str
+    """The minor release of Kubernetes whose type it is."""
+
+    def type_of(self, name: str) -> "GoType":
+        """Return a type that a field or element of this one has."""
+        return go_type(name, self.minor)
 
 
 _SPECIAL_SHAPES: Final = {
@@ -109,32 +116,35 @@ _SCALAR_SHAPES: Final = {
 
 
 @cache
-def _load_types() -> Mapping[str, Any]:
+def _load_types(minor: str) -> Mapping[str, Any]:
     types: dict[str, Any] = {}
     for name in _FILES:
         types |= orjson.loads((_DATA / name).read_bytes())
+    for name, changed in minors.changes(minor, "podTemplate").items():
+        if changed is not None:
+            types[name] = orjson.loads(bytes(changed))
     return types
 
 
 @cache
-def go_type(name: str) -> GoType:
+def go_type(name: str, minor: str = minors.NEWEST) -> GoType:
     """Return the Go type of a name, such as `*int64`, `[]v1.Container`, `v1.PodSpec`."""
     if name in _SPECIAL_SHAPES:
-        return GoType(name=name, shape=_SPECIAL_SHAPES[name])
+        return GoType(name=name, minor=minor, shape=_SPECIAL_SHAPES[name])
     if name in _SCALAR_SHAPES:
-        return GoType(name=name, shape=_SCALAR_SHAPES[name])
+        return GoType(name=name, minor=minor, shape=_SCALAR_SHAPES[name])
     if name.startswith("*"):
-        return GoType(name=name, shape=GoKind.POINTER, element=name[1:])
+        return GoType(name=name, minor=minor, shape=GoKind.POINTER, element=name[1:])
     if name.startswith("[]"):
-        return GoType(name=name, shape=GoKind.LIST, element=name[2:])
+        return GoType(name=name, minor=minor, shape=GoKind.LIST, element=name[2:])
     if name.startswith("map["):
-        return GoType(name=name, shape=GoKind.MAP, element=name.partition("]")[2])
-    declared = _load_types()[name]
+        return GoType(name=name, minor=minor, shape=GoKind.MAP, element=name.partition("]")[2])
+    declared = _load_types(minor)[name]
     if isinstance(declared, str):
-        underlying = go_type(declared)
-        return GoType(name=name, shape=underlying.shape, element=underlying.element)
+        underlying = go_type(declared, minor)
+        return GoType(name=name, minor=minor, shape=underlying.shape, element=underlying.element)
     fields = tuple(GoField(name=go, json=json, type=type_name) for go, json, type_name in declared)
-    return GoType(name=name, shape=GoKind.STRUCT, fields=fields)
+    return GoType(name=name, minor=minor, shape=GoKind.STRUCT, fields=fields)
 
 
 # --- pods of a template, and equality
@@ -184,28 +194,28 @@ def _canonical(value: Any, kind: GoType) -> Any:
 def _canonical_struct(value: Any, kind: GoType) -> Any:
     tree = value or {}
     fields = {
-        field.name: _canonical_field(tree, field)
+        field.name: _canonical_field(tree, field, kind)
         for field in kind.fields
         if field.json in tree or not field.json
     }
     return {name: field_value for name, field_value in fields.items() if field_value} or None
 
 
-def _canonical_field(tree: Mapping[str, Any], field: GoField) -> Any:
-    return _canonical(tree[field.json] if field.json else tree, go_type(field.type))
+def _canonical_field(tree: Mapping[str, Any], field: GoField, kind: GoType) -> Any:
+    return _canonical(tree[field.json] if field.json else tree, kind.type_of(field.type))
 
 
 def _canonical_pointer(value: Any, kind: GoType) -> Any:
     # A nil pointer is not a pointer to a zero value: `emptyDir: {}` is a volume.
-    return None if value is None else (_canonical(value, go_type(kind.element)),)
+    return None if value is None else (_canonical(value, kind.type_of(kind.element)),)
 
 
 def _canonical_list(value: Any, kind: GoType) -> Any:
-    return [_canonical(item, go_type(kind.element)) for item in value or ()]
+    return [_canonical(item, kind.type_of(kind.element)) for item in value or ()]
 
 
 def _canonical_map(value: Any, kind: GoType) -> Any:
-    return {key: _canonical(item, go_type(kind.element)) for key, item in (value or {}).items()}
+    return {key: _canonical(item, kind.type_of(kind.element)) for key, item in (value or {}).items()}
 
 
 def _unchanged_value(value: Any, _: GoType) -> Any:
@@ -230,9 +240,9 @@ _CANONICAL_VALUES: Final[Mapping[GoKind, Callable[[Any, GoType], Any]]] = {
 # --- the hash
 
 
-def template_hash(template: ReadOnlyTree, collision_count: int | None) -> str:
-    """Return the value of `pod-template-hash`. A collision count of 0 is not the same as none."""
-    text = spew(template, POD_TEMPLATE).encode()
+def template_hash(template: ReadOnlyTree, collision_count: int | None, minor: str = minors.NEWEST) -> str:
+    """Return the value of `pod-template-hash` in a minor. A collision count of 0 is not the same as none."""
+    text = spew(template, POD_TEMPLATE, minor).encode()
     if collision_count is not None:
         text += collision_count.to_bytes(_COUNT_BYTES, "little")
     return safe_encode(str(fnv1a(text, 32)))
@@ -243,11 +253,11 @@ def safe_encode(text: str) -> str:
     return "".join(SUFFIX_ALPHABET[ord(character) % len(SUFFIX_ALPHABET)] for character in text)
 
 
-def spew(value: Any, type_name: str) -> str:
+def spew(value: Any, type_name: str, minor: str = minors.NEWEST) -> str:
     """Return go-spew's text of a value, with its type as prefix."""
-    kind = go_type(type_name)
+    kind = go_type(type_name, minor)
     if kind.shape is GoKind.POINTER:
-        return f"({type_name}){_NIL if value is None else _spew_value(value, go_type(kind.element))}"
+        return f"({type_name}){_NIL if value is None else _spew_value(value, kind.type_of(kind.element))}"
     return f"({type_name}){_spew_value(value, kind)}"
 
 
@@ -259,7 +269,9 @@ def _spew_struct(value: Any, kind: GoType) -> str:
     tree = value or {}
     return (
         "{"
-        + " ".join(f"{field.name}:{spew(_field_value(tree, field), field.type)}" for field in kind.fields)
+        + " ".join(
+            f"{field.name}:{spew(_field_value(tree, field), field.type, kind.minor)}" for field in kind.fields
+        )
         + "}"
     )
 
@@ -270,14 +282,14 @@ def _field_value(tree: Mapping[str, Any], field: GoField) -> Any:
 
 
 def _spew_list(value: Any, kind: GoType) -> str:
-    element = go_type(kind.element)
+    element = kind.type_of(kind.element)
     return f"[{' '.join(_spew_value(item, element) for item in value)}]" if value else _NIL
 
 
 def _spew_map(value: Any, kind: GoType) -> str:
     if not value:
         return _NIL
-    element = go_type(kind.element)
+    element = kind.type_of(kind.element)
     return f"map[{' '.join(f'{key}:{_spew_value(value[key], element)}' for key in sorted(value))}]"
 
 

@@ -78,6 +78,8 @@ UP_FLAGS: Final = frozenset(
     }
 )
 """Flags of the two processes that `mockube up` defines itself, or that it sets."""
+FLAGS_OF_BOTH: Final = frozenset({"feature_gates"})
+"""Flags that are passed to both processes, besides those of logging."""
 
 _IGNORED_FLAG_OPTIONS: Final[Mapping[str, Any]] = {
     "action": "append",
@@ -239,7 +241,7 @@ def _cluster_spec(options: argparse.Namespace, folder: ClusterFolder) -> Cluster
             f"--secure-port={port[-1]}",
             *((f"--data-dir={data_dir}",) if data_dir else ()),
         ),
-        manager_flags=tuple(manager),
+        manager_flags=(*manager, *version_flags(options)),
         store=",".join(etcd) or str(data_dir or MEMORY),
         detached=options.detach,
         copy_to=copy_to,
@@ -281,7 +283,7 @@ def ready_message(folder: ClusterFolder, record: ClusterRecord) -> str:
 
 
 def add_process_flags(parser: CommandParser) -> None:
-    """Add the flags of both processes. A flag that both have is passed to the API server, but logging flags to both.
+    """Add the flags of both processes. A flag that both have is passed to the API server, but logging flags and feature gates to both.
 
     A flag that only upstream's programs have is accepted and passed, and the process logs a warning.
     """
@@ -293,7 +295,8 @@ def add_process_flags(parser: CommandParser) -> None:
             for name, flag in flags_of(record).items():
                 if name not in known_flags:
                     known_flags.add(name)
-                    _add_process_flag(group, section_owner, name, flag)
+                    owner = BOTH if name in FLAGS_OF_BOTH else section_owner
+                    _add_process_flag(group, owner, name, flag)
     for component, names in ((SERVER, SERVER_IGNORED), (MANAGER, MANAGER_IGNORED)):
         for dashed in names:
             if dashed.replace("-", "_") not in known_flags:

@@ -121,6 +121,7 @@ def _manager_config(options: ClusterOptions, folder: Path) -> Config:
             packs=comma_separated(options.packs),
         ),
         leading=replace(config.leading, leader_elect=False),
+        features=replace(config.features, kubernetes_version=options.minor),
         simulation=replace(config.simulation, simulate_nodes=options.nodes),
     )
 

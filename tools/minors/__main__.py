@@ -26,6 +26,9 @@ def main() -> None:
     commands.add_parser("files", help="list the compared files of the current release")
     new = commands.add_parser("new", help="run the routine for a new minor")
     new.add_argument("release", type=_release, help="such as 1.37.2")
+    new.add_argument(
+        "--since", type=_release, default=CURRENT, help=f"the release to compare with ({CURRENT.version})"
+    )
     new.add_argument("--step", choices=STEPS, help="run this step only")
     new.add_argument(
         "--only", default="", metavar="PATH", help="changes for files of ours whose paths start with this"

@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 
 import yaml
 
-from tools.minors.gomodules import Release, download
+from tools.minors.gomodules import Release, module_folder
 
 Gates: TypeAlias = dict[str, list[Any]]
 """By name: its stage, whether it is on by default, and whether it is locked to that."""
@@ -51,7 +51,7 @@ def read_gates(release: Release) -> Gates:
 def of_clients(release: Release) -> Gates:
     """Those of client-go, which every component has."""
     module, path = CLIENTS
-    file = download(release.module(module).replace(" ", "@")) / path
+    file = module_folder(release, module) / path
     if not file.exists():
         return {}
     gates = {}
@@ -107,7 +107,7 @@ def from_sources(release: Release) -> Gates:
     """From the Go code of releases whose gates have no versions."""
     texts = [(release.source / "pkg/features/kube_features.go").read_text()]
     for module, path in SOURCES:
-        file = download(release.module(module).replace(" ", "@")) / path
+        file = module_folder(release, module) / path
         if file.exists():
             texts.append(file.read_text())
     names = dict(pair for text in texts for pair in NAME.findall(text))

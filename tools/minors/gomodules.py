@@ -1,4 +1,4 @@
-"""What is read of a release's Go modules by programs in Go: `tools/gotypes` and `tools/openapi`."""
+"""What is read of a release's Go modules by programs in Go: `gotypes`, `internaltypes`, `openapi` and `podtemplate` of `tools`."""
 
 import gzip
 import json
@@ -37,6 +37,10 @@ class Release:
         return download(f"k8s.io/kubernetes@v{self.version}")
 
 
+def module_folder(release: Release, name: str) -> Path:
+    return download(release.module(name).replace(" ", "@"))
+
+
 @cache
 def download(module: str) -> Path:
     module_info = json.loads(go("mod", "download", "-json", module, folder=Path(tempfile.gettempdir())))
@@ -54,13 +58,55 @@ def go(*arguments: str, folder: Path, text: str = "") -> bytes:
 
 def go_types(release: Release) -> dict[str, Any]:
     """The output of `tools/gotypes` for a release."""
+    types: dict[str, Any] = json.loads(_run_own("gotypes", [release.module(name) for name in TYPES]))
+    return types
+
+
+def pod_template_types(release: Release) -> dict[str, Any]:
+    """The output of `tools/podtemplate` for a release."""
+    needed = [*(release.module(name) for name in ("api", "apimachinery")), required_version(release, "utils")]
+    types: dict[str, Any] = json.loads(_run_own("podtemplate", needed, arguments=["types"]))
+    return types
+
+
+def internal_types(release: Release) -> dict[str, Any]:
+    """The output of `tools/internaltypes` for a release. The first run compiles most of Kubernetes."""
+    needed = [f"k8s.io/kubernetes v{release.version}"]
+    types: dict[str, Any] = json.loads(
+        gzip.decompress(_run_own("internaltypes", needed, replaced=staging(release)))
+    )
+    return types
+
+
+COMPONENTS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
+
+
+def build_components(release: Release, target: Path) -> None:
+    """Build the components of a release into a folder: one program, which runs the component it is called by the name of."""
+    target.mkdir(parents=True, exist_ok=True)
+    program, *names = (target.resolve() / name for name in COMPONENTS)
+    version = f"-X k8s.io/component-base/version.gitVersion=v{release.version}"
     with tempfile.TemporaryDirectory() as text:
         folder = Path(text)
-        for path in (TOOLS / "gotypes").glob("*.go"):
+        shutil.copy(TOOLS / "kubernetes/main.go", folder)
+        needed = [release.module("component-base"), f"k8s.io/kubernetes v{release.version}"]
+        write_module(folder, needed, staging(release))
+        go("build", "-ldflags", version, "-o", str(program), ".", folder=folder)
+    for name in names:
+        name.unlink(missing_ok=True)
+        name.hardlink_to(program)
+
+
+def _run_own(
+    name: str, needed: list[str], *, replaced: list[str] | None = None, arguments: list[str] | None = None
+) -> bytes:
+    """Run a program of `tools` with modules of a release."""
+    with tempfile.TemporaryDirectory() as text:
+        folder = Path(text)
+        for path in (TOOLS / name).glob("*.go"):
             shutil.copy(path, folder)
-        write_module(folder, [release.module(name) for name in TYPES])
-        types: dict[str, Any] = json.loads(go("run", ".", folder=folder))
-        return types
+        write_module(folder, needed, replaced)
+        return go("run", ".", *(arguments or ()), folder=folder)
 
 
 def additions(release: Release) -> dict[str, Any]:
@@ -75,17 +121,17 @@ def additions(release: Release) -> dict[str, Any]:
         (folder / "main.go").write_text(own.replace("k8s.io/kubernetes/pkg/generated/openapi", "own/openapi"))
         source = (release.source / GENERATED).read_text()
         (folder / "openapi" / "definitions.go").write_text(re.sub(r"(?m)^//go:build.*$", "", source))
-        needed = [*required_version(release), f"k8s.io/kubernetes v{release.version}"]
+        needed = [required_version(release, "kube-openapi"), f"k8s.io/kubernetes v{release.version}"]
         write_module(folder, needed, staging(release))
         definitions: dict[str, Any] = json.loads(gzip.decompress(go("run", ".", folder=folder)))
         return definitions
 
 
-def required_version(release: Release) -> list[str]:
-    """The version of kube-openapi that the release was made with."""
-    match = re.search(r"(k8s\.io/kube-openapi) (v\S+)", (release.source / "go.mod").read_text())
+def required_version(release: Release, name: str) -> str:
+    """The version of a module that the release was made with, as go.mod states it."""
+    match = re.search(rf"(k8s\.io/{name}) (v\S+)", (release.source / "go.mod").read_text())
     assert match, "every release has been made with one"
-    return [f"{match[1]} {match[2]}"]
+    return f"{match[1]} {match[2]}"
 
 
 def staging(release: Release) -> list[str]:

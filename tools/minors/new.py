@@ -11,7 +11,6 @@ from typing import Final, TypeAlias
 from tools.minors.comparison import Group, changes, groups, read_declarations, report
 from tools.minors.gomodules import Release
 from tools.minors.owners import FILE, read_owners
-from tools.minors.releases import CURRENT
 from tools.minors.upstream import upstream_files
 
 Step: TypeAlias = Callable[[Release, argparse.Namespace], str]
@@ -19,7 +18,7 @@ Step: TypeAlias = Callable[[Release, argparse.Namespace], str]
 
 def compare(release: Release, options: argparse.Namespace) -> str:
     """Print the declarations that differ from the current release, beside the files of ours with the same rules."""
-    old, new = upstream_files(CURRENT), upstream_files(release)
+    old, new = upstream_files(options.since), upstream_files(release)
     found = changes(read_declarations(old), read_declarations(new))
     chosen = [
         group
@@ -44,4 +43,4 @@ def run_steps(release: Release, options: argparse.Namespace) -> None:
     for name in [options.step] if options.step else STEPS:
         start = time.monotonic()
         summary = STEPS[name](release, options)
-        print(f"{name}: {CURRENT.version} to {release.version}: {summary}; {time.monotonic() - start:.0f} s")
+        print(f"{name}: {options.since.version} to {release.version}: {summary}; {time.monotonic() - start:.0f} s")

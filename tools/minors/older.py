@@ -1,7 +1,7 @@
 """Derive `apimachinery/schema/data/minors.json.gz`: in what each older minor release differs from the next one.
 
 What a minor's types, resources, gates and roles are stands in Kubernetes' Go modules, which are downloaded into Go's
-module cache; `RELEASES` has the patch releases. Needs a Go toolchain, and takes some minutes:
+module cache; `releases.py` has the patch releases. Needs a Go toolchain, and takes some minutes:
 
     .venv/bin/python -m tools.minors older
 
@@ -16,33 +16,32 @@ from typing import Any, TypeAlias
 import orjson
 
 from tools import schema_data
+from tools.minors.derive import OPENAPI, POD_TEMPLATE, ROLES, TYPES
 from tools.minors.gates import read_gates
-from tools.minors.gomodules import Release, additions, go_types
-from tools.minors.releases import CURRENT, RELEASES
+from tools.minors.gomodules import Release, additions, go_types, pod_template_types
+from tools.minors.releases import CURRENT, OLDER
 from tools.minors.roles import read_roles
 from tools.minors.served import read_resources
 
 Table: TypeAlias = Mapping[str, Any]
 
 ROOT = Path(__file__).parents[2]
-SCHEMAS, OPENAPI = ROOT / "apimachinery/schema/data", ROOT / "apiserver/openapi/data"
-ROLES = ROOT / "apiserver/bootstrap/data/rbac.json"
+MINORS = ROOT / "apimachinery/schema/data/minors.json.gz"
 
 
-def derive_older_minors() -> None:
+def derive_older_minors() -> str:
     newer = newest = current_tables()
     minors = {}
-    for release in RELEASES:
+    for release in OLDER:
         tables = read(release, newest)
         minors[release.minor] = {
             name: changed for name, table in tables.items() if (changed := changes(table, newer[name]))
         }
         newer = tables
     text = orjson.dumps(minors)
-    path = SCHEMAS / "minors.json.gz"
     # Without a time in it, the same facts make the same file.
-    path.write_bytes(gzip.compress(text, mtime=0))
-    print(f"{path}: {len(text)} bytes, {path.stat().st_size} packed")
+    MINORS.write_bytes(gzip.compress(text, mtime=0))
+    return f"{len(text)} bytes, {MINORS.stat().st_size} packed"
 
 
 def changes(table: Table, newer: Table) -> Table:
@@ -52,11 +51,11 @@ def changes(table: Table, newer: Table) -> Table:
 
 
 def current_tables() -> Mapping[str, Table]:
-    """The tables of 1.36, most of which have files of their own."""
-    types = orjson.loads(gzip.decompress((SCHEMAS / "1.36.json.gz").read_bytes()))
-    openapi = orjson.loads(gzip.decompress((OPENAPI / "1.36.json.gz").read_bytes()))
-    roles = orjson.loads(ROLES.read_bytes())
-    return tables_of(CURRENT, types, openapi, {name: rows_by_name(rows) for name, rows in roles.items()})
+    """The tables of the newest minor, most of which have files of their own."""
+    types, openapi = (orjson.loads(gzip.decompress(path.read_bytes())) for path in (TYPES, OPENAPI))
+    roles = {name: rows_by_name(rows) for name, rows in orjson.loads(ROLES.read_bytes()).items()}
+    pod_template = orjson.loads(POD_TEMPLATE.read_bytes())
+    return tables_of(CURRENT, types, openapi, roles, pod_template)
 
 
 def with_defaults(fields: list[dict[str, Any]], newest: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -77,19 +76,21 @@ def read(release: Release, newest: Mapping[str, Table]) -> Mapping[str, Table]:
         )
         for name, fields in types["structs"].items()
     }
-    return tables_of(release, types, additions(release), read_roles(release))
+    return tables_of(release, types, additions(release), read_roles(release), pod_template_types(release))
 
 
-def tables_of(release: Release, types: Table, openapi: Table, roles: Table) -> Mapping[str, Table]:
+def tables_of(
+    release: Release, types: Table, openapi: Table, roles: Table, pod_template: Table
+) -> Mapping[str, Table]:
     gates = read_gates(release)
     return {
-        "release": {"version": release.version},
         "kinds": types["kinds"],
         "structs": types["structs"],
         "additions": openapi["additions"],
         "definitions": openapi["definitions"],
         "resources": read_resources(release, gates),
         "gates": gates,
+        "podTemplate": pod_template,
         **roles,
     }
 

@@ -1,15 +1,17 @@
 """The patch release of each minor, from whose Go modules everything is derived."""
 
+from collections.abc import Mapping
+from typing import Final
+
+from mockube.apimachinery.schema import minors
 from tools.minors.gomodules import Release
 
-CURRENT = Release("1.36", "1.36.3")
-RELEASES = (
-    Release("1.35", "1.35.4"),
-    Release("1.34", "1.34.4"),
-    Release("1.33", "1.33.13"),
-    Release("1.32", "1.32.13"),
-    Release("1.31", "1.31.14", {"kube-aggregator": "0.31.0"}),
-    Release("1.30", "1.30.14"),
-    Release("1.29", "1.29.15", {"apiextensions-apiserver": "0.29.6", "kube-aggregator": "0.29.6"}),
+_OTHER_MODULES: Final[Mapping[str, Mapping[str, str]]] = {
+    "1.31": {"kube-aggregator": "0.31.0"},
+    "1.29": {"apiextensions-apiserver": "0.29.6", "kube-aggregator": "0.29.6"},
+}
+"""Modules that were not published for the patch release, with the version that is read instead."""
+
+CURRENT, *OLDER = (
+    Release(minor, version, _OTHER_MODULES.get(minor, {})) for minor, version in minors.RELEASES.items()
 )
-"""From the newest to the oldest. Modules are of the same patch, where there is one of that patch."""

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from tools.minors.gomodules import Release, download
+from tools.minors.gomodules import Release, module_folder
 
 STAGING: Final = "staging/src/k8s.io/"
 
@@ -50,7 +50,7 @@ def upstream_files(release: Release) -> Mapping[str, Path]:
 def _location(release: Release, module: str) -> tuple[str, Path]:
     if not module:
         return "", release.source
-    return f"{STAGING}{module}/", download(release.module(module).replace(" ", "@"))
+    return f"{STAGING}{module}/", module_folder(release, module)
 
 
 def _go_files(folder: Path) -> list[str]:

@@ -107,7 +107,7 @@ class _Field(Struct, frozen=True):
 
 @cache
 def _structs() -> Mapping[str, tuple[_Field, ...]]:
-    packed = get_data(__package__, "data/1.36.json.gz")
+    packed = get_data(__package__, "data/newest.json.gz")
     assert packed is not None, "the package is installed where its files can be read"
     return decode(gzip.decompress(packed), type=dict[str, tuple[_Field, ...]])
 

@@ -79,7 +79,7 @@ def reconcile(caches: Caches, key: Key, now: datetime, memory: FailedPodsBackoff
     if first:
         return Plan(actions=first)
     get_revision = partial(caches.of(CONTROLLER_REVISIONS).get, key.namespace)
-    history = history_of(daemon_set, revisions.owned, pods.owned, get_revision)
+    history = history_of(daemon_set, revisions.owned, pods.owned, get_revision, caches.gates.minor)
     if history.is_collision:
         return Plan(actions=history.actions)
     state = DaemonState(

@@ -149,6 +149,7 @@ def history_of(
     revisions: Iterable[ReadOnlyTree],
     pods: Sequence[PodView],
     get_revision: Callable[[str], ReadOnlyTree | None],
+    minor: str,
 ) -> History:
     """Return the history; `get_revision` returns the ControllerRevision of a name, whatever its owner."""
     data = data_of(daemon_set["spec"]["template"])
@@ -157,7 +158,7 @@ def history_of(
     old = [revision for revision in ordered if revision not in current]
     newest = max(map(number, old), default=0) + 1
     if not current:
-        return _create_revision(daemon_set, data, newest, old, get_revision)
+        return _create_revision(daemon_set, data, newest, old, get_revision, minor)
     newest_revision = current[-1]
     actions = _merge_duplicates(newest_revision, current[:-1], pods)
     if number(newest_revision) < newest:
@@ -189,10 +190,11 @@ def _create_revision(
     newest: int,
     old: Sequence[ReadOnlyTree],
     get_revision: Callable[[str], ReadOnlyTree | None],
+    minor: str,
 ) -> History:
     status = daemon_set.get("status") or {}
     template = daemon_set["spec"]["template"]
-    new_hash = template_hash(template, status.get("collisionCount"))
+    new_hash = template_hash(template, status.get("collisionCount"), minor)
     name = f"{meta.name(daemon_set)}-{new_hash}"
     if get_revision(name) is not None:
         new_status = {**status, "collisionCount": (status.get("collisionCount") or 0) + 1}

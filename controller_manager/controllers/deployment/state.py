@@ -219,7 +219,9 @@ def state_of(caches: Caches, deployment: ReadOnlyTree, owned: Iterable[ReadOnlyT
         None,
     )
     old_sets = tuple(replica_set for replica_set in sets if replica_set is not new)
-    new_hash = "" if new else template_hash(view.template, view.status.get("collisionCount"))
+    new_hash = (
+        "" if new else template_hash(view.template, view.status.get("collisionCount"), caches.gates.minor)
+    )
     return DeploymentState(
         deployment=view,
         new=new,

@@ -2,6 +2,8 @@
 
 from collections import Counter
 
+from mockube.apimachinery.feature_gates import FeatureGates
+from mockube.apimachinery.schema import minors
 from mockube.controller_manager.client.kinds import PODS
 
 
@@ -29,7 +31,8 @@ class _FakeLister:
 class FakeCaches:
     """`FakeCaches(objects)`: a mapping from resources to the objects that are in their caches."""
 
-    def __init__(self, objects, indexes=None):
+    def __init__(self, objects, indexes=None, minor=minors.NEWEST):
+        self.gates = FeatureGates(minor)
         self._listers = {
             resource: _FakeLister(
                 map(resource.view, trees),

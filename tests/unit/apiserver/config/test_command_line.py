@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apiserver.config.command_line import parse
-from mockube.apiserver.config.features import is_on
 from mockube.apiserver.config.upstream import IGNORED
 
 
@@ -289,7 +289,7 @@ def test_admission_plugins_are_those_of_minor(minor, is_known, capsys):
     ("minor", "is_streamed"), [("1.31", False), ("1.32", True), ("1.33", False), ("1.34", True)]
 )
 def test_watch_list_gate_follows_minor(minor, is_streamed):
-    assert is_on("WatchList", (), minor) == is_streamed
+    assert FeatureGates(minor).is_on("WatchList") == is_streamed
 
 
 def test_no_flag_is_both_supported_and_ignored():

@@ -1,0 +1,99 @@
+"""Feature gates: those of each minor release, and the ones that are on in a process.
+
+`schema/data/gates.json` has the gates of the newest minor; `tools/minors` derives it.
+"""
+
+from argparse import ArgumentTypeError
+from collections.abc import Collection, Iterable, Mapping
+from functools import cache
+from pkgutil import get_data
+from typing import NamedTuple, TypeAlias
+
+from msgspec.json import decode
+
+from mockube.apimachinery.flags import feature_gate
+from mockube.apimachinery.gotext import format_v
+from mockube.apimachinery.schema import minors
+
+Setting: TypeAlias = tuple[str, bool]
+
+
+class FeatureSpec(NamedTuple):
+    stage: str
+    default: bool
+    locked: bool = False
+    """Whether it cannot be changed from its default."""
+
+
+class FeatureGates:
+    """The gates of a minor release, with the settings of a process."""
+
+    def __init__(self, minor: str = minors.NEWEST, settings: Iterable[Setting] = ()) -> None:
+        self.minor = minor
+        self._settings = dict(settings)
+
+    def is_on(self, name: str) -> bool:
+        """Return whether a gate is on; one that the minor does not have yet is off."""
+        gate = gates_of(self.minor).get(name)
+        return False if gate is None else self._settings.get(name, gate.default)
+
+    def is_before(self, minor: str) -> bool:
+        """Return whether the minor release is older than another."""
+        return minors.is_before(self.minor, minor)
+
+
+@cache
+def gates_of(minor: str) -> Mapping[str, FeatureSpec]:
+    """Return the gates in a minor release."""
+    newest = _newest()
+    changed = minors.changes(minor, "gates")
+    if not changed:
+        return newest
+    rows = {
+        name: None if row is None else FeatureSpec(*decode(row, type=tuple[str, bool, bool]))
+        for name, row in changed.items()
+    }
+    return {name: gate for name, gate in {**newest, **rows}.items() if gate is not None}
+
+
+@cache
+def _newest() -> Mapping[str, FeatureSpec]:
+    text = get_data("mockube.apimachinery.schema", "data/gates.json")
+    assert text is not None, "the package is installed where its files can be read"
+    rows = decode(text, type=dict[str, tuple[str, bool, bool]])
+    return {name: FeatureSpec(*row) for name, row in rows.items()}
+
+
+def read_gates(text: str) -> tuple[Setting, ...]:
+    """Parse `A=true,B=false`; a component accepts its name before a gate, too, such as `kube:A=true`."""
+    return tuple(_setting(part) for part in text.split(",") if part)
+
+
+def _setting(text: str) -> Setting:
+    name, enabled = feature_gate(text.strip().removeprefix("kube:"))
+    if not any(name in gates_of(minor) for minor in minors.MINORS):
+        raise ArgumentTypeError(f"unrecognized feature gate: {name}")
+    return name, enabled
+
+
+def gates_problem(settings: Iterable[Setting], minor: str) -> str:
+    """Return what is wrong with the settings for a minor; "" if nothing is."""
+    gates = gates_of(minor)
+    for name, enabled in settings:
+        gate = gates.get(name)
+        if gate is None:
+            return f"unrecognized feature gate: {name}"
+        if gate.locked and enabled != gate.default:
+            requested_value, locked_value = format_v(enabled), format_v(gate.default)
+            return f"cannot set feature gate {name} to {requested_value}, feature is locked to {locked_value}"
+    return ""
+
+
+def ignored_settings(settings: Iterable[Setting], minor: str, implemented: Collection[str]) -> list[str]:
+    """Return settings that change upstream but not this process; of a repeated gate the last one counts."""
+    last_settings, gates = dict(settings), gates_of(minor)
+    return [
+        f"{name}={format_v(enabled)}"
+        for name, enabled in last_settings.items()
+        if name not in implemented and enabled != gates[name].default
+    ]

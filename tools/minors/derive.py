@@ -1,0 +1,89 @@
+"""Derive the data of the newest minor from the Go modules of its release."""
+
+import gzip
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+
+from tools import protobuf_table, schema_data
+from tools.minors.gates import read_gates
+from tools.minors.gomodules import (
+    Release,
+    additions,
+    go_types,
+    internal_types,
+    module_folder,
+    pod_template_types,
+)
+from tools.minors.releases import CURRENT, OLDER
+from tools.minors.roles import read_roles
+
+ROOT: Final = Path(__file__).parents[2]
+TYPES: Final = ROOT / "apimachinery/schema/data/newest.json.gz"
+OPENAPI: Final = ROOT / "apiserver/openapi/data/newest.json.gz"
+INTERNAL: Final = ROOT / "apiserver/kinds/common/data/newest.json.gz"
+GATES: Final = ROOT / "apimachinery/schema/data/gates.json"
+ROLES: Final = ROOT / "apiserver/bootstrap/data/rbac.json"
+WIRE: Final = ROOT / "apiserver/wire/protobuf/messages.json"
+POD_TEMPLATE: Final = ROOT / "controller_manager/workloads/data/pod_template.json"
+
+
+def derive_newest() -> str:
+    """Write all files of the newest minor, and return what they are."""
+    _pack(TYPES, newest_types())
+    _pack(OPENAPI, additions(CURRENT))
+    _pack(INTERNAL, internal_types(CURRENT))
+    GATES.write_text(_lines(read_gates(CURRENT)))
+    ROLES.write_text(_role_lines(read_roles(CURRENT)))
+    WIRE.write_text(protobuf_table.render(wire_table((CURRENT, *OLDER))))
+    POD_TEMPLATE.write_text(_lines(pod_template_types(CURRENT)))
+    paths = (TYPES, OPENAPI, INTERNAL, GATES, ROLES, WIRE, POD_TEMPLATE)
+    return ", ".join(str(path.relative_to(ROOT)) for path in paths)
+
+
+def newest_types() -> dict[str, Any]:
+    types = go_types(CURRENT)
+    definitions = schema_data.definitions_of(CURRENT.minor)
+    types["structs"] = {
+        name: schema_data.merge_struct(name, fields, definitions) for name, fields in types["structs"].items()
+    }
+    return types
+
+
+def wire_table(releases: Iterable[Release]) -> dict[str, Any]:
+    """The messages of all releases: a newer one has the fields of the older ones, but not all of their kinds."""
+    table: dict[str, Any] = {"version": "", "kinds": {}, "messages": {}}
+    for release in releases:
+        folders = {
+            prefix: module_folder(release, module) for prefix, module in protobuf_table.MODULES.items()
+        }
+        older = protobuf_table.derive(protobuf_table.read_wire(folders.values()), folders)
+        table["version"] = table["version"] or f"v0.{release.version.partition('.')[2]}"
+        for api_version, kinds in older["kinds"].items():
+            table["kinds"][api_version] = kinds | table["kinds"].get(api_version, {})
+        table["messages"] = older["messages"] | table["messages"]
+    return table
+
+
+def _pack(path: Path, facts: Mapping[str, Any]) -> None:
+    # Without a time in it, the same facts make the same file.
+    path.write_bytes(gzip.compress(orjson.dumps(facts), mtime=0))
+
+
+def _lines(facts: Mapping[str, Any]) -> str:
+    """One entry a line, so that a change reads well."""
+    return (
+        "{\n"
+        + ",\n".join(f'"{name}": {orjson.dumps(fact).decode()}' for name, fact in facts.items())
+        + "\n}\n"
+    )
+
+
+def _role_lines(roles: Mapping[str, Mapping[str, Any]]) -> str:
+    rows_by_resource = (
+        f'"{resource}": [\n' + ",\n".join(orjson.dumps(row).decode() for row in rows.values()) + "\n]"
+        for resource, rows in roles.items()
+    )
+    return "{\n" + ",\n".join(rows_by_resource) + "\n}\n"
