@@ -45,7 +45,7 @@ class Group:
 
 def read_declarations(files: Mapping[str, Path]) -> Declarations:
     paths = "\n".join(str(path) for path in files.values())
-    found = json.loads(go("run", "main.go", folder=TOOLS / "declarations", text=paths))
+    found = json.loads(go("run", "main.go", folder=TOOLS / "declarations", text=paths.encode()))
     return {name: found[str(path)] for name, path in files.items()}
 
 

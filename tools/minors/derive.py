@@ -16,6 +16,7 @@ from tools.minors.gomodules import (
     internal_types,
     module_folder,
     pod_template_types,
+    template_hashes,
 )
 from tools.minors.releases import CURRENT, OLDER
 from tools.minors.roles import read_roles
@@ -27,6 +28,7 @@ INTERNAL: Final = ROOT / "apiserver/kinds/common/data/newest.json.gz"
 GATES: Final = ROOT / "apimachinery/schema/data/gates.json"
 ROLES: Final = ROOT / "apiserver/bootstrap/data/rbac.json"
 WIRE: Final = ROOT / "apiserver/wire/protobuf/messages.json"
+HASHES: Final = ROOT / "tests/unit/controller_manager/workloads/template_hashes.jsonl"
 POD_TEMPLATE: Final = ROOT / "controller_manager/workloads/data/pod_template.json"
 
 
@@ -39,6 +41,7 @@ def derive_newest() -> str:
     ROLES.write_text(_role_lines(read_roles(CURRENT)))
     WIRE.write_text(protobuf_table.render(wire_table((CURRENT, *OLDER))))
     POD_TEMPLATE.write_text(_lines(pod_template_types(CURRENT)))
+    _add_hashes(CURRENT)
     paths = (TYPES, OPENAPI, INTERNAL, GATES, ROLES, WIRE, POD_TEMPLATE)
     return ", ".join(str(path.relative_to(ROOT)) for path in paths)
 
@@ -65,6 +68,16 @@ def wire_table(releases: Iterable[Release]) -> dict[str, Any]:
             table["kinds"][api_version] = kinds | table["kinds"].get(api_version, {})
         table["messages"] = older["messages"] | table["messages"]
     return table
+
+
+def _add_hashes(release: Release) -> None:
+    """Add the hashes that a release computes for the templates of the test."""
+    rows = [orjson.loads(line) for line in HASHES.read_bytes().splitlines()]
+    templates = [{name: fact for name, fact in row.items() if name != "hashes"} for row in rows]
+    computed = template_hashes(release, b"\n".join(map(orjson.dumps, templates))).splitlines()
+    for row, line in zip(rows, computed, strict=True):
+        row["hashes"] = {release.minor: orjson.loads(line)["hash"]} | row["hashes"]
+    HASHES.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
 
 
 def _pack(path: Path, facts: Mapping[str, Any]) -> None:

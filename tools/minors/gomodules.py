@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -47,11 +47,11 @@ def download(module: str) -> Path:
     return Path(module_info["Dir"])
 
 
-def go(*arguments: str, folder: Path, text: str = "") -> bytes:
+def go(*arguments: str, folder: Path, text: bytes = b"") -> bytes:
     environment = os.environ | {"GOFLAGS": "-mod=mod -buildvcs=false", "GOWORK": "off"}
     command = ["nice", "go", *arguments]
     done = subprocess.run(
-        command, cwd=folder, env=environment, check=True, stdout=subprocess.PIPE, input=text.encode()
+        command, cwd=folder, env=environment, check=True, stdout=subprocess.PIPE, input=text
     )
     return done.stdout
 
@@ -65,8 +65,14 @@ def go_types(release: Release) -> dict[str, Any]:
 def pod_template_types(release: Release) -> dict[str, Any]:
     """The output of `tools/podtemplate` for a release."""
     needed = [*(release.module(name) for name in ("api", "apimachinery")), required_version(release, "utils")]
-    types: dict[str, Any] = json.loads(_run_own("podtemplate", needed, arguments=["types"]))
+    types: dict[str, Any] = json.loads(_run_own("podtemplate", needed, arguments=("types",)))
     return types
+
+
+def template_hashes(release: Release, templates: bytes) -> bytes:
+    """The hashes of pod templates, one a line, as the release computes them."""
+    needed = [*(release.module(name) for name in ("api", "apimachinery")), required_version(release, "utils")]
+    return _run_own("podtemplate", needed, text=templates)
 
 
 def internal_types(release: Release) -> dict[str, Any]:
@@ -98,15 +104,20 @@ def build_components(release: Release, target: Path) -> None:
 
 
 def _run_own(
-    name: str, needed: list[str], *, replaced: list[str] | None = None, arguments: list[str] | None = None
+    name: str,
+    needed: list[str],
+    *,
+    replaced: list[str] | None = None,
+    arguments: Sequence[str] = (),
+    text: bytes = b"",
 ) -> bytes:
     """Run a program of `tools` with modules of a release."""
-    with tempfile.TemporaryDirectory() as text:
-        folder = Path(text)
+    with tempfile.TemporaryDirectory() as folder_name:
+        folder = Path(folder_name)
         for path in (TOOLS / name).glob("*.go"):
             shutil.copy(path, folder)
         write_module(folder, needed, replaced)
-        return go("run", ".", *(arguments or ()), folder=folder)
+        return go("run", ".", *arguments, folder=folder, text=text)
 
 
 def additions(release: Release) -> dict[str, Any]:

@@ -43,4 +43,6 @@ def run_steps(release: Release, options: argparse.Namespace) -> None:
     for name in [options.step] if options.step else STEPS:
         start = time.monotonic()
         summary = STEPS[name](release, options)
-        print(f"{name}: {options.since.version} to {release.version}: {summary}; {time.monotonic() - start:.0f} s")
+        print(
+            f"{name}: {options.since.version} to {release.version}: {summary}; {time.monotonic() - start:.0f} s"
+        )

@@ -10,16 +10,16 @@ from mockube.apimachinery.version import architecture, version_problem, version_
     [
         ("false", ""),
         ("raw", ""),
-        ("v1.36.3", ""),
-        ("v1.36.3-custom", ""),
-        ("v1.36.3-0a.1+build.007", ""),
-        ("v1.2.3", 'version "v1.2.3" must match major/minor/patch of default version "v1.36.3"'),
-        ("v1.36.03", 'illegal zero-prefixed version component "03" in "v1.36.03"'),
-        ("v1.36.3-a.00", 'illegal zero-prefixed version component "00" in "v1.36.3-a.00"'),
-        ("v1.36", 'illegal version string "v1.36"'),
+        ("v1.37.2", ""),
+        ("v1.37.2-custom", ""),
+        ("v1.37.2-0a.1+build.007", ""),
+        ("v1.2.3", 'version "v1.2.3" must match major/minor/patch of default version "v1.37.2"'),
+        ("v1.37.02", 'illegal zero-prefixed version component "02" in "v1.37.02"'),
+        ("v1.37.2-a.00", 'illegal zero-prefixed version component "00" in "v1.37.2-a.00"'),
+        ("v1.37", 'illegal version string "v1.37"'),
         ("vv", 'could not parse "vv" as version'),
-        ("v1.36.3_", 'could not parse pre-release/metadata (_) in version "v1.36.3_"'),
-        ("v1.36.3-", 'could not parse pre-release/metadata (-) in version "v1.36.3-"'),
+        ("v1.37.2_", 'could not parse pre-release/metadata (_) in version "v1.37.2_"'),
+        ("v1.37.2-", 'could not parse pre-release/metadata (-) in version "v1.37.2-"'),
     ],
 )
 def test_reported_version_must_be_of_same_release(flag, problem):
@@ -28,11 +28,11 @@ def test_reported_version_must_be_of_same_release(flag, problem):
 
 def test_older_minor_has_its_own_release():
     assert version_problem("v1.31.14-custom", "1.31") == ""
-    assert version_problem("v1.36.3-custom", "1.31").endswith('of default version "v1.31.14"')
+    assert version_problem("v1.37.2-custom", "1.31").endswith('of default version "v1.31.14"')
 
 
 @pytest.mark.parametrize(
-    ("flag", "text"), [("false", ""), ("v1.36.3-custom", ""), ("true", "Kubernetes v1.36.3")]
+    ("flag", "text"), [("false", ""), ("v1.37.2-custom", ""), ("true", "Kubernetes v1.37.2")]
 )
 def test_version_flag_accepts_true_and_raw_only(flag, text):
     assert version_text(flag) == text
@@ -40,8 +40,8 @@ def test_version_flag_accepts_true_and_raw_only(flag, text):
 
 def test_raw_version_is_gos_struct():
     assert version_text("raw").startswith(
-        'version.Info{Major:"1", Minor:"36", EmulationMajor:"", EmulationMinor:"", MinCompatibilityMajor:"",'
-        ' MinCompatibilityMinor:"", GitVersion:"v1.36.3", GitCommit:"'
+        'version.Info{Major:"1", Minor:"37", EmulationMajor:"", EmulationMinor:"", MinCompatibilityMajor:"",'
+        ' MinCompatibilityMinor:"", GitVersion:"v1.37.2", GitCommit:"'
     )
 
 

@@ -25,7 +25,7 @@ def read(*arguments, **environment):
 def test_version_is_printed_without_server(capsys):
     with pytest.raises(SystemExit) as ended:
         parse(["--version"], {}, KNOWN)
-    assert (ended.value.code, capsys.readouterr().out) == (0, "Kubernetes v1.36.3\n")
+    assert (ended.value.code, capsys.readouterr().out) == (0, "Kubernetes v1.37.2\n")
 
 
 def test_defaults_are_upstreams():
@@ -61,7 +61,7 @@ def test_defaults_are_upstreams():
             id="a duration",
         ),
         pytest.param(["--kube-api-qps=7.5"], "server", "kube_api_qps", 7.5, id="a rate"),
-        pytest.param(["--version=v1.36.3-a"], "features", "version", "v1.36.3-a", id="a version"),
+        pytest.param(["--version=v1.37.2-a"], "features", "version", "v1.37.2-a", id="a version"),
         pytest.param(["--node-eviction-rate=0.5"], "controllers", "node_eviction_rate", 0.5, id="a fraction"),
     ],
 )

@@ -88,7 +88,7 @@ def test_flag_sets_its_field(arguments, section, field, value):
 @pytest.mark.parametrize(
     ("arguments", "printed"),
     [
-        (["--version"], "Kubernetes v1.36.3\n"),
+        (["--version"], "Kubernetes v1.37.2\n"),
         (["--kubernetes-version=1.31", "--version=true"], "Kubernetes v1.31.14\n"),
     ],
 )
@@ -99,7 +99,7 @@ def test_version_flag_prints_version_and_exits(arguments, printed, capsys):
 
 
 def test_reported_version_can_be_changed_within_release():
-    assert read("--version=v1.36.3-custom").features.git_version == "v1.36.3-custom"
+    assert read("--version=v1.37.2-custom").features.git_version == "v1.37.2-custom"
     assert read("--version=false").features.git_version == ""
 
 
@@ -185,8 +185,8 @@ def test_environment_variables_set_flags_and_flags_override_them():
             id="old gate",
         ),
         pytest.param(
-            ["--feature-gates=JobSuccessPolicy=false"],
-            "cannot set feature gate JobSuccessPolicy to false, feature is locked to true",
+            ["--feature-gates=JobManagedBy=false"],
+            "cannot set feature gate JobManagedBy to false, feature is locked to true",
             id="locked gate",
         ),
         pytest.param(["--watch-cache-sizes=pods"], "invalid value of watch cache size: pods", id="no size"),
@@ -234,7 +234,7 @@ def test_flags_without_effect_are_recorded_as_ignored():
 
 def test_unsupported_feature_gates_and_settings_are_reported():
     config = read(
-        "--feature-gates=WatchList=false,JobManagedBy=true,DetectCacheInconsistency=false,GangScheduling=true",
+        "--feature-gates=WatchList=false,JobManagedBy=true,DetectCacheInconsistency=false,GenericWorkload=true",
         "--feature-gates=kube:AllAlpha=true,WatchListClient=true",
         "--watch-cache=false",
         "--default-watch-cache-size=0",
@@ -244,7 +244,7 @@ def test_unsupported_feature_gates_and_settings_are_reported():
         "--allow-privileged=false",
     )
     assert config.ignored_flags() == (
-        "--feature-gates=GangScheduling=true",
+        "--feature-gates=GenericWorkload=true",
         "--feature-gates=AllAlpha=true",
         "--watch-cache=false",
         "--default-watch-cache-size=0",

@@ -145,8 +145,9 @@ def test_reference_with_other_keywords_is_in_all_of():
     _, spec = schemas_of("api/v1", "io.k8s.api.core.v1.PodSpec")
     reference = {"$ref": "#/components/schemas/io.k8s.apimachinery.pkg.api.resource.Quantity"}
     assert spec["properties"]["overhead"]["additionalProperties"] == reference
-    container = {"$ref": "#/components/schemas/io.k8s.api.core.v1.Container"}
-    assert spec["properties"]["containers"]["items"] == {"allOf": [container], "default": {}}
+    _, pod = schemas_of("api/v1", "io.k8s.api.core.v1.Pod")
+    of_spec = {"$ref": "#/components/schemas/io.k8s.api.core.v1.PodSpec"}
+    assert (pod["properties"]["spec"]["allOf"], pod["properties"]["spec"]["default"]) == ([of_spec], {})
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ async def test_discovery_format_is_negotiated(path, headers, status, expected):
         assert (answer.status, orjson.loads(answer.body)["message"]) == (status, expected)
 
 
-@pytest.mark.parametrize(("given", "reported"), [("", "v1.36.3"), ("v1.36.3-custom", "v1.36.3-custom")])
+@pytest.mark.parametrize(("given", "reported"), [("", "v1.37.2"), ("v1.37.2-custom", "v1.37.2-custom")])
 async def test_configured_version_is_reported(given, reported):
     page = api_pages(GROUPS, address="10.0.0.1:6443", git_version=given)["/version"]
     answer = await page(request_of("GET", "/version"))

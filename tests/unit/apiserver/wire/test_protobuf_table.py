@@ -2,7 +2,7 @@
 
 import pytest
 
-from tools.protobuf_table import Member, Message, derive, read_go, render, rows
+from tools.protobuf_table import Member, Message, derive, read_go, read_wire, render, rows
 
 TYPES = """
 package v1
@@ -46,7 +46,7 @@ SPEC = [
 
 @pytest.fixture
 def modules(tmp_path):
-    folder = tmp_path / "k8s.io/api@v0.1.0/widgets/v1"
+    folder = tmp_path / "widgets/v1"
     folder.mkdir(parents=True)
     (folder / "types.go").write_text(TYPES)
     return tmp_path
@@ -54,7 +54,7 @@ def modules(tmp_path):
 
 def test_message_table_is_derived_from_go_modules(modules):
     wire = {"k8s.io.api.widgets.v1": {"Widget": WIDGET, "WidgetSpec": SPEC, "Helper": []}}
-    table = derive(wire, "v0.1.0", modules)
+    table = derive(wire, {"k8s.io.api": modules})
     assert table["kinds"]["widgets.example/v1"] == {"Widget": "widgets.v1.Widget"}
     assert table["messages"] == {
         "widgets.v1.Widget": [
@@ -72,8 +72,37 @@ def test_message_table_is_derived_from_go_modules(modules):
     }
 
 
+PROTO = """
+syntax = "proto2";
+
+package k8s.io.api.widgets.v1;
+
+// Widget is a message.
+message Widget {
+  // Name is a field.
+  optional string name = 1;
+
+  repeated .k8s.io.api.core.v1.Pod pods = 3;
+  map<string, Size> sizes = 2;
+}
+
+message Empty {
+}
+"""
+
+
+def test_wire_numbers_are_those_of_proto_files(tmp_path):
+    (tmp_path / "generated.proto").write_text(PROTO)
+    fields = [
+        ["name", 1, "string"],
+        ["pods", 3, ".k8s.io.api.core.v1.Pod", "r"],
+        ["sizes", 2, "map<string,Size>"],
+    ]
+    assert read_wire([tmp_path]) == {"k8s.io.api.widgets.v1": {"Widget": fields, "Empty": []}}
+
+
 def test_field_in_only_one_source_stops_tool(modules):
-    members = read_go(modules / "k8s.io/api@v0.1.0/widgets/v1").members["WidgetSpec"]
+    members = read_go(modules / "widgets/v1").members["WidgetSpec"]
     message = Message("k8s.io.api.widgets.v1", "widgets.v1.WidgetSpec", SPEC[:-1], members)
     with pytest.raises(SystemExit, match=r"the wire has the fields \[1, 2, 3, 4\], Go has \[1, 2, 3, 4, 5\]"):
         rows(message)

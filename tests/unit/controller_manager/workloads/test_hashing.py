@@ -5,6 +5,7 @@ from pathlib import Path
 import orjson
 import pytest
 
+from mockube.apimachinery.schema import minors
 from mockube.controller_manager.workloads.templates import safe_encode, template_hash
 
 SAMPLES = [
@@ -12,9 +13,11 @@ SAMPLES = [
 ]
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample["hash"])
-def test_template_hash_is_upstreams(sample):
-    assert template_hash(sample["template"], sample.get("collisionCount")) == sample["hash"]
+@pytest.mark.parametrize("minor", minors.MINORS)
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_template_hash_is_that_of_upstreams_minor(sample, minor):
+    hashed = template_hash(sample["template"], sample.get("collisionCount"), minor)
+    assert hashed == sample["hashes"][minor]
 
 
 def test_collision_count_changes_hash():
