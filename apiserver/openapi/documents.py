@@ -261,7 +261,11 @@ class Documents:
 
     def _schema_of(self, name: str, folder: str) -> Tree:
         schema = self._definitions.schema(name, V3)
-        if name not in _DEFINITIONS_OF_ALL_GROUPS or folder not in self._rows or self._minor != minors.NEWEST:
+        if (
+            name not in _DEFINITIONS_OF_ALL_GROUPS
+            or folder not in self._rows
+            or minors.is_before(self._minor, "1.36")
+        ):
             return schema
         row, key = self._rows[folder][0], "x-kubernetes-group-version-kind"
         own = {("", "v1"), row.group_version}

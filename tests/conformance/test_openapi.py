@@ -7,8 +7,10 @@ import orjson
 import pytest
 import yaml
 
+from mockube.apimachinery.schema import minors
 from mockube.apiserver.customresources.compile import compile_definition
 from mockube.apiserver.kinds.registry import GROUPS, NEWEST
+from mockube.apiserver.kinds.served_kinds import kinds_of
 from mockube.apiserver.openapi.documents import Documents
 from tests.conformance.golden.golden import differences
 
@@ -20,12 +22,17 @@ def recorded_document(name):
     return orjson.loads(lzma.decompress((FOLDER / f"{name}.json.xz").read_bytes()))
 
 
-def documents_of_customs():
+def documents_of_customs(minor=minors.NEWEST):
+    kinds = kinds_of(minor)
     definitions = yaml.safe_load_all((FOLDER / "custom.yaml").read_text())
     custom_versions = [
         custom for definition in definitions for custom in compile_definition(definition, dict)
     ]
-    return Documents([*ROWS, *(custom.row for custom in custom_versions)], custom_versions, NEWEST.strategies)
+    rows = [
+        *(row for group in kinds.groups for row in group.resources),
+        *(custom.row for custom in custom_versions),
+    ]
+    return Documents(rows, custom_versions, kinds.strategies, minor=minor)
 
 
 HASHES = orjson.loads((FOLDER / "hashes.json").read_bytes())
@@ -33,6 +40,9 @@ HASHES = orjson.loads((FOLDER / "hashes.json").read_bytes())
 BUILTIN, CUSTOM = recorded_document("builtin"), recorded_document("custom")
 DOCUMENTS = Documents(ROWS, strategies=NEWEST.strategies)
 WITH_CUSTOMS = documents_of_customs()
+OLDER_HASHES = orjson.loads((FOLDER / "older_hashes.json").read_bytes())
+OLDER = {minor: documents_of_customs(minor) for minor in OLDER_HASHES}
+OF_V2 = "v2 with custom kinds"
 
 
 @pytest.mark.parametrize("folder", sorted(BUILTIN.keys() - {"v2"}))
@@ -63,10 +73,18 @@ def test_custom_kind_in_openapi_v2_matches_recording():
     assert not differences(CUSTOM["v2"], found)
 
 
-@pytest.mark.parametrize("folder", sorted(HASHES.keys() - {"v2 with custom kinds"}))
+@pytest.mark.parametrize("folder", sorted(HASHES.keys() - {OF_V2}))
 def test_openapi_v3_document_has_upstreams_bytes(folder):
     assert WITH_CUSTOMS.v3(folder).digest == HASHES[folder]
 
 
 def test_openapi_v2_document_has_upstreams_bytes():
-    assert WITH_CUSTOMS.v2().digest == HASHES["v2 with custom kinds"]
+    assert WITH_CUSTOMS.v2().digest == HASHES[OF_V2]
+
+
+@pytest.mark.parametrize(
+    ("minor", "folder"), [(minor, folder) for minor, hashes in OLDER_HASHES.items() for folder in hashes]
+)
+def test_openapi_document_of_older_minor_has_upstreams_bytes(minor, folder):
+    document = OLDER[minor].v2() if folder == OF_V2 else OLDER[minor].v3(folder)
+    assert document.digest == OLDER_HASHES[minor][folder]
