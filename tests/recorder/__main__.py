@@ -8,9 +8,12 @@ differs is named and left out, and the exit code is 1. Of trails the minimum and
 """
 
 import argparse
+import re
 import sys
 import tempfile
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
 from pathlib import Path
 
 import orjson
@@ -32,20 +35,20 @@ def main() -> int:
     require_folder()
     failed = 0
     for scenario in map(read, options.scenarios):
-        first, second = (_run_scenario(scenario, options) for _ in range(2))
+        first, second = (run_scenario(scenario, options.kubectl) for _ in range(2))
         if scenario.is_trails:
             first = second = [*map(with_write_budget, first, second)]
         same = [case for case, again in zip(first, second, strict=True) if case == again]
         for case in first:
             if case not in same:
                 print(f"not the same twice, and left out: {case['id']}")
-        _write(Path(options.output) / f"{scenario.records}.jsonl", same)
+        write_cases(Path(options.output) / f"{scenario.records}.jsonl", same)
         print(f"{scenario.records}: {len(same)} of {len(first)} cases recorded")
         failed += len(first) - len(same)
     return int(failed > 0)
 
 
-def _run_scenario(scenario: Scenario, options) -> list[dict]:
+def run_scenario(scenario: Scenario, kubectl: str = "kubectl") -> list[dict]:
     """Run all conversations of a scenario with a fresh control plane."""
     with (
         tempfile.TemporaryDirectory(prefix="mockube-recorder-") as folder,
@@ -60,7 +63,7 @@ def _run_scenario(scenario: Scenario, options) -> list[dict]:
             answer = golden.Server(plane.url, TOKEN).send({"method": "POST", **object_})
             assert answer["status"] == 201, answer["body"]
         if scenario.is_session:
-            return [_session(case, plane.kubeconfig, options.kubectl) for case in scenario.cases]
+            return [_session(case, plane.kubeconfig, kubectl) for case in scenario.cases]
         server = golden.Server(plane.url, TOKEN)
         if scenario.is_trails:
             return [_trail(case, server, plane.audit) for case in scenario.cases]
@@ -68,9 +71,14 @@ def _run_scenario(scenario: Scenario, options) -> list[dict]:
             return [*pool.map(lambda case: record_case(server, case), scenario.cases)]
 
 
+def namespace_of(id_: str) -> str:
+    """Return a namespace that no other case has; ids have characters and lengths that names may not have."""
+    return f"recorded-{re.sub('[^a-z0-9]+', '-', id_.lower())[:40]}-{sha256(id_.encode()).hexdigest()[:8]}"
+
+
 def record_case(server, case: dict) -> dict:
     """Return a case with the server's response to each request."""
-    namespace = f"recorded-{case['id'].replace('/', '-')}"[:60].lower()
+    namespace = namespace_of(case["id"])
     managed = "managedFields" in case["tags"]
     replies = golden.converse(server, case, namespace)
     steps = [
@@ -118,7 +126,7 @@ def _stable_output(shell, step: dict) -> dict:
     return last
 
 
-def _write(path: Path, cases: list[dict]) -> None:
+def write_cases(path: Path, cases: Sequence[dict]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"".join(orjson.dumps(case) + b"\n" for case in cases))
 

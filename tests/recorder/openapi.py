@@ -10,7 +10,7 @@ import http.client
 import lzma
 import ssl
 import tempfile
-from collections.abc import Set
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -91,7 +91,7 @@ def main() -> None:
         (OPENAPI / "hashes.json").write_bytes(orjson.dumps(hashes, option=orjson.OPT_INDENT_2) + b"\n")
 
 
-def _settled(client: Client, folders: Set[str] = frozenset()) -> dict[str, str]:
+def _settled(client: Client, folders: AbstractSet[str] = frozenset()) -> dict[str, str]:
     """Return the hashes when they have these folders, and were the same many times in a row."""
     hashes: dict[str, str] = {}
     same = 0

@@ -3,7 +3,9 @@
 import pytest
 import yaml
 
-from tests.recorder.__main__ import record_case, with_write_budget
+from mockube.apimachinery.names import check_dns1123_label
+from tests.recorder.__main__ import namespace_of, record_case, with_write_budget
+from tests.recorder.again import merge
 from tests.recorder.scenario import read
 from tests.support.processes.process import ROOT
 from tests.support.recorded.recordings import COUNTS
@@ -87,3 +89,22 @@ def test_budget_is_minimum_and_maximum_of_two_runs():
 def test_every_scenario_is_recorded(path):
     scenario = read(path)
     assert scenario.is_session or scenario.records in COUNTS
+
+
+def test_changed_and_missing_responses_are_kept_for_older_minor():
+    before = [{"id": "same", "steps": [1]}, {"id": "changed", "steps": [2]}, {"id": "unsteady", "steps": [3]}]
+    again = [{"id": "same", "steps": [1]}, {"id": "changed", "steps": [4]}]
+    merged = merge(before, again)
+    assert (merged.newest, merged.older) == (again, before[1:])
+
+
+def test_cases_have_namespaces_with_valid_and_different_names():
+    ids = [
+        "default/apps.k8s.io-v1-x-1",
+        "default/apps-k8s.io-v1-x-1",
+        f"validation/{'long' * 30}/A",
+        f"validation/{'long' * 30}/B",
+    ]
+    namespaces = {namespace_of(id_) for id_ in ids}
+    assert len(namespaces) == 4
+    assert all(check_dns1123_label(name) == [] for name in namespaces)

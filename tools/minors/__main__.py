@@ -1,15 +1,19 @@
 """What maintainers run for minor releases of Kubernetes. Needs a Go toolchain, and downloads modules into its cache.
 
-python -m tools.minors new 1.37.2      run the routine for a new minor, as `make minor RELEASE=1.37.2`
-python -m tools.minors files           list the compared files of the current release, for the test of the owners
-python -m tools.minors older           derive the data of the older minors
+python -m tools.minors new 1.38.0        run the routine for a new minor, as `make minor RELEASE=1.38.0`
+python -m tools.minors derive            derive the data of the newest minor
+python -m tools.minors older             derive the data of the older minors
+python -m tools.minors files             list the compared files of the newest minor, for the test of the owners
+python -m tools.minors build 1.37.2 DIR  build the components of a release
 """
 
 import argparse
 import re
 import subprocess
+from pathlib import Path
 
-from tools.minors.gomodules import Release
+from tools.minors.derive import derive_newest
+from tools.minors.gomodules import Release, build_components
 from tools.minors.new import STEPS, run_steps
 from tools.minors.older import derive_older_minors
 from tools.minors.owners import UPSTREAM_FILES
@@ -24,6 +28,10 @@ def main() -> None:
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("older", help="derive the data of the older minors")
     commands.add_parser("files", help="list the compared files of the current release")
+    commands.add_parser("derive", help="derive the data of the newest minor")
+    built = commands.add_parser("build", help="build the components of a release")
+    built.add_argument("release", type=_release, help="such as 1.37.2")
+    built.add_argument("folder", type=Path, help="the folder for the three programs")
     new = commands.add_parser("new", help="run the routine for a new minor")
     new.add_argument("release", type=_release, help="such as 1.37.2")
     new.add_argument(
@@ -38,16 +46,20 @@ def main() -> None:
     try:
         _run(options)
     except subprocess.CalledProcessError as error:
-        raise SystemExit(f"{' '.join(error.cmd)} failed: {error.output.decode().strip()}") from error
+        raise SystemExit(f"{' '.join(error.cmd)} failed: {(error.output or b'').decode().strip()}") from error
 
 
 def _run(options: argparse.Namespace) -> None:
     if options.command == "new":
         run_steps(options.release, options)
+    elif options.command == "build":
+        build_components(options.release, options.folder)
+    elif options.command == "derive":
+        print(derive_newest())
     elif options.command == "files":
         UPSTREAM_FILES.write_text("".join(f"{path}\n" for path in upstream_files(CURRENT)))
     else:
-        derive_older_minors()
+        print(derive_older_minors())
 
 
 def _release(text: str) -> Release:

@@ -1,19 +1,32 @@
 """The routine for a new minor release, in steps; `docs/guides/new-minor.md` describes it.
 
-A step is a function of `STEPS`. It prints what it found, and returns a summary.
+A step is a function of `STEPS`. It prints what it found, and returns a summary. A step that reads what an earlier one wrote
+runs in a process of its own.
 """
 
 import argparse
+import os
+import re
+import subprocess
+import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Final, TypeAlias
 
 from tools.minors.comparison import Group, changes, groups, read_declarations, report
-from tools.minors.gomodules import Release
-from tools.minors.owners import FILE, read_owners
+from tools.minors.gomodules import Release, build_components
+from tools.minors.owners import FILE, UPSTREAM_FILES, owner_of, read_owners
 from tools.minors.upstream import upstream_files
 
 Step: TypeAlias = Callable[[Release, argparse.Namespace], str]
+
+ROOT: Final = Path(__file__).parents[2]
+COMPONENTS: Final = ROOT / ".kubernetes"
+"""Where the components of a release are built; git ignores it."""
+RELEASES: Final = ROOT / "apimachinery/schema/minors.py"
+TABLE: Final = "RELEASES: Final[Mapping[str, str]] = {\n"
+PAGES: Final = ("README.md", "CONTRIBUTING.md", "docs", "deploy", "examples")
 
 
 def compare(release: Release, options: argparse.Namespace) -> str:
@@ -35,14 +48,102 @@ def _size(chosen: list[Group]) -> str:
     return f"{lines} lines of {declarations} declarations differ, in {len(chosen)} groups"
 
 
-STEPS: Final[Mapping[str, Step]] = {"compare": compare}
+def set_release(release: Release, _options: argparse.Namespace) -> str:
+    """Make the release the newest one, or another patch release of its minor."""
+    RELEASES.write_text(with_release(RELEASES.read_text(), release))
+    return f"written into {RELEASES.relative_to(ROOT)}"
+
+
+def with_release(source: str, release: Release) -> str:
+    """Return the source of the table of releases with another one; the newest is first."""
+    row = f'    "{release.minor}": "{release.version}",\n'
+    of_minor = re.compile(rf'^    "{re.escape(release.minor)}": "[^"]*",\n', re.MULTILINE)
+    return of_minor.sub(row, source) if of_minor.search(source) else source.replace(TABLE, TABLE + row)
+
+
+def derive(_release: Release, _options: argparse.Namespace) -> str:
+    """Derive fields, gates, roles, OpenAPI, protobuf and hashes of the newest minor, and those of the older ones."""
+    _run_python("-m", "tools.minors", "derive")
+    _run_python("-m", "tools.minors", "older")
+    return "see git status"
+
+
+def list_files(_release: Release, _options: argparse.Namespace) -> str:
+    """List upstream's files, and print those that have no owner yet."""
+    _run_python("-m", "tools.minors", "files")
+    owners = read_owners(FILE.read_text())
+    paths = UPSTREAM_FILES.read_text().splitlines()
+    missing = [path for path in paths if owner_of(owners, path) is None]
+    for path in missing:
+        print(f"    no owner: {path}")
+    return f"{len(paths)} files, {len(missing)} without an owner"
+
+
+def build(release: Release, _options: argparse.Namespace) -> str:
+    """Build kube-apiserver, kube-controller-manager and kube-scheduler."""
+    folder = COMPONENTS / release.version
+    build_components(release, folder)
+    return f"built into {folder.relative_to(ROOT)}"
+
+
+def record(release: Release, options: argparse.Namespace) -> str:
+    """Record all conversations anew, and print those whose responses changed."""
+    components = {"MOCKUBE_REAL_KUBERNETES": str(COMPONENTS / release.version)}
+    _run_python("-m", "tests.recorder.again", "--older", options.since.minor, environment=components)
+    _run_python("-m", "tests.recorder.openapi", environment=components)
+    return "see git diff tests/conformance/golden"
+
+
+def list_rest(_release: Release, options: argparse.Namespace) -> str:
+    """Print what is left to do by hand."""
+    paths = subprocess.run(
+        ["git", "grep", "-l", "-F", options.since.version, "--", *PAGES],
+        cwd=ROOT,
+        check=False,
+        capture_output=True,
+        text=True,
+    ).stdout.split()
+    for line in (
+        "follow the changed rules that `compare` printed; rules of the older minor go into apiserver/kinds/minors",
+        "give the files without an owner one in tools/minors/owners.yaml",
+        "make test, make conformance: read each recording that differs",
+        "make differential beside the new components",
+        "record sessions, trails and protobuf anew: tests/conformance/golden/README.md",
+        *(f"name the release in {path}" for path in paths),
+    ):
+        print(f"    [ ] {line}")
+    return f"{len(paths)} pages name {options.since.version}"
+
+
+def _run_python(*arguments: str, environment: Mapping[str, str] | None = None) -> None:
+    subprocess.run(
+        [sys.executable, *arguments], cwd=ROOT, check=True, env={**os.environ, **(environment or {})}
+    )
+
+
+STEPS: Final[Mapping[str, Step]] = {
+    "compare": compare,
+    "release": set_release,
+    "derive": derive,
+    "files": list_files,
+    "build": build,
+    "record": record,
+    "rest": list_rest,
+}
 """In their order."""
 
 
 def run_steps(release: Release, options: argparse.Namespace) -> None:
-    for name in [options.step] if options.step else STEPS:
+    for name in _chosen_steps(options):
         start = time.monotonic()
         summary = STEPS[name](release, options)
         print(
             f"{name}: {options.since.version} to {release.version}: {summary}; {time.monotonic() - start:.0f} s"
         )
+
+
+def _chosen_steps(options: argparse.Namespace) -> Sequence[str]:
+    """Return the steps to run; the comparison alone if it is limited, because a whole one is the begin of the routine."""
+    if options.step:
+        return [options.step]
+    return ["compare"] if options.only or options.diff else [*STEPS]

@@ -1,0 +1,81 @@
+"""Record all conversations anew with the real components of another release, and keep the older responses for the older minor.
+
+    python -m tests.recorder.again --older 1.36
+
+The conversations of `api`, `answers`, `rights` and `controllers` are held twice with an empty store each time. What is the same
+both times replaces the recording; the responses that changed are kept in the folder of the older minor, and printed, to be
+read by a person. A conversation that is not the same twice stays in that folder only.
+"""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from tests.recorder.__main__ import run_scenario, write_cases
+from tests.recorder.scenario import Scenario
+from tests.support.processes.real_kubernetes import require_folder
+from tests.support.recorded.recordings import FOLDER
+
+FOLDERS = ("api", "answers", "rights", "controllers")
+JOBS = {"rights": 6, "controllers": 4, "controllers/mirroring": 8, "controllers/steps": 14}
+"""How many conversations are held at a time: those with controllers mostly wait."""
+
+
+@dataclass(frozen=True)
+class Merged:
+    """The cases of a recording after a second one."""
+
+    newest: Sequence[Any]
+    older: Sequence[Any]
+    """Those whose responses are others, or that the newer recording does not have."""
+
+
+def merge(before: Sequence[Any], again: Sequence[Any]) -> Merged:
+    by_id = {case["id"]: case for case in again}
+    return Merged(newest=again, older=[case for case in before if by_id.get(case["id"]) != case])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument(
+        "--older", required=True, help="the minor whose responses are kept in its folder, such as 1.36"
+    )
+    parser.add_argument("--only", default="", help="the recordings whose names start so, such as api/delete")
+    options = parser.parse_args()
+    require_folder()
+    for path in sorted(path for folder in FOLDERS for path in (FOLDER / folder).glob("*.jsonl")):
+        name = str(path.relative_to(FOLDER).with_suffix(""))
+        if name.startswith(options.only):
+            _record_again(name, path, FOLDER / options.older / f"{name}.jsonl")
+
+
+def _record_again(name: str, path: Path, older_path: Path) -> None:
+    before = [orjson.loads(line) for line in path.read_bytes().splitlines()]
+    first, second = (run_scenario(_scenario(name, before)) for _ in range(2))
+    merged = merge(before, [case for case, again in zip(first, second, strict=True) if case == again])
+    write_cases(path, merged.newest)
+    if merged.older:
+        write_cases(older_path, merged.older)
+    print(f"{name}: {len(merged.newest)} of {len(before)} recorded, {len(merged.older)} others than before")
+    for case in merged.older:
+        print(f"  {case['id']}")
+
+
+def _scenario(name: str, cases: Sequence[Any]) -> Scenario:
+    folder = name.partition("/")[0]
+    requests = [case | {"steps": [{"request": step["request"]} for step in case["steps"]]} for case in cases]
+    return Scenario(
+        records=name,
+        cases=requests,
+        with_controllers=folder in ("rights", "controllers"),
+        with_scheduler=False,
+        jobs=JOBS.get(name, JOBS.get(folder, 1)),
+    )
+
+
+if __name__ == "__main__":
+    main()
