@@ -50,7 +50,7 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
     )
     parser.addini(NODES, "number of nodes of a cluster (3)", default="")
     parser.addini(PACKS, "packs of kinds to serve besides those of Kubernetes (kruise)", default=None)
-    parser.addini(VERSION, "minor release of Kubernetes that a cluster has (1.36)", default="")
+    parser.addini(VERSION, "minor release of Kubernetes that a cluster has (the newest)", default="")
     for name in NAMES:
         if pluginmanager.get_plugin(name) is None:
             pluginmanager.set_blocked(name)

@@ -1,4 +1,4 @@
-"""Expressions of the Common Expression Language, as kube-apiserver 1.36 compiles and evaluates them.
+"""Expressions of the Common Expression Language, as kube-apiserver compiles and evaluates them.
 
 Compile once, evaluate often:
 

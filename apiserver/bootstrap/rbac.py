@@ -27,7 +27,7 @@ AUTOUPDATE: Final = "rbac.authorization.kubernetes.io/autoupdate"
 _LABELS: Final = {"kubernetes.io/bootstrapping": "rbac-defaults"}
 _ANNOTATIONS: Final = {AUTOUPDATE: "true"}
 _DATA: Final = "data/rbac.json"
-"""The objects that kube-apiserver 1.36 creates, in its order. Common labels and annotations are omitted, and references are short."""
+"""The objects that kube-apiserver creates, in its order. Common labels and annotations are omitted, and references are short."""
 
 
 @cache

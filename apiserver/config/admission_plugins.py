@@ -1,4 +1,4 @@
-"""The admission plugins of kube-apiserver 1.36, and the validation of the flags that enable and disable them."""
+"""The admission plugins of kube-apiserver, and the validation of the flags that enable and disable them."""
 
 import re
 from argparse import ArgumentTypeError

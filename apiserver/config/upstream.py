@@ -1,4 +1,4 @@
-"""The flags of kube-apiserver 1.36 that this server does not have, which are ignored with a warning."""
+"""The flags of kube-apiserver that this server does not have, which are ignored with a warning."""
 
 _NAMES = """
     admission-control aggregator-reject-forwarding-redirect allow-metric-labels

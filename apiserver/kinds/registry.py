@@ -1,4 +1,4 @@
-"""Every built-in kind of Kubernetes 1.36, and the parts of kinds by resource or kind.
+"""Every built-in kind of the newest minor of Kubernetes, and the parts of kinds by resource or kind.
 
 `GROUPS` is in the order of discovery. `Kinds` derives the look-ups from groups: strategies, conversions, validations,
 warnings, defaults. `minors/` has what older minor releases have instead.

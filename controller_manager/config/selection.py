@@ -64,7 +64,7 @@ DISABLED_UPSTREAM: Final = {
     "storage-version-migrator-controller": _gate("StorageVersionMigrator"),
     "storageversion-garbage-collector-controller": _gate("StorageVersionAPI"),
 }
-"""Why kube-controller-manager 1.36 does not run these controllers either, even if `--controllers` names them."""
+"""Why kube-controller-manager does not run these controllers either, even if `--controllers` names them."""
 
 UNIMPLEMENTED: Final = frozenset({"selinux-warning-controller"})
 """Controllers that upstream runs and mockube does not implement."""

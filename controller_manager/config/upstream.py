@@ -1,4 +1,4 @@
-"""The flags of kube-controller-manager 1.36 that are not implemented: they are ignored, with a warning."""
+"""The flags of kube-controller-manager that are not implemented: they are ignored, with a warning."""
 
 _NAMES = """
     allow-metric-labels allow-metric-labels-manifest allow-untagged-cloud

@@ -197,7 +197,7 @@ def test_table_has_columns_of_the_server(kubectl):
 def test_other_commands_are_refused_by_name(kubectl):
     assert kubectl("exec shell -- true") == (1, "mockube: kubectl exec does not run: it is not simulated\n")
     assert kubectl("get pods --watch") == (1, "mockube: kubectl --watch does not run: it is not simulated\n")
-    assert kubectl("version --client")[1].startswith("Client Version: v1.36")
+    assert kubectl("version --client")[1].startswith("Client Version: v1.37")
 
 
 def test_certgen_makes_secret_and_patches_webhooks(cluster):

@@ -1,4 +1,4 @@
-"""The libraries of functions that Kubernetes 1.36 adds to the standard library.
+"""The libraries of functions that Kubernetes adds to the standard library.
 
 A module belongs here if it declares and implements functions; their costs are in `cel/cost/`.
 """

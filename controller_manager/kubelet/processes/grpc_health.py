@@ -5,6 +5,8 @@ import struct
 from collections.abc import Iterator
 from typing import Final
 
+from mockube.apimachinery.schema import minors
+
 _PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _DATA, _HEADERS, _RST, _SETTINGS, _PING, _GOAWAY = 0, 1, 3, 4, 6, 7
 _ACK, _END_STREAM, _END_HEADERS, _PADDED = 1, 1, 4, 8
@@ -76,7 +78,7 @@ def _headers(authority: str) -> Iterator[bytes]:
         (":authority", authority),
         ("content-type", "application/grpc"),
         ("te", "trailers"),
-        ("user-agent", "kube-probe/1.36"),
+        ("user-agent", f"kube-probe/{minors.NEWEST}"),
     )
     for name, value in pairs:
         yield b"\x00" + _text(name) + _text(value)

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.gotext import quote
+from mockube.apimachinery.schema import minors
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.kubelet.pod_lifecycle.probing import UnresolvedPort, resolve_port
 from mockube.controller_manager.kubelet.processes.grpc_health import GrpcError, check_health
@@ -18,7 +19,7 @@ from mockube.controller_manager.supervision import timeout
 
 MAX_HEAD: Final = 64 << 10
 MAX_REDIRECTS: Final = 10
-USER_AGENT: Final = "kube-probe/1.36"
+USER_AGENT: Final = f"kube-probe/{minors.NEWEST}"
 LOOPBACK: Final = "127.0.0.1"
 
 

@@ -8,6 +8,7 @@ import orjson
 from msgspec import Struct
 
 from mockube.apimachinery.gotext import int_or_none
+from mockube.apimachinery.schema import minors
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
 from mockube.controller_manager.kubelet.shell.network_programs.network import call, wait_for_failure
@@ -21,7 +22,7 @@ ACCOUNT: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
 JSON: Final = "application/json"
 TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io"
 _DISCOVERY: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
-_AGENT: Final = "kubectl/v1.36"
+_AGENT: Final = f"kubectl/v{minors.NEWEST}"
 _TIMEOUT: Final = 30.0
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from mockube.apimachinery.schema import minors
 from mockube.controller_manager.kubelet.shell.network_programs.kubectl import commands, waiting
 from mockube.controller_manager.kubelet.shell.network_programs.kubectl.client import ApiClient, KubectlError
 from mockube.controller_manager.kubelet.shell.network_programs.options import (
@@ -92,7 +93,7 @@ def kubectl(process: Process) -> Run:
         return 0
     name, *words = options.operands
     if name == "version" and "client" in options:
-        yield write_text("Client Version: v1.36.0\nKustomize Version: v5.8.0\n")
+        yield write_text(f"Client Version: v{minors.RELEASES[minors.NEWEST]}\nKustomize Version: v5.8.0\n")
         return 0
     command = _COMMANDS.get(name)
     if command is None:

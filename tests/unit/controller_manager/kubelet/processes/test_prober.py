@@ -64,7 +64,7 @@ async def test_http_probe_sends_path_and_headers():
     _, sent = await result_and_request(probe, b"HTTP/1.1 200 OK\r\n\r\n")
     assert sent.startswith(b"GET /healthz?full=1 HTTP/1.1\r\n")
     assert b"\r\nX-Probe: yes\r\n" in sent
-    assert b"\r\nUser-Agent: kube-probe/1.36\r\n" in sent
+    assert b"\r\nUser-Agent: kube-probe/1.37\r\n" in sent
 
 
 @pytest.mark.parametrize("answer", [b"", b"nonsense\r\n\r\n", b"HTTP/1.1 \r\n\r\n", b"HTTP/1.1 x y\r\n\r\n"])
