@@ -14,7 +14,7 @@ import yaml
 
 from tests.support.processes.process import ROOT
 
-VERSION = "v1.36.3"
+VERSION = "v1.37.2"
 PACKAGE = "k8s.io/kubernetes/test/e2e"
 MODULE = ROOT / "tools" / "e2e"
 LABELS = re.compile(r" \[sig-[^][]*\]$")

@@ -4,6 +4,7 @@ python -m tools.minors new 1.38.0        run the routine for a new minor, as `ma
 python -m tools.minors derive            derive the data of the newest minor
 python -m tools.minors older             derive the data of the older minors
 python -m tools.minors files             list the compared files of the newest minor, for the test of the owners
+python -m tools.minors patches           print the published releases that are newer than the served ones
 python -m tools.minors build 1.37.2 DIR  build the components of a release
 """
 
@@ -17,6 +18,7 @@ from tools.minors.gomodules import Release, build_components
 from tools.minors.new import STEPS, run_steps
 from tools.minors.older import derive_older_minors
 from tools.minors.owners import UPSTREAM_FILES
+from tools.minors.patches import newer_published
 from tools.minors.releases import CURRENT
 from tools.minors.upstream import upstream_files
 
@@ -29,6 +31,7 @@ def main() -> None:
     commands.add_parser("older", help="derive the data of the older minors")
     commands.add_parser("files", help="list the compared files of the current release")
     commands.add_parser("derive", help="derive the data of the newest minor")
+    commands.add_parser("patches", help="print the published releases that are newer than the served ones")
     built = commands.add_parser("build", help="build the components of a release")
     built.add_argument("release", type=_release, help="such as 1.37.2")
     built.add_argument("folder", type=Path, help="the folder for the three programs")
@@ -54,6 +57,9 @@ def _run(options: argparse.Namespace) -> None:
         run_steps(options.release, options)
     elif options.command == "build":
         build_components(options.release, options.folder)
+    elif options.command == "patches":
+        for minor, version in newer_published().items():
+            print(f"{minor}: {version} is published")
     elif options.command == "derive":
         print(derive_newest())
     elif options.command == "files":
