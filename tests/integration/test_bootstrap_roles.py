@@ -38,7 +38,7 @@ async def test_bootstrap_roles_match_real_cluster(client):
         resource: len((await client.get(f"{GROUP}/{resource}")).body["items"])
         for resource in ("clusterroles", "clusterrolebindings", "roles", "rolebindings")
     }
-    assert counts == {"clusterroles": 69, "clusterrolebindings": 50, "roles": 7, "rolebindings": 7}
+    assert counts == {"clusterroles": 73, "clusterrolebindings": 54, "roles": 7, "rolebindings": 7}
     assert (await client.get(ROLE)).body["metadata"]["annotations"] == {rbac.AUTOUPDATE: "true"}
 
 
