@@ -17,8 +17,8 @@ from mockube.apimachinery.feature_gates import ignored_settings
 from mockube.controller_manager import catalog
 from mockube.controller_manager.client.kubeconfig import KubeconfigError
 from mockube.controller_manager.command_line import parse
+from mockube.controller_manager.config.features import IMPLEMENTED_GATES
 from mockube.controller_manager.config.selection import DISABLED_UPSTREAM, disabled_upstream
-from mockube.controller_manager.config.settings import IMPLEMENTED_GATES
 from mockube.controller_manager.serve import serve
 from mockube.controller_manager.supervision import ManagerFailed
 

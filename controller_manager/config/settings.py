@@ -6,9 +6,7 @@ from typing import Annotated, Any, Final
 
 from msgspec import Struct, field
 
-from mockube.apimachinery.feature_gates import FeatureGates, read_gates
 from mockube.apimachinery.flags import (
-    VERSION,
     Flag,
     address,
     boolean,
@@ -25,7 +23,7 @@ from mockube.apimachinery.flags import (
     seconds,
 )
 from mockube.apimachinery.klog import Logging
-from mockube.apimachinery.schema import minors
+from mockube.controller_manager.config.features import Features
 from mockube.controller_manager.config.kruise_gates import read_kruise_gates
 from mockube.controller_manager.config.signing import CertificateSigningOptions
 from mockube.controller_manager.config.simulation_values import (
@@ -34,9 +32,6 @@ from mockube.controller_manager.config.simulation_values import (
     parse_container_runtime,
     parse_unknown_programs,
 )
-
-IMPLEMENTED_GATES: Final[frozenset[str]] = frozenset()
-"""Gates that this manager implements both ways. All others have their default."""
 
 
 class ClientConnectionOptions(Struct, frozen=True, kw_only=True):
@@ -273,28 +268,6 @@ class SecureServing(Struct, frozen=True, kw_only=True):
         Path | None,
         Flag("CA of client certificates; everything but health needs one (none)", Path),
     ] = None
-
-
-class Features(Struct, frozen=True, kw_only=True):
-    """Features"""
-
-    kubernetes_version: Annotated[
-        str,
-        Flag(
-            f"minor release of Kubernetes, {minors.OLDER[-1]} to {minors.NEWEST} ({minors.NEWEST})",
-            minors.read_minor,
-            metavar="MINOR",
-        ),
-    ] = minors.NEWEST
-    version: Annotated[str, VERSION] = "false"
-    feature_gates: Annotated[
-        tuple[tuple[str, bool], ...],
-        Flag("feature gates, as A=true,B=false", read_gates, repeats=True),
-    ] = ()
-
-    @property
-    def gates(self) -> FeatureGates:
-        return FeatureGates(self.kubernetes_version, self.feature_gates)
 
 
 class Simulation(Struct, frozen=True, kw_only=True):

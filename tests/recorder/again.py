@@ -26,7 +26,7 @@ JOBS = {"rights": 6, "controllers": 4, "controllers/mirroring": 8, "controllers/
 
 
 @dataclass(frozen=True)
-class Merged:
+class Recording:
     """The cases of a recording after a second one."""
 
     newest: Sequence[Any]
@@ -34,9 +34,9 @@ class Merged:
     """Those whose responses are others, or that the newer recording does not have."""
 
 
-def merge(before: Sequence[Any], again: Sequence[Any]) -> Merged:
+def merge(before: Sequence[Any], again: Sequence[Any]) -> Recording:
     by_id = {case["id"]: case for case in again}
-    return Merged(newest=again, older=[case for case in before if by_id.get(case["id"]) != case])
+    return Recording(newest=again, older=[case for case in before if by_id.get(case["id"]) != case])
 
 
 def main() -> None:
