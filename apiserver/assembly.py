@@ -8,6 +8,7 @@ from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.schema import builtin, minors
 from mockube.apimachinery.schema.model import Schemas
 from mockube.apiserver.admission.chain import Admission, AdmissionChainMetrics, plugins
+from mockube.apiserver.admission.pod_certificate_signing import PodCertificateSigning
 from mockube.apiserver.admission.policies.param_access import PolicyParamAccess
 from mockube.apiserver.admission.resource_claim_access import ResourceClaimAccess
 from mockube.apiserver.admission.role_escalation import RoleEscalation
@@ -46,7 +47,11 @@ EVENTS = (GroupResource("", "events"), GroupResource("events.k8s.io", "events"))
 
 def make_catalog(settings: Settings, schemas: Schemas, reviews: ReviewDependencies) -> Catalog:
     kinds = kinds_of(settings.minor, settings.overrides)
-    groups = (*kinds.groups, resource_metrics.GROUP) if settings.simulate_metrics else kinds.groups
+    groups = (
+        (*kinds.groups, resource_metrics.group_of(settings.minor))
+        if settings.simulate_metrics
+        else kinds.groups
+    )
     catalog = Catalog(groups, kinds=kinds, reviews=reviews, functions=pack_conversions(settings.packs))
     for custom_versions in pack_kinds(settings.packs, schemas):
         catalog.add(custom_versions)
@@ -68,6 +73,7 @@ def make_admission(
     own = (
         escalation,
         PolicyParamAccess(webhooks.equivalents),
+        PodCertificateSigning(),
         ResourceClaimAccess(authorizes_status=not minors.is_before(settings.minor, "1.36")),
     )
     return Admission([*enabled_plugins, *pack_webhooks(settings.packs, catalog), *own], metrics.admission)

@@ -1,6 +1,6 @@
-"""CertificateApproval, CertificateSigning and CertificateSubjectRestriction.
+"""CertificateApproval, CertificateSigning, CertificateSubjectRestriction and ClusterTrustBundleAttest.
 
-A user who approves or signs certificates of a signer needs a permission for this signer, or for all of its domain,
+A user who approves or signs certificates of a signer, or says what certificates are its authorities, needs a permission for this signer, or for all of its domain,
 besides the permission to write the object.
 """
 
@@ -9,7 +9,13 @@ from cryptography.x509.oid import NameOID
 
 from mockube.apimachinery import gotext
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.admission.plugin import UPDATE, Plugin, forbidden
+from mockube.apiserver.admission.plugin import (
+    UPDATE,
+    WRITE,
+    Plugin,
+    changes_only_collector_fields,
+    forbidden,
+)
 from mockube.apiserver.authz.chain import Attributes
 from mockube.apiserver.kinds.certificates.validation import parse_request
 from mockube.apiserver.registry.registry import Registry
@@ -19,19 +25,26 @@ GROUP = "certificates.k8s.io"
 REQUEST, APPROVAL, STATUS = (
     (GROUP, "certificatesigningrequests", name) for name in ("", "approval", "status")
 )
+BUNDLE = (GROUP, "clustertrustbundles", "")
 CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client"
 MASTERS = "system:masters"
 
 
-def _check(registry: Registry, attributes: AdmissionAttributes, verb: str, signer: str, refusal: str) -> None:
+def may_use_signer(registry: Registry, attributes: AdmissionAttributes, verb: str, signer: str) -> bool:
+    """Return whether the user has a permission for a signer, or for all of its domain."""
     domain = signer.partition("/")[0]
-    for name in (signer, f"{domain}/*"):
-        question = Attributes(
+    questions = (
+        Attributes(
             user=attributes.context.user, verb=verb, group=GROUP, version="*", resource="signers", name=name
         )
-        if registry.authorization.is_allowed(question):
-            return
-    raise forbidden(attributes, f"{refusal} {gotext.quote(signer)}")
+        for name in (signer, f"{domain}/*")
+    )
+    return any(registry.authorization.is_allowed(question) for question in questions)
+
+
+def _check(registry: Registry, attributes: AdmissionAttributes, verb: str, signer: str, refusal: str) -> None:
+    if not may_use_signer(registry, attributes, verb, signer):
+        raise forbidden(attributes, f"{refusal} {gotext.quote(signer)}")
 
 
 def _signer(tree: Tree) -> str:
@@ -90,3 +103,16 @@ class CertificateSubjectRestriction(Plugin):
         organizations = request.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)
         if any(organization.value == MASTERS for organization in organizations):
             raise forbidden(attributes, f"use of {CLIENT_SIGNER} signer with {MASTERS} group is not allowed")
+
+
+class ClusterTrustBundleAttest(Plugin):
+    operations = WRITE
+    targets = frozenset({BUNDLE})
+
+    async def validate(self, registry: Registry, attributes: AdmissionAttributes) -> None:
+        new, old = attributes.object, attributes.old
+        assert new is not None
+        signer = _signer(new)
+        if not signer or (old is not None and changes_only_collector_fields(new, old)):
+            return
+        _check(registry, attributes, "attest", signer, "user not permitted to attest for signerName")

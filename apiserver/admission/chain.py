@@ -13,6 +13,7 @@ from mockube.apiserver.admission.certificates import (
     CertificateApproval,
     CertificateSigning,
     CertificateSubjectRestriction,
+    ClusterTrustBundleAttest,
 )
 from mockube.apiserver.admission.default_classes import DefaultIngressClass, DefaultStorageClass
 from mockube.apiserver.admission.default_toleration_seconds import DefaultTolerationSeconds
@@ -85,6 +86,7 @@ PLUGINS: Sequence[type[Plugin]] = (
     RuntimeClass,
     CertificateApproval,
     CertificateSigning,
+    ClusterTrustBundleAttest,
     CertificateSubjectRestriction,
     DefaultIngressClass,
     DenyServiceExternalIPs,
@@ -149,6 +151,7 @@ class PluginSelection(Struct, frozen=True, kw_only=True):
 DEFAULT_PLUGINS: Final = PluginSelection()
 
 ADDED_IN: Final[Mapping[type[Plugin], str]] = {
+    ClusterTrustBundleAttest: "1.37",
     MutatingAdmissionPolicy: "1.36",
     NodeDeclaredFeatureValidator: "1.36",
     PodTopologyLabels: "1.35",

@@ -18,6 +18,8 @@ from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation, Target
 from mockube.apiserver.user import NODE, node_name
 
+CERTIFICATE_REQUESTS: Final = ("certificates.k8s.io", "podcertificaterequests")
+_ACCOUNTS: Final = GroupResource("", "serviceaccounts")
 _CREATE, _UPDATE, _DELETE = Operation.CREATE, Operation.UPDATE, Operation.DELETE
 _LEASES: Final = "kube-node-lease"
 _SIGNERS: Final = frozenset({"kubernetes.io/kubelet-serving", "kubernetes.io/kube-apiserver-client-kubelet"})
@@ -57,6 +59,8 @@ class NodeRestriction(Plugin):
         problem = check(registry, attributes, node)
         if not problem and attributes.target == ("", "serviceaccounts", "token"):
             problem = _audience_problem(self._authorization, registry, attributes)
+        if not problem and attributes.target[:2] == CERTIFICATE_REQUESTS:
+            problem = _signer_problem(self._authorization, registry, attributes)
         if problem:
             raise forbidden(attributes, problem)
 
@@ -323,7 +327,10 @@ def _lease(_: Registry, attributes: AdmissionAttributes, node: str) -> str:
 
 
 def _csi_node(_: Registry, attributes: AdmissionAttributes, node: str) -> str:
-    return _name_problem(attributes, node, "CSINode")
+    problem = _name_problem(attributes, node, "CSINode")
+    if not problem and attributes.subresource == "status":
+        return "CSIVolumeHealth feature gate is disabled"
+    return problem
 
 
 def _name_problem(attributes: AdmissionAttributes, node: str, object_kind: str) -> str:
@@ -358,6 +365,86 @@ def _signing_request(_: Registry, attributes: AdmissionAttributes, node: str) ->
     )
 
 
+def _certificate_request(registry: Registry, attributes: AdmissionAttributes, node: str) -> str:
+    if attributes.operation is not _CREATE:
+        return f"unexpected operation {attributes.operation.value}"
+    if attributes.subresource:
+        return f"unexpected subresource {attributes.subresource}"
+    assert attributes.object is not None
+    spec = attributes.object.get("spec") or {}
+    if spec.get("nodeName", "") != node:
+        named = quote(spec.get("nodeName", ""))
+        return f"PodCertificateRequest.Spec.NodeName={named}, which is not the requesting node {quote(node)}"
+    pod_key = quote(f"{attributes.namespace}/{spec.get('podName', '')}")
+    stored = _subject(registry, NODES, "", spec.get("nodeName", ""), "node")
+    _require_uid(pod_key, "names node", spec.get("nodeUID", ""), stored, "inconsistent with the running node")
+    pod = _subject(registry, PODS, attributes.namespace, spec.get("podName", ""), "pod")
+    if meta.uid(pod) != spec.get("podUID", ""):
+        requested = quote(spec.get("podUID", ""))
+        differs = f"which differs from running pod {quote(meta.uid(pod))}"
+        raise status.Unknown(
+            f"PodCertificateRequest for pod {pod_key} contains pod UID ({requested}) {differs}"
+        )
+    if pod["spec"].get("nodeName") != node:
+        return f"pod {pod_key} is not running on node {quote(node)} named in the PodCertificateRequest"
+    if ANNOTATION_MIRROR_POD in meta.annotations(pod):
+        return f"pod {pod_key} is a mirror pod"
+    name, own_name = spec.get("serviceAccountName", ""), pod["spec"].get("serviceAccountName") or ""
+    if name != own_name:
+        names = (
+            f"contains serviceAccountName ({quote(name)}) that differs from running pod ({quote(own_name)})"
+        )
+        return f"PodCertificateRequest for pod {pod_key} {names}"
+    account = _subject(registry, _ACCOUNTS, attributes.namespace, name, "service account")
+    differs = "which differs from the running service account"
+    _require_uid(pod_key, "names service account", spec.get("serviceAccountUID", ""), account, differs)
+    return ""
+
+
+def _subject(
+    registry: Registry, resource: GroupResource, namespace: str, name: str, kind: str
+) -> ReadOnlyTree:
+    """Return an object that a PodCertificateRequest names. Upstream's cache may be late, so it asks to try again."""
+    try:
+        return _existing(registry, resource, namespace, name)
+    except status.NotFound as error:
+        key = quote(f"{namespace}/{name}" if namespace else name)
+        problem = f"while retrieving {kind} {key} named in the PodCertificateRequest: {error.message}"
+        raise status.Unknown(problem) from error
+
+
+def _require_uid(pod_key: str, names: str, uid: str, found: ReadOnlyTree, differs: str) -> None:
+    if meta.uid(found) != uid:
+        problem = f"{names} UID {quote(uid)}, {differs} ({quote(meta.uid(found))})"
+        raise status.Unknown(f"PodCertificateRequest for pod {pod_key} {problem}")
+
+
+def _signer_problem(authorization: Authorization, registry: Registry, attributes: AdmissionAttributes) -> str:
+    """Return the error unless a volume of the pod uses the signer, or the node is authorized to request its certificates."""
+    assert attributes.object is not None
+    spec = attributes.object["spec"]
+    signer = spec.get("signerName") or ""
+    pod = _existing_pod(registry, attributes.namespace, spec["podName"])
+    for volume in pod["spec"].get("volumes") or ():
+        for source in (volume.get("projected") or {}).get("sources") or ():
+            if (source.get("podCertificate") or {}).get("signerName") == signer:
+                return ""
+    access = Attributes(
+        user=attributes.context.user,
+        verb="request-serviceaccounts-podcertificate-signer",
+        group=CERTIFICATE_REQUESTS[0],
+        version=attributes.context.resource.version,
+        # RBAC has no resources with slashes.
+        resource=signer.replace("/", ":"),
+        namespace=attributes.namespace,
+        name=spec.get("serviceAccountName") or "",
+    )
+    if authorization.is_allowed(access):
+        return ""
+    key = quote(f"{attributes.namespace}/{spec['podName']}")
+    return f"pod {key} does not mount a podCertificate projected volume for signer {quote(signer)}"
+
+
 _CHECKS: Final[Mapping[tuple[str, str], Check]] = {
     ("", "nodes"): _node,
     ("", "persistentvolumeclaims"): _claim,
@@ -365,6 +452,7 @@ _CHECKS: Final[Mapping[tuple[str, str], Check]] = {
     ("storage.k8s.io", "csinodes"): _csi_node,
     ("resource.k8s.io", "resourceslices"): _slice,
     REQUEST[:2]: _signing_request,
+    CERTIFICATE_REQUESTS: _certificate_request,
 }
 """The checks of resources, including all their subresources."""
 _SUBRESOURCE_CHECKS: Final[Mapping[Target, Check]] = {

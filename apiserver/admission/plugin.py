@@ -1,6 +1,7 @@
 """The base class of admission plugins, and the errors of plugins."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from mockube.apimachinery import gotext, names, status
 from mockube.apimachinery.groups import GroupResource
@@ -67,6 +68,21 @@ class InvocationRounds:
     def add_invoked(self, key: object) -> None:
         """Record an invocation that may be repeated."""
         self._invoked_keys.add(key)
+
+
+_COLLECTOR_FIELDS: Final = frozenset(
+    {"ownerReferences", "finalizers", "managedFields", "resourceVersion", "selfLink"}
+)
+
+
+def changes_only_collector_fields(new: Tree, old: Tree) -> bool:
+    """Return whether an update changes only fields that the garbage collector needs to change."""
+    return _without_collector_fields(new) == _without_collector_fields(old)
+
+
+def _without_collector_fields(tree: Tree) -> Tree:
+    metadata = {name: value for name, value in tree["metadata"].items() if name not in _COLLECTOR_FIELDS}
+    return {**tree, "metadata": metadata}
 
 
 def name_of(plugin: type[Plugin]) -> str:

@@ -9,7 +9,13 @@ from typing import Final
 
 from mockube.apimachinery import status
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.admission.plugin import WRITE, Plugin, forbidden_object, wait_for_earlier_writes
+from mockube.apiserver.admission.plugin import (
+    WRITE,
+    Plugin,
+    changes_only_collector_fields,
+    forbidden_object,
+    wait_for_earlier_writes,
+)
 from mockube.apiserver.authz.chain import Attributes, Authorization
 from mockube.apiserver.authz.rbac.escalation import FULL_AUTHORITY, PolicyRule, escalation
 from mockube.apiserver.authz.rbac.policy import (
@@ -27,9 +33,6 @@ from mockube.apiserver.storage.stored_object import path_segment
 from mockube.apiserver.user import MASTERS
 
 _BIND: Final = "bind"
-_GARBAGE_COLLECTOR_FIELDS: Final = frozenset(
-    {"ownerReferences", "finalizers", "managedFields", "resourceVersion", "selfLink"}
-)
 _AGGREGATION: Final = "must have cluster-admin privileges to use the aggregationRule"
 
 
@@ -45,7 +48,7 @@ class RoleEscalation(Plugin):
         """Reject a role or a binding that grants too much; the object is not changed."""
         context, tree, old = attributes.context, attributes.object, attributes.old
         assert tree is not None
-        if MASTERS in context.user.groups or (old is not None and _is_garbage_collector_update(tree, old)):
+        if MASTERS in context.user.groups or (old is not None and changes_only_collector_fields(tree, old)):
             return
         await wait_for_earlier_writes(registry, attributes)
         if attributes.resource.name in (ROLES, CLUSTER_ROLES):
@@ -105,15 +108,3 @@ class RoleEscalation(Plugin):
 
 def _has_aggregation(role: Tree) -> bool:
     return bool((role.get("aggregationRule") or {}).get("clusterRoleSelectors"))
-
-
-def _is_garbage_collector_update(new: Tree, old: Tree) -> bool:
-    """Return whether an update changes only fields that the garbage collector needs to change."""
-    return _without_collector_fields(new) == _without_collector_fields(old)
-
-
-def _without_collector_fields(tree: Tree) -> Tree:
-    metadata = {
-        name: value for name, value in tree["metadata"].items() if name not in _GARBAGE_COLLECTOR_FIELDS
-    }
-    return {**tree, "metadata": metadata}

@@ -24,6 +24,7 @@ _NAMES: Final = """
 UPSTREAM: Final = tuple(_NAMES.split())
 """In the order in which they run."""
 ADDED_IN: Final[Mapping[str, str]] = {
+    "JobValidation": "1.36",
     "MutatingAdmissionPolicy": "1.32",
     "NodeDeclaredFeatureValidator": "1.35",
     "PodGroupProtection": "1.36",
@@ -32,19 +33,27 @@ ADDED_IN: Final[Mapping[str, str]] = {
     "PodTopologyLabels": "1.33",
 }
 """The first minor that has a plugin."""
+REMOVED_IN: Final[Mapping[str, str]] = {"JobValidation": "1.37", "PodGroupWorkloadExists": "1.37"}
+"""The first minor that no longer has a plugin."""
 
 
 def problem(enabled: Sequence[str], disabled: Collection[str], minor: str = minors.NEWEST) -> str:
     """Return what is wrong with these enabled and disabled plugins; "" if nothing is."""
     for flag, names in (("enable", enabled), ("disable", disabled)):
         for name in names:
-            if name not in UPSTREAM or minors.is_before(minor, ADDED_IN.get(name, minor)):
+            if name not in UPSTREAM or not _is_known(name, minor):
                 return f"{flag}-admission-plugins plugin {quote(name)} is unknown"
     both = sorted(set(enabled) & set(disabled))
     if both:
         plugin_names = " ".join(both)
         return f"[{plugin_names}] in enable-admission-plugins and disable-admission-plugins overlapped"
     return ""
+
+
+def _is_known(name: str, minor: str) -> bool:
+    if minors.is_before(minor, ADDED_IN.get(name, minor)):
+        return False
+    return name not in REMOVED_IN or minors.is_before(minor, REMOVED_IN[name])
 
 
 def configuration_problem(enabled: Collection[str], configurations: Configurations) -> str:

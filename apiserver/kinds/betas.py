@@ -39,7 +39,7 @@ BETAS: Final = (
         "admissionregistration.k8s.io",
         "v1beta1",
         _POLICIES,
-        ("1.34", "1.36"),
+        ("1.34", "1.37"),
         "is deprecated in v1.37+, unavailable in v1.40+; use {group}/v1 {kind}",
     ),
     Beta(
@@ -53,7 +53,7 @@ BETAS: Final = (
         "admissionregistration.k8s.io",
         "v1alpha1",
         _POLICIES,
-        ("1.32", "1.36"),
+        ("1.32", "1.37"),
         "is deprecated in v1.35+, unavailable in v1.38+",
     ),
     Beta(
@@ -62,6 +62,13 @@ BETAS: Final = (
         _VALIDATING_POLICIES,
         ("1.29", "1.31"),
         "is deprecated in v1.29+, unavailable in v1.32+",
+    ),
+    Beta(
+        "certificates.k8s.io",
+        "v1beta1",
+        ("clustertrustbundles",),
+        ("1.37", "1.37"),
+        "is deprecated in v1.37+, unavailable in v1.40+; use {group}/v1 {kind}",
     ),
     Beta(
         "networking.k8s.io",
@@ -74,14 +81,14 @@ BETAS: Final = (
         "resource.k8s.io",
         "v1beta2",
         _DEVICES,
-        ("1.33", "1.36"),
+        ("1.33", "1.37"),
         "is deprecated in v1.36+, unavailable in v1.39+",
     ),
     Beta(
         "resource.k8s.io",
         "v1beta1",
         _DEVICES,
-        ("1.33", "1.36"),
+        ("1.33", "1.37"),
         "is deprecated in v1.35+, unavailable in v1.38+",
     ),
     Beta(
@@ -97,6 +104,13 @@ BETAS: Final = (
         _CLASSES,
         ("1.29", "1.34"),
         "is deprecated in v1.32+, unavailable in v1.35+",
+    ),
+    Beta(
+        "storagemigration.k8s.io",
+        "v1beta1",
+        ("storageversionmigrations",),
+        ("1.37", "1.37"),
+        "is deprecated in v1.37+, unavailable in v1.40+; use {group}/v1 {kind}",
     ),
 )
 """The most stable first. Objects are stored in the stable version, or, before the minor release that has it, in the first of these."""

@@ -38,7 +38,11 @@ from mockube.apiserver.kinds.autoscaling import scale
 from mockube.apiserver.kinds.autoscaling.horizontal_pod_autoscaler import horizontal_pod_autoscaler
 from mockube.apiserver.kinds.batch import cron_job
 from mockube.apiserver.kinds.batch.job import job
-from mockube.apiserver.kinds.certificates import certificate_signing_request
+from mockube.apiserver.kinds.certificates import (
+    certificate_signing_request,
+    cluster_trust_bundle,
+    pod_certificate_request,
+)
 from mockube.apiserver.kinds.common.defaults import Steps, Table, defaults_table
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.warnings import Warnings
@@ -74,7 +78,12 @@ from mockube.apiserver.kinds.networking import (
 from mockube.apiserver.kinds.node import runtime_class
 from mockube.apiserver.kinds.policy import pod_disruption_budget
 from mockube.apiserver.kinds.rbac import role_bindings, roles
-from mockube.apiserver.kinds.resource import device_class, resource_claims, resource_slice
+from mockube.apiserver.kinds.resource import (
+    device_class,
+    device_taint_rule,
+    resource_claims,
+    resource_slice,
+)
 from mockube.apiserver.kinds.scheduling import priority_class
 from mockube.apiserver.kinds.storage import (
     csi_driver,
@@ -84,6 +93,7 @@ from mockube.apiserver.kinds.storage import (
     volume_attachment,
     volume_attributes_class,
 )
+from mockube.apiserver.kinds.storagemigration import storage_version_migration
 from mockube.apiserver.kinds.strategy import Strategy
 from mockube.apiserver.wire.table import NAME, Column, Printer
 
@@ -152,7 +162,10 @@ GROUPS: Final = (
             job.KIND,
         ),
     ),
-    Group(name="certificates.k8s.io", kinds=(certificate_signing_request.KIND,)),
+    Group(
+        name="certificates.k8s.io",
+        kinds=(certificate_signing_request.KIND, cluster_trust_bundle.KIND, pod_certificate_request.KIND),
+    ),
     Group(
         name="networking.k8s.io",
         kinds=(
@@ -206,6 +219,7 @@ GROUPS: Final = (
         name="resource.k8s.io",
         kinds=(
             device_class.KIND,
+            device_taint_rule.KIND,
             resource_claims.RESOURCE_CLAIM,
             resource_claims.RESOURCE_CLAIM_TEMPLATE,
             resource_slice.KIND,
@@ -213,6 +227,7 @@ GROUPS: Final = (
         defaults=resource_claims.DEFAULTS,
     ),
     Group(name="flowcontrol.apiserver.k8s.io", kinds=(flow_schema.KIND, priority_level_configuration.KIND)),
+    Group(name="storagemigration.k8s.io", kinds=(storage_version_migration.KIND,)),
 )
 
 Conversions: TypeAlias = Mapping[tuple[GroupVersion, str], Conversion]

@@ -35,45 +35,53 @@ _VERSIONS: Final = {
     "flowcontrol.apiserver.k8s.io": "v1 v1beta3 v1beta2 v1beta1",
     "imagepolicy.k8s.io": "v1alpha1",
     "internal.apiserver.k8s.io": "v1alpha1",
+    "lifecycle.k8s.io": "v1alpha1",
     "networking.k8s.io": "v1 v1beta1",
     "node.k8s.io": "v1 v1beta1 v1alpha1",
     "policy": "v1 v1beta1",
     "rbac.authorization.k8s.io": "v1 v1beta1 v1alpha1",
     "resource.k8s.io": "v1 v1beta2 v1beta1 v1alpha3",
-    "scheduling.k8s.io": "v1 v1beta1 v1alpha2",
+    "scheduling.k8s.io": "v1 v1beta1 v1alpha3",
     "storage.k8s.io": "v1 v1beta1 v1alpha1",
-    "storagemigration.k8s.io": "v1beta1",
+    "storagemigration.k8s.io": "v1 v1beta1",
 }
 REGISTERED: Final[Mapping[str, tuple[str, ...]]] = {
     group: tuple(versions.split()) for group, versions in _VERSIONS.items()
 }
 """By group, the versions that kube-apiserver has types for, in the order of discovery. It serves few of the old ones."""
 _NOT_SERVED: Final = """
+certificates.k8s.io/v1beta1 podcertificaterequests 1.37 1.37
 authentication.k8s.io/v1beta1 selfsubjectreviews 1.29 1.32
 authentication.k8s.io/v1alpha1 selfsubjectreviews 1.29 1.31
-coordination.k8s.io/v1beta1 leasecandidates 1.33 1.36
-coordination.k8s.io/v1alpha2 leasecandidates 1.32 1.36
+coordination.k8s.io/v1beta1 leasecandidates 1.33 1.37
+coordination.k8s.io/v1alpha2 leasecandidates 1.32 1.37
 coordination.k8s.io/v1alpha1 leasecandidates 1.31 1.31
-internal.apiserver.k8s.io/v1alpha1 storageversions 1.29 1.36
+internal.apiserver.k8s.io/v1alpha1 storageversions 1.29 1.37
 networking.k8s.io/v1beta1 ipaddresses servicecidrs 1.31 1.32
 networking.k8s.io/v1alpha1 ipaddresses servicecidrs 1.29 1.30
-resource.k8s.io/v1beta2 devicetaintrules 1.36 1.36
+resource.k8s.io/v1beta2 devicetaintrules 1.36 1.37
 resource.k8s.io/v1beta1 deviceclasses resourceclaims resourceclaimtemplates resourceslices 1.32 1.32
-resource.k8s.io/v1alpha3 devicetaintrules 1.33 1.36
-resource.k8s.io/v1alpha3 resourcepoolstatusrequests 1.36 1.36
+resource.k8s.io/v1alpha3 devicetaintrules 1.33 1.37
+resource.k8s.io/v1alpha3 resourcepoolstatusrequests 1.36 1.37
 resource.k8s.io/v1alpha3 deviceclasses resourceclaims resourceclaimtemplates resourceslices 1.31 1.33
 resource.k8s.io/v1alpha3 podschedulingcontexts 1.31 1.31
 resource.k8s.io/v1alpha2 podschedulingcontexts resourceclaims resourceclaimtemplates resourceclasses 1.29 1.30
 resource.k8s.io/v1alpha2 resourceclaimparameters resourceclassparameters resourceslices 1.30 1.30
 """
-_ONLY_OLDER: Final = {
-    "coordination.k8s.io": ("v1alpha1",),
-    "networking.k8s.io": ("v1alpha1",),
-    "resource.k8s.io": ("v1alpha2",),
-    "scheduling.k8s.io": ("v1alpha1",),
-    "storagemigration.k8s.io": ("v1alpha1",),
+_UNTIL: Final = {
+    "coordination.k8s.io": {"v1alpha1": "1.31"},
+    "networking.k8s.io": {"v1alpha1": "1.33"},
+    "resource.k8s.io": {"v1alpha2": "1.30"},
+    "scheduling.k8s.io": {"v1alpha2": "1.36", "v1alpha1": "1.35"},
+    "storagemigration.k8s.io": {"v1alpha1": "1.34"},
 }
-"""Versions that only older minor releases have types for."""
+"""The last minor release that has types for a version that the newest does not have."""
+_ADDED_IN: Final = {
+    ("lifecycle.k8s.io", "v1alpha1"): "1.37",
+    ("scheduling.k8s.io", "v1alpha3"): "1.37",
+    ("storagemigration.k8s.io", "v1"): "1.37",
+}
+"""The first minor release that has types for a version."""
 
 
 def _read_not_served(text: str) -> Iterator[tuple[GroupVersionResource, str, str]]:
@@ -96,13 +104,28 @@ def not_served(minor: str) -> Collection[GroupVersionResource]:
 
 @cache
 def registered_versions(minor: str) -> Mapping[str, tuple[str, ...]]:
-    """Return the versions of each group that a minor release has types for; an older one has those of the newest, too."""
+    """Return the versions of each group that a minor release has types for; an older one has most of the newest, too."""
     if minor == minors.NEWEST:
         return REGISTERED
-    return {group: (*versions, *_ONLY_OLDER.get(group, ())) for group, versions in REGISTERED.items()}
+    registered = {
+        group: (
+            *(version for version in versions if _is_known((group, version), minor)),
+            *(
+                version
+                for version, until in _UNTIL.get(group, {}).items()
+                if not minors.is_before(until, minor)
+            ),
+        )
+        for group, versions in REGISTERED.items()
+    }
+    return {group: versions for group, versions in registered.items() if versions}
 
 
-_SERVED_IN_PART: Final = frozenset({("resource.k8s.io", "v1beta2")})
+def _is_known(group_version: GroupVersion, minor: str) -> bool:
+    return not minors.is_before(minor, _ADDED_IN.get(group_version, minor))
+
+
+_SERVED_IN_PART: Final = frozenset({("certificates.k8s.io", "v1beta1"), ("resource.k8s.io", "v1beta2")})
 """Versions of which this server can serve other resources."""
 _NEEDED: Final[tuple[GroupVersion, ...]] = (
     ("", "v1"),
@@ -163,7 +186,7 @@ def runtime_config_problem(
     try:
         if has_priority_and_fairness:
             _check_flow_control(settings)
-        _check_keys(settings)
+        _check_keys(settings, minor)
         _check_groups_needed(_overrides(settings, minor))
         _check_served(settings, minor)
     except ValueError as error:
@@ -208,7 +231,7 @@ def _check_flow_control(settings: Mapping[str, str]) -> None:
             return
 
 
-def _check_keys(settings: Mapping[str, str]) -> None:
+def _check_keys(settings: Mapping[str, str], minor: str) -> None:
     if settings.get("api/all") == "false" and len(settings) == 1:
         raise ValueError("invalid runtime-config with only api/all=false")
     unknown = set()
@@ -216,7 +239,7 @@ def _check_keys(settings: Mapping[str, str]) -> None:
         if key.count("/") not in (1, 2):
             raise ValueError(f"runtime-config invalid key {key}")
         group, version = key.split("/")[:2]
-        if group not in REGISTERED:
+        if group not in registered_versions(minor):
             unknown.add(f"{group}/{version}")
     if unknown:
         raise ValueError(f"unknown api groups {','.join(sorted(unknown))}")

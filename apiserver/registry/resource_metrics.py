@@ -11,7 +11,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.usage.expressions import Expressions
 from mockube.apimachinery.usage.usage import containers_usage, total
 from mockube.apiserver.event_loop import yield_to_loop
-from mockube.apiserver.kinds.metrics.resource_metrics import GROUP_NAME, NODE_METRICS, POD_METRICS
+from mockube.apiserver.kinds.metrics.resource_metrics import GROUP_NAME
 from mockube.apiserver.registry.registry import WRONG_TYPE_ERRORS, Backend, OwnVerbs
 from mockube.apiserver.registry.request_context import ListResult, ObjectResult, RequestContext
 from mockube.apiserver.registry.selection import select_by
@@ -85,7 +85,7 @@ class ResourceMetrics:
         stored = backend.find_cached(PODS, context.namespace, context.name)
         if stored is None:
             raise status.not_found(PODS, context.name)
-        metrics = _pod_metrics(backend, UsageMeter(backend, self._expressions), stored)
+        metrics = _pod_metrics(context, backend, UsageMeter(backend, self._expressions), stored)
         if metrics is None:
             resource = GroupResource(GROUP_NAME, "podmetrics")
             raise status.not_found(resource, f"{context.namespace}/{context.name}")
@@ -99,7 +99,7 @@ class ResourceMetrics:
             if index % SLICE == SLICE - 1:
                 await yield_to_loop()
             if matches is None or matches(stored):
-                metrics = _pod_metrics(backend, measure, stored)
+                metrics = _pod_metrics(context, backend, measure, stored)
                 items += [] if metrics is None else [metrics]
         return _list(context, items)
 
@@ -111,7 +111,7 @@ class ResourceMetrics:
         if node is None:
             raise status.not_found(GroupResource(GROUP_NAME, "nodemetrics"), context.name)
         used = await self._used_on_nodes(backend, measure, {context.name})
-        return ObjectResult(stored=_node_metrics(backend, node, used.get(context.name, {})))
+        return ObjectResult(stored=_node_metrics(context, backend, node, used.get(context.name, {})))
 
     async def list_nodes(self, backend: Backend, context: RequestContext) -> ListResult:
         _, chosen = await select_by(backend, context)
@@ -121,7 +121,9 @@ class ResourceMetrics:
             node for stored in matching if (node := measure.ready_node(meta.name(stored.tree()))) is not None
         ]
         used = await self._used_on_nodes(backend, measure, {meta.name(node) for node in nodes})
-        return _list(context, [_node_metrics(backend, node, used.get(meta.name(node), {})) for node in nodes])
+        return _list(
+            context, [_node_metrics(context, backend, node, used.get(meta.name(node), {})) for node in nodes]
+        )
 
     async def _used_on_nodes(
         self, backend: Backend, measure: UsageMeter, names: set[str]
@@ -147,28 +149,38 @@ def _measure_pod(backend: Backend, measure: UsageMeter, stored: StoredObject) ->
         return {}
 
 
-def _pod_metrics(backend: Backend, measure: UsageMeter, stored: StoredObject) -> StoredObject | None:
+def _pod_metrics(
+    context: RequestContext, backend: Backend, measure: UsageMeter, stored: StoredObject
+) -> StoredObject | None:
     used = _measure_pod(backend, measure, stored)
     if not used:
         return None
     containers = [{"name": name, "usage": _usage_tree(amounts)} for name, amounts in used.items()]
-    return _as_stored(backend, POD_METRICS.resource.kind, stored.tree(), {"containers": containers})
+    return _as_stored(context, backend, stored.tree(), {"containers": containers})
 
 
-def _node_metrics(backend: Backend, node: ReadOnlyTree, used: Amounts) -> StoredObject:
+def _node_metrics(
+    context: RequestContext, backend: Backend, node: ReadOnlyTree, used: Amounts
+) -> StoredObject:
     usage = {"cpu": "0", "memory": "0", **_usage_tree(used)}
-    return _as_stored(backend, NODE_METRICS.resource.kind, node, {"usage": usage})
+    return _as_stored(context, backend, node, {"usage": usage})
 
 
 def _usage_tree(amounts: Amounts) -> dict[str, str]:
     return to_tree({name: amount for name, amount in amounts.items() if name in MEASURED_RESOURCES})
 
 
-def _as_stored(backend: Backend, kind: str, about: ReadOnlyTree, content: Mapping[str, Any]) -> StoredObject:
+def _as_stored(
+    context: RequestContext, backend: Backend, about: ReadOnlyTree, content: Mapping[str, Any]
+) -> StoredObject:
     now = format_time(backend.clock.now())
     named = {"name": meta.name(about), "namespace": meta.namespace(about), "labels": meta.labels(about)}
     metadata = {"creationTimestamp": now, **{name: value for name, value in named.items() if value}}
-    tree = {"kind": kind, "apiVersion": POD_METRICS.resource.api_version, "metadata": metadata}
+    tree = {
+        "kind": context.resource.kind,
+        "apiVersion": context.resource.api_version,
+        "metadata": metadata,
+    }
     return StoredObject.without_revision(canonical({**tree, "timestamp": now, "window": WINDOW, **content}))
 
 

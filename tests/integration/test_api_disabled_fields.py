@@ -1,4 +1,4 @@
-"""Fields behind feature gates that are off in 1.36 are dropped, as kube-apiserver drops them."""
+"""Fields behind feature gates that are off are dropped, as kube-apiserver drops them."""
 
 import pytest
 
@@ -17,16 +17,6 @@ async def client():
         yield client
 
 
-def projected_volume(*sources):
-    return {"name": "v", "projected": {"sources": list(sources)}}
-
-
-TOKEN = {"serviceAccountToken": {"path": "x"}}
-BUNDLE = {"clusterTrustBundle": {"name": "x", "path": "y"}}
-CERTIFICATE = {
-    "podCertificate": {"signerName": "a.b/c", "keyType": "ED25519", "credentialBundlePath": "x"},
-    "configMap": {"name": "x"},
-}
 SLEEP = {"preStop": {"sleep": {"seconds": 1}}}
 SPEC = {
     "os": {"name": "linux"},
@@ -39,7 +29,6 @@ SPEC = {
     "initContainers": [
         {"name": "i", "image": "b", "restartPolicy": "Always", "lifecycle": {"stopSignal": "SIGTERM"}}
     ],
-    "volumes": [projected_volume(TOKEN, BUNDLE, CERTIFICATE)],
 }
 TEMPLATE = {"metadata": {"labels": {"a": "b"}}, "spec": SPEC}
 SELECTOR = {"selector": {"matchLabels": {"a": "b"}}}
@@ -91,9 +80,6 @@ async def test_disabled_fields_of_pods_and_templates_are_dropped(client, path, k
     assert "schedulingGroup" not in spec
     assert [one.get("lifecycle") for one in spec["containers"]] == [None, SLEEP, {}]
     assert "lifecycle" not in spec["initContainers"][0]
-    sources = spec["volumes"][0]["projected"]["sources"]
-    assert sources[1:] == [{}, {"configMap": {"name": "x"}}]
-    assert "(Projected) has no sources provided" in created.headers["Warning"]
     changed = await client.patch(f"{path}/x", nested({"schedulingGroup": {"podGroupName": "y"}}, *keys))
     assert changed.status == 200, changed.body
     assert "schedulingGroup" not in value_at(changed.body, *keys)

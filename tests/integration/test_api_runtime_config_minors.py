@@ -5,12 +5,14 @@ import re
 import orjson
 import pytest
 
+from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.schema import minors
 from mockube.apiserver.config.command_line import parse
 from mockube.apiserver.http.settings import Settings
 from mockube.apiserver.kinds.resource_config import not_served, read_overrides, read_pairs
 from mockube.apiserver.kinds.served_kinds import kinds_of
 from tests.support.server import apiserver
+from tests.support.server.pod_certificates import authority
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 RULES = {
@@ -25,6 +27,8 @@ MUTATION = {
 REQUESTS = {"requests": [{"name": "r", "deviceClassName": "c"}]}
 EXACT = {"requests": [{"name": "r", "exactly": {"deviceClassName": "c"}}]}
 SPECS = {
+    "clustertrustbundles": {"spec": {"trustBundle": authority(RealClock().now())}},
+    "storageversionmigrations": {"spec": {"resource": {"group": "", "resource": "secrets"}}},
     "ipaddresses": {"spec": {"parentRef": {"resource": "services", "namespace": "default", "name": "s"}}},
     "servicecidrs": {"spec": {"cidrs": ["10.8.0.0/24"]}},
     "volumeattributesclasses": {"driverName": "d.example", "parameters": {"a": "b"}},

@@ -8,6 +8,7 @@ from mockube.apimachinery.fields import parse as parse_field_selector
 from mockube.apimachinery.gotext import quote
 from mockube.apiserver.authz.chain import NO_OPINION, Attributes, Decision, DecisionAndReason, UserRules
 from mockube.apiserver.authz.node.graph import NodeGraph
+from mockube.apiserver.authz.node.references import CERTIFICATE_REQUEST
 from mockube.apiserver.authz.rbac.rules import RuleSet
 from mockube.apiserver.user import User, node_name
 
@@ -46,7 +47,7 @@ class NodeAuthorizer:
             ("resource.k8s.io", "resourceslices"): self._slice,
             ("", "nodes"): _node,
             ("", "pods"): self._pod,
-            ("certificates.k8s.io", "podcertificaterequests"): lambda _node, _attributes: NO_OPINION,
+            ("certificates.k8s.io", CERTIFICATE_REQUEST): self._certificate_request,
         }
 
     def decide(self, attributes: Attributes) -> DecisionAndReason:
@@ -129,6 +130,22 @@ class NodeAuthorizer:
             return _ALLOWED
         return _no_opinion(f"only the following verbs are allowed for a ResourceSlice: {_SLICE_VERBS}")
 
+    def _certificate_request(self, node: str, attributes: Attributes) -> DecisionAndReason:
+        if CERTIFICATE_REQUEST not in self.graph.resources:
+            return NO_OPINION
+        if attributes.subresource:
+            return _no_opinion("nodes may not access the status subresource of PodCertificateRequests")
+        verb = attributes.verb
+        if verb == "create":
+            return _ALLOWED
+        if verb == "get":
+            return self._authorize_related(node, attributes)
+        if verb not in ("list", "watch"):
+            return _no_opinion(f"nodes may not {verb} podcertificaterequests")
+        if _selects(attributes, "spec.nodeName", node):
+            return _ALLOWED
+        return _no_opinion("can only list/watch podcertificaterequests with nodeName field selector")
+
     def _pod(self, node: str, attributes: Attributes) -> DecisionAndReason:
         verb = attributes.verb
         if not attributes.subresource:
@@ -154,10 +171,12 @@ def _lease(node: str, attributes: Attributes) -> DecisionAndReason:
 
 
 def _csi_node(node: str, attributes: Attributes) -> DecisionAndReason:
-    if attributes.verb not in _OWN_OBJECT:
-        return _no_opinion("can only get, create, update, patch, or delete a CSINode")
+    if attributes.subresource == "status":
+        return _no_opinion("CSINode status access requires CSIVolumeHealth feature")
     if attributes.subresource:
         return _no_opinion("cannot authorize CSINode subresources")
+    if attributes.verb not in _OWN_OBJECT:
+        return _no_opinion("can only get, create, update, patch, or delete a CSINode")
     if attributes.verb != "create" and attributes.name != node:
         return _no_opinion("can only access CSINode with the same name as the requesting node")
     return _ALLOWED

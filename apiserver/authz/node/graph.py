@@ -11,6 +11,7 @@ import orjson
 from mockube.apiserver.authz.chain import PreparationNeeded
 from mockube.apiserver.authz.node.references import (
     ATTACHMENT,
+    CERTIFICATE_REQUEST,
     POD,
     SLICE,
     VOLUME,
@@ -23,7 +24,13 @@ from mockube.apiserver.event_loop import yield_to_loop
 from mockube.apiserver.storage.resource_cache import Change, ResourceCache
 from mockube.apiserver.storage.stored_object import StoredObject
 
-GROUPS: Final = {POD: "", VOLUME: "", ATTACHMENT: "storage.k8s.io", SLICE: "resource.k8s.io"}
+GROUPS: Final = {
+    POD: "",
+    VOLUME: "",
+    ATTACHMENT: "storage.k8s.io",
+    SLICE: "resource.k8s.io",
+    CERTIFICATE_REQUEST: "certificates.k8s.io",
+}
 """The API groups of the resources that are watched."""
 MAX_SYNCHRONOUS_CHANGES: Final = 500
 """The number of changes that are applied at once while a request waits; more are applied in batches between requests."""
@@ -36,7 +43,7 @@ Caches = Callable[[str], ResourceCache]
 class NodeGraph:
     def __init__(self, resources: Iterable[str] = GROUPS) -> None:
         """`resources` are those of `GROUPS` that the server stores."""
-        self._resources = tuple(resources)
+        self.resources = tuple(resources)
         self._caches: Caches | None = None
         self._watchers: list[_Watcher] = []
         """Empty until the first request of a node user."""
@@ -94,7 +101,7 @@ class NodeGraph:
     def _start_watching(self) -> None:
         if self._watchers or self._caches is None:
             return
-        for resource in self._resources:
+        for resource in self.resources:
             cache = self._caches(resource)
             watcher = _Watcher(self, resource, cache.prefix)
             cache.add_watcher(watcher)
@@ -144,7 +151,9 @@ class _Links:
             self.claim = claim_of(tree)
             self.secrets = frozenset() if self.claim is None else frozenset(secrets_of_volume(tree))
         elif self.node:
-            self.references = frozenset(of_pod(tree) if resource == POD else [(resource, "", name)])
+            namespace = tree["metadata"].get("namespace") or ""
+            own = [(resource, namespace, name)]
+            self.references = frozenset(of_pod(tree) if resource == POD else own)
 
     def add(
         self,

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from mockube.apimachinery.pods import every_container, secret_names
 
-SECRET, CONFIG_MAP, ACCOUNT, CLAIM, RESOURCE_CLAIM, POD, VOLUME, ATTACHMENT, SLICE = (
+SECRET, CONFIG_MAP, ACCOUNT, CLAIM, RESOURCE_CLAIM, POD, VOLUME, ATTACHMENT, SLICE, CERTIFICATE_REQUEST = (
     "secrets",
     "configmaps",
     "serviceaccounts",
@@ -15,6 +15,7 @@ SECRET, CONFIG_MAP, ACCOUNT, CLAIM, RESOURCE_CLAIM, POD, VOLUME, ATTACHMENT, SLI
     "persistentvolumes",
     "volumeattachments",
     "resourceslices",
+    "podcertificaterequests",
 )
 
 Reference = tuple[str, str, str]

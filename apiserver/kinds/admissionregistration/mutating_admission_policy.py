@@ -103,7 +103,6 @@ KIND: Final = Kind(
         version="v1",
         name="mutatingadmissionpolicies",
         kind="MutatingAdmissionPolicy",
-        hashed_version="v1beta1",
         namespaced=False,
         categories=("api-extensions",),
     ),

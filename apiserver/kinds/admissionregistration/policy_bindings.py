@@ -127,7 +127,6 @@ MUTATING_ADMISSION_POLICY_BINDING: Final = Kind(
         version="v1",
         name="mutatingadmissionpolicybindings",
         kind="MutatingAdmissionPolicyBinding",
-        hashed_version="v1beta1",
         namespaced=False,
         categories=("api-extensions",),
     ),

@@ -8,7 +8,7 @@ from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from msgspec import Struct
 
-from mockube.apimachinery import errors, names, pem
+from mockube.apimachinery import errors, pem
 from mockube.apimachinery.certificate_requests import signature_problem
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
@@ -17,6 +17,7 @@ from mockube.apimachinery.x509.pool import certificate_problem
 from mockube.apiserver.kinds.common import objectmeta
 from mockube.apiserver.kinds.common.checks import pointer, require_that, unique
 from mockube.apiserver.kinds.common.objectmeta import NameRule
+from mockube.apiserver.kinds.common.signer_names import check_signer_name
 from mockube.apiserver.kinds.common.validation import Update, Validation, get_struct
 
 _LEGACY_SIGNER: Final = "kubernetes.io/legacy-unknown"
@@ -107,36 +108,12 @@ def _check_usages(usages: Sequence[str], path: Path, exemptions: _Exemptions) ->
 
 # --- signers
 
-_MAX_DOMAIN_LENGTH: Final = names.SUBDOMAIN_MAX_LENGTH
-_MAX_SIGNER_LENGTH: Final = 2 * _MAX_DOMAIN_LENGTH + names.LABEL_MAX_LENGTH + 2
-
-
-def _check_signer(signer: str, path: Path) -> Iterator[FieldError]:
-    domain, _, name = signer.partition("/")
-    if signer.count("/") != 1:
-        problem = "must be a fully qualified domain and path of the form 'example.com/signer-name'"
-        yield errors.invalid(path, signer, problem)
-        return
-    if len(domain) > _MAX_DOMAIN_LENGTH:
-        yield errors.too_long(path, _MAX_DOMAIN_LENGTH)
-    for part, check in ((domain, names.check_dns1123_label), (name, names.check_dns1123_subdomain)):
-        for label in part.split("."):
-            for problem in check(label):
-                yield errors.invalid(path, part, f'validating label "{label}": {problem}')
-        if part is domain and "." not in domain:
-            problem = "should be a domain with at least two segments separated by dots"
-            yield errors.invalid(path, domain, problem)
-    if len(signer) > _MAX_SIGNER_LENGTH:
-        yield errors.too_long(path, _MAX_SIGNER_LENGTH)
-
 
 def _check_signer_name(signer: str, path: Path, exemptions: _Exemptions) -> Iterable[FieldError]:
-    if not signer:
-        return (errors.required(path),)
     if signer == _LEGACY_SIGNER and not exemptions.legacy_signer:
         problem = "the legacy signerName is not allowed via this API version"
         return (errors.invalid(path, signer, problem),)
-    return _check_signer(signer, path)
+    return check_signer_name(signer, path)
 
 
 # --- conditions and certificate

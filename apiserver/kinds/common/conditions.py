@@ -22,7 +22,7 @@ from mockube.apiserver.kinds.common.objectmeta import check_label_name
 _REASON: Final = "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
 
 
-def _check_reason(reason: str, path: Path) -> Iterator[FieldError]:
+def check_reason_format(reason: str, path: Path) -> Iterator[FieldError]:
     if not re.fullmatch(_REASON, reason):
         rule = (
             "a condition reason must start with alphabetic character, optionally followed by a string of "
@@ -32,7 +32,6 @@ def _check_reason(reason: str, path: Path) -> Iterator[FieldError]:
             "(e.g. 'my_name',  or 'MY_NAME',  or 'MyName',  or 'ReasonA,ReasonB',  or 'ReasonA:ReasonB',"
         )
         yield errors.invalid(path, reason, f"{rule} {examples} regex used for validation is '{_REASON}')")
-    yield from max_bytes(1024)(reason, path)
 
 
 _CONDITION: Final = all_of(
@@ -42,7 +41,7 @@ _CONDITION: Final = all_of(
         "observedGeneration", require_that(lambda value: value >= 0, "must be greater than or equal to zero")
     ),
     require("lastTransitionTime"),
-    require("reason", _check_reason),
+    require("reason", check_reason_format, max_bytes(1024)),
     field("message", max_bytes(32768), absent=""),
 )
 

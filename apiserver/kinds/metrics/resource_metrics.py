@@ -1,10 +1,12 @@
 """The kinds of metrics.k8s.io, which are computed for each request and not stored."""
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any, Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.quota.amounts import read
+from mockube.apimachinery.schema import minors
 from mockube.apimachinery.tree import Tree
 from mockube.apimachinery.usage.usage import total
 from mockube.apiserver.kinds.api_resource import Resource
@@ -12,7 +14,6 @@ from mockube.apiserver.kinds.kind import Group, Kind
 from mockube.apiserver.wire.table import Column, Printer
 
 GROUP_NAME: Final = "metrics.k8s.io"
-VERSION: Final = "v1beta1"
 
 _COLUMNS: Final = (
     Column(name="Name", format="name", description="Name of the resource"),
@@ -33,32 +34,37 @@ def _pod_cells(metrics: Tree, now: datetime) -> list[Any]:
     return _node_cells({**metrics, "usage": usage}, now)
 
 
-NODE_METRICS: Final = Kind(
-    resource=Resource(
-        group=GROUP_NAME,
-        version=VERSION,
-        name="nodes",
-        kind="NodeMetrics",
-        has_singular=False,
-        namespaced=False,
-        verbs=("get", "list"),
-        stored_at=f"{GROUP_NAME}/nodes",
-    ),
-    printer=Printer(columns=_COLUMNS, cells=_node_cells),
-)
-POD_METRICS: Final = Kind(
-    resource=Resource(
-        group=GROUP_NAME,
-        version=VERSION,
-        name="pods",
-        kind="PodMetrics",
-        has_singular=False,
-        verbs=("get", "list"),
-        stored_at=f"{GROUP_NAME}/pods",
-    ),
-    printer=Printer(columns=_COLUMNS, cells=_pod_cells),
-)
-GROUP: Final = Group(name=GROUP_NAME, versions=(VERSION,), kinds=(NODE_METRICS, POD_METRICS))
+def _kind(name: str, kind: str, version: str, cells: Callable[[Tree, datetime], list[Any]]) -> Kind:
+    return Kind(
+        resource=Resource(
+            group=GROUP_NAME,
+            version=version,
+            name=name,
+            kind=kind,
+            has_singular=False,
+            namespaced=name == "pods",
+            verbs=("get", "list"),
+            stored_at=f"{GROUP_NAME}/{name}",
+        ),
+        printer=Printer(columns=_COLUMNS, cells=cells),
+    )
+
+
+def _kinds(version: str) -> tuple[Kind, Kind]:
+    return _kind("nodes", "NodeMetrics", version, _node_cells), _kind(
+        "pods", "PodMetrics", version, _pod_cells
+    )
+
+
+GROUP: Final = Group(name=GROUP_NAME, versions=("v1", "v1beta1"), kinds=(*_kinds("v1beta1"), *_kinds("v1")))
+_BETA: Final = Group(name=GROUP_NAME, versions=("v1beta1",), kinds=_kinds("v1beta1"))
+
+
+def group_of(minor: str) -> Group:
+    """Return the group with the versions that clients of a minor release know."""
+    return _BETA if minors.is_before(minor, "1.37") else GROUP
+
+
 CUSTOM: Final = Group(name="custom.metrics.k8s.io", versions=("v1beta2", "v1beta1"))
 EXTERNAL: Final = Group(name="external.metrics.k8s.io", versions=("v1beta1",))
 """The resources of the last two groups are metrics."""

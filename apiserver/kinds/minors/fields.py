@@ -42,6 +42,8 @@ def _claims(path: str) -> Mapping[str, tuple[str, ...]]:
 
 
 POD_SPEC: Final[Mapping[str, tuple[str, ...]]] = {
+    "ClusterTrustBundleProjection": ("volumes.*.projected.sources.*.clusterTrustBundle",),
+    "PodCertificateRequest": ("volumes.*.projected.sources.*.podCertificate",),
     "DynamicResourceAllocation": ("resourceClaims", *_paths_of(CONTAINERS, "resources.claims")),
     "GenericWorkload": ("workloadRef",),
     "EnvFiles": _paths_of(CONTAINERS, "env.*.valueFrom.fileKeyRef"),
@@ -137,6 +139,7 @@ OTHERS: Final[Mapping[GroupResource, Mapping[str, tuple[str, ...]]]] = {
             ("spec.devices",), "bindsToNode", "bindingConditions", "bindingFailureConditions"
         ),
         "DRADeviceTaints": ("spec.devices.*.taints",),
+        "DRANodeAllocatableResources": ("spec.devices.*.nodeAllocatableResourceMappings",),
         "DRAPartitionableDevices": (
             "spec.sharedCounters",
             "spec.perDeviceNodeSelection",
@@ -157,7 +160,8 @@ def gates_off_by_default(minor: str) -> frozenset[str]:
     """Return the gates that are off by default in a minor, and on in the newest or removed by then."""
     changed = minors.changes(minor, "gates").items()
     off = {name for name, gate in changed if gate is not None and not decode(gate, type=list)[1]}
-    return frozenset(off | {"GenericWorkload"})
+    # The fields of these gates have other names in the newest, where the gates are off as well.
+    return frozenset(off | {"DRANodeAllocatableResources", "GenericWorkload"})
 
 
 def disabled_fields(resource: GroupResource, own: DisabledFields, minor: str) -> DisabledFields:

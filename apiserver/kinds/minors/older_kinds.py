@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
-from mockube.apimachinery.groups import PODS, GroupKind
+from mockube.apimachinery.groups import PODS, GroupKind, GroupResource
 from mockube.apimachinery.schema import minors
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
@@ -82,7 +82,11 @@ def older_kind(kind: Kind, minor: str) -> Kind:
     """Return a kind with the rules, columns and warnings of an older minor release."""
     return replace(
         kind,
-        resource=replace(kind.resource, deprecated=_deprecation(kind.resource.deprecated, minor)),
+        resource=replace(
+            kind.resource,
+            deprecated=_deprecation(kind.resource.deprecated, minor),
+            hashed_version=_hashed_version(kind.resource, minor),
+        ),
         strategy=_strategy(kind, minor),
         validation=older_validation(kind, minor),
         warnings=older_warnings(kind, minor),
@@ -93,6 +97,18 @@ def older_kind(kind: Kind, minor: str) -> Kind:
 def _deprecation(text: str, minor: str) -> str:
     since = _SINCE.search(text)
     return "" if since and minors.is_before(minor, since[1]) else text
+
+
+_STORED_AS: Final[Mapping[GroupResource, tuple[str, str]]] = {
+    GroupResource("admissionregistration.k8s.io", "mutatingadmissionpolicies"): ("1.36", "v1beta1"),
+    GroupResource("admissionregistration.k8s.io", "mutatingadmissionpolicybindings"): ("1.36", "v1beta1"),
+}
+"""The last minor in which upstream stores another version than this server, and that version."""
+
+
+def _hashed_version(row: Resource, minor: str) -> str:
+    until, version = _STORED_AS.get(row.group_resource, ("", ""))
+    return version if until and not minors.is_before(until, minor) else row.hashed_version
 
 
 def _strategy(kind: Kind, minor: str) -> Strategy | None:

@@ -191,12 +191,11 @@ def _check_attributes_and_capacity(device: ReadOnlyTree, path: Path) -> Iterator
 
 # --- taints and conditions
 
-_TAINT: Final = all_of(
-    field("key", check_label_name, absent=""),
-    optional("value", report(names.check_label_value)),
-    require("effect", check_effect),
+TAINT_KEY: Final = all_of(
+    field("key", check_label_name, absent=""), optional("value", report(names.check_label_value))
 )
-_TAINTS: Final = field("taints", items(_MAX_TAINTS, _TAINT))
+TAINT: Final = all_of(TAINT_KEY, require("effect", check_effect))
+_TAINTS: Final = field("taints", items(_MAX_TAINTS, TAINT))
 _CONDITIONS, _FAILURES = "bindingConditions", "bindingFailureConditions"
 
 

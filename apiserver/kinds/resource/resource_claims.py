@@ -57,7 +57,7 @@ from mockube.apiserver.kinds.resource.values import (
     check_uid,
     items,
 )
-from mockube.apiserver.kinds.strategy import STATUS_ALONE, Strategy, StrategyContext
+from mockube.apiserver.kinds.strategy import STATUS_ALONE, DisabledFields, Gate, Strategy, StrategyContext
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 # --- defaults
@@ -276,6 +276,11 @@ def _device_id(device: ReadOnlyTree) -> tuple[str, ...]:
     return tuple(device.get(name) or "" for name in _ID)
 
 
+def _derived_attributes(spec: str) -> Gate:
+    requests = f"{spec}.devices.requests.*"
+    return Gate((f"{requests}.exactly.derivedAttributes", f"{requests}.firstAvailable.*.derivedAttributes"))
+
+
 RESOURCE_CLAIM: Final = Kind(
     resource=Resource(
         group="resource.k8s.io",
@@ -285,7 +290,15 @@ RESOURCE_CLAIM: Final = Kind(
         subresources=(STATUS_WITHOUT_TABLE,),
     ),
     strategy=Strategy(
-        resets=STATUS_ALONE, returns_deleted=True, prepare_update={"status": _drop_deallocated}
+        resets=STATUS_ALONE,
+        returns_deleted=True,
+        disabled=DisabledFields(
+            (
+                _derived_attributes("spec"),
+                Gate(("status.allocation.devices.results.*.skipNodeOperations",)),
+            )
+        ),
+        prepare_update={"status": _drop_deallocated},
     ),
     validation=Validation(
         repeated_checks=METADATA_AND_CHANGE,
@@ -300,7 +313,7 @@ RESOURCE_CLAIM_TEMPLATE: Final = Kind(
     resource=Resource(
         group="resource.k8s.io", version="v1", name="resourceclaimtemplates", kind="ResourceClaimTemplate"
     ),
-    strategy=Strategy(returns_deleted=True),
+    strategy=Strategy(returns_deleted=True, disabled=DisabledFields((_derived_attributes("spec.spec"),))),
     validation=Validation(
         repeated_checks=CREATE_AND_CHANGE,
         create=_CREATE_TEMPLATE,

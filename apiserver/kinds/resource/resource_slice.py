@@ -171,7 +171,10 @@ def _cells(resource_slice: Tree, now: datetime) -> list[Any]:
 _LISTS: Final = ("bools", "ints", "strings", "versions")
 _DISABLED: Final = DisabledFields(
     (
-        Gate(("spec.devices.*.nodeAllocatableResourceMappings",)),
+        Gate(("spec.devices.*.nodeAllocatableResources",)),
+        Gate(("spec.devices.*.consumesCounters.*.compatibilityGroups",)),
+        Gate(("spec.partitionTypeAttribute",)),
+        Gate(("spec.skipNodeOperations",)),
         Gate(tuple(f"spec.devices.*.attributes.*.{name}" for name in _LISTS)),
     )
 )
@@ -185,13 +188,10 @@ KIND: Final = Kind(
         namespaced=False,
         refused_label="field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: {label}",
         indexed="spec.nodeName",
-        selectable=(selectable("spec.nodeName"), selectable("spec.driver")),
+        selectable=(selectable("spec.nodeName"), selectable("spec.driver"), selectable("spec.pool.name")),
     ),
     strategy=Strategy(
         generation=SPEC, first_generation=1, counts_dropped=True, disabled=_DISABLED, returns_deleted=True
-    ),
-    defaults=defaults_table(
-        "io.k8s.api.resource.v1", {"NodeAllocatableResourceMapping": {"allocationMultiplier": "1"}}
     ),
     timed_defaults=_timed_defaults,
     validation=Validation(

@@ -8,24 +8,35 @@ from mockube.apimachinery import errors, meta
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
-from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.kinds.api_resource import STATUS, Resource
 from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.cells import count
 from mockube.apiserver.kinds.common.checks import (
     IMMUTABLE,
     all_of,
     field,
+    max_bytes,
     non_negative,
+    one_of,
     pointer,
     require,
     require_that,
 )
+from mockube.apiserver.kinds.common.conditions import check_reason_format
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.objectmeta import check_label_name
 from mockube.apiserver.kinds.common.validation import NO_CHECKS, Validation, as_created, from_root, get_struct
 from mockube.apiserver.kinds.core.volumes.sources import check_driver_name
 from mockube.apiserver.kinds.kind import Kind
-from mockube.apiserver.kinds.strategy import MAIN, Strategy, StrategyContext, null_when_empty
+from mockube.apiserver.kinds.strategy import (
+    MAIN,
+    STATUS_ALONE,
+    DisabledFields,
+    Gate,
+    Strategy,
+    StrategyContext,
+    null_when_empty,
+)
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 _NODE_ID: Final = require_that(lambda text: len(text.encode()) <= 256, "must be 256 characters or less")
@@ -72,6 +83,38 @@ def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
             yield errors.invalid(ROOT.child("spec", "drivers"), value, IMMUTABLE)
 
 
+_MAX_HEALTH_CONDITIONS: Final = 16
+_MAX_HEALTH_REASON: Final = 256
+_HEALTH_CONDITION: Final = all_of(
+    field("status", one_of("StorageDegraded", "StorageUnreachable"), absent=""),
+    require("reason", check_reason_format, max_bytes(_MAX_HEALTH_REASON)),
+    field("message", max_bytes(1024), absent=""),
+    pointer("accessMode", one_of("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")),
+    pointer("volumeMode", one_of("Filesystem", "Block")),
+)
+
+
+def _update_status(new: ReadOnlyTree, _old: ReadOnlyTree) -> Iterator[FieldError]:
+    seen, path = set(), ROOT.child("status", "storageHealth")
+    for index, health in enumerate(get_struct(new, "status").get("storageHealth") or ()):
+        health_path, name = path.index(index), health.get("name") or ""
+        if name in seen:
+            yield errors.duplicate(health_path, name)
+        seen.add(name)
+        yield from require("name", check_driver_name)(health, health_path)
+        yield from _check_health_conditions(
+            health.get("healthConditions") or [], health_path.child("healthConditions")
+        )
+
+
+def _check_health_conditions(conditions: Sequence[ReadOnlyTree], path: Path) -> Iterator[FieldError]:
+    if len(conditions) > _MAX_HEALTH_CONDITIONS:
+        yield errors.too_many(path, len(conditions), _MAX_HEALTH_CONDITIONS)
+        return
+    for index, condition in enumerate(conditions):
+        yield from _HEALTH_CONDITION(condition, path.index(index))
+
+
 def _cells(tree: Tree, now: datetime) -> list[Any]:
     return [meta.name(tree), count(tree, "spec", "drivers"), ages.age(tree, now)]
 
@@ -90,14 +133,26 @@ def _prepare_update(new: Tree, _old: Tree, _request: StrategyContext) -> None:
 
 KIND: Final = Kind(
     resource=Resource(
-        group="storage.k8s.io", version="v1", name="csinodes", kind="CSINode", namespaced=False
+        group="storage.k8s.io",
+        version="v1",
+        name="csinodes",
+        kind="CSINode",
+        namespaced=False,
+        subresources=(STATUS,),
     ),
     strategy=Strategy(
+        resets=STATUS_ALONE,
+        disabled=DisabledFields((Gate(("status.storageHealth",)),)),
         returns_deleted=True,
         unconditional_update=False,
         prepare_create=_prepare_create,
         prepare_update={MAIN: _prepare_update},
     ),
-    validation=Validation(repeated_checks=NO_CHECKS, create=_CREATE, update=_update),
+    validation=Validation(
+        repeated_checks=NO_CHECKS,
+        create=_CREATE,
+        update=_update,
+        subresources={"status": _update_status},
+    ),
     printer=Printer(columns=(NAME, Column(name="Drivers", type="integer"), AGE_COLUMN), cells=_cells),
 )

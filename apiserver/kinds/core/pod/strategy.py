@@ -28,8 +28,6 @@ _STATUS_LISTS: Final = ("containerStatuses", "initContainerStatuses", "ephemeral
 
 _SPEC_GATES: Final = (
     Gate(tuple(f"{name}.*.lifecycle.stopSignal" for name in _CONTAINER_LISTS), drops_empty=True),
-    Gate(("volumes.*.projected.sources.*.clusterTrustBundle",)),
-    Gate(("volumes.*.projected.sources.*.podCertificate",)),
     Gate(("schedulingGroup",)),
 )
 _STATUS_GATES: Final = (

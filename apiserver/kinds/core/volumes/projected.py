@@ -17,6 +17,15 @@ from mockube.apiserver.kinds.common.checks import (
     require_that,
 )
 from mockube.apiserver.kinds.common.field_references import check_field_of_volume, check_resource_of_volume
+from mockube.apiserver.kinds.common.internal import internal
+from mockube.apiserver.kinds.common.selectors import check_selector
+from mockube.apiserver.kinds.common.signer_names import (
+    check_bundle_name,
+    check_signer_name,
+    is_of_kubernetes,
+    signer_of_bundle,
+)
+from mockube.apiserver.kinds.common.user_annotations import check_user_annotations
 
 
 def check_no_backsteps(target: str, path: Path) -> Iterator[FieldError]:
@@ -97,11 +106,67 @@ _TOKEN_PATH: Final = require("path", check_not_reserved)
 _ANY_TOKEN_PATH: Final = require("path")
 
 
+def _check_bundle(bundle: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    name, signer = bundle.get("name"), bundle.get("signerName")
+    if name is not None and signer is not None:
+        value = internal("core.ClusterTrustBundleProjection", bundle)
+        yield errors.invalid(path, value, "only one of name and signerName may be used")
+    elif name is not None:
+        yield from _check_bundle_name(name, path.child("name"))
+        if (selector := bundle.get("labelSelector")) is not None:
+            problem = "labelSelector must be unset if name is specified"
+            yield errors.invalid(path.child("labelSelector"), selector, problem)
+    elif signer is not None:
+        if not signer:
+            yield errors.required(path.child("signerName"), "must be a valid signer name")
+        yield from check_signer_name(signer, path.child("signerName"))
+        yield from pointer("labelSelector", check_selector)(bundle, path)
+    else:
+        yield errors.required(path, "either name or signerName must be specified")
+    yield from _BUNDLE_PATH(bundle, path)
+
+
+_BUNDLE_PATH: Final = require("path", check_not_reserved)
+
+
+def _check_bundle_name(name: str, path: Path) -> Iterator[FieldError]:
+    if not name:
+        yield errors.required(path, "must be a valid object name")
+    for problem in check_bundle_name(name, signer_of_bundle(name)):
+        yield errors.invalid(path, name, f"not a valid clustertrustbundlename: {problem}")
+
+
+_KEY_TYPES: Final = ("RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519")
+_MIN_CERTIFICATE_SECONDS: Final = 3600
+_MAX_CERTIFICATE_SECONDS: Final = 91 * 24 * 3600
+_MAX_KUBERNETES_SECONDS: Final = 24 * 3600
+
+
+def _check_certificate(certificate: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    signer, key_type = certificate.get("signerName") or "", certificate.get("keyType") or ""
+    yield from check_signer_name(signer, path.child("signerName"))
+    yield from check_user_annotations(certificate.get("userAnnotations"), path.child("userAnnotations"))
+    if key_type not in _KEY_TYPES:
+        yield errors.not_supported(path.child("keyType"), key_type, _KEY_TYPES)
+    seconds, seconds_path = certificate.get("maxExpirationSeconds"), path.child("maxExpirationSeconds")
+    if seconds is None:
+        return
+    maximum = _MAX_KUBERNETES_SECONDS if is_of_kubernetes(signer) else _MAX_CERTIFICATE_SECONDS
+    if seconds < _MIN_CERTIFICATE_SECONDS:
+        problem = f"if provided, maxExpirationSeconds must be >= {_MIN_CERTIFICATE_SECONDS}"
+        yield errors.invalid(seconds_path, seconds, problem)
+    if seconds > maximum:
+        problem = f"if provided, maxExpirationSeconds must be <= {maximum}"
+        yield errors.invalid(seconds_path, seconds, problem)
+
+
 _SOURCE_CHECKS: Final[Mapping[str, Check]] = {
     "secret": require("name"),
     "configMap": require("name"),
     "downwardAPI": all_of(),
     "serviceAccountToken": _check_expiration,
+    "clusterTrustBundle": _check_bundle,
+    "podCertificate": _check_certificate,
 }
 """The check of each type of source, before its files are checked."""
 
@@ -126,6 +191,35 @@ def _check_files(
             used_paths.add(target)
 
 
+_CERTIFICATE_FILES: Final = ("credentialBundlePath", "keyPath", "certificateChainPath")
+_NO_CERTIFICATE_FILE: Final = (
+    "specify at least one of credentialBundlePath, keyPath, and certificateChainPath"
+)
+
+
+def _check_own_paths(
+    kind: str, source: ReadOnlyTree, path: Path, volume: Path, used_paths: set[str]
+) -> Iterator[FieldError]:
+    """Check the paths that are fields of a source itself."""
+    if kind == "clusterTrustBundle":
+        yield from _use_path(source.get("path") or "", volume, used_paths)
+    if kind != "podCertificate":
+        return
+    present = [name for name in _CERTIFICATE_FILES if source.get(name)]
+    for name in present:
+        yield from check_not_reserved(source[name], path.child(name))
+        yield from _use_path(source[name], volume, used_paths)
+    if not present:
+        yield errors.required(path, _NO_CERTIFICATE_FILE)
+
+
+def _use_path(target: str, volume: Path, used_paths: set[str]) -> Iterable[FieldError]:
+    if target in used_paths:
+        return (errors.invalid(volume, target, "conflicting duplicate paths"),)
+    used_paths.add(target)
+    return ()
+
+
 def _check_projected(token_path: Check) -> Check:
     def check(volume: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
         yield from pointer("defaultMode", check_mode)(volume, path)
@@ -136,6 +230,7 @@ def _check_projected(token_path: Check) -> Check:
             for kind in present:
                 yield from _SOURCE_CHECKS[kind](source[kind], source_path.child(kind))
                 yield from _check_files(kind, source[kind], source_path.child(kind), path, used_paths)
+                yield from _check_own_paths(kind, source[kind], source_path.child(kind), path, used_paths)
             if source.get("serviceAccountToken") is not None:
                 # The error of a token's path has the path of the volume, as upstream.
                 yield from token_path(source["serviceAccountToken"], path)

@@ -19,13 +19,13 @@ ROWS = catalog()
 
 ON_BY_DEFAULT = {
     "CertificateApproval", "CertificateSigning", "CertificateSubjectRestriction", "ClusterTrustBundleAttest",
-    "DefaultIngressClass", "DefaultStorageClass", "DefaultTolerationSeconds", "JobValidation", "LimitRanger",
+    "DefaultIngressClass", "DefaultStorageClass", "DefaultTolerationSeconds", "LimitRanger",
     "MutatingAdmissionPolicy", "MutatingAdmissionWebhook", "NamespaceLifecycle", "NodeDeclaredFeatureValidator",
-    "PersistentVolumeClaimResize", "PodGroupProtection", "PodGroupWorkloadExists", "PodResizeValidator", "PodSecurity",
+    "PersistentVolumeClaimResize", "PodGroupProtection", "PodResizeValidator", "PodSecurity",
     "PodTopologyLabels", "Priority", "ResourceQuota", "RuntimeClass", "ServiceAccount", "StorageObjectInUseProtection",
     "TaintNodesByCondition", "ValidatingAdmissionPolicy", "ValidatingAdmissionWebhook",
 }  # fmt: skip
-"""Upstream's, in 1.36: `defaultOnPlugins` of `DefaultOffAdmissionPlugins` in pkg/kubeapiserver/options/plugins.go."""
+"""Upstream's, in 1.37: `defaultOnPlugins` of `DefaultOffAdmissionPlugins` in pkg/kubeapiserver/options/plugins.go."""
 
 
 class RecordingPlugin(Plugin):

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 VERSIONS = {
-    "apiserver": "apiserver@v0.36.3",
-    "apiextensions-apiserver": "apiextensions-apiserver@v0.36.3",
-    "kube-aggregator": "kube-aggregator@v0.36.3",
-    "kubernetes": "kubernetes@v1.36.3",
+    "apiserver": "apiserver@v0.37.2",
+    "apiextensions-apiserver": "apiextensions-apiserver@v0.37.2",
+    "kube-aggregator": "kube-aggregator@v0.37.2",
+    "kubernetes": "kubernetes@v1.37.2",
 }
 FOLDERS = ("pkg", "plugin")
 QUESTION = re.compile(
@@ -39,9 +39,11 @@ OWNERS = {
     "apiserver/pkg/endpoints/filters/impersonation/mode.go": f"{_IMPERSONATION}:_Check.run",
     "apiserver/pkg/endpoints/handlers/update.go": "apiserver.registry.create:_authorize",
     "apiserver/pkg/cel/library/authz.go": f"{_ADMISSION}.policies.activation:_answers",
-    "kubernetes/pkg/certauthorization/certauthorization.go": f"{_ADMISSION}.certificates:_check",
-    "kubernetes/plugin/pkg/admission/certificates/approval/admission.go": f"{_ADMISSION}.certificates:_check",
-    "kubernetes/plugin/pkg/admission/certificates/signing/admission.go": f"{_ADMISSION}.certificates:_check",
+    "kubernetes/pkg/certauthorization/certauthorization.go": f"{_ADMISSION}.certificates:may_use_signer",
+    "kubernetes/plugin/pkg/admission/certificates/approval/admission.go": f"{_ADMISSION}.certificates:may_use_signer",
+    "kubernetes/plugin/pkg/admission/certificates/ctbattest/admission.go": f"{_ADMISSION}.certificates:may_use_signer",
+    "kubernetes/plugin/pkg/admission/certificates/signing/admission.go": f"{_ADMISSION}.certificates:may_use_signer",
+    "kubernetes/pkg/registry/certificates/podcertificaterequest/strategy.go": f"{_ADMISSION}.certificates:may_use_signer",
     "kubernetes/plugin/pkg/admission/noderestriction/admission.go": f"{_ADMISSION}.node_restriction:_audience_problem",
     "kubernetes/plugin/pkg/admission/gc/gc_admission.go": (
         f"{_ADMISSION}.owner_references:OwnerReferencesPermissionEnforcement"
@@ -70,12 +72,18 @@ OWNERS = {
 }
 """By file of upstream, the function of ours that asks the same."""
 ABSENT = {
+    "kubernetes/pkg/registry/core/serviceaccount/storage/token.go": "APIServerWebhookAuthenticationToken",
     "apiserver/pkg/endpoints/handlers/delete.go": "`ignoreStoreReadErrorWithClusterBreakingPotential`",
-    "kubernetes/pkg/registry/certificates/podcertificaterequest/strategy.go": "PodCertificateRequests",
-    "kubernetes/plugin/pkg/admission/certificates/ctbattest/admission.go": "ClusterTrustBundles",
 }
 """By file of upstream that asks for what mockube does not serve, the name of this in docs/fidelity.md."""
 AUTHORIZERS = {
+    "apiserver/pkg/admission/plugin/policy/generic/policy_test_context.go",
+    "apiserver/pkg/authorization/authorizer/conditions.go",
+    "apiserver/pkg/authorization/authorizer/interfaces.go",
+    "apiserver/pkg/authorization/authorizerfactory/builtin.go",
+    "apiserver/plugin/pkg/authorizer/webhook/webhook.go",
+    "kubernetes/pkg/auth/authorizer/abac/abac.go",
+    "kubernetes/plugin/pkg/auth/authorizer/node/node_authorizer.go",
     "apiserver/pkg/admission/plugin/authorizer/caching_authorizer.go",
     "apiserver/pkg/authorization/metrics/metrics.go",
     "apiserver/pkg/authorization/union/union.go",

@@ -39,6 +39,14 @@ def test_newest_kinds_are_those_of_registry():
     assert kinds_of(minors.NEWEST) is registry.NEWEST
 
 
+def test_policies_are_hashed_as_older_minor_stores_them():
+    def hashed(minor):
+        return {row.resource.name: row.resource.hashed_version for row in kinds_of(minor).all}
+
+    assert hashed("1.36")["mutatingadmissionpolicies"] == "v1beta1"
+    assert not hashed("1.37")["mutatingadmissionpolicies"]
+
+
 @pytest.mark.parametrize(("minor", "hidden"), [("1.32", ["ipaddresses", "servicecidrs"]), ("1.33", [])])
 def test_hidden_resources_of_minor_are_stored(minor, hidden):
     assert [row.name for row in kinds_of(minor).hidden] == hidden

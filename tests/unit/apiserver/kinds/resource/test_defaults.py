@@ -46,13 +46,3 @@ def test_device_taint_defaults(with_defaults, given, added):
     device = {"name": "d", "taints": [{"key": "k", "effect": "NoSchedule"} | given]}
     defaulted = with_defaults(GROUP, "ResourceSlice", {"spec": {"devices": [device]}})["spec"]["devices"][0]
     assert defaulted["taints"][0]["timeAdded"] == added
-
-
-def test_node_allocatable_mapping_defaults(with_defaults):
-    device = {
-        "name": "d",
-        "nodeAllocatableResourceMappings": {"cpu": {}, "memory": {"allocationMultiplier": "2"}},
-    }
-    defaulted = with_defaults(GROUP, "ResourceSlice", {"spec": {"devices": [device]}})["spec"]["devices"][0]
-    mappings = defaulted["nodeAllocatableResourceMappings"]
-    assert [mapping["allocationMultiplier"] for mapping in mappings.values()] == ["1", "2"]

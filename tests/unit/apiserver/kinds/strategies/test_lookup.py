@@ -21,6 +21,9 @@ def test_strategy_has_existing_resource_and_subresources(subject, strategy):
 
 @pytest.mark.parametrize(("subject", "strategy"), EACH_ITEM)
 def test_main_update_resets_status_and_status_update_resets_spec(subject, strategy):
+    if subject.resource == "clustertrustbundles":
+        assert not strategy.resets  # it has no status
+        return
     assert ("status",) in strategy.resets[MAIN]
     assert ("spec",) in strategy.resets["status"] or subject.resource == "namespaces"
 

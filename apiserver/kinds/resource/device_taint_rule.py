@@ -1,0 +1,98 @@
+"""DeviceTaintRule: a taint of all devices that it selects."""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any, Final
+
+from mockube.apimachinery import errors, meta
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import ROOT
+from mockube.apimachinery.timestamps import format_time
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.kinds.api_resource import STATUS, Resource
+from mockube.apiserver.kinds.common.ages import age, since
+from mockube.apiserver.kinds.common.cells import text, time
+from mockube.apiserver.kinds.common.checks import all_of, field, pointer
+from mockube.apiserver.kinds.common.conditions import check_conditions
+from mockube.apiserver.kinds.common.validation import Validation, get_struct
+from mockube.apiserver.kinds.core.volumes.sources import check_driver_name
+from mockube.apiserver.kinds.kind import Kind
+from mockube.apiserver.kinds.resource.devices import TAINT, TAINT_KEY
+from mockube.apiserver.kinds.resource.values import check_label, check_pool_name
+from mockube.apiserver.kinds.strategy import MAIN, SPEC, STATUS_ALONE, Strategy, StrategyContext
+from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
+
+_MAX_CONDITIONS: Final = 8
+_SELECTOR: Final = pointer(
+    "deviceSelector",
+    pointer("driver", check_driver_name),
+    pointer("pool", check_pool_name),
+    pointer("device", check_label),
+)
+_CHECK: Final = all_of(_SELECTOR, field("taint", TAINT, absent={}))
+_CHECK_WITH_OLD_EFFECT: Final = all_of(_SELECTOR, field("taint", TAINT_KEY, absent={}))
+_SPEC: Final = ROOT.child("spec")
+
+
+def _create(rule: ReadOnlyTree) -> Iterable[FieldError]:
+    return _CHECK(get_struct(rule, "spec"), _SPEC)
+
+
+def _effect(rule: ReadOnlyTree) -> str:
+    return str(get_struct(rule, "spec", "taint").get("effect") or "")
+
+
+def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
+    check = _CHECK_WITH_OLD_EFFECT if _effect(new) == _effect(old) else _CHECK
+    return check(get_struct(new, "spec"), _SPEC)
+
+
+def _update_status(new: ReadOnlyTree, _old: ReadOnlyTree) -> Iterator[FieldError]:
+    status, path = get_struct(new, "status"), ROOT.child("status", "conditions")
+    rule_conditions = status.get("conditions") or ()
+    yield from check_conditions(rule_conditions, path)
+    if len(rule_conditions) > _MAX_CONDITIONS:
+        yield errors.too_many(path, len(rule_conditions), _MAX_CONDITIONS)
+
+
+def _prepare_update(new: Tree, old: Tree, request: StrategyContext) -> None:
+    """Let the time of a taint be that of its effect, unless the client sets another one."""
+    taint, before = get_struct(new, "spec", "taint"), get_struct(old, "spec", "taint")
+    if taint.get("effect") != before.get("effect") and taint.get("timeAdded") == before.get("timeAdded"):
+        timed = {**taint, "timeAdded": format_time(request.now)}
+        new["spec"] = {**(new.get("spec") or {}), "taint": timed}
+
+
+def _cells(rule: Tree, now: datetime) -> list[Any]:
+    added = time(rule, "spec", "taint", "timeAdded")
+    return [
+        meta.name(rule),
+        *(text(rule, "spec", "taint", name) for name in ("key", "value", "effect")),
+        since(added, now) if added else "",
+        age(rule, now),
+    ]
+
+
+KIND: Final = Kind(
+    resource=Resource(
+        group="resource.k8s.io",
+        version="v1",
+        name="devicetaintrules",
+        kind="DeviceTaintRule",
+        namespaced=False,
+        hashed_version="v1beta2",
+        subresources=(STATUS,),
+    ),
+    strategy=Strategy(
+        resets=STATUS_ALONE,
+        generation=SPEC,
+        first_generation=1,
+        unconditional_update=False,
+        prepare_update={MAIN: _prepare_update},
+    ),
+    validation=Validation(create=_create, update=_update, subresources={"status": _update_status}),
+    printer=Printer(
+        columns=(NAME, *(Column(name=name) for name in ("Key", "Value", "Effect", "TimeAdded")), AGE_COLUMN),
+        cells=_cells,
+    ),
+)
