@@ -11,6 +11,7 @@ from mockube.controller_manager.control.runnable import Runnable
 from mockube.controller_manager.controllers.attachdetach.controller import ATTACH_DETACH
 from mockube.controller_manager.controllers.bootstrap.controller import BOOTSTRAP_SIGNER, TOKEN_CLEANER
 from mockube.controller_manager.controllers.certificates.approving import CSR_APPROVING, CSR_CLEANER
+from mockube.controller_manager.controllers.certificates.pod_requests import POD_REQUEST_CLEANER
 from mockube.controller_manager.controllers.certificates.signing import CSR_SIGNING
 from mockube.controller_manager.controllers.clusterroleaggregation.controller import CLUSTER_ROLE_AGGREGATION
 from mockube.controller_manager.controllers.cronjob.controller import CRON_JOB
@@ -55,6 +56,7 @@ from mockube.controller_manager.controllers.replicaset.controller import REPLICA
 from mockube.controller_manager.controllers.resourceclaim.controller import RESOURCE_CLAIM
 from mockube.controller_manager.controllers.resourcequota.controller import RESOURCE_QUOTA
 from mockube.controller_manager.controllers.rootca.controller import ROOT_CA
+from mockube.controller_manager.controllers.rootca.trust_bundle import TRUST_BUNDLE
 from mockube.controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
 from mockube.controller_manager.controllers.serviceaccounttoken.controller import SERVICE_ACCOUNT_TOKENS
 from mockube.controller_manager.controllers.servicecidr.controller import SERVICE_CIDR
@@ -64,6 +66,9 @@ from mockube.controller_manager.controllers.storageprotection.controller import 
     ATTRIBUTES_CLASS_PROTECTION,
     CLAIM_PROTECTION,
     VOLUME_PROTECTION,
+)
+from mockube.controller_manager.controllers.storageversionmigrator.controller import (
+    STORAGE_VERSION_MIGRATOR,
 )
 from mockube.controller_manager.controllers.tainteviction.controller import TAINT_EVICTION
 from mockube.controller_manager.controllers.ttlafterfinished.controller import TTL_AFTER_FINISHED
@@ -126,7 +131,10 @@ RUNNABLES: Final[tuple[Runnable, ...]] = (
     NODE_IPAM,
     NODE_LIFECYCLE,
     POD_GARBAGE_COLLECTOR,
+    POD_REQUEST_CLEANER,
     ROOT_CA,
+    TRUST_BUNDLE,
+    STORAGE_VERSION_MIGRATOR,
     SERVICE_ACCOUNT_TOKENS,
     RESOURCE_CLAIM,
     RESOURCE_QUOTA,

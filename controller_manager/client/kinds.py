@@ -74,6 +74,9 @@ RESOURCE_CLAIM_TEMPLATES: Final = _row(
     "resource.k8s.io/v1", "resourceclaimtemplates", "ResourceClaimTemplate"
 )
 RESOURCE_SLICES: Final = _row("resource.k8s.io/v1", "resourceslices", "ResourceSlice", namespaced=False)
+DEVICE_TAINT_RULES: Final = _row(
+    "resource.k8s.io/v1", "devicetaintrules", "DeviceTaintRule", namespaced=False
+)
 DEVICE_CLASSES: Final = _row("resource.k8s.io/v1", "deviceclasses", "DeviceClass", namespaced=False)
 STORAGE_CLASSES: Final = _row("storage.k8s.io/v1", "storageclasses", "StorageClass", namespaced=False)
 VOLUME_ATTRIBUTES_CLASSES: Final = _row(
@@ -93,6 +96,15 @@ VALIDATING_ADMISSION_POLICIES: Final = _row(
 )
 CERTIFICATE_SIGNING_REQUESTS: Final = _row(
     "certificates.k8s.io/v1", "certificatesigningrequests", "CertificateSigningRequest", namespaced=False
+)
+POD_CERTIFICATE_REQUESTS: Final = _row(
+    "certificates.k8s.io/v1", "podcertificaterequests", "PodCertificateRequest"
+)
+CLUSTER_TRUST_BUNDLES: Final = _row(
+    "certificates.k8s.io/v1", "clustertrustbundles", "ClusterTrustBundle", namespaced=False
+)
+STORAGE_VERSION_MIGRATIONS: Final = _row(
+    "storagemigration.k8s.io/v1", "storageversionmigrations", "StorageVersionMigration", namespaced=False
 )
 SUBJECT_ACCESS_REVIEWS: Final = _row(
     "authorization.k8s.io/v1", "subjectaccessreviews", "SubjectAccessReview", namespaced=False

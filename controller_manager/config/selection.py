@@ -47,6 +47,7 @@ _ALIASES: Final = {
     "serviceaccount-token": "serviceaccount-token-controller",
     "statefulset": "statefulset-controller",
     "storage-version-gc": "storageversion-garbage-collector-controller",
+    "svm": "storage-version-migrator-controller",
     "tokencleaner": "token-cleaner-controller",
     "ttl": "ttl-controller",
     "ttl-after-finished": "ttl-after-finished-controller",
@@ -56,12 +57,9 @@ _ALIASES: Final = {
 
 DISABLED_UPSTREAM: Final = {
     "cloud-node-lifecycle-controller": "it needs a cloud",
-    "kube-apiserver-serving-clustertrustbundle-publisher-controller": _gate("ClusterTrustBundle"),
     "node-route-controller": "it needs a cloud",
-    "podcertificaterequest-cleaner-controller": _gate("PodCertificateRequest"),
     "podgroup-protection-controller": _gate("GenericWorkload"),
     "resourcepoolstatusrequest-controller": _gate("DRAResourcePoolStatus"),
-    "storage-version-migrator-controller": _gate("StorageVersionMigrator"),
     "storageversion-garbage-collector-controller": _gate("StorageVersionAPI"),
 }
 """Why kube-controller-manager does not run these controllers either, even if `--controllers` names them."""

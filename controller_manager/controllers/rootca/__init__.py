@@ -1,4 +1,5 @@
-"""The controller of the ConfigMap `kube-root-ca.crt` in every namespace, by which pods trust the server.
+"""The controllers that publish the certificates by which pods trust the server: in every namespace, and as a bundle.
 
-A module belongs here if it publishes this ConfigMap. Upstream: pkg/controller/certificates/rootcacertpublisher.
+A module belongs here if it publishes these certificates. Upstream: pkg/controller/certificates/rootcacertpublisher and
+clustertrustbundlepublisher.
 """

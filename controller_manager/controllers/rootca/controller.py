@@ -78,13 +78,13 @@ def root_ca(bundle: str) -> Controller:
     )
 
 
-def _bundle(options: Config) -> str:
+def published_bundle(options: Config) -> str:
     file = options.controllers.root_ca_file
     return file.read_text() if file is not None else access_of(options.server).authority.decode()
 
 
 def _build(context: Context) -> ControllerRunner:
-    return ControllerRunner(root_ca(_bundle(context.options)), context)
+    return ControllerRunner(root_ca(published_bundle(context.options)), context)
 
 
 ROOT_CA: Runnable = Runnable(

@@ -9,6 +9,7 @@ CONTROLLERS, WORKLOADS = "controller_manager/controllers/", "controller_manager/
 
 RUNNABLES: Mapping[str, str] = {
     "certificates/approving.py": "it requests a SubjectAccessReview before it approves",
+    "certificates/pod_requests.py": "it examines all requests at intervals",
     "csi/provisioner.py": "it creates one storage class at the start, after it has listed all",
     "garbagecollector/": "it reads owners of all kinds from the server before it deletes their dependents",
     "horizontalpodautoscaler/": "it reads metrics and scales from the server",
@@ -19,6 +20,7 @@ RUNNABLES: Mapping[str, str] = {
     "podgc/": "it examines all pods at intervals, and reads nodes from the server before it deletes their pods",
     "resourcequota/": "it discovers the kinds that a quota can count",
     "serviceloadbalancer/": "it allocates addresses that it remembers, and releases them",
+    "storageversionmigrator/": "it reads all objects of a resource from the server, and writes each",
     "tainteviction/": "it remembers since when a pod tolerates a taint",
     "validatingadmissionpolicystatus/": "it reads the schemas of the server's kinds",
 }
