@@ -7,10 +7,17 @@ from cryptography.x509.oid import NameOID
 
 from mockube.apimachinery import errors, meta, status
 from mockube.apimachinery.gotext import quote
-from mockube.apimachinery.groups import NODES, PODS, GroupResource
+from mockube.apimachinery.groups import NODES, GroupResource
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apimachinery.wellknown import ANNOTATION_MIRROR_POD
 from mockube.apiserver.admission.certificates import REQUEST, request_of
+from mockube.apiserver.admission.node_certificates import (
+    CERTIFICATE_REQUESTS,
+    certificate_request_problem,
+    existing_object,
+    existing_pod,
+    signer_problem,
+)
 from mockube.apiserver.admission.plugin import POD, Plugin, forbidden, wait_for_earlier_writes
 from mockube.apiserver.authz.chain import Attributes, Authorization
 from mockube.apiserver.authz.node.references import of_pod
@@ -18,8 +25,6 @@ from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation, Target
 from mockube.apiserver.user import NODE, node_name
 
-CERTIFICATE_REQUESTS: Final = ("certificates.k8s.io", "podcertificaterequests")
-_ACCOUNTS: Final = GroupResource("", "serviceaccounts")
 _CREATE, _UPDATE, _DELETE = Operation.CREATE, Operation.UPDATE, Operation.DELETE
 _LEASES: Final = "kube-node-lease"
 _SIGNERS: Final = frozenset({"kubernetes.io/kubelet-serving", "kubernetes.io/kube-apiserver-client-kubelet"})
@@ -60,7 +65,7 @@ class NodeRestriction(Plugin):
         if not problem and attributes.target == ("", "serviceaccounts", "token"):
             problem = _audience_problem(self._authorization, registry, attributes)
         if not problem and attributes.target[:2] == CERTIFICATE_REQUESTS:
-            problem = _signer_problem(self._authorization, registry, attributes)
+            problem = signer_problem(self._authorization, registry, attributes)
         if problem:
             raise forbidden(attributes, problem)
 
@@ -71,7 +76,7 @@ Check = Callable[[Registry, AdmissionAttributes, str], str]
 
 def _pod(registry: Registry, attributes: AdmissionAttributes, node: str) -> str:
     if attributes.operation is _DELETE:
-        pod = _existing_pod(registry, attributes.namespace, attributes.name)
+        pod = existing_pod(registry, attributes.namespace, attributes.name)
         runs_here = pod["spec"].get("nodeName") == node
         return (
             "" if runs_here else f"node {quote(node)} can only delete pods with spec.nodeName set to itself"
@@ -121,13 +126,6 @@ def _first_reference(pod: Tree) -> str:
     return resources[0] if resources else ""
 
 
-def _existing_pod(registry: Registry, namespace: str, name: str) -> ReadOnlyTree:
-    stored = registry.find_cached(PODS, namespace, name)
-    if stored is None:
-        raise status.not_found(GroupResource("", "pod"), name)
-    return stored.tree()
-
-
 def _pod_status(_: Registry, attributes: AdmissionAttributes, node: str) -> str:
     new, old = attributes.object, attributes.old
     if attributes.operation is not _UPDATE or new is None or old is None:
@@ -152,7 +150,7 @@ def _claims(status_: ReadOnlyTree) -> list[tuple[Any, Any]]:
 def _pod_eviction(registry: Registry, attributes: AdmissionAttributes, node: str) -> str:
     if attributes.operation is not _CREATE:
         return f"unexpected operation {attributes.operation.value}"
-    pod = _existing_pod(registry, attributes.namespace, attributes.name)
+    pod = existing_pod(registry, attributes.namespace, attributes.name)
     runs_here = pod["spec"].get("nodeName") == node
     return "" if runs_here else f"node {node} can only evict pods with spec.nodeName set to itself"
 
@@ -243,7 +241,7 @@ def _token(registry: Registry, attributes: AdmissionAttributes, node: str) -> st
         return "node requested token not bound to a pod"
     if not bound.get("uid"):
         return "node requested token with a pod binding without a uid"
-    pod = _existing_pod(registry, attributes.namespace, bound["name"])
+    pod = existing_pod(registry, attributes.namespace, bound["name"])
     if meta.uid(pod) != bound["uid"]:
         problem = f"the UID in the bound object reference ({bound['uid']}) does not match the UID in record."
         return f"{problem} The object might have been deleted and then recreated"
@@ -261,7 +259,7 @@ def _audience_problem(
     if len(audiences) > 1:
         return "node may only request 0 or 1 audiences"
     (audience,) = audiences
-    pod = _existing_pod(registry, attributes.namespace, spec["boundObjectRef"]["name"])
+    pod = existing_pod(registry, attributes.namespace, spec["boundObjectRef"]["name"])
     missing: list[str] = []
     for volume in pod["spec"].get("volumes") or ():
         try:
@@ -292,7 +290,7 @@ def _audiences(registry: Registry, pod: ReadOnlyTree, volume: ReadOnlyTree) -> I
         if "serviceAccountToken" in source:
             yield source["serviceAccountToken"].get("audience") or ""
     if driver := _driver(registry, pod, volume):
-        csi_driver = _existing(registry, GroupResource("storage.k8s.io", "csidrivers"), "", driver)
+        csi_driver = existing_object(registry, GroupResource("storage.k8s.io", "csidrivers"), "", driver)
         for request in csi_driver["spec"].get("tokenRequests") or ():
             yield request.get("audience") or ""
 
@@ -306,18 +304,10 @@ def _driver(registry: Registry, pod: ReadOnlyTree, volume: ReadOnlyTree) -> str:
         name = f"{meta.name(pod)}-{volume['name']}"
     if not name:
         return ""
-    claim = _existing(registry, GroupResource("", "persistentvolumeclaims"), meta.namespace(pod), name)
+    claim = existing_object(registry, GroupResource("", "persistentvolumeclaims"), meta.namespace(pod), name)
     bound = claim["spec"].get("volumeName") or ""
-    persistent_volume = _existing(registry, GroupResource("", "persistentvolumes"), "", bound)
+    persistent_volume = existing_object(registry, GroupResource("", "persistentvolumes"), "", bound)
     return str((persistent_volume["spec"].get("csi") or {}).get("driver") or "")
-
-
-def _existing(registry: Registry, resource: GroupResource, namespace: str, name: str) -> ReadOnlyTree:
-    """Return the cached object, or raise NotFound with the name of the resource as a lister has it."""
-    stored = registry.find_cached(resource, namespace, name) if name else None
-    if stored is None:
-        raise status.not_found(GroupResource(resource.group, resource.resource.removesuffix("s")), name)
-    return stored.tree()
 
 
 def _lease(_: Registry, attributes: AdmissionAttributes, node: str) -> str:
@@ -365,86 +355,6 @@ def _signing_request(_: Registry, attributes: AdmissionAttributes, node: str) ->
     )
 
 
-def _certificate_request(registry: Registry, attributes: AdmissionAttributes, node: str) -> str:
-    if attributes.operation is not _CREATE:
-        return f"unexpected operation {attributes.operation.value}"
-    if attributes.subresource:
-        return f"unexpected subresource {attributes.subresource}"
-    assert attributes.object is not None
-    spec = attributes.object.get("spec") or {}
-    if spec.get("nodeName", "") != node:
-        named = quote(spec.get("nodeName", ""))
-        return f"PodCertificateRequest.Spec.NodeName={named}, which is not the requesting node {quote(node)}"
-    pod_key = quote(f"{attributes.namespace}/{spec.get('podName', '')}")
-    stored = _subject(registry, NODES, "", spec.get("nodeName", ""), "node")
-    _require_uid(pod_key, "names node", spec.get("nodeUID", ""), stored, "inconsistent with the running node")
-    pod = _subject(registry, PODS, attributes.namespace, spec.get("podName", ""), "pod")
-    if meta.uid(pod) != spec.get("podUID", ""):
-        requested = quote(spec.get("podUID", ""))
-        differs = f"which differs from running pod {quote(meta.uid(pod))}"
-        raise status.Unknown(
-            f"PodCertificateRequest for pod {pod_key} contains pod UID ({requested}) {differs}"
-        )
-    if pod["spec"].get("nodeName") != node:
-        return f"pod {pod_key} is not running on node {quote(node)} named in the PodCertificateRequest"
-    if ANNOTATION_MIRROR_POD in meta.annotations(pod):
-        return f"pod {pod_key} is a mirror pod"
-    name, own_name = spec.get("serviceAccountName", ""), pod["spec"].get("serviceAccountName") or ""
-    if name != own_name:
-        names = (
-            f"contains serviceAccountName ({quote(name)}) that differs from running pod ({quote(own_name)})"
-        )
-        return f"PodCertificateRequest for pod {pod_key} {names}"
-    account = _subject(registry, _ACCOUNTS, attributes.namespace, name, "service account")
-    differs = "which differs from the running service account"
-    _require_uid(pod_key, "names service account", spec.get("serviceAccountUID", ""), account, differs)
-    return ""
-
-
-def _subject(
-    registry: Registry, resource: GroupResource, namespace: str, name: str, kind: str
-) -> ReadOnlyTree:
-    """Return an object that a PodCertificateRequest names. Upstream's cache may be late, so it asks to try again."""
-    try:
-        return _existing(registry, resource, namespace, name)
-    except status.NotFound as error:
-        key = quote(f"{namespace}/{name}" if namespace else name)
-        problem = f"while retrieving {kind} {key} named in the PodCertificateRequest: {error.message}"
-        raise status.Unknown(problem) from error
-
-
-def _require_uid(pod_key: str, names: str, uid: str, found: ReadOnlyTree, differs: str) -> None:
-    if meta.uid(found) != uid:
-        problem = f"{names} UID {quote(uid)}, {differs} ({quote(meta.uid(found))})"
-        raise status.Unknown(f"PodCertificateRequest for pod {pod_key} {problem}")
-
-
-def _signer_problem(authorization: Authorization, registry: Registry, attributes: AdmissionAttributes) -> str:
-    """Return the error unless a volume of the pod uses the signer, or the node is authorized to request its certificates."""
-    assert attributes.object is not None
-    spec = attributes.object["spec"]
-    signer = spec.get("signerName") or ""
-    pod = _existing_pod(registry, attributes.namespace, spec["podName"])
-    for volume in pod["spec"].get("volumes") or ():
-        for source in (volume.get("projected") or {}).get("sources") or ():
-            if (source.get("podCertificate") or {}).get("signerName") == signer:
-                return ""
-    access = Attributes(
-        user=attributes.context.user,
-        verb="request-serviceaccounts-podcertificate-signer",
-        group=CERTIFICATE_REQUESTS[0],
-        version=attributes.context.resource.version,
-        # RBAC has no resources with slashes.
-        resource=signer.replace("/", ":"),
-        namespace=attributes.namespace,
-        name=spec.get("serviceAccountName") or "",
-    )
-    if authorization.is_allowed(access):
-        return ""
-    key = quote(f"{attributes.namespace}/{spec['podName']}")
-    return f"pod {key} does not mount a podCertificate projected volume for signer {quote(signer)}"
-
-
 _CHECKS: Final[Mapping[tuple[str, str], Check]] = {
     ("", "nodes"): _node,
     ("", "persistentvolumeclaims"): _claim,
@@ -452,7 +362,7 @@ _CHECKS: Final[Mapping[tuple[str, str], Check]] = {
     ("storage.k8s.io", "csinodes"): _csi_node,
     ("resource.k8s.io", "resourceslices"): _slice,
     REQUEST[:2]: _signing_request,
-    CERTIFICATE_REQUESTS: _certificate_request,
+    CERTIFICATE_REQUESTS: certificate_request_problem,
 }
 """The checks of resources, including all their subresources."""
 _SUBRESOURCE_CHECKS: Final[Mapping[Target, Check]] = {

@@ -27,8 +27,8 @@ class PodCertificateSigning(Plugin):
         assert new is not None
         assert old is not None
         kind = attributes.resource.group_kind
-        if found := status_errors(new, old, registry.clock.now()):
-            raise status.invalid(kind, meta.name(new), found)
+        if field_errors := status_errors(new, old, registry.clock.now()):
+            raise status.invalid(kind, meta.name(new), field_errors)
         if _status(new) == _status(old):
             return
         signer = old["spec"]["signerName"]

@@ -87,6 +87,7 @@ _BY_TEST = {
         "controller_manager/controllers/garbagecollector/collector.py::run run_all",
         "controller_manager/controllers/nodelifecycle/controller.py::run run_all",
         "controller_manager/controllers/resourcequota/controller.py::run run_all",
+        "controller_manager/controllers/storageversionmigrator/controller.py::run run_all",
         "controller_manager/kubelet/nodes.py::run run_all",
         "controller_manager/leaderelection/elector.py::run_without_lease start 'work'",
         "controller_manager/running.py::run start",

@@ -111,14 +111,14 @@ def check_issued(spec: ReadOnlyTree, status: ReadOnlyTree, now: datetime | None)
     if leaf is None:
         yield errors.invalid(_CHAIN, chain, problem)
         return
-    found = [*_name_errors(leaf), *_owner_errors(spec, leaf, chain)]
-    if found and found[-1].detail in _FINAL:
-        yield from found
+    field_errors = [*_name_errors(leaf), *_owner_errors(spec, leaf, chain)]
+    if field_errors and field_errors[-1].detail in _FINAL:
+        yield from field_errors
         return
     times = {name: status.get(name) for name in _TIMES}
-    found += [errors.required(_STATUS.child(name), _TIMES[name]) for name in _TIMES if not times[name]]
-    if found:
-        yield from found
+    field_errors += [errors.required(_STATUS.child(name), _TIMES[name]) for name in _TIMES if not times[name]]
+    if field_errors:
+        yield from field_errors
         return
     begin, end, refresh = (parse_time(status[name]) for name in ("notBefore", "notAfter", "beginRefreshAt"))
     issue = _Issue(leaf, begin, end, refresh, spec["maxExpirationSeconds"])
@@ -168,11 +168,11 @@ def _owner_errors(spec: ReadOnlyTree, leaf: Certificate, chain: str) -> Iterator
     key = _public_key(request)
     if isinstance(key, ed25519.Ed25519PublicKey | rsa.RSAPublicKey | ec.EllipticCurvePublicKey):
         issued = leaf.key.key
-        if issued is None or _encoded(issued) != _encoded(key):
+        if issued is None or _key_bytes(issued) != _key_bytes(key):
             yield errors.invalid(_CHAIN, chain, _OTHER_KEY)
 
 
-def _encoded(key: ed25519.Ed25519PublicKey | rsa.RSAPublicKey | ec.EllipticCurvePublicKey) -> bytes:
+def _key_bytes(key: ed25519.Ed25519PublicKey | rsa.RSAPublicKey | ec.EllipticCurvePublicKey) -> bytes:
     return key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
 
 

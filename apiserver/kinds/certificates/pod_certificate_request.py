@@ -85,10 +85,10 @@ def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
 def status_errors(new: ReadOnlyTree, old: ReadOnlyTree, now: datetime | None = None) -> list[FieldError]:
     """Return the errors of a change of the status; without a time, that of a certificate is not compared with it."""
     status, before = get_struct(new, "status"), get_struct(old, "status")
-    found = [*_decision_errors(status.get("conditions") or ())]
-    found += check_conditions(status.get("conditions"), _CONDITIONS)
-    if found:
-        return found
+    field_errors = [*_decision_errors(status.get("conditions") or ())]
+    field_errors += check_conditions(status.get("conditions"), _CONDITIONS)
+    if field_errors:
+        return field_errors
     if _decisions(before):
         problem = "immutable after PodCertificateRequest is issued, denied, or failed"
         return _unless(problem, holds=is_same(status, before))

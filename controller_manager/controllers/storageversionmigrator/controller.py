@@ -81,21 +81,25 @@ class Migrator:
     async def _start(self, key: Key) -> None:
         """End finished migrations of a resource, whose group and name the key has, and start the next one."""
         resource = GroupResource(*key)
-        turn = migrations.next_turn(self._migrations.lister.all(), resource)
+        upcoming = migrations.next_migration(self._migrations.lister.all(), resource)
         now = self._clock.now()
-        for migration in turn.finished:
+        for migration in upcoming.finished:
             definition = await self._definition(resource)
             if definition is not None:
                 is_success = conditions.is_true(migration, migrations.SUCCEEDED)
-                body = migrations.migrated(definition, is_success=is_success, time=format_time(now))
+                body = migrations.end_status_body(definition, is_success=is_success, time=format_time(now))
                 await self._apply(body)
-            await self._write(migrations.stopped(migration, now), migration)
-        if turn.next is None:
+            await self._write(migrations.end(migration, now), migration)
+        if upcoming.start is None:
             return
         definition = await self._definition(resource)
         if definition is not None:
-            await self._apply(migrations.migrating(definition, meta.name(turn.next), format_time(now)))
-        await self._write(migrations.running(turn.next, migrations.running_message(), now), turn.next)
+            await self._apply(
+                migrations.start_status_body(definition, meta.name(upcoming.start), format_time(now))
+            )
+        await self._write(
+            migrations.running_state(upcoming.start, migrations.running_message(), now), upcoming.start
+        )
 
     async def _definition(self, resource: GroupResource) -> ReadOnlyTree | None:
         try:
@@ -125,20 +129,20 @@ class Migrator:
             return
         if (migration.get("status") or {}).get("resourceVersion"):
             return
-        found = await self._find(migration)
-        if found is None:
+        discovered = await self._find(migration)
+        if discovered is None:
             self._wait_for_kind(migration)
             await self._fail(migration, "resource does not exist in discovery")
             return
-        row = found.resource
-        if not found.verbs >= {*_VERBS}:
+        row = discovered.resource
+        if not discovered.verbs >= {*_VERBS}:
             name = f"{row.group}/{row.version}, Resource={row.plural}"
             problem = f'resource "{name}" does not support discovery operations: [{" ".join(_VERBS)}]'
             await self._fail(migration, problem)
             return
         namespace = _NO_NAMESPACE if row.namespaced else ""
-        listed = await self._client.list(row, namespace, limit=1)
-        status = {**(migration.get("status") or {}), "resourceVersion": listed.resource_version}
+        page = await self._client.list(row, namespace, limit=1)
+        status = {**(migration.get("status") or {}), "resourceVersion": page.resource_version}
         await self._write({**migration, "status": status}, migration)
 
     def _wait_for_kind(self, migration: ReadOnlyTree) -> None:
@@ -150,11 +154,16 @@ class Migrator:
         resource = migrations.resource_of(migration)
         discovery = await discover(self._client)
         return next(
-            (found for found in discovery.resources if found.resource.group_resource == resource), None
+            (
+                discovered
+                for discovered in discovery.resources
+                if discovered.resource.group_resource == resource
+            ),
+            None,
         )
 
     async def _fail(self, migration: ReadOnlyTree, message: str) -> None:
-        await self._write(migrations.failed(migration, message, self._clock.now()), migration)
+        await self._write(migrations.failure(migration, message, self._clock.now()), migration)
 
     # --- the objects
 
@@ -165,57 +174,57 @@ class Migrator:
         revision = (migration.get("status") or {}).get("resourceVersion")
         if not revision:
             return
-        found = await self._find(migration)
-        if found is None:
+        discovered = await self._find(migration)
+        if discovered is None:
             self._wait_for_kind(migration)
             problem = "migration encountered unhandled error: unable to obtain GVR from discovery"
             await self._fail(migration, problem)
             return
-        objects = [listed async for listed in self._objects(found)]
-        old = [listed for listed in objects if int(meta.resource_version(listed)) <= int(revision)]
-        await self._rewrite(migration, found, old, len(objects))
+        objects = [item async for item in self._objects(discovered)]
+        old = [item for item in objects if int(meta.resource_version(item)) <= int(revision)]
+        await self._rewrite(migration, discovered, old, len(objects))
 
-    async def _objects(self, found: DiscoveredResource) -> AsyncIterator[ReadOnlyTree]:
+    async def _objects(self, discovered: DiscoveredResource) -> AsyncIterator[ReadOnlyTree]:
         token = ""
         while True:
-            page = await self._client.list(found.resource, limit=_PAGE, continue_token=token)
-            for listed in page.items:
-                yield {"metadata": listed["metadata"]}
+            page = await self._client.list(discovered.resource, limit=_PAGE, continue_token=token)
+            for item in page.items:
+                yield {"metadata": item["metadata"]}
             token = page.continue_token
             if not token:
                 return
 
     async def _rewrite(
-        self, migration: ReadOnlyTree, found: DiscoveredResource, old: list[ReadOnlyTree], total: int
+        self, migration: ReadOnlyTree, discovered: DiscoveredResource, old: list[ReadOnlyTree], total: int
     ) -> None:
-        row = found.resource
-        for index, listed in enumerate(old):
-            left = len(old) - index
+        row = discovered.resource
+        for index, item in enumerate(old):
+            remaining = len(old) - index
             body: dict[str, Any] = {
                 "apiVersion": row.api_version,
                 "kind": row.kind,
-                "metadata": {"resourceVersion": meta.resource_version(listed)},
+                "metadata": {"resourceVersion": meta.resource_version(item)},
             }
             try:
-                await self._client.patch(row, Key.of(listed), body, field_manager=NAME)
+                await self._client.patch(row, Key.of(item), body, field_manager=NAME)
             except (Conflict, NotFound):
                 continue  # it was written since, or is gone
             except _RETRIABLE as error:
-                message = migrations.running_message(left, total, str(error))
-                await self._write(migrations.running(migration, message, self._clock.now()), migration)
+                message = migrations.running_message(remaining, total, str(error))
+                await self._write(migrations.running_state(migration, message, self._clock.now()), migration)
                 raise
             except ApiError as error:
-                await self._fail_with_objects(migration, left, total, error)
+                await self._fail_with_objects(migration, remaining, total, error)
                 return
-        await self._write(migrations.succeeded(migration, total, self._clock.now()), migration)
+        await self._write(migrations.success(migration, total, self._clock.now()), migration)
 
     async def _fail_with_objects(
-        self, migration: ReadOnlyTree, left: int, total: int, error: ApiError
+        self, migration: ReadOnlyTree, remaining: int, total: int, error: ApiError
     ) -> None:
         now = self._clock.now()
-        present = migrations.running(migration, migrations.running_message(left, total), now)
-        problem = f"{left}/{total} not yet migrated. migration encountered unhandled error: {error}"
-        await self._write(migrations.failed(present, problem, now), migration)
+        present = migrations.running_state(migration, migrations.running_message(remaining, total), now)
+        problem = f"{remaining}/{total} not yet migrated. migration encountered unhandled error: {error}"
+        await self._write(migrations.failure(present, problem, now), migration)
 
 
 def _build(context: Context) -> Runner:

@@ -26,21 +26,21 @@ def is_finished(migration: ReadOnlyTree) -> bool:
     return conditions.is_true(migration, SUCCEEDED) or conditions.is_true(migration, FAILED)
 
 
-class Turn(NamedTuple):
+class NextMigration(NamedTuple):
     """The migrations of one resource that are finished but still marked as running, and the one to start."""
 
     finished: Sequence[ReadOnlyTree]
-    next: ReadOnlyTree | None
+    start: ReadOnlyTree | None
 
 
-def next_turn(migrations: Iterable[ReadOnlyTree], resource: GroupResource) -> Turn:
+def next_migration(migrations: Iterable[ReadOnlyTree], resource: GroupResource) -> NextMigration:
     """Let one migration of a resource run at a time, the oldest first."""
     own = [migration for migration in migrations if resource_of(migration) == resource]
     finished = [migration for migration in own if is_running(migration) and is_finished(migration)]
     if any(is_running(migration) and not is_finished(migration) for migration in own):
-        return Turn(finished, None)
+        return NextMigration(finished, None)
     waiting = [migration for migration in own if not is_running(migration) and not is_finished(migration)]
-    return Turn(finished, min(waiting, key=_age, default=None))
+    return NextMigration(finished, min(waiting, key=_age, default=None))
 
 
 def _age(migration: ReadOnlyTree) -> tuple[str, str]:
@@ -50,10 +50,10 @@ def _age(migration: ReadOnlyTree) -> tuple[str, str]:
 # --- conditions
 
 
-def running_message(left: int = 0, total: int = 0, problem: str = "") -> str:
+def running_message(remaining: int = 0, total: int = 0, problem: str = "") -> str:
     message = "The migration is running"
-    if total and left:
-        message += f", {left}/{total} objects not yet migrated"
+    if total and remaining:
+        message += f", {remaining}/{total} objects not yet migrated"
     elif total:
         message += f", {total} objects verified migrated"
     return f"{message}; transient error: {problem}" if problem else message
@@ -66,20 +66,20 @@ def with_state(
     return conditions.with_condition(migration, condition, now)
 
 
-def running(migration: ReadOnlyTree, message: str, now: datetime) -> dict[str, Any]:
+def running_state(migration: ReadOnlyTree, message: str, now: datetime) -> dict[str, Any]:
     return with_state(migration, RUNNING, _RUNNING_REASON, message, now)
 
 
-def succeeded(migration: ReadOnlyTree, total: int, now: datetime) -> dict[str, Any]:
-    present = running(migration, running_message(0, total), now)
+def success(migration: ReadOnlyTree, total: int, now: datetime) -> dict[str, Any]:
+    present = running_state(migration, running_message(0, total), now)
     return with_state(present, SUCCEEDED, "StorageVersionMigrationSucceeded", "Migration completed", now)
 
 
-def failed(migration: ReadOnlyTree, message: str, now: datetime) -> dict[str, Any]:
+def failure(migration: ReadOnlyTree, message: str, now: datetime) -> dict[str, Any]:
     return with_state(migration, FAILED, "StorageVersionMigrationFailed", message, now)
 
 
-def stopped(migration: ReadOnlyTree, now: datetime) -> dict[str, Any]:
+def end(migration: ReadOnlyTree, now: datetime) -> dict[str, Any]:
     return with_state(migration, RUNNING, "MigrationCompleted", "Migration completed", now, status="False")
 
 
@@ -104,13 +104,13 @@ def definition_status(
     }
 
 
-def migrating(definition: ReadOnlyTree, migration: str, time: str) -> ReadOnlyTree:
+def start_status_body(definition: ReadOnlyTree, migration: str, time: str) -> ReadOnlyTree:
     """Return the body that marks a definition whose objects are migrated."""
     message = f"Migration {migration} is running"
     return definition_status(definition, _condition(definition, "True", "MigrationRunning", message, time))
 
 
-def migrated(definition: ReadOnlyTree, *, is_success: bool, time: str) -> ReadOnlyTree:
+def end_status_body(definition: ReadOnlyTree, *, is_success: bool, time: str) -> ReadOnlyTree:
     """Return the body that ends a migration; unless the definition was changed meanwhile, only one version is stored."""
     present = conditions.get(definition, STORAGE_MIGRATING) or {}
     generation = meta.metadata(definition).get("generation", 0)
