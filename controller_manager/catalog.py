@@ -20,7 +20,7 @@ from mockube.controller_manager.controllers.csi.provisioner import PROVISIONER, 
 from mockube.controller_manager.controllers.csi.resizer import NODE_RESIZER, RESIZER
 from mockube.controller_manager.controllers.daemonset.controller import DAEMON_SET
 from mockube.controller_manager.controllers.deployment.controller import DEPLOYMENT
-from mockube.controller_manager.controllers.devicetainteviction.controller import DEVICE_TAINT_EVICTION
+from mockube.controller_manager.controllers.devicetainteviction.rules import DEVICE_TAINT_EVICTION
 from mockube.controller_manager.controllers.disruption.controller import DISRUPTION
 from mockube.controller_manager.controllers.disruption.stale import STALE_POD_DISRUPTION
 from mockube.controller_manager.controllers.endpoints.controller import SERVICE_ENDPOINTS
@@ -95,7 +95,6 @@ CONTROLLERS: Final[tuple[Controller, ...]] = (
     CLONE_SET,
     UNITED_DEPLOYMENT,
     CONTAINER_LAUNCH_PRIORITY,
-    DEVICE_TAINT_EVICTION,
     DISRUPTION,
     STALE_POD_DISRUPTION,
     PERSISTENT_VOLUME_BINDER,
@@ -124,6 +123,7 @@ RUNNABLES: Final[tuple[Runnable, ...]] = (
     CSR_APPROVING,
     CSR_CLEANER,
     CSR_SIGNING,
+    DEVICE_TAINT_EVICTION,
     GARBAGE_COLLECTOR,
     HORIZONTAL_POD_AUTOSCALER,
     LEGACY_TOKEN_CLEANER,
@@ -185,7 +185,6 @@ WORKERS: Final[Mapping[str, str]] = {
     "advancedstatefulset-controller": "concurrent_advancedstatefulset_syncs",
     "cloneset-controller": "concurrent_cloneset_syncs",
     "uniteddeployment-controller": "concurrent_uniteddeployment_syncs",
-    "device-taint-eviction-controller": "concurrent_device_taint_eviction_syncs",
     "endpoints-controller": "concurrent_endpoint_syncs",
     "endpointslice-controller": "concurrent_service_endpoint_syncs",
 }

@@ -115,6 +115,18 @@ def has_admin_access(claim: ReadOnlyTree) -> bool:
     return any((request.get("exactly") or {}).get("adminAccess") for request in requests)
 
 
+TAINT_RULES_GATE: Final = "DRADeviceTaintRules"
+
+
+def rule_selects(rule: ReadOnlyTree, driver: str, pool: str, device: str) -> bool:
+    """Return whether a DeviceTaintRule taints a device; a rule without a selector taints none."""
+    selector = rule["spec"].get("deviceSelector")
+    if selector is None:
+        return False
+    values = {"driver": driver, "pool": pool, "device": device}
+    return all(selector.get(name) in (None, value) for name, value in values.items())
+
+
 def tolerates_taint(toleration: ReadOnlyTree, taint: ReadOnlyTree) -> bool:
     """Return whether a toleration of a device request matches a taint."""
     for name in ("effect", "key"):

@@ -84,6 +84,7 @@ _BY_TEST = {
         "controller_manager/control/events/recorder.py::run start_in 'events/series'",
         "controller_manager/control/runner.py::run start '*/*'",
         "controller_manager/control/runner.py::run TaskGroup",
+        "controller_manager/controllers/devicetainteviction/rules.py::run run_all",
         "controller_manager/controllers/garbagecollector/collector.py::run run_all",
         "controller_manager/controllers/nodelifecycle/controller.py::run run_all",
         "controller_manager/controllers/resourcequota/controller.py::run run_all",

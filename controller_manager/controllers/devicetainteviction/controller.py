@@ -1,15 +1,22 @@
 """The device taint eviction controller: it deletes pods with NoExecute taints on their devices, after the toleration."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any, Final
 
 from prometheus_client.core import CounterMetricFamily, Metric
 
+from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.timestamps import after, parse_time, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Caches, Change
-from mockube.controller_manager.client.kinds import PODS, RESOURCE_CLAIMS, RESOURCE_SLICES
+from mockube.controller_manager.client.kinds import (
+    DEVICE_TAINT_RULES,
+    PODS,
+    RESOURCE_CLAIMS,
+    RESOURCE_SLICES,
+)
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import (
@@ -26,6 +33,7 @@ from mockube.controller_manager.control.actions import (
 from mockube.controller_manager.control.controller import Controller, OutcomeMetrics, Watch
 from mockube.controller_manager.workloads.device_claims import (
     BY_RESOURCE_CLAIM,
+    TAINT_RULES_GATE,
     NotCreated,
     allocation,
     claim_name,
@@ -33,6 +41,7 @@ from mockube.controller_manager.workloads.device_claims import (
     is_for_pod,
     is_reserved_for,
     pod_claims,
+    rule_selects,
     tolerates_taint,
 )
 from mockube.controller_manager.workloads.disruption import disruption_status
@@ -45,7 +54,17 @@ _CONDITION: Final = (
 )
 
 
-def reconcile(caches: Caches, key: Key, now: datetime, is_pending: object = None) -> Plan:
+def _ignore(_rule: ReadOnlyTree) -> None:
+    """Note nothing."""
+
+
+def reconcile(
+    note_eviction: Callable[[ReadOnlyTree], None],
+    caches: Caches,
+    key: Key,
+    now: datetime,
+    is_pending: object = None,
+) -> Plan:
     pod = caches.of(PODS).get(*key)
     if pod is None or pod.deleting:
         return Plan(actions=(Remember(None),)) if is_pending else EMPTY_PLAN
@@ -61,7 +80,31 @@ def reconcile(caches: Caches, key: Key, now: datetime, is_pending: object = None
         body = {"metadata": {"uid": pod.uid}, "status": status}
         actions.append(Patch(resource=PODS, key=pod.key, body=body, kind="strategic", subresource="status"))
     ref = ObjectRef(pod.key, pod.uid)
-    return Plan(actions=(*actions, Delete(resource=PODS, objects=(ref,))))
+    rules = [*evicting_rules(caches, pod)]
+
+    def note_rules(outcome: PlanResult) -> None:
+        for rule in rules if outcome.error is None else ():
+            note_eviction(rule)
+
+    return Plan(actions=(*actions, Delete(resource=PODS, objects=(ref,))), then=note_rules)
+
+
+def evicting_rules(caches: Caches, pod: PodView) -> Iterator[ReadOnlyTree]:
+    """Yield the rules because of which a pod is evicted, now or after its toleration."""
+    if not pod.node or not pod_claims(pod):
+        return
+    results = [result for claim in claims_in_use(caches, pod) for result in results_of(claim)]
+    for rule in taint_rules(caches):
+        if rule["spec"]["taint"].get("effect") == "NoExecute" and evicts(rule, results):
+            yield rule
+
+
+def evicts(rule: ReadOnlyTree, results: Iterable[ReadOnlyTree]) -> bool:
+    """Return whether the taint of a rule, as NoExecute, is not tolerated for ever by one of these devices' claims."""
+    taint = {**rule["spec"]["taint"], "effect": "NoExecute"}
+    return any(
+        selects_result(rule, result) and end_of_toleration(result, taint) is not None for result in results
+    )
 
 
 def _event(pod: PodView, message: str) -> RecordEvent:
@@ -74,15 +117,15 @@ def eviction_time(caches: Caches, pod: PodView) -> datetime | None:
         return None
     times = [
         time
-        for claim in _claims_in_use(caches, pod)
-        for result in ((allocation(claim) or {}).get("devices") or {}).get("results") or ()
-        for taint in _taints(caches, result)
-        if (time := _end_of_toleration(result, taint)) is not None
+        for claim in claims_in_use(caches, pod)
+        for result in results_of(claim)
+        for taint in (*_taints(caches, result), *_taints_of_rules(caches, result))
+        if (time := end_of_toleration(result, taint)) is not None
     ]
     return min(times, default=None)
 
 
-def _claims_in_use(caches: Caches, pod: PodView) -> Iterator[ReadOnlyTree]:
+def claims_in_use(caches: Caches, pod: PodView) -> Iterator[ReadOnlyTree]:
     for pod_claim in pod_claims(pod):
         try:
             name = claim_name(pod, pod_claim)
@@ -93,6 +136,25 @@ def _claims_in_use(caches: Caches, pod: PodView) -> Iterator[ReadOnlyTree]:
             continue
         if not pod_claim.get("resourceClaimTemplateName") or is_for_pod(pod, claim):
             yield claim
+
+
+def results_of(claim: ReadOnlyTree) -> Sequence[ReadOnlyTree]:
+    """Return the allocated devices of a claim."""
+    return ((allocation(claim) or {}).get("devices") or {}).get("results") or ()
+
+
+def taint_rules(caches: Caches) -> Iterable[ReadOnlyTree]:
+    return caches.of(DEVICE_TAINT_RULES).all() if caches.gates.is_on(TAINT_RULES_GATE) else ()
+
+
+def _taints_of_rules(caches: Caches, result: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
+    for rule in taint_rules(caches):
+        if rule["spec"]["taint"].get("effect") == "NoExecute" and selects_result(rule, result):
+            yield rule["spec"]["taint"]
+
+
+def selects_result(rule: ReadOnlyTree, result: ReadOnlyTree) -> bool:
+    return rule_selects(rule, result["driver"], result["pool"], result["device"])
 
 
 def _taints(caches: Caches, result: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
@@ -110,7 +172,7 @@ def _taints(caches: Caches, result: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
                 yield from (taint for taint in taints if taint.get("effect") == "NoExecute")
 
 
-def _end_of_toleration(result: ReadOnlyTree, taint: ReadOnlyTree) -> datetime | None:
+def end_of_toleration(result: ReadOnlyTree, taint: ReadOnlyTree) -> datetime | None:
     """Return the time when the toleration of a taint ends; None if it is tolerated for ever."""
     tolerations = [
         toleration
@@ -153,8 +215,17 @@ def _pool_of_slice(resource_slice: ReadOnlyTree) -> Iterable[str]:
 
 
 def _pools_of_claim(claim: ReadOnlyTree) -> Iterable[str]:
-    results = ((allocation(claim) or {}).get("devices") or {}).get("results") or ()
-    return dict.fromkeys(f"{result['driver']}/{result['pool']}" for result in results)
+    return dict.fromkeys(f"{result['driver']}/{result['pool']}" for result in results_of(claim))
+
+
+def _pods_of_rule(caches: Caches, change: Change) -> Iterable[Key]:
+    """Return the keys of the pods with devices that a rule taints, or tainted before. Rules change rarely."""
+    if change.old is not None and change.new is not None and change.old["spec"] == change.new["spec"]:
+        return
+    rules = [rule for rule in change if rule is not None]
+    for claim in caches.of(RESOURCE_CLAIMS).all():
+        if any(selects_result(rule, result) for rule in rules for result in results_of(claim)):
+            yield from _pods_of_claim(caches, Change(None, claim))
 
 
 class EvictionMetrics(OutcomeMetrics):
@@ -170,24 +241,33 @@ class EvictionMetrics(OutcomeMetrics):
         yield CounterMetricFamily(name, text, value=self._deletions)
 
 
-DEVICE_TAINT_EVICTION: Final = Controller(
-    name="device-taint-eviction-controller",
-    queue="device-taint-eviction-controller",
-    service_account="device-taint-eviction-controller",
-    event_component="device-taint-eviction-controller",
-    watches=(
-        Watch(resource=PODS, keys=_pod_key),
-        Watch(resource=RESOURCE_CLAIMS, keys=_pods_of_claim),
-        Watch(resource=RESOURCE_SLICES, keys=_pods_of_slice),
-    ),
-    indexes={
-        PODS: {BY_RESOURCE_CLAIM: claims_of_pod},
-        RESOURCE_CLAIMS: {_BY_POOL: _pools_of_claim},
-        RESOURCE_SLICES: {_BY_POOL: _pool_of_slice},
-    },
-    reconcile=reconcile,
-    has_memory=True,
-    needs=(RESOURCE_CLAIMS, RESOURCE_SLICES),
-    outcome_metrics=EvictionMetrics,
-    workers=8,
-)
+NAME: Final = "device-taint-eviction-controller"
+
+
+def device_taint_eviction(
+    gates: FeatureGates, workers: int = 8, note_eviction: Callable[[ReadOnlyTree], None] = _ignore
+) -> Controller:
+    """Return the controller of pods; `note_eviction` is called with each rule because of which a pod was evicted."""
+    has_rules = gates.is_on(TAINT_RULES_GATE)
+    rules = (Watch(resource=DEVICE_TAINT_RULES, keys=_pods_of_rule),) if has_rules else ()
+    return Controller(
+        name=NAME,
+        queue=NAME,
+        service_account=NAME,
+        event_component=NAME,
+        watches=(
+            Watch(resource=PODS, keys=_pod_key),
+            Watch(resource=RESOURCE_CLAIMS, keys=_pods_of_claim),
+            Watch(resource=RESOURCE_SLICES, keys=_pods_of_slice),
+            *rules,
+        ),
+        indexes={
+            PODS: {BY_RESOURCE_CLAIM: claims_of_pod},
+            RESOURCE_CLAIMS: {_BY_POOL: _pools_of_claim},
+            RESOURCE_SLICES: {_BY_POOL: _pool_of_slice},
+        },
+        reconcile=partial(reconcile, note_eviction),
+        has_memory=True,
+        outcome_metrics=EvictionMetrics,
+        workers=workers,
+    )

@@ -8,7 +8,12 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.informer import Informers
 from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.client.kinds import DEVICE_CLASSES, RESOURCE_CLAIMS, RESOURCE_SLICES
+from mockube.controller_manager.client.kinds import (
+    DEVICE_CLASSES,
+    DEVICE_TAINT_RULES,
+    RESOURCE_CLAIMS,
+    RESOURCE_SLICES,
+)
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.scheduler.devices.claims import (
     DeviceSnapshot,
@@ -18,7 +23,7 @@ from mockube.controller_manager.scheduler.devices.claims import (
     waits_for_claims,
 )
 from mockube.controller_manager.scheduler.devices.pools import DeviceId
-from mockube.controller_manager.workloads.device_claims import allocation
+from mockube.controller_manager.workloads.device_claims import TAINT_RULES_GATE, allocation, rule_selects
 
 _BY_NODE_NAME: Final = "device-place"
 _ANY_NODE: Final = ""
@@ -31,13 +36,15 @@ class DeviceState:
         self._claims = informers.of(RESOURCE_CLAIMS)
         self._classes = informers.of(DEVICE_CLASSES)
         self._slices = informers.of(RESOURCE_SLICES)
+        has_rules = informers.caches.gates.is_on(TAINT_RULES_GATE)
+        self._rules = informers.of(DEVICE_TAINT_RULES) if has_rules else None
         self._on_change = on_change
         self._device_ids: dict[str, tuple[DeviceId, ...]] = {}
         self._user_counts: Counter[DeviceId] = Counter()
         self._in_flight: dict[str, ReadOnlyTree] = {}
         self._slices.add_index(_BY_NODE_NAME, _node_names)
         self._claims.add_handler(self._claim_changed)
-        for informer in (self._classes, self._slices):
+        for informer in (self._classes, self._slices, *([self._rules] if self._rules else [])):
             informer.add_handler(lambda _: on_change())
 
     def snapshot(self) -> DeviceSnapshot:
@@ -95,7 +102,26 @@ class DeviceState:
 
     def _slices_for(self, node: str) -> Sequence[ReadOnlyTree]:
         lister = self._slices.lister
-        return [*lister.by_index(_BY_NODE_NAME, node), *lister.by_index(_BY_NODE_NAME, _ANY_NODE)]
+        slices = [*lister.by_index(_BY_NODE_NAME, node), *lister.by_index(_BY_NODE_NAME, _ANY_NODE)]
+        rules = [] if self._rules is None else [*self._rules.lister.all()]
+        return [with_taints(resource_slice, rules) for resource_slice in slices] if rules else slices
+
+
+def with_taints(resource_slice: ReadOnlyTree, rules: Sequence[ReadOnlyTree]) -> ReadOnlyTree:
+    """Return a slice whose devices have the taints of the rules that select them."""
+    spec = resource_slice["spec"]
+    driver, pool = spec["driver"], spec["pool"]["name"]
+    devices = [
+        {**device, "taints": [*(device.get("taints") or ()), *taints]}
+        if (
+            taints := [
+                rule["spec"]["taint"] for rule in rules if rule_selects(rule, driver, pool, device["name"])
+            ]
+        )
+        else device
+        for device in spec.get("devices") or ()
+    ]
+    return {**resource_slice, "spec": {**spec, "devices": devices}}
 
 
 def _node_names(resource_slice: ReadOnlyTree) -> Iterable[str]:

@@ -11,6 +11,7 @@ RUNNABLES: Mapping[str, str] = {
     "certificates/approving.py": "it requests a SubjectAccessReview before it approves",
     "certificates/pod_requests.py": "it examines all requests at intervals",
     "csi/provisioner.py": "it creates one storage class at the start, after it has listed all",
+    "devicetainteviction/rules.py": "it runs two controllers that share counts",
     "garbagecollector/": "it reads owners of all kinds from the server before it deletes their dependents",
     "horizontalpodautoscaler/": "it reads metrics and scales from the server",
     "legacytokencleaner/": "it examines all tokens once a day",

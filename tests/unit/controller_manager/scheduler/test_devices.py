@@ -218,6 +218,9 @@ class Informer:
     def by_index(self, _, value):
         return [one for one in self.objects.values() if value in self.index(one)]
 
+    def all(self):
+        return self.objects.values()
+
     def get(self, _, name):
         return self.objects.get(name)
 
@@ -237,6 +240,10 @@ class Informer:
 class Informers:
     def __init__(self):
         self.all = {}
+
+    @property
+    def caches(self):
+        return FakeCaches({})
 
     def of(self, resource):
         return self.all.setdefault(resource, Informer())

@@ -6,6 +6,7 @@ import pytest
 
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.clock import SteppedClock
+from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.timestamps import format_time
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.kinds import PODS, RESOURCE_CLAIMS, RESOURCE_SLICES
@@ -13,8 +14,8 @@ from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import Delete, PlanResult, Write
 from mockube.controller_manager.controllers.devicetainteviction.controller import (
-    DEVICE_TAINT_EVICTION,
     EvictionMetrics,
+    device_taint_eviction,
 )
 from tests.support.controllers.fake_api_server import FakeApiServer
 
@@ -23,7 +24,7 @@ ALL = {"operator": "Exists", "effect": "NoExecute"}
 
 
 def cluster_with_device(*tolerations, effect="NoExecute", node="n", uid="p", tainted=True, generation=1):
-    server = FakeApiServer(DEVICE_TAINT_EVICTION, SteppedClock())
+    server = FakeApiServer(device_taint_eviction(FeatureGates()), SteppedClock())
     spec = {
         "resourceClaims": [{"name": "c", "resourceClaimName": "c"}],
         **({"nodeName": node} if node else {}),
@@ -132,7 +133,7 @@ def test_restart_after_each_action_leads_to_same_end(writes):
 def test_changes_map_to_pod_keys():
     pods = cluster_with_device()
     caches = pods.caches()
-    of_pod, of_claim, of_slice = (watch.keys for watch in DEVICE_TAINT_EVICTION.watches)
+    of_pod, of_claim, of_slice, _ = (watch.keys for watch in device_taint_eviction(FeatureGates()).watches)
     view = PodView.of(pods.get(PODS, "p"))
     plain = PodView.of({**view.object, "spec": {}})
     assert {*of_pod(caches, Change(None, view))} == {KEY}
