@@ -4,7 +4,7 @@ All pods share one cache of each kind, which is watched from the first pod that 
 follow the server independently of the pods' cache, so the server is asked once whether an object is really missing.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from functools import partial
 from typing import Final, NamedTuple
@@ -15,14 +15,23 @@ from mockube.apimachinery.wellknown import LABEL_JOB_NAME
 from mockube.controller_manager.cache.informer import Informer, Informers
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.client import AnyResource, Client
-from mockube.controller_manager.client.kinds import CONFIG_MAPS, SECRETS
+from mockube.controller_manager.client.kinds import (
+    CLUSTER_TRUST_BUNDLES,
+    CONFIG_MAPS,
+    POD_CERTIFICATE_REQUESTS,
+    SECRETS,
+)
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.kubelet.containers.projections import NOT_ISSUED, Credential
+from mockube.controller_manager.kubelet.pod_certificates import PodCertificates
 from mockube.controller_manager.kubelet.possible_creators import PossibleCreators, has_unknown_program
 from mockube.controller_manager.kubelet.shared_work import SharedWork
 
 _Object = tuple[AnyResource, Key]
 ROOT_CA: Final = "kube-root-ca.crt"
+_ANY: Final = Key("", "")
+"""Stands for all objects of a resource, such as those that a pod selects by labels."""
 _UNPUBLISHED_ROOT_CA: Final = {"data": {"ca.crt": ""}}
 _REQUESTED: Final = frozenset({CONFIG_MAPS, SECRETS})
 """The resources of which a missing object is requested from the server. A pod waits longer for storage, and is not refused."""
@@ -39,13 +48,14 @@ class _FailedStart(NamedTuple):
 class PodObjects:
     """The caches that all pods share."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each argument is a dependency
         self,
         client: Client,
         informers: Informers,
         enqueue: Callable[[Key], None],
         *,
         creators: PossibleCreators,
+        certificates: PodCertificates,
         has_root_ca: bool = True,
         attaches_volumes: bool = False,
     ) -> None:
@@ -56,6 +66,8 @@ class PodObjects:
         """
         self.has_root_ca = has_root_ca
         self.attaches_volumes = attaches_volumes
+        self.certificates = certificates
+        certificates.on_change = enqueue
         self._client = client
         self._creators = creators
         self._informers = informers
@@ -129,8 +141,9 @@ class PodObjects:
     def _on_change(self, resource: AnyResource, change: Change) -> None:
         if not self._waiting:
             return
-        for pod in [*self._waiting.get((resource, Key.of(change.last_known)), ())]:
-            self._enqueue(pod)
+        for key in (Key.of(change.last_known), _ANY):
+            for pod in [*self._waiting.get((resource, key), ())]:
+                self._enqueue(pod)
 
     def is_absent(self, obj: _Object, revision: int) -> bool:
         """Return whether the server did not have the object at the revision, or later."""
@@ -171,7 +184,9 @@ class ObjectsOfPod:
         """Objects that neither the caches nor the server contain."""
         self.used: set[_Object] = set()
         self.unknown: set[_Object] = set()
-        """Objects that the caches do not contain, and that the server may have."""
+        """Objects that the caches do not contain, and that the server may have; also the certificates to request."""
+        self._requested: set[tuple[str, int]] = set()
+        """The volumes and sources whose certificates were requested in this step."""
 
     @property
     def namespace(self) -> str:
@@ -184,6 +199,19 @@ class ObjectsOfPod:
 
     def secret(self, name: str) -> ReadOnlyTree | None:
         return self._get((SECRETS, Key(self._pod.key.namespace, name)))
+
+    def trust_bundles(self) -> Iterable[ReadOnlyTree]:
+        informer, obj = self._shared.informer(CLUSTER_TRUST_BUNDLES), (CLUSTER_TRUST_BUNDLES, _ANY)
+        self.used.add(obj)
+        if not informer.is_synced:
+            self.unknown.add(obj)
+        return informer.lister.all()
+
+    def credential(self, volume: str, index: int) -> Credential:
+        credential = self._shared.certificates.find(self._pod.uid, volume, index)
+        if credential is None and (volume, index) not in self._requested:
+            self.unknown.add((POD_CERTIFICATE_REQUESTS, Key(volume, str(index))))
+        return credential or Credential(problem=NOT_ISSUED)
 
     @property
     def attaches_volumes(self) -> bool:
@@ -213,6 +241,11 @@ class ObjectsOfPod:
         """Find out which of the unknown objects exist."""
         unknown, self.unknown = self.unknown, set()
         for obj in sorted(unknown, key=str):
+            if obj[0] is POD_CERTIFICATE_REQUESTS:
+                volume, index = obj[1].namespace, int(obj[1].name)
+                self._requested.add((volume, index))
+                await self._shared.certificates.ensure(self._pod.object, volume, index)
+                continue
             tree = await self._shared.find(obj)
             if tree is None:
                 self.absent.add(obj)

@@ -29,6 +29,7 @@ from mockube.controller_manager.kubelet.effects import EmitEvent, Step
 from mockube.controller_manager.kubelet.node_objects import is_disconnected, is_simulated
 from mockube.controller_manager.kubelet.node_registry import NodeRegistry
 from mockube.controller_manager.kubelet.nodes import EVENT_SOURCE
+from mockube.controller_manager.kubelet.pod_certificates import pod_certificates
 from mockube.controller_manager.kubelet.pod_lifecycle import pod as pod_lifecycle
 from mockube.controller_manager.kubelet.pod_lifecycle.pod import NodeContext
 from mockube.controller_manager.kubelet.pod_lifecycle.preemption import PREEMPTED_MESSAGE, PREEMPTING
@@ -80,10 +81,9 @@ class SimulatedPods:
             waits_for_pod_cidrs=allocates(context.options) and IPAM in context.names,
         )
         stages = of_kind("Pod", load_stages(options.stages))
-        source = EVENT_SOURCE if stages else "kubelet"
-        recorder = self._recorder = context.recorder.of(source, can_wait=not stages)
+        self._recorder = context.recorder.of(EVENT_SOURCE if stages else "kubelet", can_wait=not stages)
         host = (lambda _: "") if stages else _node_name
-        self._status_writer = StatusWriter(context.client, recorder, PODS, context.clock, host=host)
+        self._status_writer = StatusWriter(context.client, self._recorder, PODS, context.clock, host=host)
         self._stages = StageRunner(
             stages,
             self._status_writer,
@@ -103,6 +103,7 @@ class SimulatedPods:
             context.informers,
             self._loop.add,
             creators=PossibleCreators(context.client, self._pods.lister, context.clock),
+            certificates=pod_certificates(context),
             has_root_ca=ROOT_CA_PUBLISHER in context.names,
             attaches_volumes=ATTACH_DETACH in context.names,
         )
@@ -133,6 +134,7 @@ class SimulatedPods:
         if old is not None and (new is None or new.uid != old.uid):
             self._registry.addresses.release(old.uid)
             self._objects.forget(old.uid)
+            self._objects.certificates.forget(old.uid)
             self._interactive.references.started.forget(old.uid)
             self._status_writer.forget(old.key)
             self._stages.forget(old.key)

@@ -13,11 +13,23 @@ from mockube.apimachinery.status import ApiError, NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Lister
 from mockube.controller_manager.client.client import AnyResource, Client
-from mockube.controller_manager.client.kinds import CONFIG_MAPS, SECRETS, SERVICE_ACCOUNTS, SERVICES
+from mockube.controller_manager.client.kinds import (
+    CLUSTER_TRUST_BUNDLES,
+    CONFIG_MAPS,
+    SECRETS,
+    SERVICE_ACCOUNTS,
+    SERVICES,
+)
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.kubelet.containers.environment import References
-from mockube.controller_manager.kubelet.containers.mounts import referenced_names, token_requests
+from mockube.controller_manager.kubelet.containers.mounts import (
+    mounted_volumes,
+    referenced_names,
+    token_requests,
+)
+from mockube.controller_manager.kubelet.containers.projections import certificate_sources, has_bundles
 from mockube.controller_manager.kubelet.containers.runs import container_status
+from mockube.controller_manager.kubelet.pod_certificates import PodCertificates
 from mockube.controller_manager.kubelet.shared_work import SharedWork
 from mockube.controller_manager.kubelet.started_values import StartedValues
 
@@ -30,8 +42,14 @@ _NO_TOKENS: Final[Mapping[tuple[str, int], str]] = {}
 
 class ReferenceLoader:
     def __init__(
-        self, client: Client, nodes: Lister[ReadOnlyTree], *, fails_unknown_programs: bool = False
+        self,
+        client: Client,
+        nodes: Lister[ReadOnlyTree],
+        certificates: PodCertificates,
+        *,
+        fails_unknown_programs: bool = False,
     ) -> None:
+        self._certificates = certificates
         self._client = client
         self.fails_unknown_programs = fails_unknown_programs
         self._nodes = nodes
@@ -64,6 +82,7 @@ class ReferenceLoader:
         namespace = meta.namespace(pod)
         maps, secrets = referenced_names(pod, container)
         node = self._nodes.get("", pod["spec"].get("nodeName") or "") or {}
+        volumes = [*mounted_volumes(pod, container)]
         return References(
             config_maps=await self._load(CONFIG_MAPS, namespace, maps),
             secrets=await self._load(SECRETS, namespace, secrets),
@@ -75,6 +94,11 @@ class ReferenceLoader:
                 for key in token_requests(pod, container)
                 if (token := tokens.get(key) or await self._token(pod, *key)) is not None
             },
+            bundles=await self._bundles() if has_bundles(volumes) else (),
+            credentials={
+                (volume, index): await self._certificates.ensure(pod, volume, index)
+                for volume, index in certificate_sources(volumes)
+            },
             allocatable=(node.get("status") or {}).get("allocatable") or {},
             fails_unknown_programs=self.fails_unknown_programs,
         )
@@ -85,6 +109,10 @@ class ReferenceLoader:
             with suppress(NotFound):
                 objects[name] = await self._client.get(resource, Key(namespace, name))
         return objects
+
+    async def _bundles(self) -> list[ReadOnlyTree]:
+        page = await self._client.list(CLUSTER_TRUST_BUNDLES)
+        return [*page.items]
 
     async def _services(self, namespace: str, *, links: bool) -> list[ReadOnlyTree]:
         services: list[ReadOnlyTree] = []

@@ -63,6 +63,9 @@ _BY_TEST = {
     "tests/integration/test_api_watches.py::test_unexpected_error_of_sending_is_logged_and_ends_that_watch_alone": (
         "apiserver/request/watch.py::serve create_task 'send the events of a watch'",
     ),
+    "tests/unit/controller_manager/kubelet/test_pod_certificates.py::test_failed_generation_of_key_is_raised": (
+        "controller_manager/kubelet/pod_certificates.py::_request run_in_executor",
+    ),
     "tests/unit/apiserver/test_event_loop.py::test_error_of_work_is_raised": (
         "apiserver/event_loop.py::run run_in_executor",
     ),
@@ -257,6 +260,7 @@ _BY_SUPERVISOR = {
         "apiserver/request/watch.py::serve create_task 'send the events of a watch'",
     ),
     "the caller gets the error, or it is logged if the caller was cancelled": (
+        "controller_manager/kubelet/pod_certificates.py::_request run_in_executor",
         "apiserver/event_loop.py::run run_in_executor",
         "etcd/embedded/disk.py::__init__ ThreadPoolExecutor",
         "etcd/embedded/disk.py::call run_in_executor",

@@ -16,6 +16,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.client import AnyResource
 from mockube.controller_manager.kubelet.containers.images import behavior_of
 from mockube.controller_manager.kubelet.containers.program import expand_references
+from mockube.controller_manager.kubelet.containers.projections import NOT_ISSUED, Credential, Credentials
 
 PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _MAP_ENTRY: Final = re.compile(r"metadata\.(labels|annotations)\['([^']+)'\]")
@@ -35,6 +36,10 @@ class References(Struct, frozen=True, kw_only=True):
     """The Services of the pod's namespace, and that of the API server."""
     tokens: Mapping[tuple[str, int], str] = field(default_factory=dict)
     """The tokens of the pod's service account, by audience and expiration seconds."""
+    bundles: Sequence[ReadOnlyTree] = ()
+    """All ClusterTrustBundles, if a volume has some."""
+    credentials: Credentials = field(default_factory=dict)
+    """The keys and certificates of the pod's volumes."""
     allocatable: Mapping[str, str] = field(default_factory=dict)
     """The allocatable resources of the pod's node."""
 
@@ -63,6 +68,12 @@ class References(Struct, frozen=True, kw_only=True):
     @property
     def attaches_volumes(self) -> bool:
         return bool(self.storage)
+
+    def trust_bundles(self) -> Sequence[ReadOnlyTree]:
+        return self.bundles
+
+    def credential(self, volume: str, index: int) -> Credential:
+        return self.credentials.get((volume, index), Credential(problem=NOT_ISSUED))
 
     def cached_object(self, resource: AnyResource, name: str) -> ReadOnlyTree | None:
         return self.storage.get((resource.plural, name))

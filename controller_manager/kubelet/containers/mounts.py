@@ -19,6 +19,7 @@ from mockube.controller_manager.kubelet.containers.environment import (
 from mockube.controller_manager.kubelet.containers.images import behavior_of
 from mockube.controller_manager.kubelet.containers.network_files import hosts_file, resolver_file
 from mockube.controller_manager.kubelet.containers.program import REFERENCE, expand_references
+from mockube.controller_manager.kubelet.containers.projections import certificate_files, trust_anchors
 from mockube.controller_manager.kubelet.shell.devices import DEVICES
 from mockube.controller_manager.kubelet.shell.filesystem import FileEntry
 from mockube.controller_manager.kubelet.shell.programs.registry import PROGRAMS
@@ -91,7 +92,20 @@ def volume_content(
     kind = volume_kind(volume)
     if kind not in API_VOLUMES:
         return None
-    return _content(kind, volume.get(kind) or {}, pod, container, references)
+    content = _content(kind, volume.get(kind) or {}, pod, container, references)
+    return {**content, **_credential_files(volume, references)}
+
+
+def _credential_files(volume: ReadOnlyTree, references: References) -> Content:
+    projected = volume.get("projected") or {}
+    return {
+        path: FileProjection(data, projected.get("defaultMode", 0o644))
+        for index, source in enumerate(projected.get("sources") or ())
+        if source.get("podCertificate")
+        for path, data in certificate_files(
+            source["podCertificate"], references.credential(volume["name"], index)
+        ).items()
+    }
 
 
 def referenced_names(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[set[str], set[str]]:
@@ -200,7 +214,7 @@ def _mounted_files(
     group = (pod["spec"].get("securityContext") or {}).get("fsGroup")
     read_only = kind in API_VOLUMES or bool(mount.get("readOnly"))
     references = references.at_start() if _is_fixed(mount) else references
-    content = _content(kind, source, pod, container, references) if kind in API_VOLUMES else {}
+    content = volume_content(volume, pod, container, references) or {}
     mount_path = normpath(mount["mountPath"])
     inner = sub_path(mount, environment_of(pod, container, references)).strip("/")
 
@@ -343,6 +357,9 @@ def _content(
                 for name, inner in part.items():
                     files |= _content(name, inner or {}, pod, container, references, mode)
             return files
+        case "clusterTrustBundle":
+            anchors, _ = trust_anchors(source, references.bundles)
+            return {source["path"]: FileProjection(anchors, mode)}
         case _:
             return {}
 

@@ -4,7 +4,7 @@ First the volumes of the whole pod are mounted. Then each container is created w
 its user, its mounts and its environment are checked. A check that fails is repeated later.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any, Final, Protocol
 
@@ -23,6 +23,7 @@ from mockube.controller_manager.kubelet.containers.environment import (
 )
 from mockube.controller_manager.kubelet.containers.images import behavior_of
 from mockube.controller_manager.kubelet.containers.mounts import config_error, missing_token, mounted_volumes
+from mockube.controller_manager.kubelet.containers.projections import NOT_ISSUED, Credential, trust_anchors
 
 CONFIG_ERROR: Final = "CreateContainerConfigError"
 
@@ -33,6 +34,12 @@ class ReferencedObjects(Protocol):
     def config_map(self, name: str) -> ReadOnlyTree | None: ...
 
     def secret(self, name: str) -> ReadOnlyTree | None: ...
+
+    def trust_bundles(self) -> Iterable[ReadOnlyTree]:
+        """Return all ClusterTrustBundles."""
+
+    def credential(self, volume: str, index: int) -> Credential:
+        """Return the key and the certificates of a source of a volume, or why there are none."""
 
     @property
     def attaches_volumes(self) -> bool:
@@ -50,6 +57,12 @@ class _NoObjects:
 
     def secret(self, _: str) -> ReadOnlyTree | None:
         return None
+
+    def trust_bundles(self) -> Iterable[ReadOnlyTree]:
+        return ()
+
+    def credential(self, _volume: str, _index: int) -> Credential:
+        return Credential(problem=NOT_ISSUED)
 
     def cached_object(self, _resource: AnyResource, _name: str) -> ReadOnlyTree | None:
         return None
@@ -81,6 +94,12 @@ class PossibleObjects:
 
     def secret(self, name: str) -> ReadOnlyTree | None:
         return self._objects.secret(name) or self._secret
+
+    def trust_bundles(self) -> Iterable[ReadOnlyTree]:
+        return self._objects.trust_bundles()
+
+    def credential(self, volume: str, index: int) -> Credential:
+        return self._objects.credential(volume, index)
 
     @property
     def attaches_volumes(self) -> bool:
@@ -137,8 +156,11 @@ def volume_failure(pod: ReadOnlyTree, volume: ReadOnlyTree, objects: ReferencedO
         return next(_source_failures(pod, volume, objects), "")
     messages = [
         message
-        for source in projected.get("sources") or ()
-        for message in _source_failures(pod, source, objects)
+        for index, source in enumerate(projected.get("sources") or ())
+        for message in (
+            *_source_failures(pod, source, objects),
+            *_certificate_failures(volume["name"], index, source, objects),
+        )
     ]
     distinct = [*dict.fromkeys(messages)]
     return distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]" if distinct else ""
@@ -161,6 +183,16 @@ def _source_failures(pod: ReadOnlyTree, source: ReadOnlyTree, objects: Reference
         missing = next((item["key"] for item in items if item["key"] not in keys), None)
         if missing is not None:
             yield f"{prefix}: {missing}"
+
+
+def _certificate_failures(
+    volume: str, index: int, source: ReadOnlyTree, objects: ReferencedObjects
+) -> Iterator[str]:
+    if bundle := source.get("clusterTrustBundle"):
+        _, problem = trust_anchors(bundle, objects.trust_bundles())
+        yield from (problem,) if problem else ()
+    if source.get("podCertificate") and (problem := objects.credential(volume, index).problem):
+        yield problem
 
 
 _SECRET: Final = ("secret", "references non-existent secret key")

@@ -22,6 +22,7 @@ from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.control.runnable import Context
 from mockube.controller_manager.kubelet.containers.start_checks import unmounted_volume
 from mockube.controller_manager.kubelet.effects import ContainerAction, StartContainer, StopContainer
+from mockube.controller_manager.kubelet.pod_certificates import pod_certificates
 from mockube.controller_manager.kubelet.pod_lifecycle.containers import grace_seconds
 from mockube.controller_manager.kubelet.pod_lifecycle.probe_totals import ProbeTotals
 from mockube.controller_manager.kubelet.pod_lifecycle.probing import Probe
@@ -64,7 +65,9 @@ class ProcessRuntime:
     def __init__(self, context: Context, images: ImageMap) -> None:
         self._clock = context.clock
         self._images = images
-        self._loader = ReferenceLoader(context.client, context.informers.of(NODES).lister)
+        self._loader = ReferenceLoader(
+            context.client, context.informers.of(NODES).lister, pod_certificates(context)
+        )
         self._recorder = context.recorder.of("kubelet")
         self._server = access_of(context.options.server).server
         self._pods: dict[str, _PodRecord] = {}

@@ -47,6 +47,7 @@ from mockube.controller_manager.kubelet.containers.runs import (
 )
 from mockube.controller_manager.kubelet.effects import ContainerAction, StartContainer, StopContainer
 from mockube.controller_manager.kubelet.network_view import InformerView
+from mockube.controller_manager.kubelet.pod_certificates import pod_certificates
 from mockube.controller_manager.kubelet.pod_lifecycle.containers import default_program
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import NEVER_RAN, Exit, ProcessState
 from mockube.controller_manager.kubelet.pod_lifecycle.unknown_programs import CONTINUES, end_without_program
@@ -202,6 +203,7 @@ class InteractiveContainers:
         self.references = ReferenceLoader(
             context.client,
             context.informers.of(NODES).lister,
+            pod_certificates(context),
             fails_unknown_programs=context.options.simulation.simulate_unknown_programs == FAIL,
         )
         self.files = PodFiles(self.references, context.clock)

@@ -30,14 +30,14 @@ def small_rsa_key():
     return rsa.generate_private_key(65537, 2048)
 
 
-def certificate(begin, end, *, key=KEY, is_authority=False, basic=True, dns=(), mail=()):
-    """Return a certificate in PEM."""
+def certificate(begin, end, *, key=KEY, of=None, is_authority=False, basic=True, dns=(), mail=()):
+    """Return a certificate in PEM, of the public key `of` or else of `key`, which signs it."""
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "a")])
     builder = (
         x509.CertificateBuilder()
         .subject_name(name)
         .issuer_name(name)
-        .public_key(key.public_key())
+        .public_key(of or key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(begin)
         .not_valid_after(end)

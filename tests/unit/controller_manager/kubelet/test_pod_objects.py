@@ -43,6 +43,12 @@ class Server:
         return ObjectList(items, str(self.revision), "")
 
 
+class Certificates:
+    """Requests no certificates."""
+
+    on_change = None
+
+
 class Creators:
     """A pod that may create ConfigMaps runs in the namespace `creating`."""
 
@@ -67,7 +73,7 @@ def enqueued():
 
 @pytest.fixture
 def objects(server, informers, enqueued):
-    return PodObjects(server, informers, enqueued.append, creators=Creators())
+    return PodObjects(server, informers, enqueued.append, creators=Creators(), certificates=Certificates())
 
 
 def pod(name="p", version=5, namespace="ns"):
@@ -131,9 +137,15 @@ async def test_pod_no_longer_blocked_is_not_enqueued(objects, informers, enqueue
 
 
 async def test_unpublished_root_ca_counts_as_present(server, informers):
-    unpublished = PodObjects(server, informers, lambda _: None, creators=Creators(), has_root_ca=False).of(
-        pod()
+    objects = PodObjects(
+        server,
+        informers,
+        lambda _: None,
+        creators=Creators(),
+        certificates=Certificates(),
+        has_root_ca=False,
     )
+    unpublished = objects.of(pod())
     assert unpublished.config_map("kube-root-ca.crt")["data"].keys() == {"ca.crt"}
     assert (unpublished.unknown, unpublished.used) == (set(), set())
 
