@@ -17,7 +17,7 @@ from mockube.apimachinery.tree import ReadOnlyTree, sorted_keys, without_nulls
 from mockube.controller_manager.client import kinds
 from mockube.controller_manager.control.actions import Action, Create, Delete, Update
 from mockube.controller_manager.workloads.ownership import object_ref
-from mockube.controller_manager.workloads.templates import safe_encode
+from mockube.controller_manager.workloads.templates import canonical_template, safe_encode
 
 LABEL_HASH: Final = "controller.kubernetes.io/hash"
 
@@ -33,6 +33,8 @@ class DesiredRevision(Struct, frozen=True, kw_only=True):
     data: ReadOnlyTree
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
+    compares_semantically: bool = False
+    """Whether the newest revision also matches if its template is semantically equal."""
 
 
 class SyncedRevision(Struct, frozen=True, kw_only=True):
@@ -91,6 +93,8 @@ def sync_revision(
         renumbered = {**equal_revisions[-1], "revision": next_number}
         update = Update(resource=kinds.CONTROLLER_REVISIONS, body=renumbered)
         return SyncedRevision(revision=renumbered, collision_count=collision_count, actions=(update,))
+    if history and desired.compares_semantically and _is_template_equal(history[-1], desired):
+        return SyncedRevision(revision=history[-1], collision_count=collision_count)
     return _new_or_equal_revision(desired, next_number, collision_count, get_revision)
 
 
@@ -138,6 +142,14 @@ def hash_of(data: ReadOnlyTree, collision_count: int) -> str:
 def _is_equal(value: Any, other: Any) -> bool:
     # Older managers recorded `creationTimestamp: null`, which newer ones omit.
     return equal(value, other) or equal(without_nulls(value), without_nulls(other))
+
+
+def _is_template_equal(revision: ReadOnlyTree, desired: DesiredRevision) -> bool:
+    try:
+        recorded = canonical_template(revision["data"]["spec"]["template"])
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return False  # a user changed the data, which may be any JSON
+    return bool(recorded == canonical_template(desired.data["spec"]["template"]))
 
 
 def truncate_history(

@@ -8,6 +8,7 @@ from mockube.apimachinery import intstr
 from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS, PODS, STATEFUL_SETS
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.control.controller import Controller
+from mockube.controller_manager.controllers.statefulset import recreation
 from mockube.controller_manager.workloads.ownership import BY_OWNER, owner_of, owner_of_pod
 from mockube.controller_manager.workloads.stateful import identity, status
 from mockube.controller_manager.workloads.stateful.reconciliation import (
@@ -19,6 +20,12 @@ from mockube.controller_manager.workloads.stateful.reconciliation import (
 from mockube.controller_manager.workloads.stateful.spec import SetView
 from mockube.controller_manager.workloads.stateful.state import DefaultPodHandling, Slot, StatefulSetState
 
+_MAX_UNAVAILABLE: Final = "MaxUnavailableStatefulSet"
+_COMPLETES_EVERY_UPDATE: Final = "1.37"
+"""The minor release since which updates with OnDelete end, too."""
+_KEEPS_CONDITIONS: Final = "1.37"
+_REPLACES_UNAVAILABLE_PODS_FIRST: Final = "1.37"
+
 
 def _default_pod_handling(*_: object) -> DefaultPodHandling:
     return DefaultPodHandling()
@@ -28,20 +35,24 @@ def _current_ordinals(owner: SetView, _: Sequence[Slot], __: str) -> range:
     if owner.partition is not None:
         count = owner.partition
     else:
-        count = 0 if owner.on_delete else owner.status.get("currentReplicas") or 0
+        is_rolling = not owner.on_delete and not owner.recreates
+        count = (owner.status.get("currentReplicas") or 0) if is_rolling else 0
     return range(owner.start, owner.start + count)
 
 
 def _status(state: StatefulSetState, result: ReconcileResult) -> dict[str, Any]:
     counts = status.count_pods(state, result.collision_count, result.replaced)
-    return counts if state.owner.on_delete else status.complete_update(counts, state.owner.replicas)
+    if state.owner.on_delete and state.gates.is_before(_COMPLETES_EVERY_UPDATE):
+        return counts
+    completed = status.complete_update(counts, state.owner.replicas)
+    return recreation.with_progress(state, completed, result.error)
 
 
 # --- rolling update: outdated pods to delete
 
 
 def _rolling_update(state: StatefulSetState) -> RolloutResult:
-    if state.owner.on_delete:
+    if state.owner.on_delete or recreation.is_used(state):
         return RolloutResult()
     pods = _pods_to_update(state)
     return RolloutResult(status.deletion(state.owner, pods), tuple(pods))
@@ -49,11 +60,11 @@ def _rolling_update(state: StatefulSetState) -> RolloutResult:
 
 def _pods_to_update(state: StatefulSetState) -> list[PodView]:
     """Return the outdated pods to delete now, the highest ordinal first."""
-    if state.owner.max_unavailable is None:
+    if not state.gates.is_on(_MAX_UNAVAILABLE):
         return _next_outdated(state)
     candidates = [slot.pod for slot in _rolling_slots(state) if slot.pod and _is_replaceable(state, slot.pod)]
     budget = _max_unavailable(state.owner) - sum(state.is_unavailable(slot.pod) for slot in state.slots)
-    if not state.owner.parallel:
+    if not state.owner.parallel or state.gates.is_before(_REPLACES_UNAVAILABLE_PODS_FIRST):
         return candidates[: max(budget, 0)]
     # Replacing an unavailable pod does not reduce availability; a parallel set does not wait for an order.
     unavailable = [pod for pod in candidates if state.is_unavailable(pod)]
@@ -94,6 +105,9 @@ _STATEFUL_SET_KIND: Final = StatefulSetKind(
     current_ordinals=_current_ordinals,
     roll=_rolling_update,
     status=_status,
+    prepare=recreation.prepare,
+    semantic_comparison_gate="StatefulSetSemanticRevisionComparison",
+    keeps_conditions_since=_KEEPS_CONDITIONS,
 )
 
 STATEFUL_SET: Final = Controller(

@@ -10,6 +10,7 @@ from msgspec import Struct
 from mockube.apimachinery import meta
 from mockube.apimachinery.intstr import IntOrStringError
 from mockube.apimachinery.labels import SelectorError
+from mockube.apimachinery.schema import minors
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.timestamps import after, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -41,6 +42,13 @@ class RolloutResult(NamedTuple):
     """The outdated pods that are deleted or changed."""
 
 
+class Preparation(NamedTuple):
+    """The actions that precede scaling and updates: another reconciliation continues after them."""
+
+    actions: tuple[Action, ...]
+    reports_status: bool = True
+
+
 class ReconcileResult(NamedTuple):
     """The results of a reconciliation that the status reports, in addition to the observed state."""
 
@@ -60,6 +68,10 @@ class _ObservedObjects(NamedTuple):
     now: datetime
 
 
+def _no_preparation(_: StatefulSetState) -> None:
+    return None
+
+
 class StatefulSetKind(Struct, frozen=True, kw_only=True):
     """The differences between the kinds of sets."""
 
@@ -74,6 +86,12 @@ class StatefulSetKind(Struct, frozen=True, kw_only=True):
     """Returns the rolling update; called when every slot has its pod."""
     status: Callable[[StatefulSetState, ReconcileResult], dict[str, Any]]
     """Returns the status."""
+    prepare: Callable[[StatefulSetState], Preparation | None] = _no_preparation
+    """Returns what precedes scaling and updates; None if nothing does."""
+    semantic_comparison_gate: str = ""
+    """The feature gate with which semantically equal templates have the same revision; empty for none."""
+    keeps_conditions_since: str = minors.OLDER[-1]
+    """The first minor release whose status updates keep the conditions of the set."""
 
 
 def reconcile(kind: StatefulSetKind, caches: Caches, key: Key, now: datetime) -> Plan:
@@ -90,7 +108,7 @@ def reconcile(kind: StatefulSetKind, caches: Caches, key: Key, now: datetime) ->
     if ownership_actions := (*revision_actions, *_ownership_actions(owner, PODS, owned_pods)):
         return Plan(actions=ownership_actions)
     history = revisions.in_order(owned_revisions.owned)
-    synced = _synced_revision(caches, owner, history)
+    synced = _synced_revision(kind, caches, owner, history)
     snapshot = _state_of(
         kind, caches, _ObservedObjects(owner, owned_pods.owned, history, synced.revision, now)
     )
@@ -102,6 +120,9 @@ def _plan(kind: StatefulSetKind, snapshot: StatefulSetState, synced: SyncedRevis
         result = ReconcileResult(synced.collision_count)
         # The garbage collector may have deleted the revision: it is not created again.
         return Plan(last=partial(_final_actions, kind, snapshot, synced, result))
+    preparation = kind.prepare(snapshot)
+    if preparation is not None:
+        return _preparing_plan(kind, snapshot, synced, preparation)
     steps = [snapshot.pod_handling.observe_pod(pod) for pod in snapshot.pods if not pod.deleting]
     patches = tuple(patch for step in steps for patch in step.patches)
     scaling = scale(snapshot)
@@ -119,6 +140,16 @@ def _plan(kind: StatefulSetKind, snapshot: StatefulSetState, synced: SyncedRevis
     )
 
 
+def _preparing_plan(
+    kind: StatefulSetKind, snapshot: StatefulSetState, synced: SyncedRevision, preparation: Preparation
+) -> Plan:
+    actions = (*synced.actions, *preparation.actions)
+    if not preparation.reports_status:
+        return Plan(actions=actions)
+    result = ReconcileResult(synced.collision_count, preparation.actions)
+    return Plan(actions=actions, last=partial(_final_actions, kind, snapshot, synced, result))
+
+
 # --- observation
 
 
@@ -126,12 +157,15 @@ def _ownership_actions(owner: SetView, resource: Resource[T], objects: OwnedObje
     return adoption_and_release_actions(objects, resource, owner.object, owner.resource)
 
 
-def _synced_revision(caches: Caches, owner: SetView, history: Sequence[ReadOnlyTree]) -> SyncedRevision:
+def _synced_revision(
+    kind: StatefulSetKind, caches: Caches, owner: SetView, history: Sequence[ReadOnlyTree]
+) -> SyncedRevision:
     desired = DesiredRevision(
         owner=owner.object,
         data=revisions.data_of(owner.object["spec"]["template"]),
         labels=meta.labels(owner.object["spec"]["template"]),
         annotations=meta.annotations(owner.object),
+        compares_semantically=caches.gates.is_on(kind.semantic_comparison_gate),
     )
     get_revision = partial(caches.of(CONTROLLER_REVISIONS).get, owner.key.namespace)
     return revisions.sync_revision(desired, history, owner.status.get("collisionCount") or 0, get_revision)
@@ -152,6 +186,7 @@ def _state_of(kind: StatefulSetKind, caches: Caches, observed: _ObservedObjects)
         pod_handling=kind.pod_handling(owner, update, observed.now),
         slots=slots,
         condemned=condemned,
+        owned=observed.pods,
         claims=state.claims(caches, owner, ordinals),
         history=observed.history,
         current=next(
@@ -159,6 +194,7 @@ def _state_of(kind: StatefulSetKind, caches: Caches, observed: _ObservedObjects)
         ),
         update=observed.update,
         current_ordinals=kind.current_ordinals(owner, slots, update),
+        gates=caches.gates,
         now=observed.now,
     )
 
@@ -178,14 +214,21 @@ def _final_actions(
         return ()
     live = {snapshot.current_name, snapshot.update_name, *map(identity.revision_of, snapshot.pods)}
     deletions = revisions.truncate_history(snapshot.history, live, snapshot.owner.revision_history_limit)
-    return (*_status_update(snapshot.owner, kind.status(snapshot, result._replace(error=error))), *deletions)
+    new = kind.status(snapshot, result._replace(error=error))
+    forgets_conditions = snapshot.gates.is_before(kind.keeps_conditions_since)
+    return (*_status_update(snapshot.owner, new, forgets_conditions=forgets_conditions), *deletions)
 
 
-def _status_update(owner: SetView, new: dict[str, Any]) -> tuple[Action, ...]:
+def _status_update(owner: SetView, new: dict[str, Any], *, forgets_conditions: bool) -> tuple[Action, ...]:
     # Zero counts and empty lists may be absent in the status.
     if all((owner.status.get(field) or None) == (value or None) for field, value in new.items()):
         return ()
-    status = {field: value for field, value in {**owner.status, **new}.items() if value != []}
+    old = {
+        field: value
+        for field, value in owner.status.items()
+        if not forgets_conditions or field != "conditions"
+    }
+    status = {field: value for field, value in {**old, **new}.items() if value != []}
     body = {**owner.object, "status": status}
     return (Update(resource=owner.resource, body=body, subresource="status"),)
 

@@ -33,6 +33,8 @@ class SetView(Struct, frozen=True, kw_only=True, eq=False):
     """Whether pods are created and deleted without waiting for each other."""
     on_delete: bool
     """Whether pods get a new template only after a user has deleted them."""
+    recreates: bool
+    """Whether an update deletes all old pods before it creates new ones."""
     partition: int | None
     """The number of pods, from the first, that keep the current revision; None without a rolling update strategy."""
     max_unavailable: IntOrString | None
@@ -73,6 +75,7 @@ class SetView(Struct, frozen=True, kw_only=True, eq=False):
             ordinals=range(start, start + replicas),
             parallel=spec.get("podManagementPolicy") == "Parallel",
             on_delete=strategy.get("type") == "OnDelete",
+            recreates=strategy.get("type") == "Recreate",
             partition=None if rolling is None else rolling.get("partition") or 0,
             max_unavailable=(rolling or {}).get("maxUnavailable"),
             min_ready_seconds=spec.get("minReadySeconds") or 0,

@@ -8,6 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Caches
 from mockube.controller_manager.client import kinds
@@ -78,6 +79,8 @@ class StatefulSetState(Struct, frozen=True, kw_only=True):
     """The slots in order, up to the one with which `MAX_MISSING_PODS` have no pod."""
     condemned: tuple[PodView, ...]
     """The pods whose ordinals are no longer desired, the highest first."""
+    owned: Collection[PodView]
+    """All pods of the set, also those of slots that follow the last one."""
     claims: Claims
     history: Sequence[ReadOnlyTree]
     """The existing ControllerRevisions, the oldest first."""
@@ -87,6 +90,7 @@ class StatefulSetState(Struct, frozen=True, kw_only=True):
     """The ControllerRevision of the current template."""
     current_ordinals: Collection[int]
     """The ordinals whose new pods get the current revision."""
+    gates: FeatureGates
     now: datetime
 
     @property

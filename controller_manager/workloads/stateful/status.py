@@ -61,11 +61,15 @@ def ready_pods(pods: Collection[PodView]) -> list[PodView]:
 
 def complete_update(status: dict[str, Any], replicas: int) -> dict[str, Any]:
     """Return the status with the update revision as the current one if all `replicas` pods are ready and updated."""
-    counts = (status["replicas"], status["readyReplicas"], status["updatedReplicas"])
-    if counts != (replicas,) * 3:
+    if not is_complete(status, replicas):
         return status
     return {
         **status,
         "currentReplicas": status["updatedReplicas"],
         "currentRevision": status["updateRevision"],
     }
+
+
+def is_complete(status: ReadOnlyTree, replicas: int) -> bool:
+    counts = (status["replicas"], status["readyReplicas"], status["updatedReplicas"])
+    return counts == (replicas,) * 3

@@ -7,6 +7,7 @@ Nothing has a head start either: what may be written of an object as soon as it 
 from functools import cache
 
 from mockube.apimachinery import meta, status
+from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.patch import json_merge, strategic
 from mockube.apimachinery.schema import builtin
 from mockube.apimachinery.timestamps import format_time
@@ -37,6 +38,8 @@ class FakeApiServer:
     def __init__(self, controller, clock):
         self.controller = controller
         self.clock = clock
+        self.gates = FeatureGates()
+        """The minor release and the feature gates of the controller."""
         self.objects = {}
         self.pending_writes = {}
         """Objects that the server has and no cache has yet, as in `objects`."""
@@ -127,7 +130,7 @@ class FakeApiServer:
 
     def caches(self):
         trees = {resource: [*present.values()] for resource, present in self.objects.items()}
-        return FakeCaches(trees, self.controller.indexes)
+        return FakeCaches(trees, self.controller.indexes, gates=self.gates)
 
     def _execute(self, actions, key=None):
         for action in actions:

@@ -31,8 +31,8 @@ class _FakeLister:
 class FakeCaches:
     """`FakeCaches(objects)`: a mapping from resources to the objects that are in their caches."""
 
-    def __init__(self, objects, indexes=None, minor=minors.NEWEST):
-        self.gates = FeatureGates(minor)
+    def __init__(self, objects, indexes=None, minor=minors.NEWEST, gates=None):
+        self.gates = gates or FeatureGates(minor)
         self._listers = {
             resource: _FakeLister(
                 map(resource.view, trees),

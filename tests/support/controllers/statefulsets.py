@@ -39,8 +39,9 @@ class StatefulSetHarness(FakeApiServer):
     OF = STATEFUL_SET
     KIND = STATEFUL_SETS
 
-    def __init__(self, **spec):
+    def __init__(self, gates=None, **spec):
         super().__init__(self.OF, SteppedClock())
+        self.gates = gates or self.gates
         self.add(self.KIND, statefulset(**spec))
 
     @property

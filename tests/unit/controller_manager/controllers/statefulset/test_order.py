@@ -2,6 +2,7 @@
 
 import pytest
 
+from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS, STATEFUL_SETS
 from tests.support.controllers.statefulsets import StatefulSetHarness
 
@@ -10,10 +11,14 @@ def rolling_update(**fields):
     return {"type": "RollingUpdate", "rollingUpdate": {"partition": 0, **fields}}
 
 
-def settled_sets(**spec):
-    sets = StatefulSetHarness(**spec)
+def settled_sets(gates=None, **spec):
+    sets = StatefulSetHarness(gates, **spec)
     sets.settle()
     return sets
+
+
+def gates(minor, **settings):
+    return FeatureGates(minor, settings.items())
 
 
 def test_pods_are_created_in_order():
@@ -118,11 +123,12 @@ def test_parallel_update_replaces_one_by_one():
     assert sets.round() == []
 
 
-def test_parallel_update_replaces_never_ready_pods():
-    sets = StatefulSetHarness(podManagementPolicy="Parallel")
+@pytest.mark.parametrize(("minor", "deleted"), [("1.37", ["web-2", "web-1", "web-0"]), ("1.36", ["web-2"])])
+def test_parallel_update_replaces_never_ready_pods(minor, deleted):
+    sets = StatefulSetHarness(gates(minor), podManagementPolicy="Parallel")
     sets.round()
     sets.roll("a:2")
-    assert sets.round() == [("delete", "web-2")]
+    assert sets.round() == [("delete", name) for name in deleted]
 
 
 def test_updated_pod_that_does_not_start_blocks_update():
@@ -172,6 +178,35 @@ def test_max_unavailable_limits_update(limit, policy, broken, deleted):
         sets.run(ordinal, ready=False)
     sets.roll("a:2")
     assert sets.round() == [("delete", name) for name in deleted]
+
+
+UNAVAILABLE_PODS_FIRST = ["web-1", "web-4"]
+HIGHEST_FIRST = ["web-4"]
+MAX_UNAVAILABLE = "MaxUnavailableStatefulSet"
+
+
+@pytest.mark.parametrize(
+    ("settings", "deleted"),
+    [
+        pytest.param(gates("1.37"), UNAVAILABLE_PODS_FIRST, id="1.37"),
+        pytest.param(gates("1.37", **{MAX_UNAVAILABLE: False}), HIGHEST_FIRST, id="1.37 without the gate"),
+        pytest.param(gates("1.36"), HIGHEST_FIRST, id="1.36"),
+        pytest.param(gates("1.36", **{MAX_UNAVAILABLE: True}), HIGHEST_FIRST, id="1.36 with the gate"),
+    ],
+)
+def test_parallel_update_replaces_unavailable_pods_first(settings, deleted):
+    sets = settled_sets(
+        settings, replicas=5, podManagementPolicy="Parallel", updateStrategy=rolling_update(maxUnavailable=2)
+    )
+    sets.run(1, ready=False)
+    sets.roll("a:2")
+    assert sets.round() == [("delete", name) for name in deleted]
+
+
+def test_max_unavailable_has_no_effect_without_its_gate():
+    sets = settled_sets(gates("1.36"), replicas=5, updateStrategy=rolling_update(maxUnavailable=2))
+    sets.roll("a:2")
+    assert sets.round() == [("delete", "web-4")]
 
 
 def test_on_delete_leaves_replacement_to_user():

@@ -3,6 +3,7 @@
 import pytest
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.kinds import (
     CONTROLLER_REVISIONS,
@@ -117,6 +118,72 @@ def test_number_of_status_writes(spec, change, maximum):
         change(sets)
         stepwise(sets)
     assert status_writes(sets) == maximum
+
+
+@pytest.mark.parametrize(("minor", "is_current"), [("1.37", True), ("1.36", False)])
+def test_update_on_delete_ends_when_all_pods_are_new(minor, is_current):
+    sets = StatefulSetHarness(FeatureGates(minor), replicas=2, updateStrategy={"type": "OnDelete"})
+    sets.settle()
+    sets.roll("a:2")
+    sets.settle()
+    assert sets.status["currentRevision"] != sets.status["updateRevision"]
+    for ordinal in range(2):
+        sets.remove_pod(ordinal)
+        sets.settle()
+    assert (sets.status["currentRevision"] == sets.status["updateRevision"]) is is_current
+    assert counts(sets) == [2, 2, 2, 2 if is_current else 0, 2]
+
+
+@pytest.mark.parametrize(("minor", "are_kept"), [("1.37", True), ("1.36", False)])
+def test_next_status_keeps_conditions_of_others(minor, are_kept):
+    sets = StatefulSetHarness(FeatureGates(minor), replicas=1)
+    sets.settle()
+    condition = {"type": "Mine", "status": "True"}
+    sets.change(STATEFUL_SETS, "web", ("status", "conditions"), [condition])
+    sets.round()
+    assert sets.status["conditions"] == [condition]
+    sets.scale(2)
+    sets.round()
+    assert sets.status["observedGeneration"] == 2
+    assert sets.status.get("conditions") == ([condition] if are_kept else None)
+
+
+# --- the revision of an older template
+
+
+def outdated_revision(sets, change):
+    """Change the data of the set's revision, as if an earlier release had written it."""
+    (name,) = sets.names(CONTROLLER_REVISIONS)
+    template = sets.get(CONTROLLER_REVISIONS, name)["data"]["spec"]["template"]
+    sets.change(CONTROLLER_REVISIONS, name, ("data",), {"spec": {"template": change(template)}})
+
+
+def with_empty_fields(template):
+    return {**template, "spec": {**template["spec"], "volumes": [], "nodeSelector": {}}}
+
+
+@pytest.mark.parametrize(
+    ("gates", "change", "revisions"),
+    [
+        pytest.param(FeatureGates("1.37"), with_empty_fields, 1, id="equal"),
+        pytest.param(FeatureGates("1.33"), with_empty_fields, 2, id="equal, in an earlier release"),
+        pytest.param(
+            FeatureGates("1.37", [("StatefulSetSemanticRevisionComparison", False)]),
+            with_empty_fields,
+            2,
+            id="equal, without the feature gate",
+        ),
+        pytest.param(FeatureGates("1.37"), lambda _: {"spec": {}}, 2, id="another template"),
+        pytest.param(FeatureGates("1.37"), lambda _: "no template", 2, id="no template"),
+        pytest.param(FeatureGates("1.37"), lambda _: {"spec": {"containers": [3]}}, 2, id="no containers"),
+    ],
+)
+def test_semantically_equal_template_has_the_same_revision(gates, change, revisions):
+    sets = StatefulSetHarness(gates, replicas=1)
+    sets.settle()
+    outdated_revision(sets, change)
+    sets.round()
+    assert len(sets.names(CONTROLLER_REVISIONS)) == revisions
 
 
 def test_events_are_upstreams():
