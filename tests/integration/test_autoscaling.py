@@ -1,9 +1,14 @@
 """HorizontalPodAutoscalers and their controller with a real server, on a clock that the test steps."""
 
+from contextlib import asynccontextmanager
+
 import pytest
 
 from mockube.apimachinery.clock import SteppedClock
+from mockube.apimachinery.schema.minors import NEWEST
 from mockube.apimachinery.timestamps import format_time
+from mockube.apiserver.http.settings import Settings
+from mockube.controller_manager.config.settings import Config, Features
 from mockube.controller_manager.controllers.horizontalpodautoscaler.controller import (
     HORIZONTAL_POD_AUTOSCALER,
 )
@@ -121,15 +126,59 @@ async def serve_metrics(server):
     )
 
 
-@pytest.fixture
-async def cluster():
-    clock = SteppedClock()
-    async with running_cluster(clock=clock, runnables=[HORIZONTAL_POD_AUTOSCALER]) as (server, manager):
+@asynccontextmanager
+async def autoscaling_cluster(minor=NEWEST):
+    clock, config = SteppedClock(), Config(features=Features(kubernetes_version=minor))
+    used = {"clock": clock, "config": config, "runnables": [HORIZONTAL_POD_AUTOSCALER]}
+    async with running_cluster(settings=Settings(minor=minor), **used) as (server, manager):
         await server.post(f"{CORE}/serviceaccounts", {"metadata": {"name": "default"}})
         yield AutoscalingCluster(server, manager, clock)
 
 
-async def test_autoscaler_acts_after_sync_period(cluster):
+@pytest.fixture
+async def cluster():
+    async with autoscaling_cluster() as cluster:
+        yield cluster
+
+
+@pytest.fixture
+async def older_cluster():
+    async with autoscaling_cluster("1.36") as cluster:
+        yield cluster
+
+
+async def test_new_autoscaler_acts_at_once(cluster):
+    await cluster.deploy(replicas=7)
+    await cluster.autoscale()
+    await cluster.manager.settle()
+    assert await cluster.scale() == 5
+    assert (await cluster.status())["observedGeneration"] == 1
+
+
+async def test_changed_autoscaler_acts_at_once(cluster):
+    await cluster.deploy(replicas=7)
+    await cluster.autoscale()
+    await cluster.manager.settle()
+    await cluster.server.patch(f"{AUTOSCALERS}/h", {"spec": {"maxReplicas": 3}})
+    await cluster.manager.settle()
+    assert await cluster.scale() == 3
+    assert (await cluster.status())["observedGeneration"] == 2
+
+
+async def test_autoscaler_with_other_labels_waits_for_sync_period(cluster):
+    await cluster.deploy(replicas=5)
+    await cluster.autoscale()
+    await cluster.manager.settle()
+    await cluster.server.patch(f"{DEPLOYMENTS}/d", {"spec": {"replicas": 7}})
+    await cluster.server.patch(f"{AUTOSCALERS}/h", {"metadata": {"labels": {"a": "b"}}})
+    await cluster.manager.settle()
+    assert await cluster.scale() == 7
+    await cluster.period()
+    assert await cluster.scale() == 5
+
+
+async def test_older_autoscaler_acts_after_sync_period(older_cluster):
+    cluster = older_cluster
     await cluster.deploy(replicas=7)
     await cluster.autoscale()
     await cluster.manager.step(PERIOD - 1)
@@ -210,7 +259,7 @@ async def test_two_autoscalers_of_same_pods_are_ambiguous(cluster):
     await cluster.period(2)
     for name in ("h", "other"):
         assert (await cluster.conditions(name))["ScalingActive"] == ("False", "AmbiguousSelector")
-    problem = "pods by selector app=d are controlled by multiple HPAs: [default/h default/other]"
+    problem = "pods by selector app=d are controlled by more than one HPA (e.g. [default/h default/other])"
     assert ("Warning", "AmbiguousSelector", problem) in await cluster.events()
     await cluster.server.delete(f"{AUTOSCALERS}/other")
     await cluster.period()
@@ -262,7 +311,7 @@ async def test_custom_resource_is_scaled_by_its_scale(cluster):
     await cluster.period()
     assert (await cluster.server.get(f"{widgets}/w")).body["spec"]["replicas"] == 5
     await cluster.period()
-    (_, active) = (await cluster.status())["conditions"]
+    (active,) = [one for one in (await cluster.status())["conditions"] if one["type"] == "ScalingActive"]
     assert (active["reason"], active["message"]) == (
         "InvalidSelector",
         "the HPA target's scale is missing a selector",
@@ -326,10 +375,10 @@ async def test_autoscaler_metrics_are_counted(cluster):
         return cluster.manager.metrics.registry.get_sample_value(f"{prefix}_{name}", labels)
 
     assert value("reconciliations_total", action="scale_down", error="none") == 1
-    assert value("reconciliations_total", action="none", error="internal") == 1
+    assert value("reconciliations_total", action="none", error="internal") == 2
     assert value("reconciliation_duration_seconds_count", action="scale_down", error="none") == 1
     labels = {"action": "none", "error": "internal", "metric_type": "Resource"}
-    assert value("metric_computation_total", **labels) == 1
+    assert value("metric_computation_total", **labels) == 2
     assert value("num_horizontal_pod_autoscalers") == 1
     assert value("desired_replicas", namespace="default", hpa_name="h") == 5
     await cluster.server.delete(f"{AUTOSCALERS}/h")
@@ -361,10 +410,10 @@ async def test_disturbed_autoscaler_reaches_same_state(disturbance_of):
             cluster = AutoscalingCluster(server, manager, clock)
             await server.post(f"{CORE}/serviceaccounts", {"metadata": {"name": "default"}})
             await serve_metrics(server)
-            await cluster.deploy(replicas=9)
-            await cluster.autoscale()
             for name in ("p0", "p1"):
                 await cluster.run_pod(name, "1600m")
+            await cluster.deploy(replicas=9)
+            await cluster.autoscale()
             await cluster.period(10)
             assert await cluster.scale() == 4 or await cluster.scale() == 5
             status = await cluster.status()

@@ -1,6 +1,7 @@
 """The HorizontalPodAutoscaler controller: it reconciles each autoscaler once in every sync period."""
 
 import logging
+from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
 from typing import Any, Final
@@ -15,7 +16,7 @@ from mockube.controller_manager.client.resources import Key, Resource
 from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.control.runner import ReconcileLoop
-from mockube.controller_manager.controllers.horizontalpodautoscaler import monitor
+from mockube.controller_manager.controllers.horizontalpodautoscaler import monitor, zero
 from mockube.controller_manager.controllers.horizontalpodautoscaler.behavior import (
     ScalingHistory,
     with_initial_recommendation,
@@ -43,7 +44,7 @@ from mockube.controller_manager.controllers.horizontalpodautoscaler.selectors im
 from mockube.controller_manager.controllers.horizontalpodautoscaler.status import (
     ABLE,
     ACTIVE,
-    SCALED_TO_ZERO,
+    GENERATION,
     AutoscalerStatus,
 )
 from mockube.controller_manager.controllers.horizontalpodautoscaler.targets import (
@@ -56,6 +57,10 @@ from mockube.controller_manager.controllers.horizontalpodautoscaler.targets impo
 LOG: Final = logging.getLogger(__name__)
 
 NAME: Final = "horizontal-pod-autoscaler"
+_RECONCILES_AT_ONCE: Final = "1.37"
+"""The first minor release in which an autoscaler that is new or has another spec does not wait for its period."""
+_NAMES_TWO_AUTOSCALERS: Final = "1.37"
+"""The first minor release whose message about several autoscalers of a pod contains two of them as an example."""
 _MISSING_SELECTOR: Final = "the HPA target's scale is missing a selector"
 
 
@@ -71,6 +76,7 @@ class HorizontalPodAutoscalerController:
     def __init__(self, context: Context) -> None:
         self._client, self._clock = context.client, context.clock
         self._options = context.options.controllers
+        self._gates = context.informers.caches.gates
         self._period = timedelta(seconds=self._options.horizontal_pod_autoscaler_sync_period)
         self._recorder = context.recorder.of(NAME)
         self._rest_mapper = RestMapper(context.client, context.clock)
@@ -101,10 +107,7 @@ class HorizontalPodAutoscalerController:
             self._registry.unregister(self._monitor)
 
     def _on_change(self, change: Change) -> None:
-        """Queue the autoscaler for its next period, or at once after its deletion.
-
-        Other changes do not cause an earlier reconciliation.
-        """
+        """Queue the autoscaler at once if it is new, deleted or has another spec, and otherwise for its next period."""
         key = Key.of(change.last_known)
         if change.new is None:
             self._selectors.remove(key)
@@ -113,7 +116,15 @@ class HorizontalPodAutoscalerController:
             return
         if key not in self._selectors:
             self._selectors.put(key)
-        self._loop.add_after(key, self._period)
+        self._loop.add_after(key, timedelta() if self._is_urgent(change) else self._period)
+
+    def _is_urgent(self, change: Change) -> bool:
+        if self._gates.is_before(_RECONCILES_AT_ONCE):
+            return False
+        if change.old is None or change.new is None:
+            return True
+        has_generations = self._gates.is_on(GENERATION)
+        return has_generations and meta.generation(change.old) != meta.generation(change.new)
 
     async def _reconcile(self, key: Key) -> timedelta | None:
         autoscaler = self._autoscalers.lister.get(*key)
@@ -134,14 +145,14 @@ class HorizontalPodAutoscalerController:
 
     async def _scale(self, key: Key, autoscaler: ReadOnlyTree) -> str:
         """Scale the target of an autoscaler, and write the status; return the action for the metrics."""
-        status = AutoscalerStatus(autoscaler, self._clock.now())
+        status = AutoscalerStatus(autoscaler, self._gates, self._clock.now())
         resource, scale = await self._scale_of(key, autoscaler, status)
         status.set_able("SucceededGetScale", "the HPA controller was able to get the target's current scale")
         current = (scale.get("spec") or {}).get("replicas") or 0
         history = with_initial_recommendation(
             self._histories.get(key, ScalingHistory()), current, self._clock.now()
         )
-        decision = decide_by_range(autoscaler, current, history, status)
+        decision = decide_by_range(autoscaler, current, history, status, self._gates)
         if decision is None:
             decision = await self._decide_by_metrics(key, autoscaler, scale, history, status)
         self._histories[key] = decision.history
@@ -212,7 +223,8 @@ class HorizontalPodAutoscalerController:
         message = f"the HPA controller was able to update the target scale to {decision.desired}"
         status.set_able("SucceededRescale", message)
         self._recorder.record(autoscaler, "Normal", "SuccessfulRescale", size)
-        status.remove(SCALED_TO_ZERO)
+        current = (scale.get("spec") or {}).get("replicas") or 0
+        zero.record_rescale(autoscaler, current, decision.desired, status, self._gates)
 
     def _remember_scaling(self, key: Key, autoscaler: ReadOnlyTree, old: int, new: int) -> None:
         behavior = autoscaler["spec"].get("behavior")
@@ -256,12 +268,12 @@ class HorizontalPodAutoscalerController:
         selector = labels.parse(text)
         if key in self._selectors:
             self._selectors.put(key, selector)
+        elif not self._gates.is_before(_RECONCILES_AT_ONCE):
+            raise MetricsFailedError(f"HPA {key} was deleted during reconciliation")
         pods = [pod for pod in self._pods.lister.in_namespace(key.namespace) if selector.matches(pod.labels)]
         selecting_keys = sorted(self._selectors.selecting(key.namespace, pods))
         if len(selecting_keys) > 1:
-            hpa_names = " ".join(map(str, selecting_keys))
-            problem = f"pods by selector {text} are controlled by multiple HPAs: [{hpa_names}]"
-            raise inactive("AmbiguousSelector", problem)
+            raise inactive("AmbiguousSelector", self._ambiguity(text, selecting_keys))
         context = ScalingContext(
             spec_replicas=scale["spec"]["replicas"],
             status_replicas=scale_status.get("replicas") or 0,
@@ -271,7 +283,15 @@ class HorizontalPodAutoscalerController:
             initial_readiness_delay=_seconds(options.horizontal_pod_autoscaler_initial_readiness_delay),
             now=self._clock.now(),
         )
-        return TargetMetrics(self._api, key.namespace, str(selector)), context
+        return TargetMetrics(self._api, key.namespace, str(selector), self._gates), context
+
+    def _ambiguity(self, selector: str, keys: Sequence[Key]) -> str:
+        if self._gates.is_before(_NAMES_TWO_AUTOSCALERS):
+            names = " ".join(map(str, keys))
+            return f"pods by selector {selector} are controlled by multiple HPAs: [{names}]"
+        count = 2 if self._gates.is_on("HPAOptimizedSelectorStore") else len(keys)
+        names = " ".join(map(str, keys[:count]))
+        return f"pods by selector {selector} are controlled by more than one HPA (e.g. [{names}])"
 
     def _inactive(
         self,

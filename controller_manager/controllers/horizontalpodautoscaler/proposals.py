@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 from mockube.apimachinery import labels
+from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.labels import SelectorError, selector_text
 from mockube.apimachinery.quantity import MILLI, Format, Quantity
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -27,6 +28,8 @@ from mockube.controller_manager.controllers.horizontalpodautoscaler.replicas imp
     total,
 )
 
+_NAMES_OBJECT_FIRST: Final = "1.37"
+"""The first minor release whose messages name the object before the error."""
 EMPTY_STATUS: Final[ReadOnlyTree] = {"type": ""}
 """The status of a metric that could not be read."""
 
@@ -56,6 +59,7 @@ class TargetMetrics(NamedTuple):
     api: MetricsApi
     namespace: str
     selector: str
+    gates: FeatureGates
 
 
 async def propose(spec: ReadOnlyTree, source: TargetMetrics, context: ScalingContext) -> Proposal:
@@ -181,10 +185,16 @@ async def _object_usage(
             source.namespace, described, metric["name"], _metric_selector(metric)
         )
     except MetricsError as error:
-        # This is upstream's message, including the odd separators.
-        problem = f"{described['kind']} on {source.namespace} {described['name']}/{error}"
-        raise MetricsError(f"unable to get metric {metric['name']}: {problem}") from error
+        raise MetricsError(_object_problem(metric["name"], described, source, error)) from error
     return _usage(context, value, field, milli_value(source_spec["target"][field]))
+
+
+def _object_problem(metric: str, described: ReadOnlyTree, source: TargetMetrics, error: MetricsError) -> str:
+    kind, name = described["kind"], described["name"]
+    if source.gates.is_before(_NAMES_OBJECT_FIRST):
+        # This is upstream's message, including the odd separators.
+        return f"unable to get metric {metric}: {kind} on {source.namespace} {name}/{error}"
+    return f"unable to get metric {metric} on {kind} {source.namespace}/{name}: {error}"
 
 
 def _object_field(target: ReadOnlyTree) -> str:

@@ -7,8 +7,10 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 from mockube.apimachinery import quantity
+from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.config.settings import Controllers
+from mockube.controller_manager.controllers.horizontalpodautoscaler import zero
 from mockube.controller_manager.controllers.horizontalpodautoscaler.behavior import (
     ScalingHistory,
     ScalingLimits,
@@ -23,7 +25,6 @@ from mockube.controller_manager.controllers.horizontalpodautoscaler.replicas imp
 from mockube.controller_manager.controllers.horizontalpodautoscaler.status import (
     ACTIVE,
     LIMITED,
-    SCALED_TO_ZERO,
     AutoscalerStatus,
 )
 
@@ -50,24 +51,25 @@ class ScalingDecision(Struct, frozen=True, kw_only=True):
     """The message about metrics that failed, although others decided; empty if none failed."""
 
 
-def minimum(autoscaler: ReadOnlyTree) -> int:
-    replicas = autoscaler["spec"].get("minReplicas")
-    return 1 if replicas is None else int(replicas)
-
-
 def decide_by_range(
-    autoscaler: ReadOnlyTree, current: int, history: ScalingHistory, status: AutoscalerStatus
+    autoscaler: ReadOnlyTree,
+    current: int,
+    history: ScalingHistory,
+    status: AutoscalerStatus,
+    gates: FeatureGates,
 ) -> ScalingDecision | None:
     """Return the decision without metrics; None if the metrics decide."""
     max_replicas = autoscaler["spec"]["maxReplicas"]
     if current == 0:
+        if zero.leaves_zero(autoscaler, gates):
+            return None
         status.record(ACTIVE, "False", "ScalingDisabled", DISABLED)
-        status.remove(SCALED_TO_ZERO)
+        zero.record_disabled(status, gates)
         return ScalingDecision(desired=0, history=history)
     if current > max_replicas:
         return ScalingDecision(desired=max_replicas, reason=ABOVE_MAXIMUM, history=history)
-    if current < minimum(autoscaler):
-        return ScalingDecision(desired=minimum(autoscaler), reason=BELOW_MINIMUM, history=history)
+    if current < zero.minimum(autoscaler):
+        return ScalingDecision(desired=zero.minimum(autoscaler), reason=BELOW_MINIMUM, history=history)
     return None
 
 
@@ -120,10 +122,14 @@ def decide(
     elif desired < limits.current:
         reason = "All metrics below target"
     limited = limit(autoscaler["spec"].get("behavior"), desired, limits, history)
+    replicas = limited.replicas
+    if limits.current == 0 and replicas < limits.minimum:
+        # The minimum was raised after the autoscaler had scaled to zero.
+        replicas, reason = limits.minimum, reason or BELOW_MINIMUM
     status.set_able(*limited.able_condition)
     status.record(LIMITED, "True" if limited.is_limited else "False", *limited.limited_condition)
     return ScalingDecision(
-        desired=limited.replicas,
+        desired=replicas,
         reason=reason,
         metrics=recommendation.statuses,
         history=limited.history,
@@ -133,7 +139,7 @@ def decide(
 
 def limits_of(autoscaler: ReadOnlyTree, current: int, options: Controllers, now: datetime) -> ScalingLimits:
     return ScalingLimits(
-        minimum=minimum(autoscaler),
+        minimum=zero.minimum(autoscaler),
         maximum=autoscaler["spec"]["maxReplicas"],
         current=current,
         downscale_stabilization=timedelta(seconds=options.horizontal_pod_autoscaler_downscale_stabilization),

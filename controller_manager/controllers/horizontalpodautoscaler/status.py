@@ -4,17 +4,21 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from mockube.apimachinery import conditions
+from mockube.apimachinery import conditions, meta
+from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree
 
 ABLE, ACTIVE, LIMITED = "AbleToScale", "ScalingActive", "ScalingLimited"
 SCALED_TO_ZERO = "ScaledToZero"
+GENERATION = "HPAGeneration"
+"""The feature gate with which autoscalers have a generation."""
 
 
 class AutoscalerStatus:
-    def __init__(self, autoscaler: ReadOnlyTree, now: datetime) -> None:
+    def __init__(self, autoscaler: ReadOnlyTree, gates: FeatureGates, now: datetime) -> None:
         self._autoscaler = autoscaler
+        self._reports_generation = gates.is_on(GENERATION)
         self._now = now
         self._tree: dict[str, Any] = dict(autoscaler.get("status") or {})
 
@@ -44,6 +48,9 @@ class AutoscalerStatus:
         rescaled: bool = False,
     ) -> None:
         self._tree |= {"currentReplicas": current, "currentMetrics": list(metrics) or None}
+        self._tree.pop("observedGeneration", None)
+        if self._reports_generation:
+            self._tree["observedGeneration"] = meta.generation(self._autoscaler)
         if desired is not None:
             self._tree["desiredReplicas"] = desired
         if rescaled:
@@ -58,4 +65,9 @@ class AutoscalerStatus:
 
 
 def _without_empty(status: ReadOnlyTree) -> dict[str, Any]:
-    return {name: value for name, value in status.items() if value not in (None, 0, [])}
+    """Return the status without empty fields; an observed generation of 0 is not empty."""
+    return {
+        name: value
+        for name, value in status.items()
+        if value not in (None, 0, []) or (value == 0 and name == "observedGeneration")
+    }

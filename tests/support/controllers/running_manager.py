@@ -145,13 +145,16 @@ def dependencies_of(transport, clock, *, config=None, detector=None):
         clock=clock,
         metrics=ClientMetrics(),
     )
+    config = config or Config()
     return Dependencies(
         client=Client(sender, SharedIdentity(sender=sender, rate=None)),
         clock=clock,
         random=SeededRandom(),
         metrics=Metrics(clock),
-        config=config or Config(),
-        informer_settings=InformerSettings(clock=clock, random=SeededRandom(), detector=detector),
+        config=config,
+        informer_settings=InformerSettings(
+            clock=clock, random=SeededRandom(), detector=detector, gates=config.features.gates
+        ),
     )
 
 

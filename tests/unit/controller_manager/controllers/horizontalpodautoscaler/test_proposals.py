@@ -4,7 +4,9 @@ import orjson
 import pytest
 
 from mockube.apimachinery.clock import SteppedClock
+from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.groups import GroupKind
+from mockube.apimachinery.schema.minors import NEWEST
 from mockube.apimachinery.timestamps import format_time
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.sender import FixedToken, Sender
@@ -69,10 +71,10 @@ class ScriptedMetricsApi:
         self._outcomes = outcomes
         self.api = MetricsApi(client, RestMapper(client, clock))
 
-    async def propose(self, spec, *pods, discovers=False, **how):
+    async def propose(self, spec, *pods, discovers=False, minor=NEWEST, **how):
         self.transport.will(*(self._discovered if discovers else ()), *self._outcomes)
         found = situation(*(pods or (pod("p0"), pod("p1"))), **how)
-        return await propose(spec, TargetMetrics(self.api, "ns", "app=web"), found)
+        return await propose(spec, TargetMetrics(self.api, "ns", "app=web", FeatureGates(minor)), found)
 
 
 def pod_metrics(*usages, containers=1):
@@ -259,14 +261,14 @@ FAILURES = {
         of_object(VALUE),
         None,
         "FailedGetObjectMetric",
-        f"unable to get metric rps: Deployment on ns d/{NO_CUSTOM}",
+        f"unable to get metric rps on Deployment ns/d: {NO_CUSTOM}",
         "failed to get object metric value: ",
     ),
     "average of an object": (
         of_object(AVERAGE),
         None,
         "FailedGetObjectMetric",
-        f"unable to get metric rps: Deployment on ns d/{NO_CUSTOM}",
+        f"unable to get metric rps on Deployment ns/d: {NO_CUSTOM}",
         "failed to get object metric value: failed to get rps object metric: ",
     ),
     "external": (
@@ -301,6 +303,13 @@ async def test_failed_metrics_have_upstreams_errors(spec, given, reason, problem
         await metrics_api.propose(spec, discovers=given is None)
     assert (caught.value.reason, caught.value.problem) == (reason, problem)
     assert str(caught.value) == f"{prefix}{problem}"
+
+
+async def test_older_message_about_object_has_odd_separators():
+    metrics_api = ScriptedMetricsApi(discovered=[DISCOVERED[0], {"items": DISCOVERED[1]["items"][:1]}])
+    with pytest.raises(FailedMetricError) as caught:
+        await metrics_api.propose(of_object(VALUE), discovers=True, minor="1.36")
+    assert caught.value.problem == f"unable to get metric rps: Deployment on ns d/{NO_CUSTOM}"
 
 
 async def test_unknown_metric_type_is_a_spec_error():
