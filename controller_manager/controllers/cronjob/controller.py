@@ -4,7 +4,7 @@ First old Jobs are deleted, then a Job is created if one is due, then the status
 that depends on the outcome of the previous one.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -45,6 +45,12 @@ ScheduleAndZone = tuple[str, str | None]
 """The schedule and the time zone of a CronJob."""
 BUCKETS: Final = tuple(2.0**power for power in range(10))
 """The buckets of the creation skew in seconds; they are upstream's."""
+BY_CONTROLLER_NAME: Final = "controller-name"
+"""The index of Jobs by the name of their controller, as `namespace/name`."""
+_COMPARES_UIDS: Final = "1.37"
+"""The first minor release whose controller takes a Job for its own only if the uid of the owner is that of the CronJob."""
+_FINDS_EXISTING_JOB: Final = "1.37"
+"""The first minor release whose controller records a start whose Job exists, but is not in the status."""
 _MAX_WAIT: Final = timedelta(days=30)
 
 
@@ -54,7 +60,7 @@ def reconcile(caches: Caches, key: Key, now: datetime, memory: ScheduleAndZone |
         return Plan(actions=(Remember(None),))
     schedule_and_zone: ScheduleAndZone = (cron_job["spec"]["schedule"], cron_job["spec"].get("timeZone"))
     remember = Remember(schedule_and_zone)
-    jobs = caches.of(JOBS).by_index(BY_OWNER, meta.uid(cron_job))
+    jobs = _owned_jobs(caches, cron_job)
     if memory is not None and memory != schedule_and_zone:
         return _plan_reschedule(cron_job, remember, now)
     surplus = jobs_beyond_history_limit(cron_job, jobs)
@@ -67,6 +73,18 @@ def reconcile(caches: Caches, key: Key, now: datetime, memory: ScheduleAndZone |
         ),
         requeue_after=_until_next_start(cron_job, now),
     )
+
+
+def _owned_jobs(caches: Caches, cron_job: ReadOnlyTree) -> Sequence[ReadOnlyTree]:
+    """Return the Jobs whose controller the CronJob is; in older minors those of an earlier CronJob of its name, too."""
+    if caches.gates.is_before(_COMPARES_UIDS):
+        return caches.of(JOBS).by_index(BY_CONTROLLER_NAME, str(Key.of(cron_job)))
+    return caches.of(JOBS).by_index(BY_OWNER, meta.uid(cron_job))
+
+
+def _controller_name(job: ReadOnlyTree) -> Iterable[str]:
+    controller = meta.controller_of(job)
+    return () if controller is None else (str(Key(meta.namespace(job), controller["name"])),)
 
 
 def _plan_reschedule(cron_job: ReadOnlyTree, remember: Remember, now: datetime) -> Plan:
@@ -109,7 +127,9 @@ def _plan_start(caches: Caches, record: CronJobStatus, now: datetime) -> Plan:
     existing = caches.of(JOBS).get(meta.namespace(cron_job), job_name(cron_job, due))
     if existing is not None:
         is_unrecorded = meta.is_controlled_by(existing, cron_job) and not record.is_active(meta.uid(existing))
-        return _plan_status(record.with_start(existing, due) if is_unrecorded else record)
+        # Older controllers look for the Job in no namespace, and do not find it.
+        is_found = not caches.gates.is_before(_FINDS_EXISTING_JOB)
+        return _plan_status(record.with_start(existing, due) if is_unrecorded and is_found else record)
     deletions: tuple[Action, ...] = ()
     if cron_job["spec"].get("concurrencyPolicy") == "Replace" and record.active:
         deletions = (deletion(cron_job, map(_job_ref, record.active)),)
@@ -241,5 +261,5 @@ CRON_JOB: Final = Controller(
     has_memory=True,
     outcome_metrics=SkewObserver,
     workers=5,
-    indexes={JOBS: {BY_OWNER: owner_of}},
+    indexes={JOBS: {BY_OWNER: owner_of, BY_CONTROLLER_NAME: _controller_name}},
 )

@@ -6,6 +6,7 @@ import pytest
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.clock import SteppedClock
+from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.timestamps import format_time
 from mockube.controller_manager.client.kinds import CRON_JOBS, JOBS
 from mockube.controller_manager.client.resources import Key
@@ -167,15 +168,41 @@ def test_jobs_beyond_history_limit_are_deleted():
     assert found == ["15", "20"]
 
 
-def test_job_created_before_restart_is_added_to_active():
+def job_created_before_restart(minor):
     crons = CronJobHarness()
+    crons.gates = FeatureGates(minor)
     crons.pass_time(minutes=5)
     plan = crons.execute_one(crons.plan(KEY), KEY)
     crons.execute_one(plan, KEY)
     assert crons.status == {}
+    return crons
+
+
+def test_job_created_before_restart_is_added_to_active():
+    crons = job_created_before_restart("1.37")
     assert crons.sync() == [("update", "cronjobs")]
     assert len(crons.status["active"]) == 1
     assert len(crons.all(JOBS)) == 1
+
+
+def test_older_controller_does_not_find_job_created_before_restart():
+    crons = job_created_before_restart("1.36")
+    assert crons.sync() == []
+    assert crons.status == {}
+    assert len(crons.all(JOBS)) == 1
+    crons.pass_time(minutes=5)
+    assert crons.sync() == [("create", "jobs"), ("update", "cronjobs")]
+
+
+@pytest.mark.parametrize(("minor", "reasons"), [("1.37", []), ("1.36", ["UnexpectedJob"])])
+def test_job_of_earlier_cron_job_is_unexpected_in_older_minors(minor, reasons):
+    crons = CronJobHarness()
+    crons.gates = FeatureGates(minor)
+    earlier = meta.with_metadata(crons.cron_job, uid="earlier")
+    owners = [meta.controller_reference(earlier)]
+    crons.add(JOBS, {"metadata": {"name": "c-1", "namespace": "default", "ownerReferences": owners}})
+    crons.sync()
+    assert crons.reasons == reasons
 
 
 def test_missing_job_is_removed_from_active():
