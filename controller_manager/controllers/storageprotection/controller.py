@@ -27,18 +27,22 @@ from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key, Resource
 from mockube.controller_manager.control.actions import EMPTY_PLAN, Action, Confirm, Plan, Update
 from mockube.controller_manager.control.controller import Controller, Watch, key_of_existing_object
+from mockube.controller_manager.controllers.storageprotection import unused
 from mockube.controller_manager.workloads.indexes import BY_CLAIM, claims_of_pod
 
 _BY_CLASS: Final = "volumeAttributesClass"
 
 
-def reconcile_claim(caches: Caches, key: Key, _: datetime) -> Plan:
+def reconcile_claim(caches: Caches, key: Key, now: datetime) -> Plan:
     claim = caches.of(PERSISTENT_VOLUME_CLAIMS).get(*key)
     if claim is None:
         return EMPTY_PLAN
+    pods = caches.of(PODS).by_index(BY_CLAIM, str(key))
+    if condition_updates := unused.update_actions(claim, pods, caches.gates, now):
+        return Plan(actions=condition_updates)
 
     def is_unused() -> bool:
-        return _is_unused(claim, caches.of(PODS).by_index(BY_CLAIM, str(key)))
+        return _is_unused(claim, pods)
 
     # The pods are read from the server before the removal, because data would be lost.
     confirmation = Confirm(resource=PODS, namespace=meta.namespace(claim), holds=partial(_is_unused, claim))
@@ -86,13 +90,19 @@ def _is_shut_down(pod: PodView) -> bool:
     return pod.deleting and meta.deletion_grace_period_seconds(pod.object) == 0
 
 
-def _claims_of_deleted_pod(_: Caches, change: Change) -> Iterable[Key]:
-    """Return the keys of the claims of a pod that was deleted, or that its node has ended."""
-    old: PodView | None = change.old
-    new: PodView | None = change.new
+def _claims_of_changed_pod(caches: Caches, change: Change) -> Iterable[Key]:
+    """Return the keys of the claims whose use may have changed."""
+    keys = {*_claims_of_deleted_pod(change.old, change.new)}
+    if caches.gates.is_on(unused.GATE):
+        keys |= {*unused.claims_of_change(change.old, change.new)}
+    return map(Key.parse, sorted(keys))
+
+
+def _claims_of_deleted_pod(old: PodView | None, new: PodView | None) -> Iterable[str]:
+    """Return the claims of a pod that was deleted, or that its node has ended."""
     if old is None or (new is not None and new.uid == old.uid and not _is_shut_down(new)):
         return ()
-    return map(Key.parse, claims_of_pod(old))
+    return claims_of_pod(old)
 
 
 CLAIM_PROTECTION: Final = Controller(
@@ -101,7 +111,7 @@ CLAIM_PROTECTION: Final = Controller(
     service_account="pvc-protection-controller",
     watches=(
         Watch(resource=PERSISTENT_VOLUME_CLAIMS, keys=key_of_existing_object),
-        Watch(resource=PODS, keys=_claims_of_deleted_pod),
+        Watch(resource=PODS, keys=_claims_of_changed_pod),
     ),
     indexes={PODS: {BY_CLAIM: claims_of_pod}},
     reconcile=reconcile_claim,

@@ -122,4 +122,3 @@ def test_deleted_pod_maps_to_its_claims():
     ending = {"deletionTimestamp": "2030-01-01T00:00:00Z", "deletionGracePeriodSeconds": 0}
     shut_down = PodView.of(meta.with_metadata(pod.object, **ending))
     assert set(keys(storage.caches(), Change(pod, shut_down))) == {DATA}
-    assert set(keys(storage.caches(), Change(None, pod))) == set()
