@@ -5,18 +5,23 @@ import contextlib
 import pytest
 
 from mockube.apimachinery.clock import SteppedClock
-from mockube.controller_manager.config.settings import Config, Controllers, Simulation
+from mockube.apimachinery.schema.minors import NEWEST
+from mockube.apiserver.http.settings import Settings
+from mockube.controller_manager.config.settings import Config, Controllers, Features, Simulation
 from mockube.controller_manager.controllers.nodelifecycle.controller import NODE_LIFECYCLE
 from mockube.controller_manager.controllers.podgc.controller import POD_GARBAGE_COLLECTOR
 from mockube.controller_manager.controllers.tainteviction.controller import TAINT_EVICTION
 from mockube.controller_manager.kubelet.nodes import SIMULATED_NODES
 from mockube.controller_manager.kubelet.pods import SIMULATED_PODS
-from tests.support.controllers.running_manager import running_manager
+from tests.support.controllers.disturbances import HoldEvents
+from tests.support.controllers.running_manager import IDLE_ITERATIONS, running_manager
+from tests.support.event_loop import yield_to_loop
 from tests.support.server.apiserver import running
 
 NODES = "/api/v1/nodes"
 PODS = "/api/v1/namespaces/default/pods"
 EVENTS = "/api/v1/namespaces/default/events"
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/node-1"
 STOP = "mockube.dev/stop-heartbeats"
 RUNNABLES = (SIMULATED_NODES, SIMULATED_PODS, NODE_LIFECYCLE, TAINT_EVICTION, POD_GARBAGE_COLLECTOR)
 
@@ -60,13 +65,18 @@ class NodeFailureCluster:
 
 
 @contextlib.asynccontextmanager
-async def cluster_of(nodes=3, **options):
+async def cluster_of(nodes=3, *, minor=NEWEST, disturbance=None, **options):
     clock = SteppedClock()
-    config = Config(simulation=Simulation(simulate_nodes=nodes), controllers=Controllers(**options))
-    async with running(clock=clock) as server:
+    config = Config(
+        simulation=Simulation(simulate_nodes=nodes),
+        controllers=Controllers(**options),
+        features=Features(kubernetes_version=minor),
+    )
+    manager_options = {"runnables": RUNNABLES, "config": config, "disturbance": disturbance}
+    async with running(clock=clock, settings=Settings(minor=minor)) as server:
         await server.post("/api/v1/namespaces", {"metadata": {"name": "kube-node-lease"}})
         await server.post("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}})
-        async with running_manager(server, clock, runnables=RUNNABLES, config=config) as manager:
+        async with running_manager(server, clock, **manager_options) as manager:
             await manager.step(5)
             yield NodeFailureCluster(server, manager)
 
@@ -113,6 +123,31 @@ async def test_node_without_heartbeats_becomes_unknown_and_its_pods_not_ready(cl
     assert ("NodeNotReady", "Node is not ready") in await cluster.events_of("Pod")
     await cluster.manager.step(5)
     assert await cluster.taints() == [("unreachable", "NoExecute"), ("unreachable", "NoSchedule")]
+
+
+@pytest.mark.parametrize(("minor", "status"), [("1.37", "True"), ("1.36", "Unknown")])
+async def test_lease_is_read_before_node_becomes_unknown(minor, status):
+    events = HoldEvents("leases")
+    async with cluster_of(1, minor=minor, disturbance=events) as cluster:
+        await cluster.stop_heartbeats("node-1")
+        await cluster.manager.step(45)
+        events.hold()
+        await cluster.server.patch(LEASE, {"spec": {"renewTime": "2030-01-01T01:00:00.000000Z"}})
+        await pass_time_without_events(cluster, 20)
+        assert condition(await cluster.node(), "Ready")["status"] == status
+        events.release()
+        await cluster.manager.step(20)
+        assert condition(await cluster.node(), "Ready")["status"] == status
+        await cluster.manager.step(60)
+        assert condition(await cluster.node(), "Ready")["status"] == "Unknown"
+
+
+async def pass_time_without_events(cluster, seconds):
+    """Let time pass while the manager does not see all changes, so that it does not become idle."""
+    for _ in range(seconds):
+        cluster.manager.clock.advance(1)
+        for _ in range(IDLE_ITERATIONS):
+            await yield_to_loop()
 
 
 async def test_pods_are_evicted_from_node_without_heartbeats_after_five_minutes(cluster):

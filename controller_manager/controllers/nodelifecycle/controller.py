@@ -18,6 +18,7 @@ from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.control.runner import ReconcileLoop
 from mockube.controller_manager.controllers.nodelifecycle import health, taints
 from mockube.controller_manager.controllers.nodelifecycle.health import NodeHealth
+from mockube.controller_manager.controllers.nodelifecycle.leases import LeaseReader, StaleLeaseError
 from mockube.controller_manager.controllers.nodelifecycle.zones import (
     EvictionLimits,
     Zone,
@@ -62,6 +63,7 @@ class NodeLifecycleController:
         self._nodes.add_handler(self._on_change)
         self._observed_nodes: dict[str, ReadOnlyTree] = {}
         self._health: dict[str, NodeHealth] = {}
+        self._lease_reader = LeaseReader(context)
         self._nodes_to_mark: set[str] = set()
         """The names of nodes whose pods have to be marked as not ready."""
         self._zones: dict[str, Zone] = {}
@@ -99,7 +101,7 @@ class NodeLifecycleController:
         """Run a function for a node, and log its error: the next round retries it, and other nodes are not affected."""
         try:
             await function(node)
-        except (ApiError, NoResponse) as error:
+        except (ApiError, NoResponse, StaleLeaseError) as error:
             LOG.warning("node %s: %s", meta.name(node), error)
 
     def _record_added_and_removed(self, nodes: Sequence[ReadOnlyTree]) -> None:
@@ -121,9 +123,12 @@ class NodeLifecycleController:
         name, now = meta.name(node), self._clock.now()
         lease = self._leases.lister.get(NAMESPACE_NODE_LEASE, name)
         node_health = self._health[name] = health.observe(self._health.get(name), node, lease, now)
+        if self._lease_reader.is_behind:
+            return
         if health.is_silent(node_health, now, self._grace):
             changes = health.unknown_conditions(node, now)
             if changes:
+                await self._lease_reader.check(name, node_health.lease_version)
                 await self._write_status(node, {"conditions": changes})
             if changes and conditions.is_true(node, CONDITION_READY):
                 status = "NodeNotReady"

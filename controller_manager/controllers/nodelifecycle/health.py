@@ -29,6 +29,8 @@ class NodeHealth(Struct, frozen=True, kw_only=True):
     """`lastHeartbeatTime` of its condition Ready; None without the condition."""
     renew_time: str | None
     """`renewTime` of its Lease."""
+    lease_version: str = ""
+    """The resourceVersion of its Lease when it was last renewed; empty without one."""
 
     def with_heartbeat_at(self, now: datetime) -> "NodeHealth":
         return replace(self, observed_at=now)
@@ -41,15 +43,21 @@ def observe(
     ready = conditions.get(node, CONDITION_READY)
     heartbeat = (ready.get("lastHeartbeatTime") or "") if ready else None
     renew_time = ((lease or {}).get("spec") or {}).get("renewTime")
+    lease_version = meta.resource_version(lease) if lease else ""
     if health is None:
         # A node that never sent a status has had no heartbeat since its creation.
         begin = now if ready is not None or renew_time else meta.creation_timestamp(node) or now
-        return NodeHealth(observed_at=begin, heartbeat=heartbeat, renew_time=renew_time)
+        return NodeHealth(
+            observed_at=begin, heartbeat=heartbeat, renew_time=renew_time, lease_version=lease_version
+        )
     has_new_heartbeat = heartbeat is not None and heartbeat != health.heartbeat
     is_renewed = renew_time is not None and renew_time != health.renew_time
     observed_at = now if has_new_heartbeat or is_renewed else health.observed_at
     return NodeHealth(
-        observed_at=observed_at, heartbeat=heartbeat, renew_time=renew_time or health.renew_time
+        observed_at=observed_at,
+        heartbeat=heartbeat,
+        renew_time=renew_time or health.renew_time,
+        lease_version=lease_version if is_renewed else health.lease_version,
     )
 
 

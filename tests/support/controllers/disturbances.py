@@ -147,6 +147,25 @@ class DelayEvents(Disturbance):
             await self._clock.sleep(self._seconds)
 
 
+class HoldEvents(Disturbance):
+    """The events of one resource do not arrive while they are held."""
+
+    def __init__(self, plural):
+        self._plural = plural
+        self._arrives = asyncio.Event()
+        self._arrives.set()
+
+    async def before_chunk(self, request):
+        if f"/{self._plural}?" in request.target:
+            await self._arrives.wait()
+
+    def hold(self):
+        self._arrives.clear()
+
+    def release(self):
+        self._arrives.set()
+
+
 class KillProcess(Disturbance):
     """The process is killed after a number of writes: no later request of it arrives."""
 
