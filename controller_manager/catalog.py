@@ -181,6 +181,7 @@ WORKERS: Final[Mapping[str, str]] = {
     "daemonset-controller": "concurrent_daemonset_syncs",
     "cronjob-controller": "concurrent_cron_job_syncs",
     "job-controller": "concurrent_job_syncs",
+    "disruption-controller": "concurrent_disruption_syncs",
     "ttl-after-finished-controller": "concurrent_ttl_after_finished_syncs",
     "advancedstatefulset-controller": "concurrent_advancedstatefulset_syncs",
     "cloneset-controller": "concurrent_cloneset_syncs",

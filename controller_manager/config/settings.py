@@ -83,6 +83,9 @@ class Controllers(Struct, frozen=True, kw_only=True):
     concurrent_daemonset_syncs: Annotated[int, Flag("daemon sets at a time (2)", positive_int)] = 2
     concurrent_cron_job_syncs: Annotated[int, Flag("cron jobs at a time (5)", positive_int)] = 5
     concurrent_job_syncs: Annotated[int, Flag("jobs at a time (5)", positive_int)] = 5
+    concurrent_disruption_syncs: Annotated[
+        int, Flag("pod disruption budgets at a time (1)", positive_int)
+    ] = 1
     concurrent_ttl_after_finished_syncs: Annotated[
         int, Flag("finished jobs to delete at a time (5)", positive_int)
     ] = 5
