@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Caches, Change
 from mockube.controller_manager.client.kinds import (
@@ -52,6 +53,18 @@ ReportedConflicts = frozenset[str]
 """The names of attachments that another node blocks, and for which an Event was recorded."""
 
 
+_SAYS_WAITING: Final = "1.37"
+"""The first minor release whose messages do not call a volume that is attached to another node an error."""
+_WAITING: Final = (
+    "Waiting for detach",
+    "Volume is already exclusively attached to one node, waiting on detach before it can be attached to another node",
+)
+_MULTI_ATTACH: Final = (
+    "Multi-Attach error",
+    "Volume is already exclusively attached to one node and can't be attached to another",
+)
+
+
 def reconcile(caches: Caches, key: Key, _: datetime, memory: object = None) -> Plan:
     node = caches.of(NODES).get(*key)
     if node is not None and meta.annotations(node).get(MANAGED) != "true":
@@ -67,7 +80,9 @@ def reconcile(caches: Caches, key: Key, _: datetime, memory: object = None) -> P
     known_conflicts: ReportedConflicts = memory if isinstance(memory, frozenset) else frozenset()
     new_conflicts = [name for name in blocked if name not in known_conflicts]
     actions: list[Action] = [
-        event for name in new_conflicts for event in _conflict_events(needed[name], blocked[name])
+        event
+        for name in new_conflicts
+        for event in _conflict_events(needed[name], blocked[name], caches.gates)
     ]
     if known_conflicts != frozenset(blocked):
         actions.append(Remember(frozenset(blocked) or None))
@@ -98,12 +113,15 @@ def _users_on_other_nodes(caches: Caches, volume: NeededVolume, node: str) -> li
     )
 
 
-def _conflict_events(volume: NeededVolume, users: list[PodView]) -> Iterator[RecordEvent]:
-    problem = "Volume is already exclusively attached to one node and can't be attached to another"
+def _conflict_events(
+    volume: NeededVolume, users: list[PodView], gates: FeatureGates
+) -> Iterator[RecordEvent]:
+    is_older = gates.is_before(_SAYS_WAITING)
+    prefix, problem = _MULTI_ATTACH if is_older else _WAITING
     if users:
         problem = f"Volume is already used by pod(s) {', '.join(pod.key.name for pod in users)}"
     for pod in volume.pods:
-        message = f'Multi-Attach error for volume "{volume.name}" {problem}'
+        message = f'{prefix} for volume "{volume.name}" {problem}'
         yield RecordEvent(about=pod.object, type="Warning", reason="FailedAttachVolume", message=message)
 
 

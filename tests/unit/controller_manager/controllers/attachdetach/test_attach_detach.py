@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.clock import SteppedClock
+from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.kinds import (
     CSI_DRIVERS,
@@ -113,12 +114,16 @@ def test_volume_in_use_by_node_stays_attached():
     assert volumes.all(VOLUME_ATTACHMENTS) == []
 
 
-def test_single_node_volume_waits_for_other_node():
+@pytest.mark.parametrize(
+    ("minor", "prefix"), [("1.37", "Waiting for detach"), ("1.36", "Multi-Attach error")]
+)
+def test_single_node_volume_waits_for_other_node(minor, prefix):
     volumes = cluster_with_attached_volume()
+    volumes.gates = FeatureGates(minor)
     pod(volumes, "pb", "nb")
     reconcile_nodes(volumes)
     reconcile_nodes(volumes)
-    message = 'Multi-Attach error for volume "pv" Volume is already used by pod(s) pa'
+    message = f'{prefix} for volume "pv" Volume is already used by pod(s) pa'
     assert volumes.events == [("Warning", "FailedAttachVolume", message)]
     assert volumes.names(VOLUME_ATTACHMENTS) == [NA]
     volumes.remove(PODS, "pa")
@@ -126,14 +131,29 @@ def test_single_node_volume_waits_for_other_node():
     assert volumes.names(VOLUME_ATTACHMENTS) == [NB]
 
 
-def test_attach_conflict_without_pod_has_other_event():
+@pytest.mark.parametrize(
+    ("minor", "message"),
+    [
+        (
+            "1.37",
+            'Waiting for detach for volume "pv" Volume is already exclusively attached to one node, waiting on detach '
+            "before it can be attached to another node",
+        ),
+        (
+            "1.36",
+            'Multi-Attach error for volume "pv" Volume is already exclusively attached to one node and can\'t be '
+            "attached to another",
+        ),
+    ],
+)
+def test_attach_conflict_without_pod_has_other_event(minor, message):
     volumes = cluster_with_attached_volume()
+    volumes.gates = FeatureGates(minor)
     volumes.change(NODES, "na", ("status", "volumesInUse"), [PLACE["name"]], "")
     volumes.remove(PODS, "pa")
     pod(volumes, "pb", "nb")
     reconcile_nodes(volumes)
-    problem = "Volume is already exclusively attached to one node and can't be attached to another"
-    assert volumes.events[0][2] == f'Multi-Attach error for volume "pv" {problem}'
+    assert volumes.events[0][2] == message
 
 
 @pytest.mark.parametrize("modes", [("ReadWriteMany",), ("ReadOnlyMany", "ReadWriteOnce"), ()])
