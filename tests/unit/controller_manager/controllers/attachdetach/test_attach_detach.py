@@ -131,21 +131,15 @@ def test_single_node_volume_waits_for_other_node(minor, prefix):
     assert volumes.names(VOLUME_ATTACHMENTS) == [NB]
 
 
-@pytest.mark.parametrize(
-    ("minor", "message"),
-    [
-        (
-            "1.37",
-            'Waiting for detach for volume "pv" Volume is already exclusively attached to one node, waiting on detach '
-            "before it can be attached to another node",
-        ),
-        (
-            "1.36",
-            'Multi-Attach error for volume "pv" Volume is already exclusively attached to one node and can\'t be '
-            "attached to another",
-        ),
-    ],
-)
+NO_POD = {
+    "1.37": 'Waiting for detach for volume "pv" Volume is already exclusively attached to one node, waiting on '
+    "detach before it can be attached to another node",
+    "1.36": 'Multi-Attach error for volume "pv" Volume is already exclusively attached to one node and can\'t be '
+    "attached to another",
+}
+
+
+@pytest.mark.parametrize(("minor", "message"), NO_POD.items(), ids=NO_POD)
 def test_attach_conflict_without_pod_has_other_event(minor, message):
     volumes = cluster_with_attached_volume()
     volumes.gates = FeatureGates(minor)
