@@ -9,6 +9,7 @@ from typing import Any, Final
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Caches, Change
 from mockube.controller_manager.client.kinds import PODS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
@@ -37,6 +38,9 @@ ACCOUNT: Final = "resource-claim-controller"
 _POD_PREFIX, _CLAIM_PREFIX = "pod:", "claim:"
 _BY_TEMPLATE: Final = "podResourceClaimTemplate"
 _MAX_DELETED_PODS: Final = 500
+_SHARED_SUBSYSTEM: Final = "dynamic_resource_allocation"
+_SHARES_METRICS: Final = "1.37"
+"""The first minor release whose controller has metrics of the same names as the scheduler."""
 
 
 def pod_key(pod: Key) -> Key:
@@ -116,28 +120,42 @@ def _owners_of(claim: ReadOnlyTree) -> Iterator[str]:
 
 
 class ResourceClaimMetrics(OutcomeMetrics):
-    def __init__(self, list_claims: Callable[[], Iterable[ReadOnlyTree]]) -> None:
+    """The names and labels are upstream's in the minor release of the gates."""
+
+    def __init__(self, list_claims: Callable[[], Iterable[ReadOnlyTree]], gates: FeatureGates) -> None:
         self._list = list_claims
-        self._creates: Counter[tuple[str, str]] = Counter()
+        self._is_older = gates.is_before(_SHARES_METRICS)
+        self._creates: Counter[tuple[str, ...]] = Counter()
 
     def observe(self, primary: Any, outcome: PlanResult, seconds: float, now: datetime) -> None:  # noqa: ARG002
         created = outcome.of(Create)
         for write in created:
-            self._creates["success", _admin_access_label(write.response or {})] += 1
+            self._creates["success", *self._labels(write.response or {})] += 1
         if outcome.error is not None and not outcome.of(Patch) and not outcome.of(Update):
-            self._creates["failure", "false"] += 1
+            self._creates["failure", *self._labels({})] += 1
+
+    def _labels(self, claim: ReadOnlyTree) -> tuple[str, ...]:
+        # Claims are created for pods only.
+        return (_admin_access_label(claim),) if self._is_older else (_admin_access_label(claim), "", "Pod")
 
     def collect(self) -> Iterable[Metric]:
         text = "Number of ResourceClaims creation requests, categorized by creation status and admin access"
-        creates = CounterMetricFamily(
-            "resourceclaim_controller_creates", text, labels=("status", "admin_access")
-        )
+        names = ("status", "admin_access")
+        if self._is_older:
+            creates = CounterMetricFamily("resourceclaim_controller_creates", text, labels=names)
+        else:
+            creates = CounterMetricFamily(
+                f"{_SHARED_SUBSYSTEM}_resourceclaim_creates",
+                f"{text}, and owning API group and kind",
+                labels=(*names, "owner_api_group", "owner_api_kind"),
+            )
         for labels, count in self._creates.items():
             creates.add_metric(labels, count)
         yield creates
         text = "Number of ResourceClaims, categorized by allocation status, admin access, and source."
+        subsystem = "resourceclaim_controller" if self._is_older else _SHARED_SUBSYSTEM
         present = GaugeMetricFamily(
-            "resourceclaim_controller_resource_claims", text, labels=("allocated", "admin_access", "source")
+            f"{subsystem}_resource_claims", text, labels=("allocated", "admin_access", "source")
         )
         counts = Counter(
             (_allocated_label(claim), _admin_access_label(claim), _source_label(claim))
@@ -164,7 +182,9 @@ def _source_label(claim: ReadOnlyTree) -> str:
 
 
 def resource_claims(
-    list_claims: Callable[[], Iterable[ReadOnlyTree]] = tuple, workers: int = 50
+    list_claims: Callable[[], Iterable[ReadOnlyTree]] = tuple,
+    workers: int = 50,
+    gates: FeatureGates | None = None,
 ) -> Controller:
     deleted_pods = DeletedPods()
     return Controller(
@@ -182,7 +202,7 @@ def resource_claims(
             RESOURCE_CLAIMS: {BY_OWNER: _owners_of},
         },
         reconcile=partial(reconcile, deleted_pods),
-        outcome_metrics=partial(ResourceClaimMetrics, list_claims),
+        outcome_metrics=partial(ResourceClaimMetrics, list_claims, gates or FeatureGates()),
         workers=workers,
     )
 
@@ -191,7 +211,8 @@ def _build(context: Context) -> Runner:
     def build() -> Runner:
         lister = context.informers.of(RESOURCE_CLAIMS).lister
         workers = context.options.controllers.concurrent_resourceclaim_syncs
-        return ControllerRunner(resource_claims(lister.all, workers), context)
+        gates = context.informers.caches.gates
+        return ControllerRunner(resource_claims(lister.all, workers, gates), context)
 
     return WaitForKinds((RESOURCE_CLAIMS, RESOURCE_CLAIM_TEMPLATES), build, context)
 

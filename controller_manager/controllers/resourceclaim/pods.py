@@ -38,6 +38,8 @@ from mockube.controller_manager.workloads.device_claims import (
 BY_OWNER: Final = "claimPodOwner"
 FIELD_MANAGER: Final = "ResourceClaimController"
 _FAILED: Final = "FailedResourceClaimCreation"
+_KEEPS_NAMES: Final = "1.37"
+"""The first minor release whose controller writes the names of older claims with those of new ones."""
 _MAX_BASE_LENGTH: Final = 57
 """The maximum length of a name of 63 characters without a hyphen and a suffix of five."""
 
@@ -66,6 +68,8 @@ def reconcile_pod(caches: Caches, key: Key) -> Plan:
             actions.append(_creation(pod, pod_claim, template))
     if not actions and not claim_names:
         return _reservations(caches, pod)
+    if not caches.gates.is_before(_KEEPS_NAMES):
+        claim_names = {**_known_names(pod), **claim_names}
     return Plan(actions=tuple(actions), then=partial(_plan_claim_statuses, pod, claim_names))
 
 
@@ -159,6 +163,13 @@ def _requeue_with_backoff(problem: str) -> Callable[[PlanResult], None]:
     return raise_
 
 
+def _known_names(pod: PodView) -> dict[str, str]:
+    statuses = (pod.object.get("status") or {}).get("resourceClaimStatuses") or ()
+    return {
+        status["name"]: status["resourceClaimName"] for status in statuses if status.get("resourceClaimName")
+    }
+
+
 def _plan_claim_statuses(pod: PodView, claim_names: Names, outcome: PlanResult) -> Plan | None:
     """Return the plan that writes the names of the claims into the pod's status, unless a creation failed."""
     if outcome.error is not None:
@@ -171,7 +182,7 @@ def _plan_claim_statuses(pod: PodView, claim_names: Names, outcome: PlanResult) 
     names = {**claim_names, **created}
     if not names:
         return None
-    statuses = [{"name": name, "resourceClaimName": claim} for name, claim in names.items()]
+    statuses = [{"name": name, "resourceClaimName": claim} for name, claim in sorted(names.items())]
     body = {
         "apiVersion": PODS.api_version,
         "kind": PODS.kind,

@@ -4,6 +4,7 @@ import pytest
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.clock import SteppedClock
+from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.status import Forbidden
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.kinds import PODS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
@@ -108,6 +109,17 @@ def test_deleted_claim_is_recreated():
     pods.remove(RESOURCE_CLAIMS, statuses(pods)["gpu"])
     pods.reconcile(APP)
     assert statuses(pods)["gpu"] == pods.names(RESOURCE_CLAIMS)[0]
+
+
+@pytest.mark.parametrize(("minor", "names"), [("1.37", ["a", "b"]), ("1.36", ["a"])])
+def test_names_of_older_claims_are_applied_with_new_ones(minor, names):
+    pods = cluster_with_pod({**OF_TEMPLATE, "name": "b"}, {**OF_TEMPLATE, "name": "a"})
+    pods.gates = FeatureGates(minor)
+    pods.reconcile(APP)
+    assert list(statuses(pods)) == ["a", "b"]
+    pods.remove(RESOURCE_CLAIMS, statuses(pods)["a"])
+    (patch,) = pods.execute_one(pods.plan(APP), APP).actions
+    assert [status["name"] for status in patch.body["status"]["resourceClaimStatuses"]] == names
 
 
 def test_missing_template_records_event_and_is_retried():
@@ -317,9 +329,21 @@ def samples(metrics):
     return {(one.name, *one.labels.values()): one.value for family in metrics for one in family.samples}
 
 
-def test_claims_are_counted():
+SHARED = "dynamic_resource_allocation"
+CREATES, CLAIMS = f"{SHARED}_resourceclaim_creates_total", f"{SHARED}_resource_claims"
+OLDER_CREATES, OLDER_CLAIMS = (
+    "resourceclaim_controller_creates_total",
+    "resourceclaim_controller_resource_claims",
+)
+
+
+@pytest.mark.parametrize(
+    ("minor", "creates", "owner", "present"),
+    [("1.37", CREATES, ("", "Pod"), CLAIMS), ("1.36", OLDER_CREATES, (), OLDER_CLAIMS)],
+)
+def test_claims_are_counted(minor, creates, owner, present):
     listed = [claim("a"), claim("b", allocated=False, annotations={POD_CLAIM_NAME: "gpu"})]
-    claims = ResourceClaimMetrics(lambda: listed)
+    claims = ResourceClaimMetrics(lambda: listed, FeatureGates(minor))
     write = Write(Create(resource=RESOURCE_CLAIMS, bodies=()), Key("default", "a"), claim("a"))
     named = Write(Patch(resource=PODS, key=Key("default", "a"), body={}), Key("default", "a"), {})
     for outcome in (
@@ -329,8 +353,8 @@ def test_claims_are_counted():
     ):
         claims.observe(None, outcome, 0.0, SteppedClock().now())
     assert samples(claims.collect()) == {
-        ("resourceclaim_controller_creates_total", "success", "false"): 1,
-        ("resourceclaim_controller_creates_total", "failure", "false"): 1,
-        ("resourceclaim_controller_resource_claims", "true", "false", ""): 1,
-        ("resourceclaim_controller_resource_claims", "false", "false", "resource_claim_template"): 1,
+        (creates, "success", "false", *owner): 1,
+        (creates, "failure", "false", *owner): 1,
+        (present, "true", "false", ""): 1,
+        (present, "false", "false", "resource_claim_template"): 1,
     }
