@@ -10,7 +10,8 @@ import orjson
 import pytest
 
 from mockube.apimachinery.clock import SteppedClock
-from mockube.controller_manager.config.settings import Config, Controllers
+from mockube.apiserver.http.settings import Settings
+from mockube.controller_manager.config.settings import Config, Controllers, Features
 from mockube.controller_manager.controllers.deployment.controller import DEPLOYMENT
 from mockube.controller_manager.controllers.horizontalpodautoscaler.controller import (
     HORIZONTAL_POD_AUTOSCALER,
@@ -32,7 +33,11 @@ SCENARIOS = [
     orjson.loads(line)
     for line in Path(__file__).with_name("autoscaling_answers.jsonl").read_bytes().splitlines()
 ]
-CONFIG = Config(controllers=Controllers(horizontal_pod_autoscaler_sync_period=4.0))
+MINOR = "1.36"
+CONFIG = Config(
+    controllers=Controllers(horizontal_pod_autoscaler_sync_period=4.0),
+    features=Features(kubernetes_version=MINOR),
+)
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario["id"])
@@ -40,7 +45,7 @@ async def test_autoscaler_decisions_match_recording(scenario):
     clock = SteppedClock()
     controllers, runnables = [SERVICE_ACCOUNT, DEPLOYMENT, REPLICA_SET], [HORIZONTAL_POD_AUTOSCALER]
     async with (
-        running(clock=clock) as server,
+        running(clock=clock, settings=Settings(minor=MINOR)) as server,
         running_manager(
             server, clock, controllers=controllers, runnables=runnables, config=CONFIG
         ) as manager,
