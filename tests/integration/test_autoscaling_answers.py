@@ -11,7 +11,8 @@ import pytest
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.http.settings import Settings
-from mockube.controller_manager.config.settings import Config, Controllers, Features
+from mockube.controller_manager.config.features import Features
+from mockube.controller_manager.config.settings import Config, Controllers
 from mockube.controller_manager.controllers.deployment.controller import DEPLOYMENT
 from mockube.controller_manager.controllers.horizontalpodautoscaler.controller import (
     HORIZONTAL_POD_AUTOSCALER,

@@ -7,7 +7,8 @@ import pytest
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.schema.minors import NEWEST
 from mockube.apiserver.http.settings import Settings
-from mockube.controller_manager.config.settings import Config, Controllers, Features, Simulation
+from mockube.controller_manager.config.features import Features
+from mockube.controller_manager.config.settings import Config, Controllers, Simulation
 from mockube.controller_manager.controllers.nodelifecycle.controller import NODE_LIFECYCLE
 from mockube.controller_manager.controllers.podgc.controller import POD_GARBAGE_COLLECTOR
 from mockube.controller_manager.controllers.tainteviction.controller import TAINT_EVICTION
