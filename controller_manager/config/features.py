@@ -8,7 +8,18 @@ from mockube.apimachinery.feature_gates import FeatureGates, read_gates
 from mockube.apimachinery.flags import VERSION, Flag
 from mockube.apimachinery.schema import minors
 
-IMPLEMENTED_GATES: Final[frozenset[str]] = frozenset()
+IMPLEMENTED_GATES: Final = frozenset(
+    {
+        "HPAGeneration",
+        "HPAOptimizedSelectorStore",
+        "HPAScaleToZero",
+        "MaxUnavailableStatefulSet",
+        "NodeControllerLeaseCircuitBreaker",
+        "PersistentVolumeClaimUnusedSinceTime",
+        "StatefulSetRecreateStrategy",
+        "StatefulSetSemanticRevisionComparison",
+    }
+)
 """Gates that this manager implements both ways. All others have their default."""
 
 
