@@ -10,6 +10,8 @@ import http.client
 import lzma
 import ssl
 import tempfile
+from base64 import b64encode
+from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -22,7 +24,11 @@ from tests.support.processes.real_kubernetes import require_folder
 from tests.support.recorded.recordings import FOLDER
 
 OPENAPI = FOLDER / "openapi"
-HEADERS = {"Authorization": "Bearer admintoken", "Accept": "application/json"}
+HEADERS = {"Authorization": "Bearer admintoken"}
+JSON = "application/json"
+PROTOBUF = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf"
+IN_PROTOBUF = ("apis/authentication.k8s.io/v1", "version", "openid/v1/jwks", "apis")
+"""The documents that are recorded in protobuf as well, besides those of custom kinds."""
 V2 = "v2"
 SETTLING = 300
 """How many times in a row the index has to be the same."""
@@ -34,10 +40,10 @@ class Client:
         self._address = urlsplit(plane.url).netloc
         self._context = ssl._create_unverified_context()
 
-    def send(self, method: str, path: str, body: bytes = b"") -> tuple[bytes, str]:
+    def send(self, method: str, path: str, body: bytes = b"", accept: str = JSON) -> tuple[bytes, str]:
         """Return the body and the ETag of the response."""
         connection = http.client.HTTPSConnection(self._address, context=self._context)
-        connection.request(method, path, body or None, {**HEADERS, "Content-Type": "application/json"})
+        connection.request(method, path, body or None, {**HEADERS, "Accept": accept, "Content-Type": JSON})
         response = connection.getresponse()
         text = response.read()
         assert response.status in (200, 201), (path, response.status, text)
@@ -56,6 +62,12 @@ class Client:
             folder: orjson.loads(self.send("GET", f"/openapi/v3/{folder}")[0]) for folder in sorted(folders)
         }
         return documents | {V2: orjson.loads(self.send("GET", "/openapi/v2")[0])}
+
+    def protobufs(self, folders: Iterable[str]) -> dict[str, str]:
+        return {
+            folder: b64encode(self.send("GET", f"/openapi/v3/{folder}", accept=PROTOBUF)[0]).decode()
+            for folder in folders
+        }
 
 
 def main() -> None:
@@ -86,7 +98,9 @@ def main() -> None:
             part: {name: fact for name, fact in custom[V2][part].items() if name not in builtin[V2][part]}
             for part in ("paths", "definitions")
         }
-        _pack("custom", {name: of for name, of in custom.items() if name.count("/") != 1})
+        custom = {name: of for name, of in custom.items() if name.count("/") != 1}
+        _pack("custom", custom)
+        _pack("protobuf", client.protobufs([*(custom.keys() - {V2}), *IN_PROTOBUF]))
         hashes[f"{V2} with custom kinds"] = client.send("GET", "/openapi/v2")[1]
         (OPENAPI / "hashes.json").write_bytes(orjson.dumps(hashes, option=orjson.OPT_INDENT_2) + b"\n")
 
