@@ -1,6 +1,10 @@
 """Objects of kinds for which the recordings have no accepted object."""
 
+from mockube.apimachinery.clock import RealClock
+from tests.support.server.pod_certificates import SIGNER, authority, spec
+
 NETWORKING, ADMISSION = "/apis/networking.k8s.io/v1", "/apis/admissionregistration.k8s.io/v1"
+CERTIFICATES = "/apis/certificates.k8s.io/v1"
 NAMED = frozenset({"CustomResourceDefinition", "IPAddress"})
 """Kinds whose names cannot be chosen freely."""
 _SERVICE = {"group": "", "resource": "services", "namespace": "default", "name": "kubernetes"}
@@ -90,6 +94,42 @@ BODIES = {
                     }
                 ],
             },
+        }
+    ],
+    "/apis/resource.k8s.io/v1/devicetaintrules": [
+        {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "DeviceTaintRule",
+            "spec": {
+                "deviceSelector": {"driver": "gpu.example.com", "pool": "p", "device": "d"},
+                "taint": {"key": "k", "value": "v", "effect": "NoExecute"},
+            },
+        }
+    ],
+    f"{CERTIFICATES}/clustertrustbundles": [
+        {
+            "apiVersion": "certificates.k8s.io/v1",
+            "kind": "ClusterTrustBundle",
+            "spec": {"trustBundle": authority(RealClock().now())},
+        },
+        {
+            "apiVersion": "certificates.k8s.io/v1",
+            "kind": "ClusterTrustBundle",
+            "spec": {"trustBundle": authority(RealClock().now()), "signerName": SIGNER},
+        },
+    ],
+    f"{CERTIFICATES}/namespaces/${{ns}}/podcertificaterequests": [
+        {
+            "apiVersion": "certificates.k8s.io/v1",
+            "kind": "PodCertificateRequest",
+            "spec": spec(unverifiedUserAnnotations={"example.com/a": "b"}),
+        }
+    ],
+    "/apis/storagemigration.k8s.io/v1/storageversionmigrations": [
+        {
+            "apiVersion": "storagemigration.k8s.io/v1",
+            "kind": "StorageVersionMigration",
+            "spec": {"resource": {"group": "apps", "resource": "deployments"}},
         }
     ],
     "/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations": [

@@ -23,7 +23,7 @@ from mockube.apiserver.kinds.admissionregistration import (
 from mockube.apiserver.kinds.apiextensions import validation as definitions
 from mockube.apiserver.kinds.common.checks import IMMUTABLE
 from mockube.apiserver.kinds.common.internal import internal
-from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.common.validation import Update, Validation
 from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.minors import wording
@@ -219,6 +219,10 @@ _OTHERS: Final[Mapping[GroupKind, tuple[MinorRule, ...]]] = {
     GroupKind("storage.k8s.io", "StorageClass"): (MinorRule("1.35", reword=wording.of_forbidden_update),),
     GroupKind("storage.k8s.io", "CSINode"): (MinorRule("1.34", reword=wording.of_missing_driver),),
     GroupKind("storage.k8s.io", "VolumeAttachment"): (MinorRule("1.34", reword=wording.of_missing_driver),),
+    GroupKind("resource.k8s.io", "ResourceSlice"): (MinorRule("1.36", reword=wording.of_capacity_ranges),),
+    GroupKind("resource.k8s.io", "ResourceClaim"): (
+        MinorRule("1.36", reword=wording.without_allocated_tolerations),
+    ),
     GroupKind("apps", "ControllerRevision"): (
         MinorRule("1.30", ignored=("data",), reported_detail="data is mandatory"),
     ),
@@ -293,7 +297,11 @@ def older_validation(kind: Kind, minor: str) -> Validation | None:
         changed = [error for rule in rules for error in rule.check_update(new, old)]
         return [*_select_errors(own.update(new, old), rules), *new_errors, *changed]
 
-    return replace(own, create=create, update=update)
+    def older_update(check: Update) -> Update:
+        return lambda new, old: _select_errors(check(new, old), rules)
+
+    subresources = {name: older_update(check) for name, check in own.subresources.items()}
+    return replace(own, create=create, update=update, subresources=subresources)
 
 
 def _run_rules(tree: ReadOnlyTree, rules: Sequence[MinorRule]) -> list[FieldError]:

@@ -3,6 +3,7 @@
 A function takes an error of the newest minor, and returns the errors of an older minor in its place.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -11,7 +12,8 @@ from msgspec.structs import replace
 from mockube.apimachinery import errors, names
 from mockube.apimachinery.errors import ErrorType, FieldError
 from mockube.apimachinery.paths import ROOT
-from mockube.apiserver.kinds.common.checks import IMMUTABLE
+from mockube.apiserver.kinds.common.checks import IMMUTABLE, NOT_NEGATIVE
+from mockube.apiserver.kinds.resource.devices import NOT_A_STEP, TOO_LARGE
 
 _HISTORY_LIMIT: Final = "'updateStrategy', 'revisionHistoryLimit', "
 
@@ -45,6 +47,27 @@ def of_missing_replicas(error: FieldError) -> Sequence[FieldError]:
         return (error,)
     value = 0 if error.type is ErrorType.REQUIRED else error.value
     return (errors.invalid(path, value, "must be greater than 0"),)
+
+
+def of_capacity_ranges(error: FieldError) -> Sequence[FieldError]:
+    """Return the error of a capacity's range before 1.37, which names other fields and allows more numbers."""
+    parent, _, name = error.field.rpartition(".")
+    if not parent.endswith(".validRange"):
+        return (error,)
+    if error.detail in (NOT_NEGATIVE, TOO_LARGE):
+        return ()
+    if error.detail == NOT_A_STEP:  # upstream divides by the step: if it is 0, its request fails
+        return () if str(error.value).startswith("-") else (error,)
+    if name != "default":
+        return (error,)
+    return (replace(error, field=f"{parent}.{'min' if 'less' in error.detail else 'max'}"),)
+
+
+_ALLOCATED_TOLERATION: Final = re.compile(r"status\.allocation\.devices\.results\[\d+\]\.tolerations").match
+
+
+def without_allocated_tolerations(error: FieldError) -> Sequence[FieldError]:
+    return () if _ALLOCATED_TOLERATION(error.field) else (error,)
 
 
 _ENABLEMENTS: Final[Mapping[str, tuple[str, ...]]] = {

@@ -12,7 +12,7 @@ from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import STATUS, Resource
 from mockube.apiserver.kinds.common.ages import age, since
 from mockube.apiserver.kinds.common.cells import text, time
-from mockube.apiserver.kinds.common.checks import all_of, field, pointer
+from mockube.apiserver.kinds.common.checks import Check, all_of, field, pointer, require
 from mockube.apiserver.kinds.common.conditions import check_conditions
 from mockube.apiserver.kinds.common.validation import Validation, get_struct
 from mockube.apiserver.kinds.core.volumes.sources import check_driver_name
@@ -23,10 +23,18 @@ from mockube.apiserver.kinds.strategy import MAIN, SPEC, STATUS_ALONE, Strategy,
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 _MAX_CONDITIONS: Final = 8
+
+
+def _not_empty(name: str, check: Check) -> Check:
+    """Return the check of a field that is absent or has a value."""
+    check_value = require(name, check)
+    return lambda struct, path: () if struct.get(name) is None else check_value(struct, path)
+
+
 _SELECTOR: Final = pointer(
     "deviceSelector",
-    pointer("driver", check_driver_name),
-    pointer("pool", check_pool_name),
+    _not_empty("driver", check_driver_name),
+    _not_empty("pool", check_pool_name),
     pointer("device", check_label),
 )
 _CHECK: Final = all_of(_SELECTOR, field("taint", TAINT, absent={}))

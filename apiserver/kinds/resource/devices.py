@@ -1,16 +1,17 @@
 """Validation of the devices of a ResourceSlice, and of the counters that they share."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
 from mockube.apimachinery import errors, names
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
-from mockube.apimachinery.quantity import Quantity, from_json
+from mockube.apimachinery.quantity import ZERO, Quantity, from_json
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.common.checks import (
+    NOT_NEGATIVE,
     Check,
     all_of,
     field,
@@ -44,6 +45,9 @@ _MAX_VALUE_LENGTH: Final = 64
 # --- capacities, and policies of requests for parts of them
 
 _MAX_OPTIONS: Final = 10
+_MAX_AMOUNT: Final = from_json(2**63 - 1)
+NOT_A_STEP: Final = "must be greater than zero"
+TOO_LARGE: Final = f"must not be larger than {2**63 - 1}"
 _ONE_POLICY: Final = (
     'exactly one policy can be specified, cannot specify "validValues" and "validRange" at the same time'
 )
@@ -104,7 +108,8 @@ def _check_values(
 def _check_range(
     default: Quantity, capacity_value: Quantity, limits: ReadOnlyTree, path: Path
 ) -> Iterator[FieldError]:
-    min_path, max_path, step = path.child("min"), path.child("max"), limits.get("step")
+    min_path, max_path, default_path = path.child("min"), path.child("max"), path.child("default")
+    step = limits.get("step")
     if limits.get("min") is None:
         yield errors.required(min_path, "required when validRange is defined")
         return
@@ -112,7 +117,7 @@ def _check_range(
     if capacity_value < low:
         yield errors.invalid(min_path, str(low), f"min is larger than capacity value: {capacity_value}")
     if default < low:
-        yield errors.invalid(min_path, str(default), f"default is less than min: {low}")
+        yield errors.invalid(default_path, str(default), f"default is less than min: {low}")
     if high is not None:
         high = from_json(high)
         if high < low:
@@ -120,27 +125,43 @@ def _check_range(
         if capacity_value < high:
             yield errors.invalid(max_path, str(high), f"max is larger than capacity value: {capacity_value}")
         if high < default:
-            yield errors.invalid(max_path, str(default), f"default is more than max: {high}")
+            yield errors.invalid(default_path, str(default), f"default is more than max: {high}")
     if step is not None:
-        yield from _check_steps(default, capacity_value, (low, high, from_json(step)), path.child("step"))
+        amounts = {"default": default, "min": low, "max": high, "step": from_json(step)}
+        yield from _check_steps(capacity_value, amounts, path)
 
 
 def _check_steps(
-    default: Quantity,
-    capacity_value: Quantity,
-    limits: tuple[Quantity, Quantity | None, Quantity],
-    path: Path,
+    capacity_value: Quantity, amounts: dict[str, Quantity | None], path: Path
 ) -> Iterator[FieldError]:
-    low, high, step = limits
+    default, low, high, step = amounts.values()
+    assert default is not None
+    assert low is not None
+    assert step is not None
+    step_path = path.child("step")
+    if step <= ZERO:
+        yield errors.invalid(step_path, str(step), NOT_A_STEP)
+        return
     if capacity_value < low + step:
         problem = f"one step {low + step} is larger than capacity value: {capacity_value}"
-        yield errors.invalid(path, str(step), problem)
-    size = step.scaled_value()
+        yield errors.invalid(step_path, str(step), problem)
+    unusable = [*_check_amounts(amounts, path)]
+    yield from unusable
+    if unusable:
+        return
     for value in (default,) if high is None else (default, high):
-        # Upstream divides by the step. If it is 0, its request fails.
-        if not size or (value.scaled_value() - low.scaled_value()) % size:
+        if (value.scaled_value() - low.scaled_value()) % step.scaled_value():
             problem = f"value is not a multiple of a given step ({step}) from ({low})"
-            yield errors.invalid(path, str(value), problem)
+            yield errors.invalid(step_path, str(value), problem)
+
+
+def _check_amounts(amounts: dict[str, Quantity | None], path: Path) -> Iterator[FieldError]:
+    """Check that the parts of a range are numbers that upstream calculates with."""
+    for name, amount in amounts.items():
+        if amount is not None and amount < ZERO:
+            yield errors.invalid(path.child(name), str(amount), NOT_NEGATIVE)
+        elif amount is not None and amount > _MAX_AMOUNT:
+            yield errors.invalid(path.child(name), str(amount), TOO_LARGE)
 
 
 # --- attributes
@@ -175,7 +196,7 @@ def _check_attribute(attribute: ReadOnlyTree, path: Path) -> Iterator[FieldError
         yield errors.invalid(path, value, "exactly one value must be specified")
 
 
-def _check_attributes_and_capacity(device: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+def _check_attributes(device: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     attributes, capacity = device.get("attributes") or {}, device.get("capacity") or {}
     count = len(attributes) + len(capacity)
     if count > _MAX_DESCRIPTIONS:
@@ -185,8 +206,11 @@ def _check_attributes_and_capacity(device: ReadOnlyTree, path: Path) -> Iterator
         problem = f"the total number of attribute values must not exceed {_MAX_VALUES}"
         yield errors.invalid(path, len(attributes), problem)
     yield from entries(None, check_qualified_name, _check_attribute)(attributes, path.child("attributes"))
-    check_capacity = _check_shared if device.get("allowMultipleAllocations") else _check_unshared
-    yield from entries(None, check_qualified_name, check_capacity)(capacity, path.child("capacity"))
+
+
+def _check_capacity(device: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    check = _check_shared if device.get("allowMultipleAllocations") else _check_unshared
+    return entries(None, check_qualified_name, check)(device.get("capacity") or {}, path.child("capacity"))
 
 
 # --- taints and conditions
@@ -291,18 +315,23 @@ def _check_no_nodes(device: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
 # --- a device
 
 
-def device(*, chooses_nodes: bool, taints: dict[str, object]) -> Check:
-    """Return the check of a device. `taints` are the old ones by device; unchanged ones are not checked."""
+def device(*, chooses_nodes: bool, old_devices: Mapping[str, ReadOnlyTree]) -> Check:
+    """Return the check of a device. Taints and capacities that the old devices have, by name, are not checked again."""
     check_nodes = _check_own_nodes if chooses_nodes else _check_no_nodes
 
-    def check_taints(device: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
-        name, device_taints = device.get("name", ""), device.get("taints") or []
-        return () if name in taints and taints[name] == device_taints else _TAINTS(device, path)
+    def unless_same(name: str, check: Check) -> Check:
+        def check_changed(device: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+            old = old_devices.get(device.get("name", ""))
+            is_unchanged = old is not None and (old.get(name) or None) == (device.get(name) or None)
+            return () if is_unchanged else check(device, path)
+
+        return check_changed
 
     return all_of(
         field("name", check_label, absent=""),
-        _check_attributes_and_capacity,
-        check_taints,
+        _check_attributes,
+        unless_same("capacity", _check_capacity),
+        unless_same("taints", _TAINTS),
         _CONSUMPTIONS,
         check_nodes,
         check_binding,

@@ -17,6 +17,7 @@ from mockube.apiserver.kinds.common.checks import (
     Check,
     all_of,
     canonical,
+    each_item,
     field,
     is_same,
     max_bytes,
@@ -54,6 +55,7 @@ from mockube.apiserver.kinds.resource.values import (
     check_label,
     check_parameters,
     check_pool_name,
+    check_toleration,
     check_uid,
     items,
 )
@@ -181,8 +183,13 @@ def _error_value(key: tuple[str, ...]) -> dict[str, str]:
 # --- the allocation
 
 
+_TOLERATIONS: Final = field("tolerations", each_item(check_toleration))
+
+
 def _allocation(requests: frozenset[str]) -> Check:
-    result = all_of(field("request", reference(requests), absent=""), _DEVICE_NAME, check_binding, _SHARE)
+    result = all_of(
+        field("request", reference(requests), absent=""), _DEVICE_NAME, check_binding, _TOLERATIONS, _SHARE
+    )
     configuration = all_of(
         require("source", one_of("FromClaim", "FromClass")), references(requests), check_configuration
     )

@@ -95,10 +95,8 @@ def _check_devices(spec: ReadOnlyTree, path: Path, old: ReadOnlyTree | None = No
         yield errors.invalid(path, "", "only one of `sharedCounters` or `devices` is allowed")
     is_advanced = any(entry.get("taints") or entry.get("consumesCounters") for entry in devices)
     limit = _MAX_ADVANCED_DEVICES if is_advanced else _MAX_DEVICES
-    old_taints = {
-        entry.get("name", ""): entry.get("taints") or [] for entry in (old or {}).get("devices") or ()
-    }
-    check = device(chooses_nodes=bool(spec.get("perDeviceNodeSelection")), taints=old_taints)
+    old_devices = {entry.get("name", ""): entry for entry in (old or {}).get("devices") or ()}
+    check = device(chooses_nodes=bool(spec.get("perDeviceNodeSelection")), old_devices=old_devices)
     yield from items(limit, check, key=item_name)(devices, path.child("devices"))
 
 

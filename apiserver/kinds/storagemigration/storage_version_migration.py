@@ -13,7 +13,7 @@ from mockube.apiserver.kinds.api_resource import STATUS, Resource
 from mockube.apiserver.kinds.common.cells import text
 from mockube.apiserver.kinds.common.checks import IMMUTABLE, is_same
 from mockube.apiserver.kinds.common.conditions import check_conditions
-from mockube.apiserver.kinds.common.validation import Validation, get_struct
+from mockube.apiserver.kinds.common.validation import CREATE_AND_CHANGE, Validation, get_struct
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import STATUS_ALONE, Strategy
 from mockube.apiserver.wire.table import Column, Printer
@@ -95,8 +95,9 @@ KIND: Final = Kind(
     ),
     strategy=Strategy(resets=STATUS_ALONE, unconditional_update=False),
     validation=Validation(
+        repeated_checks=CREATE_AND_CHANGE,
         create=_create,
-        update=lambda new, old: [*_create(new), *_update(new, old)],
+        update=_update,
         subresources={"status": _update_status},
     ),
     printer=Printer(

@@ -157,10 +157,25 @@ POLICY = "spec.devices[0].capacity[c].requestPolicy"
         (
             {"default": "1", "validRange": {"min": "2", "max": "20", "step": "4"}},
             [
-                '.validRange.min: Invalid value: "1": default is less than min: 2',
+                '.validRange.default: Invalid value: "1": default is less than min: 2',
                 '.validRange.max: Invalid value: "20": max is larger than capacity value: 10',
                 '.validRange.step: Invalid value: "1": value is not a multiple of a given step (4) from (2)',
                 '.validRange.step: Invalid value: "20": value is not a multiple of a given step (4) from (2)',
+            ],
+        ),
+        (
+            {"default": "9", "validRange": {"min": "1", "max": "5", "step": "0"}},
+            [
+                '.validRange.default: Invalid value: "9": default is more than max: 5',
+                '.validRange.step: Invalid value: "0": must be greater than zero',
+            ],
+        ),
+        (
+            {"default": "1", "validRange": {"min": "-1", "step": "10E"}},
+            [
+                '.validRange.step: Invalid value: "10E": one step 9999999999999999999 is larger than capacity value: 10',
+                '.validRange.min: Invalid value: "-1": must be greater than or equal to 0',
+                '.validRange.step: Invalid value: "10E": must not be larger than 9223372036854775807',
             ],
         ),
         (
@@ -176,6 +191,13 @@ POLICY = "spec.devices[0].capacity[c].requestPolicy"
 )
 def test_device_request_policies_are_validated(policy, expected):
     assert errors_of("ResourceSlice", slice_with_policy("10", policy)) == [POLICY + text for text in expected]
+
+
+def test_unchanged_capacities_are_not_validated_again():
+    old = slice_with_policy("10", {"default": "1", "validRange": {"min": "2"}})
+    assert errors_of("ResourceSlice", old, old) == []
+    new = slice_with_policy("11", {"default": "1", "validRange": {"min": "2"}})
+    assert errors_of("ResourceSlice", new, old)
 
 
 def test_unchanged_taints_are_not_validated_again():
