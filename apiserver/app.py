@@ -162,7 +162,9 @@ class ApiServer:
 
     def _rights(self, settings: Settings) -> Rights:
         rules = rules_of_nodes(settings.minor)
-        return Rights(settings.authorization_modes, rules, self.catalog.stored_rows)
+        rights = Rights(settings.authorization_modes, rules, self.catalog.stored_rows)
+        rights.authorization.names_authorizers = not minors.is_before(settings.minor, "1.37")
+        return rights
 
     def _authenticators(self, trust: Trust, settings: Settings) -> Authenticators:
         """Create the authenticators and authorizers, with their webhooks."""

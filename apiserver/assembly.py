@@ -98,8 +98,7 @@ def make_registry(  # noqa: PLR0913 - each argument is a dependency
     clock: Clock,
     random: Random,
 ) -> Registry:
-    schemas, kinds = builtin.load(settings.minor), catalog.kinds
-    layout = Layout(settings.prefix)
+    schemas, kinds, layout = builtin.load(settings.minor), catalog.kinds, Layout(settings.prefix)
     rules = (KindRules if settings.allow_privileged else UnprivilegedRules)(
         Defaulter(schemas, clock=clock, kinds=kinds), kinds
     )
@@ -137,6 +136,7 @@ def make_registry(  # noqa: PLR0913 - each argument is a dependency
         ),
         authorization=rights.authorization,
         watch_list=settings.watch_list,
+        minor=settings.minor,
     )
 
 

@@ -185,6 +185,7 @@ def plugins(
         MutatingAdmissionWebhook: partial(MutatingAdmissionWebhook, webhooks),
         ValidatingAdmissionPolicy: partial(ValidatingAdmissionPolicy, *dependencies, metrics.validating),
         ValidatingAdmissionWebhook: partial(ValidatingAdmissionWebhook, webhooks),
+        NamespaceLifecycle: partial(NamespaceLifecycle, minor),
         NodeRestriction: partial(NodeRestriction, authorization),
         OwnerReferencesPermissionEnforcement: partial(OwnerReferencesPermissionEnforcement, *dependencies),
         PodSecurity: partial(PodSecurity, configured.pod_security),

@@ -2,6 +2,7 @@
 
 from mockube.apimachinery import status
 from mockube.apimachinery.groups import NAMESPACES, GroupResource
+from mockube.apimachinery.schema import minors
 from mockube.apimachinery.status import Cause
 from mockube.apimachinery.wellknown import (
     CAUSE_NAMESPACE_TERMINATING,
@@ -14,11 +15,17 @@ from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation
 
 IMMORTAL_NAMESPACES = frozenset({NAMESPACE_DEFAULT, NAMESPACE_SYSTEM, NAMESPACE_PUBLIC})
+_UPDATED_SINCE = "1.37"
+"""The first minor that allows updates of objects whose namespace does not exist any more."""
 _ALLOWED_WHILE_ENDING = frozenset({GroupResource("authorization.k8s.io", "localsubjectaccessreviews")})
 
 
 class NamespaceLifecycle(Plugin):
     operations = frozenset({Operation.CREATE, Operation.DELETE})
+
+    def __init__(self, minor: str = minors.NEWEST) -> None:
+        if minors.is_before(minor, _UPDATED_SINCE):
+            self.operations = frozenset({Operation.CREATE, Operation.UPDATE, Operation.DELETE})
 
     async def mutate(self, backend: Backend, attributes: AdmissionAttributes) -> None:
         resource = attributes.resource
@@ -34,6 +41,8 @@ def _check(backend: Backend, attributes: AdmissionAttributes) -> None:
     stored = backend.find_cached(NAMESPACES, "", name)
     if stored is None:
         raise status.not_found(NAMESPACES, name)
+    if attributes.operation is Operation.UPDATE:
+        return
     if (stored.shared_tree().get("status") or {}).get("phase") == "Terminating":
         cause = Cause(
             reason=CAUSE_NAMESPACE_TERMINATING,

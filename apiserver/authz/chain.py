@@ -214,6 +214,9 @@ class DecisionCounts:
 class Authorization:
     """Authorizes requests. Members of system:masters may send every request."""
 
+    names_authorizers = True
+    """Whether reasons begin with the name of their authorizer, as they do since 1.37."""
+
     def __init__(self, authorizers: Sequence[Authorizer] = (), names: Sequence[tuple[str, str]] = ()) -> None:
         self.counts: dict[tuple[str, str], DecisionCounts] = {}
         """By type and name of an authorizer; requests of system:masters are not counted."""
@@ -223,7 +226,10 @@ class Authorization:
         """Replace the authorizers; `names` are their types and names."""
         names = names or [(type(authorizer).__name__, "") for authorizer in authorizers]
         counts = [self.counts.setdefault(name, DecisionCounts()) for name in names]
-        self._authorizers = [*zip(authorizers, counts, strict=True)]
+        self._authorizers = [
+            (authorizer, count, name)
+            for authorizer, count, (_, name) in zip(authorizers, counts, names, strict=True)
+        ]
         self._is_remote = any(isinstance(authorizer, RemoteAuthorizer) for authorizer in authorizers)
 
     def decisions(self) -> Mapping[tuple[str, str], tuple[int, int]]:
@@ -256,7 +262,7 @@ class Authorization:
         if MASTERS in attributes.user.groups:
             return _ALLOWED
         reasons, problems = list[str](), list[str]()
-        for authorizer, counts in self._authorizers:
+        for authorizer, counts, name in self._authorizers:
             try:
                 if isinstance(authorizer, RemoteAuthorizer):
                     decision, reason = await authorizer.authorize(attributes)
@@ -269,7 +275,7 @@ class Authorization:
             if decision is Decision.ALLOW:
                 return decision, reason
             if reason:
-                reasons.append(reason)
+                reasons.append(self._with_name(name, reason))
             if decision is Decision.DENY:
                 if problems:
                     raise AuthorizerFailed(aggregate(problems), decision, reason)
@@ -293,7 +299,7 @@ class Authorization:
         if MASTERS in attributes.user.groups:
             return _ALLOWED
         reasons = []
-        for authorizer, counts in self._authorizers:
+        for authorizer, counts, name in self._authorizers:
             try:
                 outcome = authorizer.decide(attributes)
             except AuthorizerFailed as error:
@@ -302,14 +308,17 @@ class Authorization:
                 counts.add(outcome[0])
                 return outcome
             if outcome[1]:
-                reasons.append(outcome[1])
+                reasons.append(self._with_name(name, outcome[1]))
         return Decision.NO_OPINION, "\n".join(reasons)
+
+    def _with_name(self, name: str, reason: str) -> str:
+        return f"{name}: {reason}" if name and self.names_authorizers else reason
 
     def is_allowed(self, attributes: Attributes) -> bool:
         return self.decide(attributes)[0] is Decision.ALLOW
 
     def rules(self, user: User, namespace: str) -> UserRules:
-        all_rules = [authorizer.rules(user, namespace) for authorizer, _ in self._authorizers]
+        all_rules = [authorizer.rules(user, namespace) for authorizer, *_ in self._authorizers]
         return UserRules(
             resources=[rule for rules in all_rules for rule in rules.resources],
             paths=[rule for rules in all_rules for rule in rules.paths],

@@ -24,8 +24,8 @@ _NAMES: Final = """
 UPSTREAM: Final = tuple(_NAMES.split())
 """In the order in which they run."""
 ADDED_IN: Final[Mapping[str, str]] = {
-    "JobValidation": "1.36",
     "MutatingAdmissionPolicy": "1.32",
+    "JobValidation": "1.36",
     "NodeDeclaredFeatureValidator": "1.35",
     "PodGroupProtection": "1.36",
     "PodGroupWorkloadExists": "1.36",

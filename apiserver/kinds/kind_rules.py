@@ -16,12 +16,13 @@ from mockube.apimachinery.schema.model import Schemas, SchemaType, Shape
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common import objectmeta
+from mockube.apiserver.kinds.common.declared import NO_RULES
 from mockube.apiserver.kinds.common.defaults import NOWHERE, Fill, Literals, Steps, round_up
 from mockube.apiserver.kinds.common.validation import CHANGE, NO_CHECKS, RepeatedCheck, Validation
 from mockube.apiserver.kinds.core.pod.pod_template import SUBRESOURCES, check_unprivileged
 from mockube.apiserver.kinds.registry import NEWEST, Kinds
 
-_NONE: Final = Validation(metadata_first=False)
+_NONE: Final = Validation(metadata_first=False, declared=None)
 """The validation of a kind that is not in the registry: only its metadata is checked."""
 
 
@@ -32,6 +33,11 @@ def _metadata(resource: Resource, tree: ReadOnlyTree) -> list[FieldError]:
 def check_create(resource: Resource, tree: ReadOnlyTree, kinds: Kinds = NEWEST) -> list[FieldError]:
     """Return the errors of a new object: those of its kind or, if there are none, those of the generic checks."""
     kind = kinds.validations.get(resource.group_kind, _NONE)
+    field_errors = _check_new(kind, resource, tree)
+    return field_errors if kind.declared is None else kind.declared.merge(field_errors, tree)
+
+
+def _check_new(kind: Validation, resource: Resource, tree: ReadOnlyTree) -> list[FieldError]:
     if not kind.metadata_first:
         return [*kind.create(tree)] or _metadata(resource, tree)
     field_errors = objectmeta.check(tree, kind.name, namespaced=resource.namespaced)
@@ -59,7 +65,9 @@ def check_update(
             else:
                 field_errors += objectmeta.check(new, kind.name, namespaced=resource.namespaced)
         field_errors += update(new, old)
-    return field_errors
+    if kind.declared is None:
+        return field_errors
+    return NO_RULES.merge(field_errors, new) if subresource else kind.declared.merge(field_errors, new, old)
 
 
 def _repeated_checks(kind: Validation, subresource: str) -> Sequence[RepeatedCheck]:

@@ -27,9 +27,12 @@ from mockube.apiserver.registry.request_context import (
     WriteOptions,
     patch_options,
 )
-from mockube.apiserver.registry.update import guaranteed_update
+from mockube.apiserver.registry.update import CLEARED_SINCE, guaranteed_update
 from mockube.apiserver.wire.go_json import type_name
-from mockube.apiserver.wire.parse import UnreadableBody, duplicate_keys, parse_applied
+from mockube.apiserver.wire.parse import CONVERTING, UnreadableBody, duplicate_keys, parse_applied
+
+CHECKED_SINCE = "1.37"
+"""The first minor that reads a patch before it looks for the object, so that its audit log has valid JSON."""
 
 
 class Application(Struct, frozen=True, kw_only=True):
@@ -46,6 +49,11 @@ class Application(Struct, frozen=True, kw_only=True):
     shares_parts: bool
     """Whether the live object is in the form in which the result is decoded, so that the result shares unchanged parts."""
 
+    @property
+    def sort(self) -> str:
+        """What errors of decoding call the configuration."""
+        return "YAML" if self.registry.is_before(CHECKED_SINCE) else "patch"
+
     def check_type(self) -> None:
         """Refuse a configuration that is not an object, or not of the manager's kind."""
         self._check_object()
@@ -59,7 +67,7 @@ class Application(Struct, frozen=True, kw_only=True):
             go_type = "map[string]interface {}"
             problem = f"json: cannot unmarshal {type_name(self.config)} into Go value of type {go_type}"
             raise status.BadRequest(
-                f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {problem}"
+                f"error decoding {self.sort}: error unmarshaling JSON: while decoding JSON: {problem}"
             )
 
     def merge_into(self, live: Tree) -> Tree:
@@ -105,8 +113,8 @@ class Application(Struct, frozen=True, kw_only=True):
 
     def _judge_duplicates(self) -> None:
         if self.duplicates and self.options.field_validation == "Strict":
-            problem = f"error converting YAML to JSON: {self.duplicates[0]}"
-            raise status.BadRequest(f"error strict decoding YAML: {problem}")
+            problem = f"{CONVERTING}{self.duplicates[0]}"
+            raise status.BadRequest(f"error strict decoding {self.sort}: {problem}")
         self.context.warnings += as_warnings(self.duplicates)
 
     def _decode(self, merged: Tree, before: Tree | None) -> Tree:
@@ -135,7 +143,10 @@ def read_application(
         parsed = parse_applied(context.body.data)
         duplicates = () if options.field_validation == "Ignore" else duplicate_keys(parsed)
     except UnreadableBody as error:
-        raise status.BadRequest(f"error decoding YAML: {error}") from error
+        if registry.is_before(CHECKED_SINCE):
+            raise status.BadRequest(f"error decoding YAML: {error}") from error
+        problem = str(error).removeprefix(CONVERTING)
+        raise status.BadRequest(f"error encoding patch: {problem}") from error
     return Application(
         registry=registry,
         context=context,
@@ -163,6 +174,8 @@ async def apply(registry: Registry, context: RequestContext) -> ObjectResult:
     async def create_missing() -> ObjectResult:
         tree = await run(context.size, application.merge_into, dict(manager.empty))
         metadata.check_new(tree, context, dry_run=application.options.dry_run)
+        if not registry.is_before(CLEARED_SINCE):
+            metadata.clear_system_fields(tree)
         return await create_tree(registry, context, tree, application.options, manage=False)
 
     create = create_missing if _may_create(registry, context) else None

@@ -217,6 +217,7 @@ def _check(registry: Registry, attributes: AdmissionAttributes, resource: Resour
                 return registry.scheme.rules.check_create(attributes.resource, tree)
 
             wrong = check_with_empty_collections(context, tree, wrong, check)
+        wrong = registry.in_words_of_minor(resource.group_kind, wrong)
         raise status.invalid(resource.group_kind, metadata.ensure_metadata(tree).get("name", ""), wrong)
     for warning in registry.scheme.rules.warn_create(attributes.resource, tree):
         context.warn(warning)

@@ -28,7 +28,7 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.kind import UnconvertibleObject
 from mockube.apiserver.registry import metadata
-from mockube.apiserver.registry.apply import apply
+from mockube.apiserver.registry.apply import CHECKED_SINCE, apply
 from mockube.apiserver.registry.body import (
     as_warnings,
     decode_as,
@@ -142,8 +142,10 @@ async def patch(
     options = patch_options(context)
     try:
         read = await registry.begin(context, _read, context, patch_type, options)
-    except ApiError:
-        # Upstream parses the patch after it has found the object.
+    except ApiError as error:
+        if isinstance(error.__cause__, UnreadableBody) and not registry.is_before(CHECKED_SINCE):
+            raise status.BadRequest("invalid JSON patch") from None
+        # Upstream applies the patch after it has found the object.
         if await registry.find(context.resource, context.namespace, context.name) is None:
             raise status.not_found(context.resource.group_resource, context.name) from None
         raise

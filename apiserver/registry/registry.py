@@ -12,9 +12,10 @@ from msgspec import Struct, field
 from mockube.apimachinery import status
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.errors import DisplayedValue, FieldError
-from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.groups import GroupKind, GroupResource
 from mockube.apimachinery.patch.apply import FieldManager
 from mockube.apimachinery.randomness import Random
+from mockube.apimachinery.schema import minors
 from mockube.apimachinery.schema.decode import Decoder
 from mockube.apimachinery.schema.model import Schemas
 from mockube.apimachinery.status import InternalError
@@ -287,10 +288,24 @@ class Registry(Backend, frozen=True, kw_only=True):
     allocators: Allocators = field(default_factory=Allocators)
     authorization: Authorization = field(default_factory=partial(Authorization, (AlwaysAllow(),)))
     """Authorizes what a request does besides what its path and method say, such as a creation by an apply."""
+    minor: str = minors.NEWEST
+    """The minor release of Kubernetes whose behaviour the verbs have."""
     watch_list: bool = True
     """Whether watches may send initial events if their clients request them."""
     memory: MemoryLimit = field(default_factory=partial(MemoryLimit, DECODED_BYTES, minimum=LARGE))
     """The memory for bodies, and for the objects that they change, while they are decoded."""
+
+    def is_before(self, minor: str) -> bool:
+        """Return whether the server's minor release is older than another."""
+        return minors.is_before(self.minor, minor)
+
+    def in_words_of_minor(self, kind: GroupKind, field_errors: Sequence[FieldError]) -> Sequence[FieldError]:
+        """Return errors with the fields and messages of the server's minor release."""
+        if not field_errors or not self.is_before("1.37"):
+            return field_errors
+        from mockube.apiserver.kinds.minors.wording import in_words_of_36  # noqa: PLC0415 - only older minors need it
+
+        return in_words_of_36(kind, field_errors)
 
     async def begin(self, context: RequestContext, work: Callable[..., _R], *arguments: object) -> _R:
         """Reserve memory, then return the result of the first work on a body, which is done in a thread if it may take long."""

@@ -54,6 +54,9 @@ from mockube.etcd.kv import Compare, Delete, Target, Txn
 
 MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
 
+CLEARED_SINCE = "1.37"
+"""The first minor in which an object that an update or an apply creates gets the metadata of a new one."""
+
 Transform: TypeAlias = Callable[[Tree], Awaitable[Tree]]
 """Returns the new object for the old one, which it must not change."""
 
@@ -83,6 +86,8 @@ async def update(registry: Registry, context: RequestContext) -> ObjectResult:
         key = registry.layout.object(context.resource, context.namespace, context.name)
         _check_uid(context, uid, "", _named_key(registry, key, options))
         metadata.check_new(tree, context, dry_run=options.dry_run)
+        if not registry.is_before(CLEARED_SINCE):
+            metadata.clear_system_fields(tree)
         return await create_tree(registry, context, tree, options)
 
     may_create = registry.scheme.strategy(context.resource).create_on_update
@@ -295,7 +300,8 @@ def _check(registry: Registry, context: RequestContext, new: Tree, old: Tree) ->
     if raw_fields := registry.scheme.strategy(resource).raw:
         field_errors = [*field_errors, *check_unchanged(context, raw_fields, new)]
     if field_errors:
-        raise status.invalid(resource.group_kind, context.name, field_errors)
+        worded = registry.in_words_of_minor(resource.group_kind, field_errors)
+        raise status.invalid(resource.group_kind, context.name, worded)
     for warning in registry.scheme.rules.warn_update(context.resource, subresource, new, old):
         context.warn(warning)
     registry.scheme.strategy(resource).canonicalize(new)

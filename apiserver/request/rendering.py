@@ -134,6 +134,8 @@ class Renderer:
         self, context: RequestContext, answer: ListResult, output: OutputFormat
     ) -> Sequence[bytes]:
         printer, items = self._printer(context.resource), answer.items
+        if of_list := printer.of_list:
+            printer = of_list(await self._make_each(context, lambda stored: stored.tree(), items))
         if order := printer.order:
             keys = await self._make_each(context, lambda stored: (order(stored.tree()), stored), items)
             items = [stored for _, stored in sorted(keys, key=itemgetter(0))]

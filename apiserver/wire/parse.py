@@ -89,7 +89,7 @@ def _yaml(data: bytes) -> ParsedObject:
     try:
         parsed = parse_applied(data)
     except UnreadableBody as error:
-        raise UnreadableBody(str(error).removeprefix(_CONVERTING)) from error
+        raise UnreadableBody(str(error).removeprefix(CONVERTING)) from error
     return ParsedObject({}) if parsed.tree is None else replace(parsed, tree=_sort_keys(parsed.tree))
 
 
@@ -128,4 +128,4 @@ _READERS: Mapping[str, Callable[[bytes], ParsedObject]] = {
     MediaType.PROTOBUF: _protobuf,
     "application/apply-patch+yaml": parse_applied,
 }
-_CONVERTING = "error converting YAML to JSON: "
+CONVERTING = "error converting YAML to JSON: "

@@ -37,6 +37,8 @@ class Printer(Struct, frozen=True, kw_only=True):
     """Returns the conditions of a row, such as that a pod has completed."""
     order: Callable[[Tree], Any] | None = None
     """Returns the sort key of a row; None: rows are sorted by their keys in the store."""
+    of_list: "Callable[[Sequence[Tree]], Printer] | None" = None
+    """Returns the printer of the objects of a list, whose cells depend on each other."""
     has_no_rows: bool = False
     """Whether an empty table has null in place of a list of rows."""
 

@@ -47,6 +47,7 @@ _SYSCTLS_29: Final = _SYSCTLS_27 | {
     "net.ipv4.tcp_keepalive_probes",
 }
 _SYSCTLS_32: Final = _SYSCTLS_29 | {"net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"}
+_SYSCTLS_37: Final = _SYSCTLS_32 | {"net.ipv4.tcp_slow_start_after_idle", "net.ipv4.tcp_notsent_lowat"}
 
 
 def _apparmor(annotations: Annotations, spec: ReadOnlyTree) -> Violation | None:
@@ -271,6 +272,7 @@ CHECKS: Final = (
             (27, partial(_sysctls, _SYSCTLS_27)),
             (29, partial(_sysctls, _SYSCTLS_29)),
             (32, partial(_sysctls, _SYSCTLS_32)),
+            (37, partial(_sysctls, _SYSCTLS_37)),
         ),
     ),
     Check("windowsHostProcess", BASELINE, ((0, _windows_host_process),)),

@@ -17,6 +17,7 @@ from mockube.apiserver.admission.policies.match_conditions import MatchCondition
 from mockube.apiserver.admission.policies.matching import matched_row
 from mockube.apiserver.admission.policies.params import BadConfiguration, collect, param_row
 from mockube.apiserver.admission.rules import Equivalents
+from mockube.apiserver.kinds.admissionregistration.matching import VIRTUAL_RESOURCES
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.registry.request_context import AdmissionAttributes
@@ -31,17 +32,7 @@ EXEMPT: Final = frozenset(
             for end in ("ies", "ybindings")
         ),
         *((GROUP, f"{sort}webhookconfigurations") for sort in ("validating", "mutating")),
-        ("authentication.k8s.io", "selfsubjectreviews"),
-        ("authentication.k8s.io", "tokenreviews"),
-        *(
-            ("authorization.k8s.io", name)
-            for name in (
-                "localsubjectaccessreviews",
-                "selfsubjectaccessreviews",
-                "selfsubjectrulesreviews",
-                "subjectaccessreviews",
-            )
-        ),
+        *VIRTUAL_RESOURCES,
     }
 )
 """Resources that no policy is evaluated for."""

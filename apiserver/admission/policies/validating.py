@@ -33,6 +33,9 @@ from mockube.apiserver.registry.request_context import AdmissionAttributes, Oper
 _POLICIES: Final = GroupResource(GROUP, "validatingadmissionpolicies")
 _BINDINGS: Final = GroupResource(GROUP, "validatingadmissionpolicybindings")
 _AUDITED: Final = "validation.policy.admission.k8s.io/validation_failure"
+_ALL_AUDITED_SINCE: Final = "1.37"
+_MAX_FAILURES: Final = 50
+"""The number of failures that the annotation has."""
 _CODES: Final = {"Unauthorized": 401, "Forbidden": 403, "RequestEntityTooLarge": 413}
 
 
@@ -96,6 +99,7 @@ class _PolicyEvaluation:
         self._metrics = metrics
         self._seen: dict[Resource, Mapping[str, Any]] = {}
         self._annotations: dict[tuple[str, str], list[str]] = {}
+        self._failures: list[dict[str, Any]] = []
 
     def refusals(
         self,
@@ -108,6 +112,11 @@ class _PolicyEvaluation:
                 yield _Refusal(invocation.policy, Denial(invocation.problem), invocation.binding)
         for (policy, key), values in self._annotations.items():
             self._attributes.context.annotations[f"{policy}/{key}"] = ", ".join(values)
+        if self._failures:
+            has_all = not self._registry.is_before(_ALL_AUDITED_SINCE)
+            # Older minors keep the annotation of the first failure, and cannot set it again.
+            failures = self._failures[: _MAX_FAILURES if has_all else 1]
+            self._attributes.context.annotations[_AUDITED] = orjson.dumps(failures).decode()
 
     def _evaluate(self, invocation: PolicyInvocation[ValidatingPolicy]) -> Iterator[_Refusal]:
         policy, binding = invocation.policy, invocation.binding
@@ -158,4 +167,4 @@ class _PolicyEvaluation:
                     "expressionIndex": denial.index,
                     "validationActions": actions,
                 }
-                context.annotations[_AUDITED] = orjson.dumps([failure]).decode()
+                self._failures.append(failure)

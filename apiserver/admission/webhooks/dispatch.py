@@ -30,6 +30,7 @@ from mockube.apiserver.admission.webhooks.hooks import (
 from mockube.apiserver.admission.webhooks.review import WebhookCallFailed, WebhookResponse
 from mockube.apiserver.admission.webhooks.services import Caller, SimulatedWebhook, endpoint
 from mockube.apiserver.authz.chain import Authorization, retry_async_decision
+from mockube.apiserver.kinds.admissionregistration.matching import VIRTUAL_EXCLUDED_SINCE, VIRTUAL_RESOURCES
 from mockube.apiserver.metrics.webhooks import CALLING, INTERNAL, NO_ERROR, WebhookMetrics
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import AdmissionAttributes
@@ -62,6 +63,9 @@ class ConfiguredWebhooks:
 
     def invocations(self, registry: Registry, attributes: AdmissionAttributes) -> Sequence[WebhookInvocation]:
         """Return the webhooks whose rules match a write."""
+        resource = attributes.resource.group_resource
+        if resource in VIRTUAL_RESOURCES and not registry.is_before(VIRTUAL_EXCLUDED_SINCE):
+            return ()
         configurations = registry.list_cached(self._resource)
         if configurations != self._hooks.configurations:
             self._hooks = Hooks(configurations, self._equivalents)

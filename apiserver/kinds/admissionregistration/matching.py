@@ -14,6 +14,7 @@ from mockube.apimachinery.cel.language import FULL_LANGUAGE, Language
 from mockube.apimachinery.cel.types import Type
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.gotext import quote
+from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.common.checks import (
@@ -27,14 +28,45 @@ from mockube.apiserver.kinds.common.checks import (
     require,
 )
 from mockube.apiserver.kinds.common.defaults import defaults_table
-from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN, check_label_name, with_any_finalizers
+from mockube.apiserver.kinds.common.objectmeta import (
+    METADATA,
+    SUBDOMAIN,
+    check_label_name,
+    with_any_finalizers,
+)
 from mockube.apiserver.kinds.common.selectors import check_selector
-from mockube.apiserver.kinds.common.warnings import on_create_and_update
+from mockube.apiserver.kinds.common.validation import Create
+from mockube.apiserver.kinds.common.warnings import Warnings, on_create_and_update
 
 check_failure_policy: Final = one_of("Fail", "Ignore")
 check_match_policy: Final = one_of("Equivalent", "Exact")
 
 _ALL: Final = "*"
+
+
+# --- resources that no webhook and no policy reviews
+
+VIRTUAL_RESOURCES: Final = (
+    GroupResource("authentication.k8s.io", "selfsubjectreviews"),
+    GroupResource("authentication.k8s.io", "tokenreviews"),
+    GroupResource("authorization.k8s.io", "localsubjectaccessreviews"),
+    GroupResource("authorization.k8s.io", "selfsubjectaccessreviews"),
+    GroupResource("authorization.k8s.io", "selfsubjectrulesreviews"),
+    GroupResource("authorization.k8s.io", "subjectaccessreviews"),
+)
+VIRTUAL_EXCLUDED_SINCE: Final = "1.37"
+"""The first minor in which webhooks do not review them. Policies never did."""
+
+
+def virtual_resources_of(rule: ReadOnlyTree) -> Iterator[GroupResource]:
+    """Return those of these resources that a rule of a webhook names, each once."""
+    groups, resources = rule.get("apiGroups") or (), rule.get("resources") or ()
+    if _ALL in groups or _ALL in resources:
+        return
+    for group in dict.fromkeys(groups):
+        for name in dict.fromkeys(resources):
+            if (resource := GroupResource(group, name)) in VIRTUAL_RESOURCES:
+                yield resource
 
 
 # --- names
@@ -44,15 +76,32 @@ NAMES: Final = with_any_finalizers(SUBDOMAIN)
 _STATIC: Final = ".static.k8s.io"
 
 
-def _warn_static_name(configuration: ReadOnlyTree) -> Iterator[str]:
+RESERVED: Final = (
+    f"names ending with {quote(_STATIC)} are reserved for static manifest-based configurations "
+    "and cannot be managed via the API"
+)
+
+
+def reserved_name_check(create: Create) -> Create:
+    """Return a check of a new object that refuses a reserved name after all other errors."""
+
+    def check(tree: ReadOnlyTree) -> Iterator[FieldError]:
+        yield from create(tree)
+        name = meta.name(tree)
+        if name.endswith(_STATIC):
+            yield errors.invalid(METADATA.child("name"), name, RESERVED)
+
+    return check
+
+
+def warn_static_name(configuration: ReadOnlyTree) -> Iterator[str]:
     if meta.name(configuration).endswith(_STATIC):
-        yield (
-            f"metadata.name: names ending with {quote(_STATIC)} are reserved for static manifest-based configurations "
-            "and cannot be managed via the API"
-        )
+        yield f"metadata.name: {RESERVED}"
 
 
-NAME_WARNINGS: Final = on_create_and_update(_warn_static_name)
+NAME_WARNINGS: Final = Warnings(update=lambda new, _old: warn_static_name(new))
+OLDER_NAME_WARNINGS: Final = on_create_and_update(warn_static_name)
+"""The warnings of minors that do not refuse reserved names."""
 
 
 # --- defaults

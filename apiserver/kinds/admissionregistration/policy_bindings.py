@@ -13,11 +13,13 @@ from mockube.apiserver.kinds.admissionregistration.matching import (
     NAMES,
     check_match_resources,
     check_mutating_operations,
+    reserved_name_check,
 )
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common.ages import age
 from mockube.apiserver.kinds.common.cells import items, part, text
 from mockube.apiserver.kinds.common.checks import all_of, field, one_of, pointer, report, require
+from mockube.apiserver.kinds.common.declared import NO_RULES, DeclaredRules, required
 from mockube.apiserver.kinds.common.selectors import check_selector
 from mockube.apiserver.kinds.common.validation import NO_CHECKS, Create, Validation, as_created, from_root
 from mockube.apiserver.kinds.kind import Kind
@@ -74,12 +76,13 @@ _CREATE_MUTATING: Final = from_root(
 )
 
 
-def _validation(create: Create) -> Validation:
+def _validation(create: Create, declared: DeclaredRules = NO_RULES) -> Validation:
     return Validation(
         repeated_checks=NO_CHECKS,
         name=NAMES,
-        create=create,
+        create=reserved_name_check(create),
         update=as_created(create, NAMES, namespaced=False),
+        declared=declared,
     )
 
 
@@ -146,7 +149,9 @@ VALIDATING_ADMISSION_POLICY_BINDING: Final = Kind(
         categories=("api-extensions",),
     ),
     strategy=COUNTED_CONDITIONAL,
-    validation=_validation(_CREATE_VALIDATING),
+    validation=_validation(
+        _CREATE_VALIDATING, DeclaredRules(required("spec.policyName"), required("spec.validationActions"))
+    ),
     warnings=NAME_WARNINGS,
     printer=_PRINTER,
 )

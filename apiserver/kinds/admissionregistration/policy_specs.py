@@ -17,6 +17,7 @@ from mockube.apiserver.kinds.admissionregistration.matching import (
     check_failure_policy,
     check_match_conditions,
     check_match_resources,
+    reserved_name_check,
 )
 from mockube.apiserver.kinds.common.ages import age
 from mockube.apiserver.kinds.common.cells import count, part
@@ -134,7 +135,7 @@ def policy_validation(create: Create, subresources: Mapping[str, Update] | None 
         repeated_checks=NO_CHECKS,
         silent=frozenset({"status"}),
         name=NAMES,
-        create=create,
+        create=reserved_name_check(create),
         update=update,
         subresources=subresources or {},
     )

@@ -14,12 +14,14 @@ from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.admissionregistration.matching import (
     MATCH_DEFAULTS,
-    NAME_WARNINGS,
     NAMES,
     check_failure_policy,
     check_match_conditions,
     check_match_policy,
     check_rule,
+    reserved_name_check,
+    virtual_resources_of,
+    warn_static_name,
 )
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common import objectmeta
@@ -38,6 +40,7 @@ from mockube.apiserver.kinds.common.checks import (
 from mockube.apiserver.kinds.common.defaults import defaults_table
 from mockube.apiserver.kinds.common.selectors import check_selector, check_selector_leniently
 from mockube.apiserver.kinds.common.validation import NO_CHECKS, Validation
+from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.common.webhook_clients import (
     ONE_OF_REVIEWS,
     accepts,
@@ -152,8 +155,28 @@ def _update(new: ReadOnlyTree, old: ReadOnlyTree, language: Language) -> Iterato
 def validation(language: Language = FULL_LANGUAGE) -> Validation:
     """Return the validation of configurations, with the match conditions of a CEL version."""
     create, update = (partial(check, language=language) for check in (_create, _update))
-    return Validation(repeated_checks=NO_CHECKS, name=NAMES, create=create, update=update)
+    return Validation(
+        repeated_checks=NO_CHECKS, name=NAMES, create=reserved_name_check(create), update=update
+    )
 
+
+def _warn_virtual_resources(configuration: ReadOnlyTree) -> Iterator[str]:
+    for index, hook in enumerate(configuration.get("webhooks") or ()):
+        rules_path = _WEBHOOKS.index(index).child("rules")
+        for rule_index, rule in enumerate(hook.get("rules") or ()):
+            for resource in virtual_resources_of(rule):
+                yield (
+                    f"{rules_path.index(rule_index)}: {resource} is excluded from admission webhooks; "
+                    "this rule will have no effect"
+                )
+
+
+def _warn_update(new: ReadOnlyTree, _old: ReadOnlyTree) -> Iterator[str]:
+    yield from warn_static_name(new)
+    yield from _warn_virtual_resources(new)
+
+
+_WARNINGS: Final = Warnings(create=_warn_virtual_resources, update=_warn_update)
 
 _STRATEGY: Final = Strategy(
     generation=(("webhooks",),), first_generation=1, empty_counts=True, unconditional_update=False
@@ -184,7 +207,7 @@ MUTATING_WEBHOOK_CONFIGURATION: Final = Kind(
         {"MutatingWebhook": {**_DEFAULTS, "reinvocationPolicy": "Never"}},
     ),
     validation=validation(),
-    warnings=NAME_WARNINGS,
+    warnings=_WARNINGS,
     printer=_PRINTER,
 )
 
@@ -200,6 +223,6 @@ VALIDATING_WEBHOOK_CONFIGURATION: Final = Kind(
     strategy=_STRATEGY,
     defaults=defaults_table("io.k8s.api.admissionregistration.v1", {"ValidatingWebhook": _DEFAULTS}),
     validation=validation(),
-    warnings=NAME_WARNINGS,
+    warnings=_WARNINGS,
     printer=_PRINTER,
 )

@@ -1,6 +1,7 @@
 """CustomResourceDefinition."""
 
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from typing import Any, Final
 
 from mockube.apimachinery import conditions, meta
@@ -8,7 +9,7 @@ from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import STATUS_WITHOUT_TABLE, Resource
-from mockube.apiserver.kinds.apiextensions.schemas import unknown_formats
+from mockube.apiserver.kinds.apiextensions.schemas import all_schemas, unknown_formats
 from mockube.apiserver.kinds.apiextensions.validation import validation
 from mockube.apiserver.kinds.apiextensions.versions import to_internal
 from mockube.apiserver.kinds.common.defaults import FILLED_BY_OWNER, defaults_table
@@ -16,6 +17,7 @@ from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import MAIN, SPEC, Strategy, StrategyContext
 from mockube.apiserver.kinds.strategy import STATUS as STATUS_PATH
+from mockube.apiserver.wire.table import NAME, Column, Printer
 
 # --- strategy
 
@@ -109,6 +111,43 @@ _DEFAULTS: Final = defaults_table(
 )
 
 
+# --- columns
+
+
+def _cells(definition: Tree, _now: datetime) -> list[Any]:
+    spec = to_internal(definition.get("spec") or {})
+    names = spec.get("names") or {}
+    served = (version for version in spec.get("versions") or () if version.get("served"))
+    versions = sorted(
+        f"{each.get('name', '')}{'(storage)' if each.get('storage') else ''}" for each in served
+    )
+    return [
+        meta.name(definition),
+        spec.get("scope") or "",
+        ",".join(versions),
+        meta.metadata(definition).get("creationTimestamp") or "",
+        spec.get("group") or "",
+        names.get("kind") or "",
+        ",".join(names.get("shortNames") or ()),
+        conditions.is_true(definition, "Established"),
+    ]
+
+
+_PRINTER: Final = Printer(
+    columns=(
+        NAME,
+        Column(name="Scope"),
+        Column(name="Versions"),
+        Column(name="Created At", type="date"),
+        Column(name="Group", priority=1),
+        Column(name="Kind", priority=1),
+        Column(name="ShortNames", priority=1),
+        Column(name="Established", type="boolean", priority=1),
+    ),
+    cells=_cells,
+)
+
+
 # --- warnings
 
 
@@ -116,6 +155,27 @@ def _format_warnings(new: Mapping[str, Any], old: Mapping[str, Any]) -> Iterator
     """Warn of formats that a definition adds and that the server ignores."""
     old_formats = {*_unknown_formats(old)}
     return (f"unrecognized format {quote(form)}" for form in _unknown_formats(new) if form not in old_formats)
+
+
+_NO_SETS: Final = 'x-kubernetes-list-type: set for items of type "{}" is not supported by server-side apply or CEL validation rules'
+
+
+def _set_warnings(new: Mapping[str, Any], old: Mapping[str, Any]) -> Iterator[str]:
+    """Warn of sets of objects or lists that a definition adds."""
+    old_types = _types_in_sets(old)
+    return (_NO_SETS.format(each) for each in sorted(_types_in_sets(new) - old_types))
+
+
+def _types_in_sets(definition: Mapping[str, Any]) -> set[str]:
+    spec = to_internal(definition.get("spec") or {})
+    types = set()
+    for version in (spec, *(spec["versions"] or ())):
+        schema = (version.get("validation") or version.get("schema") or {}).get("openAPIV3Schema")
+        for inner in all_schemas(schema) if schema else ():
+            items = inner.get("items")
+            if inner.get("x-kubernetes-list-type") == "set" and isinstance(items, Mapping):
+                types.add(items.get("type", ""))
+    return types & {"object", "array"}
 
 
 def _unknown_formats(definition: Mapping[str, Any]) -> Iterator[str]:
@@ -142,8 +202,9 @@ KIND: Final = Kind(
     strategy=_STRATEGY,
     defaults=_DEFAULTS,
     validation=validation(),
+    printer=_PRINTER,
     warnings=Warnings(
-        create=lambda new: [*_format_warnings(new, {})],
-        update=lambda new, old: [*_format_warnings(new, old)],
+        create=lambda new: [*_format_warnings(new, {}), *_set_warnings(new, {})],
+        update=lambda new, old: [*_format_warnings(new, old), *_set_warnings(new, old)],
     ),
 )

@@ -74,7 +74,7 @@ def check_schema(
     root_errors = [*_check_status_root(schema, path)] if has_status else []
     if schema.get("nullable"):
         root_errors.append(errors.forbidden(path.child("nullable"), "nullable cannot be true at the root"))
-    parts = [*_all_schemas(schema)]
+    parts = [*all_schemas(schema)]
     is_convertible = not any(map(_is_unsupported, parts))
     structural_errors = check_structural(schema, path) if is_convertible else []
     pattern_errors = _check_patterns(parts, path)
@@ -99,13 +99,13 @@ def _is_unsupported(schema: ReadOnlyTree) -> bool:
 
 def unknown_formats(schema: ReadOnlyTree) -> Iterator[str]:
     """Yield the formats of a schema that the API server ignores."""
-    for part in _all_schemas(schema):
+    for part in all_schemas(schema):
         form = part.get("format", "")
         if form and not is_known_format(part.get("type", ""), form):
             yield form
 
 
-def _all_schemas(schema: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
+def all_schemas(schema: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
     """Yield every schema in a schema, outer ones first, in the order of `_inner`, without their paths."""
     pending = [schema]
     while pending:

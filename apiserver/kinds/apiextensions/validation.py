@@ -318,4 +318,5 @@ def validation(language: Language = FULL_LANGUAGE) -> Validation:
         create=partial(_create, language=language),
         update=partial(_update, language=language),
         subresources={"status": _update_status},
+        declared=None,
     )

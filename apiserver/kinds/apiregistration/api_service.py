@@ -169,6 +169,7 @@ KIND: Final = Kind(
         create=_create,
         update=in_order(objectmeta.check_update, repeat_create_checks(_create)),
         subresources={"status": in_order(objectmeta.check_update, part(_STATUS, "status"))},
+        declared=None,
     ),
     printer=Printer(
         columns=(NAME, Column(name="Service"), Column(name="Available"), AGE_COLUMN), cells=_cells

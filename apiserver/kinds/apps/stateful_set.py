@@ -2,7 +2,10 @@
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from functools import partial
 from typing import Any, Final
+
+from msgspec import structs
 
 from mockube.apimachinery import errors, meta, names
 from mockube.apimachinery.errors import FieldError
@@ -13,6 +16,7 @@ from mockube.apiserver.kinds.api_resource import SCALE, STATUS, Resource
 from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.cells import CONTAINERS, IMAGES, names_and_images, part
 from mockube.apiserver.kinds.common.checks import (
+    IMMUTABLE,
     all_of,
     each_item,
     field,
@@ -22,10 +26,10 @@ from mockube.apiserver.kinds.common.checks import (
     pointer,
     report,
 )
-from mockube.apiserver.kinds.common.defaults import defaults_table
+from mockube.apiserver.kinds.common.defaults import Fill, Table, defaults_table
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.objectmeta import LABEL
-from mockube.apiserver.kinds.common.validation import Validation, in_order
+from mockube.apiserver.kinds.common.validation import Update, Validation, in_order
 from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions
 from mockube.apiserver.kinds.core.pod.defaults import INTERNAL_CHANGES_OF_TEMPLATE
@@ -54,7 +58,7 @@ from mockube.apiserver.kinds.core.pod.workloads import (
 from mockube.apiserver.kinds.core.volumes.claim_spec import check_claim_spec
 from mockube.apiserver.kinds.core.volumes.warnings import claim_warnings
 from mockube.apiserver.kinds.kind import Kind
-from mockube.apiserver.kinds.strategy import SPEC, Gate, Strategy
+from mockube.apiserver.kinds.strategy import SPEC, Strategy
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 _ON_DELETE, _ROLLING_UPDATE = "OnDelete", "RollingUpdate"
@@ -184,6 +188,22 @@ def _create(stateful_set: ReadOnlyTree) -> Iterator[FieldError]:
     yield from _check_template(spec, _SPEC, STRICT, old_is_invalid=False)
 
 
+_IMMUTABLE: Final = ("selector", "volumeClaimTemplates", "serviceName", "podManagementPolicy")
+
+
+def _check_unchanged(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
+    for name in _IMMUTABLE:
+        value = new.get(name)
+        if (value or None) != (old.get(name) or None):
+            yield errors.invalid(_SPEC.child(name), _internal_value(name, value), IMMUTABLE)
+
+
+def _internal_value(name: str, value: Any) -> Any:
+    if name == "volumeClaimTemplates":
+        return value and [internal("core.PersistentVolumeClaim", claim) for claim in value]
+    return ("" if name == "serviceName" else None) if value is None else value
+
+
 _CHANGEABLE: Final = frozenset(
     {
         "replicas", "ordinals", "template", "updateStrategy", "revisionHistoryLimit",
@@ -192,7 +212,8 @@ _CHANGEABLE: Final = frozenset(
 )  # fmt: skip
 
 
-def _check_unchanged(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
+def _check_all_unchanged(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
+    """Refuse all changes of other fields with one error, as older minors do."""
     fields = {*new, *old} - _CHANGEABLE
     if any((new.get(name) or None) != (old.get(name) or None) for name in fields):
         detail = (
@@ -203,12 +224,14 @@ def _check_unchanged(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldErro
         yield errors.forbidden(_SPEC, detail)
 
 
-def _update(new_set: ReadOnlyTree, old_set: ReadOnlyTree) -> Iterator[FieldError]:
+def _check_update(
+    new_set: ReadOnlyTree, old_set: ReadOnlyTree, check_unchanged: Update
+) -> Iterator[FieldError]:
     new, old = new_set.get("spec") or {}, old_set.get("spec") or {}
     options = options_from_old_template(old.get("template") or {})
     old_is_invalid = any(_check_changeable(old, ROOT, options, old_is_invalid=False))
     yield from _check_changeable(new, _SPEC, options, old_is_invalid=old_is_invalid)
-    yield from _check_unchanged(new, old)
+    yield from check_unchanged(new, old)
 
 
 _STATUS: Final = all_of(
@@ -224,25 +247,63 @@ _STATUS: Final = all_of(
 )  # fmt: skip
 
 
+_VALIDATION: Final = Validation(
+    name=LABEL,
+    create=_create,
+    update=partial(_check_update, check_unchanged=_check_unchanged),
+    subresources={"status": in_order(status_update(_STATUS), check_collisions)},
+)
+OLDER_VALIDATION: Final = structs.replace(
+    _VALIDATION, update=partial(_check_update, check_unchanged=_check_all_unchanged)
+)
+
+
 # --- strategy and defaults
 
-
-_MAX_UNAVAILABLE: Final = Gate(("spec.updateStrategy.rollingUpdate.maxUnavailable",))
 
 _STRATEGY = Strategy(
     generation=SPEC,
     first_generation=1,
-    disabled=disabled_in_template("spec.template", _MAX_UNAVAILABLE),
+    disabled=disabled_in_template("spec.template"),
 )
 
 
-def _default_update_strategy(strategy: Tree) -> None:
-    """Set the strategy's defaults. The partition is set only if there is `rollingUpdate` or no type."""
+def _default_older_update_strategy(strategy: Tree) -> None:
+    """Set the strategy's defaults without the gate MaxUnavailableStatefulSet."""
     if "type" not in strategy:
         strategy["type"] = _ROLLING_UPDATE
         strategy.setdefault("rollingUpdate", {})
     if strategy["type"] == _ROLLING_UPDATE and "rollingUpdate" in strategy:
         strategy["rollingUpdate"] = {"partition": 0} | strategy["rollingUpdate"]
+
+
+def _default_update_strategy(strategy: Tree) -> None:
+    """Set the strategy's defaults. Those of `rollingUpdate` are set only if it is there, or there is no type."""
+    _default_older_update_strategy(strategy)
+    if strategy["type"] == _ROLLING_UPDATE and "rollingUpdate" in strategy:
+        strategy["rollingUpdate"].setdefault("maxUnavailable", 1)
+
+
+def _defaults(of_strategy: Fill) -> Table:
+    return defaults_table(
+        "io.k8s.api.apps.v1",
+        {
+            "StatefulSetSpec": {
+                "replicas": 1,
+                "podManagementPolicy": "OrderedReady",
+                "revisionHistoryLimit": 10,
+                "persistentVolumeClaimRetentionPolicy": {},
+            },
+            "StatefulSetUpdateStrategy": of_strategy,
+            "StatefulSetPersistentVolumeClaimRetentionPolicy": {
+                "whenDeleted": "Retain",
+                "whenScaled": "Retain",
+            },
+        },
+    )
+
+
+OLDER_DEFAULTS: Final = _defaults(_default_older_update_strategy)
 
 
 # --- warnings and columns
@@ -302,29 +363,9 @@ KIND: Final = Kind(
         ),
     ),
     strategy=_STRATEGY,
-    validation=Validation(
-        name=LABEL,
-        create=_create,
-        update=_update,
-        subresources={"status": in_order(status_update(_STATUS), check_collisions)},
-    ),
+    validation=_VALIDATION,
     warnings=Warnings(create=_warn_create, update=_warn_update),
     printer=Printer(columns=(NAME, Column(name="Ready"), AGE_COLUMN, CONTAINERS, IMAGES), cells=_cells),
-    defaults=defaults_table(
-        "io.k8s.api.apps.v1",
-        {
-            "StatefulSetSpec": {
-                "replicas": 1,
-                "podManagementPolicy": "OrderedReady",
-                "revisionHistoryLimit": 10,
-                "persistentVolumeClaimRetentionPolicy": {},
-            },
-            "StatefulSetUpdateStrategy": _default_update_strategy,
-            "StatefulSetPersistentVolumeClaimRetentionPolicy": {
-                "whenDeleted": "Retain",
-                "whenScaled": "Retain",
-            },
-        },
-    ),
+    defaults=_defaults(_default_update_strategy),
     internal_changes=(*INTERNAL_CHANGES_OF_TEMPLATE, _set_types_of_claims),
 )

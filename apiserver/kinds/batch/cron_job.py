@@ -28,6 +28,7 @@ from mockube.apiserver.kinds.common.cells import (
     time,
 )
 from mockube.apiserver.kinds.common.checks import all_of, field, non_negative, one_of, require
+from mockube.apiserver.kinds.common.declared import DeclaredRules, required
 from mockube.apiserver.kinds.common.defaults import defaults_table
 from mockube.apiserver.kinds.common.objectmeta import METADATA
 from mockube.apiserver.kinds.common.validation import Validation
@@ -42,7 +43,7 @@ from mockube.apiserver.kinds.core.pod.pod_template import (
 from mockube.apiserver.kinds.core.pod.strategy import disabled_in_template
 from mockube.apiserver.kinds.core.pod.warnings import IN_POD_NAMES, name_warnings
 from mockube.apiserver.kinds.kind import Kind
-from mockube.apiserver.kinds.strategy import SPEC, Strategy
+from mockube.apiserver.kinds.strategy import SPEC, Gate, Strategy
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 # --- validation of schedules
@@ -196,9 +197,13 @@ KIND: Final = Kind(
         subresources=(STATUS,),
     ),
     strategy=Strategy(
-        generation=SPEC, first_generation=1, disabled=disabled_in_template("spec.jobTemplate.spec.template")
+        generation=SPEC,
+        first_generation=1,
+        disabled=disabled_in_template(
+            "spec.jobTemplate.spec.template", Gate(("spec.jobTemplate.spec.scheduling",))
+        ),
     ),
-    validation=Validation(create=_create, update=_update),
+    validation=Validation(create=_create, update=_update, declared=DeclaredRules(required("spec.schedule"))),
     warnings=Warnings(create=_warn_create, update=_warn_update),
     printer=Printer(
         columns=(

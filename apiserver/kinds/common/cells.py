@@ -102,7 +102,11 @@ def ingress_addresses(tree: Tree) -> list[str]:
     return sorted({text(point, "ip") or text(point, "hostname") for point in points} - {""})
 
 
+def is_default(tree: Tree, *annotations: str) -> bool:
+    """Return whether one of these annotations makes a class the default."""
+    return any(meta.annotations(tree).get(annotation) == "true" for annotation in annotations)
+
+
 def name_with_default(tree: Tree, *annotations: str) -> str:
     """Return the name of a class, marked if one of these annotations makes it the default."""
-    is_default = any(meta.annotations(tree).get(annotation) == "true" for annotation in annotations)
-    return f"{meta.name(tree)} (default)" if is_default else meta.name(tree)
+    return f"{meta.name(tree)} (default)" if is_default(tree, *annotations) else meta.name(tree)

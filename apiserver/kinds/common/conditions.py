@@ -35,8 +35,8 @@ def check_reason_format(reason: str, path: Path) -> Iterator[FieldError]:
 
 
 _CONDITION: Final = all_of(
-    field("type", check_label_name, absent=""),
-    field("status", one_of("False", "True", "Unknown"), absent=""),
+    require("type", check_label_name, detail="is required"),
+    require("status", one_of("False", "True", "Unknown")),
     optional(
         "observedGeneration", require_that(lambda value: value >= 0, "must be greater than or equal to zero")
     ),
@@ -51,6 +51,6 @@ def check_conditions(conditions: Sequence[ReadOnlyTree] | None, path: Path) -> I
     for index, condition in enumerate(conditions or ()):
         condition_path, kind = path.index(index), condition.get("type", "")
         if kind in seen:
-            yield errors.duplicate(condition_path.child("type"), kind)
+            yield errors.duplicate(condition_path, kind)
         seen.add(kind)
         yield from _CONDITION(condition, condition_path)

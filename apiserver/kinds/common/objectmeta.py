@@ -12,7 +12,6 @@ from mockube.apimachinery.memoize import memoize
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.common.checks import (
-    Check,
     all_of,
     each_item,
     field,
@@ -22,7 +21,6 @@ from mockube.apiserver.kinds.common.checks import (
     refuse_any,
     report,
     require,
-    require_that,
 )
 
 STANDARD_FINALIZERS: Final = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
@@ -133,15 +131,14 @@ def check_annotations(annotations: Mapping[str, str] | None, path: Path) -> Iter
 # --- owners
 
 
-def _not_empty(name: str, message: str = "must not be empty") -> Check:
-    return field(name, require_that(bool, message), absent="")
+NOT_EMPTY: Final = "must not be empty"
+NO_VERSION: Final = "must be <group>/<version> or <version>"
 
 
-def _check_version(owner: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+def _check_version(version: str, path: Path) -> Iterable[FieldError]:
     """Refuse an apiVersion without a version, or with several slashes."""
-    version = owner.get("apiVersion", "")
     if version.count("/") > 1 or not version.rpartition("/")[2]:
-        return (errors.invalid(path.child("apiVersion"), version, "version must not be empty"),)
+        return (errors.invalid(path, version, NO_VERSION),)
     return ()
 
 
@@ -159,15 +156,17 @@ def _check_banned(owner: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
 
 
 _CHECK_OWNER: Final = all_of(
-    _check_version, _not_empty("kind"), _not_empty("name"), _not_empty("uid"), _check_banned
+    require("apiVersion", _check_version, detail=NOT_EMPTY),
+    *(require(name, detail=NOT_EMPTY) for name in ("kind", "name", "uid")),
+    _check_banned,
 )
 
 
 def _check_owners(owners: Sequence[ReadOnlyTree] | None, path: Path) -> Iterator[FieldError]:
     """Check owner references. The error for a second controller has all references as its value, as upstream's."""
     first = ""
-    for owner in owners or ():
-        yield from _CHECK_OWNER(owner, path)
+    for index, owner in enumerate(owners or ()):
+        yield from _CHECK_OWNER(owner, path.index(index))
         if not owner.get("controller"):
             continue
         controller = errors.shorten(f"{owner.get('kind', '')}/{owner.get('name', '')}", _MAX_OWNER_LENGTH)
@@ -228,7 +227,7 @@ def _unprintable(manager: str, path: Path) -> Iterator[FieldError]:
         position += len(character.encode())
 
 
-_OPERATIONS: Final = frozenset({"Apply", "Update"})
+_OPERATIONS: Final = ("Apply", "Update")
 _FIELDS_TYPES: Final = frozenset({"", "FieldsV1"})
 
 
@@ -236,8 +235,10 @@ def _check_managed(entry: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     """Check an entry of managed fields. Every write checks each twice, so this is one function without inner checks."""
     operation, fields_type = entry.get("operation") or "", entry.get("fieldsType") or ""
     manager, subresource = entry.get("manager") or "", entry.get("subresource") or ""
-    if operation not in _OPERATIONS:
-        yield errors.invalid(path.child("operation"), operation, "must be `Apply` or `Update`")
+    if not operation:
+        yield errors.required(path.child("operation"), NOT_EMPTY)
+    elif operation not in _OPERATIONS:
+        yield errors.not_supported(path.child("operation"), operation, _OPERATIONS)
     if fields_type not in _FIELDS_TYPES:
         yield errors.invalid(path.child("fieldsType"), fields_type, "must be `FieldsV1`")
     if len(manager.encode()) > _MAX_MANAGER_LENGTH:

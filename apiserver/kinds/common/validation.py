@@ -16,6 +16,7 @@ from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.common import objectmeta
 from mockube.apiserver.kinds.common.checks import Check, all_of, immutable
+from mockube.apiserver.kinds.common.declared import NO_RULES, DeclaredRules
 from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN, NameRule
 
 Create: TypeAlias = Callable[[ReadOnlyTree], Iterable[FieldError]]
@@ -65,6 +66,11 @@ class Validation(Struct, frozen=True, kw_only=True):
     update: Update = accept_update
     subresources: Mapping[str, Update] = field(default_factory=dict)
     """The checks of updates through subresources that have their own, such as `status`."""
+    declared: DeclaredRules | None = NO_RULES
+    """The rules that upstream declares; they do not run for subresources, which keep the declared fields.
+
+    None for kinds and minors without them, whose errors may repeat.
+    """
 
 
 def from_root(*checks: Check) -> Create:

@@ -33,6 +33,7 @@ from mockube.apiserver.kinds.common.checks import (
     report,
     require,
 )
+from mockube.apiserver.kinds.common.declared import DeclaredRules, at_most, enumeration, immutable, required
 from mockube.apiserver.kinds.common.defaults import defaults_table
 from mockube.apiserver.kinds.common.objectmeta import check_label_name, check_labels
 from mockube.apiserver.kinds.common.validation import (
@@ -278,6 +279,13 @@ KIND: Final = Kind(
         repeated_checks=NO_CHECKS,
         create=_CREATE,
         update=in_order(_check_again, immutable_fields("addressType", absent="")),
+        declared=DeclaredRules(
+            required("addressType"),
+            immutable("addressType"),
+            enumeration("addressType"),
+            required("endpoints[].addresses"),
+            at_most("endpoints[].addresses"),
+        ),
     ),
     warnings=Warnings(create=_warn_create, update=_warn_update),
     printer=Printer(

@@ -24,6 +24,7 @@ from mockube.apiserver.kinds.common.checks import (
     require,
     require_that,
 )
+from mockube.apiserver.kinds.common.declared import DeclaredRules, forbidden, get_field, required
 from mockube.apiserver.kinds.common.defaults import defaults_table
 from mockube.apiserver.kinds.common.validation import (
     NO_CHECKS,
@@ -163,6 +164,39 @@ def _create(tree: ReadOnlyTree) -> Iterator[FieldError]:
     yield from _LEVEL(spec, path)
 
 
+# --- declared rules
+
+_TYPE, _RESPONSE_TYPE = "spec.type", "spec.limited.limitResponse.type"
+_UNIONS: Final = (
+    ("spec", {"exempt": "Exempt", "limited": "Limited"}),
+    ("spec.limited.limitResponse", {"queuing": "Queue"}),
+)
+"""Unions: the path of the struct, and for each member the type that has it."""
+
+
+def _forbidden_members(new: ReadOnlyTree, old: ReadOnlyTree | None) -> Iterator[FieldError]:
+    """Forbid members of an unknown type, which the rules by hand accept."""
+    for struct_path, members in _UNIONS:
+        struct = get_field(new, struct_path.split(".")) or {}
+        old_struct = get_field(old, struct_path.split(".")) or {}
+        for name, type_ in members.items():
+            is_unchanged = all(struct.get(each) == old_struct.get(each) for each in (name, "type"))
+            if struct.get(name) is not None and struct.get("type") != type_ and not is_unchanged:
+                yield errors.forbidden(ROOT.child(*struct_path.split("."), name), "")
+
+
+_DECLARED: Final = DeclaredRules(
+    forbidden("spec.exempt", discriminator=_TYPE),
+    forbidden("spec.limited", discriminator=_TYPE),
+    required("spec.limited", discriminator=_TYPE),
+    required(_TYPE),
+    forbidden("spec.limited.limitResponse.queuing", discriminator=_RESPONSE_TYPE),
+    required("spec.limited.limitResponse.queuing", discriminator=_RESPONSE_TYPE),
+    required(_RESPONSE_TYPE),
+    additional=_forbidden_members,
+)
+
+
 # --- columns
 
 
@@ -208,6 +242,7 @@ KIND: Final = Kind(
         create=_create,
         update=as_created(_create, namespaced=False),
         subresources={"status": update_status},
+        declared=_DECLARED,
     ),
     printer=Printer(
         columns=(

@@ -115,6 +115,9 @@ OTHERS: Final[Mapping[GroupResource, Mapping[str, tuple[str, ...]]]] = {
     GroupResource("apps", "replicasets"): {
         "DeploymentReplicaSetTerminatingReplicas": ("status.terminatingReplicas",)
     },
+    GroupResource("apps", "statefulsets"): {
+        "MaxUnavailableStatefulSet": ("spec.updateStrategy.rollingUpdate.maxUnavailable",),
+    },
     GroupResource("autoscaling", "horizontalpodautoscalers"): {
         "HPAConfigurableTolerance": ("spec.behavior.scaleUp.tolerance", "spec.behavior.scaleDown.tolerance"),
     },
@@ -148,6 +151,7 @@ OTHERS: Final[Mapping[GroupResource, Mapping[str, tuple[str, ...]]]] = {
     },
     GroupResource("storage.k8s.io", "csidrivers"): {
         "MutableCSINodeAllocatableCount": ("spec.nodeAllocatableUpdatePeriodSeconds",),
+        "VolumeLimitScaling": ("spec.preventPodSchedulingIfMissing",),
     },
     GroupResource("storage.k8s.io", "volumeattachments"): {
         "MutableCSINodeAllocatableCount": ("status.attachError.errorCode", "status.detachError.errorCode"),

@@ -12,12 +12,15 @@ from mockube.apimachinery.groups import PODS, GroupKind, GroupResource
 from mockube.apimachinery.schema import minors
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.kinds.apps import stateful_set
+from mockube.apiserver.kinds.common.defaults import Table
 from mockube.apiserver.kinds.kind import Group, Kind
 from mockube.apiserver.kinds.minors.fields import disabled_fields
 from mockube.apiserver.kinds.minors.flowcontrol import V1BETA3
 from mockube.apiserver.kinds.minors.rules import older_validation, older_warnings
 from mockube.apiserver.kinds.networking import ip_address, service_cidr
 from mockube.apiserver.kinds.registry import NEWEST, Kinds
+from mockube.apiserver.kinds.storage import csi_driver, storage_class
 from mockube.apiserver.kinds.strategy import DEFAULT, Strategy
 from mockube.apiserver.wire.table import Column, Printer
 
@@ -88,6 +91,7 @@ def older_kind(kind: Kind, minor: str) -> Kind:
             hashed_version=_hashed_version(kind.resource, minor),
         ),
         strategy=_strategy(kind, minor),
+        defaults=_defaults(kind, minor),
         validation=older_validation(kind, minor),
         warnings=older_warnings(kind, minor),
         printer=_printer(kind, minor),
@@ -111,15 +115,33 @@ def _hashed_version(row: Resource, minor: str) -> str:
     return version if until and not minors.is_before(until, minor) else row.hashed_version
 
 
+_GENERATION_SINCE: Final = {PODS: "1.33", GroupResource("autoscaling", "horizontalpodautoscalers"): "1.37"}
+"""The first minor in which objects of some resources have a generation."""
+
+
 def _strategy(kind: Kind, minor: str) -> Strategy | None:
     row = kind.resource
     if row.storage_version not in (None, row.group_version):
         return None  # the strategy of the stored version applies
     own = kind.strategy or DEFAULT
     disabled = disabled_fields(row.group_resource, own.disabled, minor)
-    if row.group_resource == PODS and minors.is_before(minor, "1.33"):
+    if minors.is_before(minor, _GENERATION_SINCE.get(row.group_resource, minor)):
         return replace(own, disabled=disabled, generation=(), first_generation=0)
     return kind.strategy if disabled is own.disabled else replace(own, disabled=disabled)
+
+
+# --- defaults
+
+_OLDER_DEFAULTS: Final[Mapping[GroupKind, tuple[str, Table]]] = {
+    GroupKind("apps", "StatefulSet"): ("1.36", stateful_set.OLDER_DEFAULTS),
+    GroupKind("storage.k8s.io", "CSIDriver"): ("1.36", csi_driver.OLDER_DEFAULTS),
+}
+"""The last minor with other defaults, and those defaults."""
+
+
+def _defaults(kind: Kind, minor: str) -> Table:
+    until, older = _OLDER_DEFAULTS.get(kind.resource.group_kind, ("", {}))
+    return kind.defaults if not until or minors.is_before(until, minor) else older
 
 
 # --- columns
@@ -143,8 +165,18 @@ _ORDERS: Final[Mapping[GroupKind, _Order]] = {
 }
 
 
+_OLDER_PRINTERS: Final[Mapping[GroupKind, tuple[str, Printer | None]]] = {
+    GroupKind("apiextensions.k8s.io", "CustomResourceDefinition"): ("1.36", None),
+    GroupKind("storage.k8s.io", "StorageClass"): ("1.36", storage_class.OLDER_PRINTER),
+}
+"""The last minor with another printer, and that printer."""
+
+
 def _printer(kind: Kind, minor: str) -> Printer | None:
     """Return the printer of a kind in a minor."""
+    until, older = _OLDER_PRINTERS.get(kind.resource.group_kind, ("", None))
+    if until and not minors.is_before(until, minor):
+        return older
     own, order = kind.printer, _ORDERS.get(kind.resource.group_kind)
     if own is None or order is None or minors.is_before(order.until, minor):
         return own

@@ -20,7 +20,13 @@ from mockube.apiserver.kinds.admissionregistration import (
     validating_admission_policy,
     webhook_configurations,
 )
+from mockube.apiserver.kinds.admissionregistration.matching import OLDER_NAME_WARNINGS
 from mockube.apiserver.kinds.apiextensions import validation as definitions
+from mockube.apiserver.kinds.apps import stateful_set
+from mockube.apiserver.kinds.autoscaling.horizontal_pod_autoscaler import (
+    validation as horizontal_pod_autoscalers,
+)
+from mockube.apiserver.kinds.batch.job import job
 from mockube.apiserver.kinds.common.checks import IMMUTABLE
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.validation import Update, Validation
@@ -28,6 +34,7 @@ from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.minors import wording
 from mockube.apiserver.kinds.minors.fields import CONTAINERS, TEMPLATES
+from mockube.apiserver.kinds.networking import network_policy
 
 Check: TypeAlias = Callable[[ReadOnlyTree], Iterable[FieldError]]
 
@@ -185,6 +192,7 @@ def _without_fields(tree: ReadOnlyTree, names: Collection[str]) -> dict[str, obj
     return {name: value for name, value in tree.items() if name not in names}
 
 
+_RBAC: Final = "rbac.authorization.k8s.io"
 SERVICE: Final = GroupKind("", "Service")
 STATEFUL_SET: Final = GroupKind("apps", "StatefulSet")
 
@@ -217,8 +225,15 @@ _OTHERS: Final[Mapping[GroupKind, tuple[MinorRule, ...]]] = {
         MinorRule("1.35", reword=wording.of_missing_type),
     ),
     GroupKind("storage.k8s.io", "StorageClass"): (MinorRule("1.35", reword=wording.of_forbidden_update),),
+    **dict.fromkeys(
+        (GroupKind(_RBAC, "RoleBinding"), GroupKind(_RBAC, "ClusterRoleBinding")),
+        (MinorRule("1.36", reword=wording.of_changed_role),),
+    ),
     GroupKind("storage.k8s.io", "CSINode"): (MinorRule("1.34", reword=wording.of_missing_driver),),
-    GroupKind("storage.k8s.io", "VolumeAttachment"): (MinorRule("1.34", reword=wording.of_missing_driver),),
+    GroupKind("storage.k8s.io", "VolumeAttachment"): (
+        MinorRule("1.34", reword=wording.of_missing_driver),
+        MinorRule("1.36", reword=wording.of_long_message),
+    ),
     GroupKind("resource.k8s.io", "ResourceSlice"): (MinorRule("1.36", reword=wording.of_capacity_ranges),),
     GroupKind("resource.k8s.io", "ResourceClaim"): (
         MinorRule("1.36", reword=wording.without_allocated_tolerations),
@@ -257,6 +272,19 @@ RULES: Final[Mapping[GroupKind, tuple[MinorRule, ...]]] = {
 }
 
 
+_OLDER_VALIDATIONS: Final[Mapping[GroupKind, tuple[str, Validation]]] = {
+    STATEFUL_SET: ("1.36", stateful_set.OLDER_VALIDATION),
+    GroupKind("autoscaling", "HorizontalPodAutoscaler"): (
+        "1.36",
+        horizontal_pod_autoscalers.OLDER_VALIDATION,
+    ),
+    GroupKind("batch", "Job"): ("1.36", job.OLDER_VALIDATION),
+    GroupKind("networking.k8s.io", "NetworkPolicy"): ("1.36", network_policy.OLDER_VALIDATION),
+}
+"""The last minor with another validation, and that validation."""
+_DECLARED_SINCE: Final = "1.37"
+"""The first minor that enforces declared rules. Older ones only compare them with those by hand."""
+
 _WITH_EXPRESSIONS: Final[Mapping[GroupKind, Callable[[Language], Validation]]] = {
     GroupKind(
         "admissionregistration.k8s.io", "MutatingWebhookConfiguration"
@@ -272,16 +300,29 @@ _WITH_EXPRESSIONS: Final[Mapping[GroupKind, Callable[[Language], Validation]]] =
 """Kinds with CEL expressions, for which older minors have fewer functions."""
 
 
+_RESERVED_NAMES: Final = (MinorRule("1.36", reword=wording.without_reserved_name),)
+
+
 def rules_of(kind: GroupKind, minor: str) -> Sequence[MinorRule]:
-    return [rule for rule in RULES.get(kind, ()) if not minors.is_before(rule.until, minor)]
+    own = (*RULES.get(kind, ()), *(_RESERVED_NAMES if kind in _NAMED_BY_MANIFESTS else ()))
+    return [rule for rule in own if not minors.is_before(rule.until, minor)]
+
+
+def _validation(kind: Kind, minor: str) -> Validation | None:
+    until, older = _OLDER_VALIDATIONS.get(kind.resource.group_kind, ("", None))
+    return kind.validation if older is None or minors.is_before(until, minor) else older
 
 
 def older_validation(kind: Kind, minor: str) -> Validation | None:
     """Return the validation of a kind in a minor."""
     rules = rules_of(kind.resource.group_kind, minor)
     with_language = _WITH_EXPRESSIONS.get(kind.resource.group_kind)
-    own = kind.validation if with_language is None else with_language(language_of(minor))
-    if own is None or not rules:
+    own = _validation(kind, minor) if with_language is None else with_language(language_of(minor))
+    if own is None:
+        return None
+    if minors.is_before(minor, _DECLARED_SINCE):
+        own = replace(own, declared=None)
+    if not rules:
         return own
 
     def create(tree: ReadOnlyTree) -> list[FieldError]:
@@ -330,7 +371,15 @@ def _is_below(field: str, fields: Iterable[str]) -> bool:
 
 # --- warnings
 
+_NAMED_BY_MANIFESTS: Final = frozenset(
+    GroupKind("admissionregistration.k8s.io", name)
+    for name in (
+        "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding", "MutatingWebhookConfiguration",
+        "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingWebhookConfiguration",
+    )
+)  # fmt: skip
 _SINCE: Final[Sequence[tuple[str, str]]] = (
+    ("x-kubernetes-list-type: set for items", "1.37"),
     ("spec.serviceAccountTokenInSecrets is unset", "1.35"),
     ('spec.trafficDistribution: "PreferClose" is deprecated', "1.35"),
     ("spec.revisionHistoryLimit: a negative value retains all", "1.33"),
@@ -340,6 +389,8 @@ _SINCE: Final[Sequence[tuple[str, str]]] = (
 
 def older_warnings(kind: Kind, minor: str) -> Warnings | None:
     own = kind.warnings
+    if kind.resource.group_kind in _NAMED_BY_MANIFESTS and minors.is_before(minor, "1.37"):
+        own = OLDER_NAME_WARNINGS
     later = tuple(text for text, since in _SINCE if minors.is_before(minor, since))
     if own is None or not later:
         return own

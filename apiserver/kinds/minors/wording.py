@@ -4,15 +4,18 @@ A function takes an error of the newest minor, and returns the errors of an olde
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from msgspec.structs import replace
 
 from mockube.apimachinery import errors, names
 from mockube.apimachinery.errors import ErrorType, FieldError
+from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.paths import ROOT
+from mockube.apiserver.kinds.admissionregistration.matching import RESERVED
 from mockube.apiserver.kinds.common.checks import IMMUTABLE, NOT_NEGATIVE
+from mockube.apiserver.kinds.common.objectmeta import NO_VERSION, NOT_EMPTY
 from mockube.apiserver.kinds.resource.devices import NOT_A_STEP, TOO_LARGE
 
 _HISTORY_LIMIT: Final = "'updateStrategy', 'revisionHistoryLimit', "
@@ -96,3 +99,91 @@ def of_forbidden_update(error: FieldError) -> Sequence[FieldError]:
     if error.field not in ("parameters", "provisioner", "reclaimPolicy") or error.detail != IMMUTABLE:
         return (error,)
     return (errors.forbidden(ROOT.child(error.field), f"updates to {error.field} are forbidden."),)
+
+
+def of_changed_role(error: FieldError) -> Sequence[FieldError]:
+    is_change = error.field == "roleRef" and error.detail == IMMUTABLE
+    return (replace(error, detail="cannot change roleRef"),) if is_change else (error,)
+
+
+_MESSAGES: Final = ("status.attachError.message", "status.detachError.message")
+
+
+def of_long_message(error: FieldError) -> Sequence[FieldError]:
+    """Return the error with another limit than that of the message."""
+    if error.field not in _MESSAGES or error.type is not ErrorType.TOO_LONG:
+        return (error,)
+    return (errors.too_long(ROOT.child(*error.field.split(".")), 256 * 1024),)
+
+
+def without_reserved_name(error: FieldError) -> Sequence[FieldError]:
+    """Drop the error of a name that is reserved since 1.37."""
+    return () if error.detail == RESERVED else (error,)
+
+
+# --- metadata
+
+_IN_OWNER: Final = re.compile(
+    r"(?P<owners>(.*\.)?metadata\.ownerReferences)\[[0-9]+\](?P<field>(\.[a-zA-Z]+)?)"
+)
+_OPERATION: Final = re.compile(r"(.*\.)?metadata\.managedFields\[[0-9]+\]\.operation")
+
+
+def of_metadata(error: FieldError) -> FieldError:
+    """Return an error of owner references and managed fields as minors before 1.37 report it."""
+    if "metadata." not in error.field:
+        return error
+    if _OPERATION.fullmatch(error.field):
+        value = "" if error.type is ErrorType.REQUIRED else error.value
+        return replace(error, type=ErrorType.INVALID, value=value, detail="must be `Apply` or `Update`")
+    match = _IN_OWNER.fullmatch(error.field)
+    if match is None:
+        return error
+    field = match["owners"] + match["field"]
+    if error.type is not ErrorType.REQUIRED and error.detail != NO_VERSION:
+        return replace(error, field=field)
+    detail = "version must not be empty" if field.endswith(".apiVersion") else NOT_EMPTY
+    value = "" if error.type is ErrorType.REQUIRED else error.value
+    return replace(error, field=field, type=ErrorType.INVALID, value=value, detail=detail)
+
+
+# --- conditions
+
+_IN_CONDITION: Final = re.compile(
+    r"(?P<condition>status\.(.*\.)?conditions\[[0-9]+\])(?P<field>(\.[a-zA-Z]+)?)"
+)
+
+
+_WITH_CONDITIONS: Final = frozenset(
+    {
+        GroupKind("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"),
+        GroupKind("policy", "PodDisruptionBudget"),
+        GroupKind("resource.k8s.io", "ResourceClaim"),
+    }
+)
+
+
+def in_words_of_36(kind: GroupKind, field_errors: Iterable[FieldError]) -> list[FieldError]:
+    """Return errors that every kind can have, and those of shared conditions, as minors before 1.37 report them."""
+    worded = [*map(of_metadata, field_errors)]
+    if kind not in _WITH_CONDITIONS:
+        return worded
+    return [each for error in worded for each in of_condition(error)]
+
+
+def of_condition(error: FieldError) -> Sequence[FieldError]:
+    """Return an error of a condition as minors before 1.37 report it."""
+    match = _IN_CONDITION.fullmatch(error.field)
+    if match is None:
+        return (error,)
+    if error.type is ErrorType.DUPLICATE and not match["field"]:
+        return (replace(error, field=f"{error.field}.type"),)
+    if error.type is not ErrorType.REQUIRED:
+        return (error,)
+    if match["field"] == ".type":
+        problems = names.check_label_key("")
+        return [replace(error, type=ErrorType.INVALID, value="", detail=text) for text in problems]
+    if match["field"] == ".status":
+        supported = errors.not_supported(ROOT, "", ("False", "True", "Unknown"))
+        return (replace(supported, field=error.field),)
+    return (error,)

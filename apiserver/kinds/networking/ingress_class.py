@@ -23,6 +23,7 @@ from mockube.apiserver.kinds.common.checks import (
     report,
     require,
 )
+from mockube.apiserver.kinds.common.declared import DeclaredRules, required
 from mockube.apiserver.kinds.common.defaults import defaults_table
 from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN
 from mockube.apiserver.kinds.common.validation import (
@@ -112,7 +113,11 @@ KIND: Final = Kind(
         namespaced=False,
     ),
     strategy=COUNTED,
-    validation=Validation(create=_CREATE, update=_UPDATE),
+    validation=Validation(
+        create=_CREATE,
+        update=_UPDATE,
+        declared=DeclaredRules(required("spec.parameters.kind"), required("spec.parameters.name")),
+    ),
     printer=Printer(
         columns=(NAME, Column(name="Controller"), Column(name="Parameters"), AGE_COLUMN), cells=_cells
     ),

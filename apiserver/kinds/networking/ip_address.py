@@ -15,6 +15,7 @@ from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.addresses import check_ip
 from mockube.apiserver.kinds.common.cells import part, text
 from mockube.apiserver.kinds.common.checks import IMMUTABLE, all_of, field, optional, report, require
+from mockube.apiserver.kinds.common.declared import DeclaredRules, immutable, required
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.objectmeta import NameRule
 from mockube.apiserver.kinds.common.validation import CREATE_AND_CHANGE, Validation, from_root, get_struct
@@ -83,6 +84,12 @@ KIND: Final = Kind(
         name=NameRule(_check_name, _check_name),
         create=from_root(field("spec", _check_parent, absent={})),
         update=_update,
+        declared=DeclaredRules(
+            required("spec.parentRef"),
+            immutable("spec.parentRef"),
+            required("spec.parentRef.resource"),
+            required("spec.parentRef.name"),
+        ),
     ),
     printer=Printer(columns=(NAME, Column(name="ParentRef")), cells=_cells),
 )

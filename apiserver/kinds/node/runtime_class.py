@@ -12,6 +12,7 @@ from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.cells import text
 from mockube.apiserver.kinds.common.checks import canonical, field, optional, pointer, report, require
+from mockube.apiserver.kinds.common.declared import DeclaredRules, immutable, required, valid
 from mockube.apiserver.kinds.common.defaults import NOWHERE, defaults_table
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.node_labels import DEPRECATED
@@ -84,6 +85,7 @@ KIND: Final = Kind(
         name=with_any_finalizers(SUBDOMAIN),
         create=_CREATE,
         update=_UNCHANGED,
+        declared=DeclaredRules(immutable("handler"), required("handler"), valid("handler")),
     ),
     warnings=on_create_and_update(_warn),
     printer=Printer(columns=(NAME, Column(name="Handler"), AGE_COLUMN), cells=_cells),

@@ -12,6 +12,7 @@ from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common.ages import age
 from mockube.apiserver.kinds.common.cells import items, text
 from mockube.apiserver.kinds.common.checks import (
+    IMMUTABLE,
     Check,
     all_of,
     each_item,
@@ -21,6 +22,7 @@ from mockube.apiserver.kinds.common.checks import (
     report,
     require,
 )
+from mockube.apiserver.kinds.common.declared import DeclaredRules, required
 from mockube.apiserver.kinds.common.defaults import defaults_table
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.objectmeta import PATH_SEGMENT
@@ -107,13 +109,18 @@ def _check_same_role(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldErro
     role = get_struct(new, "roleRef")
     if role == get_struct(old, "roleRef"):
         return ()
-    return (errors.invalid(ROOT.child("roleRef"), internal("rbac.RoleRef", role), "cannot change roleRef"),)
+    return (errors.invalid(ROOT.child("roleRef"), internal("rbac.RoleRef", role), IMMUTABLE),)
+
+
+_DECLARED: Final = DeclaredRules(required("subjects[].name"), required("roleRef.name", create_only=True))
 
 
 def _validation(create: Create, *, namespaced: bool) -> Validation:
     create_check = as_created(create, PATH_SEGMENT, namespaced=namespaced)
     update = in_order(create_check, changed_metadata(PATH_SEGMENT), _check_same_role)
-    return Validation(name=PATH_SEGMENT, repeated_checks=NO_CHECKS, create=create, update=update)
+    return Validation(
+        name=PATH_SEGMENT, repeated_checks=NO_CHECKS, create=create, update=update, declared=_DECLARED
+    )
 
 
 # --- columns

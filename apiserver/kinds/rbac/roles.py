@@ -9,6 +9,7 @@ from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common.checks import Check, all_of, each_item, field, pointer, require
+from mockube.apiserver.kinds.common.declared import DeclaredRules, required
 from mockube.apiserver.kinds.common.objectmeta import PATH_SEGMENT
 from mockube.apiserver.kinds.common.selectors import check_selector, check_selector_leniently
 from mockube.apiserver.kinds.common.validation import (
@@ -71,9 +72,14 @@ def _update_cluster_role(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[Field
     yield from as_created(create, PATH_SEGMENT, namespaced=False)(new, old)
 
 
+_DECLARED: Final = DeclaredRules(required("rules[].verbs"))
+
+
 def _validation(create: Create, update: Update) -> Validation:
     update = in_order(update, changed_metadata(PATH_SEGMENT))
-    return Validation(name=PATH_SEGMENT, repeated_checks=NO_CHECKS, create=create, update=update)
+    return Validation(
+        name=PATH_SEGMENT, repeated_checks=NO_CHECKS, create=create, update=update, declared=_DECLARED
+    )
 
 
 _STRATEGY: Final = Strategy(create_on_update=True)

@@ -1,6 +1,6 @@
 """CSIDriver."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -12,7 +12,7 @@ from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.cells import flag, items, part, text
 from mockube.apiserver.kinds.common.checks import IMMUTABLE, Check, field, one_of, pointer, require_that
-from mockube.apiserver.kinds.common.defaults import defaults_table
+from mockube.apiserver.kinds.common.defaults import Table, defaults_table
 from mockube.apiserver.kinds.common.validation import (
     Validation,
     from_root,
@@ -23,7 +23,7 @@ from mockube.apiserver.kinds.common.validation import (
 )
 from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.kind import Kind
-from mockube.apiserver.kinds.strategy import SPEC, DisabledFields, Gate, Strategy
+from mockube.apiserver.kinds.strategy import SPEC, Strategy
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 _LIFECYCLES: Final[Check] = one_of("Persistent", "Ephemeral")
@@ -127,6 +127,23 @@ def _audiences(spec: Any) -> str:
     return "<unset>" if requests is None else ",".join(text(request, "audience") for request in requests)
 
 
+_SPEC_DEFAULTS: Final = {
+    "attachRequired": True,
+    "podInfoOnMount": False,
+    "volumeLifecycleModes": ["Persistent"],
+    "storageCapacity": False,
+    "fsGroupPolicy": "ReadWriteOnceWithFSType",
+    "requiresRepublish": False,
+    "seLinuxMount": False,
+}
+
+
+def _defaults(of_spec: Mapping[str, Any]) -> Table:
+    return defaults_table("io.k8s.api.storage.v1", {"CSIDriverSpec": of_spec})
+
+
+OLDER_DEFAULTS: Final = _defaults(_SPEC_DEFAULTS)
+
 KIND: Final = Kind(
     resource=Resource(
         group="storage.k8s.io", version="v1", name="csidrivers", kind="CSIDriver", namespaced=False
@@ -135,7 +152,6 @@ KIND: Final = Kind(
         generation=SPEC,
         returns_deleted=True,
         unconditional_update=False,
-        disabled=DisabledFields((Gate(("spec.preventPodSchedulingIfMissing",)),)),
     ),
     validation=Validation(
         create=_CREATE,
@@ -159,18 +175,5 @@ KIND: Final = Kind(
         ),
         cells=_cells,
     ),
-    defaults=defaults_table(
-        "io.k8s.api.storage.v1",
-        {
-            "CSIDriverSpec": {
-                "attachRequired": True,
-                "podInfoOnMount": False,
-                "volumeLifecycleModes": ["Persistent"],
-                "storageCapacity": False,
-                "fsGroupPolicy": "ReadWriteOnceWithFSType",
-                "requiresRepublish": False,
-                "seLinuxMount": False,
-            }
-        },
-    ),
+    defaults=_defaults({**_SPEC_DEFAULTS, "preventPodSchedulingIfMissing": False}),
 )

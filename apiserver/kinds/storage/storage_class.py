@@ -6,14 +6,15 @@ from datetime import datetime
 from itertools import repeat
 from typing import Any, Final
 
-from mockube.apimachinery import errors, wellknown
+from mockube.apimachinery import errors, meta, wellknown
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common import ages
-from mockube.apiserver.kinds.common.cells import flag, name_with_default, text
+from mockube.apiserver.kinds.common.cells import flag, is_default, name_with_default, text
 from mockube.apiserver.kinds.common.checks import all_of, each_item, field, one_of, optional, require, unique
+from mockube.apiserver.kinds.common.declared import DeclaredRules, immutable, required
 from mockube.apiserver.kinds.common.defaults import defaults_table
 from mockube.apiserver.kinds.common.node_labels import DEPRECATED
 from mockube.apiserver.kinds.common.objectmeta import check_label_name
@@ -97,19 +98,50 @@ def _warn(storage_class: ReadOnlyTree) -> Iterator[str]:
                 yield f"{path.index(number).child('key')}: {DEPRECATED[key]}"
 
 
+_DEFAULT_ANNOTATIONS: Final = (
+    wellknown.ANNOTATION_DEFAULT_STORAGE_CLASS,
+    wellknown.ANNOTATION_BETA_DEFAULT_STORAGE_CLASS,
+)
+_COLUMNS: Final = (
+    NAME,
+    Column(name="Provisioner"),
+    Column(name="ReclaimPolicy"),
+    Column(name="VolumeBindingMode"),
+    Column(name="AllowVolumeExpansion"),
+    AGE_COLUMN,
+)
+
+
 def _cells(tree: Tree, now: datetime) -> list[Any]:
     return [
-        name_with_default(
-            tree,
-            wellknown.ANNOTATION_DEFAULT_STORAGE_CLASS,
-            wellknown.ANNOTATION_BETA_DEFAULT_STORAGE_CLASS,
-        ),
+        meta.name(tree),
         text(tree, "provisioner"),
         text(tree, "reclaimPolicy", default="Delete"),
         text(tree, "volumeBindingMode", default="Immediate"),
         flag(tree, "allowVolumeExpansion"),
         ages.age(tree, now),
     ]
+
+
+def _of_list(classes: Sequence[Tree]) -> Printer:
+    """Return the printer that marks the class with effect: of several defaults the newest, then the first by name."""
+    defaults = sorted((each for each in classes if is_default(each, *_DEFAULT_ANNOTATIONS)), key=meta.name)
+    times = [text(each, "metadata", "creationTimestamp") for each in defaults]
+    marked = meta.name(defaults[times.index(max(times))]) if defaults else ""
+
+    def cells(tree: Tree, now: datetime) -> list[Any]:
+        name, *others = _cells(tree, now)
+        return [f"{name} (default)" if name == marked else name, *others]
+
+    return Printer(columns=_COLUMNS, cells=cells)
+
+
+def _older_cells(tree: Tree, now: datetime) -> list[Any]:
+    return [name_with_default(tree, *_DEFAULT_ANNOTATIONS), *_cells(tree, now)[1:]]
+
+
+OLDER_PRINTER: Final = Printer(columns=_COLUMNS, cells=_older_cells)
+"""The printer of minors that mark every default."""
 
 
 KIND: Final = Kind(
@@ -128,19 +160,13 @@ KIND: Final = Kind(
         update=in_order(
             *map(immutable_fields, ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode")),
         ),
+        declared=DeclaredRules(
+            required("provisioner"),
+            *map(immutable, ("provisioner", "parameters", "reclaimPolicy", "volumeBindingMode")),
+        ),
     ),
     warnings=on_create_and_update(_warn),
-    printer=Printer(
-        columns=(
-            NAME,
-            Column(name="Provisioner"),
-            Column(name="ReclaimPolicy"),
-            Column(name="VolumeBindingMode"),
-            Column(name="AllowVolumeExpansion"),
-            AGE_COLUMN,
-        ),
-        cells=_cells,
-    ),
+    printer=Printer(columns=_COLUMNS, cells=_cells, of_list=_of_list),
     defaults=defaults_table(
         "io.k8s.api.storage.v1",
         {"StorageClass": {"reclaimPolicy": "Delete", "volumeBindingMode": "Immediate"}},

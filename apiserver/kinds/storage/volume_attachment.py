@@ -22,6 +22,13 @@ from mockube.apiserver.kinds.common.checks import (
     require,
     require_that,
 )
+from mockube.apiserver.kinds.common.declared import (
+    DeclaredRules,
+    caseless_subdomain,
+    immutable,
+    required,
+    short,
+)
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.validation import NO_CHECKS, Validation, as_created, from_root, get_struct
 from mockube.apiserver.kinds.core.volumes.persistent_volume import check_inline_spec
@@ -31,6 +38,7 @@ from mockube.apiserver.kinds.strategy import STATUS_ALONE, Strategy
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 _MAX_BYTES: Final = 256 * 1024
+_MAX_MESSAGE_BYTES: Final = 1024
 
 _SUBDOMAIN: Final = report(names.check_dns1123_subdomain)
 
@@ -58,7 +66,7 @@ def _check_metadata(metadata: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
 
 
 _VOLUME_ERROR: Final = all_of(
-    optional("message", max_bytes(_MAX_BYTES)),
+    optional("message", max_bytes(_MAX_MESSAGE_BYTES)),
     pointer("errorCode", require_that(lambda code: code >= 0, "must be between 0 and 2147483647, inclusive")),
 )
 
@@ -115,6 +123,12 @@ KIND: Final = Kind(
         create=_CREATE,
         update=_update,
         subresources={"status": _update},
+        declared=DeclaredRules(
+            immutable("spec"),
+            required("spec.attacher"),
+            caseless_subdomain("spec.attacher"),
+            short("spec.attacher"),
+        ),
     ),
     printer=Printer(
         columns=(

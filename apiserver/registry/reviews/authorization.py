@@ -1,7 +1,10 @@
 """Authorization reviews: the SubjectAccessReviews, and the rules of the requesting user."""
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any
+
+from msgspec.structs import replace
 
 from mockube.apimachinery import errors, status
 from mockube.apimachinery.errors import FieldError
@@ -9,6 +12,7 @@ from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.authz.chain import Attributes, Authorization, AuthorizerFailed, Decision
+from mockube.apiserver.kinds.common.declared import distinct
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import ObjectResult, RequestContext
 from mockube.apiserver.registry.reviews import review, selectors
@@ -16,6 +20,7 @@ from mockube.apiserver.user import User
 
 _NO_KIND = GroupKind("authorization.k8s.io", "")
 """Upstream's errors name only the group here."""
+_ONE_OF_BOTH = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
 _SPEC, _METADATA = ROOT.child("spec"), ROOT.child("metadata")
 
 
@@ -24,15 +29,15 @@ class AccessReviews:
         self._authorization = authorization
 
     async def of_subject(self, registry: Registry, context: RequestContext) -> ObjectResult:
-        tree = await review.read(registry, context, _check_of_subject)
+        tree = await review.read(registry, context, partial(_check_of_subject, registry))
         return await self._answer(tree, _subject(tree["spec"]))
 
     async def of_local_subject(self, registry: Registry, context: RequestContext) -> ObjectResult:
-        tree = await review.read(registry, context, _check_of_local_subject)
+        tree = await review.read(registry, context, partial(_check_of_local_subject, registry))
         return await self._answer(tree, _subject(tree["spec"]))
 
     async def of_self(self, registry: Registry, context: RequestContext) -> ObjectResult:
-        tree = await review.read(registry, context, _check_of_self)
+        tree = await review.read(registry, context, partial(_check_of_self, registry))
         return await self._answer(tree, context.user)
 
     async def rules(self, registry: Registry, context: RequestContext) -> ObjectResult:
@@ -62,29 +67,31 @@ class AccessReviews:
         )
 
 
-def _check_of_subject(tree: Tree) -> None:
+def _check_of_subject(registry: Registry, tree: Tree) -> None:
     spec = tree.get("spec") or {}
     _refuse(
-        [*_check_attributes(spec), *_check_subject(spec), *_check_selectors(spec), *_check_metadata(tree)]
+        registry,
+        [*_check_attributes(spec), *_check_subject(spec), *_check_selectors(spec), *_check_metadata(tree)],
     )
 
 
-def _check_of_local_subject(tree: Tree) -> None:
+def _check_of_local_subject(registry: Registry, tree: Tree) -> None:
     spec = tree.get("spec") or {}
     _refuse(
+        registry,
         [
             *_check_attributes(spec),
             *_check_subject(spec),
             *_check_selectors(spec),
             *_check_metadata(tree, allowed="namespace"),
             *_check_local(tree, spec),
-        ]
+        ],
     )
 
 
-def _check_of_self(tree: Tree) -> None:
+def _check_of_self(registry: Registry, tree: Tree) -> None:
     spec = tree.get("spec") or {}
-    _refuse([*_check_attributes(spec), *_check_selectors(spec), *_check_metadata(tree)])
+    _refuse(registry, [*_check_attributes(spec), *_check_selectors(spec), *_check_metadata(tree)])
 
 
 def _check_namespace(tree: Tree) -> None:
@@ -123,19 +130,26 @@ def _attributes(user: User, spec: Mapping[str, Any]) -> Attributes:
 # --- checks
 
 
-def _refuse(field_errors: list[FieldError]) -> None:
+def _refuse(registry: Registry, field_errors: list[FieldError]) -> None:
     if field_errors:
-        raise status.invalid(_NO_KIND, "", field_errors)
+        worded = map(_in_older_words, field_errors) if registry.is_before("1.37") else distinct(field_errors)
+        raise status.invalid(_NO_KIND, "", [*worded])
+
+
+def _in_older_words(error: FieldError) -> FieldError:
+    """Return the error of missing or too many attributes with the field that minors before 1.37 name."""
+    if error.detail != _ONE_OF_BOTH:
+        return error
+    if error.value is None:
+        return replace(error, field=str(_SPEC.child("resourceAttributes")))
+    problem = "cannot be specified in combination with resourceAttributes"
+    return replace(error, field=str(_SPEC.child("nonResourceAttributes")), detail=problem)
 
 
 def _check_attributes(spec: Mapping[str, Any]) -> Iterable[FieldError]:
     resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
-    if resource is not None and path is not None:
-        problem = "cannot be specified in combination with resourceAttributes"
-        yield errors.invalid(_SPEC.child("nonResourceAttributes"), _go(path), problem)
-    if resource is None and path is None:
-        problem = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
-        yield errors.invalid(_SPEC.child("resourceAttributes"), None, problem)
+    if (resource is None) == (path is None):
+        yield errors.invalid(_SPEC, None if path is None else _go(path), _ONE_OF_BOTH)
 
 
 def _check_subject(spec: Mapping[str, Any]) -> Iterable[FieldError]:

@@ -53,14 +53,14 @@ _SELF_ELEMENT: Final = "."
 _SCALE_PATH: Final[Path] = ("spec", "replicas")
 
 
-def scale_view(resource: Resource) -> patches.SubresourceView:
-    """Return the view of a resource's objects as Scales."""
+def scale_view(resource: Resource, *, checks_metadata: bool = False) -> patches.SubresourceView:
+    """Return the view of a resource's objects as Scales; `checks_metadata`: as minors before 1.37 do."""
 
     def from_object(tree: Tree) -> Tree:
         return _scale(tree, resource)
 
     def update_object(old: Tree, scale: Tree) -> Tree:
-        return _apply_scale(resource, old, scale)
+        return _apply_scale(resource, old, scale, checks_metadata=checks_metadata)
 
     def patch_base(tree: Tree) -> Tree:
         return metadata.without_empty_managers(_scale_with_managers(tree, resource))
@@ -160,13 +160,13 @@ def _scale(tree: Tree, resource: Resource, *, absent: int = 0) -> Tree:
     }
 
 
-def _apply_scale(resource: Resource, old: Tree, scale: Tree) -> Tree:
+def _apply_scale(resource: Resource, old: Tree, scale: Tree, *, checks_metadata: bool) -> Tree:
     """Return the object with the replicas of a Scale, if it is a Scale of this object.
 
     The replicas of custom objects are checked by their schema. Their Scale without a resourceVersion has the current one.
     """
     name, replicas = meta.name(old), _replicas(scale)
-    if not resource.custom and (wrong := _check(scale, replicas)):
+    if not resource.custom and (wrong := _check(scale, replicas, checks_metadata=checks_metadata)):
         raise status.invalid(SCALE, name, wrong)
     if not resource.custom and meta.uid(scale) not in ("", meta.uid(old)):
         about = GroupResource(resource.group, f"{resource.name}/scale")
@@ -181,10 +181,15 @@ def _apply_scale(resource: Resource, old: Tree, scale: Tree) -> Tree:
     return meta.with_value(old | {"metadata": old["metadata"] | seen}, resource.replicas.spec_path, replicas)
 
 
-def _check(scale: Tree, replicas: int) -> list[FieldError]:
+def _check(scale: Tree, replicas: int, *, checks_metadata: bool) -> list[FieldError]:
     """Return the errors of a Scale, except for its managers, which are ignored."""
-    metadata = {name: value for name, value in scale["metadata"].items() if name != "managedFields"}
-    field_errors = objectmeta.check(scale | {"metadata": metadata}, objectmeta.SUBDOMAIN, namespaced=True)
+    field_errors: list[FieldError] = []
+    if checks_metadata:
+        metadata = {name: value for name, value in scale["metadata"].items() if name != "managedFields"}
+        from mockube.apiserver.kinds.minors.wording import of_metadata  # noqa: PLC0415 - only older minors need it
+
+        wrong = objectmeta.check(scale | {"metadata": metadata}, objectmeta.SUBDOMAIN, namespaced=True)
+        field_errors += map(of_metadata, wrong)
     if replicas < 0:
         field_errors.append(
             errors.invalid(ROOT.child("spec", "replicas"), replicas, "must be greater than or equal to 0")
@@ -208,8 +213,12 @@ async def get(registry: Registry, context: RequestContext) -> ObjectResult:
     return scale
 
 
+def _written_view(registry: Registry, resource: Resource) -> patches.SubresourceView:
+    return scale_view(resource, checks_metadata=registry.is_before("1.37"))
+
+
 async def update(registry: Registry, context: RequestContext) -> ObjectResult:
-    options, view = write_options(context, "UpdateOptions"), scale_view(context.resource)
+    options, view = write_options(context, "UpdateOptions"), _written_view(registry, context.resource)
     scale = await registry.begin(context, _read_scale, registry, context, options)
     metadata.match_namespace(scale, context)
     metadata.match_name(scale, context.name)
@@ -246,11 +255,11 @@ def _read_scale(registry: Registry, context: RequestContext, options: WriteOptio
 async def patch(registry: Registry, context: RequestContext) -> ObjectResult:
     if parse_content_type(context.body.media_type)[0] in APPLY_TYPES:
         return await _apply(registry, context)
-    return await patches.patch(registry, context, scale_view(context.resource))
+    return await patches.patch(registry, context, _written_view(registry, context.resource))
 
 
 async def _apply(registry: Registry, context: RequestContext) -> ObjectResult:
-    view = scale_view(context.resource)
+    view = _written_view(registry, context.resource)
     reading = partial(read_application, registry, context, _field_manager(registry), time=None)
     application = await registry.begin(context, reading)
 

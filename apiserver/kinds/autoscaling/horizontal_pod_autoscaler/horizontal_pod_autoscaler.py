@@ -21,6 +21,7 @@ from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.cells import items, join_shortened, number, part, text
 from mockube.apiserver.kinds.common.defaults import FILLED_BY_OWNER, defaults_table
 from mockube.apiserver.kinds.kind import Conversion, Kind
+from mockube.apiserver.kinds.strategy import SPEC, Strategy
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 # --- defaults
@@ -231,6 +232,7 @@ KIND: Final = Kind(
         short_names=("hpa",),
         subresources=(STATUS,),
     ),
+    strategy=Strategy(generation=SPEC, first_generation=1),
     validation=VALIDATION,
     printer=_PRINTER,
     defaults=defaults_table(

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from msgspec import structs
+
 from mockube.apimachinery import errors, names, quantity
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
@@ -21,8 +23,14 @@ from mockube.apiserver.kinds.common.checks import (
     require,
     require_that,
 )
+from mockube.apiserver.kinds.common.declared import DeclaredRules, required, valid
 from mockube.apiserver.kinds.common.resource_names import check_container_name, check_not_negative
-from mockube.apiserver.kinds.common.validation import Validation, get_struct, part
+from mockube.apiserver.kinds.common.validation import (
+    Validation,
+    get_struct,
+    part,
+    repeat_create_checks,
+)
 
 _SEGMENT: Final = report(names.check_path_segment_name)
 
@@ -209,13 +217,15 @@ _BEHAVIOR: Final = all_of(pointer("scaleUp", _RULES), pointer("scaleDown", _RULE
 
 # --- specs
 
+_AT_LEAST_ONE: Final = "must be greater than or equal to 1"
+
 
 def _check_max_replicas(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     maximum, minimum, path = spec.get("maxReplicas", 0), spec.get("minReplicas"), path.child("maxReplicas")
     if maximum == 0:
         yield errors.required(path, "must be set and greater than 0")
     elif maximum < 1:
-        yield errors.invalid(path, maximum, "must be greater than or equal to 1")
+        yield errors.invalid(path, maximum, _AT_LEAST_ONE)
     if minimum is not None and maximum < minimum:
         yield errors.invalid(path, maximum, "must be greater than or equal to `minReplicas`")
 
@@ -240,17 +250,32 @@ _SPEC: Final = ROOT.child("spec")
 
 
 def _create(tree: ReadOnlyTree) -> Iterable[FieldError]:
+    return _FROM_ZERO(get_struct(tree, "spec"), _SPEC)
+
+
+def _create_from_one(tree: ReadOnlyTree) -> Iterable[FieldError]:
     return _FROM_ONE(get_struct(tree, "spec"), _SPEC)
 
 
-def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
+def _update_from_one(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
     """Allow `minReplicas` 0 only if the old object has it."""
     check = _FROM_ZERO if get_struct(old, "spec").get("minReplicas") == 0 else _FROM_ONE
     return check(get_struct(new, "spec"), _SPEC)
 
 
-_STATUS: Final = all_of(field("currentReplicas", non_negative), field("desiredReplicas", non_negative))
+_STATUS: Final = all_of(
+    field("conditions", each_item(pointer("observedGeneration", non_negative))),
+    field("currentReplicas", non_negative),
+    field("desiredReplicas", non_negative),
+)
 
 VALIDATION: Final = Validation(
-    create=_create, update=_update, subresources={"status": part(_STATUS, "status")}
+    create=_create,
+    update=repeat_create_checks(_create),
+    subresources={"status": part(_STATUS, "status")},
+    declared=DeclaredRules(
+        valid("spec.minReplicas"), required("spec.maxReplicas"), valid("spec.maxReplicas", _AT_LEAST_ONE)
+    ),
 )
+OLDER_VALIDATION: Final = structs.replace(VALIDATION, create=_create_from_one, update=_update_from_one)
+"""The validation without the gate HPAScaleToZero."""

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from mockube.apimachinery import meta
 from mockube.apimachinery.fields import selectable
 from mockube.apimachinery.groups import GroupKind
@@ -16,7 +18,11 @@ from mockube.apimachinery.wellknown import (
 )
 from mockube.apiserver.kinds.api_resource import STATUS, Resource
 from mockube.apiserver.kinds.batch.job.status_validation import check_status_change
-from mockube.apiserver.kinds.batch.job.validation import check_job_change, check_new_job
+from mockube.apiserver.kinds.batch.job.validation import (
+    check_job_change,
+    check_new_job,
+    check_older_job_change,
+)
 from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.cells import (
     CONTAINERS,
@@ -39,10 +45,10 @@ from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.core.pod.defaults import INTERNAL_CHANGES_OF_TEMPLATE
 from mockube.apiserver.kinds.core.pod.pod_template import is_new_generation, pod_warnings_of
-from mockube.apiserver.kinds.core.pod.strategy import DISABLED_IN_TEMPLATE
+from mockube.apiserver.kinds.core.pod.strategy import disabled_in_template
 from mockube.apiserver.kinds.core.pod.warnings import IN_POD_NAMES, name_warnings
 from mockube.apiserver.kinds.kind import Kind
-from mockube.apiserver.kinds.strategy import ORPHAN, SPEC, Strategy, StrategyContext
+from mockube.apiserver.kinds.strategy import ORPHAN, SPEC, Gate, Strategy, StrategyContext
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 # --- strategy
@@ -82,7 +88,7 @@ def _select_own_pods(job: Tree, _request: StrategyContext) -> None:
 _STRATEGY = Strategy(
     generation=SPEC,
     first_generation=1,
-    disabled=DISABLED_IN_TEMPLATE,
+    disabled=disabled_in_template("spec.template", Gate(("spec.scheduling",))),
     prepare_create=_select_own_pods,
     prepare_update={"status": restore_template_labels},
     dependents=ORPHAN,
@@ -188,6 +194,14 @@ def _duration(job: Tree, now: datetime) -> str:
     return ages.human_duration((time(job, "status", "completionTime") or now) - start) if start else ""
 
 
+_VALIDATION: Final = Validation(
+    metadata_first=False,
+    create=check_new_job,
+    update=check_job_change,
+    subresources={"status": check_status_change},
+)
+OLDER_VALIDATION: Final = replace(_VALIDATION, update=check_older_job_change)
+
 KIND: Final = Kind(
     resource=Resource(
         group="batch",
@@ -200,12 +214,7 @@ KIND: Final = Kind(
         subresources=(STATUS,),
     ),
     strategy=_STRATEGY,
-    validation=Validation(
-        metadata_first=False,
-        create=check_new_job,
-        update=check_job_change,
-        subresources={"status": check_status_change},
-    ),
+    validation=_VALIDATION,
     warnings=Warnings(create=_warn_create, update=_warn_update),
     printer=Printer(
         columns=(

@@ -267,13 +267,27 @@ def check_new_job(job: ReadOnlyTree) -> Iterator[FieldError]:
 # --- updates
 
 
+def _update_checks(old: ReadOnlyTree) -> tuple[PodValidationOptions, Check]:
+    """Return how the template and the selector of an update are checked."""
+    options = options_from_old_template(old.get("template") or {})
+    is_lenient = options.selector_values or has_wrong_values(old.get("selector") or {})
+    return options, check_selector_leniently if is_lenient else check_selector
+
+
 def check_job_change(new_job: ReadOnlyTree, old_job: ReadOnlyTree) -> Iterator[FieldError]:
-    """Check an update by the rules of new Jobs; as upstream, check the spec twice; check the immutable fields."""
+    new, old = new_job.get("spec") or {}, old_job.get("spec") or {}
+    options, selector = _update_checks(old)
+    yield from objectmeta.check_change(new_job, old_job, SUBDOMAIN)
+    yield from check_selected_job_spec(new, options, selector)
+    yield from _check_changes(new, old, mutable_scheduling=_allows_scheduling_changes(old_job))
+    yield from _check_last_hostname(new_job)
+
+
+def check_older_job_change(new_job: ReadOnlyTree, old_job: ReadOnlyTree) -> Iterator[FieldError]:
+    """Check an update by the rules of new Jobs; check the spec twice, as minors before 1.37 do; check the immutable fields."""
     new, old = new_job.get("spec") or {}, old_job.get("spec") or {}
     template = old.get("template") or {}
-    options = options_from_old_template(template)
-    is_lenient = options.selector_values or has_wrong_values(old.get("selector") or {})
-    selector = check_selector_leniently if is_lenient else check_selector
+    options, selector = _update_checks(old)
     had_prefixed_labels = {UID_LABEL, NAME_LABEL} <= meta.labels(template).keys()
     yield from objectmeta.check(new_job, SUBDOMAIN, namespaced=True)
     yield from check_job(new_job, options, selector, prefixed_labels=had_prefixed_labels)

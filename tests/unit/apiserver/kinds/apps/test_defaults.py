@@ -34,7 +34,7 @@ def test_stateful_set_defaults(with_defaults):
         "replicas": 1,
         "serviceName": "",
         "podManagementPolicy": "OrderedReady",
-        "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}},
+        "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": 0, "maxUnavailable": 1}},
         "revisionHistoryLimit": 10,
         "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain", "whenScaled": "Retain"},
     }
@@ -73,7 +73,7 @@ def test_stateful_set_defaults(with_defaults):
         pytest.param(
             "StatefulSet",
             {"type": "RollingUpdate", "rollingUpdate": {}},
-            {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}},
+            {"type": "RollingUpdate", "rollingUpdate": {"partition": 0, "maxUnavailable": 1}},
             id="stateful, named with parameters",
         ),
         pytest.param(

@@ -4,6 +4,7 @@ import pytest
 
 from mockube.apimachinery.groups import GroupResource
 from mockube.apiserver.kinds.registry import NEWEST
+from mockube.apiserver.kinds.served_kinds import kinds_of
 from mockube.apiserver.kinds.strategy import MAIN
 from tests.support.server.requests import request
 
@@ -92,8 +93,8 @@ def test_template_change_increases_template_generation(subresource, template, ex
     assert new["metadata"]["annotations"] == {TEMPLATE_GENERATION: expected}
 
 
-def test_stateful_set_max_unavailable_is_dropped():
-    stateful_sets = NEWEST.strategies[GroupResource("apps", "statefulsets")]
+def test_stateful_set_max_unavailable_is_dropped_until_1_36():
+    stateful_sets = kinds_of("1.36").strategies[GroupResource("apps", "statefulsets")]
     heard = {"spec": {"updateStrategy": {"rollingUpdate": {"partition": 1}}}}
     for old in (None, heard):
         new = {"spec": {"updateStrategy": {"rollingUpdate": {"partition": 1, "maxUnavailable": 2}}}}

@@ -70,19 +70,18 @@ AUTOSCALERS = [
     pytest.param({}, [], id="no change"),
     pytest.param({"metrics": ABSENT}, [], id="no metrics"),
     pytest.param({"minReplicas": 0},
-        ["spec.minReplicas: Invalid value: 0: must be greater than or equal to 1",
-         ("spec.metrics: Forbidden: must specify at least one Object or External metric to support scaling to "
+        [("spec.metrics: Forbidden: must specify at least one Object or External metric to support scaling to "
           "zero replicas")], id="minimum zero"),
     pytest.param({"minReplicas": 3}, [], id="minimum equal to the maximum"),
     pytest.param({"minReplicas": 4},
         ["spec.maxReplicas: Invalid value: 3: must be greater than or equal to `minReplicas`"],
         id="minimum above the maximum"),
     pytest.param({"maxReplicas": 0},
-        ["spec.maxReplicas: Required value: must be set and greater than 0",
-         "spec.maxReplicas: Invalid value: 0: must be greater than or equal to `minReplicas`"], id="maximum zero"),
+        ["spec.maxReplicas: Invalid value: 0: must be greater than or equal to `minReplicas`",
+         "spec.maxReplicas: Required value"], id="maximum zero"),
     pytest.param({"maxReplicas": -1},
-        ["spec.maxReplicas: Invalid value: -1: must be greater than or equal to 1",
-         "spec.maxReplicas: Invalid value: -1: must be greater than or equal to `minReplicas`"], id="negative maximum"),
+        ["spec.maxReplicas: Invalid value: -1: must be greater than or equal to `minReplicas`",
+         "spec.maxReplicas: Invalid value: -1: must be greater than or equal to 1"], id="negative maximum"),
     pytest.param({"scaleTargetRef": ABSENT},
         ["spec.scaleTargetRef.kind: Required value",
          "spec.scaleTargetRef.name: Required value",
@@ -177,12 +176,10 @@ METRICS = [
     pytest.param([{"resource": {"name": "cpu", "target": UTILIZATION}}],
         ["[0].type: Required value: must specify a metric source type",
          ('[0].type: Unsupported value: "": supported values: "ContainerResource", "External", "Object", '
-          '"Pods", "Resource"'),
-         ('[0].type: Unsupported value: "": supported values: "ContainerResource", "External", "Object", '
           '"Pods", "Resource"')], id="no type"),
     pytest.param([{"type": "Disk", "resource": {"name": "cpu", "target": UTILIZATION}}],
         [('[0].type: Unsupported value: "Disk": supported values: "ContainerResource", "External", "Object", '
-          '"Pods", "Resource"')] * 2, id="unknown type"),
+          '"Pods", "Resource"')], id="unknown type"),
     pytest.param([{"type": "Pods"}],
         ["[0].pods: Required value: must populate information for the given metric source"], id="nothing of its type"),
     pytest.param([{**pods(), **resource()}],
@@ -234,7 +231,7 @@ def test_rules_of_behavior_are_validated(change, expected):
 
 CHANGES = [
     pytest.param({}, {"minReplicas": 0, "metrics": [external()]},
-        ["spec.minReplicas: Invalid value: 0: must be greater than or equal to 1"], id="minimum becomes zero"),
+        [], id="minimum becomes zero"),
     pytest.param({"minReplicas": 0}, {"minReplicas": 0, "metrics": [external()]}, [], id="minimum stays zero"),
     pytest.param({"minReplicas": 0}, {"minReplicas": 0},
         [("spec.metrics: Forbidden: must specify at least one Object or External metric to support scaling to "

@@ -12,7 +12,7 @@ CATALOG = [row for group in GROUPS for row in group.resources]
 NETWORKING = "networking.k8s.io"
 
 DEFAULTS = {
-    "binding", "clusterrole", "csistoragecapacity", "customresourcedefinition", "limitrange",
+    "binding", "clusterrole", "csistoragecapacity", "limitrange",
     "localsubjectaccessreview", "role", "selfsubjectaccessreview", "selfsubjectreview", "selfsubjectrulesreview",
     "subjectaccessreview", "tokenreview",
 }  # fmt: skip

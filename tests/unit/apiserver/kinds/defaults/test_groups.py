@@ -108,7 +108,7 @@ def value_at(tree, path):
             {
                 "attachRequired": True, "podInfoOnMount": True, "volumeLifecycleModes": ["Persistent"],
                 "storageCapacity": False, "fsGroupPolicy": "ReadWriteOnceWithFSType", "requiresRepublish": False,
-                "seLinuxMount": False,
+                "seLinuxMount": False, "preventPodSchedulingIfMissing": False,
             },
             id="a driver",
         ),

@@ -63,7 +63,7 @@ def test_slices_are_validated(change, expected):
 ENDPOINTS = [
     pytest.param({}, [], id="no change"),
     pytest.param({"addresses": []},
-        ["addresses: Required value: must contain at least 1 address"], id="no addresses"),
+        ["addresses: Required value"], id="no addresses"),
     pytest.param({"addresses": ["10.0.0.1"] * 100}, [], id="hundred addresses"),
     pytest.param({"addresses": ["10.0.0.1"] * 101},
         ["addresses: Too many: 101: must have at most 100 items"], id="more than hundred addresses"),
@@ -189,7 +189,7 @@ def test_ports_are_validated(change, expected):
 
 CHANGES = [
     pytest.param({}, {"endpoints": [ENDPOINT]}, [], id="endpoints"),
-    pytest.param({}, {"addressType": "IPv6"}, ['addressType: Invalid value: "IPv6": field is immutable'], id="type"),
+    pytest.param({}, {"addressType": "IPv6"}, ["addressType: Invalid value: null: field is immutable"], id="type"),
     pytest.param({"endpoints": [{"addresses": ["127.0.0.1"]}]}, {"endpoints": [{"addresses": ["127.0.0.1"]}], "ports": [port(name="A")]},
         [('ports[0].name: Invalid value: "A": a lowercase RFC 1123 label must consist of lower case '
           "alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. "

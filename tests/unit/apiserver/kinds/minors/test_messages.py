@@ -93,7 +93,7 @@ TOLERATION = {"operator": "Equal"}
             {"spec": AUTOSCALER},
             "1.35",
             ["spec.maxReplicas: Invalid value: 0: must be greater than 0"],
-            ["spec.maxReplicas: Required value: must be set and greater than 0"],
+            ["spec.maxReplicas: Required value"],
         ),
         (
             "prioritylevelconfigurations",

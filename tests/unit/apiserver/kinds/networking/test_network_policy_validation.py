@@ -65,7 +65,7 @@ PORTS = [
         ['protocol: Unsupported value: "HTTP": supported values: "TCP", "UDP", "SCTP"'], id="unknown protocol"),
     pytest.param({"port": 1, "endPort": 1}, [], id="range"),
     pytest.param({"port": 2, "endPort": 1},
-        ["endPort: Invalid value: 2: must be greater than or equal to `port`"], id="range that decreases"),
+        ["endPort: Invalid value: 1: must be greater than or equal to `port`"], id="range that decreases"),
     pytest.param({"port": 2, "endPort": 65536},
         ["endPort: Invalid value: 65536: must be between 1 and 65535, inclusive"], id="range too high"),
     pytest.param({"endPort": 1},

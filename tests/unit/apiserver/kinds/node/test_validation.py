@@ -51,7 +51,7 @@ def test_classes_are_validated(change, expected):
 
 CHANGES = [
     pytest.param({}, {"scheduling": {"nodeSelector": {"a": "b"}}}, [], id="scheduling"),
-    pytest.param({}, {"handler": "i"}, ['handler: Invalid value: "i": field is immutable'], id="handler"),
+    pytest.param({}, {"handler": "i"}, ["handler: Invalid value: null: field is immutable"], id="handler"),
 ]  # fmt: skip
 
 

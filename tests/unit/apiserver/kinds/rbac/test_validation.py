@@ -42,7 +42,7 @@ ROLES = [
     pytest.param([], [], id="no rules"),
     pytest.param([RULE], [], id="rule"),
     pytest.param([{**RULE, "verbs": []}],
-        ["rules[0].verbs: Required value: verbs must contain at least one value"], id="rule without verbs"),
+        ["rules[0].verbs: Required value"], id="rule without verbs"),
     pytest.param([{**RULE, "apiGroups": []}],
         ["rules[0].apiGroups: Required value: resource rules must supply at least one api group"],
         id="rule without groups"),
@@ -50,9 +50,9 @@ ROLES = [
         ["rules[0].resources: Required value: resource rules must supply at least one resource"],
         id="rule without resources"),
     pytest.param([{}],
-        ["rules[0].verbs: Required value: verbs must contain at least one value",
-         "rules[0].apiGroups: Required value: resource rules must supply at least one api group",
-         "rules[0].resources: Required value: resource rules must supply at least one resource"], id="empty rule"),
+        ["rules[0].apiGroups: Required value: resource rules must supply at least one api group",
+         "rules[0].resources: Required value: resource rules must supply at least one resource",
+         "rules[0].verbs: Required value"], id="empty rule"),
     pytest.param([{"verbs": ["get"], "nonResourceURLs": ["/a"]}],
         ['rules[0].nonResourceURLs: Invalid value: ["/a"]: namespaced rules cannot apply to non-resource URLs'],
         id="rule for URLs"),
@@ -71,7 +71,7 @@ def test_roles_are_validated(change, expected):
 CLUSTER_ROLES = [
     pytest.param([{"verbs": ["get"], "nonResourceURLs": ["/a"]}], [], id="rule for URLs"),
     pytest.param([{"nonResourceURLs": ["/a"]}],
-        ["rules[0].verbs: Required value: verbs must contain at least one value"], id="rule for URLs without verbs"),
+        ["rules[0].verbs: Required value"], id="rule for URLs without verbs"),
     pytest.param([{"verbs": ["get"], "nonResourceURLs": ["/a"], "apiGroups": [""]}],
         [('rules[0].nonResourceURLs: Invalid value: ["/a"]: rules cannot apply to both regular resources and '
           "non-resource URLs")], id="rule for URLs and groups"),
@@ -190,7 +190,7 @@ BINDING_CHANGES = [
     pytest.param(binding(ROLE), binding(ROLE, account()), [], id="subjects"),
     pytest.param(binding(ROLE), binding(CLUSTER_ROLE),
         [('roleRef: Invalid value: {"APIGroup":"rbac.authorization.k8s.io","Kind":"ClusterRole","Name":"r"}: '
-          "cannot change roleRef")], id="role"),
+          "field is immutable")], id="role"),
 ]  # fmt: skip
 
 

@@ -54,8 +54,8 @@ CREATIONS = [
     pytest.param("", "PersistentVolume", {"spec": LOCAL},
                  ["spec.nodeAffinity: Required value: Local volume requires node affinity"], id="local PersistentVolume without node affinity"),
     pytest.param("", "ResourceQuota", {"spec": {"hard": {"services": "1"}, "scopes": ["BestEffort", "NotBestEffort"]}},
-                 ['spec.scopes: Invalid value: ["BestEffort","NotBestEffort"]: unsupported scope applied to resource'] * 2
-                 + ['spec.scopes: Invalid value: ["BestEffort","NotBestEffort"]: conflicting scopes'],
+                 ['spec.scopes: Invalid value: ["BestEffort","NotBestEffort"]: unsupported scope applied to resource',
+                  'spec.scopes: Invalid value: ["BestEffort","NotBestEffort"]: conflicting scopes'],
                  id="scopes exclude each other"),
     pytest.param("autoscaling", "HorizontalPodAutoscaler", {"spec": {**SCALED, "metrics": [CPU]}},
                  [("spec.metrics[0].resource.target.averageUtilization: Required value: must set either a target raw "

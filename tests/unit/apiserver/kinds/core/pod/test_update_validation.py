@@ -68,9 +68,9 @@ def debugger(**fields):
 CHANGES = [
     pytest.param({}, {}, [], id="nothing"),
     pytest.param({}, {"containers.0.image": "b"}, [], id="image"),
-    pytest.param({}, {"containers.0.image": ""}, ["spec.containers[0].image: Required value"] * 2, id="no image"),
+    pytest.param({}, {"containers.0.image": ""}, ["spec.containers[0].image: Required value"], id="no image"),
     pytest.param({}, {"containers.0.image": " b"},
-        ['spec.containers[0].image: Invalid value: " b": must not have leading or trailing whitespace'] * 2,
+        ['spec.containers[0].image: Invalid value: " b": must not have leading or trailing whitespace'],
         id="padded image"),
     pytest.param({}, {"containers.0.command": ["b"]},
         [("spec: Forbidden: pod updates may not change fields other than "
@@ -120,7 +120,7 @@ CHANGES = [
         id="no tolerations"),
     pytest.param({}, {"tolerations": [{}]},
         [('spec.tolerations[0].operator: Invalid value: "": operator must be Exists when `key` is empty, which '
-          'means "match all values and all keys"')] * 2, id="invalid toleration"),
+          'means "match all values and all keys"')], id="invalid toleration"),
     pytest.param({}, GATED,
         ["spec.schedulingGates[0].name: Forbidden: only deletion is allowed, but found new scheduling gate 'g'"],
         id="new gate"),
@@ -211,12 +211,11 @@ ANNOTATIONS = [
     pytest.param({}, {MIRROR: "a"},
         [('metadata.annotations[kubernetes.io/config.mirror]: Invalid value: "a": must set spec.nodeName if '
           "mirror pod annotation is set"),
-         "metadata.annotations[kubernetes.io/config.mirror]: Forbidden: may not add mirror pod annotation",
-         ('metadata.annotations[kubernetes.io/config.mirror]: Invalid value: "a": must set spec.nodeName if '
-          "mirror pod annotation is set")], id="mirror is added"),
+         "metadata.annotations[kubernetes.io/config.mirror]: Forbidden: may not add mirror pod annotation"],
+        id="mirror is added"),
     pytest.param({COST: "1"}, {COST: "a"},
         [('metadata.annotations[controller.kubernetes.io/pod-deletion-cost]: Invalid value: "a": must be a '
-          "32bit integer")] * 2, id="cost of deletion becomes invalid"),
+          "32bit integer")], id="cost of deletion becomes invalid"),
     pytest.param({COST: "a"}, {COST: "b"}, [], id="cost of deletion stays invalid"),
 ]  # fmt: skip
 
@@ -308,16 +307,14 @@ KEPT = [
     pytest.param({"tolerations": [{"key": "a", "operator": "Gt", "value": "-1"}]}, [], id="comparison of a taint"),
     pytest.param({"tolerations": [{"key": "a", "operator": "Lt"}]},
         ['spec.tolerations[0].value: Invalid value: "": must be non-empty',
-         'spec.tolerations[0].value: Invalid value: "": strconv.ParseInt: parsing "": invalid syntax',
-         'spec.tolerations[0].value: Invalid value: "": must be non-empty',
          'spec.tolerations[0].value: Invalid value: "": strconv.ParseInt: parsing "": invalid syntax'],
         id="comparison of a taint with nothing"),
     pytest.param({"tolerations": [{"key": "a", "operator": "Lt", "value": "01"}]},
-        ['spec.tolerations[0].value: Invalid value: "01": must be a valid decimal integer in canonical form'] * 2,
+        ['spec.tolerations[0].value: Invalid value: "01": must be a valid decimal integer in canonical form'],
         id="comparison of a taint with a leading zero"),
     pytest.param({"tolerations": [{"key": "a", "operator": "Lt", "value": "9223372036854775808"}]},
         [('spec.tolerations[0].value: Invalid value: "9223372036854775808": strconv.ParseInt: parsing '
-          '"9223372036854775808": value out of range')] * 2, id="comparison of a taint with a large number"),
+          '"9223372036854775808": value out of range')], id="comparison of a taint with a large number"),
     pytest.param({"hostUsers": False, "hostPID": True},
         ["spec.HostPID: Forbidden: when `hostUsers` is false"], id="own users in the host's processes"),
     pytest.param({"hostname": "A"},

@@ -220,10 +220,6 @@ CHANGES = [
           "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and "
           "must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', "
           "regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"),
-         ('spec.nodeAffinity.required.nodeSelectorTerms[0].matchExpressions[0].values[0]: Invalid value: "b c": '
-          "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and "
-          "must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', "
-          "regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"),
          ("nodeAffinity: Invalid value: "
           '{"Required":{"NodeSelectorTerms":[{"MatchExpressions":[{"Key":"a","Operator":"In","Values":["b '
           'c"]}],"MatchFields":null}]}}: field is immutable')], id="nodes change"),

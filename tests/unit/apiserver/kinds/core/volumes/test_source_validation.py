@@ -221,7 +221,7 @@ OLDER = [
         id="Quobyte without port"),
     pytest.param(of("quobyte", registry="a,b", volume="v"),
         [('quobyte.registry: Invalid value: "a,b": must be a host:port pair or multiple pairs separated by '
-          "commas")] * 2, id="Quobyte with two invalid registries"),
+          "commas")], id="Quobyte with two invalid registries"),
     pytest.param(of("quobyte", registry="a:1", volume="v", tenant="t" * 65),
         ["quobyte.tenant: Required value: must be a UUID and may not exceed a length of 64 characters"],
         id="Quobyte with long tenant"),
