@@ -47,6 +47,17 @@ async def test_new_autoscaler_acts_at_once(cluster):
     await cluster.autoscale()
     await cluster.manager.settle()
     assert await cluster.scale() == 5
+    assert (await cluster.status())["observedGeneration"] == 1
+
+
+async def test_changed_autoscaler_acts_at_once(cluster):
+    await cluster.deploy(replicas=7)
+    await cluster.autoscale()
+    await cluster.manager.settle()
+    await cluster.server.patch(f"{AUTOSCALERS}/h", {"spec": {"maxReplicas": 3}})
+    await cluster.manager.settle()
+    assert await cluster.scale() == 3
+    assert (await cluster.status())["observedGeneration"] == 2
 
 
 async def test_autoscaler_with_other_labels_waits_for_sync_period(cluster):

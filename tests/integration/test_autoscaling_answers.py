@@ -1,4 +1,4 @@
-"""HorizontalPodAutoscaler scenarios, compared with the status and events of kube-controller-manager 1.36.3.
+"""HorizontalPodAutoscaler scenarios, compared with the status and events of kube-controller-manager 1.37.2 and 1.36.3.
 
 It looked at autoscalers every 4 s, and the answers are from 17 s after the last was made. Ambiguous selectors are not among
 them, because their messages are in no order.
@@ -30,25 +30,26 @@ from tests.support.controllers.running_manager import running_manager
 from tests.support.server.apiserver import running
 from tests.support.server.definitions import define
 
+FILES = {"1.37": "autoscaling_answers.jsonl", "1.36": "older_autoscaling_answers.jsonl"}
 SCENARIOS = [
-    orjson.loads(line)
-    for line in Path(__file__).with_name("autoscaling_answers.jsonl").read_bytes().splitlines()
+    pytest.param(minor, orjson.loads(line), id=f"{minor}-{orjson.loads(line)['id']}")
+    for minor, name in FILES.items()
+    for line in Path(__file__).with_name(name).read_bytes().splitlines()
 ]
-MINOR = "1.36"
-CONFIG = Config(
-    controllers=Controllers(horizontal_pod_autoscaler_sync_period=4.0),
-    features=Features(kubernetes_version=MINOR),
-)
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario["id"])
-async def test_autoscaler_decisions_match_recording(scenario):
+@pytest.mark.parametrize(("minor", "scenario"), SCENARIOS)
+async def test_autoscaler_decisions_match_recording(minor, scenario):
     clock = SteppedClock()
+    config = Config(
+        controllers=Controllers(horizontal_pod_autoscaler_sync_period=4.0),
+        features=Features(kubernetes_version=minor),
+    )
     controllers, runnables = [SERVICE_ACCOUNT, DEPLOYMENT, REPLICA_SET], [HORIZONTAL_POD_AUTOSCALER]
     async with (
-        running(clock=clock, settings=Settings(minor=MINOR)) as server,
+        running(clock=clock, settings=Settings(minor=minor)) as server,
         running_manager(
-            server, clock, controllers=controllers, runnables=runnables, config=CONFIG
+            server, clock, controllers=controllers, runnables=runnables, config=config
         ) as manager,
     ):
         for definition in definitions():
