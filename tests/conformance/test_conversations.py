@@ -40,6 +40,7 @@ JOBS = {
     "rights": 6,
     "controllers": 4,
     "controllers/mirroring": 8,
+    "controllers/rules": 7,
     "controllers/steps": 14,
 }
 """Number of concurrent conversations: those with controllers mostly wait."""

@@ -21,7 +21,13 @@ from tests.support.processes.real_kubernetes import require_folder
 from tests.support.recorded.recordings import FOLDER
 
 FOLDERS = ("api", "answers", "rights", "controllers")
-JOBS = {"rights": 6, "controllers": 4, "controllers/mirroring": 8, "controllers/steps": 14}
+JOBS = {
+    "rights": 6,
+    "controllers": 4,
+    "controllers/mirroring": 8,
+    "controllers/rules": 7,
+    "controllers/steps": 14,
+}
 """How many conversations are held at a time: those with controllers mostly wait."""
 
 

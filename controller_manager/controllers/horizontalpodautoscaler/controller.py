@@ -148,7 +148,7 @@ class HorizontalPodAutoscalerController:
         status = AutoscalerStatus(autoscaler, self._gates, self._clock.now())
         resource, scale = await self._scale_of(key, autoscaler, status)
         status.set_able("SucceededGetScale", "the HPA controller was able to get the target's current scale")
-        current = (scale.get("spec") or {}).get("replicas") or 0
+        current = _replicas(scale)
         history = with_initial_recommendation(
             self._histories.get(key, ScalingHistory()), current, self._clock.now()
         )
@@ -217,13 +217,13 @@ class HorizontalPodAutoscalerController:
             self._recorder.record(autoscaler, "Warning", "FailedRescale", f"{size}; error: {error}")
             message = f"the HPA controller was unable to update the target scale: {error}"
             status.record(ABLE, "False", "FailedUpdateScale", message)
-            status.set_replicas((scale.get("spec") or {}).get("replicas") or 0, decision.metrics)
+            status.set_replicas(_replicas(scale), decision.metrics)
             await self._try_to_write(autoscaler, status)
             raise ReconcileError(f"failed to rescale {_reference(autoscaler)}: {error}") from error
         message = f"the HPA controller was able to update the target scale to {decision.desired}"
         status.set_able("SucceededRescale", message)
         self._recorder.record(autoscaler, "Normal", "SuccessfulRescale", size)
-        current = (scale.get("spec") or {}).get("replicas") or 0
+        current = _replicas(scale)
         zero.record_rescale(autoscaler, current, decision.desired, status, self._gates)
 
     def _remember_scaling(self, key: Key, autoscaler: ReadOnlyTree, old: int, new: int) -> None:
@@ -241,7 +241,7 @@ class HorizontalPodAutoscalerController:
         status: AutoscalerStatus,
     ) -> ScalingDecision:
         self._histories[key] = history
-        current = scale["spec"]["replicas"]
+        current = _replicas(scale)
         try:
             source, context = self._scaling_context(key, autoscaler, scale, status)
             propose_metric = partial(self._propose, autoscaler, source, context)
@@ -275,7 +275,7 @@ class HorizontalPodAutoscalerController:
         if len(selecting_keys) > 1:
             raise inactive("AmbiguousSelector", self._ambiguity(text, selecting_keys))
         context = ScalingContext(
-            spec_replicas=scale["spec"]["replicas"],
+            spec_replicas=_replicas(scale),
             status_replicas=scale_status.get("replicas") or 0,
             pods=pods,
             tolerances=tolerances(autoscaler, options.horizontal_pod_autoscaler_tolerance),
@@ -345,6 +345,11 @@ class HorizontalPodAutoscalerController:
             self._recorder.record(autoscaler, "Warning", "FailedUpdateStatus", str(error))
             problem = f"failed to update status for {meta.name(autoscaler)}: {error}"
             raise ReconcileError(problem) from error
+
+
+def _replicas(scale: ReadOnlyTree) -> int:
+    """Return the replicas of a scale; a server omits 0."""
+    return (scale.get("spec") or {}).get("replicas") or 0
 
 
 def _reference(autoscaler: ReadOnlyTree) -> str:
