@@ -218,6 +218,7 @@ class ApiServer:
             proxy=self.proxy,
             websockets_need_create=not minors.is_before(settings.minor, "1.35"),
             kubelet_addresses=settings.kubelet_addresses,
+            service_family=f"IPv{settings.service_cluster_ip_ranges[0].version}",
         )
         config = make_filter_config(
             backend,

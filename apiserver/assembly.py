@@ -129,6 +129,7 @@ def make_registry(  # noqa: PLR0913 - each argument is a dependency
         clock=clock,
         random=random,
         rows=catalog.stored_rows,
+        gates=settings.gates,
         scheme=scheme,
         admission=admission,
         allocators=Allocators(
@@ -136,7 +137,6 @@ def make_registry(  # noqa: PLR0913 - each argument is a dependency
         ),
         authorization=rights.authorization,
         watch_list=settings.watch_list,
-        minor=settings.minor,
     )
 
 

@@ -239,6 +239,7 @@ def _settings(config: Config, dependencies: Dependencies) -> Settings:
         authorization_modes=config.authorization.types,
         authorization=authorization_settings(config.authorization),
         minor=config.features.kubernetes_version,
+        feature_gates=config.features.feature_gates,
         overrides=read_overrides(config.features.runtime_config, config.features.kubernetes_version),
         names_flows=config.features.enable_priority_and_fairness,
         git_version=config.features.git_version,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 
 from mockube.apimachinery.clock import Clock, RealClock
+from mockube.apimachinery.feature_gates import FeatureGates, Setting
 from mockube.apimachinery.schema import minors
 from mockube.apiserver.admission.chain import DEFAULT_PLUGINS, PluginSelection
 from mockube.apiserver.authz.rights import DEFAULT_MODES
@@ -62,6 +63,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     """Whether watches can begin with the existing objects (sendInitialEvents)."""
     minor: str = minors.NEWEST
     """The minor release of Kubernetes that the server implements."""
+    feature_gates: tuple[Setting, ...] = ()
+    """The settings of feature gates; the others have their default in the minor release."""
     overrides: Overrides = NO_OVERRIDES
     """The APIs that are enabled or disabled by flags."""
     names_flows: bool = True
@@ -80,3 +83,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     """Returns the flags of the process: their values by name."""
     middleware: Middleware | None = None
     """Called around every authenticated request."""
+
+    @property
+    def gates(self) -> FeatureGates:
+        return FeatureGates(self.minor, self.feature_gates)

@@ -51,6 +51,8 @@ class Gate(NamedTuple):
     paths: tuple[str, ...]
     drops_empty: bool = False
     """Whether a struct that is empty without the field is dropped with it."""
+    name: str = ""
+    """The name of the gate, if this server implements it both ways."""
 
     def with_prefix(self, prefix: str) -> "Gate":
         return self._replace(paths=tuple(f"{prefix}.{path}" for path in self.paths))

@@ -12,10 +12,10 @@ from msgspec import Struct, field
 from mockube.apimachinery import status
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.errors import DisplayedValue, FieldError
+from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.groups import GroupKind, GroupResource
 from mockube.apimachinery.patch.apply import FieldManager
 from mockube.apimachinery.randomness import Random
-from mockube.apimachinery.schema import minors
 from mockube.apimachinery.schema.decode import Decoder
 from mockube.apimachinery.schema.model import Schemas
 from mockube.apimachinery.status import InternalError
@@ -73,6 +73,8 @@ class Backend(Struct, frozen=True, kw_only=True):
     random: Random
     rows: Mapping[GroupResource, Resource]
     """The rows of the built-in resources, each in its storage version."""
+    gates: FeatureGates = field(default_factory=FeatureGates)
+    """The minor release that the server has, and its feature gates."""
     worker: Worker = field(default_factory=Worker)
     resource_caches: dict[GroupResource, ResourceCache] = field(default_factory=dict)
     """By built-in resource; added at the first read."""
@@ -288,8 +290,6 @@ class Registry(Backend, frozen=True, kw_only=True):
     allocators: Allocators = field(default_factory=Allocators)
     authorization: Authorization = field(default_factory=partial(Authorization, (AlwaysAllow(),)))
     """Authorizes what a request does besides what its path and method say, such as a creation by an apply."""
-    minor: str = minors.NEWEST
-    """The minor release of Kubernetes whose behaviour the verbs have."""
     watch_list: bool = True
     """Whether watches may send initial events if their clients request them."""
     memory: MemoryLimit = field(default_factory=partial(MemoryLimit, DECODED_BYTES, minimum=LARGE))
@@ -297,7 +297,7 @@ class Registry(Backend, frozen=True, kw_only=True):
 
     def is_before(self, minor: str) -> bool:
         """Return whether the server's minor release is older than another."""
-        return minors.is_before(self.minor, minor)
+        return self.gates.is_before(minor)
 
     def in_words_of_minor(self, kind: GroupKind, field_errors: Sequence[FieldError]) -> Sequence[FieldError]:
         """Return errors with the fields and messages of the server's minor release."""

@@ -46,12 +46,18 @@ class Proxy(Protocol):
 
 class ConnectHandler:
     def __init__(
-        self, registry: Registry, proxy: Proxy, addresses: Sequence[str], *, websockets_need_create: bool
+        self,
+        registry: Registry,
+        proxy: Proxy,
+        addresses: Sequence[str],
+        *,
+        family: str,
+        websockets_need_create: bool,
     ) -> None:
         self._registry = registry
         self._proxy = proxy
         self._websockets_need_create = websockets_need_create
-        self._locator = Locator(registry, addresses)
+        self._locator = Locator(registry, addresses, family)
 
     async def serve(self, request: Request, context: RequestContext) -> Response:
         name = request.info.subresource

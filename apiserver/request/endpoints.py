@@ -100,6 +100,8 @@ class Routes(Struct, frozen=True, kw_only=True):
     websockets_need_create: bool = True
     """Whether a WebSocket of exec, attach or portforward needs the verb create; minors before 1.35 do not require it."""
     kubelet_addresses: Sequence[str] = PREFERRED_ADDRESSES
+    service_family: str = "IPv4"
+    """The IP family of Services that do not choose one."""
     """The types of node addresses, the preferred one first."""
 
 
@@ -123,6 +125,7 @@ class Endpoints:
             registry,
             routes.proxy,
             routes.kubelet_addresses,
+            family=routes.service_family,
             websockets_need_create=routes.websockets_need_create,
         )
         self._deadlines = config.deadlines

@@ -5,6 +5,12 @@ import pytest
 from tests.support.server import apiserver
 
 BASE = "/api/v1/namespaces/default"
+SLICE = {
+    "metadata": {"name": "eps", "labels": {"kubernetes.io/service-name": "eps"}},
+    "addressType": "IPv4",
+    "ports": [{"name": "", "port": 80, "protocol": "TCP"}],
+    "endpoints": [{"addresses": ["10.1.2.3"]}],
+}
 REFUSED = "dial tcp 127.0.0.1:1: connect: connection refused"
 
 
@@ -36,8 +42,7 @@ async def client():
         await client.post(
             f"{BASE}/services", {"metadata": {"name": "eps"}, "spec": {"ports": [{"port": 80}]}}
         )
-        subset = {"addresses": [{"ip": "10.1.2.3"}], "ports": [{"port": 80}]}
-        await client.post(f"{BASE}/endpoints", {"metadata": {"name": "eps"}, "subsets": [subset]})
+        await client.post("/apis/discovery.k8s.io/v1/namespaces/default/endpointslices", SLICE)
         yield client
 
 
@@ -138,14 +143,14 @@ PROXIES = [
     ("pods/a:b:c:d/proxy/", 400, 'invalid pod request "a:b:c:d"'),
     ("pods/ftp:dial:80/proxy/", 400, 'invalid pod request "ftp:dial:80"'),
     ("pods/nope/proxy/", 404, 'pods "nope" not found'),
-    ("services/svc/proxy/", 404, 'services "svc" not found'),
-    ("services/svc:80/proxy/", 404, 'services "svc" not found'),
+    ("services/svc/proxy/", 503, 'no endpoints available for service "svc"'),
+    ("services/svc:80/proxy/", 503, 'no endpoints available for service "svc"'),
     ("services/svc:81/proxy/", 503, 'no service port 81 found for service "svc"'),
     ("services/nope:80/proxy/", 404, 'services "nope" not found'),
     ("services/eps/proxy/", 503, 'no endpoints available for service "eps"'),
     ("services/a:b:c:d/proxy/", 400, 'invalid service request "a:b:c:d"'),
     ("services/svc/proxy/?dryRun=All", 400, "dryRun is not supported"),
-    ("services/svc/proxy//a/../b", 404, 'services "svc" not found'),
+    ("services/svc/proxy//a/../b", 503, 'no endpoints available for service "svc"'),
     ("/api/v1/nodes/n1/proxy/", 500, "no preferred addresses found; known addresses: []"),
     ("/api/v1/nodes/n2/proxy/", 400, "address not allowed"),
     ("/api/v1/nodes/n2:10/proxy/", 400, "address not allowed"),

@@ -181,6 +181,12 @@ async def test_bound_pod_gets_topology_labels_of_node(client):
             binding() | {"target": {"kind": "Node"}}, 500, "target.name: Required value", id="no node"
         ),
         pytest.param(
+            binding("N 1"),
+            500,
+            'target.name: Invalid value: "N 1": a lowercase RFC 1123',
+            id="no node's name",
+        ),
+        pytest.param(
             binding() | {"metadata": {"name": "q"}}, 400, "name in URL does not match name", id="another name"
         ),
     ],
@@ -274,6 +280,18 @@ async def test_eviction_beyond_budget_is_refused(client, healthy, conditions, re
         {"reason": "DisruptionBudget", "message": f"The disruption budget b {reason}"}
     ]
     assert "deletionTimestamp" not in (await client.get(f"{PODS}/p")).body["metadata"]
+
+
+async def test_refusal_by_budget_with_many_pending_evictions_names_its_cause(client):
+    await run(client)
+    pending = {f"p{number}": "2030-01-01T00:00:00Z" for number in range(2001)}
+    await budget(client, disruptionsAllowed=1, disruptedPods=pending)
+    refused = await evict(client)
+    assert refused.status == 403
+    problem = "too many pending evictions not confirmed by PDB controller"
+    assert refused.body["details"]["causes"] == [
+        {"reason": "DisruptionBudget", "message": f"The disruption budget b {DENIED}: {problem}"}
+    ]
 
 
 async def test_dry_run_eviction_changes_nothing(client):

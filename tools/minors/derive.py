@@ -25,6 +25,7 @@ ROOT: Final = Path(__file__).parents[2]
 TYPES: Final = ROOT / "apimachinery/schema/data/newest.json.gz"
 OPENAPI: Final = ROOT / "apiserver/openapi/data/newest.json.gz"
 INTERNAL: Final = ROOT / "apiserver/kinds/common/data/newest.json.gz"
+OLDER_INTERNAL: Final = ROOT / "apiserver/kinds/common/data/older.json.gz"
 GATES: Final = ROOT / "apimachinery/schema/data/gates.json"
 ROLES: Final = ROOT / "apiserver/bootstrap/data/rbac.json"
 WIRE: Final = ROOT / "apiserver/wire/protobuf/messages.json"
@@ -36,13 +37,17 @@ def derive_newest() -> str:
     """Write all files of the newest minor, and return what they are."""
     _pack(TYPES, newest_types())
     _pack(OPENAPI, additions(CURRENT))
-    _pack(INTERNAL, internal_types(CURRENT))
+    newest = internal_types(CURRENT)
+    _pack(INTERNAL, newest)
+    # Those of the first older minor stand for all of them: for each, most of Kubernetes would be compiled.
+    older = internal_types(OLDER[0])
+    _pack(OLDER_INTERNAL, {name: fields for name, fields in older.items() if newest.get(name) != fields})
     GATES.write_text(_lines(read_gates(CURRENT)))
     ROLES.write_text(_role_lines(read_roles(CURRENT)))
     WIRE.write_text(protobuf_table.render(wire_table((CURRENT, *OLDER))))
     POD_TEMPLATE.write_text(_lines(pod_template_types(CURRENT)))
     _add_hashes(CURRENT)
-    paths = (TYPES, OPENAPI, INTERNAL, GATES, ROLES, WIRE, POD_TEMPLATE)
+    paths = (TYPES, OPENAPI, INTERNAL, OLDER_INTERNAL, GATES, ROLES, WIRE, POD_TEMPLATE)
     return ", ".join(str(path.relative_to(ROOT)) for path in paths)
 
 

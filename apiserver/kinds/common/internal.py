@@ -9,7 +9,7 @@ from difflib import unified_diff
 from functools import cache
 from itertools import islice
 from pkgutil import get_data
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from msgspec import Struct, field
 from msgspec.json import decode
@@ -17,6 +17,7 @@ from msgspec.json import decode
 from mockube.apimachinery import gotext
 from mockube.apimachinery.piecewise import release_in_pieces, sorted_items
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.kinds.common.validated_minor import is_before
 
 _NAMES_OF_FILES: Final = 2
 """The number of lines with file names at the start of a unified diff, which are omitted."""
@@ -105,19 +106,34 @@ class _Field(Struct, frozen=True):
         return value is None if self.omit == "nil" else self.omit == "empty" and not value
 
 
+_Structs: TypeAlias = Mapping[str, tuple[_Field, ...]]
+
+
 @cache
-def _structs() -> Mapping[str, tuple[_Field, ...]]:
-    packed = get_data(__package__, "data/newest.json.gz")
+def _newest_structs() -> _Structs:
+    return _read("newest")
+
+
+@cache
+def _older_structs() -> _Structs:
+    """Return the structs of 1.36, which stand for those of all minors before 1.37."""
+    return {**_newest_structs(), **_read("older")}
+
+
+def _read(name: str) -> _Structs:
+    packed = get_data(__package__, f"data/{name}.json.gz")
     assert packed is not None, "the package is installed where its files can be read"
     return decode(gzip.decompress(packed), type=dict[str, tuple[_Field, ...]])
 
 
 def internal(struct: str, tree: ReadOnlyTree) -> dict[str, Any]:
     """Return a struct in upstream's internal type of that name, such as `core.PodSpec`, as Go prints it."""
-    if struct == _POD_SPEC:
-        tree = _with_context(tree)
+    structs = _newest_structs()
+    if is_before("1.37"):
+        structs = _older_structs()
+        tree = _with_context(tree) if struct == _POD_SPEC else tree
     internal_fields: dict[str, Any] = {}
-    for row in _structs()[struct]:
+    for row in structs[struct]:
         value = tree.get(row.source)
         if row.shape == "inline":
             internal_fields |= internal(row.struct, value or {})
@@ -172,7 +188,7 @@ _MOVED: Final = {
     "ShareProcessNamespace": "shareProcessNamespace",
     "HostUsers": "hostUsers",
 }
-"""The fields of a pod's spec that the internal type has in its security context."""
+"""The fields of a pod's spec that the internal type of minors before 1.37 has in its security context."""
 
 
 def _with_context(spec: ReadOnlyTree) -> ReadOnlyTree:

@@ -18,6 +18,7 @@ from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.cells import number, part, text, time
+from mockube.apiserver.kinds.common.validated_minor import is_before
 from mockube.apiserver.kinds.common.validation import Validation, get_struct
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import UNSUPPORTED, Strategy
@@ -73,7 +74,7 @@ def check_every_event(event: ReadOnlyTree, controller_path: str) -> Iterator[Fie
         yield from _check_legacy_event(event)
     else:
         yield from _check_event(event, controller_path)
-    for problem in names.check_dns1123_subdomain(meta.namespace(event)):
+    for problem in names.check_dns1123_subdomain(meta.namespace(event)) if is_before("1.37") else ():
         yield errors.invalid(ROOT.child("namespace"), meta.namespace(event), problem)
 
 

@@ -22,6 +22,7 @@ from mockube.apiserver.kinds.common.defaults import defaults_table
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.objectmeta import check_label_name
 from mockube.apiserver.kinds.common.resource_names import check_amount
+from mockube.apiserver.kinds.common.validated_minor import is_before
 from mockube.apiserver.kinds.common.validation import CREATE_AND_CHANGE, Validation, get_struct
 from mockube.apiserver.kinds.common.warnings import on_create_and_update
 from mockube.apiserver.kinds.core.pod.defaults import agree_with_list
@@ -137,8 +138,22 @@ def _create(node: ReadOnlyTree) -> Iterator[FieldError]:
 
 # --- changes
 
-_SET_ONCE: Final = {"podCIDRs": "podCIDR", "providerID": "providerID"}
-"""The fields of a node that are set once, with their names in upstream's messages."""
+_PROVIDER_ID: Final = ROOT.child("spec", "providerID")
+
+
+def _check_set_once(spec: ReadOnlyTree, old_spec: ReadOnlyTree) -> Iterator[FieldError]:
+    """Check the fields of a node that are set once."""
+    if old_spec.get("podCIDRs") and old_spec["podCIDRs"] != spec.get("podCIDRs"):
+        detail = 'node updates may not change podCIDR except from "" to valid'
+        yield errors.forbidden(_POD_CIDRS, detail)
+    provider_id = spec.get("providerID")
+    if old_spec.get("providerID") and old_spec["providerID"] != provider_id:
+        if is_before("1.37"):
+            detail = 'node updates may not change providerID except from "" to valid'
+            yield errors.forbidden(_PROVIDER_ID, detail)
+        else:
+            change = "modified" if provider_id else "cleared"
+            yield errors.invalid(_PROVIDER_ID, None, f"field cannot be {change} once set")
 
 
 def _check_addresses(addresses: Sequence[ReadOnlyTree] | None) -> Iterator[FieldError]:
@@ -156,10 +171,7 @@ def _update_status(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]
     yield from _check_resources(new)
     yield from _check_features(new)
     yield from _check_addresses(get_struct(new, "status").get("addresses"))
-    for name, message_name in _SET_ONCE.items():
-        if old_spec.get(name) and old_spec[name] != spec.get(name):
-            detail = f'node updates may not change {message_name} except from "" to valid'
-            yield errors.forbidden(ROOT.child("spec", name), detail)
+    yield from _check_set_once(spec, old_spec)
     yield from _check_taints(spec.get("taints"))
     if spec.get("externalID", "") != old_spec.get("externalID", ""):
         yield errors.forbidden(ROOT.child("spec", "externalID"), "may not be updated")

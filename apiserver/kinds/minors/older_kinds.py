@@ -14,6 +14,8 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.apps import stateful_set
 from mockube.apiserver.kinds.common.defaults import Table
+from mockube.apiserver.kinds.core.pod import defaults as pod_defaults
+from mockube.apiserver.kinds.core.pod.strategy import prepare_older_create, prepare_older_status
 from mockube.apiserver.kinds.kind import Group, Kind
 from mockube.apiserver.kinds.minors.fields import disabled_fields
 from mockube.apiserver.kinds.minors.flowcontrol import V1BETA3
@@ -125,14 +127,19 @@ def _strategy(kind: Kind, minor: str) -> Strategy | None:
         return None  # the strategy of the stored version applies
     own = kind.strategy or DEFAULT
     disabled = disabled_fields(row.group_resource, own.disabled, minor)
+    older = replace(own, disabled=disabled)
+    if row.group_resource == PODS and minors.is_before(minor, "1.37"):
+        updates = {"status": prepare_older_status}
+        older = replace(older, prepare_create=prepare_older_create, prepare_update=updates)
     if minors.is_before(minor, _GENERATION_SINCE.get(row.group_resource, minor)):
-        return replace(own, disabled=disabled, generation=(), first_generation=0)
-    return kind.strategy if disabled is own.disabled else replace(own, disabled=disabled)
+        older = replace(older, generation=(), first_generation=0)
+    return kind.strategy if older == own else older
 
 
 # --- defaults
 
 _OLDER_DEFAULTS: Final[Mapping[GroupKind, tuple[str, Table]]] = {
+    GroupKind("", "Pod"): ("1.36", pod_defaults.OLDER_DEFAULTS),
     GroupKind("apps", "StatefulSet"): ("1.36", stateful_set.OLDER_DEFAULTS),
     GroupKind("storage.k8s.io", "CSIDriver"): ("1.36", csi_driver.OLDER_DEFAULTS),
 }

@@ -29,6 +29,7 @@ from mockube.apiserver.kinds.autoscaling.horizontal_pod_autoscaler import (
 from mockube.apiserver.kinds.batch.job import job
 from mockube.apiserver.kinds.common.checks import IMMUTABLE
 from mockube.apiserver.kinds.common.internal import internal
+from mockube.apiserver.kinds.common.validated_minor import validate_as
 from mockube.apiserver.kinds.common.validation import Update, Validation
 from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.kind import Kind
@@ -322,9 +323,28 @@ def older_validation(kind: Kind, minor: str) -> Validation | None:
         return None
     if minors.is_before(minor, _DECLARED_SINCE):
         own = replace(own, declared=None)
-    if not rules:
-        return own
+    return _of_minor(_with_rules(own, rules) if rules else own, minor)
 
+
+def _of_minor(own: Validation, minor: str) -> Validation:
+    """Return a validation that follows the rules of a minor."""
+
+    def create(tree: ReadOnlyTree) -> list[FieldError]:
+        with validate_as(minor):
+            return [*own.create(tree)]
+
+    def update_of(check: Update) -> Update:
+        def update(new: ReadOnlyTree, old: ReadOnlyTree) -> list[FieldError]:
+            with validate_as(minor):
+                return [*check(new, old)]
+
+        return update
+
+    updates = {subresource: update_of(check) for subresource, check in own.subresources.items()}
+    return replace(own, create=create, update=update_of(own.update), subresources=updates)
+
+
+def _with_rules(own: Validation, rules: Sequence[MinorRule]) -> Validation:
     def create(tree: ReadOnlyTree) -> list[FieldError]:
         return [*_select_errors(own.create(tree), rules), *_run_rules(tree, rules)]
 
@@ -338,11 +358,11 @@ def older_validation(kind: Kind, minor: str) -> Validation | None:
         changed = [error for rule in rules for error in rule.check_update(new, old)]
         return [*_select_errors(own.update(new, old), rules), *new_errors, *changed]
 
-    def older_update(check: Update) -> Update:
-        return lambda new, old: _select_errors(check(new, old), rules)
+    def select_in(check: Update) -> Update:
+        return lambda new, old: [*_select_errors(check(new, old), rules)]
 
-    subresources = {name: older_update(check) for name, check in own.subresources.items()}
-    return replace(own, create=create, update=update, subresources=subresources)
+    updates = {subresource: select_in(check) for subresource, check in own.subresources.items()}
+    return replace(own, create=create, update=update, subresources=updates)
 
 
 def _run_rules(tree: ReadOnlyTree, rules: Sequence[MinorRule]) -> list[FieldError]:

@@ -2,13 +2,14 @@
 
 from datetime import datetime
 
-from mockube.apimachinery import conditions, errors, gotext, meta, status
+from mockube.apimachinery import conditions, errors, gotext, meta, names, status
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.groups import PODS, GroupResource
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
 from mockube.apimachinery.wellknown import CONDITION_POD_SCHEDULED
+from mockube.apiserver.kinds.core.pod.strategy import drop_init_containers
 from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.body import read_object
 from mockube.apiserver.registry.registry import Registry
@@ -41,7 +42,7 @@ async def create(registry: Registry, context: RequestContext) -> ObjectResult:
     binding = attributes.object
     if meta.name(binding) != name:
         raise status.BadRequest("name in URL does not match name in Binding object")
-    field_errors = _check(binding)
+    field_errors = _check(binding, is_older=registry.gates.is_before("1.37"))
     if field_errors:
         raise ApiError(errors.aggregate(field_errors))
     await registry.admission.validate(registry, attributes)
@@ -50,12 +51,19 @@ async def create(registry: Registry, context: RequestContext) -> ObjectResult:
     return ObjectResult(code=201, tree=status.success(code=201))
 
 
-def _check(binding: Tree) -> list[FieldError]:
-    target, path, field_errors = binding.get("target", {}), ROOT.child("target"), []
+def _check(binding: Tree, *, is_older: bool) -> list[FieldError]:
+    """Check the target of a binding; before 1.37, its name may be no node's."""
+    target, path = binding.get("target", {}), ROOT.child("target")
+    field_errors = []
     if target.get("kind", "") not in _TARGETS:
         field_errors.append(errors.not_supported(path.child("kind"), target["kind"], ["Node", "<empty>"]))
     if not target.get("name"):
         field_errors.append(errors.required(path.child("name")))
+    elif not is_older and target.get("kind", "") in _TARGETS:
+        field_errors += [
+            errors.invalid(path.child("name"), target["name"], problem)
+            for problem in names.check_dns1123_subdomain(target["name"])
+        ]
     return field_errors
 
 
@@ -100,6 +108,7 @@ def _with_node(pod: Tree, binding: Tree, now: datetime) -> Tree:
     """Return the pod with its node and with the labels and annotations of the binding."""
     bound_pod = pod | {"spec": pod["spec"] | {"nodeName": binding["target"]["name"]}}
     bound_pod = meta.with_annotations(bound_pod, dict(meta.annotations(binding)))
+    drop_init_containers(bound_pod)
     bound_pod = meta.with_labels(bound_pod, dict(meta.labels(binding)))
     bound_pod = conditions.with_condition(bound_pod, _SCHEDULED, now)
     # The nomination is obsolete once the pod has a node.

@@ -1,6 +1,7 @@
 """The subresource /eviction, which deletes a pod if its PodDisruptionBudget allows it."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Final
 
 from msgspec.structs import replace
 
@@ -177,7 +178,7 @@ async def _use_disruption(
 
 
 def _with_used_disruption(registry: Registry, budget: Tree, pod_name: str) -> Tree:
-    _check(budget)
+    _check(budget, has_causes=not registry.gates.is_before("1.37"))
     now, before = registry.clock.now(), budget["status"]
     disruptions_left = _count(budget, "disruptionsAllowed") - 1
     disrupted = before.get("disruptedPods", {}) | {pod_name: format_time(now)}
@@ -191,17 +192,27 @@ def _with_used_disruption(registry: Registry, budget: Tree, pod_name: str) -> Tr
     return conditions.with_condition(updated_budget, exhausted, now)
 
 
-def _check(budget: Tree) -> None:
+_NEGATIVE: Final = "pdb disruptions allowed is negative"
+_TOO_MANY_PENDING: Final = "too many pending evictions not confirmed by PDB controller"
+
+
+def _check(budget: Tree, *, has_causes: bool) -> None:
+    """Refuse a disruption that the budget does not allow; `has_causes` is whether every refusal names its cause."""
     name, disruptions_left = meta.name(budget), _count(budget, "disruptionsAllowed")
     if _count(budget, "observedGeneration") < meta.generation(budget):
         raise _still_processed(name)
     if disruptions_left < 0:
-        raise status.forbidden(BUDGET, name, "pdb disruptions allowed is negative")
+        raise status.forbidden(BUDGET, name, _NEGATIVE, _causes(name, _NEGATIVE) if has_causes else ())
     if len(budget["status"].get("disruptedPods", {})) > MAX_DISRUPTED_PODS:
         problem = "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
-        raise status.forbidden(BUDGET, name, problem)
+        raise status.forbidden(BUDGET, name, problem, _causes(name, _TOO_MANY_PENDING) if has_causes else ())
     if disruptions_left == 0:
         raise _too_many(f"The disruption budget {name} {_reason_for_none(budget)}", 0)
+
+
+def _causes(name: str, problem: str) -> Sequence[Cause]:
+    message = f"The disruption budget {name} does not allow evicting pods currently: {problem}"
+    return (Cause(reason=CAUSE_DISRUPTION_BUDGET, message=message),)
 
 
 def _reason_for_none(budget: Tree) -> str:

@@ -19,6 +19,12 @@ from mockube.apimachinery.status import ApiError, BadRequest
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.registry.request_context import RequestContext
+from mockube.apiserver.registry.subresources.service_endpoints import (
+    EndpointAddress,
+    addresses_of_slices,
+    addresses_of_subsets,
+    slices_of,
+)
 
 PREFERRED_ADDRESSES: Final = ("Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP")
 KUBELET_PORT: Final = 10250
@@ -29,6 +35,7 @@ _SYSTEM: Final = "kube-system"
 _KUBELETS: Final = "mockube-kubelets"
 """The ConfigMap in which the controller manager publishes the addresses of simulated kubelets."""
 _ENDPOINTS = GroupResource("", "endpoints")
+_SLICES: Final = GroupResource("discovery.k8s.io", "endpointslices")
 _CONFIG_MAPS: Final = GroupResource("", "configmaps")
 _CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
 
@@ -74,8 +81,15 @@ class NodeAddress(Struct, frozen=True, kw_only=True):
 class Locator:
     """Finds locations by the current objects, as upstream does."""
 
-    def __init__(self, backend: Backend, preferred_addresses: Sequence[str] = PREFERRED_ADDRESSES) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        preferred_addresses: Sequence[str] = PREFERRED_ADDRESSES,
+        family: str = "IPv4",
+    ) -> None:
+        """`family` is the IP family of Services that do not choose one."""
         self._backend = backend
+        self._family = family
         self._preferred = preferred_addresses
 
     async def kubelet(
@@ -126,24 +140,26 @@ class Locator:
         scheme, name, port = _split_name(context, "service")
         if int_or_none(port) is not None:
             port = await self._port_name(context, name, int_or_none(port) or 0)
-        endpoints = await self._read(context, _ENDPOINTS, context.namespace, name)
-        subsets = endpoints.get("subsets") or ()
-        if not subsets:
-            raise _unavailable(f'no endpoints available for service "{name}"')
-        for subset in self._rotate(subsets):
-            numbers = [
-                endpoint_port["port"]
-                for endpoint_port in subset.get("ports") or ()
-                if (endpoint_port.get("name") or "") == port
-            ]
-            if not numbers:
-                continue
-            for address in self._rotate(subset.get("addresses") or ()):
-                pod = await self._pod_behind(context, address)
-                if pod is not None:
-                    gateway = await self._gateway_of_pod(pod)
-                    return Location(scheme=scheme, host=address["ip"], port=str(numbers[0]), gateway=gateway)
-        raise _unavailable(f'no endpoints available for service "{context.name}"')
+        for address in await self._addresses(context, name, port):
+            pod = await self._pod_behind(context, address)
+            if pod is not None:
+                gateway = await self._gateway_of_pod(pod)
+                return Location(scheme=scheme, host=address.ip, port=str(address.port), gateway=gateway)
+        subject = context.name if self._backend.gates.is_before("1.37") else name
+        raise _unavailable(f'no endpoints available for service "{subject}"')
+
+    async def _addresses(self, context: RequestContext, name: str, port: str) -> Iterator[EndpointAddress]:
+        """Return the addresses of a service's port; raise an error if the service has none at all."""
+        if self._backend.gates.is_before("1.37"):
+            endpoints = await self._read(context, _ENDPOINTS, context.namespace, name)
+            if subsets := endpoints.get("subsets") or ():
+                return addresses_of_subsets(subsets, port, self._rotate)
+        else:
+            await self._backend.watch_cache.fresh()
+            stored = self._backend.list_cached(_SLICES, context.namespace)
+            if slices := slices_of((each.tree() for each in stored), name):
+                return addresses_of_slices(slices, port, self._family, self._rotate)
+        raise _unavailable(f'no endpoints available for service "{name}"')
 
     def _rotate(self, items: Sequence[Any]) -> Sequence[Any]:
         if len(items) < 2:
@@ -158,9 +174,9 @@ class Locator:
                 return port.get("name") or ""
         raise _unavailable(f'no service port {number} found for service "{name}"')
 
-    async def _pod_behind(self, context: RequestContext, address: ReadOnlyTree) -> ReadOnlyTree | None:
+    async def _pod_behind(self, context: RequestContext, address: EndpointAddress) -> ReadOnlyTree | None:
         """Return the pod of an endpoint address if it is in the same namespace and still has the address; else None."""
-        reference = address.get("targetRef") or {}
+        reference = address.target
         if reference.get("namespace") != context.namespace:
             return None
         stored = await self._backend.find(
@@ -172,7 +188,7 @@ class Locator:
             if pod is None
             else [entry.get("ip") for entry in (pod.get("status") or {}).get("podIPs") or ()]
         )
-        return pod if address.get("ip") in addresses else None
+        return pod if address.ip in addresses else None
 
     # --- nodes
 

@@ -38,6 +38,10 @@ class PodValidationOptions(Struct, frozen=True, kw_only=True):
     """The pod has volume devices and its own user namespace."""
     restarting_resizes: bool = False
     """A resize restarts an init container that is not a sidecar."""
+    images_without_reference: bool = False
+    """An image volume has no reference."""
+    privileged_capability: bool = False
+    """A container has the capability CAP_SYS_ADMIN and does not allow privilege escalation."""
 
 
 STRICT = PodValidationOptions()
@@ -54,6 +58,8 @@ class PodContext(Struct, frozen=True, kw_only=True, dict=True):
     claims: frozenset[str]
     """The names of the resource claims."""
     options: PodValidationOptions
+    is_older: bool = False
+    """Whether the rules are those of a minor before 1.37."""
 
     @cached_property
     def undeclared_claim(self) -> str:

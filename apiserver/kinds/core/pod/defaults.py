@@ -1,32 +1,35 @@
 """The defaults of pods, pod templates and containers, and the changes of pods by upstream's internal type.
 
-A container's requests default to its limits. A pod may have CPU, memory and huge pages of its own: its requests default to
-the sum over its containers, else to its limits. The pull policy of an image, in a container or as a volume, depends on its
+A container's requests default to its limits. A pod may have CPU, memory and huge pages of its own: `pod_level.py` has
+their defaults. The pull policy of an image, in a container or as a volume, depends on its
 reference, which is parsed as far as necessary.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import chain
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
-from mockube.apimachinery import quantity
 from mockube.apimachinery.images import InvalidImage, parse_image
-from mockube.apimachinery.pods import container_total, is_pod_level
-from mockube.apimachinery.quantity import Quantity
-from mockube.apimachinery.resource_names import HUGE_PAGES
-from mockube.apimachinery.tree import ReadOnlyTree, Tree
-from mockube.apiserver.kinds.common.defaults import FILLED_BY_OWNER, defaults_table
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.kinds.common.defaults import FILLED_BY_OWNER, Table, defaults_table
+from mockube.apiserver.kinds.core.pod.pod_level import fill_older_pod_level
 
 
 def _pod(pod: Tree) -> None:
     """Set the defaults of pods that pod templates do not have."""
     spec = pod["spec"]
-    fill_resources(spec)
+    fill_requests(spec)
     spec.setdefault("enableServiceLinks", True)
     if spec.get("hostNetwork"):
         for port in _given_ports(spec):
             port.setdefault("hostPort", port["containerPort"])
+
+
+def _older_pod(pod: Tree) -> None:
+    """Set the defaults as minors before 1.37 do: those of the pod's own resources as well."""
+    _pod(pod)
+    fill_older_pod_level(pod["spec"])
 
 
 def _given_ports(spec: Tree) -> Iterator[Tree]:
@@ -69,6 +72,9 @@ DEFAULTS: Final = defaults_table(
 )
 
 
+OLDER_DEFAULTS: Final[Table] = {**DEFAULTS, **defaults_table("io.k8s.api.core.v1", {"Pod": _older_pod})}
+"""The defaults of minors before 1.37."""
+
 # --- the pull policy that the reference of an image implies
 
 
@@ -91,11 +97,7 @@ _USUAL_LENGTH: Final = 255
 _usual_policy = lru_cache(maxsize=4096)(_policy)
 
 
-# --- the requests of containers and pods
-
-_Amounts: TypeAlias = dict[str, Quantity]
-
-_OVERCOMMITTABLE: Final = frozenset({"cpu", "memory"})
+# --- the requests of containers
 
 
 def containers(spec: Mapping[str, Any]) -> Iterator[Tree]:
@@ -103,57 +105,16 @@ def containers(spec: Mapping[str, Any]) -> Iterator[Tree]:
     return chain(spec["containers"] or (), spec.get("initContainers", ()))
 
 
-def fill_resources(spec: Tree) -> None:
-    """Set the default requests of containers, and of the pod as a whole."""
+def fill_requests(spec: Tree) -> None:
+    """Set the default requests of containers."""
     for container in containers(spec):
-        _set(container["resources"], "requests", _requests(container["resources"]))
-    if "resources" in spec:
-        _fill_pod_level(spec, spec["resources"])
+        if requests := _requests(container["resources"]):
+            container["resources"]["requests"] = dict(sorted(requests.items()))
 
 
 def _requests(resources: Tree) -> Mapping[str, str]:
     limits: Mapping[str, str] = resources.get("limits", {})
     return limits and {**limits, **resources.get("requests", {})}
-
-
-def _fill_pod_level(spec: Tree, resources: Tree) -> None:
-    if not resources.get("limits") and not resources.get("requests"):
-        return
-    requests = resources.get("requests", {})
-    summed = {
-        name: amount
-        for name, amount in aggregate(spec, "limits").items()
-        if name.startswith(HUGE_PAGES) and name not in requests
-    }
-    limits = summed | resources.get("limits", {})
-    _set(resources, "limits", limits)
-    if limits:
-        _set(resources, "requests", _pod_level_requests(spec, limits) | requests)
-
-
-def _pod_level_requests(spec: Tree, limits: Mapping[str, str]) -> dict[str, str]:
-    summed = aggregate(spec, "requests")
-    limited = {name: amount for name, amount in limits.items() if is_pod_level(name)}
-    return limited | {name: amount for name, amount in summed.items() if name in _OVERCOMMITTABLE}
-
-
-def _set(resources: Tree, field: str, amounts: Mapping[str, str]) -> None:
-    if amounts:
-        resources[field] = dict(sorted(amounts.items()))
-
-
-def aggregate(spec: Mapping[str, Any], field: str) -> dict[str, str]:
-    """Return the maximum of the containers' amounts: during each init container, and when all containers run.
-
-    An init container that is always restarted, a sidecar, keeps running during the later ones.
-    """
-    total = container_total(spec, lambda container, _: _amounts(container, field))
-    return {name: str(amount) for name, amount in total.items()}
-
-
-def _amounts(container: ReadOnlyTree, field: str) -> _Amounts:
-    amounts = (container.get("resources") or {}).get(field) or {}
-    return {name: quantity.parse(text) for name, text in amounts.items()}
 
 
 # --- the internal type: fields with the same meaning have equal values

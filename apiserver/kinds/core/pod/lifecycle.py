@@ -129,12 +129,28 @@ def _check_headers(headers: Iterable[ReadOnlyTree] | None, path: Path) -> Iterat
 
 _PORT: Final = field("port", check_port, absent=0)
 
+_PROTOCOLS: Final = one_of("HTTP1", "HTTP2")
+
+
+def _check_protocol(action: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    protocol, field_path = action.get("protocol"), path.child("protocol")
+    if protocol != "HTTP2":
+        return () if protocol is None else _PROTOCOLS(protocol, field_path)
+    if action.get("scheme") != "HTTP":
+        return (errors.invalid(field_path, protocol, "is only supported with HTTP (H2C)"),)
+    host = action.get("host")
+    problem = 'must be empty when `protocol` is "HTTP2"'
+    return (errors.invalid(path.child("host"), host, problem),) if host else ()
+
+
 _HTTP_GET: Final = all_of(
     require("path"),
     _PORT,
     field("scheme", one_of("HTTP", "HTTPS"), absent=""),
     field("httpHeaders", _check_headers),
+    _check_protocol,
 )
+_GRPC: Final = all_of(_PORT, pointer("mode", one_of("Plaintext", "TLS")))
 _ACTIONS: Final[Mapping[str, Check]] = {"exec": require("command"), "httpGet": _HTTP_GET, "tcpSocket": _PORT}
 
 
@@ -147,7 +163,7 @@ def _action(actions: Mapping[str, Check]) -> Check:
 # --- probes
 
 _CHECK_PROBE: Final = all_of(
-    _action({**_ACTIONS, "grpc": _PORT}),
+    _action({**_ACTIONS, "grpc": _GRPC}),
     *(
         field(name, non_negative)
         for name in (

@@ -18,7 +18,7 @@ from mockube.apiserver.kinds.core.pod.scheduling import (
     check_match_label_keys,
     has_wrong_selectors,
 )
-from mockube.apiserver.kinds.core.pod.security import check_host_sysctl
+from mockube.apiserver.kinds.core.pod.security import SYS_ADMIN, check_host_sysctl
 from mockube.apiserver.kinds.core.volumes.projected import check_not_reserved
 
 DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
@@ -52,6 +52,11 @@ def options_from_old_pod(spec: ReadOnlyTree, metadata: ReadOnlyTree) -> PodValid
         volume_devices=own_users
         and any(container.get("volumeDevices") for container, _ in containers_of(spec, ROOT)),
         restarting_resizes=any(map(_restarts_when_resized, spec.get("initContainers", ()))),
+        images_without_reference=any(map(_lacks_reference, spec.get("volumes") or ())),
+        privileged_capability=any(
+            _has_privileged_capability(container.get("securityContext") or {})
+            for container, _ in containers_of(spec, ROOT)
+        ),
     )
 
 
@@ -111,3 +116,14 @@ def _restarts_when_resized(container: ReadOnlyTree) -> bool:
     return any(
         policy.get("restartPolicy") == RESTART_CONTAINER for policy in container.get("resizePolicy", ())
     )
+
+
+def _lacks_reference(volume: ReadOnlyTree) -> bool:
+    return volume.get("image") is not None and not volume["image"].get("reference")
+
+
+def _has_privileged_capability(context: ReadOnlyTree) -> bool:
+    """Return whether a container has the capability, and privilege escalation is not allowed expressly."""
+    if context.get("allowPrivilegeEscalation"):
+        return False
+    return SYS_ADMIN in ((context.get("capabilities") or {}).get("add") or ())

@@ -1,42 +1,50 @@
 """The QoS class of a pod, which follows from the resources of its containers."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
 
 from mockube.apimachinery import quantity
 from mockube.apimachinery.quantity import Quantity
+from mockube.apiserver.kinds.core.pod.pod_level import has_pod_level
 
 GUARANTEED, BURSTABLE, BEST_EFFORT = "Guaranteed", "Burstable", "BestEffort"
-COMPUTE = frozenset({"cpu", "memory"})
+COMPUTE: Final = frozenset({"cpu", "memory"})
 
 
 def qos_class(pod: Mapping[str, Any]) -> str:
     """Return the QoS class of a pod. Ephemeral containers do not count: they have no resource requirements."""
-    spec = pod.get("spec", {})
-    if spec.get("resources") is not None:
-        requirements = [spec["resources"]]
-    else:
-        containers = (*(spec.get("containers") or ()), *spec.get("initContainers", ()))
-        requirements = [container.get("resources", {}) for container in containers]
-    requests = _total(resources.get("requests") for resources in requirements)
-    limits = _total(resources.get("limits") for resources in requirements)
-    if not requests and not limits:
-        return BEST_EFFORT
-    is_limited = all(_compute(resources.get("limits")).keys() >= COMPUTE for resources in requirements)
-    return GUARANTEED if is_limited and requests == limits else BURSTABLE
+    spec = pod.get("spec") or {}
+    return _class_of([spec["resources"]] if has_pod_level(spec.get("resources")) else [*_of_containers(spec)])
 
 
-def _total(lists: Iterable[Mapping[str, Any] | None]) -> Mapping[str, Quantity]:
-    total: dict[str, Quantity] = {}
-    for resource_list in lists:
-        for name, amount in _compute(resource_list).items():
-            total[name] = total[name] + amount if name in total else amount
-    return total
+def older_qos_class(pod: Mapping[str, Any]) -> str:
+    """Return the QoS class in minors before 1.37: resources of the pod count even if they are empty."""
+    spec = pod.get("spec") or {}
+    return _class_of([spec["resources"]] if spec.get("resources") is not None else [*_of_containers(spec)])
 
 
-def _compute(resource_list: Mapping[str, Any] | None) -> Mapping[str, Quantity]:
-    """Return the amounts above zero of compute resources."""
-    if not resource_list:
-        return {}
-    read = {name: quantity.parse(amount) for name, amount in resource_list.items() if name in COMPUTE}
-    return {name: amount for name, amount in read.items() if amount.number > 0}
+def _of_containers(spec: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    for name in ("containers", "initContainers"):
+        yield from (container.get("resources") or {} for container in spec.get(name) or ())
+
+
+def _class_of(requirements: Iterable[Mapping[str, Any]]) -> str:
+    """Return the class that all requirements have; without a common one, the pod is burstable."""
+    classes = {_class_of_amount(resources, name) for resources in requirements for name in COMPUTE} or {
+        BEST_EFFORT
+    }
+    return classes.pop() if len(classes) == 1 else BURSTABLE
+
+
+def _class_of_amount(resources: Mapping[str, Any], name: str) -> str:
+    requested, limit = (_amount(resources.get(field), name) for field in ("requests", "limits"))
+    if requested != limit:
+        return BURSTABLE
+    return GUARANTEED if limit else BEST_EFFORT
+
+
+def _amount(amounts: Mapping[str, Any] | None, name: str) -> Quantity | None:
+    """Return an amount; None for nothing."""
+    text = (amounts or {}).get(name)
+    amount = None if text is None else quantity.parse(text)
+    return amount if amount is not None and amount.number else None

@@ -10,9 +10,10 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import ANNOTATION_MIRROR_POD
 from mockube.apiserver.kinds.common.checks import with_old_values
 from mockube.apiserver.kinds.common.resource_names import CPU, MEMORY
+from mockube.apiserver.kinds.common.validated_minor import is_before
 from mockube.apiserver.kinds.core.pod.context import WINDOWS, os_of
 from mockube.apiserver.kinds.core.pod.lifecycle import ALWAYS, RESTART_CONTAINER
-from mockube.apiserver.kinds.core.pod.qos import qos_class
+from mockube.apiserver.kinds.core.pod.qos import older_qos_class, qos_class
 from mockube.apiserver.kinds.core.pod.validation import NOWHERE, SPEC, check_changed_pod, spec_of
 
 _KINDS: Final = ("containers", "initContainers")
@@ -31,8 +32,8 @@ def check_resize(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
 
 
 def _check_service(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
-    status = old.get("status") or {}
-    if (status.get("qosClass") or qos_class(old)) != qos_class(new):
+    status, class_of = old.get("status") or {}, older_qos_class if is_before("1.37") else qos_class
+    if (status.get("qosClass") or class_of(old)) != class_of(new):
         new_class = (new.get("status") or {}).get("qosClass", "")
         yield errors.invalid(SPEC, new_class, "Pod QOS Class may not change as a result of resizing")
     if not _is_supported(status.get("containerStatuses", ())):
@@ -135,8 +136,10 @@ def _resources(container: ReadOnlyTree) -> ReadOnlyTree:
 
 
 def _is_only_resized(container: ReadOnlyTree, old_container: ReadOnlyTree) -> bool:
-    """Return whether only resource amounts changed. Claims are not considered, so containers with claims cannot be resized."""
-    amounts = _with_old_amounts(_resources(container), _resources(old_container))
+    """Return whether only resource amounts changed. Before 1.37, containers with claims cannot be resized."""
+    amounts: ReadOnlyTree = _with_old_amounts(_resources(container), _resources(old_container))
+    if "claims" in _resources(container) and not is_before("1.37"):
+        amounts = {**amounts, "claims": _resources(container)["claims"]}
     return (
         amounts == _resources(old_container)
         and with_old_values(container, old_container, "resources") == old_container

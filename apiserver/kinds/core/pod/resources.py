@@ -23,7 +23,7 @@ from mockube.apiserver.kinds.common.resource_names import (
     is_overcommit_allowed,
 )
 from mockube.apiserver.kinds.core.pod.context import WINDOWS, PodContext
-from mockube.apiserver.kinds.core.pod.defaults import aggregate
+from mockube.apiserver.kinds.core.pod.pod_level import aggregate
 
 _LABEL: Final = report(names.check_dns1123_label)
 _SUBDOMAIN: Final = report(names.check_dns1123_subdomain)

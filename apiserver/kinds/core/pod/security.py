@@ -241,7 +241,10 @@ def _check_proc_mount(context: ReadOnlyTree, path: Path, pod_context: PodContext
         yield errors.invalid(path, mount, "`hostUsers` must be false to use `Unmasked`")
 
 
-def _check_escalation(context: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+SYS_ADMIN: Final = "CAP_SYS_ADMIN"
+
+
+def _check_escalation(context: ReadOnlyTree, path: Path, pod_context: PodContext) -> Iterator[FieldError]:
     """Check that a container without privilege escalation is not privileged from the start."""
     if context.get("allowPrivilegeEscalation") is not False:
         return
@@ -250,9 +253,11 @@ def _check_escalation(context: ReadOnlyTree, path: Path) -> Iterator[FieldError]
         yield errors.invalid(
             path, internal("core.SecurityContext", context), f"{forbidding} `privileged` to true"
         )
+    if pod_context.options.privileged_capability and not pod_context.is_older:
+        return
     for capability in (context.get("capabilities") or {}).get("add", ()):
-        if capability == "CAP_SYS_ADMIN":
-            problem = f"{forbidding} `capabilities.Add` CAP_SYS_ADMIN"
+        if capability == SYS_ADMIN:
+            problem = f"{forbidding} `capabilities.Add` {SYS_ADMIN}"
             yield errors.invalid(path, internal("core.SecurityContext", context), problem)
 
 
@@ -270,7 +275,7 @@ def check_security_context(
     yield from _IDS(context, path)
     yield from _check_proc_mount(context, path, pod_context)
     yield from pointer("seccompProfile", check_seccomp)(context, path)
-    yield from _check_escalation(context, path)
+    yield from _check_escalation(context, path, pod_context)
     yield from _PROFILES_OF_CONTAINER(context, path)
 
 
@@ -296,12 +301,17 @@ def _check_shared_processes(spec: ReadOnlyTree, path: Path) -> Iterable[FieldErr
 
 
 def check_pod_security_context(pod_context: PodContext, path: Path) -> Iterator[FieldError]:
-    """Check the security context of a pod, with the fields of the spec that upstream's internal type has in it."""
-    spec, options, path = pod_context.spec, pod_context.options, path.child("securityContext")
+    """Check the security context of a pod, and the shared processes: before 1.37, upstream's internal type has them in it."""
+    spec, options = pod_context.spec, pod_context.options
+    path_of_spec, path = path, path.child("securityContext")
     context = spec.get("securityContext") or {}
     yield from _GROUPS(context, path)
-    yield from _check_shared_processes(spec, path)
+    if pod_context.is_older:
+        yield from _check_shared_processes(spec, path)
     sysctls = context.get("sysctls", ())
     yield from check_sysctls(spec, sysctls, path.child("sysctls"), allow_host=options.host_sysctls)
     yield from _POLICIES(context, path)
-    yield from (_ANY_SELINUX if options.selinux_policy else _RECURSIVE)(context, path)
+    only_recursive = pod_context.is_older and not options.selinux_policy
+    yield from (_RECURSIVE if only_recursive else _ANY_SELINUX)(context, path)
+    if not pod_context.is_older:
+        yield from _check_shared_processes(spec, path_of_spec)

@@ -30,6 +30,7 @@ from mockube.apiserver.kinds.common.checks import (
     required_one_of,
 )
 from mockube.apiserver.kinds.common.objectmeta import check_label_name, check_labels
+from mockube.apiserver.kinds.common.validated_minor import is_before
 from mockube.apiserver.kinds.core.pod.containers import (
     check_containers,
     check_ephemeral_containers,
@@ -230,6 +231,15 @@ def _is_valid(metadata: ReadOnlyTree | None, spec: ReadOnlyTree) -> bool:
 
 _IS_VALID_IN_POD: Final = cached_by_spec(partial(_is_valid, {}))
 _IS_VALID_IN_TEMPLATE: Final = cached_by_spec(partial(_is_valid, None))
+_IS_VALID_IN_OLDER_POD: Final = cached_by_spec(partial(_is_valid, {}))
+_IS_VALID_IN_OLDER_TEMPLATE: Final = cached_by_spec(partial(_is_valid, None))
+"""In minors before 1.37, and in later ones, other specs are valid."""
+
+
+def _cache_of(*, in_pod: bool) -> Callable[[bytes], bool]:
+    if is_before("1.37"):
+        return _IS_VALID_IN_OLDER_POD if in_pod else _IS_VALID_IN_OLDER_TEMPLATE
+    return _IS_VALID_IN_POD if in_pod else _IS_VALID_IN_TEMPLATE
 
 
 def check_pod_spec(
@@ -237,7 +247,7 @@ def check_pod_spec(
 ) -> Iterable[FieldError]:
     """Check a pod spec. `metadata` is a pod's; None in a template. Recent valid specs are cached."""
     if options == STRICT and not is_large(spec):
-        is_valid = _IS_VALID_IN_TEMPLATE if metadata is None else _IS_VALID_IN_POD
+        is_valid = _cache_of(in_pod=metadata is not None)
         if is_valid(spec_cache_key(spec)):
             return ()
     return _check_all(spec, metadata, path, options)
@@ -252,7 +262,12 @@ def _check_all(
     yield from volume_errors
     yield from check_resource_claims(spec, metadata, path)
     pod_context = PodContext(
-        spec=spec, metadata=metadata, volumes=volumes, claims=claim_names(spec), options=options
+        spec=spec,
+        metadata=metadata,
+        volumes=volumes,
+        claims=claim_names(spec),
+        options=options,
+        is_older=is_before("1.37"),
     )
     for part in _PARTS:
         yield from part(pod_context, path)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
-from mockube.apimachinery import errors, names
+from mockube.apimachinery import errors, names, quantity
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -11,6 +11,7 @@ from mockube.apimachinery.wellknown import CONDITION_POD_SCHEDULED
 from mockube.apiserver.kinds.common.addresses import check_ip, is_dual_stack, parse_sloppily
 from mockube.apiserver.kinds.common.checks import (
     all_of,
+    between,
     each_item,
     field,
     immutable,
@@ -23,6 +24,7 @@ from mockube.apiserver.kinds.common.checks import (
     require_that,
 )
 from mockube.apiserver.kinds.common.internal import internal
+from mockube.apiserver.kinds.common.validated_minor import is_before
 from mockube.apiserver.kinds.core.pod.context import LINUX, WINDOWS, os_of
 from mockube.apiserver.kinds.core.pod.lifecycle import ALWAYS, RESTART_ALL, restarts
 from mockube.apiserver.kinds.core.pod.security import check_id
@@ -70,8 +72,16 @@ def restarting(spec: ReadOnlyTree, kind: str) -> Callable[[str, int], bool]:
 
 # --- users
 
+_ANY_ID: Final = between(0, 2**32 - 1)
+
+
+def _check_uid(uid: int, path: Path) -> Iterable[FieldError]:
+    """Check a user that a container runtime reports. Before 1.37, the users of specs are allowed."""
+    return check_id(uid, path) if is_before("1.37") else _ANY_ID(uid, path)
+
+
 _IDS: Final = all_of(
-    field("uid", check_id, absent=0),
+    field("uid", _check_uid, absent=0),
     field("gid", check_id, absent=0),
     field("supplementalGroups", each_item(check_id), absent=()),
 )
@@ -95,6 +105,10 @@ def check_users(statuses: Statuses, path: Path, os: str) -> Iterator[FieldError]
 
 _CLAIM: Final = "claim:"
 _OF_CLAIMS: Final = (
+    "must match one of the container's resource claims as 'claim:<claimName>/<requestName>' when "
+    "container.resources.claims[*].request is set or 'claim:<claimName>' when it is empty"
+)
+_OF_CLAIMS_BEFORE: Final = (
     "must match one of the container's resource claims in a format 'claim:<claimName>/<request>' or "
     "'claim:<claimName>' if request is empty"
 )
@@ -127,24 +141,50 @@ def _check_resources(resources: Iterable[ReadOnlyTree], path: Path) -> Iterator[
         seen.add(name)
 
 
-def _check_known(name: str, path: Path, container: ReadOnlyTree | None) -> Iterator[FieldError]:
-    """Check that a container requests the resource or claim. Statuses of unknown containers are not checked."""
-    resources: dict[str, Any] = (container or {}).get("resources") or {}
+def _check_known(
+    name: str, path: Path, container: ReadOnlyTree | None, extended: ReadOnlyTree
+) -> Iterator[FieldError]:
+    """Check that a container requests the resource or claim. Statuses of unknown containers are not checked.
+
+    `extended` is the status of the claim for extended resources.
+    """
+    if container is None:
+        return
+    resources: dict[str, Any] = container.get("resources") or {}
     is_claim = name.startswith(_CLAIM)
     known_names = map(_claim, resources.get("claims", ())) if is_claim else resources.get("requests", ())
-    if container is not None and name not in known_names:
-        yield errors.invalid(path, name, _OF_CLAIMS if is_claim else _OF_REQUESTS)
+    if name in known_names:
+        return
+    if not is_claim:
+        yield errors.invalid(path, name, _OF_REQUESTS)
+    elif is_before("1.37"):
+        yield errors.invalid(path, name, _OF_CLAIMS_BEFORE)
+    elif not _is_mapped(name, container, extended):
+        yield errors.invalid(path, name, _OF_CLAIMS)
+
+
+def _is_mapped(name: str, container: ReadOnlyTree, extended: ReadOnlyTree) -> bool:
+    """Return whether the name is that of a request that was made for an extended resource of the container."""
+    requests = (container.get("resources") or {}).get("requests") or {}
+    return any(
+        name == f"{_CLAIM}{extended.get('resourceClaimName')}/{mapping.get('requestName')}"
+        and mapping.get("containerName") == container.get("name")
+        and quantity.parse(requests.get(mapping.get("resourceName"), "0")).number != 0
+        for mapping in extended.get("requestMappings") or ()
+        if mapping.get("requestName") and extended.get("resourceClaimName")
+    )
 
 
 def check_allocated(
-    statuses: Statuses, path: Path, containers: Sequence[ReadOnlyTree]
+    statuses: Statuses, path: Path, containers: Sequence[ReadOnlyTree], extended: ReadOnlyTree
 ) -> Iterator[FieldError]:
     by_name = {container.get("name", ""): container for container in containers}
     for index, status in enumerate(statuses):
         container = by_name.get(status.get("name", ""))
         for resource_index, resource_status in enumerate(status.get("allocatedResourcesStatus", ())):
             item_path = path.index(index).child("allocatedResourcesStatus").index(resource_index)
-            yield from _check_known(resource_status.get("name", ""), item_path.child("name"), container)
+            name = resource_status.get("name", "")
+            yield from _check_known(name, item_path.child("name"), container, extended)
             yield from _check_resources(resource_status.get("resources", ()), item_path.child("resources"))
 
 
@@ -314,5 +354,6 @@ def _check_containers(status: ReadOnlyTree, spec: ReadOnlyTree) -> Iterator[Fiel
         yield from check_users(status.get(name, ()), _STATUS.child(name), os)
     for name, kind in _CONTAINER_LISTS.items():
         containers = spec.get(kind) or ()
-        yield from check_allocated(status.get(name, ()), _STATUS.child(name), containers)
+        extended = status.get("extendedResourceClaimStatus") or {}
+        yield from check_allocated(status.get(name, ()), _STATUS.child(name), containers, extended)
     yield from check_nothing_allocated(status.get(_EPHEMERAL, ()), _STATUS.child(_EPHEMERAL))

@@ -4,12 +4,14 @@ Pods begin as Pending, are updated as a whole or through three subresources, and
 """
 
 from collections import defaultdict, deque
+from collections.abc import Sequence
 from typing import Any, Final
 
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.tree import Tree
 from mockube.apimachinery.wellknown import CONDITION_POD_SCHEDULED
-from mockube.apiserver.kinds.core.pod.qos import qos_class
+from mockube.apiserver.kinds.core.pod.pod_level import fill_pod_level
+from mockube.apiserver.kinds.core.pod.qos import older_qos_class, qos_class
 from mockube.apiserver.kinds.strategy import (
     EACH_ITEM,
     MAIN,
@@ -24,15 +26,46 @@ from mockube.apiserver.kinds.strategy import (
 _CONTAINER_LISTS: Final = ("initContainers", "containers", "ephemeralContainers")
 _STATUS_LISTS: Final = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
 
-# --- fields of gates that are off in 1.36
+# --- fields of gates that are off by default
+
+_PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
+_HOOKS: Final = ("lifecycle.postStart", "lifecycle.preStop")
+_FILES: Final = ("secret", "configMap", "downwardAPI")
+_PROJECTED: Final = "volumes.*.projected.sources.*"
+
+
+def _in_containers(*fields: str) -> tuple[str, ...]:
+    return tuple(f"{name}.*.{field}" for name in _CONTAINER_LISTS for field in fields)
+
 
 _SPEC_GATES: Final = (
-    Gate(tuple(f"{name}.*.lifecycle.stopSignal" for name in _CONTAINER_LISTS), drops_empty=True),
+    Gate(_in_containers("lifecycle.stopSignal"), drops_empty=True),
     Gate(("schedulingGroup",)),
+    Gate(("evictionResponders",), name="EvictionRequestAPI"),
+    Gate(("volumes.*.emptyDir.mode",), name="EmptyDirVolumeMode"),
+    Gate(_in_containers("volumeMounts.*.bindMountOptions"), name="VolumeBindMountOptions"),
+    Gate(
+        _in_containers(*(f"{action}.httpGet.protocol" for action in (*_PROBES, *_HOOKS))),
+        name="H2CContainerProbe",
+    ),
+    Gate(_in_containers(*(f"{probe}.grpc.mode" for probe in _PROBES)), name="GRPCContainerProbeTLS"),
+    Gate(
+        (
+            *(f"volumes.*.{source}.defaultUser" for source in (*_FILES, "projected")),
+            *(f"volumes.*.{source}.items.*.user" for source in _FILES),
+            *(f"{_PROJECTED}.{source}.items.*.user" for source in _FILES),
+            *(
+                f"{_PROJECTED}.{source}.user"
+                for source in ("serviceAccountToken", "clusterTrustBundle", "podCertificate")
+            ),
+        ),
+        name="AtomicWriteVolumeUserFields",
+    ),
 )
 _STATUS_GATES: Final = (
     Gate(tuple(f"{name}.*.volumeMounts.*.volumeStatus" for name in _STATUS_LISTS)),
     Gate(("nodeAllocatableResourceClaimStatuses",)),
+    Gate(("volumeHealth",), name="CSIVolumeHealth"),
 )
 
 DISABLED_IN_PODS: Final = DisabledFields(
@@ -67,17 +100,70 @@ _GATED = {
 
 def _prepare_create(pod: Tree, request: StrategyContext) -> None:
     pod.setdefault("spec", {})
-    pod["status"] = {"phase": "Pending", "qosClass": qos_class(pod)}
+    _complete(pod, request)
+    fill_pod_level(pod["spec"])
+    pod["status"] = _pending(pod, qos_class(pod), request)
+
+
+def prepare_older_create(pod: Tree, request: StrategyContext) -> None:
+    """Prepare a new pod as minors before 1.37 do."""
+    pod.setdefault("spec", {})
+    pod["status"] = _pending(pod, older_qos_class(pod), request)
+    _complete(pod, request)
+
+
+def _pending(pod: Tree, qos: str, request: StrategyContext) -> Tree:
+    status: Tree = {"phase": "Pending", "qosClass": qos}
     if pod["spec"].get("schedulingGates"):
-        pod["status"]["conditions"] = conditions.set_condition((), _GATED, request.now)
+        status["conditions"] = conditions.set_condition((), _GATED, request.now)
+    return status
+
+
+def _complete(pod: Tree, request: StrategyContext) -> None:
+    drop_init_containers(pod)
     complete_selectors(pod)
     take_apparmor_annotations(pod, request)
 
 
+def _keep_pod_level(new: Tree, old: Tree) -> None:
+    """Keep resources of the pod that a client without the field dropped."""
+    resources = (old.get("spec") or {}).get("resources")
+    if resources is not None and new["spec"].get("resources") is None:
+        new["spec"] = new["spec"] | {"resources": resources}
+
+
+def _prepare_update(new: Tree, old: Tree, _request: StrategyContext) -> None:
+    _keep_pod_level(new, old)
+    drop_init_containers(new)
+
+
+def _prepare_resize(new: Tree, old: Tree, _request: StrategyContext) -> None:
+    _keep_pod_level(new, old)
+    new["spec"] = dict(new["spec"])
+    fill_pod_level(new["spec"])
+
+
+_KEPT: Final = ("qosClass", "observedGeneration")
+_KEPT_CLAIMS: Final = (
+    "resourceClaimStatuses",
+    "extendedResourceClaimStatus",
+    "nodeAllocatableResourceClaimStatuses",
+)
+"""The fields of a status that an older kubelet does not have, and would otherwise drop; minors before 1.37 keep the first."""
+
+
 def _prepare_status(new: Tree, old: Tree, _request: StrategyContext) -> None:
-    """Keep fields that an older kubelet does not have, and would otherwise drop."""
+    _keep_status(new, old, (*_KEPT, *_KEPT_CLAIMS))
+
+
+def prepare_older_status(new: Tree, old: Tree, _request: StrategyContext) -> None:
+    """Prepare a new status as minors before 1.37 do."""
+    _keep_status(new, old, _KEPT)
+
+
+def _keep_status(new: Tree, old: Tree, kept: Sequence[str]) -> None:
     status, before = dict(new.get("status") or {}), old.get("status") or {}
-    for field in ("qosClass", "observedGeneration"):
+    for field in kept:
         if field in before:
             status.setdefault(field, before[field])
     if status.get("conditions"):
@@ -162,6 +248,24 @@ def _complete_term(term: Tree, labels: dict[str, str]) -> Tree:
     return term | {"labelSelector": selector | {"matchExpressions": expressions}}
 
 
+# --- annotations of init containers
+
+INIT_CONTAINERS: Final = tuple(
+    f"pod.{version}.kubernetes.io/init-{subject}"
+    for version in ("beta", "alpha")
+    for subject in ("containers", "container-statuses")
+)
+
+
+def drop_init_containers(holder: Tree) -> None:
+    """Drop the annotations that were the init containers of a pod or template before Kubernetes 1.8."""
+    annotations = meta.annotations(holder)
+    if any(name in annotations for name in INIT_CONTAINERS):
+        left = {name: text for name, text in annotations.items() if name not in INIT_CONTAINERS}
+        metadata = {name: value for name, value in holder["metadata"].items() if name != "annotations"}
+        holder["metadata"] = metadata | ({"annotations": left} if left else {})
+
+
 # --- AppArmor annotations
 
 APPARMOR_ANNOTATION_PREFIX = "container.apparmor.security.beta.kubernetes.io/"
@@ -233,7 +337,7 @@ STRATEGY = Strategy(
     first_generation=1,
     disabled=DISABLED_IN_PODS,
     prepare_create=_prepare_create,
-    prepare_update={"status": _prepare_status},
+    prepare_update={MAIN: _prepare_update, "resize": _prepare_resize, "status": _prepare_status},
     grace=_grace,
     returns_deleted=True,
 )

@@ -9,6 +9,7 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.common.checks import Check, all_of, one_of, optional, report, require
+from mockube.apiserver.kinds.common.validated_minor import is_before
 from mockube.apiserver.kinds.core.pod.context import PodContext, PodValidationOptions
 from mockube.apiserver.kinds.core.volumes.legacy import PORTAL_TOO_LONG, is_portal_too_long
 from mockube.apiserver.kinds.core.volumes.projected import check_descending, check_projected_leniently
@@ -16,10 +17,10 @@ from mockube.apiserver.kinds.core.volumes.sources import SOURCES, check_source
 
 
 @cache
-def _sources(*, in_pod: bool, any_token_path: bool) -> Mapping[str, Check]:
-    """Return the checks of volume sources: images are required in pods, and tokens may have `any_token_path`."""
+def _sources(*, any_image: bool, any_token_path: bool) -> Mapping[str, Check]:
+    """Return the checks of volume sources: images may lack a reference, and tokens may have `any_token_path`."""
     sources = dict(SOURCES)
-    if in_pod:
+    if not any_image:
         sources["image"] = all_of(require("reference"), SOURCES["image"])
     if any_token_path:
         sources["projected"] = check_projected_leniently
@@ -57,7 +58,9 @@ def check_volumes(
 ) -> tuple[dict[str, ReadOnlyTree], list[FieldError]]:
     """Return the valid volumes by name, and the errors of the others."""
     pod = (metadata or {}).get("name", "")
-    sources = _sources(in_pod=metadata is not None, any_token_path=options.token_paths)
+    # Before 1.37, image volumes need a reference in pods only.
+    any_image = metadata is None if is_before("1.37") else options.images_without_reference
+    sources = _sources(any_image=any_image, any_token_path=options.token_paths)
     volumes, path = spec.get("volumes") or (), path.child("volumes")
     ephemeral_claims = {
         _claim_of(pod, each.get("name", "")) for each in volumes if pod and each.get("ephemeral") is not None
@@ -121,6 +124,23 @@ def check_mounts(container: ReadOnlyTree, path: Path, pod_context: PodContext) -
         yield from optional("subPathExpr", check_descending)(mount, path)
         yield from _check_propagation(mount, container, path.child("mountPropagation"))
         yield from _check_recursion(mount, path.child("recursiveReadOnly"))
+        yield from _check_options(mount, item_path.child("bindMountOptions"), pod_context)
+
+
+_MOUNT_OPTIONS: Final = ("nodev", "noexec", "nosuid")
+
+
+def _check_options(mount: ReadOnlyTree, path: Path, pod_context: PodContext) -> Iterator[FieldError]:
+    options = mount.get("bindMountOptions") or ()
+    seen: set[str] = set()
+    for index, option in enumerate(options):
+        if option not in _MOUNT_OPTIONS:
+            yield errors.not_supported(path.index(index), option, _MOUNT_OPTIONS)
+        if option in seen:
+            yield errors.duplicate(path.index(index), option)
+        seen.add(option)
+    if options and pod_context.volumes.get(mount.get("name", ""), {}).get("image") is not None:
+        yield errors.invalid(path, options, "bindMountOptions may not be used with image volumes")
 
 
 def _check_propagation(mount: ReadOnlyTree, container: ReadOnlyTree, path: Path) -> Iterator[FieldError]:

@@ -10,6 +10,7 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.common.checks import all_of, pointer, report
+from mockube.apiserver.kinds.common.validated_minor import is_before
 from mockube.apiserver.kinds.core.pod.context import PodContext, containers_of
 
 _MAX_SPEC_KIB: Final = 64
@@ -109,13 +110,18 @@ def check_host_processes(pod_context: PodContext, path: Path) -> Iterator[FieldE
 _NO_WINDOWS: Final = "cannot be set for a windows pod"
 _NO_LINUX: Final = "windows options cannot be set for a linux pod"
 
+_HOST_FIELDS: Final = (("hostUsers",), ("hostPID",), ("hostIPC",), ("shareProcessNamespace",))
 _NOT_OF_WINDOWS_PODS: Final = (
-    ("securityContext", "appArmorProfile"), ("securityContext", "seLinuxOptions"), ("hostUsers",), ("hostPID",),
-    ("hostIPC",), ("securityContext", "seccompProfile"), ("securityContext", "fsGroup"),
-    ("securityContext", "fsGroupChangePolicy"), ("securityContext", "sysctls"), ("shareProcessNamespace",),
+    ("securityContext", "appArmorProfile"), ("securityContext", "seLinuxOptions"), ("securityContext", "seccompProfile"),
+    ("securityContext", "fsGroup"), ("securityContext", "fsGroupChangePolicy"), ("securityContext", "sysctls"),
     ("securityContext", "runAsUser"), ("securityContext", "runAsGroup"), ("securityContext", "supplementalGroups"),
-    ("securityContext", "supplementalGroupsPolicy"), ("securityContext", "seLinuxChangePolicy"),
+    ("securityContext", "supplementalGroupsPolicy"), ("securityContext", "seLinuxChangePolicy"), *_HOST_FIELDS,
 )  # fmt: skip
+_NOT_OF_OLDER_WINDOWS_PODS: Final = (
+    *_NOT_OF_WINDOWS_PODS[:2], *_HOST_FIELDS[:3], *_NOT_OF_WINDOWS_PODS[2:6], _HOST_FIELDS[3],
+    *_NOT_OF_WINDOWS_PODS[6:11],
+)  # fmt: skip
+"""The fields in the order of the errors in minors before 1.37."""
 _NOT_OF_WINDOWS_CONTAINERS: Final = (
     "appArmorProfile", "seLinuxOptions", "seccompProfile", "capabilities", "readOnlyRootFilesystem", "privileged",
     "allowPrivilegeEscalation", "procMount", "runAsUser", "runAsGroup",
@@ -125,7 +131,7 @@ _UNSET: Final = {"hostPID": False, "hostIPC": False, "sysctls": ()}
 
 
 def check_windows_pod(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
-    for steps in _NOT_OF_WINDOWS_PODS:
+    for steps in _NOT_OF_OLDER_WINDOWS_PODS if is_before("1.37") else _NOT_OF_WINDOWS_PODS:
         *within, last = steps
         value = reduce(lambda tree, step: tree.get(step) or {}, within, spec).get(last)
         if value is not None and value != _UNSET.get(last):

@@ -10,6 +10,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.common.checks import (
     Check,
     all_of,
+    between,
     each_item,
     field,
     pointer,
@@ -52,15 +53,15 @@ check_mode: Final = require_that(
     lambda mode: 0 <= mode <= 0o777, "must be a number between 0 and 0777 (octal), both inclusive"
 )
 
+_OWNER: Final = between(0, 2**31 - 1)
+_USER: Final = pointer("user", _OWNER)
+_MODE_AND_USER: Final = all_of(pointer("defaultMode", check_mode), pointer("defaultUser", _OWNER))
+
 check_key_to_path: Final = all_of(
-    require("key"),
-    require("path", check_not_reserved),
-    pointer("mode", check_mode),
+    require("key"), require("path", check_not_reserved), pointer("mode", check_mode), _USER
 )
 
-keys_and_mode: Final = all_of(
-    pointer("defaultMode", check_mode), field("items", each_item(check_key_to_path))
-)
+keys_and_mode: Final = all_of(_MODE_AND_USER, field("items", each_item(check_key_to_path)))
 """The common check of ConfigMap and Secret volumes."""
 
 
@@ -78,13 +79,13 @@ def _check_reference(file: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
 
 
 check_downward_file: Final = all_of(
-    require("path", check_not_reserved), _check_reference, pointer("mode", check_mode)
+    require("path", check_not_reserved), _check_reference, pointer("mode", check_mode), _USER
 )
 
 
 def check_downward(source: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     """Check a `downwardAPI` volume. Upstream reports errors of its files without their indexes."""
-    yield from pointer("defaultMode", check_mode)(source, path)
+    yield from _MODE_AND_USER(source, path)
     for file in source.get("items", ()):
         yield from check_downward_file(file, path)
 
@@ -222,7 +223,7 @@ def _use_path(target: str, volume: Path, used_paths: set[str]) -> Iterable[Field
 
 def _check_projected(token_path: Check) -> Check:
     def check(volume: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
-        yield from pointer("defaultMode", check_mode)(volume, path)
+        yield from _MODE_AND_USER(volume, path)
         used_paths: set[str] = set()
         for index, source in enumerate(volume.get("sources") or ()):
             source_path = path.child("sources").index(index)
@@ -234,6 +235,7 @@ def _check_projected(token_path: Check) -> Check:
             if source.get("serviceAccountToken") is not None:
                 # The error of a token's path has the path of the volume, as upstream.
                 yield from token_path(source["serviceAccountToken"], path)
+                yield from _USER(source["serviceAccountToken"], source_path.child("serviceAccountToken"))
             if len(present) > 1:
                 yield errors.forbidden(source_path, "may not specify more than 1 volume type per source")
 

@@ -53,7 +53,15 @@ def _check_empty_dir(source: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     if limit is not None and any(check_not_negative(limit, path)):
         detail = "SizeLimit field must be a valid resource quantity"
         yield errors.forbidden(path.child("sizeLimit"), detail)
+    yield from _EMPTY_DIR_MODE(source, path)
 
+
+_EMPTY_DIR_MODE: Final = pointer(
+    "mode",
+    require_that(
+        lambda mode: 0 <= mode <= 0o1777, "must be a number between 0 and 01777 (octal), both inclusive"
+    ),
+)
 
 _HOST_PATH_TYPES: Final = (
     "", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket",

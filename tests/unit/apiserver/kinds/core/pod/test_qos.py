@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.apiserver.kinds.core.pod.qos import qos_class
+from mockube.apiserver.kinds.core.pod.qos import older_qos_class, qos_class
 
 
 def container(requests=None, limits=None):
@@ -51,3 +51,9 @@ BOTH = {"cpu": "1", "memory": "1Gi"}
 )
 def test_qos_class(spec, expected):
     assert qos_class({"spec": spec}) == expected
+
+
+@pytest.mark.parametrize("resources", [{}, {"requests": {"example.com/gpu": "1"}}])
+def test_pod_level_resources_without_supported_ones_do_not_count_since_1_37(resources):
+    pod = {"spec": {"containers": [container(BOTH, BOTH)], "resources": resources}}
+    assert (qos_class(pod), older_qos_class(pod)) == ("Guaranteed", "BestEffort")

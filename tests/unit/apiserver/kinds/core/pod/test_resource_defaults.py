@@ -1,5 +1,9 @@
 import pytest
 
+from mockube.apiserver.kinds.core.pod.pod_level import fill_older_pod_level, fill_pod_level
+
+FILLS = {"1.37": fill_pod_level, "1.36": fill_older_pod_level}
+
 
 def container(*, restart=None, **resources):
     return {"name": "c", "resources": resources} | ({"restartPolicy": restart} if restart else {})
@@ -41,6 +45,18 @@ def test_template_container_requests_are_not_defaulted(with_defaults):
     assert defaulted["spec"]["template"]["spec"]["containers"][0]["resources"] == {"limits": {"cpu": "1"}}
 
 
+@pytest.fixture(params=FILLS)
+def filled(pod_spec, request):
+    """Return the resources of a pod as a minor completes them."""
+
+    def fill(**spec):
+        defaulted = pod_spec(**spec)
+        FILLS[request.param](defaulted)
+        return defaulted["resources"]
+
+    return fill
+
+
 @pytest.mark.parametrize(
     ("resources", "containers", "expected"),
     [
@@ -62,12 +78,6 @@ def test_template_container_requests_are_not_defaulted(with_defaults):
             {"limits": {"cpu": "2"}, "requests": {"cpu": "1"}},
             id="explicit pod requests",
         ),
-        pytest.param(
-            {"requests": {"cpu": "1"}},
-            [container(requests={"cpu": "100m", "memory": "1Mi"})],
-            {"requests": {"cpu": "1"}},
-            id="container requests without a pod limit are not added",
-        ),
         pytest.param({}, [container(requests={"cpu": "1"})], {}, id="no pod resources"),
         pytest.param(
             {"limits": {"cpu": "1", "example.com/gpu": "1"}},
@@ -77,8 +87,55 @@ def test_template_container_requests_are_not_defaulted(with_defaults):
         ),
     ],
 )
-def test_pod_level_requests_default(pod_spec, resources, containers, expected):
-    assert pod_spec(resources=resources, containers=containers)["resources"] == expected
+def test_pod_level_requests_default(filled, resources, containers, expected):
+    assert filled(resources=resources, containers=containers) == expected
+
+
+@pytest.mark.parametrize(
+    ("resources", "containers", "expected"),
+    [
+        pytest.param(
+            {"requests": {"cpu": "1"}},
+            [container(requests={"cpu": "100m", "memory": "1Mi"})],
+            {"requests": {"cpu": "1", "memory": "1Mi"}},
+            id="requests of containers are added without a limit",
+        ),
+        pytest.param(
+            {"requests": {"cpu": "1"}},
+            [container(limits={"cpu": "500m"}), container(limits={"cpu": "1500m"})],
+            {"limits": {"cpu": "2"}, "requests": {"cpu": "1"}},
+            id="limits of all containers",
+        ),
+        pytest.param(
+            {"requests": {"cpu": "3"}},
+            [container(limits={"cpu": "500m"})],
+            {"limits": {"cpu": "3"}, "requests": {"cpu": "3"}},
+            id="request above the limits of all containers",
+        ),
+        pytest.param(
+            {"requests": {"cpu": "1"}},
+            [container(limits={"cpu": "500m"}), container()],
+            {"requests": {"cpu": "1"}},
+            id="a container without a limit",
+        ),
+        pytest.param(
+            {"limits": {"memory": "1Gi"}},
+            [container(limits={"cpu": "500m"})],
+            {"limits": {"cpu": "500m", "memory": "1Gi"}, "requests": {"cpu": "500m", "memory": "1Gi"}},
+            id="limit of another resource",
+        ),
+    ],
+)
+def test_pod_level_limits_default_since_1_37(pod_spec, resources, containers, expected):
+    spec = pod_spec(resources=resources, containers=containers)
+    fill_pod_level(spec)
+    assert spec["resources"] == expected
+
+
+def test_pod_level_limits_do_not_default_until_1_36(pod_spec):
+    spec = pod_spec(resources={"requests": {"cpu": "1"}}, containers=[container(limits={"cpu": "2"})])
+    fill_older_pod_level(spec)
+    assert spec["resources"] == {"requests": {"cpu": "1"}}
 
 
 PAGES = "hugepages-2Mi"
@@ -97,16 +154,11 @@ PAGES = "hugepages-2Mi"
             {"limits": {PAGES: "8Mi"}, "requests": {PAGES: "8Mi"}},
             id="its own limit",
         ),
-        pytest.param(
-            {"requests": {PAGES: "8Mi"}},
-            {"requests": {PAGES: "8Mi"}},
-            id="request of huge pages sets no limit",
-        ),
     ],
 )
-def test_pod_level_huge_pages_default(pod_spec, resources, expected):
+def test_pod_level_huge_pages_default(filled, resources, expected):
     containers = [container(limits={PAGES: "2Mi"}), container(limits={PAGES: "4Mi"})]
-    assert pod_spec(resources=resources, containers=containers)["resources"] == expected
+    assert filled(resources=resources, containers=containers) == expected
 
 
 SIDECAR = {"restart": "Always"}
@@ -132,10 +184,10 @@ SIDECAR = {"restart": "Always"}
         ),
     ],
 )
-def test_pod_level_requests_are_maximum_of_containers(pod_spec, first, cpu):
-    spec = pod_spec(
+def test_pod_level_requests_are_maximum_of_containers(filled, first, cpu):
+    resources = filled(
         resources={"limits": {"cpu": "2"}},
         initContainers=first,
         containers=[container(requests={"cpu": "100m"})],
     )
-    assert spec["resources"]["requests"] == {"cpu": cpu}
+    assert resources["requests"] == {"cpu": cpu}

@@ -3,6 +3,7 @@
 import pytest
 
 from mockube.apimachinery.paths import ROOT
+from mockube.apiserver.kinds.common.validated_minor import validate_as
 from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions
 from mockube.apiserver.kinds.core.pod.spec import cached_by_spec, check_pod_spec, is_large, spec_cache_key
 from mockube.apiserver.kinds.core.pod.warnings import template_warnings
@@ -82,7 +83,8 @@ def test_cached_errors_have_path_of_each_object():
 
 
 def test_template_and_pod_results_are_cached_separately():
-    spec = with_volumes({"name": "v", "image": {"pullPolicy": "Always"}})
+    ports = [{"containerPort": 80, "protocol": "TCP"}]
+    spec = {**SPEC, "hostNetwork": True, "containers": [{**CONTAINER, "ports": ports}]}
     assert (spec_errors(spec, None), len(spec_errors(spec)), spec_errors(spec, None)) == ([], 1, [])
 
 
@@ -102,13 +104,20 @@ def test_mirror_pod_claims_are_refused_despite_cache():
 
 
 def test_lenient_options_are_cached_separately():
-    spec = {**SPEC, "securityContext": {"seLinuxChangePolicy": "MountOption"}}
-    lenient = PodValidationOptions(selinux_policy=True)
+    spec = with_volumes({"name": "v", "image": {"pullPolicy": "Always"}})
+    lenient = PodValidationOptions(images_without_reference=True)
     assert (
         spec_errors(spec, options=lenient),
         len(spec_errors(spec)),
         spec_errors(spec, options=lenient),
     ) == ([], 1, [])
+
+
+def test_results_of_minors_are_cached_separately():
+    spec = with_volumes({"name": "v", "image": {"pullPolicy": "Always"}})
+    with validate_as("1.36"):
+        assert spec_errors(spec, None) == []
+    assert spec_errors(spec, None) == ["volumes[0].image.reference: Required value"]
 
 
 def test_warnings_are_repeated_and_annotations_not_cached():

@@ -108,8 +108,9 @@ STATUSES = [
     pytest.param(({"hostIP": "10.0.0.1", "hostIPs": ips("10.0.0.2")},),
         ['hostIPs[0].ip: Invalid value: "10.0.0.2": must be equal to `hostIP`'], id="other address of the host"),
     pytest.param((user(uid=0, gid=0, supplementalGroups=[1]),), [], id="user"),
+    pytest.param((user(uid=2**32 - 1, gid=0),), [], id="largest user"),
     pytest.param((user(uid=-1, gid=-1, supplementalGroups=[-1]),),
-        ["containerStatuses[0].user.linux.uid: Invalid value: -1: must be between 0 and 2147483647, inclusive",
+        ["containerStatuses[0].user.linux.uid: Invalid value: -1: must be between 0 and 4294967295, inclusive",
          "containerStatuses[0].user.linux.gid: Invalid value: -1: must be between 0 and 2147483647, inclusive",
          ("containerStatuses[0].user.linux.supplementalGroups[0]: Invalid value: -1: must be between 0 and "
           "2147483647, inclusive")], id="negative user"),
@@ -193,8 +194,8 @@ CLAIM_STATUSES = [
           "one of the container's resource requests")], id="unknown allocated resource"),
     pytest.param(allocated("claim:e"),
         [('containerStatuses[0].allocatedResourcesStatus[0].name: Invalid value: "claim:e": must match one of '
-          "the container's resource claims in a format 'claim:<claimName>/<request>' or 'claim:<claimName>' if "
-          "request is empty")], id="unknown allocated claim"),
+          "the container's resource claims as 'claim:<claimName>/<requestName>' when "
+          "container.resources.claims[*].request is set or 'claim:<claimName>' when it is empty")], id="unknown allocated claim"),
     pytest.param(allocated("example.com/a", {"resourceID": "1", "health": "Ill"}),
         [('containerStatuses[0].allocatedResourcesStatus[0].resources[0].health: Unsupported value: "Ill": '
           'supported values: "Healthy", "Unhealthy", "Unknown"')], id="unknown health"),

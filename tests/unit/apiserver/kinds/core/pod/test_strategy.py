@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.apiserver.kinds.core.pod.strategy import APPARMOR_ANNOTATION_PREFIX
+from mockube.apiserver.kinds.core.pod.strategy import APPARMOR_ANNOTATION_PREFIX, prepare_older_status
 from mockube.apiserver.kinds.core.pod.strategy import STRATEGY as PODS
 from mockube.apiserver.kinds.strategy import MAIN
 from tests.support.server.requests import NOW_TEXT, request
@@ -126,3 +126,54 @@ def test_apparmor_field_overrides_annotation():
     tree = pod(containers=[{"name": "c", "securityContext": context}])
     tree["metadata"]["annotations"] = {f"{APPARMOR_ANNOTATION_PREFIX}c": "runtime/default"}
     assert prepared_pod(tree)["spec"]["containers"][0]["securityContext"] == context
+
+
+CLAIM_STATUSES = {
+    "resourceClaimStatuses": [{"name": "a"}],
+    "extendedResourceClaimStatus": {"resourceClaimName": "b"},
+}
+
+
+def test_status_update_keeps_claims_that_a_client_drops_since_1_37():
+    old = pod() | {"status": {"phase": "Running"} | CLAIM_STATUSES}
+    new, older = (pod() | {"status": {"phase": "Running"}} for _ in range(2))
+    PODS.prepare_update["status"](new, old, request())
+    prepare_older_status(older, old, request())
+    assert new["status"] == {"phase": "Running"} | CLAIM_STATUSES
+    assert older["status"] == {"phase": "Running"}
+
+
+def test_status_update_with_empty_list_removes_claims():
+    new = pod() | {"status": {"resourceClaimStatuses": []}}
+    PODS.prepare_update["status"](new, pod() | {"status": CLAIM_STATUSES}, request())
+    assert new["status"]["resourceClaimStatuses"] == []
+
+
+@pytest.mark.parametrize("subresource", [MAIN, "resize"])
+def test_update_without_pod_level_resources_keeps_them(subresource):
+    resources = {"limits": {"cpu": "1"}, "requests": {"cpu": "1"}}
+    new = pod()
+    PODS.prepare_update[subresource](new, pod(resources=resources), request())
+    assert new["spec"]["resources"] == resources
+
+
+def test_resize_completes_pod_level_resources_without_changing_shared_ones():
+    resources = {"requests": {"cpu": "1"}}
+    new = pod(containers=[{"name": "c", "resources": {"limits": {"cpu": "2"}}}], resources=resources)
+    PODS.prepare_update["resize"](new, pod(), request())
+    assert new["spec"]["resources"] == {"limits": {"cpu": "2"}, "requests": {"cpu": "1"}}
+    assert resources == {"requests": {"cpu": "1"}}
+
+
+def test_pod_level_limits_count_for_qos_class_of_new_pod():
+    limits = {"cpu": "1", "memory": "1Gi"}
+    containers = [{"name": "c", "resources": {"limits": limits, "requests": limits}}]
+    prepared = prepared_pod(pod(containers=containers, resources={"requests": {"cpu": "1"}}))
+    assert prepared["spec"]["resources"] == {"limits": limits, "requests": limits}
+    assert prepared["status"]["qosClass"] == "Guaranteed"
+
+
+def test_annotations_of_init_containers_are_dropped():
+    tree = pod()
+    tree["metadata"]["annotations"] = {"pod.beta.kubernetes.io/init-containers": "[]", "a": "b"}
+    assert prepared_pod(tree)["metadata"] == {"name": "p", "annotations": {"a": "b"}}

@@ -1,0 +1,28 @@
+"""The minor release whose rules the validation of an object follows, for rules that change within the validation of a part.
+
+It is the newest, unless the kinds of an older minor validate. Rules that can be added to or removed from the result are in
+`minors/rules.py` instead.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from mockube.apimachinery.schema import minors
+
+_minor: ContextVar[str] = ContextVar("minor", default=minors.NEWEST)
+
+
+@contextmanager
+def validate_as(minor: str) -> Iterator[None]:
+    """Validate as a minor release does, while the context lasts."""
+    token = _minor.set(minor)
+    try:
+        yield
+    finally:
+        _minor.reset(token)
+
+
+def is_before(minor: str) -> bool:
+    """Return whether the rules are those of a release before a minor."""
+    return minors.is_before(_minor.get(), minor)
