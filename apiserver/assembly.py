@@ -46,7 +46,7 @@ EVENTS = (GroupResource("", "events"), GroupResource("events.k8s.io", "events"))
 
 
 def make_catalog(settings: Settings, schemas: Schemas, reviews: ReviewDependencies) -> Catalog:
-    kinds = kinds_of(settings.minor, settings.overrides)
+    kinds = kinds_of(settings.minor, settings.overrides, settings.gates)
     groups = (
         (*kinds.groups, resource_metrics.group_of(settings.minor))
         if settings.simulate_metrics
@@ -109,9 +109,6 @@ def make_registry(  # noqa: PLR0913 - each argument is a dependency
     watch_cache = WatchCache(
         kv, layout.root, clock=clock, read=TypeCheckedReader(schemas, {v1beta1.HEAD: v1beta1.to_v1}).read
     )
-    services = ServiceAllocator(
-        networks=settings.service_cluster_ip_ranges, node_ports=settings.service_node_ports
-    )
     scheme = Scheme(
         schemas=AllSchemas(schemas, catalog),
         decoder=AllDecoder(schemas, catalog),
@@ -121,7 +118,6 @@ def make_registry(  # noqa: PLR0913 - each argument is a dependency
         conversions=catalog.conversions,
         prepare=catalog.prepare,
     )
-    event_leases = LeaseManager(kv, clock=clock, seconds=settings.event_ttl)
     return Registry(
         kv=kv,
         layout=layout,
@@ -132,12 +128,18 @@ def make_registry(  # noqa: PLR0913 - each argument is a dependency
         gates=settings.gates,
         scheme=scheme,
         admission=admission,
-        allocators=Allocators(
-            by_resource={SERVICES: services}, lease_managers=dict.fromkeys(EVENTS, event_leases)
-        ),
+        allocators=_allocators(kv, settings, clock),
         authorization=rights.authorization,
         watch_list=settings.watch_list,
     )
+
+
+def _allocators(kv: KV, settings: Settings, clock: Clock) -> Allocators:
+    services = ServiceAllocator(
+        networks=settings.service_cluster_ip_ranges, node_ports=settings.service_node_ports
+    )
+    event_leases = LeaseManager(kv, clock=clock, seconds=settings.event_ttl)
+    return Allocators(by_resource={SERVICES: services}, lease_managers=dict.fromkeys(EVENTS, event_leases))
 
 
 def make_filter_config(  # noqa: PLR0913 - each argument is a dependency

@@ -1,22 +1,56 @@
-"""The kinds that a server serves: those of its minor release, as `--runtime-config` switches them."""
+"""The kinds that a server serves: those of its minor release and gates, as `--runtime-config` switches them."""
 
+from collections.abc import Collection
+
+from msgspec.structs import replace
+
+from mockube.apimachinery.feature_gates import FeatureGates
+from mockube.apimachinery.groups import PODS
 from mockube.apimachinery.schema import minors
+from mockube.apiserver.kinds.core.pod.defaults import DEFAULTS_WITH_PROTOCOL
+from mockube.apiserver.kinds.field_gates import FIELD_GATES
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.registry import NEWEST, Kinds
 from mockube.apiserver.kinds.resource_config import NO_OVERRIDES, Overrides
 
 
-def kinds_of(minor: str, overrides: Overrides = NO_OVERRIDES) -> Kinds:
-    """Return the kinds that a server of a minor release has, by default or as its APIs are switched."""
-    if overrides:
-        from mockube.apiserver.kinds.betas import switched_kinds  # noqa: PLC0415 - few servers have others than by default
+def kinds_of(minor: str, overrides: Overrides = NO_OVERRIDES, gates: FeatureGates | None = None) -> Kinds:
+    """Return the kinds that a server of a minor release has, by default or as its APIs and gates are switched."""
+    kinds = _kinds_of_gates(_kinds_of_minor(minor), gates or FeatureGates(minor))
+    if not overrides:
+        return kinds
+    from mockube.apiserver.kinds.betas import switched_kinds  # noqa: PLC0415 - few servers have others than by default
 
-        return switched_kinds(kinds_of(minor), overrides, lambda kind: _kind_of_minor(kind, minor))
+    return switched_kinds(kinds, overrides, lambda kind: _kind_of_minor(kind, minor))
+
+
+def _kinds_of_minor(minor: str) -> Kinds:
     if minor == minors.NEWEST:
         return NEWEST
     from mockube.apiserver.kinds.minors.older_kinds import older_kinds  # noqa: PLC0415 - most servers are of the newest
 
     return older_kinds(minor)
+
+
+def _kinds_of_gates(kinds: Kinds, gates: FeatureGates) -> Kinds:
+    enabled = frozenset(filter(gates.is_on, FIELD_GATES))
+    if not enabled:
+        return kinds
+    groups = (
+        replace(group, kinds=tuple(_kind_of_gates(kind, enabled) for kind in group.kinds), resources=())
+        for group in kinds.groups
+    )
+    return Kinds(groups, kinds.hidden, kinds.minor)
+
+
+def _kind_of_gates(kind: Kind, enabled: Collection[str]) -> Kind:
+    strategy = kind.strategy
+    if strategy is not None:
+        strategy = replace(strategy, disabled=strategy.disabled.without_gates(enabled))
+    has_protocol = kind.resource.group_resource == PODS and "H2CContainerProbe" in enabled
+    return replace(
+        kind, strategy=strategy, defaults=DEFAULTS_WITH_PROTOCOL if has_protocol else kind.defaults
+    )
 
 
 def _kind_of_minor(kind: Kind, minor: str) -> Kind:

@@ -4,7 +4,7 @@ The algorithm of each verb is written once, in `registry/`. A strategy provides 
 all the paths of fields that a write may change, resets, or drops because their feature gate is off.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -99,6 +99,11 @@ class DisabledFields:
                     inner = inner.setdefault(step, {})
                 inner[last] = gate
         self._fields = _compile(steps)
+
+    def without_gates(self, names: Collection[str]) -> "DisabledFields":
+        """Return the disabled fields when some gates are on."""
+        gates = [gate for gate in self.gates if gate.name not in names]
+        return self if len(gates) == len(self.gates) else DisabledFields(gates)
 
     def drop(self, new: Tree, old: ReadOnlyTree | None) -> None:
         """Drop the fields of gates that the old object, if there is one, does not use."""

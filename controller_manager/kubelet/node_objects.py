@@ -3,6 +3,7 @@
 Pure.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
@@ -130,10 +131,14 @@ def machine_ids(name: str) -> dict[str, str]:
     return {"machineID": machine.hex, "systemUUID": str(system), "bootID": str(boot)}
 
 
-def node_info(node: ReadOnlyTree, version: str) -> dict[str, str]:
+_USER_NAMESPACE_SINCE: Final = 37
+"""The minor version since which kubelets report whether they run in a user namespace."""
+
+
+def node_info(node: ReadOnlyTree, version: str) -> dict[str, Any]:
     """Return the nodeInfo of a node: what it has, and for the rest what its labels and its kubelet's version say."""
     labels = meta.labels(node)
-    info = {
+    info: dict[str, Any] = {
         "architecture": labels.get(LABEL_ARCH) or "amd64",
         "containerRuntimeVersion": f"{RUNTIME}://0.1.0",
         "kernelVersion": RUNTIME,
@@ -143,8 +148,16 @@ def node_info(node: ReadOnlyTree, version: str) -> dict[str, str]:
         "osImage": RUNTIME,
         **machine_ids(meta.name(node)),
     }
+    if _minor_number(version) >= _USER_NAMESPACE_SINCE:
+        info["runningInUserNamespace"] = False
     present = (node.get("status") or {}).get("nodeInfo") or {}
     return {**info, **{name: value for name, value in present.items() if value}}
+
+
+def _minor_number(version: str) -> int:
+    """Return the minor version of a kubelet, such as 37 of v1.37.2; 0 if it has none."""
+    match = re.match(r"v?1\.([0-9]{1,3})", version)
+    return int(match[1]) if match else 0
 
 
 def lease(owner: ReadOnlyTree, now: datetime) -> dict[str, Any]:

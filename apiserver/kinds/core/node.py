@@ -29,6 +29,8 @@ from mockube.apiserver.kinds.core.pod.defaults import agree_with_list
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import (
     MAIN,
+    DisabledFields,
+    Gate,
     Strategy,
     StrategyContext,
 )
@@ -277,6 +279,7 @@ KIND: Final = Kind(
     ),
     strategy=Strategy(
         cleared=(),
+        disabled=DisabledFields((Gate(("spec.podPreemptionPolicy",)),)),
         prepare_create=_prepare_create,
         prepare_update={MAIN: _prepare_update, "status": _prepare_update},
     ),

@@ -16,6 +16,12 @@ from mockube.controller_manager.kubelet.containers.environment import (
     resource_value,
     unknown_variables,
 )
+from mockube.controller_manager.kubelet.containers.file_projection import (
+    Content,
+    FileProjection,
+    Permissions,
+    default_permissions,
+)
 from mockube.controller_manager.kubelet.containers.images import behavior_of
 from mockube.controller_manager.kubelet.containers.network_files import hosts_file, resolver_file
 from mockube.controller_manager.kubelet.containers.program import REFERENCE, expand_references
@@ -27,17 +33,10 @@ from mockube.controller_manager.kubelet.shell.programs.system import sysctl_path
 
 API_VOLUMES: Final = frozenset({"configMap", "secret", "downwardAPI", "projected"})
 """The kinds of volumes whose files come from API objects; containers cannot write them."""
-_SET_GID: Final = 0o2000
+_OF_GROUP: Final = 0o2770
+"""The permissions that the fsGroup and the owner have on a volume's folder, whose new files belong to the group."""
 _GROUP_READS: Final = 0o440
 """The permissions that the fsGroup and the owner have on a volume's files."""
-
-
-class FileProjection(NamedTuple):
-    data: bytes
-    mode: int
-
-
-Content = Mapping[str, FileProjection]
 
 
 def files_of(pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> dict[str, FileEntry]:
@@ -98,8 +97,9 @@ def volume_content(
 
 def _credential_files(volume: ReadOnlyTree, references: References) -> Content:
     projected = volume.get("projected") or {}
+    default = default_permissions(projected)
     return {
-        path: FileProjection(data, projected.get("defaultMode", 0o644))
+        path: FileProjection(data, *default.of_credential(source["podCertificate"]))
         for index, source in enumerate(projected.get("sources") or ())
         if source.get("podCertificate")
         for path, data in certificate_files(
@@ -220,7 +220,9 @@ def _mounted_files(
 
     def file(content: FileProjection) -> FileEntry:
         mode = content.mode if group is None else content.mode | _GROUP_READS
-        return FileEntry(data=content.data, mode=mode, group=group or 0, read_only=read_only)
+        return FileEntry(
+            data=content.data, mode=mode, user=content.user or 0, group=group or 0, read_only=read_only
+        )
 
     if inner in content:
         return {mount_path: file(content[inner])}
@@ -233,11 +235,17 @@ def _mounted_files(
 
 def _directory(kind: str, source: ReadOnlyTree, group: int | None, *, read_only: bool) -> FileEntry:
     in_memory = kind in ("secret", "downwardAPI", "projected") or source.get("medium") == "Memory"
-    mode = 0o777 if kind in API_VOLUMES or kind == "emptyDir" else 0o755
-    if group is not None and mode == 0o777:
-        mode |= _SET_GID
+    is_shared = kind in API_VOLUMES or kind == "emptyDir"
+    mode = folder_mode(kind, source) if is_shared else 0o755
+    if group is not None and is_shared:
+        mode |= _OF_GROUP
     file_system = "tmpfs" if in_memory else ""
     return FileEntry(mode=mode, group=group or 0, file_system=file_system, read_only=read_only)
+
+
+def folder_mode(kind: str, source: ReadOnlyTree) -> int:
+    """Return the permissions of a volume's folder, before it is given to the fsGroup."""
+    return int(source.get("mode", 0o777)) if kind == "emptyDir" else 0o777
 
 
 def sub_path(mount: ReadOnlyTree, environment: Mapping[str, str]) -> str:
@@ -331,35 +339,37 @@ def _content(
     pod: ReadOnlyTree,
     container: ReadOnlyTree,
     references: References,
-    default_mode: int = 0o644,
+    outer: Permissions | None = None,
 ) -> Content:
-    mode = source.get("defaultMode", default_mode)
+    default = default_permissions(source, outer)
     match kind:
         case "configMap":
             data = _map_data(references.config_maps.get(source.get("name") or ""))
-            return _select_items(data, source.get("items"), mode)
+            return _select_items(data, source.get("items"), default)
         case "secret":
             name = source.get("secretName") or source.get("name") or ""
-            return _select_items(decoded_data(references.secrets.get(name) or {}), source.get("items"), mode)
+            secret_data = decoded_data(references.secrets.get(name) or {})
+            return _select_items(secret_data, source.get("items"), default)
         case "downwardAPI":
             return {
                 item["path"]: FileProjection(
-                    _downward_api_value(item, pod, container, references).encode(), item.get("mode", mode)
+                    _downward_api_value(item, pod, container, references).encode(), *default.of(item)
                 )
                 for item in source.get("items") or ()
             }
         case "serviceAccountToken":
             token = references.tokens.get(token_key(source))
-            return {} if token is None else {source["path"]: FileProjection(token.encode(), mode)}
+            permissions = default.of_credential(source)
+            return {} if token is None else {source["path"]: FileProjection(token.encode(), *permissions)}
         case "projected":
             files: dict[str, FileProjection] = {}
             for part in source.get("sources") or ():
                 for name, inner in part.items():
-                    files |= _content(name, inner or {}, pod, container, references, mode)
+                    files |= _content(name, inner or {}, pod, container, references, default)
             return files
         case "clusterTrustBundle":
             anchors, _ = trust_anchors(source, references.bundles)
-            return {source["path"]: FileProjection(anchors, mode)}
+            return {source["path"]: FileProjection(anchors, *default.of_credential(source))}
         case _:
             return {}
 
@@ -370,11 +380,13 @@ def _map_data(config_map: ReadOnlyTree | None) -> Mapping[str, bytes]:
     return data | decoded_data({"data": tree.get("binaryData") or {}})
 
 
-def _select_items(data: Mapping[str, bytes], items: Sequence[Mapping[str, Any]] | None, mode: int) -> Content:
+def _select_items(
+    data: Mapping[str, bytes], items: Sequence[Mapping[str, Any]] | None, default: Permissions
+) -> Content:
     if not items:
-        return {name: FileProjection(value, mode) for name, value in data.items()}
+        return {name: FileProjection(value, *default) for name, value in data.items()}
     return {
-        item["path"]: FileProjection(data[item["key"]], item.get("mode", mode))
+        item["path"]: FileProjection(data[item["key"]], *default.of(item))
         for item in items
         if item["key"] in data
     }

@@ -15,8 +15,9 @@ from typing import Final
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.kubelet.containers.environment import References, environment_of
+from mockube.controller_manager.kubelet.containers.file_projection import Content
 from mockube.controller_manager.kubelet.containers.mounts import (
-    Content,
+    folder_mode,
     sub_path,
     volume_content,
     volume_kind,
@@ -102,7 +103,8 @@ def _binds(base: Path, pod: ReadOnlyTree, container: ReadOnlyTree, references: R
         if not source.exists():
             _make_volume_folder(source)
         read_only = bool(mount.get("readOnly")) or _is_api_volume(volume_kind(volume))
-        yield Bind(str(source), absolute_path(mount["mountPath"]), read_only)
+        options = tuple(mount.get("bindMountOptions") or ())
+        yield Bind(str(source), absolute_path(mount["mountPath"]), read_only, options)
 
 
 def add_message_file(base: Path, pod: ReadOnlyTree, container: ReadOnlyTree, mounts: Mounts) -> Mounts:
@@ -145,10 +147,10 @@ def _link(root: Path, bind: Bind) -> None:
         link.symlink_to(bind.source)
 
 
-def _make_volume_folder(folder: Path) -> None:
-    """Create a folder of a volume that every user of the pod may write, as a kubelet does."""
+def _make_volume_folder(folder: Path, mode: int = 0o777) -> None:
+    """Create a folder of a volume, which every user of the pod may write unless the volume has a mode."""
     folder.mkdir(parents=True, exist_ok=True)
-    folder.chmod(0o777)
+    folder.chmod(mode)
 
 
 def volume_folder(base: Path, pod: ReadOnlyTree, volume: ReadOnlyTree) -> Path:
@@ -168,7 +170,8 @@ def write_volumes(base: Path, pod: ReadOnlyTree, container: ReadOnlyTree, refere
             continue
         folder = volume_folder(base, pod, volume)
         if not folder.exists():
-            _make_volume_folder(folder)
+            kind = volume_kind(volume)
+            _make_volume_folder(folder, folder_mode(kind, volume.get(kind) or {}))
             _give_to_group(folder, group)
         content = volume_content(volume, pod, container, references)
         if content is not None:
@@ -196,6 +199,8 @@ def replace_content(folder: Path, content: Content, group: int | None = None) ->
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(file.data)
         path.chmod(file.mode & 0o777)
+        if file.user is not None and os.geteuid() == 0:
+            os.chown(path, file.user, -1)
         _give_to_group(path, group)
     new.mkdir(exist_ok=True)
     _replace_link(link, new.name)

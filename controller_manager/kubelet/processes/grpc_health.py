@@ -1,4 +1,4 @@
-"""The gRPC call of a probe, grpc.health.v1.Health/Check, in HTTP/2 frames without compression."""
+"""The gRPC call of a probe, grpc.health.v1.Health/Check, in HTTP/2 frames without compression; and such frames."""
 
 import asyncio
 import struct
@@ -7,10 +7,10 @@ from typing import Final
 
 from mockube.apimachinery.schema import minors
 
-_PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-_DATA, _HEADERS, _RST, _SETTINGS, _PING, _GOAWAY = 0, 1, 3, 4, 6, 7
-_ACK, _END_STREAM, _END_HEADERS, _PADDED = 1, 1, 4, 8
-_STREAM: Final = 1
+PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+DATA, HEADERS, RST, SETTINGS, PING, GOAWAY = 0, 1, 3, 4, 6, 7
+ACK, END_STREAM, END_HEADERS, PADDED, PRIORITY = 1, 1, 4, 8, 32
+STREAM: Final = 1
 MAX_FRAME: Final = 1 << 14
 MAX_RESPONSE: Final = 1 << 16
 _STATUSES: Final = ("UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN")
@@ -21,15 +21,19 @@ class GrpcError(Exception):
 
 
 async def check_health(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, authority: str, service: str
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    authority: str,
+    service: str,
+    scheme: str = "http",
 ) -> str:
     """Return the status of a service; the service "" is the whole server."""
     name = service.encode()
     message = b"\x0a" + _varint(len(name)) + name if name else b""
     body = b"\x00" + struct.pack(">I", len(message)) + message
-    writer.write(_PREFACE + _frame(_SETTINGS, 0, 0, b""))
-    writer.write(_frame(_HEADERS, _END_HEADERS, _STREAM, b"".join(_headers(authority))))
-    writer.write(_frame(_DATA, _END_STREAM, _STREAM, body))
+    writer.write(PREFACE + frame(SETTINGS, 0, 0, b""))
+    writer.write(frame(HEADERS, END_HEADERS, STREAM, b"".join(_headers(authority, scheme))))
+    writer.write(frame(DATA, END_STREAM, STREAM, body))
     await writer.drain()
     return _status(await _read_response(reader, writer))
 
@@ -43,18 +47,18 @@ async def _read_response(reader: asyncio.StreamReader, writer: asyncio.StreamWri
         if length > MAX_FRAME:
             raise GrpcError("the response is not HTTP/2")
         payload = await reader.readexactly(length)
-        if kind == _SETTINGS and not flags & _ACK:
-            writer.write(_frame(_SETTINGS, _ACK, 0, b""))
-        elif kind == _PING and not flags & _ACK:
-            writer.write(_frame(_PING, _ACK, 0, payload))
-        elif kind in (_RST, _GOAWAY):
+        if kind == SETTINGS and not flags & ACK:
+            writer.write(frame(SETTINGS, ACK, 0, b""))
+        elif kind == PING and not flags & ACK:
+            writer.write(frame(PING, ACK, 0, payload))
+        elif kind in (RST, GOAWAY):
             raise GrpcError("the server ended the call")
-        elif kind == _DATA:
-            padding = payload[0] if flags & _PADDED and payload else 0
-            body += payload[1 : len(payload) - padding] if flags & _PADDED else payload
+        elif kind == DATA:
+            padding = payload[0] if flags & PADDED and payload else 0
+            body += payload[1 : len(payload) - padding] if flags & PADDED else payload
         if len(body) > MAX_RESPONSE:
             raise GrpcError("the response is too long")
-        if kind in (_DATA, _HEADERS) and flags & _END_STREAM:
+        if kind in (DATA, HEADERS) and flags & END_STREAM:
             return bytes(body)
 
 
@@ -66,22 +70,26 @@ def _status(body: bytes) -> str:
     return _STATUSES[number] if number < len(_STATUSES) else str(number)
 
 
-def _frame(kind: int, flags: int, stream: int, payload: bytes) -> bytes:
+def frame(kind: int, flags: int, stream: int, payload: bytes) -> bytes:
     return len(payload).to_bytes(3) + bytes([kind, flags]) + stream.to_bytes(4) + payload
 
 
-def _headers(authority: str) -> Iterator[bytes]:
+def _headers(authority: str, scheme: str) -> Iterator[bytes]:
     pairs = (
         (":method", "POST"),
-        (":scheme", "http"),
+        (":scheme", scheme),
         (":path", "/grpc.health.v1.Health/Check"),
         (":authority", authority),
         ("content-type", "application/grpc"),
         ("te", "trailers"),
         ("user-agent", f"kube-probe/{minors.NEWEST}"),
     )
-    for name, value in pairs:
-        yield b"\x00" + _text(name) + _text(value)
+    return (header(name, value) for name, value in pairs)
+
+
+def header(name: str, value: str) -> bytes:
+    """Return a header in HPACK's format, without compression."""
+    return b"\x00" + _text(name) + _text(value)
 
 
 def _text(text: str) -> bytes:

@@ -18,6 +18,8 @@ _CLONE_NEWNS, _CLONE_NEWUSER = 0x00020000, 0x10000000
 _MS_RDONLY, _MS_REMOUNT, _MS_BIND, _MS_REC, _MS_PRIVATE = 1, 32, 4096, 16384, 1 << 18
 _LOCKED_FLAGS: Final = {os.ST_NOSUID: 2, os.ST_NODEV: 4, os.ST_NOEXEC: 8}
 """The flags of a file system that a user namespace may not remove, and those of mount(2)."""
+_OPTIONS: Final = {"nosuid": 2, "nodev": 4, "noexec": 8}
+"""The flags of mount(2) by option."""
 OWN_FOLDERS: Final = ("/", "/dev", "/tmp")  # noqa: S108 - of a container
 """The folders that each container has for itself."""
 MAX_ENTRIES: Final = 4096
@@ -30,6 +32,8 @@ class Bind(NamedTuple):
     source: str
     path: str
     read_only: bool
+    options: "tuple[str, ...]" = ()
+    """Further options, such as `noexec`."""
 
 
 class Mounts(NamedTuple):
@@ -137,10 +141,14 @@ def _bind(bind: Bind, target: str) -> None:
         with suppress(FileExistsError), open(target, "x", encoding="ascii"):  # noqa: PTH123
             pass  # Another command of the container may run at the same time.
     _mount(bind.source, target, _MS_BIND | _MS_REC)
-    if bind.read_only:
-        flags = os.statvfs(target).f_flag
-        locked_flags = sum(flag for bit, flag in _LOCKED_FLAGS.items() if flags & bit)
-        _mount("none", target, _MS_BIND | _MS_REMOUNT | _MS_RDONLY | locked_flags)
+    if bind.read_only or bind.options:
+        present = os.statvfs(target).f_flag
+        flags = _MS_RDONLY if bind.read_only else 0
+        for bit, flag in _LOCKED_FLAGS.items():
+            flags |= flag if present & bit else 0
+        for option in bind.options:
+            flags |= _OPTIONS[option]
+        _mount("none", target, _MS_BIND | _MS_REMOUNT | flags)
 
 
 def _mount(source: str, target: str, flags: int) -> None:

@@ -15,6 +15,7 @@ from mockube.apimachinery.schema import minors
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.kubelet.pod_lifecycle.probing import UnresolvedPort, resolve_port
 from mockube.controller_manager.kubelet.processes.grpc_health import GrpcError, check_health
+from mockube.controller_manager.kubelet.processes.http2_get import get_status
 from mockube.controller_manager.supervision import timeout
 
 MAX_HEAD: Final = 64 << 10
@@ -104,13 +105,16 @@ async def _connect(action: ReadOnlyTree, target: ProbeTarget) -> HandlerResult:
 
 async def _check_grpc(action: ReadOnlyTree, target: ProbeTarget) -> HandlerResult:
     port = target.local_port(action["port"])
+    tls = _unverified_tls("h2") if action.get("mode") == "TLS" else None
     try:
-        reader, writer = await asyncio.open_connection(LOOPBACK, port)
+        reader, writer = await asyncio.open_connection(LOOPBACK, port, ssl=tls)
     except OSError as error:
         address = f"{LOOPBACK}:{port}"
         return _failure(f'failed to connect service "{address}": {_dial_error(address, error)}')
     try:
-        status = await check_health(reader, writer, f"{LOOPBACK}:{port}", action.get("service") or "")
+        scheme = "http" if tls is None else "https"
+        service = action.get("service") or ""
+        status = await check_health(reader, writer, f"{LOOPBACK}:{port}", service, scheme)
     except (GrpcError, OSError, EOFError) as error:
         return _failure(f"error: health rpc failed: {error}")
     finally:
@@ -126,7 +130,8 @@ async def _get(action: ReadOnlyTree, target: ProbeTarget) -> HandlerResult:
     first = url
     for _ in range(MAX_REDIRECTS):
         try:
-            code, location = await _request(url, headers)
+            request = _request_http2 if action.get("protocol") == "HTTP2" else _request
+            code, location = await request(url, headers)
         except (OSError, EOFError, ValueError) as error:
             parts = urlsplit(url)
             return _failure(f"Get {quote(first)}: {_dial_error(parts.netloc, error)}")
@@ -138,6 +143,15 @@ async def _get(action: ReadOnlyTree, target: ProbeTarget) -> HandlerResult:
     return _failure(f"Get {quote(first)}: stopped after {MAX_REDIRECTS} redirects")
 
 
+def _unverified_tls(*protocols: str) -> ssl.SSLContext:
+    """Return a context as that of a kubelet, which does not verify certificates of pods."""
+    tls = ssl.create_default_context()
+    tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
+    if protocols:
+        tls.set_alpn_protocols(protocols)
+    return tls
+
+
 def _with_slash(path: str) -> str:
     return path if path.startswith("/") else f"/{path}"
 
@@ -145,13 +159,7 @@ def _with_slash(path: str) -> str:
 async def _request(url: str, headers: Mapping[str, str]) -> tuple[int, str]:
     """Send a GET request; return the status code and the location of a redirect."""
     parts = urlsplit(url)
-    tls = None
-    if parts.scheme == "https":
-        tls = ssl.create_default_context()
-        tls.check_hostname, tls.verify_mode = (
-            False,
-            ssl.CERT_NONE,
-        )  # as a kubelet, which does not verify certificates of pods
+    tls = _unverified_tls() if parts.scheme == "https" else None
     port = parts.port or (443 if tls else 80)
     reader, writer = await asyncio.open_connection(parts.hostname, port, ssl=tls, limit=MAX_HEAD)
     try:
@@ -182,6 +190,18 @@ async def _request(url: str, headers: Mapping[str, str]) -> tuple[int, str]:
         return int(first.split(" ")[1]), response_headers.get("location", "")
     except IndexError as error:
         raise ValueError("malformed HTTP response") from error
+    finally:
+        await _close(writer)
+
+
+async def _request_http2(url: str, headers: Mapping[str, str]) -> tuple[int, str]:
+    """Send a GET request in HTTP/2; redirects are not read."""
+    parts = urlsplit(url)
+    reader, writer = await asyncio.open_connection(parts.hostname, parts.port or 80)
+    path = f"{parts.path or '/'}{f'?{parts.query}' if parts.query else ''}"
+    try:
+        sent = {"User-Agent": USER_AGENT, "Accept": "*/*", **headers}
+        return await get_status(reader, writer, parts.netloc, path, sent), ""
     finally:
         await _close(writer)
 

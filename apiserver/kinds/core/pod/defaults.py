@@ -75,6 +75,28 @@ DEFAULTS: Final = defaults_table(
 OLDER_DEFAULTS: Final[Table] = {**DEFAULTS, **defaults_table("io.k8s.api.core.v1", {"Pod": _older_pod})}
 """The defaults of minors before 1.37."""
 
+_ACTIONS: Final = ("livenessProbe", "readinessProbe", "startupProbe")
+_HOOKS: Final = ("postStart", "preStop")
+
+
+def _pod_with_protocol(pod: Tree) -> None:
+    """Set the defaults of pods, and the protocol of HTTP requests to their containers."""
+    _pod(pod)
+    spec = pod["spec"]
+    for container in chain(containers(spec), spec.get("ephemeralContainers") or ()):
+        lifecycle = container.get("lifecycle") or {}
+        actions = [container.get(name) for name in _ACTIONS] + [lifecycle.get(name) for name in _HOOKS]
+        for action in actions:
+            if action and action.get("httpGet") is not None:
+                action["httpGet"].setdefault("protocol", "HTTP1")
+
+
+DEFAULTS_WITH_PROTOCOL: Final[Table] = {
+    **DEFAULTS,
+    **defaults_table("io.k8s.api.core.v1", {"Pod": _pod_with_protocol}),
+}
+"""The defaults of pods if HTTP requests to containers have a protocol."""
+
 # --- the pull policy that the reference of an image implies
 
 

@@ -46,6 +46,7 @@ from mockube.apiserver.kinds.core.pod.context import (
     containers_of,
 )
 from mockube.apiserver.kinds.core.pod.env import check_file_volumes
+from mockube.apiserver.kinds.core.pod.eviction_responders import check_eviction_responders
 from mockube.apiserver.kinds.core.pod.network import (
     check_dns_config,
     check_dns_policy,
@@ -176,6 +177,7 @@ _PARTS: Final[tuple[Part, ...]] = (
     _check_overhead,
     _check_os,
     _check_file_variables,
+    check_eviction_responders,
 )
 
 

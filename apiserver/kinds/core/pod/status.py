@@ -281,6 +281,7 @@ def check_status_update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldE
     yield from check_claim_statuses(status_of(new), spec_of(new), _STATUS)
     yield from check_extended_claim(status_of(new), spec_of(new), _STATUS)
     yield from _check_ips("podIPs", new, old)
+    yield from _check_pod_ip(status_of(new))
     yield from _check_host_ip(status_of(new))
     yield from _check_ips("hostIPs", new, old)
     yield from _check_containers(status_of(new), spec_of(new))
@@ -312,6 +313,14 @@ def _check_nomination(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldErr
 
 
 # --- addresses
+
+
+def _check_pod_ip(status: ReadOnlyTree) -> Iterator[FieldError]:
+    """Check that there is a first address if there are addresses. `podIP` has it: defaults have made them equal."""
+    addresses, path = status.get("podIPs") or (), _STATUS.child("podIPs")
+    if addresses and not addresses[0].get("ip") and not is_before("1.37"):
+        value = [internal("core.PodIP", entry) for entry in addresses]
+        yield errors.invalid(path, value, "podIP and podIPs must either both be set or both be unset")
 
 
 def _check_host_ip(status: ReadOnlyTree) -> Iterator[FieldError]:

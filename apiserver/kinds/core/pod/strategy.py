@@ -143,8 +143,8 @@ def _prepare_resize(new: Tree, old: Tree, _request: StrategyContext) -> None:
     fill_pod_level(new["spec"])
 
 
-_KEPT: Final = ("qosClass", "observedGeneration")
-_KEPT_CLAIMS: Final = (
+_STATUS_FIELDS: Final = ("qosClass", "observedGeneration")
+_CLAIM_FIELDS: Final = (
     "resourceClaimStatuses",
     "extendedResourceClaimStatus",
     "nodeAllocatableResourceClaimStatuses",
@@ -153,17 +153,17 @@ _KEPT_CLAIMS: Final = (
 
 
 def _prepare_status(new: Tree, old: Tree, _request: StrategyContext) -> None:
-    _keep_status(new, old, (*_KEPT, *_KEPT_CLAIMS))
+    _keep_status(new, old, (*_STATUS_FIELDS, *_CLAIM_FIELDS))
 
 
 def prepare_older_status(new: Tree, old: Tree, _request: StrategyContext) -> None:
     """Prepare a new status as minors before 1.37 do."""
-    _keep_status(new, old, _KEPT)
+    _keep_status(new, old, _STATUS_FIELDS)
 
 
-def _keep_status(new: Tree, old: Tree, kept: Sequence[str]) -> None:
+def _keep_status(new: Tree, old: Tree, fields: Sequence[str]) -> None:
     status, before = dict(new.get("status") or {}), old.get("status") or {}
-    for field in kept:
+    for field in fields:
         if field in before:
             status.setdefault(field, before[field])
     if status.get("conditions"):
@@ -261,9 +261,9 @@ def drop_init_containers(holder: Tree) -> None:
     """Drop the annotations that were the init containers of a pod or template before Kubernetes 1.8."""
     annotations = meta.annotations(holder)
     if any(name in annotations for name in INIT_CONTAINERS):
-        left = {name: text for name, text in annotations.items() if name not in INIT_CONTAINERS}
+        others = {name: text for name, text in annotations.items() if name not in INIT_CONTAINERS}
         metadata = {name: value for name, value in holder["metadata"].items() if name != "annotations"}
-        holder["metadata"] = metadata | ({"annotations": left} if left else {})
+        holder["metadata"] = metadata | ({"annotations": others} if others else {})
 
 
 # --- AppArmor annotations

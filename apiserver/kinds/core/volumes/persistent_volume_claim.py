@@ -39,7 +39,7 @@ from mockube.apiserver.kinds.core.volumes.claim_spec import (
 from mockube.apiserver.kinds.core.volumes.persistent_volume import check_basic_amount
 from mockube.apiserver.kinds.core.volumes.warnings import claim_warnings
 from mockube.apiserver.kinds.kind import Kind
-from mockube.apiserver.kinds.strategy import MAIN, Strategy, StrategyContext
+from mockube.apiserver.kinds.strategy import MAIN, DisabledFields, Gate, Strategy, StrategyContext
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 _SPEC: Final = ROOT.child("spec")
@@ -282,7 +282,10 @@ KIND: Final = Kind(
         subresources=(STATUS,),
     ),
     strategy=Strategy(
-        prepare_create=_prepare_create, prepare_update={MAIN: _prepare_update}, returns_deleted=True
+        disabled=DisabledFields((Gate(("status.healthStatus",)),)),
+        prepare_create=_prepare_create,
+        prepare_update={MAIN: _prepare_update},
+        returns_deleted=True,
     ),
     validation=Validation(
         create=from_root(field("spec", check_claim_spec, absent={})),

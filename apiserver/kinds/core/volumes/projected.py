@@ -124,10 +124,10 @@ def _check_bundle(bundle: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
         yield from pointer("labelSelector", check_selector)(bundle, path)
     else:
         yield errors.required(path, "either name or signerName must be specified")
-    yield from _BUNDLE_PATH(bundle, path)
+    yield from _BUNDLE_FILE(bundle, path)
 
 
-_BUNDLE_PATH: Final = require("path", check_not_reserved)
+_BUNDLE_FILE: Final = all_of(require("path"), _USER, field("path", check_not_reserved, absent=""))
 
 
 def _check_bundle_name(name: str, path: Path) -> Iterator[FieldError]:
@@ -147,6 +147,7 @@ def _check_certificate(certificate: ReadOnlyTree, path: Path) -> Iterator[FieldE
     signer, key_type = certificate.get("signerName") or "", certificate.get("keyType") or ""
     yield from check_signer_name(signer, path.child("signerName"))
     yield from check_user_annotations(certificate.get("userAnnotations"), path.child("userAnnotations"))
+    yield from _USER(certificate, path)
     if key_type not in _KEY_TYPES:
         yield errors.not_supported(path.child("keyType"), key_type, _KEY_TYPES)
     seconds, seconds_path = certificate.get("maxExpirationSeconds"), path.child("maxExpirationSeconds")

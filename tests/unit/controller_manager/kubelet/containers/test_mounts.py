@@ -47,6 +47,7 @@ ITEMS = [{"key": "a", "path": "x/a", "mode": 0o400}, {"key": "b", "path": "b"}]
             {"/v": 0o777, "/v/x/a": 0o400, "/v/b": 0o640},
         ),
         ({"emptyDir": {}}, {"/v": 0o777}),
+        ({"emptyDir": {"mode": 0o1770}}, {"/v": 0o1770}),
         ({"hostPath": {"path": "/x"}}, {"/v": 0o755}),
     ],
 )
@@ -58,6 +59,36 @@ def test_fs_group_may_read_volume_files():
     found = files({"configMap": {"name": "m", "defaultMode": 0o400}}, security={"fsGroup": 1001})
     assert {entry.group for entry in found.values()} == {1001}
     assert modes(found) == {"/v": 0o2777, "/v/a": 0o440, "/v/b": 0o440}
+
+
+def test_fs_group_may_write_empty_folder_with_a_mode():
+    assert modes(files({"emptyDir": {"mode": 0o1700}}, security={"fsGroup": 1001})) == {"/v": 0o3770}
+
+
+OWNED = [{"key": "a", "path": "a", "user": 7}, {"key": "b", "path": "b"}]
+TOKEN = {"serviceAccountToken": {"path": "t"}}
+
+
+@pytest.mark.parametrize(
+    ("source", "users"),
+    [
+        ({"configMap": {"name": "m"}}, {"/v/a": 0, "/v/b": 0}),
+        ({"configMap": {"name": "m", "items": OWNED, "defaultUser": 8}}, {"/v/a": 7, "/v/b": 8}),
+        (
+            {"projected": {"sources": [{"configMap": {"name": "m", "items": OWNED}}], "defaultUser": 9}},
+            {"/v/a": 7, "/v/b": 9},
+        ),
+        ({"projected": {"sources": [TOKEN], "defaultUser": 9}}, {"/v/t": 9}),
+    ],
+)
+def test_owners_of_files_of_volumes(source, users):
+    found = files(source)
+    assert {path: found[path].user for path in users} == users
+
+
+def test_token_with_an_owner_is_private():
+    assert modes(files({"projected": {"sources": [TOKEN], "defaultUser": 9}}))["/v/t"] == 0o600
+    assert modes(files({"projected": {"sources": [TOKEN]}}))["/v/t"] == 0o644
 
 
 @pytest.mark.parametrize(

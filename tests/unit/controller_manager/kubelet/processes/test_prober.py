@@ -7,6 +7,7 @@ import pytest
 from mockube.apimachinery.clock import RealClock, SteppedClock
 from mockube.controller_manager.kubelet.processes.prober import HandlerResult, ProbeTarget, run_handler
 from tests.support.event_loop import yield_to_loop
+from tests.support.server.webhook_server import credentials
 
 CLOCK = RealClock()
 SERVING, NOT_SERVING = b"\x00\x00\x00\x00\x02\x08\x01", b"\x00\x00\x00\x00\x02\x08\x02"
@@ -21,7 +22,7 @@ def target(port=0, *, execute=fail_on_command):
     return ProbeTarget(spec=spec, ports={8080: port}, execute=execute)
 
 
-async def result_and_request(probe, answer, *, clock=CLOCK):
+async def result_and_request(probe, answer, *, clock=CLOCK, tls=None):
     """Probe a server that sends `answer` after its first read; return the result and the request."""
     requests = []
 
@@ -30,7 +31,7 @@ async def result_and_request(probe, answer, *, clock=CLOCK):
         writer.write(answer)
         writer.close()
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls)
     async with server:
         port = server.sockets[0].getsockname()[1]
         result = await run_handler(probe, target(port), clock, 5)
@@ -117,6 +118,42 @@ async def test_grpc_probe_follows_status(frames, success, output):
     )
     assert result == HandlerResult(success=success, output=output)
     assert b"/grpc.health.v1.Health/Check" in sent
+
+
+@pytest.mark.parametrize(
+    ("block", "status"),
+    [
+        (b"\x88", 200),
+        (b"\x3f\xe1\x1f\x8d", 404),
+        (b"\x48\x82\x64\x02", 302),
+        (b"\x08\x03503", 503),
+        (b"\x48\x83\x6c\x0c\xff", 503),
+    ],
+)
+async def test_http2_probe_follows_status(block, status):
+    settings = b"\x00\x00\x00\x04\x00\x00\x00\x00\x00"
+    probe = get(path="/healthz", protocol="HTTP2", httpHeaders=[{"name": "X-Probe", "value": "yes"}])
+    result, sent = await result_and_request(probe, settings + frame(1, 4, block))
+    output = f"HTTP probe failed with statuscode: {status}"
+    assert result == HandlerResult(success=200 <= status < 400, output=output)
+    assert sent.startswith(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+    assert b"/healthz" in sent
+    assert b"x-probe" in sent
+
+
+@pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 200 OK\r\n\r\n", frame(1, 4, b""), frame(3, 0, b"")])
+async def test_malformed_http2_response_fails_probe(answer):
+    result, _ = await result_and_request(get(protocol="HTTP2"), answer)
+    assert not result.success
+
+
+async def test_grpc_probe_over_tls_does_not_verify_certificate(tmp_path):
+    context, _ = credentials(tmp_path)
+    context.set_alpn_protocols(["h2"])
+    answer = b"\x00\x00\x00\x04\x00\x00\x00\x00\x00" + frame(0, 0, SERVING) + frame(1, 5, b"")
+    result, sent = await result_and_request({"grpc": {"port": 8080, "mode": "TLS"}}, answer, tls=context)
+    assert result.success
+    assert b"https" in sent
 
 
 async def test_exec_probe_follows_exit_code():
