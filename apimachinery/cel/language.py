@@ -65,6 +65,8 @@ class Language(Struct, frozen=True):
     types: frozenset[str] = frozenset()
     checks_literals: bool = True
     """Whether literal durations, timestamps and patterns are validated."""
+    limits_names: bool = True
+    """Whether the names of objects have a greatest length when costs are estimated."""
 
     def functions_of(self, declared: Functions) -> Functions:
         if not self.overloads:
@@ -88,11 +90,13 @@ FULL_LANGUAGE: Final = Language()
 def language_of(minor: str) -> Language:
     """Return the language of new expressions in a minor release."""
     later = [addition for addition in _ADDITIONS if minors.is_before(minor, addition.since)]
+    limits_names = not minors.is_before(minor, "1.37")
     if not later:
-        return FULL_LANGUAGE
+        return FULL_LANGUAGE if limits_names else Language(limits_names=False)
     return Language(
         frozenset().union(*(addition.overloads for addition in later)),
         frozenset().union(*(addition.macros for addition in later)),
         frozenset().union(*(addition.types for addition in later)),
         not any(addition.checks_literals for addition in later),
+        limits_names,
     )

@@ -71,11 +71,9 @@ _KEY = DeclaredType(types.STRING, 0, 2)
 _ROOT_PROPERTIES: Final[dict[str, Any]] = {
     "apiVersion": {"type": "string"},
     "kind": {"type": "string"},
-    "metadata": {
-        "type": "object",
-        "properties": {"name": {"type": "string"}, "generateName": {"type": "string"}},
-    },
 }
+_NAME_LENGTHS: Final = {"name": 253, "generateName": 252}
+"""A generated suffix has one byte at least."""
 _FORMATTED = {
     "duration": DeclaredType(types.DURATION, 32, 3),
     "date": DeclaredType(types.TIMESTAMP, 12, 12),
@@ -88,28 +86,32 @@ _SCALARS = {
 }
 
 
-def declare(schema: Schema, *, root: bool = False) -> DeclaredType | None:
-    """Return the declared type of a schema; None if expressions cannot access its values."""
+def declare(schema: Schema, *, root: bool = False, limits_names: bool = True) -> DeclaredType | None:
+    """Return the declared type of a schema; None if expressions cannot access its values.
+
+    `limits_names`: names of objects have the length of a DNS subdomain at most.
+    """
     if schema.get("x-kubernetes-int-or-string"):
         length = schema.get("maxLength")
         return DeclaredType(types.DYN, max(length, 0) * 4 if length is not None else _MAX_TEXT_LENGTH, 1)
     kind = schema.get("type")
     if kind == "object" or (root and not kind):
-        return _object(schema, root=root)
+        return _object(schema, root=root, limits_names=limits_names)
     if kind == "array":
-        return _array(schema)
+        return _array(schema, limits_names=limits_names)
     if kind == "string":
         return _string(schema)
     return _SCALARS.get(kind or "")
 
 
-def _declare_embedded(schema: Schema) -> DeclaredType | None:
-    return declare(schema, root=bool(schema.get("x-kubernetes-embedded-resource")))
+def _declare_embedded(schema: Schema, *, limits_names: bool) -> DeclaredType | None:
+    is_root = bool(schema.get("x-kubernetes-embedded-resource"))
+    return declare(schema, root=is_root, limits_names=limits_names)
 
 
-def _array(schema: Schema) -> DeclaredType | None:
+def _array(schema: Schema, *, limits_names: bool) -> DeclaredType | None:
     items = schema.get("items")
-    element = _declare_embedded(items) if isinstance(items, Mapping) else None
+    element = _declare_embedded(items, limits_names=limits_names) if isinstance(items, Mapping) else None
     if element is None:
         return None
     limit = schema.get("maxItems")
@@ -117,18 +119,22 @@ def _array(schema: Schema) -> DeclaredType | None:
     return DeclaredType(types.list_of(element.type), maximum, 2, element=element)
 
 
-def _object(schema: Schema, *, root: bool) -> DeclaredType | None:
+def _object(schema: Schema, *, root: bool, limits_names: bool) -> DeclaredType | None:
     additional = schema.get("additionalProperties")
     if isinstance(additional, Mapping) and not root:
-        return _map(schema, additional)
+        return _map(schema, additional, limits_names=limits_names)
     properties = schema.get("properties") or {}
     if root:
-        properties = {**properties, **_ROOT_PROPERTIES, **_root_metadata(properties)}
+        properties = {
+            **properties,
+            **_ROOT_PROPERTIES,
+            **_root_metadata(properties, limits_names=limits_names),
+        }
     required = frozenset(schema.get("required") or ())
     fields: dict[str, DeclaredType] = {}
     min_size = 2
     for name, value in properties.items():
-        declared = _declare_embedded(value)
+        declared = _declare_embedded(value, limits_names=limits_names)
         if declared is None:
             continue
         escaped = escape(name)
@@ -139,16 +145,23 @@ def _object(schema: Schema, *, root: bool) -> DeclaredType | None:
     return DeclaredType(types.struct("object"), 0, min_size, fields)
 
 
-def _root_metadata(properties: Schema) -> Schema:
-    """Return the schema's own metadata if it declares the names that expressions can always access."""
+def _root_metadata(properties: Schema, *, limits_names: bool) -> Schema:
+    """Return the schema's own metadata if it declares the names, or one with the names, which expressions can always access."""
     metadata = properties.get("metadata")
-    names = metadata.get("properties") or {} if isinstance(metadata, Mapping) else {}
-    has_names = all(name in names for name in ("name", "generateName"))
-    return {"metadata": metadata} if has_names and "kind" in properties and "apiVersion" in properties else {}
+    own = metadata.get("properties") or {} if isinstance(metadata, Mapping) else {}
+    if all(name in own for name in _NAME_LENGTHS) and "kind" in properties and "apiVersion" in properties:
+        return {"metadata": metadata}
+    names = {
+        name: {"type": "string", "maxLength": min(length, (own.get(name) or {}).get("maxLength", length))}
+        if limits_names
+        else {"type": "string"}
+        for name, length in _NAME_LENGTHS.items()
+    }
+    return {"metadata": {"type": "object", "properties": names}}
 
 
-def _map(schema: Schema, additional: Schema) -> DeclaredType | None:
-    element = _declare_embedded(additional)
+def _map(schema: Schema, additional: Schema, *, limits_names: bool) -> DeclaredType | None:
+    element = _declare_embedded(additional, limits_names=limits_names)
     if element is None:
         return None
     limit = schema.get("maxProperties")

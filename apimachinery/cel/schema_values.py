@@ -2,7 +2,7 @@
 
 import base64
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from mockube.apimachinery import durations
@@ -161,16 +161,28 @@ class SetList(TypedList):
     __slots__ = ()
 
     def equals(self, other: list[Any], /) -> bool:
-        return len(self) == len(other) and all(
-            any(equals(item, element) for element in self) for item in other
-        )
+        if len(self) != len(other):
+            return False
+        _check_scalars(self)
+        for item in other:
+            _check_scalars((item,))
+            if not _is_in(item, self):
+                return False
+        return all(_is_in(item, other) for item in self)
 
     def add(self, other: list[Any], /) -> list[Any]:
+        _check_scalars(self)
+        _check_scalars(other)
         joined = list(self)
         joined += [
             item for i, item in enumerate(other) if not _is_in(item, self) and not _is_in(item, other[:i])
         ]
         return SetList(joined)
+
+
+def _check_scalars(items: Iterable[Any]) -> None:
+    if any(isinstance(item, list | dict) for item in items):
+        raise CelError("listSet operations are only supported on lists of scalar values")
 
 
 def _is_in(item: Any, items: Sequence[Any]) -> bool:
@@ -197,9 +209,12 @@ class MapList(TypedList):
 
     def equals(self, other: list[Any], /) -> bool:
         own_items = {self._key(item): item for item in self}
-        return len(self) == len(other) and all(
-            self._key(item) in own_items and equals(own_items[self._key(item)], item) for item in other
-        )
+        if len(self) != len(other):
+            return False
+        keys = [self._key(item) for item in other]
+        return all(
+            key in own_items and equals(own_items[key], item) for key, item in zip(keys, other, strict=True)
+        ) and own_items.keys() == {*keys}
 
     def add(self, other: list[Any], /) -> list[Any]:
         merged = {self._key(item): item for item in self}

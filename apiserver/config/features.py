@@ -10,7 +10,9 @@ from mockube.apimachinery.schema import minors
 from mockube.apiserver.kinds.field_gates import FIELD_GATES
 from mockube.apiserver.kinds.resource_config import Pair, read_pairs
 
-IMPLEMENTED_GATES: Final = frozenset({"DetectCacheInconsistency", "WatchList"}) | FIELD_GATES
+IMPLEMENTED_GATES: Final = (
+    frozenset({"DetectCacheInconsistency", "WatchList", "WatchListCompression"}) | FIELD_GATES
+)
 """Gates that this server implements both ways. All others have their default."""
 
 

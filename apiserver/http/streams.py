@@ -11,7 +11,7 @@ from aiohttp import hdrs, web
 from aiohttp.http import StreamWriter
 
 from mockube.apimachinery import status
-from mockube.apiserver.request.response import PIECE, Response, fit_warnings
+from mockube.apiserver.request.response import PIECE, Response, compress_member, fit_warnings
 
 if TYPE_CHECKING:
     from mockube.apiserver.http.connection import Connection
@@ -40,6 +40,9 @@ class Chunks:
         self._connection = connection
         self._request = request
         self._is_chunked = False
+        self._is_compressed = response.compressed
+        if response.compressed:
+            headers |= {hdrs.CONTENT_ENCODING: "gzip", hdrs.VARY: hdrs.ACCEPT_ENCODING}
         self.response: web.StreamResponse = web.StreamResponse(status=response.status, headers=headers)
         for text in fit_warnings(response.warnings) if response.warnings else ():
             self.response.headers.add(hdrs.WARNING, f"299 - {orjson.dumps(text).decode()}")
@@ -50,8 +53,13 @@ class Chunks:
         self._is_chunked = isinstance(writer, StreamWriter) and writer.chunked
 
     async def write(self, parts: Sequence[bytes]) -> None:
-        """Write the parts as one chunk, or large ones as several, because a chunk is copied several times until it is sent."""
+        """Write the parts as one chunk, or large ones as several, because a chunk is copied several times until it is sent.
+
+        If the body is compressed, the parts are one member of gzip, as upstream ends a member before it waits for an event.
+        """
         data = parts[0] if len(parts) == 1 else b"".join(parts)
+        if self._is_compressed:
+            data = await compress_member(data)
         if len(data) <= 2 * PIECE:
             await self._write_pieces((data,))
         else:

@@ -83,7 +83,10 @@ class WatchHandler:
         client.on_lost(lambda: stream.end(None))
         response, sink = Response(200), None
         try:
-            response, sink = _open(request, output, context.warnings, lambda: stream.end(None))
+            is_compressed = self._is_compressed(request, options)
+            response, sink = _open(
+                request, output, context.warnings, lambda: stream.end(None), is_compressed=is_compressed
+            )
             await sink.begin()
             # Each event resumes the coroutines of a task's stack one by one: the stack of a request is deep, this one is not.
             sending = self._send(sink, context, output, stream)
@@ -103,6 +106,10 @@ class WatchHandler:
             if bookmark_timer is not None:
                 bookmark_timer.cancel()
         return response
+
+    def _is_compressed(self, request: Request, options: ListOptions) -> bool:
+        is_watch_list = bool(options.initial_events and options.bookmarks)
+        return is_watch_list and request.accepts_gzip and self._registry.gates.is_on("WatchListCompression")
 
     async def _send(
         self, sink: BodySink, context: RequestContext, output: OutputFormat, stream: ClientWatch
@@ -209,7 +216,12 @@ def _check_output(context: RequestContext, output: OutputFormat) -> None:
 
 
 def _open(
-    request: Request, output: OutputFormat, warnings: Sequence[str], on_closed: Callable[[], None]
+    request: Request,
+    output: OutputFormat,
+    warnings: Sequence[str],
+    on_closed: Callable[[], None],
+    *,
+    is_compressed: bool,
 ) -> tuple[Response, BodySink]:
     """Return the response, and the sink of the events: a streamed body, or the messages of a WebSocket."""
     if request.is_websocket:
@@ -217,6 +229,7 @@ def _open(
     is_json = output.format is MediaType.JSON
     content_type = output.format.value if is_json else f"{output.format.value};stream=watch"
     response = Response(200, (), content_type, warnings=warnings)
+    response.compressed = is_compressed
     return response, request.stream(response)
 
 

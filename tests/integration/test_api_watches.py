@@ -13,6 +13,7 @@ from tests.support.event_loop import until
 from tests.support.server import apiserver
 
 MAPS = "/api/v1/namespaces/default/configmaps"
+INITIAL = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
 
 
 @pytest.fixture
@@ -105,8 +106,7 @@ async def test_watch_without_resource_version_starts_with_existing_objects(clien
 
 async def test_initial_events_end_with_annotated_bookmark(client):
     created = await create(client, "a")
-    query = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
-    async with client.watch(f"{MAPS}?{query}") as events:
+    async with client.watch(f"{MAPS}?{INITIAL}") as events:
         added, bookmark = await take(events, 2)
         await create(client, "b")
         assert types_and_names(await take(events, 1)) == [("ADDED", "b")]
@@ -117,10 +117,33 @@ async def test_initial_events_end_with_annotated_bookmark(client):
     assert int(metadata["resourceVersion"]) >= int(created["resourceVersion"])
 
 
+@pytest.mark.parametrize(
+    ("settings", "query", "encoding", "expected"),
+    [
+        (None, INITIAL, "gzip", "gzip"),
+        (None, INITIAL, "deflate, gzip", "gzip"),
+        (None, INITIAL, "deflate", None),
+        (None, "watch=1", "gzip", None),
+        (None, INITIAL.replace("allowWatchBookmarks", "x"), "gzip", None),
+        (Settings(minor="1.36"), INITIAL, "gzip", None),
+    ],
+)
+async def test_initial_events_are_compressed_for_clients_that_accept_it(settings, query, encoding, expected):
+    async with apiserver.running(settings=settings) as client:
+        await create(client, "a")
+        headers = client.credentials | {"Accept-Encoding": encoding}
+        async with client.session.get(f"{client.url}{MAPS}?{query}", headers=headers) as answer:
+            event = orjson.loads(await answer.content.readline())
+            answer.connection.transport.abort()
+    assert (event["type"], event["object"]["metadata"]["name"]) == ("ADDED", "a")
+    assert answer.headers.get("Content-Encoding") == expected
+    assert answer.headers.get("Vary") == ("Accept-Encoding" if expected else None)
+
+
 @pytest.mark.parametrize("include", ["", "None", "Metadata", "Object"])
 async def test_bookmark_in_a_table_is_a_row_of_an_empty_object(client, include):
     """As upstream, whose bookmarks are objects that are printed like others; the first event has the columns."""
-    query = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+    query = INITIAL
     accept = "application/json;as=Table;v=v1;g=meta.k8s.io"
     async with client.watch(f"{MAPS}?{query}&includeObject={include}", Accept=accept) as events:
         (bookmark,) = await take(events, 1)
@@ -145,7 +168,7 @@ async def test_watch_as_table_with_unknown_include_object_is_refused(client):
 
 
 async def test_bookmark_of_metadata_has_the_annotation(client):
-    query = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+    query = INITIAL
     accept = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
     async with client.watch(f"{MAPS}?{query}", Accept=accept) as events:
         (bookmark,) = await take(events, 1)

@@ -71,7 +71,11 @@ class RuleContext(Struct):
 
     def type(self) -> DeclaredType | None:
         if self.declared is None:
-            self.declared = declare(self.schema, root=self.root or bool(self.schema.get(_EMBEDDED)))
+            self.declared = declare(
+                self.schema,
+                root=self.root or bool(self.schema.get(_EMBEDDED)),
+                limits_names=self.language.limits_names,
+            )
         return self.declared
 
     def property(self, name: str, schema: ReadOnlyTree) -> "RuleContext":

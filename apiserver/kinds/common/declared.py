@@ -30,7 +30,7 @@ class DeclaredRule(NamedTuple):
     reword: Callable[[FieldError], FieldError] | None = None
     """Returns the error of the declared rule if that has a value or a detail."""
     ends: bool = True
-    """Whether the other rules of the field and of those in it do not run after an error."""
+    """Whether rules that do not end, and those of the fields in the field, do not run after an error."""
     create_only: bool = False
     """Whether every change that violates the rule is refused by another one."""
     discriminator: str = ""
@@ -139,7 +139,7 @@ class DeclaredRules:
             others = []
             for error in remaining:
                 is_replaced = rule.replaces(error) and _INDEX.sub(_ITEM, error.field) == rule.field
-                if not is_replaced or not ended.isdisjoint(_parents(error.field)):
+                if not is_replaced or not ended.isdisjoint(_parents(error.field, itself=not rule.ends)):
                     others.append(error)
                 else:
                     # A rule by hand that runs twice is one declared rule.
@@ -172,9 +172,10 @@ def distinct(field_errors: Iterable[FieldError]) -> Iterator[FieldError]:
             yield error
 
 
-def _parents(field: str) -> Iterator[str]:
-    """Return the field and those that it is in."""
-    yield field
+def _parents(field: str, *, itself: bool) -> Iterator[str]:
+    """Return the fields that a field is in, and itself."""
+    if itself:
+        yield field
     for position, character in enumerate(field):
         if character in ".[":
             yield field[:position]

@@ -174,8 +174,8 @@ _UNIONS: Final = (
 """Unions: the path of the struct, and for each member the type that has it."""
 
 
-def _forbidden_members(new: ReadOnlyTree, old: ReadOnlyTree | None) -> Iterator[FieldError]:
-    """Forbid members of an unknown type, which the rules by hand accept."""
+def _check_members(new: ReadOnlyTree, old: ReadOnlyTree | None) -> Iterator[FieldError]:
+    """Check members of an unknown type, which the rules by hand accept."""
     for struct_path, members in _UNIONS:
         struct = get_field(new, struct_path.split(".")) or {}
         old_struct = get_field(old, struct_path.split(".")) or {}
@@ -183,6 +183,8 @@ def _forbidden_members(new: ReadOnlyTree, old: ReadOnlyTree | None) -> Iterator[
             is_unchanged = all(struct.get(each) == old_struct.get(each) for each in (name, "type"))
             if struct.get(name) is not None and struct.get("type") != type_ and not is_unchanged:
                 yield errors.forbidden(ROOT.child(*struct_path.split("."), name), "")
+                if name == "limited" and not get_field(struct, ("limited", "limitResponse", "type")):
+                    yield errors.required(ROOT.child(*_RESPONSE_TYPE.split(".")), "")
 
 
 _DECLARED: Final = DeclaredRules(
@@ -193,7 +195,7 @@ _DECLARED: Final = DeclaredRules(
     forbidden("spec.limited.limitResponse.queuing", discriminator=_RESPONSE_TYPE),
     required("spec.limited.limitResponse.queuing", discriminator=_RESPONSE_TYPE),
     required(_RESPONSE_TYPE),
-    additional=_forbidden_members,
+    additional=_check_members,
 )
 
 

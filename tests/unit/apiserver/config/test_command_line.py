@@ -292,6 +292,11 @@ def test_watch_list_gate_follows_minor(minor, is_streamed):
     assert FeatureGates(minor).is_on("WatchList") == is_streamed
 
 
+@pytest.mark.parametrize(("minor", "is_compressed"), [("1.36", False), ("1.37", True)])
+def test_initial_events_are_compressed_since_1_37(minor, is_compressed):
+    assert FeatureGates(minor).is_on("WatchListCompression") == is_compressed
+
+
 def test_no_flag_is_both_supported_and_ignored():
     parse([f"--{name}=" for name in IGNORED], {})
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from mockube.apimachinery.cel.language import language_of
 from mockube.apimachinery.paths import ROOT
 from mockube.apiserver.customresources.rules import BUDGET, rules_checker
 from mockube.apiserver.kinds.apiextensions.schemas import check_schema
@@ -41,6 +42,41 @@ def test_rule_evaluation_error_is_reported():
     schema = spec({"rule": "self.n / self.m > 1"}, n=NUMBER, m=NUMBER)
     assert errors_and_warnings(schema, {"n": 5, "m": 0})[0] == [
         'spec: Invalid value: "object": division by zero evaluating rule: self.n / self.m > 1'
+    ]
+
+
+SET = {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"}
+PAIR = {"type": "object", "required": ["k"], "properties": {"k": {"type": "string"}}}
+MAP = {"type": "array", "items": PAIR, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]}
+OBJECTS = SET | {"items": PAIR | {"x-kubernetes-map-type": "atomic"}}
+
+
+@pytest.mark.parametrize(
+    ("rule", "is_met"),
+    [
+        ("self.s == ['b', 'a']", True),
+        ("self.s == ['a', 'a']", False),
+        ("['a', 'a'] == self.s", False),
+        ("self.s + ['b', 'c', 'c'] == ['c', 'a', 'b']", True),
+        ("(self.s + ['c']) + ['a', 'd'] == ['d', 'c', 'b', 'a']", True),
+        ("self.m == [self.m[1], self.m[0]]", True),
+        ("self.m == [self.m[0], self.m[0]]", False),
+        ("self.m + [self.m[1]] == [self.m[1], self.m[0]]", True),
+    ],
+)
+def test_sets_and_maps_are_compared_and_joined_without_order(rule, is_met):
+    schema = spec({"rule": rule}, s=SET, m=MAP)
+    value = {"s": ["a", "b"], "m": [{"k": "a"}, {"k": "b"}]}
+    assert errors_and_warnings(schema, value)[0] == (
+        [] if is_met else [f"spec: Invalid value: failed rule: {rule}"]
+    )
+
+
+@pytest.mark.parametrize("rule", ["self.s == self.s", "size(self.s + self.s) > 0"])
+def test_sets_of_objects_cannot_be_compared_or_joined(rule):
+    problem = "listSet operations are only supported on lists of scalar values"
+    assert errors_and_warnings(spec({"rule": rule}, s=OBJECTS), {"s": [{"k": "a"}]})[0] == [
+        f'spec: Invalid value: "object": {problem} evaluating rule: {rule}'
     ]
 
 
@@ -204,3 +240,11 @@ def test_reordered_map_list_elements_are_ratcheted():
     problems, warnings = errors_and_warnings(schema, old | {"map": [other, one]}, old)
     assert problems == ["spec.open: Invalid value: no"]
     assert warnings == ["spec.map: Invalid value: no", "spec.atomic[0]: Invalid value: no"]
+
+
+@pytest.mark.parametrize(("minor", "is_limited"), [("1.36", False), ("1.37", True)])
+def test_names_have_a_greatest_length_in_estimated_costs_since_1_37(minor, is_limited):
+    rule = {"rule": "self.metadata.name.contains(self.metadata.name)"}
+    schema = {"type": "object", "x-kubernetes-validations": [rule]}
+    problems = [*check_schema({"openAPIV3Schema": schema}, ROOT, language_of(minor))]
+    assert bool(problems) != is_limited

@@ -56,6 +56,14 @@ def test_changed_field_is_shown_as_null_and_ends_its_other_rules():
     ]
 
 
+def test_all_ending_rules_of_a_field_run():
+    by_hand = errors.invalid(NAME, "", IMMUTABLE), errors.required(NAME, "must be set")
+    assert merged(*by_hand, new={"name": ""}, old={"name": "a"}) == [
+        "name: Invalid value: null: field is immutable",
+        "name: Required value",
+    ]
+
+
 def test_unchanged_field_keeps_its_error_by_hand():
     assert merged(item(0, "a"), new={"items": [{}]}, old={"items": [{}]}) == [
         "items[0].kind: Required value: a"
