@@ -7,11 +7,11 @@ from msgspec import Struct
 from mockube.apimachinery.feature_gates import FeatureGates, read_gates
 from mockube.apimachinery.flags import VERSION, Flag, boolean, comma_separated
 from mockube.apimachinery.schema import minors
-from mockube.apiserver.kinds.field_gates import FIELD_GATES
+from mockube.apiserver.kinds.field_gates import FIELD_GATES, RULE_GATES
 from mockube.apiserver.kinds.resource_config import Pair, read_pairs
 
 IMPLEMENTED_GATES: Final = (
-    frozenset({"DetectCacheInconsistency", "WatchList", "WatchListCompression"}) | FIELD_GATES
+    frozenset({"DetectCacheInconsistency", "WatchList", "WatchListCompression"}) | FIELD_GATES | RULE_GATES
 )
 """Gates that this server implements both ways. All others have their default."""
 

@@ -1,4 +1,4 @@
-"""Gates that are off by default, and whose fields a server keeps if they are on."""
+"""Gates that are off by default: those whose fields a server keeps if they are on, and those with other rules."""
 
 from typing import Final
 
@@ -12,3 +12,5 @@ FIELD_GATES: Final = frozenset(
         "VolumeBindMountOptions",
     }
 )
+RULE_GATES: Final = frozenset({"StatefulSetRecreateStrategy"})
+"""Gates with which kinds have another validation."""

@@ -1,6 +1,6 @@
 """StatefulSet."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from functools import partial
 from typing import Any, Final
@@ -17,6 +17,7 @@ from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.cells import CONTAINERS, IMAGES, names_and_images, part
 from mockube.apiserver.kinds.common.checks import (
     IMMUTABLE,
+    Check,
     all_of,
     each_item,
     field,
@@ -61,7 +62,7 @@ from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import SPEC, Strategy
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
-_ON_DELETE, _ROLLING_UPDATE = "OnDelete", "RollingUpdate"
+_ON_DELETE, _RECREATE, _ROLLING_UPDATE = "OnDelete", "Recreate", "RollingUpdate"
 _ORDERED, _PARALLEL = "OrderedReady", "Parallel"
 _SPEC: Final = ROOT.child("spec")
 
@@ -89,13 +90,19 @@ def _check_rolling_update(update: ReadOnlyTree, path: Path) -> Iterator[FieldErr
     yield from check_not_more_than_100_percent(max_unavailable, path)
 
 
-def _check_strategy(strategy: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+def _check_strategy(
+    strategy: ReadOnlyTree, path: Path, *, allows_recreate: bool = False
+) -> Iterable[FieldError]:
     strategy_type, update = strategy.get("type", ""), strategy.get("rollingUpdate")
     if not strategy_type:
         return (errors.required(path),)
-    if strategy_type not in (_ON_DELETE, _ROLLING_UPDATE):
+    is_recreate = allows_recreate and strategy_type == _RECREATE
+    if strategy_type not in (_ON_DELETE, _ROLLING_UPDATE) and not is_recreate:
         value = internal("apps.StatefulSetUpdateStrategy", strategy)
-        return (errors.invalid(path, value, f"must be '{_ROLLING_UPDATE}' or '{_ON_DELETE}'"),)
+        detail = f"must be '{_ROLLING_UPDATE}' or '{_ON_DELETE}'"
+        if allows_recreate:
+            detail = f"must be '{_ROLLING_UPDATE}', '{_ON_DELETE}', or '{_RECREATE}'"
+        return (errors.invalid(path, value, detail),)
     if update is None:
         return ()
     if strategy_type == _ROLLING_UPDATE:
@@ -107,15 +114,29 @@ def _check_strategy(strategy: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
 
 _RETENTION: Final = one_of("Retain", "Delete")
 
-POLICIES: Final = all_of(
-    _check_management,
-    field("updateStrategy", _check_strategy, absent={}),
-    pointer(
-        "persistentVolumeClaimRetentionPolicy",
-        field("whenDeleted", _RETENTION, absent=""),
-        field("whenScaled", _RETENTION, absent=""),
-    ),
-)
+
+def _policies(check_strategy: Check) -> Check:
+    return all_of(
+        _check_management,
+        field("updateStrategy", check_strategy, absent={}),
+        pointer(
+            "persistentVolumeClaimRetentionPolicy",
+            field("whenDeleted", _RETENTION, absent=""),
+            field("whenScaled", _RETENTION, absent=""),
+        ),
+    )
+
+
+POLICIES: Final = _policies(_check_strategy)
+_POLICIES_WITH_RECREATE: Final = _policies(partial(_check_strategy, allows_recreate=True))
+
+
+def _policies_after(old: ReadOnlyTree) -> Check:
+    """Return the checks of an update: a set that has the strategy Recreate may keep it without its feature gate."""
+    had_recreate = (old.get("updateStrategy") or {}).get("type") == _RECREATE
+    return _POLICIES_WITH_RECREATE if had_recreate else POLICIES
+
+
 _CLAIMS: Final = field("volumeClaimTemplates", each_item(field("spec", check_claim_spec, absent={})))
 
 
@@ -171,17 +192,17 @@ def _check_template(
 
 
 def _check_changeable(
-    spec: ReadOnlyTree, path: Path, options: PodValidationOptions, *, old_is_invalid: bool
+    spec: ReadOnlyTree, path: Path, options: PodValidationOptions, policies: Check, *, old_is_invalid: bool
 ) -> Iterator[FieldError]:
     """Check the fields that an update can change."""
-    yield from POLICIES(spec, path)
+    yield from policies(spec, path)
     yield from NUMBERS(spec, path)
     yield from _check_template(spec, path, options, old_is_invalid=old_is_invalid)
 
 
-def _create(stateful_set: ReadOnlyTree) -> Iterator[FieldError]:
+def _create(stateful_set: ReadOnlyTree, policies: Check = POLICIES) -> Iterator[FieldError]:
     spec = stateful_set.get("spec") or {}
-    yield from POLICIES(spec, _SPEC)
+    yield from policies(spec, _SPEC)
     yield from _CLAIMS(spec, _SPEC)
     yield from NUMBERS(spec, _SPEC)
     yield from _SERVICE_NAME(spec, _SPEC)
@@ -225,12 +246,15 @@ def _check_all_unchanged(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[Field
 
 
 def _check_update(
-    new_set: ReadOnlyTree, old_set: ReadOnlyTree, check_unchanged: Update
+    new_set: ReadOnlyTree,
+    old_set: ReadOnlyTree,
+    check_unchanged: Update = _check_unchanged,
+    policies_after: Callable[[ReadOnlyTree], Check] = _policies_after,
 ) -> Iterator[FieldError]:
     new, old = new_set.get("spec") or {}, old_set.get("spec") or {}
-    options = options_from_old_template(old.get("template") or {})
-    old_is_invalid = any(_check_changeable(old, ROOT, options, old_is_invalid=False))
-    yield from _check_changeable(new, _SPEC, options, old_is_invalid=old_is_invalid)
+    options, policies = options_from_old_template(old.get("template") or {}), policies_after(old)
+    old_is_invalid = any(_check_changeable(old, ROOT, options, policies, old_is_invalid=False))
+    yield from _check_changeable(new, _SPEC, options, policies, old_is_invalid=old_is_invalid)
     yield from check_unchanged(new, old)
 
 
@@ -250,12 +274,19 @@ _STATUS: Final = all_of(
 _VALIDATION: Final = Validation(
     name=LABEL,
     create=_create,
-    update=partial(_check_update, check_unchanged=_check_unchanged),
+    update=_check_update,
     subresources={"status": in_order(status_update(_STATUS), check_collisions)},
 )
 OLDER_VALIDATION: Final = structs.replace(
-    _VALIDATION, update=partial(_check_update, check_unchanged=_check_all_unchanged)
+    _VALIDATION,
+    update=partial(_check_update, check_unchanged=_check_all_unchanged, policies_after=lambda _: POLICIES),
 )
+RECREATE_VALIDATION: Final = structs.replace(
+    _VALIDATION,
+    create=partial(_create, policies=_POLICIES_WITH_RECREATE),
+    update=partial(_check_update, policies_after=lambda _: _POLICIES_WITH_RECREATE),
+)
+"""The validation with the feature gate StatefulSetRecreateStrategy."""
 
 
 # --- strategy and defaults
