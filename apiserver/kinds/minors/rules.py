@@ -10,23 +10,12 @@ from typing import Final, NamedTuple, TypeAlias
 from msgspec.structs import replace
 
 from mockube.apimachinery import errors, meta, names
-from mockube.apimachinery.cel.language import Language, language_of
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.schema import minors
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.kinds.admissionregistration import (
-    validating_admission_policy,
-    webhook_configurations,
-)
 from mockube.apiserver.kinds.admissionregistration.matching import OLDER_NAME_WARNINGS
-from mockube.apiserver.kinds.apiextensions import validation as definitions
-from mockube.apiserver.kinds.apps import stateful_set
-from mockube.apiserver.kinds.autoscaling.horizontal_pod_autoscaler import (
-    validation as horizontal_pod_autoscalers,
-)
-from mockube.apiserver.kinds.batch.job import job
 from mockube.apiserver.kinds.common.checks import IMMUTABLE
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.validated_minor import validate_as
@@ -35,7 +24,7 @@ from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.minors import wording
 from mockube.apiserver.kinds.minors.fields import CONTAINERS, TEMPLATES
-from mockube.apiserver.kinds.networking import network_policy
+from mockube.apiserver.kinds.minors.older_validations import validation_of
 
 Check: TypeAlias = Callable[[ReadOnlyTree], Iterable[FieldError]]
 
@@ -273,33 +262,8 @@ RULES: Final[Mapping[GroupKind, tuple[MinorRule, ...]]] = {
 }
 
 
-_OLDER_VALIDATIONS: Final[Mapping[GroupKind, tuple[str, Validation]]] = {
-    STATEFUL_SET: ("1.36", stateful_set.OLDER_VALIDATION),
-    GroupKind("autoscaling", "HorizontalPodAutoscaler"): (
-        "1.36",
-        horizontal_pod_autoscalers.OLDER_VALIDATION,
-    ),
-    GroupKind("batch", "Job"): ("1.36", job.OLDER_VALIDATION),
-    GroupKind("networking.k8s.io", "NetworkPolicy"): ("1.36", network_policy.OLDER_VALIDATION),
-}
-"""The last minor with another validation, and that validation."""
 _DECLARED_SINCE: Final = "1.37"
 """The first minor that enforces declared rules. Older ones only compare them with those by hand."""
-
-_WITH_EXPRESSIONS: Final[Mapping[GroupKind, Callable[[Language], Validation]]] = {
-    GroupKind(
-        "admissionregistration.k8s.io", "MutatingWebhookConfiguration"
-    ): webhook_configurations.validation,
-    GroupKind(
-        "admissionregistration.k8s.io", "ValidatingAdmissionPolicy"
-    ): validating_admission_policy.validation,
-    GroupKind(
-        "admissionregistration.k8s.io", "ValidatingWebhookConfiguration"
-    ): webhook_configurations.validation,
-    GroupKind("apiextensions.k8s.io", "CustomResourceDefinition"): definitions.validation,
-}
-"""Kinds with CEL expressions, for which older minors have fewer functions."""
-
 
 _RESERVED_NAMES: Final = (MinorRule("1.36", reword=wording.without_reserved_name),)
 
@@ -309,16 +273,10 @@ def rules_of(kind: GroupKind, minor: str) -> Sequence[MinorRule]:
     return [rule for rule in own if not minors.is_before(rule.until, minor)]
 
 
-def _validation(kind: Kind, minor: str) -> Validation | None:
-    until, older = _OLDER_VALIDATIONS.get(kind.resource.group_kind, ("", None))
-    return kind.validation if older is None or minors.is_before(until, minor) else older
-
-
 def older_validation(kind: Kind, minor: str) -> Validation | None:
     """Return the validation of a kind in a minor."""
     rules = rules_of(kind.resource.group_kind, minor)
-    with_language = _WITH_EXPRESSIONS.get(kind.resource.group_kind)
-    own = _validation(kind, minor) if with_language is None else with_language(language_of(minor))
+    own = validation_of(kind, minor)
     if own is None:
         return None
     if minors.is_before(minor, _DECLARED_SINCE):

@@ -17,6 +17,7 @@ from mockube.apiserver.kinds.common.conditions import check_conditions
 from mockube.apiserver.kinds.common.validation import Validation, get_struct
 from mockube.apiserver.kinds.core.volumes.sources import check_driver_name
 from mockube.apiserver.kinds.kind import Kind
+from mockube.apiserver.kinds.resource.declared import newest
 from mockube.apiserver.kinds.resource.devices import TAINT, TAINT_KEY
 from mockube.apiserver.kinds.resource.values import check_label, check_pool_name
 from mockube.apiserver.kinds.strategy import MAIN, SPEC, STATUS_ALONE, Strategy, StrategyContext
@@ -98,7 +99,7 @@ KIND: Final = Kind(
         unconditional_update=False,
         prepare_update={MAIN: _prepare_update},
     ),
-    validation=Validation(create=_create, update=_update, subresources={"status": _update_status}),
+    validation=newest(Validation(create=_create, update=_update, subresources={"status": _update_status})),
     printer=Printer(
         columns=(NAME, *(Column(name=name) for name in ("Key", "Value", "Effect", "TimeAdded")), AGE_COLUMN),
         cells=_cells,

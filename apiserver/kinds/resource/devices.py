@@ -25,11 +25,15 @@ from mockube.apiserver.kinds.common.checks import (
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.objectmeta import check_label_name
 from mockube.apiserver.kinds.common.selectors import check_node_selector
+from mockube.apiserver.kinds.resource.declared import declare
 from mockube.apiserver.kinds.resource.values import (
     check_effect,
     check_label,
     check_qualified_name,
     check_subdomain,
+    declared_items,
+    declared_label,
+    declared_name_of,
     entries,
     items,
 )
@@ -183,17 +187,37 @@ _VALUES: Final = all_of(
     pointer("string", max_bytes(_MAX_VALUE_LENGTH)),
     pointer("version", require_that(_is_version, _NOT_A_VERSION), max_bytes(_MAX_VALUE_LENGTH)),
 )
-_KINDS: Final = ("bool", "int", "string", "version")
+_KINDS: Final = ("int", "bool", "string", "version")
+
+
+_LISTS: Final = ("ints", "bools", "strings", "versions")
+_MEMBERS: Final = ", ".join(f"`{name}`" for name in (*_KINDS, *_LISTS))
 
 
 def _check_attribute(attribute: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     yield from _VALUES(attribute, path)
+    yield from _ONE_VALUE(attribute, path)
+
+
+def _check_one_value(attribute: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    present = [name for name in _KINDS if attribute.get(name) is not None]
+    if len(present) == 1:
+        return ()
+    if present:
+        text = f"{{{', '.join(present)}}}"
+        return (errors.invalid(path, text, f"must specify exactly one of: {_MEMBERS}"),)
+    return (errors.invalid(path, "", f"must specify one of: {_MEMBERS}"),)
+
+
+def _check_number_of_values(attribute: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     present = sum(attribute.get(name) is not None for name in _KINDS)
-    if not present:
-        yield errors.invalid(path, "", "exactly one value must be specified")
-    elif present > 1:
-        value = internal("resource.DeviceAttribute", attribute)
-        yield errors.invalid(path, value, "exactly one value must be specified")
+    if present == 1:
+        return ()
+    value = internal("resource.DeviceAttribute", attribute) if present else ""
+    return (errors.invalid(path, value, "exactly one value must be specified"),)
+
+
+_ONE_VALUE: Final = declare(_check_one_value, _check_number_of_values)
 
 
 def _check_attributes(device: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
@@ -218,7 +242,7 @@ def _check_capacity(device: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
 TAINT_KEY: Final = all_of(
     field("key", check_label_name, absent=""), optional("value", report(names.check_label_value))
 )
-TAINT: Final = all_of(TAINT_KEY, require("effect", check_effect))
+TAINT: Final = all_of(TAINT_KEY, declare(require("effect", check_effect)))
 _TAINTS: Final = field("taints", items(_MAX_TAINTS, TAINT))
 _CONDITIONS, _FAILURES = "bindingConditions", "bindingFailureConditions"
 
@@ -226,7 +250,7 @@ _CONDITIONS, _FAILURES = "bindingConditions", "bindingFailureConditions"
 def check_binding(device: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     conditions, failures = device.get(_CONDITIONS) or (), device.get(_FAILURES) or ()
     for name, values in ((_CONDITIONS, conditions), (_FAILURES, failures)):
-        yield from items(_MAX_CONDITIONS, check_label_name)(values, path.child(name))
+        yield from declared_items(_MAX_CONDITIONS, check_label_name)(values, path.child(name))
     yield from _check_distinct(conditions, (), path.child(_CONDITIONS))
     yield from _check_distinct(failures, conditions, path.child(_FAILURES))
     for name, other in ((_CONDITIONS, _FAILURES), (_FAILURES, _CONDITIONS)):
@@ -252,13 +276,24 @@ def _check_counter(_counter: Any, _path: Path) -> Iterable[FieldError]:
     return ()
 
 
-_COUNTERS: Final = require("counters", entries(_MAX_COUNTERS, check_label, _check_counter))
-_CONSUMPTION: Final = all_of(require("counterSet", check_label), _COUNTERS)
+_IS_PRESENT: Final = require("counters")
+
+
+def _check_counters(struct: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    counters = struct.get("counters")
+    if not counters:
+        return declare(_IS_PRESENT)(struct, path)
+    return entries(_MAX_COUNTERS, declared_label, _check_counter)(counters, path.child("counters"))
+
+
+_CONSUMPTION: Final = all_of(declared_name_of("counterSet"), _check_counters)
 _CONSUMPTIONS: Final = field(
     "consumesCounters",
-    items(_MAX_CONSUMPTIONS, _CONSUMPTION, key=lambda consumption: consumption.get("counterSet", "")),
+    declared_items(
+        _MAX_CONSUMPTIONS, _CONSUMPTION, key=lambda consumption: consumption.get("counterSet", "")
+    ),
 )
-check_counter_set: Final = all_of(require("name", check_label), _COUNTERS)
+check_counter_set: Final = all_of(declared_name_of("name"), _check_counters)
 
 # --- nodes
 

@@ -21,16 +21,18 @@ from mockube.apiserver.kinds.common.checks import (
     positive,
     require,
 )
+from mockube.apiserver.kinds.resource.declared import declared_errors, without_older
 from mockube.apiserver.kinds.resource.values import (
-    check_driver,
-    check_fully_qualified_name,
     check_label,
     check_parameters,
     check_subdomain,
     check_toleration,
+    declared_class_name,
+    declared_driver,
+    declared_items,
+    declared_name,
     item_name,
     item_value,
-    items,
 )
 
 MAX_ITEMS: Final = 32
@@ -42,7 +44,8 @@ def _check_allocation(request: ReadOnlyTree, path: Path) -> Iterable[FieldError]
     if mode == "ExactCount":
         return positive(count, path.child("count"))
     if mode != "All":
-        return (errors.not_supported(path.child("allocationMode"), mode, ("All", "ExactCount")),)
+        error = errors.not_supported(path.child("allocationMode"), mode, ("All", "ExactCount"))
+        return declared_errors([error], [error])
     problem = "must not be specified when allocationMode is 'All'"
     return (errors.invalid(path.child("count"), count, problem),) if count else ()
 
@@ -70,16 +73,16 @@ def check_expression(text: str, path: Path) -> Iterable[FieldError]:
 
 
 _SELECTOR: Final = require("cel", field("expression", check_expression, absent=""))
-check_selectors: Final = field("selectors", items(MAX_ITEMS, _SELECTOR))
+check_selectors: Final = field("selectors", declared_items(MAX_ITEMS, _SELECTOR))
 
-_EXACT: Final = all_of(
-    require("deviceClassName", check_subdomain),
-    check_selectors,
-    _check_allocation,
-    field("tolerations", each_item(check_toleration)),
-)
+_CHOICE: Final = all_of(check_selectors, _check_allocation, field("tolerations", each_item(check_toleration)))
+_EXACT: Final = all_of(require("deviceClassName", check_subdomain), _CHOICE)
 _NAME: Final = field("name", check_label, absent="")
-_ALTERNATIVES: Final = field("firstAvailable", items(_MAX_ALTERNATIVES, _NAME, _EXACT, key=item_name))
+_ALTERNATIVES: Final = field(
+    "firstAvailable",
+    declared_items(_MAX_ALTERNATIVES, _NAME, declared_class_name, _CHOICE, key=item_name),
+)
+_ONE_OF_BOTH: Final = all_of(_ALTERNATIVES, pointer("exactly", _EXACT))
 
 
 def _check_request(request: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
@@ -90,9 +93,9 @@ def _check_request(request: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
         yield errors.required(path, detail)
     elif present > 1:
         yield errors.invalid(path, None, f"{detail}, but multiple fields are set")
+        yield from without_older(_ONE_OF_BOTH(request, path))
     else:
-        yield from _ALTERNATIVES(request, path)
-        yield from pointer("exactly", _EXACT)(request, path)
+        yield from _ONE_OF_BOTH(request, path)
 
 
 # --- references to requests
@@ -126,19 +129,19 @@ def reference(requests: frozenset[str]) -> Callable[[str, Path], Iterator[FieldE
 
 
 def references(requests: frozenset[str]) -> Check:
-    return field("requests", items(MAX_ITEMS, reference(requests), key=item_value))
+    return field("requests", declared_items(MAX_ITEMS, reference(requests), key=item_value))
 
 
 # --- claims
 
-check_configuration: Final = require("opaque", check_driver, field("parameters", check_parameters))
+check_configuration: Final = require("opaque", declared_driver, field("parameters", check_parameters))
 
 
 def _check_attribute(constraint: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     """Check the attribute that devices must have in common, or in which they must differ."""
     for name in ("matchAttribute", "distinctAttribute"):
         if constraint.get(name) is not None:
-            return check_fully_qualified_name(constraint[name], path.child(name))
+            return declared_name(constraint[name], path.child(name))
     return (errors.required(path, _NO_ATTRIBUTE),)
 
 
@@ -151,8 +154,8 @@ _NO_ATTRIBUTE: Final = (
 def check_devices(devices: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     request_references = references(request_names(devices))
     check = all_of(
-        field("requests", items(MAX_ITEMS, _check_request, key=item_name)),
-        field("constraints", items(MAX_ITEMS, request_references, _check_attribute)),
-        field("config", items(MAX_ITEMS, request_references, check_configuration)),
+        field("requests", declared_items(MAX_ITEMS, _check_request, key=item_name)),
+        field("constraints", declared_items(MAX_ITEMS, request_references, _check_attribute)),
+        field("config", declared_items(MAX_ITEMS, request_references, check_configuration)),
     )
     yield from check(devices, path)

@@ -5,6 +5,8 @@ from datetime import datetime
 from ipaddress import ip_interface
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from mockube.apimachinery import errors, meta
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
@@ -26,7 +28,6 @@ from mockube.apiserver.kinds.common.checks import (
     optional,
     pointer,
     require,
-    unique,
 )
 from mockube.apiserver.kinds.common.conditions import check_conditions
 from mockube.apiserver.kinds.common.defaults import defaults_table
@@ -42,6 +43,7 @@ from mockube.apiserver.kinds.common.validation import (
 )
 from mockube.apiserver.kinds.core.volumes.claim_spec import check_template_metadata
 from mockube.apiserver.kinds.kind import Kind
+from mockube.apiserver.kinds.resource.declared import declare, declared_errors, describe_item, newest, older
 from mockube.apiserver.kinds.resource.devices import check_binding
 from mockube.apiserver.kinds.resource.requests import (
     check_configuration,
@@ -56,8 +58,11 @@ from mockube.apiserver.kinds.resource.values import (
     check_parameters,
     check_pool_name,
     check_toleration,
-    check_uid,
-    items,
+    declared_driver,
+    declared_items,
+    declared_pool,
+    declared_uid,
+    item_value,
 )
 from mockube.apiserver.kinds.strategy import STATUS_ALONE, DisabledFields, Gate, Strategy, StrategyContext
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
@@ -104,21 +109,25 @@ def _immutable_spec(struct: str) -> Update:
     return update
 
 
+def _declared_immutable_spec(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
+    replaced = [*_immutable_spec("resource.ResourceClaimSpec")(new, old)]
+    return declared_errors([replace(error, value=None) for error in replaced], replaced)
+
+
 # --- validation of the status
 
 _STATUS: Final = ROOT.child("status")
 _MAX_USERS, _MAX_RESULTS, _MAX_CONFIGURATIONS = 256, 32, 64
 _MAX_CONDITIONS, _MAX_ADDRESSES = 8, 16
 
-_DEVICE_NAME: Final = all_of(
-    check_driver, require("pool", check_pool_name), field("device", check_label, absent="")
-)
-_SHARE: Final = pointer("shareID", check_uid)
-_DEVICE: Final = all_of(_DEVICE_NAME, _SHARE)
+_DEVICE_NAME: Final = field("device", check_label, absent="")
+_SHARE: Final = pointer("shareID", declared_uid)
+_DEVICE: Final = all_of(check_driver, require("pool", check_pool_name), _DEVICE_NAME, _SHARE)
+_RESULT: Final = all_of(declared_driver, declared_pool, _DEVICE_NAME)
 _ID: Final = {"driver": "Driver", "pool": "Pool", "device": "Device", "shareID": "ShareID"}
 """The fields that identify an allocated device, and their names in Go."""
 
-_USERS: Final = items(
+_USERS: Final = declared_items(
     _MAX_USERS,
     require("resource"),
     require("name"),
@@ -144,9 +153,9 @@ def _check_interface(address: str, path: Path) -> Iterable[FieldError]:
 
 
 _NETWORK: Final = all_of(
-    optional("interfaceName", max_bytes(256)),
-    optional("hardwareAddress", max_bytes(128)),
-    field("ips", items(_MAX_ADDRESSES, _check_interface), unique()),
+    declare(optional("interfaceName", max_bytes(256))),
+    declare(optional("hardwareAddress", max_bytes(128))),
+    field("ips", declared_items(_MAX_ADDRESSES, _check_interface, key=item_value)),
 )
 _REPORTED: Final = all_of(
     optional("conditions", max_items(_MAX_CONDITIONS), check_conditions),
@@ -168,7 +177,9 @@ def _check_reports(
     for index, device in enumerate(devices):
         key = _key(device)
         if key in seen:
-            yield errors.duplicate(path.index(index), _error_value(key))
+            error = errors.duplicate(path.index(index), _error_value(key))
+            value = describe_item(device, required=("conditions",))
+            yield from declared_errors([replace(error, value=value)], [error])
         seen.add(key)
 
 
@@ -188,16 +199,18 @@ _TOLERATIONS: Final = field("tolerations", each_item(check_toleration))
 
 def _allocation(requests: frozenset[str]) -> Check:
     result = all_of(
-        field("request", reference(requests), absent=""), _DEVICE_NAME, check_binding, _TOLERATIONS, _SHARE
+        field("request", reference(requests), absent=""), _RESULT, check_binding, _TOLERATIONS, _SHARE
     )
     configuration = all_of(
-        require("source", one_of("FromClaim", "FromClass")), references(requests), check_configuration
+        declare(require("source", one_of("FromClaim", "FromClass"))),
+        references(requests),
+        check_configuration,
     )
     return all_of(
         field(
             "devices",
-            field("results", items(_MAX_RESULTS, result)),
-            field("config", items(_MAX_CONFIGURATIONS, configuration)),
+            field("results", declared_items(_MAX_RESULTS, result)),
+            field("config", declared_items(_MAX_CONFIGURATIONS, configuration)),
             absent={},
         ),
         pointer("nodeSelector", check_node_selector),
@@ -214,7 +227,8 @@ def _check_allocation(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldErr
     if allocation is None or is_same(allocation, old_allocation):
         return ()
     if old_allocation is not None:
-        return (errors.invalid(path, internal("resource.AllocationResult", allocation), IMMUTABLE),)
+        replaced = errors.invalid(path, internal("resource.AllocationResult", allocation), IMMUTABLE)
+        return declared_errors([errors.invalid(path, None, "field cannot be modified once set")], [replaced])
     return _allocation(request_names(get_struct(new, "spec", "devices")))(allocation, path)
 
 
@@ -288,6 +302,27 @@ def _derived_attributes(spec: str) -> Gate:
     return Gate((f"{requests}.exactly.derivedAttributes", f"{requests}.firstAvailable.*.derivedAttributes"))
 
 
+_CLAIM_VALIDATION: Final = Validation(
+    repeated_checks=METADATA_AND_CHANGE,
+    create=_CREATE_CLAIM,
+    update=_declared_immutable_spec,
+    subresources={"status": _update_status},
+)
+_TEMPLATE_VALIDATION: Final = Validation(
+    repeated_checks=CREATE_AND_CHANGE,
+    create=_CREATE_TEMPLATE,
+    update=_immutable_spec("resource.ResourceClaimTemplateSpec"),
+)
+OLDER_CLAIM_VALIDATION: Final = older(_CLAIM_VALIDATION)
+OLDER_TEMPLATE_VALIDATION: Final = older(_TEMPLATE_VALIDATION)
+
+
+def _update_template(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
+    """Check a template as a new one as well. What is declared follows the error of its change."""
+    yield from _CREATE_TEMPLATE(new)
+    yield from _TEMPLATE_VALIDATION.update(new, old)
+
+
 RESOURCE_CLAIM: Final = Kind(
     resource=Resource(
         group="resource.k8s.io",
@@ -307,12 +342,7 @@ RESOURCE_CLAIM: Final = Kind(
         ),
         prepare_update={"status": _drop_deallocated},
     ),
-    validation=Validation(
-        repeated_checks=METADATA_AND_CHANGE,
-        create=_CREATE_CLAIM,
-        update=_immutable_spec("resource.ResourceClaimSpec"),
-        subresources={"status": _update_status},
-    ),
+    validation=newest(_CLAIM_VALIDATION),
     printer=Printer(columns=(NAME, Column(name="State"), AGE_COLUMN), cells=_claim_cells),
 )
 
@@ -321,10 +351,8 @@ RESOURCE_CLAIM_TEMPLATE: Final = Kind(
         group="resource.k8s.io", version="v1", name="resourceclaimtemplates", kind="ResourceClaimTemplate"
     ),
     strategy=Strategy(returns_deleted=True, disabled=DisabledFields((_derived_attributes("spec.spec"),))),
-    validation=Validation(
-        repeated_checks=CREATE_AND_CHANGE,
-        create=_CREATE_TEMPLATE,
-        update=_immutable_spec("resource.ResourceClaimTemplateSpec"),
+    validation=newest(
+        replace(_TEMPLATE_VALIDATION, repeated_checks=METADATA_AND_CHANGE, update=_update_template)
     ),
     printer=Printer(columns=(NAME, AGE_COLUMN), cells=_template_cells),
 )

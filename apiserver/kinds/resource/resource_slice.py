@@ -35,6 +35,7 @@ from mockube.apiserver.kinds.common.validation import (
 )
 from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.kind import Kind
+from mockube.apiserver.kinds.resource.declared import newest, older
 from mockube.apiserver.kinds.resource.devices import (
     check_counter_set,
     device,
@@ -42,7 +43,13 @@ from mockube.apiserver.kinds.resource.devices import (
     node_name,
     refuse_false,
 )
-from mockube.apiserver.kinds.resource.values import check_driver, check_pool_name, item_name, items
+from mockube.apiserver.kinds.resource.values import (
+    check_driver,
+    check_pool_name,
+    declared_items,
+    item_name,
+    items,
+)
 from mockube.apiserver.kinds.strategy import SPEC, DisabledFields, Gate, Strategy
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
@@ -63,7 +70,7 @@ def _check_one_term(selector: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     terms = selector.get("nodeSelectorTerms") or []
     if len(terms) == 1:
         return ()
-    value = [internal("core.NodeSelectorTerm", term) for term in terms]
+    value = [internal("core.NodeSelectorTerm", term) for term in terms] or selector.get("nodeSelectorTerms")
     problem = "must have exactly one node selector term"
     return (errors.invalid(path.child("nodeSelectorTerms"), value, problem),)
 
@@ -91,7 +98,7 @@ def _check_nodes(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
 
 def _check_devices(spec: ReadOnlyTree, path: Path, old: ReadOnlyTree | None = None) -> Iterator[FieldError]:
     devices = spec.get("devices") or []
-    if devices and spec.get("sharedCounters"):
+    if spec.get("devices") is not None and spec.get("sharedCounters") is not None:
         yield errors.invalid(path, "", "only one of `sharedCounters` or `devices` is allowed")
     is_advanced = any(entry.get("taints") or entry.get("consumesCounters") for entry in devices)
     limit = _MAX_ADVANCED_DEVICES if is_advanced else _MAX_DEVICES
@@ -110,7 +117,9 @@ _POOL: Final = all_of(
     ),
 )
 _DRIVER_AND_POOL: Final = all_of(check_driver, field("pool", _POOL, absent={}))
-_COUNTER_SETS: Final = field("sharedCounters", items(_MAX_COUNTER_SETS, check_counter_set, key=item_name))
+_COUNTER_SETS: Final = field(
+    "sharedCounters", declared_items(_MAX_COUNTER_SETS, check_counter_set, key=item_name)
+)
 _CREATE: Final = from_root(
     field("spec", _DRIVER_AND_POOL, _check_nodes, _check_devices, _COUNTER_SETS, absent={})
 )
@@ -177,6 +186,8 @@ _DISABLED: Final = DisabledFields(
     )
 )
 
+_VALIDATION: Final = Validation(create=_CREATE, update=_update)
+OLDER_VALIDATION: Final = older(_VALIDATION)
 KIND: Final = Kind(
     resource=Resource(
         group="resource.k8s.io",
@@ -192,10 +203,7 @@ KIND: Final = Kind(
         generation=SPEC, first_generation=1, counts_dropped=True, disabled=_DISABLED, returns_deleted=True
     ),
     timed_defaults=_timed_defaults,
-    validation=Validation(
-        create=_CREATE,
-        update=_update,
-    ),
+    validation=newest(_VALIDATION),
     warnings=Warnings(create=_warn_create),
     printer=Printer(
         columns=(NAME, Column(name="Node"), Column(name="Driver"), Column(name="Pool"), AGE_COLUMN),

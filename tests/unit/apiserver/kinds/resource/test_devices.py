@@ -4,6 +4,7 @@ import pytest
 
 from mockube.apiserver.kinds import kind_rules
 from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.kinds.served_kinds import kinds_of
 
 NODE = "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required"
 OWN_NODE = (
@@ -12,6 +13,7 @@ OWN_NODE = (
 )
 TAINT = {"key": "a", "effect": "NoSchedule"}
 COUNTER = {"a": {"value": "1"}}
+REQUEST = '{"name":"a","exactly":{"deviceClassName":"x","allocationMode":"ExactCount","count":1}}'
 EXACT = {"deviceClassName": "x", "allocationMode": "ExactCount", "count": 1}
 
 
@@ -91,8 +93,8 @@ def slice_with_policy(value, policy):
         (
             slice_of(sharedCounters=[{"name": "c", "counters": COUNTER}, {"name": "c", "counters": {}}]),
             [
+                'spec.sharedCounters[1]: Duplicate value: {"name":"c"}',
                 "spec.sharedCounters[1].counters: Required value",
-                'spec.sharedCounters[1]: Duplicate value: "c"',
             ],
         ),
         (
@@ -216,7 +218,7 @@ def test_unchanged_taints_are_not_validated_again():
         ),
         (
             {"requests": [{"name": "a", "exactly": EXACT}] * 2},
-            ['spec.devices.requests[1]: Duplicate value: "a"'],
+            [f"spec.devices.requests[1]: Duplicate value: {REQUEST}"],
         ),
         (
             {
@@ -224,7 +226,7 @@ def test_unchanged_taints_are_not_validated_again():
                 "constraints": [{"matchAttribute": "x/"}, {"distinctAttribute": "x"}],
             },
             [
-                'spec.devices.constraints[0].matchAttribute: Invalid value: "": the name must not be empty',
+                'spec.devices.constraints[0].matchAttribute: Invalid value: "": name must not be empty',
                 (
                     'spec.devices.constraints[1].distinctAttribute: Invalid value: "x": a fully qualified name must be a '
                     "domain and a name separated by a slash"
@@ -235,3 +237,117 @@ def test_unchanged_taints_are_not_validated_again():
 )
 def test_resource_claims_are_validated(devices, expected):
     assert errors_of("ResourceClaim", {"devices": devices}) == expected
+
+
+# --- declared rules, and the messages before 1.37
+
+SHARED = slice_of(sharedCounters=[{"name": "c" * 64, "counters": {"A": {}}}, {"name": "c" * 64}])
+LABEL = (
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with "
+    "an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "
+    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
+)
+COUNTERS = "spec.sharedCounters"
+
+
+def older_errors_of(kind, spec, subresource="", old=None):
+    kinds = kinds_of("1.36")
+    row = next(each.resource for each in kinds.all if each.resource.kind == kind)
+    metadata = {"name": "a", "uid": "1", "resourceVersion": "1"}
+    metadata |= {"namespace": "ns"} if row.namespaced else {}
+    if old is None:
+        return [*map(str, kind_rules.check_create(row, {"metadata": metadata, "spec": spec}, kinds))]
+    return [
+        *map(
+            str,
+            kind_rules.check_update(
+                row, subresource, {"metadata": metadata, **spec}, {"metadata": metadata, **old}, kinds
+            ),
+        )
+    ]
+
+
+def test_declared_rules_follow_others_and_count_bytes():
+    long = f'Invalid value: "{"c" * 64}": must be no more than 63'
+    label = f'{COUNTERS}[0].counters: Invalid value: "A": {LABEL}'
+    assert errors_of("ResourceSlice", SHARED) == [
+        f'{COUNTERS}[1]: Duplicate value: {{"name":"{"c" * 64}"}}',
+        f"{COUNTERS}[0].name: {long} bytes",
+        label,
+        f"{COUNTERS}[1].name: {long} bytes",
+        f"{COUNTERS}[1].counters: Required value",
+    ]
+    assert older_errors_of("ResourceSlice", SHARED) == [
+        f"{COUNTERS}[0].name: {long} characters",
+        label,
+        f"{COUNTERS}[1].name: {long} characters",
+        f"{COUNTERS}[1].counters: Required value",
+        f'{COUNTERS}[1]: Duplicate value: "{"c" * 64}"',
+    ]
+
+
+ALLOCATION = "status.allocation.devices.results[0]"
+RESULT = {
+    "request": "a",
+    "driver": "D/x",
+    "pool": "p//",
+    "device": "d",
+    "shareID": "1",
+    "tolerations": [{"key": "k"}],
+}
+
+
+def test_results_of_allocation_are_validated_by_minor():
+    old = {"spec": {"devices": {"requests": [{"name": "a"}]}}}
+    new = old | {"status": {"allocation": {"devices": {"results": [RESULT]}}}}
+    row = Resource(group="resource.k8s.io", version="v1", name="resourceclaims", kind="ResourceClaim")
+    metadata = {"metadata": {"name": "a", "namespace": "ns", "uid": "1"}}
+    newest = [*map(str, kind_rules.check_update(row, "status", new | metadata, old | metadata))]
+    assert [error.partition(" (e.g.")[0] for error in newest] == [
+        (
+            f'{ALLOCATION}.driver: Invalid value: "D/x": an RFC 1123 subdomain must consist of alphanumeric characters, '
+            "'-' or '.', and must start and end with an alphanumeric character"
+        ),
+        f'{ALLOCATION}.pool: Invalid value: "p//": segment 1: must not be empty',
+        f'{ALLOCATION}.pool: Invalid value: "p//": segment 2: must not be empty',
+        f"{ALLOCATION}.tolerations[0].operator: Required value",
+        f'{ALLOCATION}.shareID: Invalid value: "1": must be a lowercase UUID in 8-4-4-4-12 format',
+    ]
+    older = older_errors_of("ResourceClaim", new, "status", old)
+    assert len(older) == 4
+    assert older[-1].endswith("error validating uid: invalid UUID length: 1")
+
+
+def test_change_of_claim_has_no_value_since_1_37():
+    old = {"devices": {"requests": [{"name": "a", "exactly": EXACT}]}}
+    new = {"devices": {"requests": []}}
+    assert errors_of("ResourceClaim", new, old) == ["spec: Invalid value: null: field is immutable"]
+    (older,) = older_errors_of("ResourceClaim", {"spec": new}, "", {"spec": old})
+    assert older.startswith('spec: Invalid value: {"Devices":')
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("a", ["a name must be a domain-prefixed path, such as 'example.com/my-prop'"]),
+        ("kubernetes.io/a", ['must not have "kubernetes.io/" domain']),
+        ("requests.a.b/c", ['must not have "requests." prefix']),
+    ],
+)
+def test_names_of_extended_resources_are_validated(name, expected):
+    path = "spec.extendedResourceName"
+    messages = [f'{path}: Invalid value: "{name}": {text}' for text in expected]
+    assert errors_of("DeviceClass", {"extendedResourceName": name}) == messages
+    assert older_errors_of("DeviceClass", {"extendedResourceName": name}) == [
+        f'{path}: Invalid value: "{name}": must be a valid extended resource name'
+    ]
+
+
+def test_attributes_have_one_value():
+    spec = slice_of(devices=[device(attributes={"a": {"int": 1, "bool": True}, "b": {}})])
+    members = "`int`, `bool`, `string`, `version`, `ints`, `bools`, `strings`, `versions`"
+    path = "spec.devices[0].attributes"
+    assert errors_of("ResourceSlice", spec) == [
+        f'{path}[a]: Invalid value: "{{int, bool}}": must specify exactly one of: {members}',
+        f'{path}[b]: Invalid value: "": must specify one of: {members}',
+    ]
